@@ -2,12 +2,20 @@
 #   docker build -t coxswain . && docker run --rm coxswain serve sessions --nats nats://bus:4222
 ARG NODE_IMAGE=node:24.21.0-bookworm-slim
 
+# The package files of the workspace alone: what is installed depends on nothing else, so that a changed source installs nothing anew.
+FROM ${NODE_IMAGE} AS manifests
+COPY . /src
+RUN mkdir /manifests && cd /src \
+    && find . \( -name 'package*.json' -o -name .npmrc \) -not -path './libs/cli/starter/*' -exec cp --parents {} /manifests/ \;
+
 FROM ${NODE_IMAGE} AS build
 WORKDIR /src
-COPY . .
-# The install bundles `cox` (its prepare script). Afterwards only what runs stays.
+COPY --from=manifests /manifests ./
 RUN --mount=type=cache,target=/root/.npm --mount=type=secret,id=npmrc,target=/root/.npmrc \
-    npm ci && npm prune --omit=dev --ignore-scripts && rm -rf node_modules/@coxswain node_modules/.cache
+    npm ci --ignore-scripts
+COPY . .
+# Bundles `cox`. Afterwards only what runs stays.
+RUN npm run prepare && npm prune --omit=dev --ignore-scripts && rm -rf node_modules/@coxswain node_modules/.cache
 # What only compilers and debuggers read: more than a third of it.
 RUN find node_modules -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' \) -delete
 # What is copied into the image, and nothing else.
@@ -16,9 +24,10 @@ RUN mkdir -p /image/libs/cli && cp -a LICENSE package.json node_modules /image/ 
     && if [ -d libs/cli/node_modules ]; then cp -a libs/cli/node_modules /image/libs/cli/; fi
 
 FROM ${NODE_IMAGE}
-# Tools of agents start processes: whoever is process 1 has to bury those that nobody else does.
+# Tools of agents start processes: process 1 has to reap those that their parents leave behind.
 RUN apt-get update && apt-get install -y --no-install-recommends 'tini=0.19.0-1*' && apt-get clean && rm -rf /var/lib/apt/lists/*
 COPY --from=build /image /opt/coxswain
+COPY deploy/image/cox-health /usr/local/bin/cox-health
 RUN ln -s /opt/coxswain/libs/cli/bin/cox.mjs /usr/local/bin/cox \
     && install -d -o node -g node -m 0700 /var/lib/coxswain \
     && install -d -o node -g node /workspace

@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import { defaultServerConditions } from 'vite';
 import { defineConfig } from 'vitest/config';
 import { answeringEngine } from './tests/containers/engine.ts';
-import { filesOnContainers } from './tests/containers/files-on-containers.ts';
+import { CONTAINERS_PROJECT, filesOnContainers } from './tests/containers/files-on-containers.ts';
 import { OWN_SERVER_FILES, SERVERS_SWITCH } from './tests/e2e/kit/servers-switch.ts';
 import LongestFirst from './tests/longest-first.ts';
 
@@ -21,42 +21,65 @@ const everywhere = {
   environments: { __vitest__: { resolve: { conditions, externalConditions: conditions } } },
 };
 const everyTest = {
-  // A test that hangs still fails; one that only waits for a busy machine does not.
+  // A hung test still fails; a test that waits for a busy machine does not.
   testTimeout: 60_000,
   hookTimeout: 180_000,
-  // Many files wait for processes, leases and elections: on two cores, vitest's one worker leaves one of them idle.
-  maxWorkers: Math.max(3, availableParallelism() - 1),
+  // Most files of `tests` wait for processes, leases and elections: one worker per core would leave cores idle.
+  maxWorkers: Math.max(4, availableParallelism() - 1),
   sequence: { sequencer: LongestFirst },
   globalSetup: ['tests/e2e/kit/global-setup.ts'],
   reporters: ['default', './tests/plain-reporter.ts'],
 };
-const onThisMachine = {
-  include: ['libs/**/test/*.test.ts', 'services/**/test/*.test.ts', 'tests/**/*.test.ts'],
-  exclude: [
-    '**/node_modules/**',
-    '**/dist/**',
-    'tests/containers/**',
-    ...ownServers.map((file) => `tests/e2e/${file}`),
-  ],
-};
+const excluded = [
+  '**/node_modules/**',
+  '**/dist/**',
+  'tests/containers/**',
+  ...ownServers.map((file) => `tests/e2e/${file}`),
+];
+const units = ['libs/**/test/*.test.ts', 'services/**/test/*.test.ts'];
+const system = 'tests/**/*.test.ts';
+/** Sets environment variables for the files that it imports: it needs a process of its own. */
+const onACluster = 'tests/e2e/on-a-cluster.test.ts';
+const processTimeouts = { testTimeout: 180_000, hookTimeout: 180_000 };
 
-/** What needs no container engine. */
-export const suite = defineConfig({ ...everywhere, test: { ...everyTest, ...onThisMachine } });
+/** Every file that needs no container engine, each in a process of its own. */
+export const suite = defineConfig({
+  ...everywhere,
+  test: { ...everyTest, ...processTimeouts, include: [...units, system], exclude: excluded },
+});
 
-/** The same, and the tests of containers: for machines on which an engine answers. */
-const suiteAndContainers = defineConfig({
+export default defineConfig({
   ...everywhere,
   test: {
     ...everyTest,
     projects: [
-      { extends: true, test: { name: 'here', ...onThisMachine } },
+      // Files share the modules that their worker has loaded: loading them for each file took a third of the run.
+      { extends: true, test: { name: 'units', isolate: false, include: units, exclude: excluded } },
       {
         extends: true,
-        test: { name: 'containers', include: filesOnContainers(), env: { [SERVERS_SWITCH]: 'container' } },
+        test: {
+          name: 'system',
+          isolate: false,
+          ...processTimeouts,
+          include: [system],
+          exclude: [...excluded, onACluster],
+        },
       },
+      { extends: true, test: { name: 'cluster', ...processTimeouts, include: [onACluster], exclude: excluded } },
+      // Where no engine answers, the reporter names what was left out. A run on chosen servers has no containers.
+      ...(chosen === '' && (await answeringEngine()) !== null
+        ? [
+            {
+              extends: true as const,
+              test: {
+                name: CONTAINERS_PROJECT,
+                ...processTimeouts,
+                include: filesOnContainers(),
+                env: { [SERVERS_SWITCH]: 'container' },
+              },
+            },
+          ]
+        : []),
     ],
   },
 });
-
-// Where no engine answers, the reporter says what was left out. Whoever has chosen servers is given those.
-export default chosen !== '' || (await answeringEngine()) === null ? suite : suiteAndContainers;

@@ -1,8 +1,10 @@
-/** What the image is built from, held without an engine: what `cox` reads beside its bundle comes into it. */
+/** What the image is built from and what docker-compose.yml gives its services, checked without an engine. */
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { publicUrlsIn } from '../libs/cli/src/commands/serve-gateway.ts';
 
 const repository = resolve(import.meta.dirname, '..');
 
@@ -72,4 +74,140 @@ test('no test of ours and nothing that is built here does', () => {
 test('the starter is copied into the image', () => {
   const dockerfile = readFileSync(join(repository, 'Dockerfile'), 'utf8');
   expect(dockerfile).toMatch(/cp -a .*\blibs\/cli\/starter\b.* \/image\/libs\/cli\//);
+});
+
+test('packages are installed from the package files of the workspace, before any source is copied', () => {
+  const dockerfile = readFileSync(join(repository, 'Dockerfile'), 'utf8');
+  const build = dockerfile.slice(dockerfile.indexOf(' AS build'));
+  const places = ['COPY --from=manifests', 'npm ci', 'COPY . .', 'npm run prepare'].map((what) => build.indexOf(what));
+  expect(places).not.toContain(-1);
+  expect(places).toEqual([...places].sort((a, b) => a - b));
+});
+
+describe('docker-compose.yml', () => {
+  interface Service {
+    readonly cap_drop?: readonly string[];
+    readonly command?: readonly string[];
+    readonly environment?: Readonly<Record<string, unknown>>;
+    readonly image?: string;
+    readonly networks?: readonly string[] | Readonly<Record<string, unknown>>;
+    readonly ports?: readonly string[];
+    readonly read_only?: boolean;
+    readonly restart?: string;
+    readonly security_opt?: readonly string[];
+    readonly volumes?: readonly string[];
+  }
+  const { services } = parse(readFileSync(join(repository, 'docker-compose.yml'), 'utf8'), { merge: true }) as {
+    services: Readonly<Record<string, Service>>;
+  };
+  const lasting = Object.entries(services).filter(
+    ([, { image, restart }]) => image?.includes('coxswain') && restart === 'unless-stopped',
+  );
+  const namesOf = ({ environment = {} }: Service) => Object.keys(environment);
+  const guides = readdirSync(join(repository, 'docs/guides')).map((file) =>
+    readFileSync(join(repository, 'docs/guides', file), 'utf8'),
+  );
+  const source = (file: string) => readFileSync(join(repository, file), 'utf8');
+  const namesIn = (text: string, pattern: RegExp) => [
+    ...new Set([...text.matchAll(pattern)].map(([, name]) => name as string)),
+  ];
+
+  /** Names in the guides that are no variables of a service, and why. */
+  const NOT_OF_SERVICES: Readonly<Record<string, string>> = {
+    COX_ACTOR: 'says who a person at a command line is',
+    COX_CACHE_DIR: 'the image fetches no server',
+    COX_COMMANDS: 'a stream',
+    COX_FETCH: 'set in the image',
+    COX_GATEWAY_PORTS: 'read by the file itself',
+    COX_GATEWAY_TOKEN: 'of clients of a gateway',
+    COX_GATEWAY_URL: 'of clients of a gateway',
+    COX_HOOKS: 'read by the file itself',
+    COX_IMAGE: 'read by the file itself',
+    COX_MANIFEST: 'the file gives hosts --manifest none',
+    COX_NATS_SERVER: 'the image has no server',
+    COX_PERSONAS: 'read by the file itself',
+    COX_SESSION: 'of an example of a client',
+    COX_SNAPSHOTS: 'a stream',
+    COX_STATE_DIR: 'set in the image',
+    COX_TIMERS: 'a stream',
+    COX_TOKEN: 'of an example of a client',
+    COX_TOOLS: 'read by the file itself',
+    COX_WORKSPACE: 'read by the file itself',
+  };
+  const documented = namesIn(
+    guides.join('\n'),
+    /(?<![A-Z0-9_])((?:COX|NATS|[A-Z]+_PROXY|[A-Z_]+_(?:API_KEY|BASE_URL)|OTEL)(?:_[A-Z0-9]+)*)(?![A-Z0-9_…])/g,
+  ).filter((name) => /_/.test(name) && !/^(MY|STOCK|ORDERS)_/.test(name));
+
+  test('passes every documented variable on to some service', () => {
+    const providers = namesIn(
+      source('libs/adapters/models/src/providers/endpoint.ts'),
+      /'([A-Z_]+_(?:API_KEY|BASE_URL))'/g,
+    );
+    const telemetry = namesIn(source('libs/adapters/telemetry/src/trace-settings.ts'), /\b(OTEL_[A-Z_]+)\b/g);
+    expect([providers.length, telemetry.length, documented.length].every((count) => count > 8)).toBe(true);
+    const passed = new Set(lasting.flatMap(([, service]) => namesOf(service)));
+    const wanted = new Set([...documented, ...providers, ...telemetry]);
+    expect([...wanted].filter((name) => !passed.has(name) && !(name in NOT_OF_SERVICES)).sort()).toEqual([]);
+    // A command runner has no log and no telemetry, and its commands must not learn where either goes.
+    for (const [name, service] of lasting.filter(([name]) => !name.startsWith('commands-'))) {
+      for (const variable of [...telemetry, 'COX_LOG_LEVEL']) expect(namesOf(service), name).toContain(variable);
+    }
+  });
+
+  test('gives keys of providers to the services that ask models, and to no other container', () => {
+    const withKeys = Object.entries(services)
+      .filter(([, service]) => namesOf(service).some((name) => name.endsWith('_API_KEY')))
+      .map(([name]) => name);
+    expect(withKeys).toEqual(['sessions-1', 'sessions-2', 'persona-reviewer', 'persona-writer']);
+    const withSecret = Object.entries(services).filter(([, service]) =>
+      namesOf(service).includes('COX_APPROVAL_WEBHOOK_SECRET'),
+    );
+    expect(withSecret.map(([name]) => name)).toEqual(['sessions-1', 'sessions-2']);
+  });
+
+  test('runs commands in a container of each host that has its folders, no key, no secret and no way to the bus', () => {
+    const ofHosts = Object.entries(services).filter(([, { command }]) => command?.[1] === 'sessions');
+    const runners = Object.entries(services).filter(([, { command }]) => command?.[1] === 'commands');
+    expect(runners.map(([name]) => name)).toEqual(ofHosts.map(([name]) => name.replace('sessions', 'commands')));
+    const isOfHostAlone = (mount: string) => /^(key-host|commands-\d):/.test(mount);
+    const networksOf = ({ networks = {} }: Service) => (Array.isArray(networks) ? networks : Object.keys(networks));
+    const elsewhere = Object.entries(services).filter(([name]) => !name.startsWith('commands-'));
+    for (const [at, [name, runner]] of runners.entries()) {
+      const [, host] = ofHosts[at] as [string, Service];
+      const socket = `${name}:/run/commands`;
+      expect(host.volumes, name).toContain(`${socket}:ro`);
+      expect(host.environment?.COX_COMMAND_SOCKET, name).toBe('/run/commands/runner.sock');
+      expect(runner.environment, name).toEqual({ COX_COMMAND_SOCKET: '/run/commands/runner.sock' });
+      expect(runner.volumes, name).toEqual([
+        socket,
+        ...(host.volumes as string[]).filter((mount) => !isOfHostAlone(mount)),
+      ]);
+      expect(networksOf(runner), name).toEqual(['commands']);
+      expect(runner).toMatchObject({
+        read_only: true,
+        cap_drop: ['ALL'],
+        security_opt: ['no-new-privileges:true'],
+      });
+    }
+    expect(elsewhere.filter(([, service]) => networksOf(service).includes('commands'))).toEqual([]);
+  });
+
+  test('publishes the gateway on a range of ports, each of which is one of its addresses', () => {
+    const { ports, command = [] } = services.gateway as Service;
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: as the file says it
+    const range = '${COX_GATEWAY_PORTS:-7707}';
+    expect(ports).toEqual([`127.0.0.1:${range}:7707`]);
+    const urls = command.filter((_, at) => command[at - 1] === '--public-url');
+    expect(urls).toEqual([`http://localhost:${range}`, `http://127.0.0.1:${range}`]);
+    expect(publicUrlsIn('http://localhost:7707-7709')).toEqual(
+      [7707, 7708, 7709].map((port) => `http://localhost:${port}`),
+    );
+    expect(publicUrlsIn('https://cox.example.com')).toEqual(['https://cox.example.com']);
+    expect(() => publicUrlsIn('http://localhost:7709-7707')).toThrow('a range of 1 to 64 ports');
+  });
+
+  test('has every service write JSON', () => {
+    for (const [name, { command }] of lasting) expect(command, name).toContain('--json');
+  });
 });

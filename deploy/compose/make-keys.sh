@@ -25,7 +25,7 @@ for role in hooks tools personas gateway operator; do give "tenants/default/$rol
 give tokens.json gateway-tokens tokens.json
 give operator.token operator gateway.token
 
-# The servers are no more root than the others.
-chown 1000:1000 /data/nats-1 /data/nats-2 /data/nats-3
+# The servers and the command runners do not run as root either.
+chown 1000:1000 /data/nats-1 /data/nats-2 /data/nats-3 /commands/1 /commands/2
 # A new volume is handed over; a folder that somebody has mounted stays theirs.
 if [ "$(stat -c %u /workspace)" = 0 ] && [ -z "$(ls -A /workspace)" ]; then chown 1000:1000 /workspace; fi

@@ -22,7 +22,10 @@ export function navigationOf(repository: string): NavigationGroup[] {
     { title: 'Begin', pages: ['docs/README.md', 'docs/tutorial.md', 'docs/faq.md'] },
     { title: 'Concepts', pages: first('docs/concepts', CONCEPTS_IN_ORDER) },
     { title: 'Guides', pages: first('docs/guides', GUIDES_FIRST) },
-    { title: 'Reference', pages: ['docs/architecture.md', ...first('docs/reference', [])] },
+    {
+      title: 'Reference',
+      pages: ['docs/architecture.md', ...first('docs/reference', []), ...first('docs/reports', [])],
+    },
     { title: 'Decisions', pages: first('docs/adr', ['README']), folded: true },
     { title: 'Repository', pages: ['README.md', 'examples/README.md', 'CHANGELOG.md'] },
   ];

@@ -160,6 +160,7 @@ function watched(journal: Journal): Journal {
     },
     last: (ref) => journal.last(ref),
     sessions: (tenant) => journal.sessions(tenant),
+    sessionsOf: (partition) => journal.sessionsOf(partition),
   };
 }
 

@@ -2,10 +2,12 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import type { CaseTable } from './case-table.ts';
 import type { RunOptions, Scenario } from './scenario.ts';
 
 export const USAGE = `npm run chaos -- --scenario NAME [--hosts N] [--workers N] [--sessions N] [--minutes N] [--replicas 1|3]
                         [--seed N] [--folder DIR]
+npm run chaos -- --scenario TABLE   a table of cases on servers alone, without options
 npm run chaos -- --list
 npm run chaos -- --check DIR     checks the files of an earlier run again
 
@@ -21,6 +23,7 @@ export type Wanted =
   | { readonly want: 'help' }
   | { readonly want: 'list' }
   | { readonly want: 'check'; readonly folder: string }
+  | { readonly want: 'table'; readonly table: CaseTable }
   | {
       readonly want: 'run';
       readonly scenario: Scenario;
@@ -38,7 +41,11 @@ const BOUNDS = {
 } as const;
 
 /** Reads a command line. @throws UsageError */
-export function wantedBy(argv: readonly string[], scenarios: readonly Scenario[]): Wanted {
+export function wantedBy(
+  argv: readonly string[],
+  scenarios: readonly Scenario[],
+  tables: readonly CaseTable[] = [],
+): Wanted {
   const text = { type: 'string' } as const;
   const flags = {
     scenario: text,
@@ -62,9 +69,14 @@ export function wantedBy(argv: readonly string[], scenarios: readonly Scenario[]
       throw new UsageError(`--check ${values.check}: no run has left its files there`);
     return { want: 'check', folder };
   }
+  const table = tables.find(({ name }) => name === values.scenario);
+  if (table) {
+    if (Object.keys(values).length > 1) throw new UsageError(`${table.name} takes no options`);
+    return { want: 'table', table };
+  }
   const scenario = scenarios.find(({ name }) => name === values.scenario);
   if (!scenario) {
-    const names = scenarios.map(({ name }) => name).join(', ');
+    const names = [...scenarios, ...tables].map(({ name }) => name).join(', ');
     throw new UsageError(
       `${values.scenario === undefined ? '--scenario is missing' : `no scenario is named ${values.scenario}`}; there are: ${names}`,
     );

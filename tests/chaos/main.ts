@@ -2,13 +2,14 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { runCaseTable } from './case-table.ts';
 import { USAGE, UsageError, type Wanted, wantedBy } from './command-line.ts';
 import { filesOf } from './evidence.ts';
 import { History } from './history.ts';
 import { isSound, keep, reportLines } from './report.ts';
 import { judge, runScenario } from './run-scenario.ts';
 import type { RunOptions } from './scenario.ts';
-import { SCENARIOS } from './scenarios.ts';
+import { CASE_TABLES, SCENARIOS } from './scenarios.ts';
 
 const say = (line: string) => void process.stdout.write(`${line}\n`);
 
@@ -18,11 +19,13 @@ async function main(wanted: Wanted): Promise<number> {
     return 0;
   }
   if (wanted.want === 'list') {
-    const width = Math.max(...SCENARIOS.map(({ name }) => name.length));
+    const width = Math.max(...[...SCENARIOS, ...CASE_TABLES].map(({ name }) => name.length));
     for (const { name, about, defaults } of SCENARIOS) {
       const { hosts, workers, sessions, minutes } = defaults;
       say(`${name.padEnd(width)}  ${about} (${hosts} hosts, ${workers} workers, ${sessions} sessions, ${minutes} min)`);
     }
+    for (const { name, about, cases } of CASE_TABLES)
+      say(`${name.padEnd(width)}  ${about} (${cases.length} cases, about ${cases.length} min)`);
     return 0;
   }
   if (wanted.want === 'check') {
@@ -33,6 +36,7 @@ async function main(wanted: Wanted): Promise<number> {
     for (const line of reportLines(scenario, run.options as unknown as RunOptions, outcome)) say(line);
     return isSound(outcome) ? 0 : 1;
   }
+  if (wanted.want === 'table') return (await runCaseTable(wanted.table, say)) ? 0 : 1;
   const { scenario, options } = wanted;
   const why = scenario.impossible?.() ?? null;
   if (why !== null) {
@@ -57,7 +61,7 @@ async function main(wanted: Wanted): Promise<number> {
 process.once('SIGINT', () => process.exit(130));
 process.once('SIGTERM', () => process.exit(143));
 try {
-  process.exitCode = await main(wantedBy(process.argv.slice(2), SCENARIOS));
+  process.exitCode = await main(wantedBy(process.argv.slice(2), SCENARIOS, CASE_TABLES));
 } catch (error) {
   if (!(error instanceof UsageError)) throw error;
   process.stderr.write(`chaos: ${error.message}\n`);

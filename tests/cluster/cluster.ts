@@ -29,6 +29,8 @@ export interface ClusterOptions {
   readonly include?: string;
   /** Default `2m`, the server's own. */
   readonly syncInterval?: string;
+  /** Encrypts the stores. Default: none. */
+  readonly cipher?: 'aes' | 'chachapoly';
   /** One for each node, where they do not share loopback. */
   readonly places?: readonly NodePlace[];
   /** The folder of a node's store, where it is not to lie in the cluster's own. */
@@ -75,6 +77,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     token: options.include === undefined ? randomBytes(16).toString('hex') : null,
     include: options.include ?? null,
     syncInterval: options.syncInterval ?? '2m',
+    cipher: options.cipher ?? null,
   };
   for (let start = 1; ; start++) {
     const nodes = await makeNodes(found.path, folder, settings, options);

@@ -1,5 +1,7 @@
 /** What `cox` says of a cluster: how many copies it keeps, and that nobody answers while too few of its servers live. */
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { STREAMS, sessionRef, subjects } from '@coxswain/protocol';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { cox, REPOSITORY } from '../e2e/kit/child.ts';
 import { removeScratch } from '../e2e/kit/scratch.ts';
@@ -45,6 +47,67 @@ describe('a cluster of three servers', () => {
     ]);
     const [check] = await streamChecks();
     expect(check?.message).toContain('3 copies');
+  });
+
+  it('rewrites the blocks that an earlier version compressed, on every server, and keeps the sequences', async () => {
+    const nc = await cluster.connect();
+    const ask = async <T>(subject: string, body = {}) => (await nc.request(subject, JSON.stringify(body))).json<T>();
+    const infoOf = () => ask<{ config: object; state: object }>(`$JS.API.STREAM.INFO.${STREAMS.snapshots}`);
+    const blocks = () =>
+      cluster.nodes.map(({ storeDir }) => {
+        const folder = join(storeDir, 'jetstream/$G/streams', STREAMS.snapshots, 'msgs');
+        const files = readdirSync(folder).filter((file) => file.endsWith('.blk'));
+        return files.map((file) => readFileSync(join(folder, file)).subarray(0, 3).toString());
+      });
+    // A server compresses from when it opens the store: a stream that is updated to `s2` does so only after a restart.
+    const { config } = await infoOf();
+    await ask(`$JS.API.STREAM.DELETE.${STREAMS.snapshots}`);
+    await ask(`$JS.API.STREAM.CREATE.${STREAMS.snapshots}`, { ...config, compression: 's2' });
+    // A block is compressed when it is full, at 8 MiB.
+    const filler = 'compressible '.repeat(70_000);
+    for (let i = 0; i < 12; i++)
+      await nc.request(subjects.snapshot(sessionRef(`filler-${i}`)), filler, { timeout: 10_000 });
+    await vi.waitFor(() => expect(blocks().map(([first]) => first)).toEqual(['cmp', 'cmp', 'cmp']), {
+      timeout: 20_000,
+    });
+    const { state } = await infoOf();
+    const risks = async () => (await streamChecks()).filter(({ message }) => message.includes('compressed'));
+    expect(await risks()).toMatchObject([{ status: 'warning', remedy: 'cox streams --rewrite' }]);
+
+    const migrated = await run('streams');
+    expect(migrated.json, migrated.told).toMatchObject([
+      { uncompressed: [STREAMS.snapshots], at_risk: [STREAMS.snapshots], rewritten: [] },
+    ]);
+    expect(migrated.stderr).toContain('cox streams --rewrite');
+    expect(await risks()).toHaveLength(1);
+
+    // A copy that cannot be read stops it before any copy is removed.
+    const node = cluster.node('n3');
+    const folder = join(node.storeDir, 'jetstream/$G/streams', STREAMS.snapshots);
+    await node.terminate();
+    const block = join(folder, 'msgs/1.blk');
+    const bytes = readFileSync(block);
+    writeFileSync(block, bytes.fill(0, bytes.length >> 2, bytes.length >> 1));
+    await node.start();
+    await cluster.ready();
+    const stopped = await run('streams', '--rewrite');
+    expect([stopped.code, stopped.json], stopped.told).toMatchObject([
+      1,
+      [{ code: 'rewrite_stopped', message: expect.stringContaining('n3') }],
+    ]);
+    expect((await infoOf()).config).toMatchObject({ num_replicas: 3 });
+    // Its server gets it anew from the others.
+    await node.terminate();
+    rmSync(folder, { recursive: true });
+    await node.start();
+    await cluster.ready();
+
+    const rewritten = await run('streams', '--rewrite');
+    expect(rewritten.json, rewritten.told).toMatchObject([{ at_risk: [], rewritten: [STREAMS.snapshots], copies: 3 }]);
+    expect(blocks().flat()).not.toContain('cmp');
+    expect((await infoOf()).state).toMatchObject({ ...state, consumer_count: expect.any(Number) });
+    expect(await risks()).toEqual([]);
+    await nc.close();
   });
 
   it('has not servers enough for four copies, and says so', async () => {

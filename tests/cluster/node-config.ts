@@ -17,6 +17,8 @@ export interface ClusterSettings {
   readonly include: string | null;
   /** `always`, or how often the disk is told to keep what was written, as nats-server reads it: `2m`. */
   readonly syncInterval: string;
+  /** The cipher of JetStream's encryption at rest; null for none. */
+  readonly cipher: 'aes' | 'chachapoly' | null;
 }
 
 /** Commands and records have up to 1 MiB with their headers. */
@@ -28,7 +30,7 @@ const MAX_CONTROL_LINE_BYTES = 64 * 1024;
 export function nodeConfig(
   node: NodeAddress,
   all: readonly NodeAddress[],
-  { token, include, syncInterval }: ClusterSettings,
+  { token, include, syncInterval, cipher }: ClusterSettings,
   storeDir: string,
   logFile: string,
 ): string {
@@ -40,7 +42,7 @@ export function nodeConfig(
     `log_file: ${JSON.stringify(logFile)}`,
     `max_payload: ${MAX_PAYLOAD_BYTES}`,
     `max_control_line: ${MAX_CONTROL_LINE_BYTES}`,
-    `jetstream { store_dir: ${JSON.stringify(storeDir)}, sync_interval: "${syncInterval}" }`,
+    `jetstream { store_dir: ${JSON.stringify(storeDir)}, sync_interval: "${syncInterval}"${cipher === null ? '' : `, cipher: ${cipher}, key: "of a test"`} }`,
     // One alone is no cluster: it would wait for others to agree with.
     ...(all.length === 1
       ? []

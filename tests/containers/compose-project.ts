@@ -15,6 +15,9 @@ const OUTPUT_MAX_BYTES = 16 * 1024 * 1024;
 /** Images are built, and on a first run fetched. */
 const COMMAND_WITHIN_MS = 900_000;
 
+/** The services of the bus. */
+export const SERVERS: readonly string[] = ['nats-1', 'nats-2', 'nats-3'];
+
 /** One container, as `docker compose ps` tells of it. */
 export interface Container {
   /** Another one where the container was replaced. */
@@ -33,8 +36,11 @@ export interface ComposeProject {
   /** Runs `cox …` as a person would who stands beside it: with the key of an operator. */
   cox(...args: string[]): Promise<string>;
   containers(): Promise<Container[]>;
-  /** A client on the published ports, as the operator. Whoever connects closes it. */
-  client(): Promise<BusClient>;
+  /**
+   * A client on the published ports, as the operator. The caller closes it.
+   * @param nodes the servers that it may use; default all.
+   */
+  client(...nodes: string[]): Promise<BusClient>;
   /** Ends it, and removes its containers, networks and volumes. */
   down(): Promise<void>;
 }
@@ -67,9 +73,9 @@ export function composeProject(): ComposeProject {
       const lines = (await compose('ps', '--all', '--format', 'json')).trim().split('\n');
       return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as Container);
     },
-    async client() {
+    async client(...nodes) {
       const servers = await Promise.all(
-        ['nats-1', 'nats-2', 'nats-3'].map(async (node) => (await compose('port', node, '4222')).trim()),
+        (nodes.length === 0 ? SERVERS : nodes).map(async (node) => (await compose('port', node, '4222')).trim()),
       );
       const folder = await mkdtemp(join(tmpdir(), 'cox-compose-'));
       try {

@@ -9,14 +9,16 @@ export interface ComposedService {
   readonly name: string;
   /** Of `cox`. */
   readonly args: readonly string[];
-  /** Of the volumes with keys the one that it has. */
-  readonly keyVolume: string;
+  /** Of the volumes with keys the one that it has; null if it has none. */
+  readonly keyVolume: string | null;
+  /** The volume with the socket of a command runner; null if it has none. */
+  readonly commandVolume: string | null;
   /** The only names of variables that it is given. */
   readonly variables: readonly string[];
   /** Folders of the repository, by where they are mounted. */
   readonly folders: Readonly<Record<string, string>>;
-  /** Arguments of `cox` by which its health is asked for. */
-  readonly health: readonly string[];
+  /** The program in deploy/image that asks for its health. */
+  readonly health: string;
 }
 
 interface Said {
@@ -30,6 +32,7 @@ interface Said {
 
 /** Where every service finds its key. */
 const KEY_FOLDER = '/run/coxswain';
+const COMMAND_FOLDER = '/run/commands';
 
 /** All of them, in the order of the file. */
 export function composedServices(): ComposedService[] {
@@ -39,13 +42,14 @@ export function composedServices(): ComposedService[] {
     .map(([name, { command = [], volumes = [], environment = {}, healthcheck }]) => {
       const mounts = volumes.map(mountIn);
       const [keys, ...others] = mounts.filter(({ at }) => at === KEY_FOLDER);
-      const [cmd, cox, ...health] = healthcheck?.test ?? [];
-      if (!keys || others.length > 0 || cmd !== 'CMD' || cox !== 'cox')
-        throw new Error(`${name} has not one key, or no health that cox tells`);
+      const [cmd, health, ...more] = healthcheck?.test ?? [];
+      if (others.length > 0 || cmd !== 'CMD' || health === undefined || more.length > 0)
+        throw new Error(`${name} needs at most one key, and a health check without arguments`);
       return {
         name,
-        args: command,
-        keyVolume: keys.from,
+        args: command.map(interpolated),
+        keyVolume: keys?.from ?? null,
+        commandVolume: mounts.find(({ at }) => at === COMMAND_FOLDER)?.from ?? null,
         variables: Object.keys(environment),
         folders: Object.fromEntries(
           mounts
@@ -57,9 +61,14 @@ export function composedServices(): ComposedService[] {
     });
 }
 
+/** With the defaults of the variables in it: `${VARIABLE:-default}`. */
+function interpolated(text: string): string {
+  return text.replace(/\$\{\w+:-([^}]*)\}/g, '$1');
+}
+
 /** `FROM:AT[:ro]`, where FROM may be `${VARIABLE:-default}`. */
 function mountIn(said: string): { readonly from: string; readonly at: string } {
-  const found = /^(?:\$\{\w+:-([^}]+)\}|([^:]+)):([^:]+)(?::ro)?$/.exec(said);
+  const found = /^([^:]+):([^:]+)(?::ro)?$/.exec(interpolated(said));
   if (!found) throw new Error(`cannot be read as a mount: ${said}`);
-  return { from: (found[1] ?? found[2]) as string, at: found[3] as string };
+  return { from: found[1] as string, at: found[2] as string };
 }

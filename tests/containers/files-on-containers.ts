@@ -5,6 +5,9 @@ import { OWN_SERVER_FILES } from '../e2e/kit/servers-switch.ts';
 
 const here = import.meta.dirname;
 
+/** The vitest project whose files run on containers. */
+export const CONTAINERS_PROJECT = 'containers';
+
 /** All of them, by absolute paths. */
 export function filesOnContainers(): string[] {
   return [...deploymentFiles(), ...e2eOnBuses()];

@@ -1,12 +1,12 @@
-/** What a run without a container engine has left out, in a line that nobody can take for a success. */
+/** Names the tests that a run without a container engine leaves out. */
 import { SERVERS_SWITCH } from '../e2e/kit/servers-switch.ts';
-import { deploymentFiles, e2eOnBuses } from './files-on-containers.ts';
+import { CONTAINERS_PROJECT, deploymentFiles, e2eOnBuses } from './files-on-containers.ts';
 
 /** A file that was run. */
 export interface RunFile {
   /** Its absolute path. */
   readonly file: string;
-  /** Its project in vitest; the empty text where there is only one, which is so where no engine answers. */
+  /** Its project in vitest. */
   readonly project: string;
   /** How many tests it has. */
   readonly tests: number;
@@ -14,8 +14,8 @@ export interface RunFile {
 
 /** The line; null where nothing was left out, or none of it was asked for. */
 export function leftOut(files: readonly RunFile[]): string | null {
-  // Whoever has chosen the servers of a run has asked for no others.
-  if (process.env[SERVERS_SWITCH] || files.some(({ project }) => project !== '')) return null;
+  // A run on chosen servers has no containers.
+  if (process.env[SERVERS_SWITCH] || files.some(({ project }) => project === CONTAINERS_PROJECT)) return null;
   const onBuses = new Set(e2eOnBuses());
   const e2e = files.filter(({ file }) => onBuses.has(file));
   if (e2e.length === 0) return null;

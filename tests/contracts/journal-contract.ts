@@ -1,5 +1,5 @@
 import type { Journal, StoredRecord } from '@coxswain/ports';
-import { BOUNDS, type SessionRef } from '@coxswain/protocol';
+import { BOUNDS, partitionOf, type SessionRef } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { bytes, freshSession, text } from './fresh-session.ts';
 
@@ -155,6 +155,13 @@ export function journalContract(name: string, doors: () => JournalDoors): void {
       const listed: string[] = [];
       for await (const ref of journal.sessions(tenant)) listed.push(`${ref.tenant} ${ref.sessionId}`);
       expect(listed.sort()).toEqual(mine.map((ref) => `${ref.tenant} ${ref.sessionId}`).sort());
+      const first = mine[0] as SessionRef;
+      const inPartition: SessionRef[] = [];
+      for await (const ref of journal.sessionsOf(partitionOf(first.sessionId))) inPartition.push(ref);
+      expect(inPartition).toContainEqual(first);
+      expect(inPartition.filter(({ sessionId }) => partitionOf(sessionId) !== partitionOf(first.sessionId))).toEqual(
+        [],
+      );
     });
   });
 }

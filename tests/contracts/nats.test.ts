@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { createSystemClock } from '@coxswain/adapter-memory';
+import { createSystemClock, StoreClock } from '@coxswain/adapter-memory';
 import {
   connectNats,
   createNatsActiveSessions,
@@ -15,11 +15,12 @@ import {
   createNatsTimers,
   ensureStreams,
   listSessions,
+  timersTimeMs,
   watchDeltas,
   watchEvents,
 } from '@coxswain/adapter-nats';
 import type { CommandSender, Log } from '@coxswain/ports';
-import { BLOBS_STREAM, JOURNAL_STREAMS, Receipt, STREAMS, subjects } from '@coxswain/protocol';
+import { BLOBS_STREAM, COMPRESSED_BLOCKS, JOURNAL_STREAMS, Receipt, STREAMS, subjects } from '@coxswain/protocol';
 import { headers, type NatsConnection } from '@nats-io/nats-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { activeSessionsContract } from './active-sessions-contract.ts';
@@ -80,6 +81,21 @@ describe('NATS', { timeout: 60_000 }, () => {
   hostLineContract('NATS', () => createNatsHostLine(hostLines++ % 2 ? nc : otherNc, log));
   activeSessionsContract('NATS', () => createNatsActiveSessions(nc));
   timersContract('NATS', () => ({ timers: createNatsTimers(nc), createInbox }));
+  test.each([600_000, -600_000])('timers of a host whose clock is off by %i ms fire on time', async (skewMs) => {
+    const own = createSystemClock();
+    const clock = new StoreClock({ ...own, nowMs: () => own.nowMs() + skewMs }, () => timersTimeMs(nc), log);
+    await clock.start();
+    onTestFinished(() => clock.close());
+    const ref = freshSession();
+    const arrived = await collect({ createInbox }, ref);
+    const dueAtMs = clock.nowMs() + 400;
+    // The server stands on this machine, so its clock is known here without a measurement.
+    expect(Math.abs(clock.nowMs() - own.nowMs())).toBeLessThan(1_000);
+    await createNatsTimers(nc).schedule(ref, '1-0', dueAtMs, bytes('{}'));
+    await eventually('it has arrived', () => arrived.length === 1);
+    // Not earlier, by the store's clock; half of an answer's time is what the measurement cannot know.
+    expect(arrived[0]?.storedAtMs).toBeGreaterThan(dueAtMs - 200);
+  });
   deletionContract('NATS', () => ({
     journal: createNatsJournal(nc),
     other: createNatsJournal(otherNc),
@@ -145,6 +161,23 @@ describe('NATS', { timeout: 60_000 }, () => {
       await update({ ...(await configOf(registry)), allow_rollup_hdrs: true });
       await ensureStreams(nc);
       expect((await configOf(registry)).allow_rollup_hdrs).toBe(false);
+    });
+
+    test('that compress their blocks, as they once did, are left to the operator, who switches it off', async () => {
+      const listed = await nc.request('$JS.API.STREAM.LIST', '', { timeout: 5_000 });
+      const { streams } = listed.json<{ streams: { config: { name: string; compression: string } }[] }>();
+      expect(streams.length).toBeGreaterThan(JOURNAL_STREAMS.length);
+      expect(streams.filter(({ config: { compression } }) => compression !== 'none')).toEqual([]);
+      const config = await configOf(STREAMS.snapshots);
+      await update({ ...config, compression: 's2' });
+      // A stream with one replica is not at risk.
+      expect(await ensureStreams(nc)).toEqual({ uncompressed: [], atRisk: [] });
+      expect((await configOf(STREAMS.snapshots)).compression).toBe('s2');
+      expect(await ensureStreams(nc, { uncompress: true })).toEqual({ uncompressed: [STREAMS.snapshots], atRisk: [] });
+      expect(await configOf(STREAMS.snapshots)).toMatchObject({
+        compression: 'none',
+        metadata: { [COMPRESSED_BLOCKS]: 'true' },
+      });
     });
 
     test('are made where a cluster that elects lost the request', async () => {

@@ -1,4 +1,5 @@
 import type { Snapshots } from '@coxswain/ports';
+import { partitionOf } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { bytes, freshSession, text } from './fresh-session.ts';
 
@@ -16,6 +17,26 @@ export function snapshotsContract(name: string, make: () => Snapshots): void {
       await snapshots.put(other, bytes('other'));
       expect(text((await snapshots.get(ref)) ?? bytes(''))).toBe('3');
       expect(text((await snapshots.get(other)) ?? bytes(''))).toBe('other');
+    });
+
+    test('give the newest summary of each session of a partition, and of no other', async () => {
+      const snapshots = make();
+      const [ref, plain, unsummarized] = [freshSession(), freshSession(), freshSession()];
+      const partition = partitionOf(ref.sessionId);
+      const waits = { state: 'function_awaiting_approval', approvals: 2, oldestApprovalMs: 1_700_000_000_000 };
+      const stopped = { state: 'stopped', approvals: 0, oldestApprovalMs: null };
+      await snapshots.put(ref, bytes('1'), stopped);
+      await snapshots.put(ref, bytes('2'), waits);
+      await snapshots.put(plain, bytes('3'), stopped);
+      await snapshots.put(unsummarized, bytes('4'));
+      const of = async (partitions: number) =>
+        (await snapshots.summaries(partitions)).filter((one) =>
+          [ref, plain, unsummarized].some(({ sessionId }) => sessionId === one.ref.sessionId),
+        );
+      const here = partitionOf(plain.sessionId) === partition ? [{ ref: plain, summary: stopped }] : [];
+      expect(await of(partition)).toEqual(expect.arrayContaining([{ ref, summary: waits }, ...here]));
+      expect(await of(partition)).toHaveLength(1 + here.length);
+      if (here.length === 0) expect(await of(partitionOf(plain.sessionId))).toEqual([{ ref: plain, summary: stopped }]);
     });
 
     test('keep bytes that the writer then uses for something else', async () => {

@@ -89,6 +89,7 @@ describe('requests that go too far', () => {
     const created = (params: object) =>
       refused(editor.agent.request(methods.agent.session.new, { cwd: root, mcpServers: [], ...params }));
     expect(await created({ cwd: 'here' })).toMatchObject({ data: { field: 'cwd' } });
+    expect(await created({ cwd: `${root}/missing` })).toMatchObject({ code: -32_602, data: { field: 'cwd' } });
     expect(await created({ additionalDirectories: ['/tmp'] })).toMatchObject({ code: -32_602 });
     const open = await Promise.allSettled(Array.from({ length: 256 }, () => editor.session(root)));
     expect(open.filter(({ status }) => status === 'rejected')).toHaveLength(1);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type ListSessionsRequest, methods } from '@agentclientprotocol/sdk';
 import { describe, expect, it } from 'vitest';
 import { editorsOn, letGo, WAITING_CALL } from './kit/acp-editors.ts';
-import { refused } from './kit/editor.ts';
+import { type Editor, refused } from './kit/editor.ts';
 import { busAndHost } from './kit/fixture.ts';
 import { scratchFolder } from './kit/scratch.ts';
 import { scripted } from './kit/scripts.ts';
@@ -14,6 +14,48 @@ const fixture = busAndHost();
 const editors = editorsOn(() => fixture.bus);
 const RUNS = { args: ['--allow', 'run_command'] };
 const selected = (optionId: string) => ({ outcome: { outcome: 'selected' as const, optionId } });
+
+describe('a session without a prompt', () => {
+  it('is loaded by another connection with its model, and shows both the run that the other starts', async () => {
+    const [one, other] = [await scripted([{ text: 'First.' }, { text: 'Second.' }]), await scripted([])];
+    const root = await scratchFolder('acp');
+    const first = await editors.open({ args: ['--model', other, '--offer-model', one] });
+    const sessionId = await first.session(root);
+    await first.agent.request(methods.agent.session.setConfigOption, { sessionId, configId: 'model', value: one });
+    const second = await editors.open({ args: ['--model', other] });
+    const load = (editor: Editor) =>
+      editor.agent.request(methods.agent.session.load, { sessionId, cwd: root, mcpServers: [] });
+    expect(await load(second)).toMatchObject({ configOptions: [{ id: 'model', currentValue: one }] });
+    expect(await second.prompt(sessionId, 'begin')).toMatchObject({ stopReason: 'end_turn' });
+    expect(second.text()).toBe('First.');
+    await first.shows('the run', () => first.text() === 'First.' && first.text('user_message_chunk') === 'begin');
+    expect(await first.prompt(sessionId, 'go on')).toMatchObject({ _meta: { coxswain: { run: 2 } } });
+    expect(await runsOf(sessionId)).toMatchObject([{ model: one }]);
+  });
+
+  it('takes two first prompts at once, as two runs or as one with a follow-up', async () => {
+    const turns = [{ text: 'One.' }, { text: 'Two.' }];
+    const first = await editors.with(turns);
+    const root = await scratchFolder('acp');
+    const sessionId = await first.session(root);
+    const second = await editors.open({ args: ['--model', await scripted(turns)] });
+    await second.agent.request(methods.agent.session.load, { sessionId, cwd: root, mcpServers: [] });
+    const answers = await Promise.all([first.prompt(sessionId, 'a'), second.prompt(sessionId, 'b')]);
+    expect(answers).toMatchObject([{ stopReason: 'end_turn' }, { stopReason: 'end_turn' }]);
+    await first.shows('both answers', () => first.text() === 'One.Two.');
+  });
+
+  it('can be deleted, and is then gone for every connection', async () => {
+    const first = await editors.with([]);
+    const root = await scratchFolder('acp');
+    const sessionId = await first.session(root);
+    const second = await editors.with([]);
+    await second.agent.request(methods.agent.session.delete, { sessionId });
+    await first.agent.request(methods.agent.session.close, { sessionId });
+    const loaded = first.agent.request(methods.agent.session.load, { sessionId, cwd: root, mcpServers: [] });
+    expect(await refused(loaded)).toMatchObject({ code: -32_002 });
+  });
+});
 
 describe('a session that is loaded', () => {
   it('twice at once is followed once, and may be closed meanwhile', async () => {
@@ -241,6 +283,16 @@ describe('modes and models', () => {
     const late = await editors.open({ args: ['--model', one] });
     const loaded = await late.agent.request(methods.agent.session.load, { sessionId, cwd: folder, mcpServers: [] });
     expect(loaded.configOptions).toMatchObject([{ currentValue: other, options: [{ value: one }, { value: other }] }]);
+
+    // A choice for the next run outlives the connection that it was made on.
+    await late.agent.request(methods.agent.session.setConfigOption, { sessionId, configId: 'model', value: one });
+    late.child.process.kill('SIGKILL');
+    await late.child.exited;
+    const again = await editors.open({ args: ['--model', one] });
+    const { configOptions } = await again.agent.request(methods.agent.session.load, {
+      ...{ sessionId, cwd: folder, mcpServers: [] },
+    });
+    expect(configOptions).toMatchObject([{ currentValue: one }]);
   });
 
   it('stay as they are in a session that idles between jobs, and that is said', async () => {

@@ -1,7 +1,12 @@
 /** What an editor does to a session while it works: permissions, cancelling, steering, more prompts. */
-import { readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { methods, type RequestPermissionRequest, type RequestPermissionResponse } from '@agentclientprotocol/sdk';
+import {
+  methods,
+  RequestError,
+  type RequestPermissionRequest,
+  type RequestPermissionResponse,
+} from '@agentclientprotocol/sdk';
 import { describe, expect, it } from 'vitest';
 import { editorsOn, letGo, WAITING_CALL } from './kit/acp-editors.ts';
 import { type Editor, refused } from './kit/editor.ts';
@@ -81,15 +86,34 @@ describe('a permission', () => {
     expect(editor.text()).toBe('Then not.');
   });
 
-  it('that is answered with no answer waits on, and standard error says so', async () => {
-    const editor = await editors.with([{ calls: [write('a.txt')] }, { text: 'Written.' }], {
-      permit: () => ({}) as RequestPermissionResponse,
+  it('that is answered by anything but an offered option is denied with a reason, and the prompt ends', async () => {
+    const answers: Record<string, () => RequestPermissionResponse> = {
+      c1_1: () => ({ outcome: { outcome: 'cancelled' } }),
+      c1_2: () => {
+        throw new RequestError(-32_603, 'the dialog is broken');
+      },
+      c1_3: () => ({}) as RequestPermissionResponse,
+      c1_4: () => selected('allow_everything'),
+    };
+    const calls = Object.keys(answers).map((id) => write(`${id}.txt`));
+    const editor = await editors.with([{ calls }, { text: 'Nothing is written.' }], {
+      permit: ({ toolCall }) => answers[toolCall.toolCallId]?.() as RequestPermissionResponse,
     });
-    const id = await editor.session(await scratchFolder('acp'));
-    const done = editor.prompt(id, 'write');
-    await until('that it is said', () => /decided nothing about c1_1: outcome: /.test(editor.child.told));
-    await fixture.bus.client.session(id).approve({ callId: 'c1_1', decision: 'allow' });
-    expect(await done).toMatchObject({ stopReason: 'end_turn' });
+    const root = await scratchFolder('acp');
+    const id = await editor.session(root);
+    expect(await editor.prompt(id, 'write')).toMatchObject({ stopReason: 'end_turn' });
+    const reasons: unknown[] = [];
+    for await (const { record } of fixture.bus.client.session(id).journal())
+      for (const event of record.events)
+        if (event.type === 'approval_decided') reasons.push([event.call_id, event.decision, event.reason]);
+    expect(reasons.sort()).toEqual([
+      ['c1_1', 'deny', 'the permission request was cancelled in the editor'],
+      ['c1_2', 'deny', 'the editor answered the permission request with an error: the dialog is broken'],
+      ['c1_3', 'deny', 'the editor sent no valid outcome for the permission request'],
+      ['c1_4', 'deny', 'the editor answered with an option that was not offered'],
+    ]);
+    expect(editor.of('tool_call_update').filter(({ status }) => status === 'failed')).toHaveLength(4);
+    expect(await readdir(root)).toEqual([]);
   });
 
   it('that is decided elsewhere is taken back from the editor', async () => {

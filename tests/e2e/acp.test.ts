@@ -38,7 +38,7 @@ describe('a prompt', () => {
     });
     expect(editor.text('agent_thought_chunk')).toBe('I think first.');
     expect(editor.text()).toBe('And then I speak to you.');
-    expect(editor.of('usage_update').at(-1)).toMatchObject({ used: 12 });
+    expect(editor.of('usage_update')).toMatchObject([{ used: 12 }]);
     // The editor has shown what it sent by itself.
     expect(editor.text('user_message_chunk')).toBe('');
   });

@@ -159,10 +159,8 @@ describe('a run', () => {
     expect(told.at(-1)).toMatchObject({ type: EventType.RUN_FINISHED, outcome: { type: 'cancelled' } });
     const failing = agentOn();
     failing.agent.addMessage(user('Fail.'));
-    await failing.agent
-      .runAgent({ forwardedProps: await start([{ fail: { kind: 'bad_request' } }]) })
-      .catch(() => undefined);
-    expect(failing.told.at(-1)).toMatchObject({ type: EventType.RUN_ERROR, code: expect.stringMatching(/^[a-z_]+$/) });
+    await failing.agent.runAgent({ forwardedProps: await start([{ fail: { kind: 'error' } }]) }).catch(() => undefined);
+    expect(failing.told.at(-1)).toMatchObject({ type: EventType.RUN_ERROR, code: 'model_request_failed' });
   });
 });
 
@@ -222,6 +220,28 @@ describe('interrupts', () => {
       verb: 'approve',
     });
     expect(agent.messages.at(-1)).toMatchObject({ content: 'Done with it.' });
+  });
+
+  test('one that never was ends the run with an error, and sends the session nothing', async () => {
+    const { agent, threadId } = agentOn();
+    agent.addMessage(user('Write.'));
+    await agent.runAgent({ forwardedProps: await start(asking) });
+    const [{ id = '' } = {}] = agent.pendingInterrupts;
+    const resume = ['approval:c9_9', 'suspended', id].map((interruptId) => ({
+      ...{ interruptId, status: 'resolved' as const },
+      ...(interruptId === 'suspended' ? {} : { payload: { approved: true } }),
+    }));
+    const answered = (entries: typeof resume) =>
+      eventsOf(inputOf(threadId, { resume: entries, messages: [user('And this.')] }));
+    const { n } = (await gateway.get(`/v1/sessions/${threadId}`)).body;
+    expect(await answered(resume)).toMatchObject([
+      { type: EventType.RUN_STARTED, threadId },
+      { type: EventType.RUN_ERROR, code: 'call_unknown', message: expect.stringContaining('"approval:c9_9"') },
+    ]);
+    expect((await answered(resume.slice(1, 2))).at(-1)).toMatchObject({
+      ...{ type: EventType.RUN_ERROR, code: 'not_suspended' },
+    });
+    expect((await gateway.get(`/v1/sessions/${threadId}`)).body).toMatchObject({ n, approvals: [{ call_id: 'c1_1' }] });
   });
 
   test('another answer by the same run is another decision, and comes too late', async () => {

@@ -134,10 +134,17 @@ describe('cox run', () => {
     expect(refused.stderr).toMatch(/plan/);
   });
 
-  test('exits 1 when the run fails, saying why', async () => {
-    const { code, stderr } = await bed.run(['run', 'go', ...model('nothing-there')]);
-    expect(code).toBe(1);
-    expect(stderr).toContain('script_invalid');
+  test.each([
+    ['a script that is not there', model('nothing-there'), 'script_invalid', '→'],
+    ['an unknown provider', ['--model', 'nowhere/at-all'], 'provider_unknown', 'openai'],
+    ['a provider without a key', ['--model', 'anthropic/claude-sonnet-4-5'], 'model_key_missing', 'ANTHROPIC_API_KEY'],
+  ])('exits 2 before there is a session: %s', async (_what, named, code, remedy) => {
+    const id = `refused-${code.replaceAll('_', '-')}`;
+    const refused = await bed.run(['run', 'go', '--id', id, ...named]);
+    expect({ code: refused.code, stdout: refused.stdout }).toEqual({ code: 2, stdout: '' });
+    expect(refused.stderr).toContain(code);
+    expect(refused.stderr).toContain(remedy);
+    expect((await bed.run(['show', id])).stderr).toContain('session_not_found');
   });
 
   test('exits 4 at the cap of turns', async () => {
@@ -163,22 +170,12 @@ describe('cox run', () => {
     expect(stderr).toContain('run "…" --session');
   });
 
-  test.each([
-    [['run', 'go'], '--model'],
-    [['run', '', '--model', 'a/b'], 'the prompt is empty'],
-    [['run', 'go', '--model', 'a/b', '--bogus'], '--bogus'],
-    [['run', 'go', '--model', 'a/b', '--on-ask', 'maybe'], '--on-ask takes deny or wait'],
-    [['steer', 'taken', 'x', '--mode', 'bogus'], '--mode takes'],
-    [['start', '--model', 'a/b'], '--model needs a prompt'],
-    [['run', 'go', '--session', 'taken', '--max-tokens', '1'], '--max-tokens belongs to the start'],
-    [['run', 'go', '--session', 'taken', '--max-usd', '1'], '--max-usd belongs to the start'],
-    [['run', 'go', '--session', 'taken', '--max-time', '1s'], '--max-time belongs to the start'],
-    [['run', 'go', '--port', '1', '--model', 'a/b'], 'an instance runs on this state folder already'],
-    [['up', '--port', '1', '--nats', 'nats://127.0.0.1:1'], '--port is for a server that is started here'],
-    [['sessions', '--nats', 'http://x'], '--nats'],
-  ])('a wrong line exits 2: %j', async (args, names) => {
-    const { code, stderr } = await bed.run(args);
-    expect({ code, named: stderr.includes(names) }, stderr).toEqual({ code: 2, named: true });
+  test('on a folder that an instance has takes no port', async () => {
+    const { code, stderr } = await bed.run(['run', 'go', '--port', '1', '--model', 'a/b']);
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringContaining('an instance runs on this state folder already'),
+    });
   });
 });
 

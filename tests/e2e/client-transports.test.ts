@@ -2,6 +2,7 @@
  * One client, two ways: whatever stands here holds over the bus and over HTTP, word by word. A program does not notice which it
  * was given.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type Client,
   type CommandRejectedError,
@@ -11,6 +12,8 @@ import {
   type Session,
   topState,
 } from '@coxswain/client';
+import { closingLine } from '@coxswain/protocol';
+import { sha256Hex } from '@coxswain/session';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type ConnectedClient, connectOver, TRANSPORTS } from './kit/client-transports.ts';
 import { busAndHost } from './kit/fixture.ts';
@@ -278,7 +281,8 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
         stored.push(Buffer.from(bytes).toString());
       const lines: string[] = [];
       for await (const line of session.export()) lines.push(Buffer.from(line).toString());
-      expect(lines).toEqual(stored);
+      const hash = sha256Hex(stored.at(-1) as string);
+      expect(lines).toEqual([...stored, closingLine({ hash, records: stored.length })]);
     });
 
     test('are deleted, and every way to them says so', async () => {
@@ -342,14 +346,31 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
       expect(() => client.session('a.b')).toThrow(expect.objectContaining({ code: 'invalid_id' }));
     });
 
+    // In the first milliseconds requests are in flight whose answers a closed connection never gets.
+    test.each([0, 1, 3, 10])('loops end when their client closes %i ms after they began', async (afterMs) => {
+      const closing = await connected.another();
+      const session = closing.session(newSessionId());
+      const ends = [session.events(), session.watch(), session.deltas()].map(async (items) => {
+        for await (const _item of items);
+      });
+      if (afterMs > 0) await sleep(afterMs);
+      await closing.close();
+      await Promise.all(ends);
+    });
+
     test('a receipt that does not come in time is one, and the command stands', async () => {
       const session = await start(WAITS);
       await calling(session);
-      const sent = session.steer('later', { wait: 'delivered', timeoutMs: 300 });
+      const id = newCommandId();
+      const sent = session.steer('later', { wait: 'delivered', timeoutMs: 300, id });
       await expect(sent).rejects.toMatchObject({
         name: 'ReceiptTimeoutError',
         code: 'receipt_timeout',
         awaited: 'delivered',
+        commandId: id,
+        sessionId: session.id,
+        sent: transport === 'HTTP' ? null : { commandId: id, seq: expect.any(Number), duplicate: false },
+        message: expect.stringContaining(`send the same command to the session ${session.id} with the id ${id}`),
       });
       expect(await session.pending()).toMatchObject([{ body: 'later' }]);
       await session.cancel(undefined, { wait: 'accepted' });

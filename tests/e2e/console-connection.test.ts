@@ -44,7 +44,7 @@ function inBrowser(): void {
     first.child.kill();
     await first.child.exited;
     await page.getByText(/The connection to the gateway is lost since \d.*tried again/).waitFor();
-    await where.getByText(/^not connected, record/).waitFor();
+    await where.getByText(/^reconnecting, record/).waitFor();
     await page.screenshot({ path: join(picturesFolder, 'connection-lost-light.png') });
     await page.emulateMedia({ colorScheme: 'dark' });
     await page.screenshot({ path: join(picturesFolder, 'connection-lost-dark.png') });

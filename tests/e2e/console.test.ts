@@ -88,7 +88,15 @@ function inBrowser(): void {
     await page.getByRole('heading', { name: 'Start a session' }).waitFor();
     await page.keyboard.type('Look at the harbour, and say what you see.');
     await tabTo(page, /^Model/);
-    await page.keyboard.type(await sessionModel());
+    const model = await sessionModel();
+    await page.keyboard.type('claude');
+    await page.keyboard.press('Control+Enter');
+    // What is wrong is said at its field, which has the focus then.
+    await page.getByText('Model: write provider/name').waitFor();
+    await picture(page, 'new-session-problem-light');
+    await page.keyboard.press('Control+a');
+    await page.keyboard.type(model);
+    expect(await page.getByText('Model: write provider/name').count()).toBe(0);
     await tabTo(page, /^Folder/);
     await page.keyboard.type(root);
     await picture(page, 'new-session-light');
@@ -180,8 +188,24 @@ function inBrowser(): void {
     await page.keyboard.press(']');
     await page.keyboard.press(']');
     await page.keyboard.press('f');
+    // Nothing is forked before it is confirmed, and what is changed is the fork's.
+    const dialog = page.getByRole('dialog', { name: `Fork at record ${at}` });
+    await dialog.waitFor();
+    expect(await dialog.getByRole('combobox', { name: /^Model/ }).inputValue()).toBe(model);
+    await picture(page, 'fork-light');
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    expect(page.url()).toContain(id);
+    for (let n = at; n > 1; n--) await page.keyboard.press('[');
+    await page.keyboard.press('f');
+    const first = page.getByRole('dialog', { name: 'Fork at record 1' });
+    const prompt = first.getByRole('textbox', { name: /^Prompt/ });
+    expect(await prompt.inputValue()).toBe('Look at the harbour, and say what you see.');
+    await prompt.fill('Look at the sea instead.');
+    await page.keyboard.press('Control+Enter');
     await page.waitForURL((url) => !url.hash.includes(id));
-    await page.getByText(`from record ${at} of`).waitFor();
+    await page.getByText('from record 1 of').waitFor();
+    await page.locator('.prompt', { hasText: 'Look at the sea instead.' }).waitFor();
     expect(served.trouble).toEqual([]);
   }, 240_000);
 

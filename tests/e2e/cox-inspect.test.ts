@@ -33,8 +33,8 @@ const isSnapshot = (message: InspectionMessage): message is SnapshotMessage => m
 
 test('a session is told by the beginning of its id, event by event, to its end', async () => {
   const records = (await readFile(file, 'utf8'))
-    .trimEnd()
     .split('\n')
+    .filter((line) => line.startsWith('{"at"'))
     .map((line) => JSON.parse(line));
   const { code, stdout } = await bed.run(['inspect', 'insp', '--json']);
   expect(code).toBe(0);
@@ -98,7 +98,7 @@ describe('what cannot be meant is refused', () => {
     // As the session is now: others have gone on with it.
     const text = (await bed.run(['export', ID])).stdout;
     const whole = await bed.file('whole.jsonl', text);
-    const newest = text.trimEnd().split('\n').length;
+    const newest = text.split('\n').filter((line) => line.startsWith('{"at"')).length;
     for (const from of [newest + 1, 1000])
       for (const [args, input, hint] of [
         [[ID], undefined, `; --follow --from ${newest + 1} waits for the next`],

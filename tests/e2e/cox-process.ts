@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { COX_MAIN } from './kit/child.ts';
+import { isShort, runShort } from './kit/cox-runner.ts';
 
 const RUN_WITHIN_MS = 60_000;
 
@@ -40,6 +41,8 @@ export interface CoxOptions {
 export class CoxBed {
   readonly folder: string;
   readonly #running = new Set<ChildProcess>();
+  /** Whether an instance runs on its state folder. */
+  #isUp = false;
 
   private constructor(folder: string) {
     this.folder = folder;
@@ -62,11 +65,10 @@ export class CoxBed {
 
   /** Starts `cox`. */
   start(args: readonly string[], options: CoxOptions = {}): CoxProcess {
-    const { NATS_URL: _bus, COX_MODEL: _model, INIT_CWD: _cwd, ...inherited } = process.env;
     const from = options.inputFrom === undefined ? null : openSync(options.inputFrom, 'r');
     const child = spawn(process.execPath, [COX_MAIN, ...args], {
       cwd: this.folder,
-      env: { ...inherited, COX_STATE_DIR: this.stateDir, ...options.env },
+      env: this.#env(options),
       stdio: [from ?? 'pipe', 'pipe', 'pipe'],
     }) as ChildProcess & { readonly stdout: Readable; readonly stderr: Readable };
     if (from !== null) closeSync(from);
@@ -94,6 +96,12 @@ export class CoxBed {
         resolve({ code, stdout, stderr });
       });
     });
+    if (args[0] === 'up' && !args.includes('--state-dir')) {
+      this.#isUp = true;
+      child.once('exit', () => {
+        this.#isUp = false;
+      });
+    }
     // Awaited by those who care; a process that was killed on purpose is no failure.
     end.catch(() => undefined);
     const seen = (pattern: RegExp) =>
@@ -114,9 +122,17 @@ export class CoxBed {
     return { child, end, stdout: () => stdout, stderr: () => stderr, seen };
   }
 
-  /** Runs `cox` to its end. */
+  /** Runs `cox` to its end: what an instance of this folder answers, in the process that short commands share. */
   run(args: readonly string[], options: CoxOptions = {}): Promise<CoxEnd> {
+    const isAnswered = (this.#isUp && !args.includes('--state-dir')) || args.includes('--nats');
+    const hasInput = options.input !== undefined || options.inputFrom !== undefined;
+    if (isAnswered && !hasInput && isShort(args)) return runShort(args, this.folder, this.#env(options));
     return this.start(args, options).end;
+  }
+
+  #env({ env }: CoxOptions): NodeJS.ProcessEnv {
+    const { NATS_URL: _bus, COX_MODEL: _model, INIT_CWD: _cwd, ...inherited } = process.env;
+    return { ...inherited, COX_STATE_DIR: this.stateDir, ...env };
   }
 
   /** Ends what still runs and removes the folder. */

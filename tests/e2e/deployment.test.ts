@@ -2,7 +2,8 @@
  * What docker-compose.yml runs, as processes of this machine: each of its services with the arguments, the key and the folders that it
  * has there, on a server that lets in only the users of `cox auth`. Containers are for tests/containers.
  */
-import { mkdir } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ComposedService, composedServices } from '../containers/composed-services.ts';
@@ -10,6 +11,7 @@ import { writeAndReview } from '../containers/personas-at-work.ts';
 import { Child, COX_MAIN, cox, REPOSITORY } from './kit/child.ts';
 import { clientOf } from './kit/gateway.ts';
 import { type GuardedBus, type KeyOwner, startGuardedBus } from './kit/guarded-bus.ts';
+import { endOf } from './kit/journal.ts';
 import { removeScratch, scratchFolder } from './kit/scratch.ts';
 import { until } from './kit/until.ts';
 
@@ -34,7 +36,7 @@ const services = composedServices();
 
 const stateOf = (name: string) => join(folder, name);
 
-async function begin({ name, args, keyVolume, folders }: ComposedService): Promise<void> {
+async function begin({ name, args, keyVolume, commandVolume, folders, variables }: ComposedService): Promise<void> {
   await mkdir(stateOf(name), { recursive: true });
   const here = (arg: string) => {
     if (arg.startsWith(TOKENS_AT)) return arg.replace(TOKENS_AT, `${folder}/`);
@@ -43,17 +45,31 @@ async function begin({ name, args, keyVolume, folders }: ComposedService): Promi
     const mounted = Object.keys(folders).find((at) => arg.startsWith(`${at}/`));
     return mounted === undefined ? arg : arg.replace(mounted, folders[mounted] as string);
   };
-  const env = { ...bus.env(KEYS[keyVolume] as KeyOwner), COX_STATE_DIR: stateOf(name), COX_HOST_NAME: name };
+  const env = {
+    ...(keyVolume === null ? {} : bus.env(KEYS[keyVolume] as KeyOwner)),
+    ...(commandVolume === null ? {} : { COX_COMMAND_SOCKET: join(folder, `${commandVolume}.sock`) }),
+    COX_STATE_DIR: stateOf(name),
+    COX_HOST_NAME: name,
+    // Hosts count passivated sessions only where they serve metrics.
+    ...(variables.includes('COX_METRICS_PORT') && name !== 'gateway' ? { COX_METRICS_PORT: '0' } : {}),
+  };
   running.set(name, new Child(COX_MAIN, args.map(here), { cwd: join(folder, 'workspace'), env }));
 }
 
 const serviceOf = (name: string) => services.find((service) => service.name === name) as ComposedService;
-const healthOf = ({ name, health }: ComposedService) => cox(health, { env: { COX_STATE_DIR: stateOf(name) } });
+/** The exit code of the health check, as the image has it. */
+const healthOf = ({ name, health }: ComposedService) =>
+  new Promise<number | null>((resolve) => {
+    const check = spawn(join(REPOSITORY, 'deploy/image', health), {
+      env: { ...process.env, COX_STATE_DIR: stateOf(name) },
+    });
+    check.once('error', () => resolve(null)).once('exit', resolve);
+  });
 const healthy = (service: ComposedService) =>
   until(`${service.name} to be healthy`, async () => {
     const child = running.get(service.name);
     if (child?.exit) throw new Error(`${service.name} has ended: ${child.told}`);
-    return (await healthOf(service)).code === 0;
+    return (await healthOf(service)) === 0;
   });
 
 beforeAll(async () => {
@@ -79,10 +95,12 @@ afterAll(async () => {
   await removeScratch();
 });
 
-test('it runs two hosts, hooks, tools, two personas and a gateway, each with a key of its own kind', () => {
-  expect(services.map(({ name, keyVolume }) => [name, KEYS[keyVolume]])).toEqual([
+test('it runs two hosts, hooks, tools, two personas and a gateway, each with a key of its own kind, and runners without one', () => {
+  expect(services.map(({ name, keyVolume }) => [name, keyVolume && KEYS[keyVolume]])).toEqual([
     ['sessions-1', 'host'],
     ['sessions-2', 'host'],
+    ['commands-1', null],
+    ['commands-2', null],
     ['hooks', 'hooks'],
     ['tools', 'tools'],
     ['persona-reviewer', 'personas'],
@@ -110,7 +128,21 @@ test('one persona writes when a person lets it, the other one reviews, is killed
     killReviewer: async () => running.get('persona-reviewer')?.kill(),
     startReviewer: () => begin(serviceOf('persona-reviewer')),
   });
-  expect((await healthOf(serviceOf('persona-reviewer'))).code).toBe(0);
+  expect(await healthOf(serviceOf('persona-reviewer'))).toBe(0);
+});
+
+test('a command of a session is a child of the runner of its host', async () => {
+  const script = join(folder, 'command.yaml');
+  const call = '{ tool: run_command, args: { command: "echo child of $PPID" } }';
+  await writeFile(script, `turns:\n  - { text: Now., calls: [${call}] }\n  - text: Done.\n`);
+  const client = await bus.client('operator');
+  const permissions = { rules: [{ tool: 'run_command', action: 'allow' as const }] };
+  const started = { prompt: 'Go.', model: `scripted/${script}`, root: join(folder, 'workspace'), permissions };
+  await client.startSession(started, { sessionId: 'command' });
+  const journal = await endOf({ client }, 'command');
+  const host = /^sessions-\d/.exec(journal.records.at(-1)?.attempt ?? '')?.[0] ?? '';
+  const runner = running.get(host.replace('sessions', 'commands')) as Child;
+  expect(JSON.stringify(journal.of('call_ended'))).toContain(`child of ${runner.process.pid}\\n`);
 });
 
 test('sessions are seen over HTTP, by the name that the file gives the gateway and with the token that it makes', async () => {
@@ -124,8 +156,27 @@ test('sessions are seen over HTTP, by the name that the file gives the gateway a
   expect(await bus.refusals()).toEqual([]);
 });
 
+test('what they write, to either stream, is lines of JSON and nothing else', () => {
+  for (const [name, { stdout, stderr }] of running) {
+    const lines = `${stdout}\n${stderr}`.split('\n').filter((line) => line !== '');
+    expect(lines.length, name).toBeGreaterThan(0);
+    for (const line of lines) expect(() => JSON.parse(line), `${name}: ${line}`).not.toThrow();
+  }
+});
+
+test('a service that stands still is not healthy, and is again when it goes on', async () => {
+  const tools = serviceOf('tools');
+  running.get('tools')?.process.kill('SIGSTOP');
+  try {
+    expect(await healthOf(tools)).toBe(1);
+  } finally {
+    running.get('tools')?.process.kill('SIGCONT');
+  }
+  await healthy(tools);
+});
+
 test('told to stop, each ends in order, and is no more healthy', async () => {
   const exits = await Promise.all([...running.values()].map((child) => child.terminate()));
   expect(exits).toEqual(exits.map(() => ({ code: 0, signal: null })));
-  for (const service of services) expect((await healthOf(service)).code, service.name).toBe(1);
+  for (const service of services) expect(await healthOf(service), service.name).toBe(1);
 });

@@ -24,6 +24,11 @@ test('the demo plays through by itself: steered, cancelled, approved, ended, rep
   await mkdir(bed.stateDir);
   const { code, stdout, stderr } = await bed.run(['start'], { env: { COX_STATE_DIR: '' } });
   expect(code, stdout + stderr).toBe(0);
+  // Where the console is stands above everything else; its address has no token outside a terminal.
+  expect(stdout.split('\n', 2)).toEqual([
+    expect.stringMatching(/^console: http:\/\/127\.0\.0\.1:\d+\/#\/sessions\/\w+ \(asks for the token/),
+    expect.stringMatching(/^Coxswain demo/),
+  ]);
   for (const part of [
     /bare NATS client steers: nats pub cox\.default\.session\.\w+\.steer "try a different approach"/,
     /harbour__tide_forecast cancelled/,

@@ -4,6 +4,8 @@
  */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { closingLine } from '@coxswain/protocol';
+import { sha256Hex } from '@coxswain/session';
 import { expect, test } from 'vitest';
 import { startOwnBus } from './kit/bus.ts';
 import { cox } from './kit/child.ts';
@@ -49,7 +51,7 @@ test('cox fork at a decision: the other answer goes the other way, and cox diff 
   expect(diff.stdout).toContain(`the same up to record ${parked}\n`);
   expect(diff.stdout).toMatch(/decision c1_1: allow \| deny: not now/);
   const [found] = (await cox(['diff', 'origin', 'other-way', '--json', ...where()])).json;
-  expect(found).toMatchObject({ type: 'journal_diff', first: { n: parked + 1 } });
+  expect(found).toMatchObject({ type: 'journal_diff', first: { n: [parked + 1, parked + 2] } });
   const same = await cox(['diff', 'origin', 'origin', ...where()]);
   expect(same.code).toBe(2);
 });
@@ -124,7 +126,8 @@ test('a session moves to another bus as a file, with its large fields, and goes 
   expect(lines.filter((line) => line.startsWith('{"at"'))).toEqual(journal.bytes.map(text));
   expect(lines.filter((line) => line.startsWith('{"blob"'))).toHaveLength(1);
   const bare = await cox(['export', 'mover', '--records-only', ...where()]);
-  expect(bare.lines).toEqual(journal.bytes.map(text));
+  const closing = closingLine({ hash: sha256Hex(journal.bytes.at(-1) as Uint8Array), records: journal.bytes.length });
+  expect(bare.lines).toEqual([...journal.bytes.map(text), closing]);
   const file = join(root, 'mover.jsonl');
   await writeFile(file, exported.stdout);
   const alone = await cox(['replay', file, '--state-dir', join(root, 'no-bus')]);
@@ -136,7 +139,7 @@ test('a session moves to another bus as a file, with its large fields, and goes 
     const there = ['--nats', elsewhere.natsUrl];
     const imported = await cox(['import', file, '--json', ...there]);
     expect(imported.json, imported.told).toMatchObject([
-      { type: 'imported', session_id: 'mover', records: lines.length - 1 },
+      { type: 'imported', session_id: 'mover', records: journal.bytes.length, tail_proven: true },
     ]);
     expect((await cox(['import', file, ...there])).stderr).toMatch(/session_exists/);
     const piped = await cox(['import', '-', '--as', 'mine', ...there], { input: exported.stdout });

@@ -176,7 +176,7 @@ test('a token that is taken back ends what it watches', async () => {
     created_at: new Date().toISOString(),
   });
   await writeTokens(tokensFile, [stored]);
-  const own = await startGateway(fixture.bus, { tokensFile, times: { heartbeatMs: 100 } });
+  const own = await startGateway(fixture.bus, { tokensFile, times: { recheckMs: 100 } });
   try {
     const id = await started([{ calls: [{ tool: 'run_command', args: { command: 'sleep 30' } }] }, { text: 'done' }]);
     let taken = false;

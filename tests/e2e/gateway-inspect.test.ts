@@ -289,7 +289,7 @@ test('a token that is taken back ends it', async () => {
   const { token, stored } = newToken({ ...fields, scopes: ['read'] });
   const keeper = newToken({ ...fields, name: 'keeper', scopes: ['read'] });
   await writeTokens(tokensFile, [stored, keeper.stored]);
-  const own = await startGateway(fixture.bus, { tokensFile, times: { heartbeatMs: 500 } });
+  const own = await startGateway(fixture.bus, { tokensFile, times: { recheckMs: 500 } });
   try {
     const { messages, closed } = openSocket<InspectionMessage>(own, inspectPath(await ended()), { token });
     await until('the machine', () => messages[0]);

@@ -87,7 +87,11 @@ test('another command right behind the first under its key is told from it, befo
     gateway.post(`/v1/sessions/${id}/followup`, { body: 'other' }, key),
   ]);
   expect([one, other].map(({ status }) => status).sort()).toEqual([202, 422]);
-  const pending = (await gateway.get(`/v1/sessions/${id}/pending`)).body.pending as { body: string }[];
+  // 202 says that the command is stored; a host takes it up a moment later.
+  const pending = await until('the follow-up to be pending', async () => {
+    const found = (await gateway.get(`/v1/sessions/${id}/pending`)).body.pending as { body: string }[];
+    return found.length > 0 && found;
+  });
   expect(pending.map(({ body }) => body)).toEqual([one.status === 202 ? 'one' : 'other']);
   await gateway.post(`/v1/sessions/${id}/cancel?wait=accepted`);
 });
@@ -140,7 +144,7 @@ test('nor is one forked that was', async () => {
 
 test('a start under a key may name its command, and is the same the second time, however its members are ordered', async () => {
   const model = await scripted([{ text: 'quick' }]);
-  for (const named of [{}, { id: 'first-order' }]) {
+  for (const named of [{}, { command_id: 'first-order' }]) {
     const key = { 'idempotency-key': `order-${Object.keys(named).length}` };
     const first = await gateway.post('/v1/sessions?wait=accepted', { prompt: 'go', model, ...named }, key);
     const second = await gateway.post('/v1/sessions?wait=accepted', { ...named, model, prompt: 'go' }, key);

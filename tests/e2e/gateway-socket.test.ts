@@ -125,7 +125,7 @@ test('a token that may do less now may do less on a connection that it has', asy
   const fields = { name: 'guest', tenant: 'default', created_at: new Date().toISOString() };
   const { token, stored } = newToken({ ...fields, scopes: ['read', 'steer'] });
   await writeTokens(tokensFile, [stored]);
-  const own = await startGateway(fixture.bus, { tokensFile, times: { heartbeatMs: 2_000 } });
+  const own = await startGateway(fixture.bus, { tokensFile, times: { recheckMs: 2_000 } });
   try {
     const page = openSocket<Message>(own, `/v1/sessions/${await waiting()}/ws`, { token });
     await page.seen('the first record', ({ n }) => n === 1);

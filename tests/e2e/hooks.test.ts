@@ -6,7 +6,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { type Child, cox } from './kit/child.ts';
 import { busAndHost } from './kit/fixture.ts';
 import { policyFile, serveHooks } from './kit/hook-service.ts';
-import { endOf, eventOf, type ReadJournal } from './kit/journal.ts';
+import { endOf, eventOf, journalOf, type ReadJournal } from './kit/journal.ts';
 import { scratchFolder } from './kit/scratch.ts';
 import { type ScriptTurn, scripted } from './kit/scripts.ts';
 import { until } from './kit/until.ts';
@@ -223,7 +223,9 @@ test('a job that ends before its receipt is recorded is reported all the same, a
   expect(journal.of('job_reported')).toMatchObject([{ receipt: { job_id: 'lint', status: 'succeeded' } }]);
 
   const unknown = { job: { job_id: 'another', status: 'failed' as const } };
-  await expect(session.reportJob(unknown, { wait: 'accepted', id: 'once' })).rejects.toThrow(/job another/);
+  await expect(session.reportJob(unknown, { wait: 'accepted' })).rejects.toThrow(/job another/);
+  const rejected = (await journalOf(fixture.bus, id)).of('command_rejected');
+  expect(rejected.filter(({ message }) => message.includes('job another'))).toHaveLength(1);
 });
 
 test('a point that nobody has registered for costs no message', async () => {

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, expect, test, vi } from 'vitest';
-import { REPOSITORY } from './kit/child.ts';
+import { cox, REPOSITORY } from './kit/child.ts';
 import { cleanEnv } from './kit/clean-env.ts';
 import { removeScratch, scratchFolder } from './kit/scratch.ts';
 
@@ -27,11 +27,11 @@ function typed(cwd: string, program: string, args: readonly string[], env: NodeJ
   });
 }
 
-const cox = (cwd: string, ...args: string[]) => typed(cwd, process.execPath, [COX, ...args]);
+const init = (cwd: string, ...args: string[]) => cox(['init', ...args], { cwd });
 
 test('a project is written, installed, tested and run', async () => {
   const folder = await scratchFolder('init');
-  const made = await cox(folder, 'init', 'My Agents');
+  const made = await typed(folder, process.execPath, [COX, 'init', 'My Agents']);
   expect(made, made.stderr).toMatchObject({ code: 0 });
   expect(made.stdout).toContain("cd 'My Agents'\n  npm install\n  npm test\n");
 
@@ -96,7 +96,7 @@ export const client = await connect({ gatewey: 'http://127.0.0.1:9' });
 
 test('what it says to type next is in its README, which has five lines', async () => {
   const folder = await scratchFolder('init');
-  await cox(folder, 'init');
+  await init(folder);
   const readme = await readFile(join(folder, 'README.md'), 'utf8');
   expect(readme.trimEnd().split('\n')).toHaveLength(5);
   for (const line of ['npm install', 'npm test', '--persona clerk --model scripted/models/demo.yaml'])
@@ -115,13 +115,13 @@ test('files that are there are named and left as they are, but with --force', as
   await writeFile(join(folder, 'README.md'), 'mine');
   await writeFile(join(folder, 'notes.md'), 'mine too');
   await writeFile(join(folder, 'tools/count-words.mjs'), 'mine');
-  const refused = await cox(folder, 'init');
+  const refused = await init(folder);
   expect(refused.code).toBe(2);
   expect(refused.stderr).toContain(
     'has README.md, tools/count-words.mjs already, and nothing was written; give another folder, or --force to write over them',
   );
   expect((await readdir(folder)).sort()).toEqual(['README.md', 'notes.md', 'tools']);
-  const forced = await cox(folder, 'init', '.', '--force', '--json');
+  const forced = await init(folder, '.', '--force', '--json');
   expect(forced, forced.stderr).toMatchObject({ code: 0 });
   expect(JSON.parse(forced.stdout)).toMatchObject({
     type: 'project',
@@ -135,7 +135,7 @@ test('files that are there are named and left as they are, but with --force', as
 test('a folder that cannot be written is named', async () => {
   const folder = await scratchFolder('init');
   await writeFile(join(folder, 'taken'), '');
-  const refused = await cox(folder, 'init', 'taken/agents');
+  const refused = await init(folder, 'taken/agents');
   expect(refused.code).toBe(2);
   expect(refused.stderr).toMatch(/taken\/agents\S* cannot be written: /);
 });
@@ -143,13 +143,13 @@ test('a folder that cannot be written is named', async () => {
 test('a folder that cannot be made ends with why, also on a file system that says of every folder that it is not there', async () => {
   const folder = await scratchFolder('init');
   await writeFile(join(folder, 'taken'), '');
-  const below = await cox(folder, 'init', 'taken/agents');
+  const below = await init(folder, 'taken/agents');
   expect(below.code).toBe(2);
   expect(below.stderr).toContain(
     `${join(folder, 'taken/agents')} cannot be written: a part of its path is not a folder`,
   );
   if (process.platform !== 'linux') return;
-  const nowhere = await cox(folder, 'init', '/proc/nowhere/agents');
+  const nowhere = await init(folder, '/proc/nowhere/agents');
   expect(nowhere.code).toBe(2);
   expect(nowhere.stderr).toContain('cannot be written: nothing can be made there');
 });
@@ -166,7 +166,7 @@ test('what is no folder is told for what it is, and nothing is written', async (
     ['to-file', 'cox: to-file is a link to file, which is no folder; give'],
   ] as const)
     for (const force of [[], ['--force']]) {
-      const refused = await cox(folder, 'init', name, ...force);
+      const refused = await init(folder, name, ...force);
       expect(refused.code, name).toBe(2);
       expect(refused.stderr).toContain(said);
     }
@@ -177,7 +177,7 @@ test('what is no folder is told for what it is, and nothing is written', async (
 test('a folder in which no tool looks for a project is not filled', async () => {
   const at = await scratchFolder('init');
   for (const named of ['node_modules', 'node_modules/mine']) {
-    const { code, stderr } = await cox(at, 'init', named);
+    const { code, stderr } = await init(at, named);
     expect([code, stderr]).toEqual([2, expect.stringContaining('is where npm keeps packages')]);
   }
   expect(await readdir(at)).toEqual([]);
@@ -193,7 +193,7 @@ test('nothing is written through a link, with --force either', async () => {
     ['file-link', 'package.json', '../outside.json'],
     ['folder-link', 'tools', '../outside'],
   ] as const) {
-    const refused = await cox(folder, 'init', name, '--force');
+    const refused = await init(folder, name, '--force');
     expect(refused.code).toBe(2);
     expect(refused.stderr).toContain(`${join(folder, name, link)} is a link to ${to}`);
     expect(await readdir(join(folder, name))).toEqual([link]);
@@ -202,5 +202,5 @@ test('nothing is written through a link, with --force either', async () => {
   expect(await readdir(join(folder, 'outside'))).toEqual([]);
   // The folder itself was named, and may be one.
   await symlink('outside', join(folder, 'named'));
-  expect(await cox(folder, 'init', 'named')).toMatchObject({ code: 0 });
+  expect(await init(folder, 'named')).toMatchObject({ code: 0 });
 });

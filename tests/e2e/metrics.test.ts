@@ -113,6 +113,16 @@ const events = (id: string) => `/v1/sessions/${id}/events?deltas=false`;
 /** What makes each meter move. A meter that is added without a line here does not compile. */
 const MOVED: Readonly<Record<MetricName, () => Promise<void>>> = {
   coxswain_sessions: () => moves('host', 'coxswain_sessions', waiting, 'state="function_awaiting_approval"'),
+  // Nothing is wrong with a store of one server: the check has run, and says so.
+  coxswain_replica_findings: () =>
+    expect
+      .poll(() => scrape('host'), { timeout: 60_000, interval: 500 })
+      .toContain('coxswain_replica_findings{kind="unreadable"} 0'),
+  coxswain_approvals_waiting: () => moves('host', 'coxswain_approvals_waiting', waiting),
+  coxswain_approvals_oldest_seconds: async () => {
+    await waiting();
+    await moves('host', 'coxswain_approvals_oldest_seconds', async () => undefined);
+  },
   coxswain_runs_total: () => moves('host', 'coxswain_runs_total', () => ran(), 'stop_reason="end_turn"'),
   coxswain_turns_total: () => moves('host', 'coxswain_turns_total', () => ran()),
   coxswain_commands_total: async () => {

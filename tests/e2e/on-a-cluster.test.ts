@@ -4,7 +4,6 @@
  */
 import { afterAll, beforeAll, describe } from 'vitest';
 import { startAccountCluster } from './kit/cluster-accounts.ts';
-import './kit/patience.ts';
 import { SERVERS_SWITCH } from './kit/servers-switch.ts';
 
 const CLUSTER_START_MS = 300_000;

@@ -2,6 +2,7 @@
  * A journal from a real bus, with everything in it that a session can live through, replays byte for byte; one that was
  * tampered with stops with `replay_diverged` at the right record, also through `cox replay`.
  */
+import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { canonicalJson, type Json } from '@coxswain/protocol';
@@ -159,12 +160,30 @@ test('cox replay says the same, of the bus and of an exported file', async () =>
   expect(live.stdout, live.told).toBe(`byte-identical (${records} records)\n`);
   const exported = await cox(['export', 'whole', ...where]);
   const lines = exported.stdout.split('\n').slice(0, -1);
-  expect(lines.filter((line) => !line.startsWith('{"blob"'))).toEqual(journal.bytes.map(text));
+  expect(lines.filter((line) => line.startsWith('{"at"'))).toEqual(journal.bytes.map(text));
   const sound = join(folder, 'sound.jsonl');
   await writeFile(sound, exported.stdout);
   const replayed = await cox(['replay', sound, '--json']);
   expect(replayed.json, replayed.told).toEqual([
-    { type: 'replayed', session_id: 'whole', records, byte_identical: true },
+    { type: 'replayed', session_id: 'whole', records, byte_identical: true, tail_proven: true },
+  ]);
+
+  expect(replayed.stderr).toBe('');
+
+  // Not a change that replay sees: the closing line shows that the newest record is missing.
+  const cut = join(folder, 'cut.jsonl');
+  await writeFile(cut, [...lines.slice(0, -2), lines.at(-1), ''].join('\n'));
+  const incomplete = await cox(['replay', cut]);
+  expect([incomplete.code, incomplete.stderr]).toEqual([
+    1,
+    expect.stringMatching(/^cox: export_end_mismatch: .*closing line counts/),
+  ]);
+  await writeFile(cut, `${lines.slice(0, -1).join('\n')}\n`);
+  const open = await cox(['replay', cut]);
+  expect([open.code, open.stdout, open.stderr]).toEqual([
+    0,
+    live.stdout,
+    expect.stringMatching(/^the tail is unproven: /),
   ]);
 
   const n = recordOf('call_ended');
@@ -195,5 +214,7 @@ test('an exported journal whose large fields lie apart finds them on its bus, or
   ]);
   expect(there.stdout, there.told).toMatch(/^byte-identical/);
   expect(elsewhere.code).toBe(1);
-  expect(elsewhere.stderr).toMatch(/^cox: blob_missing: /m);
+  expect(elsewhere.stderr).toMatch(/^cox: blob_missing: .*sha256 [0-9a-f]{64}.*\n.*--records-only.*--nats URL/);
+  // No server was started to look for them.
+  expect(existsSync(join(folder, 'elsewhere'))).toBe(false);
 });

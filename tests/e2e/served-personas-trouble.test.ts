@@ -282,6 +282,9 @@ test('what is asked for and cannot be is refused with a code, and what it is abo
   await writeFile(noPersona, 'export const tools = [];');
   expect((await cox(['serve', 'persona', noPersona, ...onBus])).stderr).toContain('it has no persona');
   expect((await cox(['persona', 'pause', 'no such name', ...onBus])).code).toBe(2);
+  const unknown = await cox(['persona', 'pause', 'nosuch', ...onBus]);
+  expect({ code: unknown.code, stdout: unknown.stdout }).toEqual({ code: 1, stdout: '' });
+  expect(unknown.stderr).toMatch(new RegExp(`persona_not_found: no persona nosuch .*known: .*${name}`));
   expect((await cox(['persona', 'pause', name, '--reason', 'x'.repeat(2_049), ...onBus])).code).toBe(2);
   expect((await cox(['persona', 'remove', 'nobody', ...onBus])).stderr).toContain('persona_not_registered');
 });

@@ -3,20 +3,20 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type SessionStatus, textOf } from '@coxswain/protocol';
 import { expect, test, vi } from 'vitest';
-import { type Child, cox } from './kit/child.ts';
+import { type CoxEnd, cox } from './kit/child.ts';
 import { busAndHost } from './kit/fixture.ts';
 import { endOf, eventOf, journalOf } from './kit/journal.ts';
 import { scratchFolder } from './kit/scratch.ts';
 import { scripted } from './kit/scripts.ts';
 
-// Each line is a process of its own, several of them one after another.
+// Many lines, one after another.
 vi.setConfig({ testTimeout: 240_000 });
 
 const fixture = busAndHost();
 const ALLOWING = { rules: [{ tool: '*', action: 'allow' as const }] };
 
 /** Runs a line that is taken. */
-async function taken(...line: string[]): Promise<Child> {
+async function taken(...line: string[]): Promise<CoxEnd> {
   const child = await cox([...line, '--json'], { env: { NATS_URL: fixture.bus.natsUrl } });
   expect(child.code, child.told).toBe(0);
   return child;

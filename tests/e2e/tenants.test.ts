@@ -56,7 +56,7 @@ const HEARD = [
   tenantSubjects.deltas('blue'),
   tenantSubjects.approvals('blue'),
   tenantSubjects.inboxes('blue'),
-  tenantSubjects.hooks('blue'),
+  ...tenantSubjects.hooks('blue'),
   tenantSubjects.tools('blue'),
   tenantSubjects.personas('blue'),
   tenantSubjects.commands('blue'),

@@ -40,6 +40,19 @@ test('doctor names the hosts to the admin, and how many copies streams have', as
   });
 });
 
+test('doctor reads the replicas with the key of an admin or a host, and says who reads them with any other', async () => {
+  for (const role of ['admin', 'host', 'operator'] as const) {
+    const checks = (await cox(['doctor', '--json'], { env: fixture.bus.env(role) })).json;
+    expect(
+      checks.find(({ name }) => name === 'replicas'),
+      role,
+    ).toMatchObject({
+      status: 'ok',
+      message: expect.stringMatching(role === 'operator' ? /hosts check them/ : /^replicas of 22 streams read/),
+    });
+  }
+});
+
 test.each([
   [['serve', 'sessions'], 'give a key of hosts'],
   [['import', 'package.json'], 'give the admin’s key'],

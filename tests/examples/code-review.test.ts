@@ -2,7 +2,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import '../e2e/kit/patience.ts';
 import { removeScratch } from '../e2e/kit/scratch.ts';
 import { Walkthrough } from './walkthrough.ts';
 
@@ -29,7 +28,7 @@ describe('code review', () => {
   test.each([
     ['a folder that is no repository', '--root personas', 'script.yaml', 0, 'This folder is no git repository'],
     ['a folder that is not there', '--root nowhere', 'script.yaml', 1, 'root_not_local'],
-    ['a model without its key', '--root .', 'anthropic/claude-sonnet-4-5', 1, 'set ANTHROPIC_API_KEY'],
+    ['a model without its key', '--root .', 'anthropic/claude-sonnet-4-5', 2, 'set ANTHROPIC_API_KEY'],
     ['a crew that is not there', '--root . --crew nobody', 'script.yaml', 2, 'nobody.yaml'],
   ])('%s is told', async (_what, flags, model, code, says) => {
     const readme = await Walkthrough.of('code-review', 'crews');

@@ -6,7 +6,6 @@ import { SECRETS } from '../../examples/hooks/01-refuse-secrets/secrets.ts';
 import { readTrail, type TrailLine } from '../../examples/hooks/07-audit-trail/read-trail.ts';
 import document from '../../examples/hooks/08-policy-service/policy.json' with { type: 'json' };
 import { decide, readPolicy } from '../../examples/hooks/08-policy-service/rules.ts';
-import '../e2e/kit/patience.ts';
 import { REPOSITORY } from '../e2e/kit/child.ts';
 import { removeScratch, scratchFolder } from '../e2e/kit/scratch.ts';
 import { expectLines, Walkthrough } from './walkthrough.ts';

@@ -2,7 +2,6 @@
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import '../e2e/kit/patience.ts';
 import { removeScratch } from '../e2e/kit/scratch.ts';
 import { Walkthrough } from './walkthrough.ts';
 

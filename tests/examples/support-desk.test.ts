@@ -3,7 +3,6 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { type Orders, readOrders, refundOrder } from '../../examples/crews/support-desk/refund-ledger.ts';
-import '../e2e/kit/patience.ts';
 import { removeScratch, scratchFolder } from '../e2e/kit/scratch.ts';
 import { Walkthrough } from './walkthrough.ts';
 

@@ -128,8 +128,8 @@ export const FAULTS_OF_HOOKS: readonly PlantedFault[] = [
   {
     name: 'a result is shown although its hook failed and fails closed',
     file: 'decide-consult.ts',
-    find: '    if (failsClosed(context, answer)) {\n      const text',
-    instead: '    if (failsClosed(context, answer) && row.cancel) {\n      const text',
+    find: '    if (failsClosed(context, answer)) {\n      const failed',
+    instead: '    if (failsClosed(context, answer) && row.cancel) {\n      const failed',
   },
   {
     name: 'a gate that failed and fails closed lets its batch through',
@@ -278,8 +278,8 @@ export const FAULTS_OF_HOOKS: readonly PlantedFault[] = [
     name: 'a gate that denies one call of a batch keeps the next gate from being asked about the others',
     room: 'session',
     file: 'consult-hooks.ts',
-    find: 'verdict.calls.every((call) => !call?.allow)',
-    instead: 'verdict.calls.some((call) => !call?.allow)',
+    find: "verdict.calls.every((call) => !('allow' in call && call.allow))",
+    instead: "verdict.calls.some((call) => !('allow' in call && call.allow))",
   },
   {
     name: 'who was not asked after a veto is not on the tape',

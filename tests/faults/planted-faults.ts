@@ -248,12 +248,6 @@ const FAULTS_OF_TURNS: readonly PlantedFault[] = [
   },
   // ---- budgets, windows, parking ----
   {
-    name: 'the clock of the store of timers is not believed where it is ahead',
-    file: 'budgets.ts',
-    find: '  return { ...count, running_since_ms: count.running_since_ms - (dueAtMs - atMs) };\n',
-    instead: '  return count;\n',
-  },
-  {
     name: 'a run that is ending still waits for its time',
     file: 'effects.ts',
     find: 'return aborting ? null : {',

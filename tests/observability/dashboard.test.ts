@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { METRIC_CATALOGUE, type MetricName } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
 
 interface Panel {
   readonly id: number;
@@ -62,6 +63,24 @@ describe.each(shown)('the panel $title', ({ targets = [] }) => {
 test('every meter of the catalogue has a panel', () => {
   const asked = new Set(shown.flatMap(({ targets = [] }) => targets.flatMap(({ expr }) => namesIn(expr).map(meterOf))));
   expect(Object.keys(METRIC_CATALOGUE).filter((name) => !asked.has(name as MetricName))).toEqual([]);
+});
+
+test('every alert rule asks for meters of the catalogue and their labels', () => {
+  const file = join(import.meta.dirname, '../../docs/observability/alert-rules.yaml');
+  const { groups } = parse(readFileSync(file, 'utf8')) as { groups: { rules: { alert: string; expr: string }[] }[] };
+  const rules = groups.flatMap((group) => group.rules);
+  expect(rules.length).toBeGreaterThan(0);
+  for (const { alert, expr } of rules) {
+    const meters = namesIn(expr).map(meterOf);
+    expect(meters.length, alert).toBeGreaterThan(0);
+    expect(meters, alert).not.toContain(undefined);
+    const labels = meters.flatMap((name) => [...METRIC_CATALOGUE[name as MetricName].labels]);
+    const selected = [...expr.matchAll(/(\w+)="/g)].map(([, label]) => label as string);
+    expect(
+      selected.filter((label) => !labels.includes(label)),
+      alert,
+    ).toEqual([]);
+  }
 });
 
 test('panels have ids of their own, and none lies on another', () => {

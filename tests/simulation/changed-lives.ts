@@ -28,10 +28,22 @@ const isSteer = (event: SessionEvent) =>
   event.type === 'message_injected' && event.origin === 'steer' && event.audit_only === undefined;
 const isShown = (event: SessionEvent) => event.type === 'reminder_fired' && event.audit_only === undefined;
 const isWaking = (seam: string) => seam === 'post_resume';
-const earlier = (at: string) => new Date(Date.parse(at) - 5_000).toISOString();
+const moved = (at: string, byMs: number) => new Date(Date.parse(at) + byMs).toISOString();
+const earlier = (at: string) => moved(at, -5_000);
+const TEN_MINUTES_MS = 600_000;
 
 /** See the top of the file. */
 export const CHANGED_LIVES: readonly Case[] = [
+  [
+    'clocks',
+    'a record holds the time of a host that is ahead',
+    (sound) => sound.record(5, (record) => ({ ...record, at: moved(record.at, TEN_MINUTES_MS) })),
+  ],
+  [
+    'clocks',
+    'a record holds the time of a host that is behind',
+    (sound) => sound.record(5, (record) => ({ ...record, at: moved(record.at, -TEN_MINUTES_MS) })),
+  ],
   ['fates', 'a message is never delivered', (sound) => sound.changed('message_injected', never, isSteer)],
   ['fates', 'a message is delivered twice', (sound) => sound.changed('message_injected', twice, isSteer)],
   [

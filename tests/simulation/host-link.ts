@@ -39,6 +39,7 @@ export class HostLink {
   readonly #inbox: CommandInbox;
   readonly #line: HostLine;
   readonly #lag: Random;
+  readonly #clockLag: Random;
   #handlers: InboxHandlers | null = null;
   #partitions: readonly number[] | undefined;
   readonly #swallowedUntilMs = new Map<string, number>();
@@ -50,6 +51,7 @@ export class HostLink {
     this.#inbox = bus.bus.createInbox();
     this.#line = bus.bus.createHostLine();
     this.#lag = bus.random.fork(`lag of ${name}`);
+    this.#clockLag = bus.random.fork(`lag of the clock of ${name}`);
   }
 
   /** The inbox is let go, as the server does with a host that has gone silent; deliveries under way still come. */
@@ -67,7 +69,8 @@ export class HostLink {
     firstAfter: (ref, fence) => this.#ask((bus) => bus.journal.firstAfter(ref, fence)),
     last: (ref) => this.#ask((bus) => bus.journal.last(ref)),
     read: (ref, fence) => this.#read(ref, fence),
-    sessions: (tenant) => this.#sessions(tenant),
+    sessions: (tenant) => this.#sessions((bus) => bus.journal.sessions(tenant)),
+    sessionsOf: (partition) => this.#sessions((bus) => bus.journal.sessionsOf(partition)),
   };
 
   readonly inbox: CommandInbox = {
@@ -83,8 +86,9 @@ export class HostLink {
   };
 
   readonly snapshots: Snapshots = {
-    put: (ref, bytes) => this.#ask((bus) => bus.snapshots.put(ref, bytes)),
+    put: (ref, bytes, summary) => this.#ask((bus) => bus.snapshots.put(ref, bytes, summary)),
     get: (ref) => this.#ask((bus) => bus.snapshots.get(ref)),
+    summaries: (partition) => this.#ask((bus) => bus.snapshots.summaries(partition)),
   };
 
   readonly timers: Timers = {
@@ -96,11 +100,23 @@ export class HostLink {
     },
   };
 
+  /** Asks the bus for its time. Draws of its own: how often a clock is measured moves nothing else. */
+  async storeTimeMs(): Promise<number> {
+    await this.#bus.world.sleep(this.#clockLag.between(0, this.#bus.slowMs || this.#bus.faults.latencyMs));
+    if (this.#bus.isOut) {
+      await this.clock.sleep(PATIENCE_MS);
+      throw new Error('the bus does not answer');
+    }
+    const timeMs = Math.floor(this.#bus.world.nowMs());
+    await this.clock.sleep(this.#clockLag.between(0, this.#bus.slowMs || this.#bus.faults.latencyMs));
+    return timeMs;
+  }
+
   readonly blobs: Blobs = {
     put: async (sha256, bytes) => {
       if (this.#bus.random.chance(this.#bus.faults.blobFails)) {
         await this.clock.sleep(PATIENCE_MS);
-        throw new Error('the object store does not answer');
+        throw unavailable('the object store does not answer');
       }
       return this.#ask((bus) => bus.blobs.put(sha256, bytes));
     },
@@ -121,7 +137,7 @@ export class HostLink {
       const stored = await this.#ask((bus) => bus.sender.send(ref, verb, payload, options));
       if (!this.#bus.random.chance(this.#bus.faults.appendUnanswered)) return stored;
       await this.clock.sleep(PATIENCE_MS);
-      throw new Error('no answer');
+      throw unavailable('no answer');
     },
   };
 
@@ -173,7 +189,7 @@ export class HostLink {
       return answer;
     }
     await this.clock.sleep(PATIENCE_MS);
-    throw new Error('the bus does not answer');
+    throw unavailable('the bus does not answer');
   }
 
   /** What has been sent arrives by itself, whatever becomes of its sender. @returns whether the bus was there. */
@@ -238,10 +254,10 @@ export class HostLink {
     yield* records;
   }
 
-  async *#sessions(tenant: string): AsyncIterable<SessionRef> {
+  async *#sessions(of: (bus: SimBus['bus']) => AsyncIterable<SessionRef>): AsyncIterable<SessionRef> {
     const refs = await this.#ask(async (bus) => {
       const list: SessionRef[] = [];
-      for await (const ref of bus.journal.sessions(tenant)) list.push(ref);
+      for await (const ref of of(bus)) list.push(ref);
       return list;
     });
     yield* this.#bus.plant.sessions(refs);
@@ -270,4 +286,9 @@ export class HostLink {
     if (this.#bus.random.chance(this.#bus.faults.ackLost)) return;
     if (await this.#arrives(this.#bus.latency())) ack();
   }
+}
+
+/** A bus that cannot be reached, as the adapter says it. */
+function unavailable(message: string): Error {
+  return Object.assign(new Error(message), { code: 'nats_unreachable' });
 }

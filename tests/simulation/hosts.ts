@@ -1,6 +1,7 @@
 /** The hosts of a simulation: real ones, each on its own wires, that can be killed between any two of their awaits. */
+import { StoreClock } from '@coxswain/adapter-memory';
 import { combineToolSources, createCrewTools } from '@coxswain/adapter-tools';
-import type { ToolSource } from '@coxswain/ports';
+import type { Clock, ToolSource } from '@coxswain/ports';
 import { HANDOFF_TOOL, type SessionRef, type SessionStatus } from '@coxswain/protocol';
 import { createSessionHost, type SessionHost } from '@coxswain/session';
 import type { VirtualTime } from '../../libs/session/test/virtual-time.ts';
@@ -91,10 +92,15 @@ export class Hosts {
   start(): void {
     const name = `host${++this.#started}`;
     const link = new HostLink(this.#bus, name);
-    const process: Process = { name, link, host: createSessionHost(this.#ports(name, link), OPTIONS(name)) };
+    const clock = new StoreClock(link.clock, () => link.storeTimeMs(), NO_LOG);
+    const process: Process = { name, link, host: createSessionHost(this.#ports(name, link, clock), OPTIONS(name)) };
     this.#running.push(process);
     this.#note(name, 'starts');
-    void process.host.start().then(
+    const start = async () => {
+      await clock.start();
+      return process.host.start();
+    };
+    void start().then(
       ({ found }) => this.#note(name, `takes up ${found}`),
       () => this.crash(process, 0, START_AGAIN_MS),
     );
@@ -151,8 +157,7 @@ export class Hosts {
     void this.#bus.world.sleep(forMs).then(() => process.link.regainInbox());
   }
 
-  #ports(name: string, link: HostLink): Parameters<typeof createSessionHost>[0] {
-    const { clock } = link;
+  #ports(name: string, link: HostLink, clock: Clock): Parameters<typeof createSessionHost>[0] {
     let ids = 0;
     const log = (fields: object, message: string) => {
       const reason = 'reason' in fields ? String(fields.reason) : null;
@@ -176,7 +181,8 @@ export class Hosts {
         this.#schedule.hooks,
         this.#schedule.hookChanges ?? [],
         () => this.#bus.faults,
-        clock,
+        // When its table changes is planned by the time of the simulation.
+        this.#time.clock(name),
         this.#bus.random.fork(`hooks ${name}`),
       ),
       models: new SimModels(this.#schedule.sessions, clock, this.#history, this.#bus.plant.shown),
@@ -198,6 +204,8 @@ export class Hosts {
     this.#history.push({ what: 'host', host, did });
   }
 }
+
+const NO_LOG = { debug() {}, info() {}, warn() {}, error() {} };
 
 /** Sessions that may not delegate may hand off; whose personas name nobody for that have no such tool. */
 const HANDING_OVER: ToolSource = {

@@ -79,10 +79,13 @@ function ownChange(
   const before = records.slice(0, n - 1).flatMap((record) => record.events);
   const table = before.findLast((event) => event.type === 'hooks_changed')?.table ?? [];
   const isThere = (hook: string) => table.some((registration) => registration.id === hook);
-  return input.answers.every(({ hook }) => isThere(hook)) ? { verdicts: { '*': verdictAt(point, random) } } : null;
+  const asked = before.findLast((event) => event.type === 'hook_call' && event.point === point);
+  const batch = asked?.type === 'hook_call' ? (asked.payload as { readonly calls?: readonly Json[] }).calls : undefined;
+  const verdicts = { '*': verdictAt(point, batch?.length ?? 0, random) };
+  return input.answers.every(({ hook }) => isThere(hook)) ? { verdicts } : null;
 }
 
-function verdictAt(point: string, random: Random): Json {
+function verdictAt(point: string, calls: number, random: Random): Json {
   switch (point) {
     case 'PreToolUse':
       return random.pick<Json>([true, { deny: 'forked' }, { args: { n: 7 } }]);
@@ -93,7 +96,7 @@ function verdictAt(point: string, random: Random): Json {
     case 'permission_asked':
       return { decision: random.pick(['allow', 'deny', 'ask']) };
     case 'gate_tool_calls':
-      return Array.from({ length: 4 }, () => ({ allow: random.chance(0.5) }));
+      return Array.from({ length: calls }, () => ({ allow: random.chance(0.5) }));
     case 'PostToolUse':
       return 'forked result';
     default:

@@ -110,7 +110,7 @@ const PLANTED: readonly Planted[] = [
   {
     fault: 'timers come before their time',
     plant: () => ({ timer: () => 0 }),
-    foundBy: ['suspensions'],
+    foundBy: ['clocks'],
   },
   {
     fault: 'a model is not shown what users say in the middle of a run',

@@ -53,6 +53,9 @@ export const NO_PLANT: Plant = {
   traits: (_tool, traits) => traits,
 };
 
+/** How far the wall clocks of hosts are off, milliseconds. */
+const SKEWS_MS = [-600_000, 0, 600_000];
+
 /** See the top of the file. */
 export class SimBus {
   readonly bus: MemoryBus;
@@ -78,10 +81,21 @@ export class SimBus {
     this.plant = plant;
   }
 
-  /** A host's clock. Giving way takes a moment, so that whatever else is due may come in between. */
+  /**
+   * A host's own clock: ten minutes ahead, ten minutes behind or right, and its machine has been up for another time than
+   * the others'. Giving way takes a moment, so that whatever else is due may come in between.
+   */
   clockOf(host: string): Clock {
     const clock = this.#time.clock(host);
-    return { ...clock, yield: () => clock.sleep(this.random.between(0, 0.2)) };
+    const random = this.random.fork(`clock of ${host}`);
+    const skewMs = random.pick(SKEWS_MS);
+    const upMs = random.int(1_000_000_000);
+    return {
+      ...clock,
+      nowMs: () => clock.nowMs() + skewMs,
+      monotonicMs: () => clock.monotonicMs() + upMs,
+      yield: () => clock.sleep(this.random.between(0, 0.2)),
+    };
   }
 
   /** The time that one way takes: mostly short, now and then long. */

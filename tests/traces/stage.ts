@@ -262,6 +262,7 @@ export class Stage {
       read: (ref, fence) => (this.#deleted.has(ref.sessionId) ? nothing() : journal.read(ref, fence)),
       last: (ref) => (this.#deleted.has(ref.sessionId) ? Promise.resolve(null) : journal.last(ref)),
       sessions: (tenant) => journal.sessions(tenant),
+      sessionsOf: (partition) => journal.sessionsOf(partition),
     };
   }
 

@@ -3,7 +3,6 @@ import { access, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { REPOSITORY } from '../e2e/kit/child.ts';
-import '../e2e/kit/patience.ts';
 import { removeScratch } from '../e2e/kit/scratch.ts';
 import { expectLines } from '../examples/walkthrough.ts';
 import { TutorialPage } from './tutorial-page.ts';

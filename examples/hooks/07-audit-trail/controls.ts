@@ -9,8 +9,10 @@ import type { JournalRecord } from '@coxswain/protocol';
 const [file = 'audit.jsonl'] = process.argv.slice(2);
 
 for await (const text of createInterface({ input: process.stdin })) {
-  const { n, at, session_id, input, events }: JournalRecord = JSON.parse(text);
-  if (input.type !== 'command') continue;
+  const exported: JournalRecord | { end: object } = JSON.parse(text);
+  // The closing line of the export is not a record.
+  if ('end' in exported || exported.input.type !== 'command') continue;
+  const { n, at, session_id, input, events } = exported;
   const { verb, actor, body } = input;
   const rejected = events.find(({ type }) => type === 'command_rejected');
   const line = {

@@ -15,7 +15,7 @@ const pageBundler = new URL('../../../scripts/bundle-console.mjs', import.meta.u
 const pageRooms = ['console/src', 'client/src', 'protocol/src'].map((path) =>
   fileURLToPath(new URL(`../../${path}`, import.meta.url)),
 );
-if (['up', 'serve'].includes(process.argv[2]) && existsSync(pageBundler)) {
+if (['up', 'serve', 'start'].includes(process.argv[2]) && existsSync(pageBundler)) {
   if (!existsSync(page) || newest(pageRooms) > statSync(page).mtimeMs) await import(pageBundler.href);
 }
 await import(bundle.href);

@@ -8,21 +8,28 @@ import { SessionUpdates } from '../src/acp/session-updates.ts';
 const USED: Usage = { input_tokens: 7, output_tokens: 5 };
 const WINDOW = 1_000;
 
-function following(): (...events: object[]) => SessionUpdate[] {
+interface Following {
+  (...events: object[]): SessionUpdate[];
+  /** The record that makes the session idle between jobs. */
+  idles(): SessionUpdate[];
+}
+
+function following(): Following {
   const settings = new SessionSettings({ models: ['a/b'], modes: {}, mode: undefined, baseUrl: undefined });
   const updates = new SessionUpdates({ root: '/', settings, isShown: (id) => id === 'own' });
   let n = 0;
-  const record = (events: readonly object[]): JournalRecord => ({
+  const record = (events: readonly object[], state: JournalRecord['state'] = 'assistant_streaming'): JournalRecord => ({
     ...{ v: 1, session_id: 's', n: ++n, epoch: 1, attempt: 'a', prev_hash: GENESIS_HASH },
     at: '2026-01-01T00:00:00.000Z',
     input: { type: 'owned', epoch: 1, host: 'h' } as unknown as JournalRecord['input'],
     events: events as SessionEvent[],
-    state: 'assistant_streaming',
+    state,
     effects_open: [],
   });
   const provision = { definition: {}, model: { name: 'a/b' }, daemon: false, compaction: { window: WINDOW } };
   updates.record(record([{ type: 'persona_changed', provision }]));
-  return (...events) => updates.record(record(events)).updates;
+  const told = (...events: object[]) => updates.record(record(events)).updates;
+  return Object.assign(told, { idles: () => updates.record(record([], { daemon_idle: 'waiting' })).updates });
 }
 
 const answered = (turn: number) => ({
@@ -40,15 +47,24 @@ const usage = (cost?: number) => ({
   ...(cost === undefined ? {} : { cost: { amount: cost, currency: 'USD' } }),
 });
 
-test('the cost is of all turns that have ended, those of the run that works included', () => {
+test('usage is shown once for each run, at its end, with the cost of all runs', () => {
   const told = following();
-  expect(spentIn(told(answered(1)))).toEqual([usage()]);
-  expect(spentIn(told(turnEnd(1, 0.5)))).toEqual([usage(0.5)]);
+  expect(spentIn(told(answered(1)))).toEqual([]);
+  expect(spentIn(told(turnEnd(1, 0.5)))).toEqual([]);
   expect(spentIn(told(answered(2), turnEnd(2, 0.25), runEnd(1, 0.75)))).toEqual([usage(0.75)]);
   expect(spentIn(told(answered(1), turnEnd(1, 1), runEnd(2, 1)))).toEqual([usage(1.75)]);
 });
 
-test('of a model whose price is not known no cost is told', () => {
+test('of a session that idles between jobs, usage is shown once for each job', () => {
+  const told = following();
+  expect(spentIn(told(answered(1), turnEnd(1, 0.5)))).toEqual([]);
+  expect(spentIn(told.idles())).toEqual([usage(0.5)]);
+  expect(spentIn(told.idles())).toEqual([]);
+  told(answered(2), turnEnd(2, 0.25));
+  expect(spentIn(told.idles())).toEqual([usage(0.75)]);
+});
+
+test('the cost of a model without a price is not shown', () => {
   const told = following();
   expect(spentIn(told(answered(1), turnEnd(1), runEnd(1)))).toEqual([usage()]);
   expect(spentIn(told(answered(1), turnEnd(1, 1), runEnd(2, 1)))).toEqual([usage()]);

@@ -123,6 +123,8 @@ test.each([
   [{ copies: 1, current: 1 }, 'ok', 'stream S: 2 messages, 1 copy'],
   [{ copies: 3, current: 3 }, 'ok', 'stream S: 2 messages, 3 copies'],
   [{ copies: 3, current: 2 }, 'warning', 'stream S: 2 messages, 3 copies, of which 1 is not up to date'],
+  [{ copies: 3, current: 3, atRisk: true }, 'warning', expect.stringContaining('its blocks are compressed')],
 ])('the copies of a stream, %j', (copies, status, message) => {
-  expect(streamCheck({ name: 'S', present: true, messages: 2, ...copies })).toMatchObject({ status, message });
+  const stream = { name: 'S', present: true, messages: 2, atRisk: false, ...copies };
+  expect(streamCheck(stream)).toMatchObject({ status, message });
 });

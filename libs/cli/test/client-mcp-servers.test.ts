@@ -1,7 +1,10 @@
-/** MCP servers as editors name them, as a start names them. */
+/** What editors name in `session/new`: MCP servers and a folder. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ACP_BOUNDS } from '../src/acp/acp-bounds.ts';
-import { mcpServersOf } from '../src/acp/client-mcp-servers.ts';
+import { existingFolder, mcpServersOf } from '../src/acp/client-mcp-servers.ts';
 
 const stdio = (name: string) => ({ name, command: 'server', args: ['-v'], env: [{ name: 'KEY', value: 'x' }] });
 
@@ -29,5 +32,28 @@ describe('MCP servers of an editor', () => {
     expect(() => mcpServersOf(many)).toThrow(/at most 64/);
     expect(() => mcpServersOf([{ ...stdio('s'), command: ' ' }])).toThrow('mcpServers.0.command');
     expect(() => mcpServersOf([stdio('!')])).toThrow('mcpServers.0.name');
+  });
+});
+
+describe('the folder of a new session', () => {
+  it('must be an absolute path of a directory on this machine', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'cox-acp-'));
+    try {
+      await writeFile(join(folder, 'file'), '');
+      expect(await existingFolder(folder)).toBe(folder);
+      const data = { code: 'invalid_field', field: 'cwd' };
+      const refused = (path: string) => existingFolder(path).catch((error: unknown) => error);
+      expect(await refused(join(folder, 'missing'))).toMatchObject({
+        ...{ code: -32_602, data },
+        message: expect.stringMatching(/^cwd: the directory does not exist: .* \(ENOENT\)$/),
+      });
+      expect(await refused(join(folder, 'file'))).toMatchObject({
+        data,
+        message: expect.stringContaining('not a directory'),
+      });
+      expect(await refused('src')).toMatchObject({ data, message: expect.stringContaining('an absolute path') });
+    } finally {
+      await rm(folder, { recursive: true });
+    }
   });
 });

@@ -101,3 +101,20 @@ test('what was cancelled says so, a run as well as its turns and answers', () =>
     'cancelled, 9 in, 2 out',
   ]);
 });
+
+test('a host that claimed the session during the run stands where it did so', () => {
+  const owned = { name: 'owned', atMs: 500, attributes: { 'coxswain.epoch': 2, 'coxswain.host': 'host-b' } };
+  const spans = [
+    span('b', 'a', 'turn 1', 0, 400),
+    span('c', 'a', 'turn 2', 600, 1_000),
+    span('a', null, 'invoke_agent lead', 0, 1_000, { moments: [owned] }),
+  ];
+  const [top] = spanTrees(spans, ({ parent }) => parent === null);
+  expect(waterfall(top as NonNullable<typeof top>, 80, createStyle(false))).toMatchInlineSnapshot(`
+    "invoke_agent lead             ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━    1.0 s
+    ├ turn 1                      ━━━━━━━━━━━━━━                       400 ms
+    ├ claimed by a host, epoch 2                   ▲                          host-b
+    └ turn 2                                          ━━━━━━━━━━━━━━   400 ms
+    "
+  `);
+});

@@ -1,5 +1,5 @@
 /** Call arguments and results in one short line, for people. */
-import type { Json, ToolResult } from '@coxswain/protocol';
+import { cutGraphemes, type Json, type ToolResult } from '@coxswain/protocol';
 
 const SUMMARY_MAX_CHARS = 120;
 
@@ -59,7 +59,5 @@ function escapeOf(unit: number): string {
 
 function cut(text: string, max = SUMMARY_MAX_CHARS): string {
   if (text.length <= max) return text;
-  const end = text.slice(0, max - 1);
-  // Half of a surrogate pair is no character.
-  return `${/[\ud800-\udbff]$/.test(end) ? end.slice(0, -1) : end}…`;
+  return `${cutGraphemes(text, max - 1)}…`;
 }

@@ -42,7 +42,8 @@ export async function askStore<T>(ask: () => Promise<T>): Promise<T> {
     } catch (error) {
       if (!isUnanswered(error)) throw error;
       const isOff = error instanceof JetStreamApiError && OFF.has(error.code);
-      if (isOff || performance.now() + PAUSE_MS >= giveUpAtMs) throw new StoreUnavailableError(error);
+      if (isOff || isClosed(error) || performance.now() + PAUSE_MS >= giveUpAtMs)
+        throw new StoreUnavailableError(error);
     }
     await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
   }
@@ -82,7 +83,17 @@ export async function* answeredInTime<T>(
 /** Whether nobody has answered, or has said that nobody can at the moment. */
 export function isUnanswered(error: unknown): boolean {
   if (error instanceof JetStreamApiError) return error.status === UNAVAILABLE;
-  return isUnheard(error) || NO_CONNECTION.some((kind) => error instanceof kind);
+  return isUnheard(error) || isClosed(error) || NO_CONNECTION.some((kind) => error instanceof kind);
+}
+
+/** Whether the connection is closed for good: asking again cannot help. */
+function isClosed(error: unknown): boolean {
+  return (
+    error instanceof errors.ClosedConnectionError ||
+    // The library says it by this text alone where a request was under way.
+    (error instanceof errors.RequestError && error.message === 'connection closed') ||
+    (error as Error | null)?.cause instanceof errors.ClosedConnectionError
+  );
 }
 
 /** Whether nobody listens at all: there is no such stream, it has no leader, or JetStream is off. */
@@ -92,12 +103,7 @@ export function isUnheard(error: unknown): boolean {
   return error instanceof errors.NoRespondersError || (error as Error | null)?.name === 'JetStreamNotEnabled';
 }
 
-const NO_CONNECTION = [
-  errors.TimeoutError,
-  errors.ClosedConnectionError,
-  errors.DrainingConnectionError,
-  errors.ConnectionError,
-];
+const NO_CONNECTION = [errors.TimeoutError, errors.DrainingConnectionError, errors.ConnectionError];
 
 /** An error of the NATS client's library, as one with a code; null for any other. */
 export function asTrouble(error: unknown): ClientError | null {

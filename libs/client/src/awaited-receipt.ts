@@ -8,12 +8,14 @@ import {
   ReceiptTimeoutError,
   SessionNotFoundError,
 } from './client-errors.ts';
+import type { SentCommand } from './outgoing-command.ts';
 import { type OpenInbox, openInbox } from './receipt-inboxes.ts';
 
 /** The receipts of one command, until the awaited stage or one that ends the waiting. */
 export class AwaitedReceipt {
   readonly #settled: Promise<Receipt>;
   readonly #inbox: OpenInbox;
+  readonly #ref: SessionRef;
   readonly #commandId: CommandId;
   readonly #awaited: 'accepted' | 'delivered';
   #timer: NodeJS.Timeout | undefined;
@@ -29,6 +31,7 @@ export class AwaitedReceipt {
     commandId: CommandId,
     awaited: 'accepted' | 'delivered',
   ) {
+    this.#ref = ref;
     this.#commandId = commandId;
     this.#awaited = awaited;
     const settled = deferred<Receipt>();
@@ -64,22 +67,35 @@ export class AwaitedReceipt {
 
   /**
    * The receipt that ends the waiting.
+   * @param sent the stored command; part of the error where no receipt comes in time.
    * @throws ReceiptTimeoutError; the signal's reason; what {@link failureOfReceipt} returns.
    */
-  settled(timeoutMs: number, signal: AbortSignal | undefined, acceptedWithinMs?: number): Promise<Receipt> {
+  settled(
+    sent: SentCommand,
+    timeoutMs: number,
+    signal: AbortSignal | undefined,
+    acceptedWithinMs?: number,
+  ): Promise<Receipt> {
     const aborted = () => this.#giveUp(signal?.reason as Error);
     if (signal?.aborted) aborted();
     signal?.addEventListener('abort', aborted, { once: true });
     this.#release = () => signal?.removeEventListener('abort', aborted);
-    this.#timer = setTimeout(
-      () => this.#giveUp(new ReceiptTimeoutError(this.#commandId, this.#awaited, timeoutMs)),
-      timeoutMs,
-    );
+    this.#timer = setTimeout(() => this.#giveUp(this.#unanswered(sent, this.#awaited, timeoutMs)), timeoutMs);
     if (acceptedWithinMs !== undefined && !this.#isAccepted) {
-      const late = () => this.#giveUp(new ReceiptTimeoutError(this.#commandId, 'accepted', acceptedWithinMs));
+      const late = () => this.#giveUp(this.#unanswered(sent, 'accepted', acceptedWithinMs));
       this.#acceptedTimer = setTimeout(late, acceptedWithinMs);
     }
     return this.#settled;
+  }
+
+  #unanswered(sent: SentCommand, awaited: 'accepted' | 'delivered', waitedMs: number): ReceiptTimeoutError {
+    return new ReceiptTimeoutError({
+      commandId: this.#commandId,
+      sessionId: this.#ref.sessionId,
+      awaited,
+      waitedMs,
+      sent,
+    });
   }
 
   /** Listens no more. */

@@ -1,5 +1,5 @@
 /** What a bus is, as far as its server tells. */
-import { BLOBS_STREAM, JOURNAL_STREAMS, STREAMS } from '@coxswain/protocol';
+import { BLOBS_STREAM, COMPRESSED_BLOCKS, JOURNAL_STREAMS, STREAMS } from '@coxswain/protocol';
 import { jetstreamManager, type StreamInfo } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { askStore } from './ask-store.ts';
@@ -15,6 +15,8 @@ export interface StreamPresence {
   readonly copies: number;
   /** How many of them are there and up to date. */
   readonly current: number;
+  /** It has several copies and blocks that are compressed: a server killed with SIGKILL may damage its copy. */
+  readonly atRisk: boolean;
 }
 
 /** A bus, seen from a client. */
@@ -46,7 +48,7 @@ export async function busInfo(nc: NatsConnection): Promise<BusInfo> {
     } catch (error) {
       if (isNotPermitted(error)) return null;
       if (!isStreamNotFound(error)) throw error;
-      return { name, present: false, messages: 0, copies: 0, current: 0 };
+      return { name, present: false, messages: 0, copies: 0, current: 0, atRisk: false };
     }
   };
   const streams = await Promise.all(NAMES.map(presence));
@@ -61,5 +63,11 @@ function presenceOf({ config, state, cluster }: StreamInfo): StreamPresence {
     messages: state.messages,
     copies: config.num_replicas,
     current: 1 + followers.length,
+    atRisk: config.num_replicas > 1 && holdsCompressedBlocks(config),
   };
+}
+
+/** Whether a stream compresses its blocks, or did so and has not been rewritten since. */
+function holdsCompressedBlocks({ compression, metadata }: StreamInfo['config']): boolean {
+  return (compression ?? 'none') !== 'none' || metadata?.[COMPRESSED_BLOCKS] !== undefined;
 }

@@ -15,15 +15,24 @@ import {
   followJournal,
   lastNumber,
   lastRecord,
+  type NewestRecord,
+  type NotServed,
   newestRecords,
   readJournal,
   type StoredJournalRecord,
   sessionIds,
 } from './read-journal.ts';
 import { sendCommand } from './send-command.ts';
-import { type ListQuery, listingFrom, type SessionListing, type SessionsPage } from './session-listing.ts';
+import {
+  type ListQuery,
+  listingFrom,
+  type SessionListing,
+  type SessionsPage,
+  unreadableListing,
+} from './session-listing.ts';
 import { readTree, type SessionTree } from './session-tree.ts';
 import type { JournalStart, Transport, WatchItem } from './transport.ts';
+import { untilClosed } from './until-closed.ts';
 import { type PendingApproval, waitingApprovals } from './waiting-approvals.ts';
 import { watchSession } from './watch-session.ts';
 
@@ -41,21 +50,21 @@ export class BusTransport implements Transport {
   readonly bus: BusConnection;
   readonly tenant: TenantId;
   /** Shared by all tenants of a connection. */
-  readonly #life: { closing: boolean };
+  readonly #closing: AbortController;
 
   constructor(
     { nc, inboxPrefix, actor }: Omit<BusConnection, 'js'>,
     tenant: TenantId,
-    life: { closing: boolean } = { closing: false },
+    closing = new AbortController(),
   ) {
     this.bus = { nc, js: jetstream(nc), inboxPrefix, actor };
     this.tenant = tenant;
-    this.#life = life;
+    this.#closing = closing;
   }
 
   /** The same connection for another tenant. */
   forTenant(tenant: TenantId): BusTransport {
-    return new BusTransport(this.bus, tenant, this.#life);
+    return new BusTransport(this.bus, tenant, this.#closing);
   }
 
   send<V extends Verb>(
@@ -72,7 +81,9 @@ export class BusTransport implements Transport {
     from: JournalStart,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<JournalRecord, void, undefined> {
-    for await (const { record } of followJournal(this.bus, ref, from, signal)) yield record;
+    const stop = this.#stoppedBy(signal);
+    const records = untilClosed(() => followJournal(this.bus, ref, from, stop), this.#closing.signal);
+    for await (const { record } of records) yield record;
   }
 
   watch(
@@ -80,7 +91,8 @@ export class BusTransport implements Transport {
     from: JournalStart,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<WatchItem, void, undefined> {
-    return watchSession(this.bus, ref, from, signal);
+    const stop = this.#stoppedBy(signal);
+    return untilClosed(() => watchSession(this.bus, ref, from, stop), this.#closing.signal);
   }
 
   deltas(ref: SessionRef, signal: AbortSignal | undefined): AsyncGenerator<Delta, void, undefined> {
@@ -115,9 +127,9 @@ export class BusTransport implements Transport {
   async listings(): Promise<SessionListing[]> {
     // A reset of the consumer may bring a session again, newer: the last one counts.
     const newest = new Map<string, SessionListing>();
-    for await (const { ref, bytes } of newestRecords(this.bus, this.tenant)) {
-      newest.delete(ref.sessionId);
-      newest.set(ref.sessionId, listingFrom(ref.sessionId, bytes));
+    for await (const found of newestRecords(this.bus, this.tenant)) {
+      newest.delete(found.ref.sessionId);
+      newest.set(found.ref.sessionId, listingOfNewest(found));
     }
     return [...newest.values()];
   }
@@ -136,9 +148,10 @@ export class BusTransport implements Transport {
     const { bus, tenant } = this;
     async function* read() {
       const found = new Map<string, PlacedSession>();
-      for await (const { ref, bytes, writtenNs } of newestRecords(bus, tenant)) {
-        const listing = listingFrom(ref.sessionId, bytes);
-        found.set(ref.sessionId, { sessionId: ref.sessionId, writtenNs, listing: async () => listing });
+      for await (const newest of newestRecords(bus, tenant)) {
+        const { sessionId } = newest.ref;
+        const listing = listingOfNewest(newest);
+        found.set(sessionId, { sessionId, writtenNs: newest.writtenNs, listing: async () => listing });
       }
       yield* [...found.values()].sort(newestFirst);
     }
@@ -162,13 +175,17 @@ export class BusTransport implements Transport {
   }
 
   async close(): Promise<void> {
-    this.#life.closing = true;
+    this.#closing.abort();
     await this.bus.nc.close();
   }
 
   async closed(): Promise<Error | null> {
     const why = await closedForGood(this.bus.nc);
-    return this.#life.closing ? null : why;
+    return this.#closing.signal.aborted ? null : why;
+  }
+
+  #stoppedBy(signal: AbortSignal | undefined): AbortSignal {
+    return signal ? AbortSignal.any([signal, this.#closing.signal]) : this.#closing.signal;
   }
 }
 
@@ -178,4 +195,9 @@ async function whereThere(status: Promise<SessionStatus>): Promise<SessionStatus
     if (error instanceof SessionNotFoundError) return null;
     throw error;
   });
+}
+
+function listingOfNewest(found: NewestRecord | NotServed): SessionListing {
+  const { sessionId } = found.ref;
+  return found.bytes === null ? unreadableListing(sessionId, found.problem) : listingFrom(sessionId, found.bytes);
 }

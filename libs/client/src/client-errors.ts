@@ -2,6 +2,7 @@
  * What can go wrong between a client and its sessions. Branch on `code`, which is stable (a catalogued code, or a newer
  * host's); messages are for people. Classes carry a code of their own, so no `instanceof` is needed.
  */
+import type { SentCommand } from './outgoing-command.ts';
 
 /** Any failure that this package throws on purpose. */
 export class ClientError extends Error {
@@ -70,19 +71,35 @@ export class CommandRevokedError extends ClientError {
   }
 }
 
+/** A command whose receipt did not come, and how long it was waited for. */
+export interface UnansweredCommand {
+  readonly commandId: string;
+  readonly sessionId: string;
+  readonly awaited: 'accepted' | 'delivered';
+  readonly waitedMs: number;
+  /** What the bus answered when it stored the command; absent over HTTP. */
+  readonly sent?: SentCommand | undefined;
+}
+
 /** The command is stored, but the receipt that was waited for did not come in time. It may still take effect. */
 export class ReceiptTimeoutError extends ClientError {
   readonly commandId: string;
+  readonly sessionId: string;
   /** The stage that was waited for. */
   readonly awaited: 'accepted' | 'delivered';
+  /** The stored command, with its position in the command stream; null over HTTP. */
+  readonly sent: SentCommand | null;
 
-  constructor(commandId: string, awaited: 'accepted' | 'delivered', waitedMs: number) {
+  constructor({ commandId, sessionId, awaited, waitedMs, sent }: UnansweredCommand) {
     super(
       'receipt_timeout',
-      `the command is stored, but no host reported it ${awaited} within ${waitedMs} ms; it may still take effect`,
+      `the command ${commandId} is stored, but no host reported it ${awaited} within ${waitedMs} ms; it may still take ` +
+        `effect. To ask again, send the same command to the session ${sessionId} with the id ${commandId}: it is applied once`,
     );
     this.commandId = commandId;
+    this.sessionId = sessionId;
     this.awaited = awaited;
+    this.sent = sent ?? null;
   }
 }
 

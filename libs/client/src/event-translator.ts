@@ -165,11 +165,20 @@ class Translator implements EventTranslator {
         return [{ type: 'command_rejected', command_id, verb, code, message: printable(message), ...from }];
       }
       case 'control_outcome': {
-        const { control, status, target, tool, reason } = event;
+        const { control, status, target, tool, actor, reason } = event;
         // A control that was refused has been shown as that, right before; these two by what they did.
         if (event.command_id === this.#rejected || control === 'approve' || control === 'signal') return [];
         return [
-          { type: 'control_reported', control, status, target, tool: tool ?? null, reason: said(reason), ...from },
+          {
+            type: 'control_reported',
+            control,
+            status,
+            target,
+            tool: tool ?? null,
+            by: actorName(actor),
+            reason: said(reason),
+            ...from,
+          },
         ];
       }
       case 'hook_vetoed': {

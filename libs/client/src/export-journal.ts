@@ -1,9 +1,11 @@
 /** Exports: a journal as lines that stand by themselves. */
-import { blobLine, exportedRefsOf } from '@coxswain/protocol';
+import { createHash } from 'node:crypto';
+import { blobLine, closingLine, exportedRefsOf } from '@coxswain/protocol';
 import type { StoredJournalRecord } from './read-journal.ts';
 
 /**
- * The lines of an exported journal, without their line breaks: canonical JSON has none.
+ * The lines of an exported journal, without their line breaks: canonical JSON has none. The closing line comes last; a
+ * journal without records has no line.
  * @param blob finds what lies in the object store; null where it is not there any more.
  */
 export async function* exportLines(
@@ -11,15 +13,23 @@ export async function* exportLines(
   blob: (sha256: string) => Promise<Uint8Array | null>,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const given = new Set<string>();
+  const encoder = new TextEncoder();
+  let newest: Uint8Array | null = null;
+  let count = 0;
   for await (const { record, bytes } of records) {
     for (const { sha256 } of exportedRefsOf(record, bytes)) {
       if (given.has(sha256)) continue;
       given.add(sha256);
       const found = await blob(sha256);
-      if (found) yield new TextEncoder().encode(lineOf(sha256, found));
+      if (found) yield encoder.encode(lineOf(sha256, found));
     }
+    newest = bytes;
+    count++;
     yield bytes;
   }
+  if (newest === null) return;
+  const hash = createHash('sha256').update(newest).digest('hex');
+  yield encoder.encode(closingLine({ hash, records: count }));
 }
 
 function lineOf(sha256: string, bytes: Uint8Array): string {

@@ -44,4 +44,4 @@ export {
 } from './serve-persona.ts';
 export { type ServedTool, type ServeToolOptions, serveTool } from './serve-tool.ts';
 export { readTree } from './session-tree.ts';
-export { type ApprovalPlace, longestFirst, waitingApprovals } from './waiting-approvals.ts';
+export { type ApprovalPlace, approvalsIn, longestFirst, waitingApprovals } from './waiting-approvals.ts';

@@ -3,12 +3,20 @@
  * says when each was written to. Whoever wants the newest few reads the ends of the streams alone; whoever goes on behind them
  * reads one heading for each session. Records are read for those that are asked for.
  */
-import { JOURNAL_STREAMS, parseJournalSubject, type SessionRef, subjects } from '@coxswain/protocol';
-import { type Consumer, DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
+import {
+  JOURNAL_STREAMS,
+  parseJournalSubject,
+  type SessionRef,
+  sessionRef,
+  subjects,
+  type TenantId,
+} from '@coxswain/protocol';
+import { type Consumer, DeliverPolicy } from '@nats-io/jetstream';
+import { askStore } from './ask-store.ts';
 import { BusNotPreparedError } from './client-errors.ts';
 import { dropConsumer, type OrderedSource, orderedConsumer } from './ordered-messages.ts';
-import { type JournalBus, lastBytes, storedMessagesOf } from './read-journal.ts';
-import { listingFrom, type SessionListing } from './session-listing.ts';
+import { type JournalBus, READ_TIMEOUT_MS, readApart, sessionIds, storedMessagesOf } from './read-journal.ts';
+import { listingFrom, type SessionListing, unreadableListing } from './session-listing.ts';
 
 /** Where a session stands in a list. */
 export interface ListPlace {
@@ -42,7 +50,7 @@ export function newestFirst(one: ListPlace, other: ListPlace): number {
 }
 
 /** See the top of the file. None on an unused bus. @throws StoreUnavailableError. */
-export async function newestSessions(bus: JournalBus, tenant: string): Promise<NewestSessions> {
+export async function newestSessions(bus: JournalBus, tenant: TenantId): Promise<NewestSessions> {
   try {
     const streams = await Promise.all(JOURNAL_STREAMS.map((stream) => openStream(bus, stream, tenant)));
     const total = streams.reduce((sum, { count }) => sum + count, 0);
@@ -62,7 +70,7 @@ interface Place extends ListPlace {
   readonly ref: SessionRef;
 }
 
-async function openStream(bus: JournalBus, stream: string, tenant: string): Promise<StreamOfSessions> {
+async function openStream(bus: JournalBus, stream: string, tenant: TenantId): Promise<StreamOfSessions> {
   const filter_subjects = subjects.tenantJournals(tenant);
   const reading = (more: Partial<OrderedSource['options']>): OrderedSource => ({
     bus,
@@ -71,34 +79,72 @@ async function openStream(bus: JournalBus, stream: string, tenant: string): Prom
   });
   const all = reading({ deliver_policy: DeliverPolicy.LastPerSubject });
   const consumer = await orderedConsumer(all);
-  const { num_pending: count } = await consumer.info(true);
-  return { count, newest: fromTheEnd(reading, all, consumer, count) };
+  const [{ num_pending: counted }, reported] = await Promise.all([
+    consumer.info(true),
+    reportedSessions(bus, stream, filter_subjects),
+  ]);
+  const count = Math.max(counted, reported);
+  return { count, newest: fromTheEnd(bus, tenant, reading, all, consumer, { counted, reported }) };
 }
 
-/** Those of one stream: of its end, where it has many, and then all others. */
+/** How many sessions the stream's leader reports: the total of a page of subjects behind the last. */
+async function reportedSessions({ nc }: JournalBus, stream: string, filter: string): Promise<number> {
+  const query = JSON.stringify({ subjects_filter: filter, offset: Number.MAX_SAFE_INTEGER });
+  const answer = await askStore(() => nc.request(`$JS.API.STREAM.INFO.${stream}`, query, { timeout: READ_TIMEOUT_MS }));
+  return answer.json<{ readonly total?: number }>().total ?? 0;
+}
+
+/**
+ * Those of one stream: of its end, where it has many, and then all others. What the leader reports and the consumer's replica has
+ * left out is read apart.
+ */
 async function* fromTheEnd(
+  bus: JournalBus,
+  tenant: TenantId,
   reading: (more: Partial<OrderedSource['options']>) => OrderedSource,
   all: OrderedSource,
   consumer: Consumer,
-  count: number,
+  { counted, reported }: { readonly counted: number; readonly reported: number },
 ): AsyncGenerator<Place, void, undefined> {
-  const told = new Set<string>();
+  const listed = new Set<string>();
   let open = true;
   try {
-    if (count > END_OF_STREAM) {
-      const [last] = await headings(reading({ deliver_policy: DeliverPolicy.Last }));
+    if (counted > END_OF_STREAM && counted >= reported) {
+      const [last] = (await headings(reading({ deliver_policy: DeliverPolicy.Last }))).found;
       const from = Math.max(1, (last?.seq ?? 0) - END_OF_STREAM + 1);
-      const end = reading({ deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: from });
-      for (const { place } of await headings(end)) {
-        told.add(place.sessionId);
+      const end = await headings(reading({ deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: from }));
+      // Where records are left out the newest sessions may be among them, and no place of the list could be trusted.
+      for (const { place } of end.isWhole ? end.found : []) {
+        listed.add(place.sessionId);
         yield place;
       }
     }
     open = false;
-    for (const { place } of await headings(all, consumer)) if (!told.has(place.sessionId)) yield place;
+    const { found } = await headings(all, consumer);
+    const leftOut = found.length < reported ? await readLeftOut(bus, all.stream, tenant, found) : [];
+    const places = [...found.map(({ place }) => place), ...leftOut];
+    if (leftOut.length > 0) places.sort(newestFirst);
+    for (const place of places) if (!listed.has(place.sessionId)) yield place;
   } finally {
     if (open) await dropConsumer(consumer);
   }
+}
+
+/** The sessions of a stream that its leader reports, and that are not among those found. */
+async function readLeftOut(
+  bus: JournalBus,
+  stream: string,
+  tenant: TenantId,
+  found: readonly Heading[],
+): Promise<Place[]> {
+  const known = new Set(found.map(({ place }) => place.sessionId));
+  const missing = (await sessionIds(bus, tenant, [stream])).filter((id) => !known.has(id));
+  const places: Place[] = [];
+  for (const id of missing) {
+    const newest = await readApart(bus, sessionRef(id, tenant));
+    if (newest) places.push({ ref: newest.ref, sessionId: id, writtenNs: newest.writtenNs });
+  }
+  return places;
 }
 
 interface Heading {
@@ -106,15 +152,25 @@ interface Heading {
   readonly seq: number;
 }
 
+interface Headings {
+  readonly found: readonly Heading[];
+  /** Whether as many messages came as the consumer's replica reports. */
+  readonly isWhole: boolean;
+}
+
 /** The newest message of each session that is read, newest first. */
-async function headings(source: OrderedSource, consumer?: Consumer): Promise<Heading[]> {
+async function headings(source: OrderedSource, opened?: Consumer): Promise<Headings> {
   const found = new Map<string, Heading>();
-  const messages: AsyncIterable<JsMsg> = storedMessagesOf(source, consumer ?? (await orderedConsumer(source)), AT_ONCE);
-  for await (const { subject, seq, timestampNanos: writtenNs } of messages) {
+  const consumer = opened ?? (await orderedConsumer(source));
+  let left = 0;
+  for await (const message of storedMessagesOf(source, consumer, AT_ONCE)) {
+    const { subject, seq, timestampNanos: writtenNs } = message;
+    left = message.info.pending;
     const ref = parseJournalSubject(subject);
     if (ref) found.set(ref.sessionId, { place: { ref, sessionId: ref.sessionId, writtenNs }, seq });
   }
-  return [...found.values()].sort((one, other) => newestFirst(one.place, other.place));
+  const sorted = [...found.values()].sort((one, other) => newestFirst(one.place, other.place));
+  return { found: sorted, isWhole: left === 0 };
 }
 
 /** Headings are small. */
@@ -143,6 +199,9 @@ async function* placed(
 }
 
 async function readListing(bus: JournalBus, ref: SessionRef): Promise<SessionListing | null> {
-  const bytes = await lastBytes(bus, ref);
-  return bytes === null ? null : listingFrom(ref.sessionId, bytes);
+  const newest = await readApart(bus, ref);
+  if (newest === null) return null;
+  return newest.bytes === null
+    ? unreadableListing(ref.sessionId, newest.problem)
+    : listingFrom(ref.sessionId, newest.bytes);
 }

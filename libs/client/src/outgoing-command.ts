@@ -2,9 +2,9 @@
 import {
   type COMMAND_BODIES,
   CommandId,
-  infiniteNumber,
   parseCommand,
   type Receipt,
+  unwritableProblem,
   type Verb,
 } from '@coxswain/protocol';
 import { CommandRejectedError } from './client-errors.ts';
@@ -69,9 +69,9 @@ export function checkedCommandId(id: string): CommandId {
  */
 export function checkedPayload(verb: Verb, body: unknown, actor: string | undefined): Uint8Array {
   const text = written(actor === undefined ? body : { ...(body as object), actor });
-  // It would be written as null, and taken.
-  const infinite = infiniteNumber(body);
-  if (infinite) throw new CommandRejectedError(infinite.code, infinite.message, { field: infinite.field });
+  // JSON.stringify writes an infinite number as null, which the host would accept.
+  const unwritable = unwritableProblem(body);
+  if (unwritable) throw new CommandRejectedError(unwritable.code, unwritable.message, { field: unwritable.field });
   const payload = new TextEncoder().encode(text);
   const parsed = parseCommand(verb, payload);
   if (parsed.ok) return payload;

@@ -1,5 +1,6 @@
 /** A step of a served persona as a call: the request is read or fetched, its parts are told as progress, its end is the result. */
 import {
+  cutText,
   DEFAULT_TRAITS,
   isInboxSubject,
   type JsonObject,
@@ -84,11 +85,9 @@ function cut(text: string): string[] {
   const found: string[] = [];
   let from = 0;
   do {
-    let to = Math.min(text.length, from + partMaxChars);
-    const last = text.charCodeAt(to - 1);
-    if (to < text.length && last >= 0xd800 && last <= 0xdbff) to--;
-    found.push(text.slice(from, to));
-    from = to;
+    const piece = cutText(text.slice(from, from + partMaxChars + 1), partMaxChars);
+    found.push(piece);
+    from += piece.length;
   } while (from < text.length);
   return found;
 }

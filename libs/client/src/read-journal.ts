@@ -6,14 +6,17 @@ import {
   type JournalRecord,
   journalStreamOf,
   parseJournalSubject,
+  RecordNotServedError,
   SessionDeletedError,
   type SessionRef,
+  sessionRef,
   subjects,
+  type TenantId,
   tombstoneIn,
 } from '@coxswain/protocol';
 import { type Consumer, DeliverPolicy, type JetStreamClient, type JsMsg, jetstreamManager } from '@nats-io/jetstream';
-import type { NatsConnection } from '@nats-io/nats-core';
-import { answeredInTime, askStore } from './ask-store.ts';
+import { errors, type NatsConnection } from '@nats-io/nats-core';
+import { answeredInTime, askStore, StoreUnavailableError } from './ask-store.ts';
 import { BusNotPreparedError, JournalGapError } from './client-errors.ts';
 import { RecordDecoder } from './large-fields.ts';
 import { isNotPermitted } from './not-permitted.ts';
@@ -55,7 +58,7 @@ export interface JournalReading {
 const AT_ONCE = 200;
 
 /** How long one request to the store may take. */
-const READ_TIMEOUT_MS = 5_000;
+export const READ_TIMEOUT_MS = 5_000;
 
 /**
  * How soon a request for messages that was lost is made again: after two to three heartbeats. By default the library takes 45
@@ -64,11 +67,14 @@ const READ_TIMEOUT_MS = 5_000;
 const STORED = { expires: 5_000, idle_heartbeat: 1_000 };
 const LIVE = { expires: 30_000, idle_heartbeat: 2_000 };
 
+/** Consumers that are opened one after another where one steps over records: each reads a replica of the server's choice. */
+const REPLICA_TRIES = 8;
+
 /**
  * The session's records from record `from` on, and then live: every record once, in order. Ends only when the signal
  * aborts or the caller stops. A session that does not exist yet is waited for. From `newest` on nothing older is read, however
  * long the journal is.
- * @throws JournalGapError when a record is missing, RecordUnreadableError when one cannot be read,
+ * @throws JournalGapError when a record is missing on every replica that was read, RecordUnreadableError when one cannot be read,
  *   BusNotPreparedError when no session host has used this bus, StoreUnavailableError when it does not answer at the beginning.
  */
 export async function* followJournal(
@@ -77,26 +83,29 @@ export async function* followJournal(
   from: JournalStart = 1,
   signal?: AbortSignal,
 ): AsyncGenerator<StoredJournalRecord, void, undefined> {
-  // The filter is one string: only then may a permission be bound to this session's subject.
-  const source = {
-    bus,
-    stream: journalStreamOf(ref.sessionId),
-    options: {
-      filter_subjects: subjects.journal(ref),
-      ...(from === 'newest' ? { deliver_policy: DeliverPolicy.LastPerSubject } : {}),
-    },
-  };
-  yield* densely(
-    bus,
-    ref,
-    from,
-    messagesOf(source, await orderedConsumer(source), { ...LIVE, max_messages: AT_ONCE }, signal),
-  );
+  const seen: ReadSoFar = { place: null };
+  for (let tries = 1; ; tries++) {
+    const source = sourceOf(
+      bus,
+      ref,
+      from === 'newest' && !seen.place ? { deliver_policy: DeliverPolicy.LastPerSubject } : behind(seen.place),
+    );
+    const messages = messagesOf(source, await orderedConsumer(source), { ...LIVE, max_messages: AT_ONCE }, signal);
+    const before = seen.place;
+    try {
+      return yield* densely(bus, ref, from, messages, seen);
+    } catch (error) {
+      if (seen.place !== before) tries = 1;
+      if (!(error instanceof JournalGapError) || tries >= REPLICA_TRIES) throw error;
+    }
+  }
 }
 
 /**
  * The session's records that are stored now, and then the end.
- * @throws JournalGapError where the record behind `after` is another one; SessionDeletedError before the first record where it is deleted, also where records of it are there still;
+ * @throws JournalGapError where the record behind `after` is another one, or one is missing on every replica that was read;
+ *   SessionDeletedError before the first record where it is deleted, also where records of it are there still;
+ *   RecordNotServedError where the journal's end cannot be read;
  *   StoreUnavailableError where the store says nothing for ten seconds at the beginning, or for forty later.
  */
 export async function* readJournal(
@@ -108,16 +117,47 @@ export async function* readJournal(
   const newest = await lastBytes(bus, ref);
   const tombstone = newest && tombstoneIn(newest);
   if (tombstone) throw new SessionDeletedError(tombstone);
-  const source = {
+  const until = (newest && numberOf(newest)) ?? 0;
+  const seen: ReadSoFar = { place: after ?? null };
+  for (let tries = 1; ; tries++) {
+    const before = seen.place;
+    let failure: Error;
+    try {
+      const source = sourceOf(bus, ref, behind(seen.place));
+      yield* densely(bus, ref, from, storedMessagesOf(source, await orderedConsumer(source), atOnce), seen);
+      if ((seen.place?.n ?? 0) >= until || (await isDeleted(bus, ref))) return;
+      failure = new RecordNotServedError(journalStreamOf(ref.sessionId), subjects.journal(ref), null);
+    } catch (error) {
+      if (!(error instanceof JournalGapError)) throw error;
+      failure = error;
+    }
+    if (seen.place !== before) tries = 1;
+    if (tries >= REPLICA_TRIES) throw failure;
+  }
+}
+
+/** How far a reader has come; its next consumer starts behind it. */
+interface ReadSoFar {
+  place: JournalPlace | null;
+}
+
+function sourceOf(bus: JournalBus, ref: SessionRef, options: Partial<OrderedSource['options']>): OrderedSource {
+  // The filter is one string: only then may a permission be bound to this session's subject.
+  return {
     bus,
     stream: journalStreamOf(ref.sessionId),
-    options: {
-      filter_subjects: subjects.journal(ref),
-      ...(after ? { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: after.seq + 1 } : {}),
-    },
+    options: { filter_subjects: subjects.journal(ref), ...options },
   };
-  const stored = storedMessagesOf(source, await orderedConsumer(source), atOnce);
-  yield* densely(bus, ref, from, stored, (after?.n ?? 0) + 1);
+}
+
+function behind(place: JournalPlace | null): Partial<OrderedSource['options']> {
+  return place === null ? {} : { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: place.seq + 1 };
+}
+
+/** A deletion purges what a reader has not read yet. */
+async function isDeleted(bus: JournalBus, ref: SessionRef): Promise<boolean> {
+  const newest = await lastBytes(bus, ref);
+  return newest === null || tombstoneIn(newest) !== null;
 }
 
 /** The newest record of a session, or null where there is none. Read where writes are decided. */
@@ -144,28 +184,79 @@ export async function lastNumber(bus: JournalBus, ref: SessionRef): Promise<numb
  */
 const tenantsOwn = new WeakSet<NatsConnection>();
 
-/** What is stored last of a session, a record or a tombstone; null where there is nothing. */
+/**
+ * What is stored last of a session, a record or a tombstone; null where there is nothing.
+ * @throws RecordNotServedError where the store reports a record, and no replica serves it.
+ */
 export async function lastBytes(bus: JournalBus, ref: SessionRef): Promise<Uint8Array | null> {
-  if (tenantsOwn.has(bus.nc) || isTenantsInbox(bus.inboxPrefix)) return replicasLastBytes(bus.nc, ref);
+  return (await lastStored(bus, ref))?.bytes ?? null;
+}
+
+/** As {@link lastBytes}, with the time when it was stored. */
+export async function lastStored(bus: JournalBus, ref: SessionRef): Promise<NewestRecord | null> {
+  const found = await leadersLast(bus, ref);
+  if (found || !(await isReported(bus, ref))) return found;
+  // Whoever was asked has a damaged or a lagging store: each further direct get goes to a replica of the server's choice.
+  for (let tries = 0; tries < REPLICA_TRIES; tries++) {
+    const served = await replicasLast(bus.nc, ref);
+    if (served) return served;
+    await new Promise((resolve) => setTimeout(resolve, LAG_MS));
+  }
+  throw new RecordNotServedError(journalStreamOf(ref.sessionId), subjects.journal(ref), null);
+}
+
+/** A follower lags behind its leader for milliseconds. */
+const LAG_MS = 25;
+
+/** Through the stream's leader where this user may read that way, and from any replica otherwise. */
+async function leadersLast(bus: JournalBus, ref: SessionRef): Promise<NewestRecord | null> {
+  if (tenantsOwn.has(bus.nc) || isTenantsInbox(bus.inboxPrefix)) return replicasLast(bus.nc, ref);
   const manager = await jetstreamManager(bus.nc, { checkAPI: false, timeout: READ_TIMEOUT_MS });
   try {
     const message = await askStore(() =>
       manager.streams.getMessage(journalStreamOf(ref.sessionId), { last_by_subj: subjects.journal(ref) }),
     );
-    return message === null ? null : message.data;
+    return message && { ref, bytes: message.data, writtenNs: nanosOf(message.timestamp) };
   } catch (error) {
     if (isStreamNotFound(error)) return null;
     if (!isNotPermitted(error)) throw error;
     tenantsOwn.add(bus.nc);
-    return replicasLastBytes(bus.nc, ref);
+    return replicasLast(bus.nc, ref);
+  }
+}
+
+/**
+ * Whether the leader's index reports the session. It is asked in place of the leader's read, which cannot be bound to a tenant:
+ * `$JS.API.STREAM.MSG.GET` names what is read in its body, so that a permission for it would be one for every tenant's records.
+ */
+async function isReported(bus: JournalBus, ref: SessionRef): Promise<boolean> {
+  const manager = await jetstreamManager(bus.nc, { checkAPI: false, timeout: READ_TIMEOUT_MS });
+  const subject = subjects.journal(ref);
+  try {
+    const { state } = await askStore(() =>
+      manager.streams.info(journalStreamOf(ref.sessionId), { subjects_filter: subject }),
+    );
+    return state.subjects?.[subject] !== undefined;
+  } catch (error) {
+    // Who may not ask is a user that reads no journals, or one of an earlier configuration: a 404 is all that it has.
+    if (isStreamNotFound(error) || isNotPermitted(error)) return false;
+    throw error;
   }
 }
 
 /** A permission can be bound to the subject that stands in the request's own. Any replica answers, and may lag a moment. */
-async function replicasLastBytes(nc: NatsConnection, ref: SessionRef): Promise<Uint8Array | null> {
+async function replicasLast(nc: NatsConnection, ref: SessionRef): Promise<NewestRecord | null> {
   const subject = `$JS.API.DIRECT.GET.${journalStreamOf(ref.sessionId)}.${subjects.journal(ref)}`;
   const answer = await askStore(() => nc.request(subject, '', { timeout: READ_TIMEOUT_MS }));
-  return answer.headers?.code === 404 ? null : answer.data;
+  if (answer.headers?.code === 404) return null;
+  return { ref, bytes: answer.data, writtenNs: nanosOf(answer.headers?.last('Nats-Time-Stamp') ?? '') };
+}
+
+/** RFC 3339 with up to nine digits of a second, as the server writes it, in nanoseconds since the epoch; 0 for anything else. */
+function nanosOf(timestamp: string): bigint {
+  const [, seconds = '', digits = ''] = /^(.{19})(?:\.(\d{1,9}))?Z$/.exec(timestamp) ?? [];
+  const ms = Date.parse(`${seconds}Z`);
+  return Number.isNaN(ms) ? 0n : BigInt(ms) * 1_000_000n + BigInt(digits.padEnd(9, '0'));
 }
 
 /** What is stored last of a session. */
@@ -176,8 +267,33 @@ export interface NewestRecord {
   readonly writtenNs: bigint;
 }
 
-/** The newest record of every session of a tenant, in the order in which they were written. None on an unused bus. */
-export async function* newestRecords(bus: JournalBus, tenant: string): AsyncGenerator<NewestRecord, void, undefined> {
+/** A session whose newest record no replica serves, and why. */
+export interface NotServed {
+  readonly ref: SessionRef;
+  readonly bytes: null;
+  /** Unknown: such sessions come last. */
+  readonly writtenNs: 0n;
+  readonly problem: RecordNotServedError;
+}
+
+/** Reads the newest record of a session that a replica has left out; null where there is none any more. */
+export async function readApart(bus: JournalBus, ref: SessionRef): Promise<NewestRecord | NotServed | null> {
+  try {
+    return await lastStored(bus, ref);
+  } catch (problem) {
+    if (problem instanceof RecordNotServedError) return { ref, bytes: null, writtenNs: 0n, problem };
+    throw problem;
+  }
+}
+
+/**
+ * The newest record of every session of a tenant, in the order in which they were written. Sessions that the store reports, and
+ * that the replicas which were read have left out, follow at the end. None on an unused bus.
+ */
+export async function* newestRecords(
+  bus: JournalBus,
+  tenant: TenantId,
+): AsyncGenerator<NewestRecord | NotServed, void, undefined> {
   const options = {
     filter_subjects: subjects.tenantJournals(tenant),
     deliver_policy: DeliverPolicy.LastPerSubject,
@@ -194,9 +310,16 @@ export async function* newestRecords(bus: JournalBus, tenant: string): AsyncGene
     if (error instanceof BusNotPreparedError) return;
     throw error;
   }
+  const seen = new Set<string>();
   for await (const message of mergedByTime(streams)) {
     const ref = parseJournalSubject(message.subject);
-    if (ref) yield { ref, bytes: message.data, writtenNs: message.timestampNanos };
+    if (!ref) continue;
+    seen.add(ref.sessionId);
+    yield { ref, bytes: message.data, writtenNs: message.timestampNanos };
+  }
+  for (const id of await sessionIds(bus, tenant)) {
+    const found = seen.has(id) ? null : await readApart(bus, sessionRef(id, tenant));
+    if (found) yield found;
   }
 }
 
@@ -222,12 +345,19 @@ async function* mergedByTime(
   }
 }
 
-/** The ids of all sessions of a tenant, read from the store's index of subjects alone. None on an unused bus. */
-export async function sessionIds(bus: JournalBus, tenant: string): Promise<string[]> {
+/**
+ * The ids of all sessions of a tenant, read from the store's index of subjects alone. None on an unused bus.
+ * @param streams those whose sessions are wanted; default all.
+ */
+export async function sessionIds(
+  bus: JournalBus,
+  tenant: string,
+  streams: readonly string[] = JOURNAL_STREAMS,
+): Promise<string[]> {
   const manager = await jetstreamManager(bus.nc, { checkAPI: false, timeout: READ_TIMEOUT_MS });
   try {
     const infos = await Promise.all(
-      JOURNAL_STREAMS.map((stream) =>
+      streams.map((stream) =>
         askStore(() => manager.streams.info(stream, { subjects_filter: subjects.tenantJournals(tenant) })),
       ),
     );
@@ -240,7 +370,13 @@ export async function sessionIds(bus: JournalBus, tenant: string): Promise<strin
   }
 }
 
-/** What the store holds for this consumer, up to the moment when nothing more waits. The consumer is deleted then. */
+/** Seconds in which a consumer answers and delivers nothing: its replica cannot read what comes next. */
+const SILENT_LOOKS_MAX = 5;
+
+/**
+ * What the store holds for this consumer, up to the moment when nothing more waits. The consumer is deleted then. A damaged
+ * replica may step over messages, or end early: the caller compares what came with what the leader reports.
+ */
 export async function* storedMessagesOf(
   source: OrderedSource,
   consumer: Consumer,
@@ -250,10 +386,14 @@ export async function* storedMessagesOf(
   if (waiting === 0) return dropConsumer(consumer);
   const nothingLeft = new AbortController();
   let delivered = 0;
-  // What waited when it was counted may be deleted before it is delivered.
+  let silentLooks = 0;
+  // What waited when it was counted may be deleted before it is delivered, or stand where the replica cannot read.
   const look = () =>
     void consumer.info().then(
-      (info) => info.num_pending === 0 && info.delivered.consumer_seq <= delivered && nothingLeft.abort(),
+      (info) => {
+        const isAtEnd = info.num_pending === 0 && info.delivered.consumer_seq <= delivered;
+        if (isAtEnd || ++silentLooks >= SILENT_LOOKS_MAX) nothingLeft.abort();
+      },
       // A store that does not answer is given up by who waits.
       () => undefined,
     );
@@ -261,9 +401,13 @@ export async function* storedMessagesOf(
   // Whoever reads what is stored waits for nobody: the library would go on asking a store that has gone for ever.
   for await (const message of answeredInTime(messages, look)) {
     delivered = message.info.deliverySequence;
+    silentLooks = 0;
     yield message;
     if (message.info.pending === 0) return;
   }
+  // Without this, a connection that is closed meanwhile would make a part of a journal look like all of it.
+  if (!nothingLeft.signal.aborted && source.bus.nc.isClosed())
+    throw new StoreUnavailableError(new errors.ClosedConnectionError());
 }
 
 /** Records by their dense numbers: a repeated one is left out, a missing one is an error. */
@@ -272,18 +416,19 @@ async function* densely(
   ref: SessionRef,
   from: JournalStart,
   messages: AsyncIterable<JsMsg>,
-  begins = 1,
+  seen: ReadSoFar,
 ): AsyncGenerator<StoredJournalRecord, void, undefined> {
   const decoder = new RecordDecoder(bus, ref.tenant);
-  let expected: number | null = null;
+  let expected: number | null = seen.place && seen.place.n + 1;
   for await (const message of messages) {
     const n = numberOf(message.data);
     // What cannot even be numbered goes to the decoder, which says what is wrong with it.
     if (n !== null) {
       if (expected !== null && n < expected) continue;
-      const first = from === 'newest' ? n : begins;
+      const first = from === 'newest' ? n : 1;
       if (n !== (expected ?? first)) throw new JournalGapError(ref.sessionId, expected ?? first, n);
       expected = n + 1;
+      seen.place = { n, seq: message.seq };
       // Records before `from` are counted but not decoded, which is what costs.
       if (from !== 'newest' && n < from) continue;
     }

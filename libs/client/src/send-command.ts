@@ -97,11 +97,12 @@ export async function sendPayload(
       traceparent: options.traceparent,
     });
     const told = Promise.race([
-      receipts.settled(options.timeoutMs ?? RECEIPT_TIMEOUT_MS, options.signal, options.acceptedWithinMs),
+      receipts.settled(sent, options.timeoutMs ?? RECEIPT_TIMEOUT_MS, options.signal, options.acceptedWithinMs),
       deletedWhenSilent(bus, ref, leaving.signal),
     ]);
     told.catch(() => undefined);
-    if (sent.duplicate && (await whereReadable(wasRefusedUnrecorded(bus, ref, sent.seq))))
+    // A start makes the session itself: a rejected start that is sent again is rejected again, with its reason.
+    if (verb !== 'start' && sent.duplicate && (await whereReadable(wasRefusedUnrecorded(bus, ref, sent.seq))))
       throw new SessionNotFoundError(ref.sessionId);
     // No host hears of what the bus drops as a repetition, and no receipt says that the run has ended in between.
     // Whoever may not read the journal has the receipts alone.

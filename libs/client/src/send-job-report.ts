@@ -19,8 +19,8 @@ const RETRY_FIRST_MS = 50;
 const RETRIES_MAX = 7;
 
 /**
- * Sends it. Where it waits to be accepted and names no id, it is sent again for some seconds while the journal does not
- * hold the job's receipt yet. Throws as sendCommand does; `job_unknown` where there is no such job.
+ * Sends it. Where it waits to be accepted and names no id, it is sent again for some seconds while hooks are being asked,
+ * whose answers may begin the job. Throws as sendCommand does; `job_unknown` where there is no such job.
  */
 export async function sendJobReport(
   bus: CommandBus,
@@ -40,7 +40,8 @@ export async function sendJobReport(
     try {
       return await sendPayload(bus, ref, 'feedback', payload, options);
     } catch (error) {
-      const isEarly = error instanceof CommandRejectedError && error.code === 'job_unknown';
+      const isEarly =
+        error instanceof CommandRejectedError && error.code === 'job_unknown' && error.detail?.hooks_asked === true;
       if (!isEarly || retry >= retries) throw error;
       await sleep(RETRY_FIRST_MS * 2 ** retry, undefined, options.signal ? { signal: options.signal } : {});
     }

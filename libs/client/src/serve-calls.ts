@@ -28,8 +28,8 @@ export interface ServedCalls {
   readonly name: string;
   readonly instance: string;
   readonly calls: ToolCalls;
-  /** Where calls are asked, and in which group. */
-  readonly asked: { readonly subject: string; readonly queue: string };
+  /** Where calls are asked, in which group, and where those come that are for this instance alone. */
+  readonly asked: { readonly subject: string; readonly own: string; readonly queue: string };
   /** Where orders about them come. */
   readonly orders: readonly string[];
   readonly beatSubject: string;
@@ -102,21 +102,24 @@ export async function serveCalls({ nc }: CommandBus, served: ServedCalls): Promi
   });
 
   const listen = () =>
-    nc.subscribe(served.asked.subject, {
-      queue: served.asked.queue,
-      ...hear(ToolAsked, (asked, answer, traceparent) => calls.ask(asked, answer, traceparent)),
-    });
-  let questions = served.startsInStandby ? null : listen();
+    [served.asked.subject, served.asked.own].map((subject) =>
+      nc.subscribe(subject, {
+        // Also its own subject: who may listen without the group could read every question.
+        queue: served.asked.queue,
+        ...hear(ToolAsked, (asked, answer, traceparent) => calls.ask(asked, answer, traceparent)),
+      }),
+    );
+  let questions: Subscription[] = served.startsInStandby ? [] : listen();
   const orders = served.orders.map((subject) =>
     nc.subscribe(
       subject,
       hear(ToolOrder, (order, answer) => calls.order(order, answer)),
     ),
   );
+  const drain = (subscriptions: readonly Subscription[]) =>
+    Promise.all(subscriptions.map((one) => (one.isClosed() ? undefined : one.drain())));
   const unlisten = async () => {
-    await Promise.all(
-      [questions, ...orders].map((one: Subscription | null) => (!one || one.isClosed() ? undefined : one.drain())),
-    );
+    await drain([...questions, ...orders]);
   };
   const beat = () => {
     try {
@@ -151,7 +154,7 @@ export async function serveCalls({ nc }: CommandBus, served: ServedCalls): Promi
       clearInterval(beats);
       state = 'gone';
       beat();
-      for (const one of [questions, ...orders]) if (one && !one.isClosed()) one.unsubscribe();
+      for (const one of [...questions, ...orders]) if (!one.isClosed()) one.unsubscribe();
       return calls.running;
     },
     beat,
@@ -165,8 +168,8 @@ export async function serveCalls({ nc }: CommandBus, served: ServedCalls): Promi
       } else if (!wanted && state === 'serving') {
         state = 'standby';
         // What the server has sent already is taken, and runs; then whoever waits for that is told.
-        if (questions && !questions.isClosed()) await questions.drain();
-        questions = null;
+        await drain(questions);
+        questions = [];
         beat();
       }
     },
@@ -174,7 +177,7 @@ export async function serveCalls({ nc }: CommandBus, served: ServedCalls): Promi
       state = 'draining';
       beat();
       // What the server has sent already is taken, and runs.
-      if (questions && !questions.isClosed()) await questions.drain();
+      await drain(questions);
       served.onDraining?.();
       // Without a connection for good no outcome can be brought: nothing is worth waiting for.
       const drainMs = nc.isClosed() ? 0 : served.drainMs;

@@ -261,7 +261,11 @@ async function serveCheckedPersona(
     name,
     instance,
     calls,
-    asked: { subject: subjects.persona(tenant, name, token), queue: PERSONA_QUEUE_GROUP },
+    asked: {
+      subject: subjects.persona(tenant, name, token),
+      own: subjects.personaCallTo(tenant, name, token, instance),
+      queue: PERSONA_QUEUE_GROUP,
+    },
     orders: [subjects.personaInstances(tenant, name, token), subjects.personaInstance(tenant, name, token, instance)],
     beatSubject: subjects.personaBeat(tenant, name, instance),
     // No instance of a persona stands by.

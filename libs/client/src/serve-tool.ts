@@ -118,7 +118,11 @@ export async function serveToolOn(
     name,
     instance,
     calls,
-    asked: { subject: subjects.tool(tenant, name), queue: TOOL_QUEUE_GROUP },
+    asked: {
+      subject: subjects.tool(tenant, name),
+      own: subjects.toolCallTo(tenant, name, instance),
+      queue: TOOL_QUEUE_GROUP,
+    },
     orders: [subjects.toolInstances(tenant, name), subjects.toolInstance(tenant, name, instance)],
     beatSubject: subjects.toolBeat(tenant, name, instance),
     beat: (state): ToolBeat => ({

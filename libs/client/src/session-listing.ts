@@ -73,15 +73,13 @@ export function listingFrom(sessionId: string, bytes: Uint8Array): SessionListin
   try {
     return listingOf(decodeRecord(bytes));
   } catch (error) {
-    return {
-      session_id: sessionId,
-      n: 0,
-      at: '',
-      state: 'unreadable',
-      stop_reason: null,
-      unreadable: (error as Error).message,
-    };
+    return unreadableListing(sessionId, error as Error);
   }
+}
+
+/** The listing of a session whose newest record cannot be read. */
+export function unreadableListing(sessionId: string, { message: unreadable }: Error): SessionListing {
+  return { session_id: sessionId, n: 0, at: '', state: 'unreadable', stop_reason: null, unreadable };
 }
 
 function listingOf(record: JournalRecord): SessionListing {

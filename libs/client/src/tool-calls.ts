@@ -5,6 +5,7 @@
 import {
   type BegunWork,
   BOUNDS,
+  cutText,
   EditedPath,
   type JsonObject,
   problemSentences,
@@ -43,11 +44,20 @@ export interface ToolCallsPorts {
   bring(ref: SessionRef, call: TakenUpCall, ending: CallEnding): Promise<boolean>;
 }
 
+/** A call that waits for the order to begin. */
+interface HeldCall {
+  readonly asked: ToolAsked;
+  readonly traceparent: string | undefined;
+  readonly untilMs: number;
+}
+
 /** See the top of the file. */
 export class ToolCalls {
   readonly #ports: ToolCallsPorts;
   readonly #ledger: ToolLedger;
   readonly #atWork = new Set<Promise<void>>();
+  /** In the order in which they came; all expire after the same time. */
+  readonly #held = new Map<string, HeldCall>();
   #find: ToolFinder;
   #draining = false;
 
@@ -72,9 +82,12 @@ export class ToolCalls {
     this.#find = () => tool;
   }
 
-  /** A call: runs it, or says what became of it. @param traceparent under which span it stands, where somebody traces. */
+  /**
+   * A call: runs it, holds it until the order to begin, or answers with its state.
+   * @param traceparent the span that it belongs to, in a traced session.
+   */
   ask(asked: ToolAsked, answer: Answer, traceparent?: string): void {
-    const { key, session_id, epoch } = asked;
+    const { key, epoch } = asked;
     const refusal = this.#refusal(asked);
     if (refusal) {
       answer(refusal);
@@ -85,12 +98,24 @@ export class ToolCalls {
       this.#attach(known, epoch, answer);
       return;
     }
+    if (!asked.hold) {
+      this.#begin(asked, epoch, answer, traceparent);
+      return;
+    }
+    this.#held.delete(key);
+    const untilMs = this.#ports.nowMs() + TOOL_SERVICE_BOUNDS.heldMaxMs;
+    this.#held.set(key, { asked, traceparent, untilMs });
+    answer({ type: 'ready' });
+  }
+
+  #begin(asked: ToolAsked, epoch: number, answer: Answer, traceparent: string | undefined): void {
+    const { key, session_id } = asked;
     const tool = this.#find(asked);
     if (!tool) return;
-    const entry = this.#ledger.begin(
+    const entry: LedgerEntry = this.#ledger.begin(
       key,
       epoch,
-      tellBy(answer, () => entry.ending),
+      tellBy(answer, () => entry),
     );
     answer({ type: 'running' });
     const work = this.#run(entry, tool, asked, sessionRef(session_id, this.#ports.tenant), traceparent).finally(() =>
@@ -103,15 +128,27 @@ export class ToolCalls {
   order(order: ToolOrder, answer: Answer): void {
     const { key, session_id, epoch } = order;
     const known = this.#ledger.find(key);
+    const held = this.#heldCall(key);
     if (!this.#ledger.admit(session_id, epoch)) {
       answer(stale(session_id));
+    } else if (held && order.want === 'begin') {
+      this.#held.delete(key);
+      if (this.#draining) answer(refused('it ends, and takes nothing more'));
+      else this.#begin(held.asked, epoch, answer, held.traceparent);
+    } else if (held && order.want === 'attach') {
+      answer({ type: 'ready' });
+    } else if (held && order.want === 'probe') {
+      // The asker decides anew where it runs; an order to begin that comes later finds nothing here.
+      this.#held.delete(key);
+      answer({ type: 'unknown' });
     } else if (order.want === 'abort') {
+      this.#held.delete(key);
       if (known) known.stop.abort(new Error(order.reason));
       else this.#forbid(key, epoch, order.reason);
       answer({ type: known && !known.ending ? 'running' : 'unknown' });
     } else if (!known || known.neverRan) {
       answer({ type: 'unknown' });
-    } else if (order.want === 'attach' || known.ending || known.accepted !== null) {
+    } else if (order.want !== 'probe' || known.ending || known.accepted !== null) {
       this.#attach(known, epoch, answer);
     } else {
       answer({ type: 'running' });
@@ -125,7 +162,23 @@ export class ToolCalls {
     if (this.#draining) return refused('it ends, and takes nothing more');
     if (!this.#find(asked)) return refused(`it serves no tool ${String(asked.tool)}`);
     const { callsAtOnceMax } = TOOL_SERVICE_BOUNDS;
-    return this.#ledger.running.length < callsAtOnceMax ? null : refused('it has as many calls as it can');
+    const isFull = this.#ledger.running.length + this.#heldCount() >= callsAtOnceMax;
+    return isFull && !this.#held.has(asked.key) ? refused('it has as many calls as it can') : null;
+  }
+
+  #heldCall(key: string): HeldCall | undefined {
+    this.#heldCount();
+    return this.#held.get(key);
+  }
+
+  /** Drops held calls whose time is over. @returns how many are left. */
+  #heldCount(): number {
+    const nowMs = this.#ports.nowMs();
+    for (const [key, { untilMs }] of this.#held) {
+      if (untilMs > nowMs) break;
+      this.#held.delete(key);
+    }
+    return this.#held.size;
   }
 
   /** Takes no more calls, and resolves when those that it has have ended and their outcomes are sent. */
@@ -134,9 +187,12 @@ export class ToolCalls {
     await Promise.all([...this.#atWork]);
   }
 
-  /** Tells every call that runs to stop. */
+  /** Stops every running call, as the process ends. No session has cancelled them, so their outcomes are unknown. */
   abortAll(reason: string): void {
-    for (const { stop } of this.#ledger.running) stop.abort(new Error(reason));
+    for (const entry of this.#ledger.running) {
+      entry.givenUp ??= reason;
+      entry.stop.abort(new Error(reason));
+    }
   }
 
   /** What comes after the order to stop it must not begin. */
@@ -148,10 +204,10 @@ export class ToolCalls {
 
   #attach(entry: LedgerEntry, epoch: number, answer: Answer): void {
     entry.epoch = Math.max(entry.epoch, epoch);
-    entry.tell = tellBy(answer, () => entry.ending);
+    entry.tell = tellBy(answer, () => entry);
     // What comes as a command is not told beside it: the session takes one outcome, and refuses the other.
     if (entry.accepted !== null) answer(acceptedWith(entry.accepted, epoch));
-    else if (entry.ending) entry.tell({ type: 'ended' });
+    else if (entry.ending) entry.tell({ type: entry.givenUp === null ? 'ended' : 'given_up' });
     else answer({ type: 'running' });
   }
 
@@ -191,14 +247,16 @@ export class ToolCalls {
       return;
     }
     const ending = returned === LATER ? failed('it answers later, and is not declared long_running') : returned;
-    if (isLongRunning) {
+    // A function that had ended all the same has an outcome.
+    if (ending.status !== 'cancelled') entry.givenUp = null;
+    if (isLongRunning && entry.givenUp === null) {
       // Until the bus has it, it is lost with this process: whoever asks has to hear that the call runs here.
       const brought = entry.epoch;
       const isDurable = await this.#ports.bring(ref, { idempotencyKey: entry.key, callId, epoch: brought }, ending);
       this.#ledger.end(entry, ending);
       if (isDurable) return this.#accept(entry, brought);
     } else this.#ledger.end(entry, ending);
-    entry.tell({ type: 'ended' });
+    entry.tell({ type: entry.givenUp === null ? 'ended' : 'given_up' });
   }
 
   /** From here on the call does without this process. */
@@ -217,16 +275,17 @@ function acceptedWith(epoch: number, asked: number): Words {
   return { type: 'accepted', ...(epoch < asked ? { epoch } : {}) };
 }
 
-function tellBy(answer: Answer, ending: () => CallEnding | null): Tell {
+function tellBy(answer: Answer, entry: () => LedgerEntry): Tell {
   return (what) => {
     if (what.type === 'progress')
-      answer({ type: 'progress', text: what.text.slice(0, TOOL_SERVICE_BOUNDS.progressMaxChars) });
+      answer({ type: 'progress', text: cutText(what.text, TOOL_SERVICE_BOUNDS.progressMaxChars) });
     else if (what.type === 'feedback')
-      answer({ type: 'feedback', text: what.text.slice(0, TOOL_SERVICE_BOUNDS.feedbackMaxChars) });
+      answer({ type: 'feedback', text: cutText(what.text, TOOL_SERVICE_BOUNDS.feedbackMaxChars) });
     else if (what.type === 'accepted') answer(acceptedWith(what.epoch, what.asked));
+    else if (what.type === 'given_up') answer({ type: 'given_up', message: (entry().givenUp ?? '').slice(0, 2_048) });
     else {
-      const ended = ending();
-      if (ended) answer({ type: 'ended', ...ended });
+      const { ending } = entry();
+      if (ending) answer({ type: 'ended', ...ending });
     }
   };
 }
@@ -273,7 +332,7 @@ function withEdited(ending: CallEnding, edited: readonly string[]): CallEnding {
 
 /** The ending of a call that failed. */
 export function failed(message: string, code = 'tool_failed'): CallEnding {
-  return { status: 'error', result: textResult(message.slice(0, 16_384), true, { code }) };
+  return { status: 'error', result: textResult(cutText(message, 16_384), true, { code }) };
 }
 
 function cancelledBefore(reason: string): CallEnding {

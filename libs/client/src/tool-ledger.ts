@@ -20,6 +20,8 @@ export interface LedgerEntry {
   tell: Tell;
   /** It was told to stop before it was asked to run: it must not begin, and nobody knows whether it ran elsewhere. */
   neverRan: boolean;
+  /** Why this process stopped it before it had ended: its outcome is unknown. Null where it has not. */
+  givenUp: string | null;
   /** The epoch that its outcome comes with as a command, from when that is certain; null before. */
   accepted: number | null;
   ending: CallEnding | null;
@@ -29,7 +31,7 @@ export interface LedgerEntry {
 export type Tell = (
   what:
     | { readonly type: 'progress' | 'feedback'; readonly text: string }
-    | { readonly type: 'ended' }
+    | { readonly type: 'ended' | 'given_up' }
     /** `epoch`: the one that the outcome comes with; `asked`: the newest that has asked. */
     | { readonly type: 'accepted'; readonly epoch: number; readonly asked: number },
 ) => void;
@@ -77,6 +79,7 @@ export class ToolLedger {
       epoch,
       tell,
       neverRan: false,
+      givenUp: null,
       accepted: null,
       ending: null,
     };

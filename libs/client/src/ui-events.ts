@@ -168,6 +168,8 @@ export type UiEvent =
       readonly status: string;
       readonly target: string;
       readonly tool: string | null;
+      /** Who asked for it; null where the sender gave no name. */
+      readonly by: string | null;
       readonly reason: string | null;
     } & FromRecord)
   | ({

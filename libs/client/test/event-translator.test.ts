@@ -301,13 +301,36 @@ test('nor does what anybody may write: names, reasons, questions', () => {
       },
       { type: 'approval_decided', call_id: 'k1', decision: 'deny', actor, reason: said },
       { type: 'hook_vetoed', hook: 'policy', point: 'PreToolUse', decision: 'deny', reason: said },
-      { type: 'control_outcome', control: 'cancel', command_id: 'c1', status: 'cancelled', target: 's1', reason: said },
+      {
+        type: 'control_outcome',
+        control: 'cancel',
+        command_id: 'c1',
+        status: 'cancelled',
+        target: 's1',
+        actor,
+        reason: said,
+      },
       { type: 'suspended', reason: said },
       { type: 'followup_received', command_id: 'c2', body: said, actor, at: '2026-01-01T00:00:00.000Z' },
     ]),
   ]);
   expect(shown.length).toBeGreaterThan(5);
   expect(JSON.stringify(shown)).not.toMatch(/\\u001b|\u202e/);
+});
+
+test('a control names who asked for it, or nobody where the sender gave no name', () => {
+  const cancel = {
+    type: 'control_outcome',
+    control: 'cancel',
+    command_id: 'c',
+    status: 'cancelled',
+    target: 's1',
+  } as const;
+  const shown = play(createEventTranslator(), [
+    record(1, [{ ...cancel, actor: { name: 'ada', verified: true } }]),
+    record(2, [cancel]),
+  ]);
+  expect(shown.flatMap((event) => (event.type === 'control_reported' ? [event.by] : []))).toEqual(['ada', null]);
 });
 
 test('a run that ended before its model was known is not said to be on the model of the run before', () => {

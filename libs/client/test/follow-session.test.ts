@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { connect } from '../src/http.ts';
 
 const RECORDS = readFileSync(
@@ -22,6 +22,8 @@ interface Asked {
   readonly from: string | null;
   readonly lastEventId: string | null;
   readonly authorization: string | null;
+  /** Aborts when the connection is given up. */
+  readonly signal: AbortSignal;
 }
 
 /** A session behind a gateway: what a connection is answered with, by what it asks for. */
@@ -39,6 +41,7 @@ async function sessionOf(
       from: url.searchParams.get('from'),
       lastEventId: headers.get('last-event-id'),
       authorization: headers.get('authorization'),
+      signal: init.signal as AbortSignal,
     });
     const given = answer(asked.at(-1) as Asked, asked.length - 1);
     return given instanceof Response ? given : new Response(given);
@@ -127,4 +130,71 @@ test('nothing is read ahead of whoever asks, and leaving ends the connection', a
   }
   expect(pulled).toBe(3);
   expect(cancelled).toBe(true);
+});
+
+/** A connection on which the gateway says what the test says. */
+function spoken() {
+  let out: ReadableStreamDefaultController<Uint8Array> | null = null;
+  const answer = ({ signal }: Asked) =>
+    new ReadableStream<Uint8Array>({
+      start(controller) {
+        out = controller;
+        signal.addEventListener('abort', () => controller.error(signal.reason));
+      },
+    });
+  return { answer, say: (text: string) => out?.enqueue(new TextEncoder().encode(text)) };
+}
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+test('a connection that goes silent is lost and made again; heartbeats keep it', async () => {
+  vi.useFakeTimers();
+  const first = spoken();
+  const { session, asked } = await sessionOf((one, index) => (index === 0 ? first.answer(one) : behind(one)));
+  const heard: boolean[] = [];
+  const numbers: number[] = [];
+  const following = (async () => {
+    for await (const { record } of session.watch({ onConnection: (isConnected) => heard.push(isConnected) })) {
+      if (record) numbers.push(record.n);
+      if (record?.n === RECORDS.length) break;
+    }
+  })();
+  await vi.advanceTimersByTimeAsync(0);
+  first.say(frame(RECORDS[0] as never));
+  for (let seconds = 0; seconds < 10; seconds++) {
+    await vi.advanceTimersByTimeAsync(1_000);
+    first.say(': still here\n\n');
+  }
+  await vi.advanceTimersByTimeAsync(2_400);
+  expect([heard, asked.length]).toEqual([Array.from({ length: 11 }, () => true), 1]);
+  await vi.advanceTimersByTimeAsync(200);
+  expect(heard[11]).toBe(false);
+  await vi.advanceTimersByTimeAsync(5_000);
+  await following;
+  expect(asked).toMatchObject([{ lastEventId: null }, { lastEventId: '1' }]);
+  expect(numbers).toEqual(ALL);
+});
+
+test('a process that was asleep reads what has come before it gives the connection up', async () => {
+  vi.useFakeTimers();
+  const first = spoken();
+  const { session, asked } = await sessionOf(first.answer);
+  const heard: boolean[] = [];
+  const leaving = new AbortController();
+  const following = (async () => {
+    for await (const _ of session.watch({ signal: leaving.signal, onConnection: (is) => heard.push(is) }));
+  })();
+  await vi.advanceTimersByTimeAsync(0);
+  const asleep = vi.spyOn(performance, 'now');
+  const wokenAt = performance.now() + 60_000;
+  asleep.mockImplementation(() => wokenAt);
+  await vi.advanceTimersByTimeAsync(2_500);
+  first.say(': still here\n\n');
+  await vi.advanceTimersByTimeAsync(0);
+  asleep.mockRestore();
+  expect([heard, asked.length]).toEqual([[true, true], 1]);
+  leaving.abort();
+  await following;
 });

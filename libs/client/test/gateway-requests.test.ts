@@ -21,7 +21,7 @@ const problem = (code: string, status: number, more: object = {}, headers: Recor
   );
 const HOLDER = { name: 'tester', tenant: 'team', scopes: ['admin'], expires_at: null };
 const stored = ({ body }: Asked, more: object = {}) =>
-  json({ session_id: 's', command_id: body.id, seq: 7, duplicate: false, ...more }, 202);
+  json({ session_id: 's', command_id: body.command_id, seq: 7, duplicate: false, ...more }, 202);
 
 /** A client of a gateway that gives these answers, one after the other. */
 async function clientOf(answers: Answer[], gateway = 'https://gw.test/behind/') {
@@ -57,7 +57,7 @@ test('a command is tried again under its id while nobody takes it, and is one', 
   expect(sent).toMatchObject({ seq: 7, duplicate: false });
   const attempts = asked.slice(1);
   expect(attempts).toHaveLength(4);
-  expect(new Set(attempts.map(({ body }) => body.id))).toEqual(new Set([sent.commandId]));
+  expect(new Set(attempts.map(({ body }) => body.command_id))).toEqual(new Set([sent.commandId]));
 });
 
 /** A body that begins, and then says nothing. As of a platform: what is aborted fails for whoever reads it. */
@@ -152,7 +152,9 @@ test('what the address says does not stand in the body again', async () => {
   await session.revoke('one');
   await session.replace('two', 'text');
   await session.delete();
-  const sent = asked.slice(1).map(({ method, url, body: { id: _, ...body } }) => [method, url.pathname.slice(7), body]);
+  const sent = asked
+    .slice(1)
+    .map(({ method, url, body: { command_id: _, ...body } }) => [method, url.pathname.slice(7), body]);
   expect(sent).toEqual([
     ['POST', '/v1/sessions/s/approvals/a%2Fb', { decision: 'allow', args: { x: 1 } }],
     ['POST', '/v1/sessions/s/calls/c/cancel', { reason: 'r' }],
@@ -166,7 +168,7 @@ test('a receipt is waited for beyond what a gateway waits for one', async () => 
   const receipt = (asked: Asked) => ({
     type: 'receipt',
     session_id: 's',
-    command_id: asked.body.id,
+    command_id: asked.body.command_id,
     n: 3,
     stage: 'accepted',
   });
@@ -183,6 +185,8 @@ test('a receipt is waited for beyond what a gateway waits for one', async () => 
 test('a session that was just started is not gone because another gateway has not heard of it', async () => {
   const { client, asked } = await clientOf([stored, problem('session_not_found', 404), stored]);
   const { session } = await client.startSession({ prompt: 'go' });
+  // Without it the gateway would wait for the session to accept the start.
+  expect(asked[1]?.url.searchParams.get('wait')).toBe('stored');
   await session.steer('x');
   expect(asked).toHaveLength(4);
 });

@@ -44,6 +44,11 @@ test('a call waits, is decided, runs and ends in one entry', () => {
   expect(new Set(calls(after.entries).map(({ callId }) => callId)).size).toBe(calls(after.entries).length);
   expect(calls(after.entries)[0]).toMatchObject({ standing: 'ok', callId: 'c1_1' });
   expect(calls(after.entries)[0]?.decision).toMatch(/^allowed/);
+  // The time next to its result is that of the record that ended it, and not of the one that asked for it.
+  const ended = records.find(({ events }) => events.some((one) => one.type === 'call_ended' && one.call_id === 'c1_1'));
+  expect(calls(after.entries)[0]?.endedAt).toBe(ended?.at);
+  expect(ended?.at).not.toBe(calls(after.entries)[0]?.at);
+  expect(calls(before.entries)[0]?.endedAt).toBeNull();
 });
 
 test('a steer waits until it is delivered, and then stands in the transcript', () => {

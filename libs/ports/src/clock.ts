@@ -2,7 +2,9 @@
 
 /** A clock. */
 export interface Clock {
-  /** Milliseconds since 1970. */
+  /**
+   * Milliseconds since 1970. Of a session host: the store's time, which is the time of records and timers on every host.
+   */
   nowMs(): number;
   /** Milliseconds of a monotonic clock, for durations. */
   monotonicMs(): number;

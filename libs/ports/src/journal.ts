@@ -29,13 +29,19 @@ export interface Journal {
   /** The first record after `fence`, read where writes are decided (the stream's leader), or null. */
   firstAfter(ref: SessionRef, fence: number): Promise<StoredRecord | null>;
   /**
-   * All records after `fence`, in order, up to the newest at the time of the call. Empty for an unknown session.
+   * All records after `fence`, in order, up to the newest at the time of the call. Empty for an unknown session. A damaged
+   * replica may leave out records in between, which the hash chain shows; the newest is never left out.
    * @param upTo the place of a record, for whoever knows one: reading ends with it, or with the next where it is there no more,
    *   and nobody is asked which is the newest.
    */
   read(ref: SessionRef, fence?: number, upTo?: number): AsyncIterable<StoredRecord>;
-  /** The newest record, or null for an unknown session. */
+  /**
+   * The newest record, or null for an unknown session.
+   * @throws an error with the code `record_unreadable` where the store reports one, and no replica serves it.
+   */
   last(ref: SessionRef): Promise<StoredRecord | null>;
   /** All sessions of a tenant that have a record. */
   sessions(tenant: string): AsyncIterable<SessionRef>;
+  /** All sessions of a partition that have a record, of every tenant. */
+  sessionsOf(partition: number): AsyncIterable<SessionRef>;
 }

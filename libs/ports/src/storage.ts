@@ -3,10 +3,31 @@ import type { SessionRef } from '@coxswain/protocol';
 
 /** A cached fold. Losing it costs time, never truth. */
 export interface Snapshots {
-  /** Keeps a snapshot; older ones may go. Bytes are opaque here. */
-  put(ref: SessionRef, bytes: Uint8Array): Promise<void>;
+  /**
+   * Keeps a snapshot; older ones may go. Bytes are opaque here.
+   * @param summary is kept with it, for {@link Snapshots.summaries}.
+   */
+  put(ref: SessionRef, bytes: Uint8Array, summary?: SessionSummary): Promise<void>;
   /** The newest snapshot, or null. */
   get(ref: SessionRef): Promise<Uint8Array | null>;
+  /** The summary of each session of a partition, as its newest snapshot has it; those without one are left out. */
+  summaries(partition: number): Promise<readonly SummarizedSession[]>;
+}
+
+/** What metrics count of a session. */
+export interface SessionSummary {
+  /** Its outermost state. */
+  readonly state: string;
+  /** Calls that wait for a person. */
+  readonly approvals: number;
+  /** Since when the first of them has waited, in milliseconds since 1970; null where none waits. */
+  readonly oldestApprovalMs: number | null;
+}
+
+/** A session and its summary. */
+export interface SummarizedSession {
+  readonly ref: SessionRef;
+  readonly summary: SessionSummary;
 }
 
 /** Bytes by their SHA-256, hex. */
@@ -24,7 +45,7 @@ export interface Blobs {
 export interface Timers {
   /**
    * Schedules a timer; the same id again replaces it. Resolves when the schedule is durable.
-   * @param atMs milliseconds since 1970. A time that has passed fires at once.
+   * @param atMs milliseconds since 1970 of the store's clock. A time that has passed fires at once.
    * @param payload what the `timer` command will carry.
    */
   schedule(ref: SessionRef, timerId: string, atMs: number, payload: Uint8Array): Promise<void>;

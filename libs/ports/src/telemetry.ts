@@ -10,8 +10,19 @@ export interface Meters {
   add<N extends MetricName>(name: N, labels: LabelsOf<N>, by?: number): void;
   /** Puts a value into a histogram. */
   observe<N extends MetricName>(name: N, labels: LabelsOf<N>, value: number): void;
-  /** Has a gauge of one label filled in whenever somebody looks: with a value for each value of its label. */
-  census(name: 'coxswain_sessions', take: () => ReadonlyMap<string, number>): void;
+  /**
+   * Fills a gauge in whenever it is read: with a value for each value of its one label. A gauge without a label has one value, under the
+   * empty text.
+   * @returns whether the process serves its meters: where it does not, nothing has to be counted for them.
+   */
+  census(
+    name:
+      | 'coxswain_sessions'
+      | 'coxswain_approvals_waiting'
+      | 'coxswain_approvals_oldest_seconds'
+      | 'coxswain_replica_findings',
+    take: () => ReadonlyMap<string, number>,
+  ): boolean;
 }
 
 /** Whoever takes spans. */

@@ -20,6 +20,10 @@ export interface ToolCall {
   readonly tool: string;
   readonly args: JsonObject;
   readonly epoch: number;
+  /** It may run more than once: it moves to another instance when the one that took it dies or falls silent. */
+  readonly isIdempotent?: boolean | undefined;
+  /** How often it may move after an instance was lost, 3 without it. A move from an instance that drains does not count. */
+  readonly movesMax?: number | undefined;
   /** Progress for watchers; ephemeral. */
   readonly onProgress: (text: string) => void;
   /** Inbox feedback for the model, durable: what the call's own result is not the place for. At most 2 KiB; the rest is cut. */
@@ -34,8 +38,8 @@ export interface ToolCall {
 }
 
 /**
- * How a call ended. `cancelled`: it stopped because of the signal. `unavailable`: nobody could be asked; nothing ran.
- * `lost`: whoever ran it has gone, and nobody knows what became of it.
+ * How a call ended. `cancelled`: it stopped because of the signal, and for no other reason. `unavailable`: no instance took it;
+ * nothing ran. `lost`: its outcome is unknown, and the result says why: the process that ran it died, fell silent or stopped it.
  * `accepted`: it has not ended; whoever took it up will bring its outcome as the command `call_outcome`. Only for tools
  * that are `long_running`; the result is not looked at. A call of such a tool is one like any other until somebody says so.
  */
@@ -44,6 +48,8 @@ export interface ToolOutcome {
   readonly result: ToolResult;
   /** Of an `accepted` call: the epoch that its outcome comes with, where that is older than the call's. */
   readonly epoch?: number | undefined;
+  /** Of a `lost` call: how often it moved after an instance was lost. The caller counts these as sendings. */
+  readonly moves?: number | undefined;
   /** The whole text, where the tool itself has cut what stands in the result. It is kept apart, for reading on. */
   readonly whole?: string | undefined;
   /** The call asks its session to be parked at the end of the turn. Counts only where it went well. */
@@ -54,11 +60,12 @@ export interface ToolOutcome {
 
 /**
  * What is known of a call that an earlier owner of the session may have sent. Of one that runs, `attach` waits for the
- * outcome as if this owner had sent it, under the contract of `call`; without it, it is asked after again.
+ * outcome as if this owner had sent it, under the contract of `call`. `silent`: all instances that answer know nothing of it,
+ * and another one, which is connected and does not answer, may have it. That state is bounded by the adapter.
  */
 export type ToolProbe =
-  | { readonly state: 'unknown' }
-  | { readonly state: 'running'; readonly attach?: Toolset['call'] }
+  | { readonly state: 'unknown' | 'silent' }
+  | { readonly state: 'running'; readonly attach: Toolset['call'] }
   | { readonly state: 'done'; readonly outcome: ToolOutcome };
 
 /** The tools of one session, open until closed. */

@@ -10,6 +10,7 @@ import type { TenantId } from './ids.ts';
 import { Message } from './messages.ts';
 import { returnProblem } from './returned-json.ts';
 import { isInboxSubject } from './subjects.ts';
+import { cutText } from './unicode-text.ts';
 
 /** What answering needs of a connection. */
 export interface HookCallbacks {
@@ -82,7 +83,7 @@ function problemOf(raw: unknown): string | null {
   try {
     return returnProblem(raw);
   } catch (error) {
-    return String((error as Error)?.message ?? error).slice(0, 500);
+    return cutText(String((error as Error)?.message ?? error), 500);
   }
 }
 
@@ -155,12 +156,12 @@ function replyOf({ hook, session_id, effect_id }: HookAsked, answer: Answer): st
       failed('return_unreadable', `the return has ${bytes} bytes, at most ${BOUNDS.hookPayloadMaxBytes} are taken`),
     );
   } catch (error) {
-    return reply(failed('return_unreadable', `the return is not JSON: ${(error as Error).message.slice(0, 500)}`));
+    return reply(failed('return_unreadable', `the return is not JSON: ${cutText((error as Error).message, 500)}`));
   }
 }
 
 function tell(callbacks: HookCallbacks, callback: string, text: string): void {
-  const said: HookCallback = { want: 'feedback', text: text.slice(0, 8_192) };
+  const said: HookCallback = { want: 'feedback', text: cutText(text, 8_192) };
   callbacks.tell(callback, JSON.stringify(said));
 }
 

@@ -2,7 +2,6 @@
 import { z } from 'zod';
 import { BOUNDS } from './bounds.ts';
 import type { ErrorCode } from './error-catalogue.ts';
-import { infiniteNumber } from './finite-numbers.ts';
 import { ForkRequest } from './forks.ts';
 import { CommandId, ID_PATTERN } from './ids.ts';
 import { Json, JsonObject } from './json.ts';
@@ -18,13 +17,10 @@ import { REMINDER_FIELDS } from './reminders.ts';
 import { readStrictly, type SchemaProblem } from './schema-problems.ts';
 import { type Mode, ModeInput } from './seams.ts';
 import { StandIns, ToolSelection } from './tool-selection.ts';
+import { cutText, hasVisibleText } from './unicode-text.ts';
+import { unwritableProblem } from './unwritable-json.ts';
 
-const Text = z.string().refine(saysSomething, { error: 'must not be empty' });
-
-/** What has nothing but white space and control characters says nothing to anybody. */
-function saysSomething(text: string): boolean {
-  return /[^\s\p{Cc}]/u.test(text);
-}
+const Text = z.string().refine(hasVisibleText, { error: 'must not be empty' });
 
 /** Who sent a command. Only a gateway that has checked it sets `verified`; on the bare bus it is what the sender says. */
 export const Actor = z.union([
@@ -105,7 +101,7 @@ function refineMessages(
   context: z.core.$RefinementCtx,
 ): void {
   const silent = messages.findIndex(({ content }) =>
-    content.every((part) => part.type === 'text' && part.text.trim() === ''),
+    content.every((part) => part.type === 'text' && !hasVisibleText(part.text)),
   );
   if (silent >= 0) context.addIssue({ code: 'custom', path: ['messages', silent], message: 'must not be empty' });
 }
@@ -305,14 +301,14 @@ function readBody(verb: string, payload: Uint8Array): { readonly value: unknown 
 function unknownVerb(verb: string): CommandProblem {
   const meant = nearestVerb(verb);
   const hint = meant === null ? `there are ${VERBS.join(', ')}` : `the nearest is "${meant}"`;
-  const message = `there is no command ${JSON.stringify(verb.slice(0, 64))}; ${hint}`;
+  const message = `there is no command ${JSON.stringify(cutText(verb, 64))}; ${hint}`;
   return { code: 'unknown_command', message, field: 'verb' };
 }
 
 /** Checks a body that has already been read as JSON. Never throws. See {@link parseCommand}. */
 export function parseBody(verb: Verb, value: unknown): ParsedCommand {
-  const infinite = infiniteNumber(value);
-  if (infinite) return { ok: false, problem: infinite, ...identityOf(value) };
+  const unwritable = unwritableProblem(value);
+  if (unwritable) return { ok: false, problem: unwritable, ...identityOf(value) };
   const early = notYetField(verb, value);
   if (early) return { ok: false, problem: early, ...identityOf(value) };
   const read = readStrictly(COMMAND_BODIES[verb], withImpliedMode(verb, value));

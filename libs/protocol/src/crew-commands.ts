@@ -9,10 +9,11 @@ import { CommandId, ID_PATTERN } from './ids.ts';
 import { Failure, ToolResult, Usage } from './inputs.ts';
 import { parseInternal } from './internal-commands.ts';
 import { Reason } from './reason.ts';
+import { hasVisibleText } from './unicode-text.ts';
 
 const id = CommandId.optional();
 const Session = z.string().regex(ID_PATTERN);
-const Text = z.string().refine((text) => text.trim().length > 0, { error: 'must not be empty' });
+const Text = z.string().refine(hasVisibleText, { error: 'must not be empty' });
 
 /** The start of a child session. */
 export const StartChildBody = z.strictObject({

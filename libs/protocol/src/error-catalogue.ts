@@ -54,6 +54,10 @@ export const ERROR_CATALOGUE = {
     'The body is not UTF-8.',
     'Send the body as UTF-8; a tool that gives another encoding has to convert it.',
   ),
+  invalid_unicode: rejection(
+    'A text or a key of the body has a lone surrogate: half of a UTF-16 pair, as in the JSON text "\\ud800".',
+    'Correct the field that the message names; cut texts between code points, or replace the half by U+FFFD.',
+  ),
   invalid_id: rejection(
     'A session, tenant or command id has other characters than A-Z a-z 0-9 _ -, or more than 64.',
     'Use an id of 1 to 64 of these characters.',
@@ -90,7 +94,7 @@ export const ERROR_CATALOGUE = {
   ),
   job_unknown: rejection(
     'No hook of the session has begun a job of this id that is open: it was never begun, has ended, or its receipt is not in the journal yet.',
-    'Report a job once its receipt is in the journal; try again in a moment where it was begun just now.',
+    'Report a job once its receipt is in the journal; try again in a moment where `detail.hooks_asked` is true: the hook is still being asked.',
   ),
   internal_subject: rejection('Only hosts and workers may use this verb.', 'Use a verb of the command table.'),
   // The gateway
@@ -329,17 +333,17 @@ export const ERROR_CATALOGUE = {
   ),
   model_not_given: outcome(
     'Neither the start nor the persona names a model.',
-    'Ends the run as failed.',
+    'Rejects a start before there is a session; ends a later run as failed.',
     'Give a model: provider/name.',
   ),
   provider_unknown: outcome(
     'No adapter serves this provider.',
-    'Ends the run as failed.',
+    'Rejects a start before there is a session; ends a later run as failed.',
     'Use one that the message lists.',
   ),
   model_key_missing: outcome(
     'The provider needs a key that the host does not have.',
-    'Ends the run as failed.',
+    'Rejects a start before there is a session; ends a later run as failed.',
     'Set the variable that the message names where the session is hosted: in this shell, or, where one runs already, in that of `cox up` or `cox serve sessions`, and start that again.',
   ),
   root_not_local: outcome(
@@ -434,7 +438,7 @@ export const ERROR_CATALOGUE = {
   ),
   script_invalid: outcome(
     'The script does not fit the documented format.',
-    'Ends the run as failed.',
+    'Rejects a start before there is a session; ends a later run as failed.',
     'Correct the member that the message names.',
   ),
   replay_exhausted: outcome(
@@ -625,9 +629,14 @@ export const ERROR_CATALOGUE = {
     'Use the release that made it. Sessions still go on with this one, unless a host says otherwise.',
   ),
   export_line_invalid: exception(
-    'A line of an exported journal is neither a record nor the bytes of something that lies apart, is cut off, or is too long.',
+    'A line of an exported journal is not a record, bytes that lie apart, or the closing line; it is cut off, too long, or follows the closing line.',
     'Stops at that line; nothing is imported.',
     'Give what `cox export` has written, and export it again where it was cut off or changed.',
+  ),
+  export_end_mismatch: exception(
+    'The closing line of an exported journal does not match its records: the file was cut or changed.',
+    'Stops at the closing line; nothing is imported.',
+    'Export the session again, or use an unchanged copy of the file.',
   ),
   import_unfinished: exception(
     'The session is being imported, or its import was broken off.',
@@ -635,9 +644,9 @@ export const ERROR_CATALOGUE = {
     'Wait, or import it again: that goes on where it broke off.',
   ),
   record_unreadable: exception(
-    'A record fits no shape ever released.',
-    'Stops at that record.',
-    'Use the release that wrote it, or a newer one.',
+    'A record fits no shape ever released, or the stream reports it and no replica of the store serves it.',
+    'Stops at that record; lists mark the session.',
+    'Use the release that wrote it, or a newer one; `cox doctor` names the damaged replica where none serves it.',
   ),
   chain_broken: exception(
     'A record’s prev_hash is not the hash of the record before.',
@@ -660,9 +669,9 @@ export const ERROR_CATALOGUE = {
     'Bound what tools return (`max_output`) and what is sent at once; report it with the journal where neither is large.',
   ),
   blob_missing: exception(
-    'A record refers to bytes that the object store does not hold.',
+    'A record refers to bytes that neither the object store nor the exported file holds.',
     'Stops at that record.',
-    'Restore the object store.',
+    'For a file: export the session again without `--records-only`, or name the bus that holds the bytes: `--nats URL`. Else restore the object store.',
   ),
   // Hook services and manifests
   hook_module_invalid: exception(
@@ -868,6 +877,11 @@ export const ERROR_CATALOGUE = {
     'Stops waiting; the servers go on copying.',
     'See with `cox doctor` how far they are, and whether all servers are up.',
   ),
+  rewrite_stopped: exception(
+    'cox streams --rewrite cannot take its next step: a message cannot be read from a copy, or a server is not reachable.',
+    'Stops before it removes a copy, and restores the number of copies; readable messages stay readable.',
+    'Start all servers, check them with `cox doctor`, and run it again.',
+  ),
   nats_request_refused: exception(
     'The NATS server answered with an error that was not expected.',
     'Stops what asked; the message quotes the server.',
@@ -1025,6 +1039,11 @@ export const ERROR_CATALOGUE = {
     'Another instance uses this state folder; or a command that has found none, such as `cox run`, does while it works, and `cox up` has waited for that as long as `--wait-for-folder` says.',
     'Stops, naming it and its process id.',
     'Wait for the end of the command, or stop the other one; or give another --state-dir.',
+  ),
+  command_socket_unusable: exception(
+    'The socket of a command runner is served by another process, or cannot be made.',
+    'Stops, with the reason.',
+    'Stop the other process, or give another --socket in an existing folder that this user may write.',
   ),
   port_in_use: exception(
     'Something listens already at the port that was asked for.',

@@ -7,8 +7,9 @@ import { BOUNDS } from './bounds.ts';
 import { ID_PATTERN } from './ids.ts';
 import { JsonObject } from './json.ts';
 import { CHOICE_FIELDS, refineModelChoice } from './model-choice.ts';
+import { hasVisibleText } from './unicode-text.ts';
 
-const Prompt = z.string().refine((text) => text.trim().length > 0, { error: 'must not be empty' });
+const Prompt = z.string().refine(hasVisibleText, { error: 'must not be empty' });
 const StoredActor = z.strictObject({ name: z.string(), verified: z.boolean() });
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 

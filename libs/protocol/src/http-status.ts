@@ -6,6 +6,7 @@ const CODES: Readonly<Record<number, readonly ErrorCode[]>> = {
   400: [
     'invalid_json',
     'invalid_utf8',
+    'invalid_unicode',
     'invalid_id',
     'unknown_field',
     'invalid_field',

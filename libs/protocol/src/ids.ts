@@ -3,6 +3,7 @@
  * schemas first, so that `*`, `>`, `.`, spaces and the empty string never reach a bus.
  */
 import { z } from 'zod';
+import { cutText } from './unicode-text.ts';
 
 /** What an id may look like: 1 to 64 characters of `A-Z a-z 0-9 _ -`. */
 export const ID_PATTERN = /^[A-Za-z0-9_-]{1,64}$/;
@@ -52,7 +53,7 @@ export class InvalidIdError extends Error {
   /** Which one: `session`, `tenant`. */
   readonly field: string;
   constructor(field: string, given: unknown, takes: string) {
-    const told = typeof given === 'string' ? JSON.stringify(given.slice(0, GIVEN_TOLD_MAX)) : `a ${typeof given}`;
+    const told = typeof given === 'string' ? JSON.stringify(cutText(given, GIVEN_TOLD_MAX)) : `a ${typeof given}`;
     super(`${field} ${told}: ${takes}`);
     this.field = field;
   }

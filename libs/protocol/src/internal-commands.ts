@@ -8,6 +8,7 @@ import { ToolResult } from './inputs.ts';
 import { JobReceipt } from './job-receipts.ts';
 import type { JsonObject } from './json.ts';
 import { readStrictly } from './schema-problems.ts';
+import { hasVisibleText } from './unicode-text.ts';
 
 /** The outcome of a call of a `long_running` tool, from whoever has run it. */
 export const CallOutcomeBody = z.strictObject({
@@ -30,10 +31,7 @@ export const FeedbackBody = z.strictObject({
   /** Its newest receipt. */
   job: JobReceipt,
   /** Without it a model is told of a job's end in the host's words. */
-  body: z
-    .string()
-    .refine((text) => text.trim().length > 0, { error: 'must not be empty' })
-    .optional(),
+  body: z.string().refine(hasVisibleText, { error: 'must not be empty' }).optional(),
 });
 
 /** Reads a `call_outcome` as published. Never throws. */

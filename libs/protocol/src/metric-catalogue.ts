@@ -24,9 +24,30 @@ const gateway = ['gateway'] as const;
 const ENTRIES = {
   coxswain_sessions: {
     type: 'gauge',
-    help: 'Sessions in memory, by the state that they are in; loading while their journal is read.',
+    help: "Sessions of the host's partitions, in memory or not, by their state; loading while their journal is read.",
     labels: ['state'],
     unit: 'count',
+    of: host,
+  },
+  coxswain_replica_findings: {
+    type: 'gauge',
+    help: 'What the last background check of the store found wrong with replicas, by kind; no series on hosts that do not check.',
+    labels: ['kind'],
+    unit: 'count',
+    of: host,
+  },
+  coxswain_approvals_waiting: {
+    type: 'gauge',
+    help: "Calls of the host's sessions that wait for a person, in memory or not.",
+    labels: [],
+    unit: 'count',
+    of: host,
+  },
+  coxswain_approvals_oldest_seconds: {
+    type: 'gauge',
+    help: 'How long the first of these calls has waited; 0 where none waits.',
+    labels: [],
+    unit: 'seconds',
     of: host,
   },
   coxswain_runs_total: {

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { BOUNDS } from './bounds.ts';
 import { ID_PATTERN } from './ids.ts';
 import { Reason } from './reason.ts';
+import { hasVisibleText } from './unicode-text.ts';
 
 /** What happens when the time of a suspension has come. */
 export const OnTimeout = z.enum(['resume_with_summary', 'fail', 'resume_with_input']);
@@ -25,10 +26,7 @@ export const PARKING_FIELDS = {
   signal: z.string().regex(ID_PATTERN, { error: 'a signal name is 1 to 64 characters of A-Z a-z 0-9 _ -' }).optional(),
   on_timeout: OnTimeout.optional(),
   /** What the model is told, as a user message, when the time has come. */
-  input: z
-    .string()
-    .refine((text) => text.trim().length > 0, { error: 'must not be empty' })
-    .optional(),
+  input: z.string().refine(hasVisibleText, { error: 'must not be empty' }).optional(),
 } as const;
 
 /** A request to park as it is asked. */

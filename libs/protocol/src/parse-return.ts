@@ -81,11 +81,15 @@ const KEYED: readonly KeyedReturn[] = [
 const INNER_ANSWERS_MAX = 8;
 const PROTOTYPE_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
 
-/** The one parser of what handlers return. Never throws for anything that JSON can hold. */
-export function parseReturn(point: HookPoint, raw: unknown): HookReturn | HookFailure {
+/**
+ * The one parser of what handlers return. Never throws for anything that JSON can hold.
+ * @param calls at the gate: how many calls its batch has. A list of another length is a failure, as nobody can say which
+ *   verdict belongs to which call.
+ */
+export function parseReturn(point: HookPoint, raw: unknown, calls?: number): HookReturn | HookFailure {
   const refused = hostileKey(raw);
   if (refused !== null) return invalid(point, refused);
-  return read(point, raw, 0);
+  return read(point, raw, calls, 0);
 }
 
 /** Whether a parsed return is a failure rather than an answer. */
@@ -93,7 +97,7 @@ export function isHookFailure(parsed: HookReturn | HookFailure): parsed is HookF
   return 'code' in parsed;
 }
 
-function read(point: HookPoint, raw: unknown, depth: number): HookReturn | HookFailure {
+function read(point: HookPoint, raw: unknown, calls: number | undefined, depth: number): HookReturn | HookFailure {
   if (raw === undefined || raw === null || raw === true) return plain(silence(point));
   if (raw === false)
     return takes('veto', point) ? plain({ kind: 'block' }) : notAllowed(point, 'false', HOOK_RETURNS.veto.points);
@@ -102,9 +106,9 @@ function read(point: HookPoint, raw: unknown, depth: number): HookReturn | HookF
       ? plain({ kind: 'rewrite_result', result: raw })
       : notAllowed(point, 'a string', HOOK_RETURNS.result.points);
   }
-  if (Array.isArray(raw)) return readList(point, raw);
+  if (Array.isArray(raw)) return readList(point, raw, calls);
   if (typeof raw !== 'object') return invalid(point, `a ${typeof raw} is no answer`);
-  if (Object.hasOwn(raw, 'reminder')) return readReminder(point, raw as Record<string, unknown>, depth);
+  if (Object.hasOwn(raw, 'reminder')) return readReminder(point, raw as Record<string, unknown>, calls, depth);
   if (Object.hasOwn(raw, 'body')) {
     const reminder = HookReminder.safeParse(raw, IN_PLAIN_WORDS);
     return reminder.success ? withReminders([reminder.data], silence(point)) : invalidAt(point, reminder.error);
@@ -139,18 +143,23 @@ function readKeyed(point: HookPoint, raw: object): HookReturn | HookFailure {
   return parsed.success ? plain(parsed.data) : invalidAt(point, parsed.error);
 }
 
-function readReminder(point: HookPoint, raw: Record<string, unknown>, depth: number): HookReturn | HookFailure {
+function readReminder(
+  point: HookPoint,
+  raw: Record<string, unknown>,
+  calls: number | undefined,
+  depth: number,
+): HookReturn | HookFailure {
   const unknown = Object.keys(raw).filter((key) => key !== 'reminder' && key !== 'then');
   if (unknown.length > 0) return invalid(point, `unknown key ${unknown.map(quoted).join(', ')} beside "reminder"`);
   const reminder = HookReminder.safeParse(raw.reminder, IN_PLAIN_WORDS);
   if (!reminder.success) return invalidAt(point, reminder.error, 'reminder');
   if (depth >= INNER_ANSWERS_MAX)
     return invalid(point, `then: at most ${INNER_ANSWERS_MAX} answers stand in each other`);
-  const inner = read(point, raw.then, depth + 1);
+  const inner = read(point, raw.then, calls, depth + 1);
   return isHookFailure(inner) ? inner : withReminders([reminder.data, ...inner.reminders], inner.verdict);
 }
 
-function readList(point: HookPoint, raw: readonly unknown[]): HookReturn | HookFailure {
+function readList(point: HookPoint, raw: readonly unknown[], calls: number | undefined): HookReturn | HookFailure {
   const isReminder = (member: unknown) =>
     typeof member === 'object' &&
     member !== null &&
@@ -158,7 +167,7 @@ function readList(point: HookPoint, raw: readonly unknown[]): HookReturn | HookF
   const isGateAnswer = (member: unknown) =>
     typeof member === 'object' && member !== null && Object.hasOwn(member, 'allow');
   const reminds = raw.length > 0 && raw.every(isReminder);
-  if (takes('gate', point) && !reminds) return plain(gateOf(raw));
+  if (takes('gate', point) && !reminds) return readGate(point, raw, calls);
   if (!takes('reminders', point)) {
     if (raw.length > 0 && raw.every(isGateAnswer))
       return notAllowed(point, 'a list of "allow"', HOOK_RETURNS.gate.points);
@@ -184,16 +193,21 @@ function listOfReminders(point: HookPoint, raw: readonly unknown[]): HookReturn 
 const ListMember = z.union([z.strictObject({ reminder: HookReminder }), HookReminder]);
 const GateAnswer = z.strictObject({ allow: z.boolean(), reason: Reason.optional() });
 
-// A malformed member denies its own call only, so each is parsed by itself; null stands for it.
-function gateOf(raw: readonly unknown[]): Verdict {
-  return {
+// A malformed member denies its own call only, so each is parsed by itself; what is wrong with it stands in its place.
+function readGate(point: HookPoint, raw: readonly unknown[], calls: number | undefined): HookReturn | HookFailure {
+  if (calls !== undefined && raw.length !== calls)
+    return invalid(point, `${counted(raw.length, 'verdict')} for a batch of ${counted(calls, 'call')}`);
+  return plain({
     kind: 'gate',
-    calls: raw.slice(0, BOUNDS.callsPerBatchMax).map((member) => {
+    calls: raw.slice(0, BOUNDS.callsPerBatchMax).map((member, index) => {
       const parsed = GateAnswer.safeParse(member, IN_PLAIN_WORDS);
-      return parsed.success ? { allow: parsed.data.allow, ...reasoned(parsed.data.reason) } : null;
+      if (!parsed.success) return { invalid: invalidAt(point, parsed.error, `[${index}]`).message };
+      return { allow: parsed.data.allow, ...reasoned(parsed.data.reason) };
     }),
-  };
+  });
 }
+
+const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`;
 
 function plain(verdict: Verdict): HookReturn {
   return { verdict, reminders: [] };

@@ -1,5 +1,6 @@
 /**
- * Patterns on tools and their arguments: globs, and `path == "v"`, `path != "v"`, `path =~ "regex"`.
+ * Patterns on tools and their arguments: globs, and `path == "v"`, `path != "v"`, `path =~ "regex"`. Numbers and booleans
+ * stand without quotes and compare by value: `path == 5`, `path != true`.
  * Regular expressions run on RE2's algorithm (https://swtch.com/~rsc/regexp/regexp1.html), in time linear in the
  * text, and are bounded in what they become, so that no pattern and no argument can stall a host for long.
  */
@@ -13,35 +14,42 @@ export interface Condition {
   /** Member names from the payload's root; array members by index. */
   readonly path: readonly string[];
   readonly operator: '==' | '!=' | '=~';
-  readonly value: string;
+  /** A regular expression where the operator is `=~`. */
+  readonly value: string | number | boolean;
 }
 
-const CONDITION = /^\s*([A-Za-z_][\w-]*(?:\.[\w-]+)*)\s*(==|!=|=~)\s*("(?:[^"\\]|\\.)*")\s*$/;
+const CONDITION = /^\s*([A-Za-z_][\w-]*(?:\.[\w-]+)*)\s*(==|!=|=~)\s*("(?:[^"\\]|\\.)*"|-?\d[\w.+-]*|true|false)\s*$/;
 
 /**
- * Parses `path == "v"`, `path != "v"` or `path =~ "regex"`.
+ * Parses `path == "v"`, `path != "v"` or `path =~ "regex"`; in place of `"v"` a number, `true` or `false`.
  * @returns the condition, or a sentence that says what is wrong.
  */
 export function parseCondition(text: string): Condition | string {
   if (text.length > BOUNDS.patternMaxChars)
     return `a pattern may have ${BOUNDS.patternMaxChars} characters, this one has ${text.length}`;
   const match = CONDITION.exec(text);
-  if (!match) return `expected path == "value", path != "value" or path =~ "regex", got ${JSON.stringify(text)}`;
-  let value: string;
+  if (!match)
+    return `expected path == value, path != value or path =~ "regex", with a "text", a number, true or false as value, got ${JSON.stringify(text)}`;
+  let value: Condition['value'];
   try {
-    value = JSON.parse(match[3] as string) as string;
+    value = JSON.parse(match[3] as string) as Condition['value'];
   } catch {
-    return `the value ${match[3]} is not a JSON string`;
+    return `the value ${match[3]} is not a JSON string, number or boolean`;
   }
+  if (typeof value === 'number' && !Number.isFinite(value)) return `the number ${match[3]} is too large`;
   const operator = match[2] as Condition['operator'];
   if (operator === '=~') {
+    if (typeof value !== 'string') return `=~ needs a regular expression in quotes, got ${match[3]}`;
     const problem = regexProblem(value);
     if (problem) return problem;
   }
   return { path: (match[1] as string).split('.'), operator, value };
 }
 
-/** Whether a payload satisfies a condition. A missing member equals nothing. */
+/**
+ * Whether a payload satisfies a condition. A missing member equals nothing. A number or a boolean equals the same value only;
+ * a text also equals the JSON of a value that is not a text: `count == "3"`.
+ */
 export function conditionHolds(condition: Condition, payload: Json): boolean {
   let value: Json | undefined = payload;
   for (const key of condition.path) {
@@ -51,6 +59,7 @@ export function conditionHolds(condition: Condition, payload: Json): boolean {
     }
     value = (value as { [key: string]: Json })[key];
   }
+  if (typeof condition.value !== 'string') return (value === condition.value) === (condition.operator === '==');
   const text = value === undefined ? undefined : typeof value === 'string' ? value : JSON.stringify(value);
   if (condition.operator === '==') return text === condition.value;
   if (condition.operator === '!=') return text !== condition.value;

@@ -80,10 +80,24 @@ export class RecordVersionUnknownError extends RecordUnreadableError {
   override readonly name = 'RecordVersionUnknownError';
 }
 
-/** A record refers to bytes that the object store does not hold; the record itself may be sound. */
+/** A record refers to bytes that were not found: not in the object store, nor in an export; the record may be sound. */
 export class BlobMissingError extends RecordUnreadableError {
   override readonly name = 'BlobMissingError';
   override readonly code = 'blob_missing';
+}
+
+/** The stream reports a message that none of its replicas serves: a replica is damaged, or the message is lost. */
+export class RecordNotServedError extends RecordUnreadableError {
+  override readonly name = 'RecordNotServedError';
+  readonly stream: string;
+  /** The message's sequence in the stream; null where only its subject is known. */
+  readonly seq: number | null;
+  constructor(stream: string, subject: string, seq: number | null) {
+    const what = seq === null ? `messages on ${subject}` : `message ${seq} on ${subject}`;
+    super(`stream ${stream} reports ${what}, and no replica serves it; cox doctor names the damaged replica`);
+    this.stream = stream;
+    this.seq = seq;
+  }
 }
 
 /** There is no record to read any more: the session was deleted, and what stands here is its tombstone. */
@@ -203,9 +217,7 @@ function putBack(value: Record<string, unknown>, pointer: string, blobText: Blob
   const ref = blobRefAt(parent[key], pointer);
   const text = blobText(ref);
   if (text === undefined)
-    throw new BlobMissingError(
-      `the bytes of ${pointer} in ${nameOf(value)} (sha256 ${ref.sha256}) are not in the object store`,
-    );
+    throw new BlobMissingError(`the bytes of ${pointer} in ${nameOf(value)} (sha256 ${ref.sha256}) are missing`);
   parent[key] = text;
 }
 

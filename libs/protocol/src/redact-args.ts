@@ -1,5 +1,6 @@
 /** Arguments as they are shown to people and told to others: without what looks like a secret, and short. */
 import type { Json } from './json.ts';
+import { cutText } from './unicode-text.ts';
 
 const SECRET_KEY = /pass(word|wd|phrase)?$|secret|token|api[_-]?key|private[_-]?key|credential|authorization|cookie/i;
 const SECRET_TEXT =
@@ -49,12 +50,12 @@ export function redactJson(value: Json, bounds: ShownBounds): Json {
   let budget = chars;
   const text = (raw: string): string => {
     // Far enough behind what is shown that no secret is cut in two before it is known.
-    const clean = raw.slice(0, 4 * textChars).replace(SECRET_TEXT, (_, ...groups) => {
+    const clean = cutText(raw, 4 * textChars).replace(SECRET_TEXT, (_, ...groups) => {
       const [bearer, url] = groups as (string | undefined)[];
       return `${bearer ?? url ?? ''}${REDACTED}`;
     });
     const max = Math.max(0, Math.min(textChars, budget));
-    const short = raw.length > max && clean.length > max ? `${wholeCharacters(clean, max)}…` : clean;
+    const short = raw.length > max && clean.length > max ? `${cutText(clean, max)}…` : clean;
     budget -= short.length;
     return short;
   };
@@ -74,16 +75,10 @@ export function redactJson(value: Json, bounds: ShownBounds): Json {
     const entries = Object.entries(one);
     const shown = entries.slice(0, members).map(([key, item]): [string, Json] => {
       budget -= key.length;
-      return [key.slice(0, 128), isSecret(key, item) ? REDACTED : copy(item, depth + 1)];
+      return [cutText(key, 128), isSecret(key, item) ? REDACTED : copy(item, depth + 1)];
     });
     const rest = entries.length - members;
     return Object.fromEntries(rest > 0 ? [...shown, ['…', `${rest} more`]] : shown);
   };
   return copy(value, 0);
-}
-
-// A cut must not leave half of a surrogate pair: it is no text that could be written.
-function wholeCharacters(text: string, max: number): string {
-  const cut = text.slice(0, max);
-  return /[\uD800-\uDBFF]$/.test(cut) ? cut.slice(0, -1) : cut;
 }

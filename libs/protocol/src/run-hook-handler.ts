@@ -10,6 +10,7 @@ import type { HandlerPayload, HookContext } from './hook-handlers.ts';
 import type { HookPoint } from './hook-points.ts';
 import type { HookQuestion, HookReply } from './hook-questions.ts';
 import type { JsonObject } from './json.ts';
+import { cutText } from './unicode-text.ts';
 
 /** A handler whose point is known by its registration only. */
 export type AnyHandler = (payload: HandlerPayload<HookPoint>, context: HookContext) => unknown;
@@ -93,7 +94,7 @@ function deeplyFrozen<T extends object>(root: T): T {
 function messageOf(error: unknown): string {
   try {
     const text = error instanceof Error ? error.message || error.name : String(error);
-    return text.length > MESSAGE_MAX_CHARS ? `${text.slice(0, MESSAGE_MAX_CHARS)}…` : text;
+    return text.length > MESSAGE_MAX_CHARS ? `${cutText(text, MESSAGE_MAX_CHARS)}…` : text;
   } catch {
     return 'it threw what cannot be told';
   }

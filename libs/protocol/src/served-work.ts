@@ -1,6 +1,7 @@
 /** What a process that serves something on the bus tells of each piece of its work, for meters, spans and logs. */
 
 import type { HookQuestion, HookReply } from './hook-questions.ts';
+import type { JsonObject } from './json.ts';
 
 /** A piece of work that begins. */
 export interface BegunWork {
@@ -10,8 +11,10 @@ export interface BegunWork {
   readonly name: string;
   readonly tenant: string;
   readonly sessionId: string;
-  /** The call's id; of a hook, the consult's. */
-  readonly callId: string;
+  /** The tool call that the work is about; undefined for a hook that is asked about something else. */
+  readonly callId: string | undefined;
+  /** The consult that a hook's question belongs to. */
+  readonly effectId?: string | undefined;
   /** Under which span of the session it stands, as the request's header said. */
   readonly traceparent: string | undefined;
 }
@@ -39,7 +42,7 @@ export interface WorkObserver {
 /** Has a question answered, and tells whoever looks on. Rejects only where the answer does. */
 export async function observedHook(
   observer: WorkObserver | undefined,
-  { ref, effectId, registration }: HookQuestion,
+  { ref, effectId, registration, payload }: HookQuestion,
   traceparent: string | undefined,
   answer: () => Promise<HookReply>,
 ): Promise<HookReply> {
@@ -48,10 +51,21 @@ export async function observedHook(
     name: registration.id,
     tenant: ref.tenant,
     sessionId: ref.sessionId,
-    callId: effectId,
+    callId: callIdIn(payload),
+    effectId,
     traceparent: traceparent || undefined,
   });
   const reply = await answer();
   work?.end(reply.status === 'failed' ? { status: 'error', code: reply.code } : { status: 'ok' });
   return reply;
+}
+
+/** The call that a hook is asked about: payloads name it as `tool.call_id` or as `call_id`. */
+function callIdIn(payload: JsonObject): string | undefined {
+  const { tool, call_id } = payload as {
+    readonly tool?: { readonly call_id?: unknown } | null;
+    readonly call_id?: unknown;
+  };
+  const id = tool?.call_id ?? call_id;
+  return typeof id === 'string' ? id : undefined;
 }

@@ -43,6 +43,8 @@ export const SessionStatus = z.strictObject({
   context: z.strictObject({
     tokens: z.number().int().nonnegative(),
     window: z.number().int().positive().nullable(),
+    /** Where the window is from. `overflow`: the provider has refused a prompt of this size as too long. */
+    window_from: z.enum(['persona', 'model', 'default', 'overflow']).nullable(),
     messages: z.number().int().nonnegative(),
     compactions: z.number().int().nonnegative(),
   }),

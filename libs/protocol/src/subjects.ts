@@ -4,6 +4,7 @@
  */
 import { TOOL_NAME_PATTERN } from './calls.ts';
 import { ID_PATTERN, SessionId, type SessionRef, TenantId } from './ids.ts';
+import { cutText } from './unicode-text.ts';
 
 /** Partitions of the command stream. */
 export const PARTITIONS = 64;
@@ -34,7 +35,7 @@ export const INTERNAL_VERBS = [
 
 // Whatever stands in a subject is checked first; session references were checked when they were made.
 function token(text: string, pattern: RegExp = ID_PATTERN): string {
-  if (!pattern.test(text)) throw new TypeError(`${JSON.stringify(text.slice(0, 64))} cannot stand in a subject`);
+  if (!pattern.test(text)) throw new TypeError(`${JSON.stringify(cutText(text, 64))} cannot stand in a subject`);
   return text;
 }
 
@@ -95,6 +96,8 @@ export const subjects = {
   largeFields: 'cox.*.large.*',
   /** Snapshots of a session. */
   snapshot: (ref: SessionRef) => `cox-snap.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}`,
+  /** The snapshots of a partition. */
+  snapshotsOf: (partition: number) => `cox-snap.${partition}.*.*`,
   /** All snapshots. */
   snapshots: 'cox-snap.*.*.*',
   /** The schedule of one timer. The same subject again replaces it. */
@@ -122,6 +125,9 @@ export const subjects = {
   /** What one instance of a bus tool hears: about a call that it has taken. */
   toolInstance: (tenant: string, name: string, instance: string) =>
     `cox.${TenantId.parse(tenant)}.tool.${token(name, TOOL_NAME_PATTERN)}.at.${token(instance)}`,
+  /** Requests to one instance of a bus tool: a call that moves away from another instance. */
+  toolCallTo: (tenant: string, name: string, instance: string) =>
+    `cox.${TenantId.parse(tenant)}.tool.${token(name, TOOL_NAME_PATTERN)}.to.${token(instance)}`,
   /** What a bus tool is announced as: a key of the registry. */
   toolAnnouncement: (tenant: string, name: string) =>
     `$KV.${STREAMS.registry}.tools.${TenantId.parse(tenant)}.${token(name, TOOL_NAME_PATTERN)}`,
@@ -144,6 +150,9 @@ export const subjects = {
   /** What one instance of it hears. */
   personaInstance: (tenant: string, name: string, version: string, instance: string) =>
     `cox.${TenantId.parse(tenant)}.persona.${token(name)}.${token(version)}.at.${token(instance)}`,
+  /** Calls to one instance of it: those that move away from another instance. */
+  personaCallTo: (tenant: string, name: string, version: string, instance: string) =>
+    `cox.${TenantId.parse(tenant)}.persona.${token(name)}.${token(version)}.to.${token(instance)}`,
   /** What a persona is announced as: a key of the registry. */
   personaAnnouncement: (tenant: string, name: string) =>
     `$KV.${STREAMS.registry}.personas.${TenantId.parse(tenant)}.${token(name)}`,
@@ -161,6 +170,9 @@ export const subjects = {
   personaBeats: '$KV.cox_hosts.personas.*.*.*',
   /** Requests to a hook. */
   hook: (tenant: string, id: string) => `cox.${TenantId.parse(tenant)}.hook.${token(id)}`,
+  /** Requests to a hook at one instance of its service: questions that move away from another instance. */
+  hookTo: (tenant: string, id: string, instance: string) =>
+    `cox.${TenantId.parse(tenant)}.hook.${token(id)}.to.${token(instance)}`,
   /** What a hook service announces: a key of the registry. */
   hookService: (tenant: string, service: string) =>
     `$KV.${STREAMS.registry}.hooks.${TenantId.parse(tenant)}.${token(service)}`,
@@ -216,8 +228,9 @@ export const tenantSubjects = {
   /** What instances of a tool, or of every tool (`*`), hear beside the calls that they share. */
   toolOrders: (tenant: string, name: string) =>
     ['all', 'at.*'].map((rest) => `cox.${TenantId.parse(tenant)}.tool.${oneOrAll(name)}.${rest}`),
-  /** The calls of a tool, or of every tool (`*`). */
-  toolCalls: (tenant: string, name: string) => `cox.${TenantId.parse(tenant)}.tool.${oneOrAll(name)}`,
+  /** The calls of a tool, or of every tool (`*`), shared or to one instance: both only in its queue group. */
+  toolCalls: (tenant: string, name: string) =>
+    ['', '.to.*'].map((rest) => `cox.${TenantId.parse(tenant)}.tool.${oneOrAll(name)}${rest}`),
   /** What a tool, or every tool (`*`), is announced as. */
   toolAnnouncements: (tenant: string, name: string) =>
     `$KV.${STREAMS.registry}.tools.${TenantId.parse(tenant)}.${oneOrAll(name)}`,
@@ -226,8 +239,8 @@ export const tenantSubjects = {
     `$KV.${STREAMS.hosts}.tools.${TenantId.parse(tenant)}.${oneOrAll(name)}.*`,
   /** All that is asked of personas that are served. */
   personas: (tenant: string) => `cox.${TenantId.parse(tenant)}.persona.>`,
-  /** Their steps and calls, shared in a queue group. */
-  personaSteps: (tenant: string) => `cox.${TenantId.parse(tenant)}.persona.*.*`,
+  /** Their steps and calls, shared or to one instance: both only in the queue group. */
+  personaSteps: (tenant: string) => ['', '.to.*'].map((rest) => `cox.${TenantId.parse(tenant)}.persona.*.*${rest}`),
   /** Questions to hooks of personas. */
   personaHooks: (tenant: string) => `cox.${TenantId.parse(tenant)}.persona.*.*.hook`,
   /** What instances of personas hear beside what they share. */
@@ -238,7 +251,8 @@ export const tenantSubjects = {
   personaPauses: (tenant: string) => `$KV.${STREAMS.registry}.paused-personas.${TenantId.parse(tenant)}.*`,
   /** Where their instances say that they live. */
   personaBeats: (tenant: string) => `$KV.${STREAMS.hosts}.personas.${TenantId.parse(tenant)}.*.*`,
-  hooks: (tenant: string) => `cox.${TenantId.parse(tenant)}.hook.*`,
+  /** Questions to hooks, shared or to one instance: both only in the queue group. */
+  hooks: (tenant: string) => ['', '.to.*'].map((rest) => `cox.${TenantId.parse(tenant)}.hook.*${rest}`),
   /** What hook services announce: keys of the registry. */
   hookServices: (tenant: string) => `$KV.${STREAMS.registry}.hooks.${TenantId.parse(tenant)}.*`,
   /** Where their instances say that they live. */
@@ -262,7 +276,7 @@ export const systemSubjects = {
   /** What hosts tell each other. */
   hostLine: [subjects.hostBeats, subjects.hostRing('any').replace('any', '*'), subjects.hostReleases],
   /** Of every tenant: what is told to watchers, and what is asked of workers. */
-  told: ['cox.*.deltas.*', 'cox.*.approvals.*', 'cox.*.hook.*', 'cox.*.tool.>', 'cox.*.persona.>'],
+  told: ['cox.*.deltas.*', 'cox.*.approvals.*', 'cox.*.hook.>', 'cox.*.tool.>', 'cox.*.persona.>'],
   /** Commands of one verb, of any tenant. */
   command: (verb: string) => `cox.*.session.*.${token(verb)}`,
   /** Instances of services of every tenant. */
@@ -282,6 +296,15 @@ export const STREAMS = {
   active: 'cox_active',
   blobs: 'cox_blobs',
 } as const;
+
+/**
+ * Metadata of a stream that compressed its blocks once and has not been rewritten since. A server killed with SIGKILL may
+ * damage such blocks where the stream has several replicas.
+ */
+export const COMPRESSED_BLOCKS = 'coxswain_compressed_blocks';
+
+/** In the metadata of a stream while its replicas are rewritten: how many it has to have afterwards. */
+export const REWRITE_REPLICAS = 'coxswain_rewrite_replicas';
 
 /** Partitions of one journal stream. */
 export const PARTITIONS_PER_JOURNAL_STREAM = 4;

@@ -12,8 +12,12 @@ import { JsonObject } from './json.ts';
 import { BUILT_IN_RULES } from './permissions.ts';
 import { fnv1a32 } from './subjects.ts';
 
-/** How often an instance says that it lives, and how long it is believed. */
-export const TOOL_LIVENESS = { beatMs: 300, ttlMs: 3_000 } as const;
+/**
+ * Heartbeats of instances. One that misses them for `ttlMs` is declared dead for everything that may move to another
+ * instance. A call that may not move waits for a silent instance for `silentMaxMs` as long as that is connected: an event loop
+ * that is blocked looks like a process that is frozen. A call that no instance takes is sent again for `untakenMaxMs`.
+ */
+export const TOOL_LIVENESS = { beatMs: 300, ttlMs: 3_000, silentMaxMs: 15_000, untakenMaxMs: 15_000 } as const;
 
 /** The queue group in which instances of a tool share its calls. */
 export const TOOL_QUEUE_GROUP = 'cox-tools';
@@ -28,6 +32,8 @@ export const TOOL_SERVICE_BOUNDS = {
   ledgerMaxBytes: 64 * 1024 * 1024,
   /** How long a call that has ended is known. */
   ledgerMaxAgeMs: 3_600_000,
+  /** How long a held call waits for the order to begin; then it is dropped, and has never run. */
+  heldMaxMs: 30_000,
   /** Sessions of which the newest epoch is remembered; the one that was heard of least recently goes first. */
   sessionsFencedMax: 65_536,
   /** One answer, as JSON: a message of a server is no larger by default than twice that. */
@@ -97,10 +103,15 @@ const about = {
   epoch: z.number().int().positive(),
 };
 
-/** One call, to whichever instance takes it. */
+/** One call: to the queue group of a tool, or to one instance of it. */
 export const ToolAsked = z.strictObject({
   ...about,
   call_id: z.string().min(1).max(256),
+  /**
+   * The instance answers `ready` and runs nothing before the order `begin`. So a call that no instance was ordered to begin has
+   * certainly not run, and may be sent to another instance, although the first one may wake up and find it later.
+   */
+  hold: z.literal(true).optional(),
   /** Which of the tools of a persona's service; without it, of such a service, a step of its model is asked for. */
   tool: z.string().regex(TOOL_NAME_PATTERN).optional(),
   args: JsonObject,
@@ -109,10 +120,12 @@ export const ToolAsked = z.strictObject({
 export type ToolAsked = z.infer<typeof ToolAsked>;
 
 /**
- * What is said about a call: `probe` asks what became of it, and from then on an instance refuses whoever has an older
- * epoch of the session; `attach` wants to be told its outcome from now on; `abort` tells it to stop, or not to begin.
+ * An order about a call. `probe` asks for its state; from then on the instance refuses older epochs of the session and
+ * drops the call if it is still held. `attach` sends its outcome to the asker from now on. `begin` runs a held call.
+ * `abort` stops it, or keeps it from beginning.
  */
 export const ToolOrder = z.discriminatedUnion('want', [
+  z.strictObject({ ...about, want: z.literal('begin') }),
   z.strictObject({ ...about, want: z.literal('probe') }),
   z.strictObject({ ...about, want: z.literal('attach') }),
   z.strictObject({ ...about, want: z.literal('abort'), reason: z.string().max(2_048) }),
@@ -136,6 +149,8 @@ export type ToolEnded = z.infer<typeof ToolEnded>;
 
 /** What an instance says of a call, to whoever asked last. */
 export const ToolSaid = z.discriminatedUnion('type', [
+  /** It is held here, and runs when the order `begin` comes. */
+  z.strictObject({ ...said, type: z.literal('ready') }),
   /** It runs here. */
   z.strictObject({ ...said, type: z.literal('running') }),
   /**
@@ -146,6 +161,8 @@ export const ToolSaid = z.discriminatedUnion('type', [
   z.strictObject({ ...said, type: z.literal('progress'), text: z.string().max(TOOL_SERVICE_BOUNDS.progressMaxChars) }),
   z.strictObject({ ...said, type: z.literal('feedback'), text: z.string().max(TOOL_SERVICE_BOUNDS.feedbackMaxChars) }),
   ToolEnded,
+  /** The instance itself has stopped it, as it ends: its outcome is unknown. Nothing was cancelled by the session. */
+  z.strictObject({ ...said, type: z.literal('given_up'), message: z.string().max(2_048) }),
   /** This instance knows nothing of it. */
   z.strictObject({ ...said, type: z.literal('unknown') }),
   /** Whoever asked has an older epoch of the session, or the instance takes nothing more: nothing was done. */

@@ -5,7 +5,7 @@ import { JobReceipt } from './job-receipts.ts';
 import { Json, JsonObject } from './json.ts';
 import { Message } from './messages.ts';
 import { REMINDER_FIELDS } from './reminders.ts';
-import { ModeInput } from './seams.ts';
+import { hasVisibleText } from './unicode-text.ts';
 
 /** What a handler's answer means, after parsing. */
 export const Verdict = z.discriminatedUnion('kind', [
@@ -33,18 +33,30 @@ export const Verdict = z.discriminatedUnion('kind', [
   }),
   z.strictObject({
     kind: z.literal('gate'),
-    /** One per call; what is missing or null denies. */
-    calls: z.array(z.union([z.strictObject({ allow: z.boolean(), reason: z.string().optional() }), z.null()])),
+    /** One per call of the batch. `invalid` says what is wrong with a malformed entry, and denies; so does what is missing. */
+    calls: z.array(
+      z.union([
+        z.strictObject({ allow: z.boolean(), reason: z.string().optional() }),
+        z.strictObject({ invalid: z.string() }),
+      ]),
+    ),
   }),
   z.strictObject({ kind: z.literal('job'), receipt: JobReceipt }),
 ]);
 /** See {@link Verdict}. */
 export type Verdict = z.infer<typeof Verdict>;
 
-/** A reminder that a handler adds. It is in the transcript at once, whatever its mode; with `audit_only` no model is shown it. */
+/**
+ * A reminder that a handler adds. It is in the transcript at once, so a mode that says when to deliver it has no effect and
+ * is refused; with `audit_only` no model is shown it.
+ */
 export const HookReminder = z.strictObject({
-  body: z.string().refine((text) => text.trim().length > 0, { error: 'must not be empty' }),
-  mode: ModeInput.optional(),
+  body: z.string().refine(hasVisibleText, { error: 'must not be empty' }),
+  mode: z
+    .literal('audit_only', {
+      error: "only audit_only has an effect here: a hook's reminder is delivered at once; leave mode out to show it",
+    })
+    .optional(),
   dedupe_key: z.string().min(1).max(256).optional(),
   ...REMINDER_FIELDS,
 });

@@ -51,11 +51,18 @@ describe('an answer', () => {
     expect(verdict('PostStep', { output: { a: 1 } })).toEqual({ kind: 'rewrite_output', output: { a: 1 } });
   });
 
-  test('of a gate has one answer per call; what is not well-formed stands as null, which denies', () => {
+  test('of a gate has one verdict per call; a malformed entry says what is wrong with it', () => {
     const said = [{ allow: true }, { allow: false, reason: 'r' }, { alow: true }, null, 'yes', { allow: 1 }];
     expect(verdict('gate_tool_calls', said)).toEqual({
       kind: 'gate',
-      calls: [{ allow: true }, { allow: false, reason: 'r' }, null, null, null, null],
+      calls: [
+        { allow: true },
+        { allow: false, reason: 'r' },
+        { invalid: 'gate_tool_calls: unknown key "alow" in "[2]"' },
+        { invalid: expect.stringMatching(/^gate_tool_calls: \[3\]: /) },
+        { invalid: expect.stringMatching(/^gate_tool_calls: \[4\]: /) },
+        { invalid: expect.stringMatching(/^gate_tool_calls: \[5\].allow: /) },
+      ],
     });
   });
 
@@ -65,6 +72,13 @@ describe('an answer', () => {
       expect(verdict('gate_tool_calls', raw)).toEqual({ kind: 'gate', calls: [] });
     },
   );
+
+  test('of a gate fits its batch, also behind a reminder', () => {
+    expect(parseReturn('gate_tool_calls', reminding([{ allow: true }]), 2)).toEqual({
+      code: 'verdict_invalid',
+      message: 'gate_tool_calls: 1 verdict for a batch of 2 calls',
+    });
+  });
 
   test('of a gate is not longer than a batch can be', () => {
     const parsed = verdict('gate_tool_calls', Array(1_000).fill({ allow: true }));
@@ -78,8 +92,18 @@ describe('a reminder', () => {
     expect(reminders('post_turn', { body: 'b' })).toEqual([
       { body: 'b', tags: [], preserve_on_compact: false, propagate: 'session', role_hint: 'system' },
     ]);
-    expect(reminders('post_turn', { body: 'b', mode: 'steer' })[0]).toMatchObject({ mode: 'finish_step' });
+    expect(reminders('post_turn', { body: 'b', mode: 'audit_only' })[0]).toMatchObject({ mode: 'audit_only' });
   });
+
+  test.each(['steer', 'finish_step', 'interrupt', 'interrupt_immediate'])(
+    'with the mode %s, which would have no effect, is refused',
+    (mode) => {
+      expect(parseReturn('post_turn', { reminder: { body: 'b', mode } })).toEqual({
+        code: 'verdict_invalid',
+        message: expect.stringMatching(/^post_turn: reminder.mode: only audit_only has an effect here/),
+      });
+    },
+  );
 
   test('stands before those of the inner answer', () => {
     const raw = reminding(reminding({ body: '3' }, { body: '2' }), { body: '1' });

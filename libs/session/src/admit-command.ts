@@ -5,6 +5,7 @@ import {
   BOUNDS,
   type CommandInput,
   type CommandProblem,
+  cutText,
   formatTraceparent,
   HEADERS,
   ID_PATTERN,
@@ -61,7 +62,7 @@ export function admitCommand(command: StoredCommand, incarnation: CommandInbox['
     problemOf(parsed);
   return {
     type: 'command',
-    verb: command.verb.slice(0, 64),
+    verb: cutText(command.verb, 64),
     command_id: asked === undefined || hostileId ? position : asked,
     body: parsed.ok && !problem ? withTrace(parsed.body, command) : {},
     ...(actor ? { actor } : {}),
@@ -140,6 +141,6 @@ interface ForkOfStart {
 }
 
 function headerActor(name: string | undefined): Actor | undefined {
-  const trimmed = name?.trim().slice(0, BOUNDS.actorMaxChars);
+  const trimmed = name === undefined ? '' : cutText(name.trim(), BOUNDS.actorMaxChars);
   return trimmed ? { name: trimmed, verified: false } : undefined;
 }

@@ -5,6 +5,7 @@ import {
   type CallPart,
   type Delta,
   type ModelOutcome,
+  PieceJoiner,
   runModelStep,
   type SessionRef,
   type ToolDefinition,
@@ -32,20 +33,30 @@ export async function askModel(
   const startedMs = clock.monotonicMs();
   let index = 0;
   let streamed = false;
+  let pieces = { text: new PieceJoiner(), reasoning: new PieceJoiner() };
+  const publish = (part: Exclude<ModelPart, { type: 'again' }>) =>
+    publisher.delta(
+      ref,
+      deltaOf(part, { session_id: ref.sessionId, effect_id: effectId, epoch, turn: request.turn, index: index++ }),
+    );
   const onPart = (part: ModelPart) => {
     if (part.type === 'again') {
       // From 0 again: those who watch take what they have for void.
       index = 0;
       streamed = false;
+      pieces = { text: new PieceJoiner(), reasoning: new PieceJoiner() };
       return;
     }
     streamed ||= part.type === 'text';
-    publisher.delta(
-      ref,
-      deltaOf(part, { session_id: ref.sessionId, effect_id: effectId, epoch, turn: request.turn, index: index++ }),
-    );
+    if (part.type === 'call') return publish({ ...part, argsText: part.argsText.toWellFormed() });
+    const text = pieces[part.type].take(part.text);
+    if (text !== '') publish({ ...part, text });
   };
   const result = await runModelStep(models, request, onPart, signal);
+  for (const type of ['reasoning', 'text'] as const) {
+    const text = pieces[type].end();
+    if (text !== '') publish({ type, text });
+  }
   return {
     type: 'model_outcome',
     effect_id: effectId,

@@ -5,6 +5,7 @@
 import type { Blobs, ToolOutcome } from '@coxswain/ports';
 import {
   BOUNDS,
+  cutText,
   type FilePart,
   shownMediaType,
   type TextPart,
@@ -169,7 +170,7 @@ function boundDetail(detail: ToolResult['detail'], more: ToolResult['detail']): 
   // `whole` is a reference that only this file gives: with one of its own a tool could have a stranger's result read.
   const { whole: _, ...own } = detail ?? {};
   const size = detail === undefined ? 0 : Buffer.byteLength(JSON.stringify(own), 'utf8');
-  const code = typeof own.code === 'string' ? { code: own.code.slice(0, 128) } : {};
+  const code = typeof own.code === 'string' ? { code: cutText(own.code, 128) } : {};
   const bounded = size > BOUNDS.toolDetailMaxBytes ? { ...code, detail_left_out_bytes: size } : own;
   return detail === undefined && more === undefined ? {} : { detail: { ...bounded, ...more } };
 }

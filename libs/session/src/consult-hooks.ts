@@ -169,7 +169,8 @@ export function answerTo(
   view: readonly Message[] | undefined,
 ): HookAnswer {
   const { max_output } = registration;
-  const parsed = onTape(parseReturn(point, returned), view);
+  const batch = Array.isArray(payload.calls) ? payload.calls.length : undefined;
+  const parsed = onTape(parseReturn(point, returned, batch), view);
   // A whole view is told by places in it, or not at all.
   const isTooMuch = bytes > BOUNDS.hookPayloadMaxBytes;
   const isRetold = 'verdict' in parsed && parsed.verdict.kind === 'replace_messages';
@@ -265,7 +266,7 @@ function shownBy(taped: readonly (number | Message)[], view: readonly Message[])
  * the others the next gate has not been asked yet.
  */
 export function endsChain(verdict: Verdict | undefined): boolean {
-  if (verdict?.kind === 'gate') return verdict.calls.every((call) => !call?.allow);
+  if (verdict?.kind === 'gate') return verdict.calls.every((call) => !('allow' in call && call.allow));
   return verdict?.kind === 'block' || verdict?.kind === 'deny' || verdict?.kind === 'decision';
 }
 

@@ -16,6 +16,7 @@ import {
   type ChildEndedBody,
   type CrewVerb,
   ceilingBelow,
+  cutText,
   type Failure,
   type JsonObject,
   type MessageBody,
@@ -41,6 +42,7 @@ import type { WorkerPorts } from './session-worker.ts';
 import { traceForChild } from './trace/trace-ids.ts';
 import { tracedSession } from './trace/work-context.ts';
 import type { Transcript } from './transcript.ts';
+import { untilAnswered, untilKept } from './until-answered.ts';
 
 /** What crews need of a host. */
 export interface CrewPorts extends KnownPersonas {
@@ -71,7 +73,9 @@ export async function startChild(
     const { result } = textOutcome('error', message, code);
     return { type: 'call_outcome', effect_id, call_id, status: 'error', result, duration_ms: 0 };
   };
-  const persona = await chosenPersona(ports, session, effect.args.persona);
+  const persona = await untilAnswered(ports.clock, signal, () => chosenPersona(ports, session, effect.args.persona));
+  // Its outcome is not waited for: the effect was stopped, or the session left.
+  if (!persona) return failed({ code: 'child_not_started', message: 'the child was not started' });
   if ('code' in persona) return failed(persona);
   const body = startOf(session, effect, persona, ports.telemetry?.spans);
   const payload = encode(body);
@@ -172,7 +176,7 @@ async function strangerAt(
   const first = await asked(ports, () => ports.journal.firstAfter(child, 0), signal);
   if (!first) return null;
   if (tombstoneIn(first.bytes)) return stranger;
-  const { input } = await readRecord(first.bytes, ports.blobs);
+  const { input } = await readRecord(first.bytes, untilKept(ports.blobs, ports.clock, signal));
   const parent = input.type === 'command' ? (input.body.parent as Partial<ParentLink> | undefined) : undefined;
   return parent?.session === session && parent.effect_id === effect_id ? null : stranger;
 }
@@ -196,7 +200,7 @@ export async function stopChild(
   { id, child, order }: Of<'stop_child'>,
   signal: AbortSignal,
 ): Promise<void> {
-  const reason = order.reason.slice(0, BOUNDS.reasonMaxBytes / 4);
+  const reason = cutText(order.reason, BOUNDS.reasonMaxBytes / 4);
   const body: CancelChildBody = { from: ref.sessionId, effect_id: id, reason };
   const to = sessionRef(child.session, ref.tenant);
   await storeInAnyCase(ports, ref, to, 'cancel_child', encode(body), `cancel-${id}`, signal);
@@ -254,7 +258,8 @@ function answerText(answer: AssistantMessage | null): string {
   const text = answer ? textOf(answer) : '';
   // JSON may take six bytes for one unit, and a command has a bound.
   const max = BOUNDS.childAnswerMaxBytes / 4;
-  return text.length <= max ? text : `${text.slice(0, max)}\n[… ${text.length - max} characters more in its journal]`;
+  const shown = cutText(text, max);
+  return shown === text ? text : `${shown}\n[… ${text.length - shown.length} characters more in its journal]`;
 }
 
 /** Says something to another session. */

@@ -1,5 +1,5 @@
 /** Whom a session can delegate to, and whom it can be handed to, as its model is told it. */
-import { HANDOFF, type Persona, SESSION_SOURCE, type ToolDefinition } from '@coxswain/protocol';
+import { cutText, HANDOFF, type Persona, SESSION_SOURCE, type ToolDefinition } from '@coxswain/protocol';
 
 /** Names that a description lists; those beyond are known all the same. */
 const NAMED_MAX = 64;
@@ -50,5 +50,5 @@ export function withHandoffs(
 function lineOf({ name, description }: Persona): string {
   if (description === undefined) return name;
   const [first = ''] = description.trim().split('\n');
-  return `${name} (${first.length > DESCRIBED_CHARS ? `${first.slice(0, DESCRIBED_CHARS)}…` : first})`;
+  return `${name} (${first.length > DESCRIBED_CHARS ? `${cutText(first, DESCRIBED_CHARS)}…` : first})`;
 }

@@ -107,7 +107,7 @@ async function placeTombstone(ports: DeletePorts, ref: SessionRef, options: Dele
     const looked = await lookAt(ports, ref, last, options.unreadable === true);
     if ('status' in looked) return looked;
     if (options.dryRun) return { status: 'would_delete', records: looked.n };
-    const at = new Date(ports.clock.nowMs()).toISOString();
+    const at = new Date(await ports.purge.nowMs()).toISOString();
     const { sealed } = tombstoneOf(ref, { ...looked, hash: sha256Hex(last.bytes) }, { at, ...options });
     const result = await commit(ports.journal, ports.clock, ref, sealed, last.fence, () => false);
     if (result.status === 'unavailable') return refused('journal_unavailable', result.cause);

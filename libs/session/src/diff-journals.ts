@@ -1,6 +1,7 @@
 /**
  * Two journals, side by side: the first record in which they differ, and what differs in each turn. What no two sessions
- * can share is not counted as a difference: their ids and those of their commands, hosts, times, hashes.
+ * can share is not counted as a difference: their ids and those of their commands, hosts, times, hashes. A record that only
+ * says which host claimed the session is left out, so an unchanged fork equals its origin.
  */
 import type { JournalRecord, Json } from '@coxswain/protocol';
 import { describeRecord } from './describe-record.ts';
@@ -9,7 +10,8 @@ import { JournalDigest, type SaidInTurn, type TurnDigest } from './journal-diges
 
 /** The first record in which two journals differ. */
 export interface Divergence {
-  readonly n: number;
+  /** Its number in each; null where the journal has ended before. */
+  readonly n: readonly [a: number | null, b: number | null];
   /** RFC 6901 pointer to the first member that differs; empty where one journal ends. */
   readonly path: string;
   readonly a: Json | undefined;
@@ -51,10 +53,10 @@ export async function diffJournals(
 ): Promise<JournalDiff> {
   const [left, right] = [new Side(a), new Side(b)];
   let first: Divergence | null = null;
-  for (let n = 1; ; n++) {
+  for (;;) {
     const [one, other] = [await left.next(), await right.next()];
     if (!one && !other) break;
-    first ??= divergence(n, one, other);
+    first ??= divergence(one, other);
   }
   const differences = differencesOf(left.digest, right.digest);
   return {
@@ -75,6 +77,8 @@ class Side {
   readonly digest = new JournalDigest();
   readonly #records: AsyncIterator<JournalRecord>;
   readonly #commands = new Map<string, string>();
+  /** The numbers of the records that are left out. */
+  readonly #claims: number[] = [];
   #sessionId = '';
   #count = 0;
 
@@ -87,13 +91,16 @@ class Side {
   }
 
   async next(): Promise<Read | null> {
-    const next = await this.#records.next();
-    if (next.done) return null;
-    const record = next.value;
-    this.#count++;
-    this.#sessionId ||= record.session_id;
-    this.digest.add(record);
-    return { record, comparable: this.#comparable(record) };
+    for (;;) {
+      const next = await this.#records.next();
+      if (next.done) return null;
+      const record = next.value;
+      this.#count++;
+      this.#sessionId ||= record.session_id;
+      this.digest.add(record);
+      if (!isClaim(record)) return { record, comparable: this.#comparable(record) };
+      this.#claims.push(record.n);
+    }
   }
 
   /** A record without what no two sessions share; commands go by the order in which they came. */
@@ -105,7 +112,7 @@ class Side {
       input: this.#without(input),
       events: kept.map((event) => this.#without(event)),
       state,
-      effects_open,
+      effects_open: effects_open.map((id) => this.#effect(id)),
     };
     return JSON.parse(JSON.stringify(value)) as Json;
   }
@@ -114,8 +121,14 @@ class Side {
     return Object.fromEntries(
       Object.entries(members)
         .filter(([key]) => !OF_ONE_SESSION.has(key))
-        .map(([key, value]) => [key, this.#renamed(value)]),
+        .map(([key, value]) => [key, key === 'effect_id' ? this.#effect(String(value)) : this.#renamed(value)]),
     );
+  }
+
+  /** The id of an effect begins with its record's number: here without the claims before it. */
+  #effect(id: string): string {
+    const [n, rest] = id.split('-');
+    return `${Number(n) - this.#claims.filter((claim) => claim < Number(n)).length}-${rest}`;
   }
 
   #renamed(value: unknown): unknown {
@@ -136,7 +149,13 @@ const OF_ONE_SESSION: ReadonlySet<string> = new Set([
   'copied_from',
 ]);
 
-function divergence(n: number, a: Read | null, b: Read | null): Divergence | null {
+/** Whether a record says which host claimed the session, and nothing followed from that. */
+function isClaim({ input, events }: JournalRecord): boolean {
+  return input.type === 'owned' && events.every(({ type }) => type === 'owned');
+}
+
+function divergence(a: Read | null, b: Read | null): Divergence | null {
+  const n = [a?.record.n ?? null, b?.record.n ?? null] as const;
   const is = [a && describeRecord(a.record), b && describeRecord(b.record)] as const;
   if (!a || !b) return { n, path: '', a: undefined, b: undefined, is };
   const difference = firstDifference(a.comparable, b.comparable, '');

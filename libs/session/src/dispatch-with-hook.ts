@@ -72,29 +72,47 @@ type Ended = Omit<ToolOutcome, 'status'> & { readonly status: ToolOutcome['statu
 /** How often a call that an earlier owner's worker still runs is asked after, and for how long in all. */
 const PROBE_EVERY_MS = 250;
 const PROBES_MAX = 4 * 60 * 60;
-/** How often a call is sent whose workers die one after another. */
+/** How often a call is sent whose workers die one after another; each move by its toolset counts as one more sending. */
 const SENDINGS_MAX = 3;
-/** So often a call that may run again is sent where nobody takes it: whoever ran it may be starting again. */
-const REDIALS_MAX = 60;
+/** An idempotent call in doubt that no instance takes is sent again for this time: the process that ran it may be restarting. */
+const REDIALED_FOR_MS = 15_000;
 
 async function run(toolset: Toolset, clock: Clock, dispatch: Dispatch, signal: AbortSignal): Promise<Ended> {
-  const { call, tool } = dispatch;
-  if (!tool) return textOutcome('unavailable', `There is no tool ${call.tool}.`, 'tool_unavailable');
+  const { tool } = dispatch;
+  if (!tool) return textOutcome('unavailable', `There is no tool ${dispatch.call.tool}.`, 'tool_unavailable');
   let inDoubt = dispatch.inDoubt;
-  let redials = 0;
+  let unservedSinceMs: number | null = null;
+  let why: string | null = null;
   for (let sendings = 0; sendings < SENDINGS_MAX; sendings++) {
-    const known = inDoubt ? await whatBecameOf(toolset, clock, dispatch, signal) : null;
-    if (known) return checked(known, tool);
-    if (inDoubt && !tool.traits.idempotent) break;
-    if (signal.aborted) return textOutcome('cancelled', 'Cancelled before it was sent.', 'tool_interrupted');
-    const outcome = await toolset.call(call, signal);
-    if (inDoubt && isUnserved(outcome) && redials++ < REDIALS_MAX) {
+    const call = { ...dispatch.call, movesMax: SENDINGS_MAX - sendings };
+    const known = inDoubt ? await whatBecameOf(toolset, clock, { ...dispatch, call }, signal) : null;
+    if (known && known.status !== 'lost') return checked(known, tool, signal);
+    if (inDoubt && !known && !tool.traits.idempotent) break;
+    if (!known && signal.aborted) return textOutcome('cancelled', 'Cancelled before it was sent.', 'tool_interrupted');
+    const beforeMs = clock.monotonicMs();
+    const outcome = known ?? (await toolset.call(call, signal));
+    if (inDoubt && isUnserved(outcome)) {
+      unservedSinceMs ??= beforeMs;
+      if (clock.monotonicMs() - unservedSinceMs >= REDIALED_FOR_MS) return checked(outcome, tool, signal);
       await clock.sleep(PROBE_EVERY_MS, signal);
       sendings--;
-    } else if (outcome.status !== 'lost') return checked(outcome, tool);
+    } else if (outcome.status !== 'lost') return checked(outcome, tool, signal);
+    else {
+      unservedSinceMs = null;
+      why = wordsOf(outcome);
+      sendings += outcome.moves ?? 0;
+    }
     inDoubt = true;
   }
-  return dispatch.inDoubt ? INTERRUPTED : LOST;
+  return why === null
+    ? INTERRUPTED
+    : textOutcome('interrupted', `Interrupted: ${why}. ${NOT_AGAIN}`, 'tool_interrupted');
+}
+
+/** Why a call is lost, as its toolset says. */
+function wordsOf({ result }: ToolOutcome): string {
+  const [said] = result.content;
+  return said?.type === 'text' && said.text !== '' ? said.text : 'the process that ran this call has gone';
 }
 
 // Another owner of the session is no reason to wait.
@@ -102,11 +120,11 @@ function isUnserved({ status, result }: ToolOutcome): boolean {
   return status === 'unavailable' && result.detail?.code !== 'stale_epoch';
 }
 
-/** The outcome of a call that somebody may have run; null where nobody knows of it. */
+/** The outcome of a call that an instance may have run, `lost` only where it has moved; null where it is unknown, or may be run again at once. */
 async function whatBecameOf(
   toolset: Toolset,
   clock: Clock,
-  { call }: Dispatch,
+  { call, tool }: Dispatch,
   signal: AbortSignal,
 ): Promise<ToolOutcome | null> {
   // Once also where it is to stop: whoever runs it has to be told, and says how it ended. Who has left asks nobody.
@@ -115,17 +133,29 @@ async function whatBecameOf(
     const probe = await toolset.probe(call.idempotencyKey, call.tool, call.epoch);
     if (probe.state === 'done') return probe.outcome;
     if (probe.state === 'unknown') return null;
-    const outcome = await probe.attach?.(call, signal);
-    if (outcome && outcome.status !== 'lost') return outcome;
+    // An instance that is silent may have it. A call that may run twice is not held up by that.
+    if (probe.state === 'silent' && tool?.traits.idempotent) return null;
+    const outcome = probe.state === 'running' ? await probe.attach(call, signal) : null;
+    if (outcome && (outcome.status !== 'lost' || outcome.moves)) return outcome;
     await clock.sleep(PROBE_EVERY_MS, signal);
   }
   return null;
 }
 
-function checked(outcome: ToolOutcome, { name, traits }: ToolDefinition): Ended {
+function checked(outcome: ToolOutcome, { name, traits }: ToolDefinition, signal: AbortSignal): Ended {
+  // Only a person, a parent or the host cancels a call. A tool that stops by itself has not ended it.
+  if (outcome.status === 'cancelled' && !signal.aborted)
+    return textOutcome(
+      'interrupted',
+      `Interrupted: ${name} stopped the call by itself. ${NOT_AGAIN}`,
+      'tool_interrupted',
+    );
   if (outcome.status !== 'accepted' || traits.long_running) return outcome;
   return textOutcome('error', `${name} answers later, and is not declared long_running.`, 'tool_failed');
 }
+
+/** What follows for the model from an unknown outcome. */
+const NOT_AGAIN = 'Whether it took effect is not known; it was not run again.';
 
 /** An outcome of one sentence. */
 export function textOutcome<S extends Ended['status']>(
@@ -139,13 +169,6 @@ export function textOutcome<S extends Ended['status']>(
 /** The end of a call that an earlier owner of the session may have sent, and that must not run twice. */
 export const INTERRUPTED = textOutcome(
   'interrupted',
-  'Interrupted: the host ended while this call ran. Whether it took effect is not known; it was not run again.',
-  'tool_interrupted',
-);
-
-/** The end of a call whose worker died with it, and that must not run twice. */
-const LOST = textOutcome(
-  'interrupted',
-  'Interrupted: the process that ran this call has gone. Whether it took effect is not known; it was not run again.',
+  `Interrupted: the host ended while this call ran. ${NOT_AGAIN}`,
   'tool_interrupted',
 );

@@ -1,6 +1,6 @@
 /** Exported journals, read: their records in order, and what lies apart of them. */
 import type { Blobs } from '@coxswain/ports';
-import { BOUNDS, ExportLineInvalidError, readBlobLine } from '@coxswain/protocol';
+import { BOUNDS, checkExportEnd, ExportLineInvalidError, readBlobLine, readClosingLine } from '@coxswain/protocol';
 import { sha256Hex } from './seal-record.ts';
 
 /** See the top of the file. Read its records once; what lies apart is known as far as they were read. */
@@ -10,6 +10,9 @@ export class ExportedJournal implements Pick<Blobs, 'get'> {
   readonly #blobs = new Map<string, Uint8Array>();
   #bytes = 0;
   #line = 0;
+  #records = 0;
+  #newest: Uint8Array | null = null;
+  #isTailProven = false;
 
   /** @param elsewhere where to look for what the lines do not hold. */
   constructor(lines: AsyncIterable<Uint8Array>, elsewhere?: Pick<Blobs, 'get'>) {
@@ -22,7 +25,15 @@ export class ExportedJournal implements Pick<Blobs, 'get'> {
     return this.#line;
   }
 
-  /** What the lines hold beside records, by hash. */
+  /**
+   * Whether a closing line has proven the newest record, and that none is missing after it. False until all records were
+   * read, and where the export has no closing line.
+   */
+  get isTailProven(): boolean {
+    return this.#isTailProven;
+  }
+
+  /** What the lines hold besides records, by hash. */
   get blobs(): ReadonlyMap<string, Uint8Array> {
     return this.#blobs;
   }
@@ -33,22 +44,37 @@ export class ExportedJournal implements Pick<Blobs, 'get'> {
 
   /**
    * The stored bytes of its records, in order. Empty lines are passed over.
-   * @throws ExportLineInvalidError for a line that is neither a record nor what lies apart.
+   * @throws ExportLineInvalidError for a line that an export cannot have there; ExportEndMismatchError where the closing
+   *   line does not match the records.
    */
   async *records(): AsyncGenerator<Uint8Array, void, undefined> {
     for await (const bytes of this.#lines) {
       this.#line++;
       if (bytes.length === 0) continue;
-      const apart = bytes[2] === B ? readBlobLine(Buffer.from(bytes).toString('utf8')) : null;
-      if (apart)
-        this.#keep(
-          apart.blob,
-          Buffer.from('text' in apart ? apart.text : apart.base64, 'text' in apart ? 'utf8' : 'base64'),
-        );
-      else if (bytes.length > BOUNDS.recordMaxBytes)
+      if (this.#isTailProven) throw new ExportLineInvalidError('a line follows the closing line');
+      if (this.#takeApart(bytes) || this.#takeEnd(bytes)) continue;
+      if (bytes.length > BOUNDS.recordMaxBytes)
         throw new ExportLineInvalidError(`it has ${bytes.length} bytes, a record has at most ${BOUNDS.recordMaxBytes}`);
-      else yield bytes;
+      this.#records++;
+      this.#newest = bytes;
+      yield bytes;
     }
+  }
+
+  #takeApart(line: Uint8Array): boolean {
+    const apart = line[2] === B ? readBlobLine(Buffer.from(line).toString('utf8')) : null;
+    if (!apart) return false;
+    const bytes = 'text' in apart ? Buffer.from(apart.text, 'utf8') : Buffer.from(apart.base64, 'base64');
+    this.#keep(apart.blob, bytes);
+    return true;
+  }
+
+  #takeEnd(line: Uint8Array): boolean {
+    const end = line[2] === E ? readClosingLine(Buffer.from(line).toString('utf8')) : null;
+    if (!end) return false;
+    checkExportEnd(end, { records: this.#records, hash: this.#newest && sha256Hex(this.#newest) });
+    this.#isTailProven = true;
+    return true;
   }
 
   #keep(sha256: string, bytes: Uint8Array): void {
@@ -60,5 +86,6 @@ export class ExportedJournal implements Pick<Blobs, 'get'> {
   }
 }
 
-/** The third byte of a line that is no record: of `{"blob"` and `{"base64"`. */
+/** The third byte of the lines that are not records: of `{"blob"` and `{"base64"`, and of the closing line `{"end"`. */
 const B = 0x62;
+const E = 0x65;

@@ -6,7 +6,7 @@
  *     and one writer, and a writer offers one thing as one record.
  */
 import type { Log } from '@coxswain/ports';
-import { BOUNDS, type Feedback, type FeedbackInput, type JournalRecord } from '@coxswain/protocol';
+import { BOUNDS, cutText, type Feedback, type FeedbackInput, type JournalRecord } from '@coxswain/protocol';
 
 /** The feedback of one session that no record holds yet. Bounded. */
 export class FeedbackBuffer {
@@ -18,7 +18,7 @@ export class FeedbackBuffer {
   add(source: string, text: string): void {
     const body = boundedFeedback(String(text));
     if (body === '') return;
-    const known = source.slice(0, SOURCE_MAX_CHARS);
+    const known = cutText(source, SOURCE_MAX_CHARS);
     if (this.#items.length < BOUNDS.feedbackPendingMax) this.#items.push({ source: known, body });
     else this.#dropped = { count: (this.#dropped?.count ?? 0) + 1, source: known };
   }
@@ -73,10 +73,9 @@ export function boundedFeedback(said: string): string {
   const text = said.trim();
   if (jsonBytes(text) <= BOUNDS.feedbackBodyMaxBytes) return text;
   // At least a byte for each, so what lies beyond cannot fit in any case.
-  let kept = text.slice(0, BOUNDS.feedbackBodyMaxBytes);
-  while (jsonBytes(kept + CUT) > BOUNDS.feedbackBodyMaxBytes) kept = kept.slice(0, Math.floor(kept.length * 0.9));
-  // Half of a character that was cut in two says nothing.
-  return kept.replace(/[\ud800-\udbff]$/, '') + CUT;
+  let kept = cutText(text, BOUNDS.feedbackBodyMaxBytes);
+  while (jsonBytes(kept + CUT) > BOUNDS.feedbackBodyMaxBytes) kept = cutText(kept, Math.floor(kept.length * 0.9));
+  return kept + CUT;
 }
 
 function jsonBytes(text: string): number {

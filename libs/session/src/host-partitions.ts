@@ -31,10 +31,14 @@ export interface PartitionedSessions {
    * too long to wait for; does not reject.
    */
   takeUp(session: ActiveSession): Promise<void>;
+  /** Whether a session's newest record has effects that someone has to continue. Rejects where it cannot be read. */
+  hasWork(ref: SessionRef): Promise<boolean>;
   /** Lets the sessions of partitions go, each as soon as nothing runs that should end first. */
   handOver(partitions: ReadonlySet<number>): void;
   /** Nobody waits for what is left here of these sessions: other hosts have them, or had them. */
   lost(isLost: (ref: SessionRef) => boolean): void;
+  /** The partitions of this host are these from now on. */
+  assigned(partitions: ReadonlySet<number>): void;
   /** The host may begin effects again. */
   goOn(): void;
   /** Leaves all sessions at once. */
@@ -46,6 +50,7 @@ export interface PartitionPorts {
   readonly inbox: CommandInbox;
   readonly hostLine: HostLine;
   readonly active: { list(partition: number): Promise<readonly ActiveSession[]> };
+  readonly journal: { sessionsOf(partition: number): AsyncIterable<SessionRef> };
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -65,6 +70,14 @@ const LOOK_AGAIN_MS = 1_000;
  * and whoever noted it when it was not its own any more may have lost it without a word.
  */
 const LOOK_AT_ALL_MS = 15_000;
+/**
+ * How often the journals of each partition are compared with its notes, and how fast: one partition at a time, so many newest
+ * records a second. A note may be lost with a replica, and no other sign remains of a session whose host has died. 100,000
+ * sessions are compared within an hour.
+ */
+const COMPARE_EVERY_MS = 10 * 60_000;
+const COMPARE_PAUSE_MS = 250;
+const COMPARED_AT_ONCE = 8;
 /** No command has this place: a host is rung for it to hear whether it has the session. */
 const JUST_ASKING = 0;
 
@@ -82,6 +95,8 @@ export class HostPartitions {
   readonly #unread = new Map<number, Rung>();
   /** Sessions of these partitions that another host works on still. */
   readonly #held = new Map<string, Held>();
+  /** When the journals of a partition were last compared with its notes, on the monotonic clock. */
+  readonly #compared = new Map<number, number>();
   readonly #takeUps = new TakeUps((session) => this.#takeUp(session));
   #balancing: Promise<void> | null = null;
   #looking: Promise<void> | null = null;
@@ -163,6 +178,7 @@ export class HostPartitions {
     await this.#peers.join();
     await this.#balance();
     void this.#lookAtAll();
+    void this.#compareAll();
     return this.#found;
   }
 
@@ -248,8 +264,12 @@ export class HostPartitions {
     const wanted = this.#wanted();
     const lost = new Set([...before].filter((p) => !wanted.has(p)));
     this.#assigned = wanted;
+    this.#sessions.assigned(wanted);
     for (const p of wanted) if (!before.has(p)) this.#unread.set(p, new Map());
-    for (const p of lost) this.#unread.delete(p);
+    for (const p of lost) {
+      this.#unread.delete(p);
+      this.#compared.delete(p);
+    }
     for (const [key, { session }] of this.#held) if (!this.isOwn(session.ref)) this.#held.delete(key);
     if (lost.size > 0) this.#sessions.handOver(lost);
     this.#sessions.lost((ref) => this.isOthers(ref));
@@ -353,6 +373,51 @@ export class HostPartitions {
     while (!this.#isLeaving) await this.#lookAfter(LOOK_AT_ALL_MS, () => sideBySide([...this.#assigned], look));
   }
 
+  /** Compares journals with notes for as long as this host serves. Contract: does not reject. */
+  async #compareAll(): Promise<void> {
+    while (!this.#isLeaving) {
+      await this.#lookAfter(LOOK_AT_ALL_MS, async () => {
+        const dueMs = this.#ports.clock.monotonicMs() - COMPARE_EVERY_MS;
+        const isDue = (p: number) => (this.#compared.get(p) ?? Number.NEGATIVE_INFINITY) <= dueMs;
+        for (const p of [...this.#assigned].filter(isDue)) {
+          if (this.#isLeaving || !this.#assigned.has(p)) continue;
+          await this.#compareOne(p);
+          this.#compared.set(p, this.#ports.clock.monotonicMs());
+          await this.#ports.clock.sleep(COMPARE_PAUSE_MS, this.#ended.signal);
+        }
+      });
+    }
+  }
+
+  /** Claims the sessions of a partition that have work, and no note. Rejects where the store cannot be read. */
+  async #compareOne(p: number): Promise<void> {
+    const refs: SessionRef[] = [];
+    for await (const ref of this.#ports.journal.sessionsOf(p)) refs.push(ref);
+    // Read after the journals: a note is there before the first record of its work.
+    const noted = await this.#notedIn(p);
+    const isFree = (ref: SessionRef) =>
+      !noted.has(keyOf(ref)) && this.isOwn(ref) && !this.#sessions.isHere(ref) && !this.#held.has(keyOf(ref));
+    const unnoted = refs.filter(isFree);
+    for (let at = 0; at < unnoted.length && !this.#isLeaving; at += COMPARED_AT_ONCE) {
+      if (at > 0) await this.#ports.clock.sleep(COMPARE_PAUSE_MS, this.#ended.signal);
+      const some = unnoted.slice(at, at + COMPARED_AT_ONCE);
+      const working = await Promise.all(some.map((ref) => this.#sessions.hasWork(ref)));
+      for (const ref of some.filter((_, index) => working[index])) await this.#claimUnnoted(ref);
+    }
+  }
+
+  /** A host may have noted the session since the notes were read. */
+  async #claimUnnoted(ref: SessionRef): Promise<void> {
+    const noted = await this.#notedIn(partitionOf(ref.sessionId));
+    if (noted.has(keyOf(ref)) || this.#sessions.isHere(ref) || !this.isOwn(ref)) return;
+    this.#ports.log.warn({ session_id: ref.sessionId }, 'a session has work and no note: this host claims it');
+    this.#find({ ref, host: null, revision: 0 });
+  }
+
+  async #notedIn(p: number): Promise<ReadonlySet<string>> {
+    return new Set((await this.#ports.active.list(p)).map(({ ref }) => keyOf(ref)));
+  }
+
   /** Contract: does not reject. */
   async #lookAfter(delayMs: number, look: () => Promise<void>): Promise<void> {
     await this.#ports.clock.sleep(delayMs, this.#ended.signal);
@@ -406,6 +471,7 @@ export class HostPartitions {
     this.#ports.log.warn({}, 'this host was not heard by the others: it leaves its sessions to them');
     this.#isCut = true;
     this.#assigned = new Set();
+    this.#sessions.assigned(this.#assigned);
     this.#held.clear();
     this.#unread.clear();
     this.#takeUps.clear();

@@ -1,6 +1,7 @@
 /**
  * Imports: an exported journal becomes a session. All of it is checked before any of it is written: every record must be
- * readable, chain to the one before it, and come out the same, byte for byte, when it is computed again.
+ * readable, chain to the one before it, and come out the same, byte for byte, when it is computed again. The closing line of
+ * the export must match the last record; an export without one is imported, and its tail is unproven.
  *
  * An import keeps its id, or is given another one, as a fork is. Either way it has a chain of its own, for what its
  * records say of the bus that they come from (inbox positions, who waits for receipts) is left out.
@@ -46,6 +47,8 @@ export interface Imported {
   /** The session as the export names it. */
   readonly origin: string;
   readonly records: number;
+  /** Whether the export had a closing line: without one, a change of its last record or missing records do not show. */
+  readonly isTailProven: boolean;
 }
 
 /** A line of an export cannot be imported. Nothing was written. */
@@ -69,6 +72,9 @@ export class ImportRefusedError extends Error {
 export async function importJournal(ports: ImportPorts, { lines, tenant, as }: ImportRequest): Promise<Imported> {
   const checked = await check(lines(), ports.blobs);
   const ref = sessionRef(as ?? checked.copy.session, tenant);
+  // A deletion that is not finished keeps records before its tombstone.
+  const newest = await ports.journal.last(ref);
+  if (newest && tombstoneIn(newest.bytes)) throw taken(ref, newest.bytes);
   const written = ports.journal.read(ref)[Symbol.asyncIterator]();
   let fence = 0;
   let appended = 0;
@@ -90,7 +96,8 @@ export async function importJournal(ports: ImportPorts, { lines, tenant, as }: I
     appended++;
   }
   if (appended === 0) throw taken(ref);
-  return { ref, origin: checked.copy.session, records: checked.copy.n };
+  const { copy, exported } = checked;
+  return { ref, origin: copy.session, records: copy.n, isTailProven: exported.isTailProven };
 }
 
 const DONE = { done: true, value: undefined } as const;

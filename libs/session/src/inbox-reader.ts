@@ -52,7 +52,7 @@ export class InboxReader {
     const known = this.#catchesUp ? await this.#readUpTo(null, after) : [];
     this.#catchesUp = false;
     const more = known && (await this.#upTo(lastOf(doorbells), known.at(-1)?.seq ?? after));
-    const commands = more && [...known, ...more];
+    const commands = more && (await this.#withRung([...known, ...more], doorbells, after));
     // The inbox could not be read: nothing is acknowledged, so the store delivers again.
     if (commands === null) return;
     const { stream, created } = this.#inbox.incarnation;
@@ -117,6 +117,26 @@ export class InboxReader {
     const doorbells = this.#doorbells;
     this.#doorbells = [];
     return doorbells;
+  }
+
+  /**
+   * Reads again what has rung and was stepped over: the store may have read a damaged replica. Once the cursor is behind such a
+   * command, its next delivery would be acknowledged as taken.
+   */
+  async #withRung(
+    commands: readonly StoredCommand[],
+    doorbells: readonly Doorbell[],
+    after: number,
+  ): Promise<readonly StoredCommand[] | null> {
+    const found = new Map(commands.map((command) => [command.seq, command]));
+    const last = commands.at(-1)?.seq ?? 0;
+    for (const { seq } of doorbells) {
+      if (seq <= after || seq > last || found.has(seq)) continue;
+      const again = await this.#readUpTo(seq, seq - 1);
+      if (again === null) return null;
+      for (const command of again) if (command.seq === seq) found.set(seq, command);
+    }
+    return found.size === commands.length ? commands : [...found.values()].sort((one, other) => one.seq - other.seq);
   }
 
   async #upTo(last: number, after: number): Promise<readonly StoredCommand[] | null> {

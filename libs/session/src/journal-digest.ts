@@ -2,6 +2,7 @@
 import {
   callsOf,
   canonicalJson,
+  cutGraphemes,
   fingerprint,
   type HookAnswer,
   type JournalRecord,
@@ -106,7 +107,7 @@ export class JournalDigest {
     this.turns.set(key, digest);
     let name = `${what} ${of ?? ''}`;
     for (let again = 2; digest.said.has(name); again++) name = `${what} ${of ?? ''} ${again}`;
-    const short = text.length > SHORT_CHARS ? `${text.slice(0, SHORT_CHARS)}…` : text;
+    const short = text.length > SHORT_CHARS ? `${cutGraphemes(text, SHORT_CHARS)}…` : text;
     digest.said.set(name, { what, of, text: short, fingerprint: fingerprint(whole) });
   }
 }

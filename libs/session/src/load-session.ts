@@ -126,8 +126,14 @@ export async function loadSession(
       onRecord,
     );
   } catch {
-    // A snapshot is a cache: one that the machine or the journal does not go on from is passed over.
-    return fold(ports, ref, whole, null, ports.journal.read(ref), onRecord);
+    // A snapshot is a cache: one that the machine or the journal does not continue from is passed over.
+    const loaded = await fold(ports, ref, whole, null, ports.journal.read(ref), onRecord);
+    // It was made after an acknowledged record. A journal that ends before that one has lost its tail, and what happened then.
+    if (loaded.n < snapshot.n)
+      throw new ChainBrokenError(
+        `the journal of ${ref.sessionId} ends with record ${loaded.n}, and its snapshot was made after record ${snapshot.n}`,
+      );
+    return loaded;
   }
 }
 
@@ -170,11 +176,10 @@ async function fold(
   let copy: CopyOrigin | null = snapshot?.copy ?? null;
   let machine: number | undefined;
   const known = n;
-  let chain: ChainEnd = isFromFirst ? GENESIS : { n: known - 1, hash: null };
-  for await (const stored of records) {
+  let chain: ChainEnd = isFromFirst ? GENESIS : { n: known - 1, hash: null, fence: (snapshot?.fence ?? 1) - 1 };
+  const decodeNext = ({ n: last }: ChainEnd) => (last < known ? decodeRecordAgain : decodeRecord);
+  for await (const { record, stored, end } of linksOf(ports, ref, records, chain, decodeNext)) {
     const isKnown = chain.n < known;
-    const record = await readRecord(stored.bytes, ports.blobs, UPCASTS, isKnown ? decodeRecordAgain : decodeRecord);
-    const end = after(chain, record, stored.bytes, ref);
     chain = end;
     machine = machineOf(record) ?? machine;
     for (const event of record.events) transcript?.push(event);
@@ -220,9 +225,9 @@ export async function readTranscript(
 ): Promise<Transcript> {
   const transcript = new Transcript();
   let chain = GENESIS;
-  for await (const stored of ports.journal.read(ref, 0, upTo.fence)) {
-    const record = await readRecord(stored.bytes, ports.blobs, UPCASTS, decodeRecordAgain);
-    chain = after(chain, record, stored.bytes, ref);
+  const records = ports.journal.read(ref, 0, upTo.fence);
+  for await (const { record, end } of linksOf(ports, ref, records, GENESIS, () => decodeRecordAgain)) {
+    chain = end;
     for (const event of record.events) transcript.push(event);
     onRecord(record);
     if (chain.n === upTo.n) break;
@@ -236,17 +241,58 @@ export async function readTranscript(
 interface ChainEnd {
   readonly n: number;
   readonly hash: string | null;
+  /** The place of the last record. */
+  readonly fence: number;
 }
 
 type ReadEnd = ChainEnd & { readonly hash: string };
 
-const GENESIS: ReadEnd = { n: 0, hash: GENESIS_HASH };
+const GENESIS: ReadEnd = { n: 0, hash: GENESIS_HASH, fence: 0 };
 
-function after(chain: ChainEnd, record: JournalRecord, bytes: Uint8Array, ref: SessionRef): ReadEnd {
+/** A record that follows the ones before it, and the end of the chain with it. */
+interface Link {
+  readonly record: JournalRecord;
+  readonly stored: StoredRecord;
+  readonly end: ReadEnd;
+}
+
+/**
+ * Records with each checked to follow the one before: dense numbers, and the hash of the bytes before. Records that are missing in
+ * between are read once more where writes are decided, as a damaged replica steps over them.
+ * @param decodeNext how the record behind an end of the chain is decoded.
+ * @throws ChainBrokenError, RecordUnreadableError.
+ */
+async function* linksOf(
+  { journal, blobs }: Pick<LoadPorts, 'journal' | 'blobs'>,
+  ref: SessionRef,
+  records: AsyncIterable<StoredRecord>,
+  from: ChainEnd,
+  decodeNext: (chain: ChainEnd) => typeof decodeRecord,
+): AsyncGenerator<Link, void, undefined> {
+  let chain = from;
+  const read = ({ bytes }: StoredRecord) => readRecord(bytes, blobs, UPCASTS, decodeNext(chain));
+  const link = (record: JournalRecord, stored: StoredRecord): Link => {
+    const end = after(chain, record, stored, ref);
+    chain = end;
+    return { record, stored, end };
+  };
+  for await (const stored of records) {
+    let record = await read(stored);
+    while (record.n > chain.n + 1) {
+      const missing = await journal.firstAfter(ref, chain.fence);
+      if (!missing || missing.fence >= stored.fence) break;
+      yield link(await read(missing), missing);
+      record = await read(stored);
+    }
+    yield link(record, stored);
+  }
+}
+
+function after(chain: ChainEnd, record: JournalRecord, { bytes, fence }: StoredRecord, ref: SessionRef): ReadEnd {
   const follows = record.n === chain.n + 1 && (chain.hash === null || record.prev_hash === chain.hash);
   if (!follows || record.session_id !== ref.sessionId)
     throw new ChainBrokenError(`record ${record.n} of ${ref.sessionId} does not follow record ${chain.n}`);
-  return { n: record.n, hash: sha256Hex(bytes) };
+  return { n: record.n, hash: sha256Hex(bytes), fence };
 }
 
 /**

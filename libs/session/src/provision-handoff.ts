@@ -11,6 +11,7 @@ import {
   type ProvisionSettings,
   provisionSession,
 } from './provision-session.ts';
+import { untilAnswered } from './until-answered.ts';
 
 /**
  * Resolves whoever takes a session over. One that has had it before is as it was then; another is found as for delegation,
@@ -49,7 +50,11 @@ export async function provisionHandoff(
     outcome: { type: 'provision_outcome', effect_id: id, status: 'failed', error },
     toolset: null,
   });
-  const chosen = await chosenPersona(ports, session, to).catch((error: Error) => error);
+  const chosen = await untilAnswered(ports.clock, signal, () => chosenPersona(ports, session, to)).catch(
+    (error: Error) => error,
+  );
+  if (chosen === null)
+    return { outcome: { type: 'provision_outcome', effect_id: id, status: 'cancelled' }, toolset: null };
   if (chosen instanceof Error) return failed({ code: 'provision_failed', message: chosen.message });
   if ('code' in chosen) return failed(chosen);
   const { mode: _, model: __, provider: ___, base_url: ____, ...rest } = start;

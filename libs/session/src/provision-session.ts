@@ -1,6 +1,7 @@
 /** Provisioning: persona, prompt, model and tools of a run, fetched side by side and pinned by fingerprint. */
 import type {
   ApprovalNotices,
+  Clock,
   Hooks,
   KeptResults,
   Models,
@@ -46,9 +47,11 @@ import { type FoundPersona, findPersona, type KnownPersonas, personaNames } from
 import { hooksOfPersona, seenTable } from './hook-table.ts';
 import { delegationLimits, type RunLimits, runLimits, wholeRunLimits } from './run-limits.ts';
 import { sha256Hex } from './seal-record.ts';
+import { untilAnswered } from './until-answered.ts';
 
 /** What provisioning needs of the host. */
 export interface ProvisionPorts extends KnownPersonas {
+  readonly clock: Clock;
   readonly models: Models;
   readonly tools: ToolSource;
   readonly hooks: Hooks;
@@ -128,7 +131,7 @@ export interface Provisioned {
 
 /**
  * Resolves a run's surroundings. A session pins the persona, model and root that it started with; its tools are opened
- * anew.
+ * anew. What an unavailable bus cannot answer is asked again until it does: the run waits, and may be cancelled.
  * Contract: never rejects; a failure is an outcome with a catalogued code.
  */
 export async function provisionSession(
@@ -144,7 +147,7 @@ export async function provisionSession(
   try {
     return await provision(ports, ref, effectId, settings, pinned, results, signal, onFeedback);
   } catch (error) {
-    // What a port throws here is the world's trouble at the start of a run, and no reason to fold the session again.
+    // A port that throws at the start of a run fails the run, and is no reason to fold the session again.
     const failure = { code: 'provision_failed', message: (error as Error).message };
     return {
       outcome: { type: 'provision_outcome', effect_id: effectId, status: 'failed', error: failure },
@@ -169,7 +172,8 @@ async function provision(
   });
   const found = pinned.definition
     ? { definition: pinned.definition, served: pinned.served }
-    : await findPersona(ports, ref.tenant, settings.persona);
+    : await untilAnswered(ports.clock, signal, () => findPersona(ports, ref.tenant, settings.persona));
+  if (!found) return cancelledProvision(effectId);
   if (isFailure(found)) return failed(found);
   const { definition: persona, served } = found;
   const model = pinned.model ?? chooseModel(settings, persona, ports.defaultModel);
@@ -198,7 +202,7 @@ async function provision(
   const [modelProblem, remembered, toolset] = await Promise.all([
     // Whoever serves the persona says whether its model can be asked.
     served ? null : ports.models.check(model).catch(unasked),
-    rulesOf(ports, ref, persona),
+    rulesOf(ports, ref, persona, signal),
     ports.tools.open({ ref, root, mcpServers, standIns, served: serving, onFeedback, results, skills }, signal),
   ]);
   if (modelProblem || isFailure(remembered) || isFailure(toolset)) {
@@ -207,10 +211,16 @@ async function provision(
   }
   if (signal.aborted) {
     await toolset.close();
-    return { outcome: { type: 'provision_outcome', effect_id: effectId, status: 'cancelled' }, toolset: null };
+    return cancelledProvision(effectId);
   }
   const selected = selectTools(toolset.tools, settings, persona);
-  const tools = await withCrew(selected, persona, settings.personas ?? [], () => personaNames(ports, ref.tenant));
+  const namesOfPersonas = async () =>
+    (await untilAnswered(ports.clock, signal, () => personaNames(ports, ref.tenant))) ?? [];
+  const tools = await withCrew(selected, persona, settings.personas ?? [], namesOfPersonas);
+  if (signal.aborted) {
+    await toolset.close();
+    return cancelledProvision(effectId);
+  }
   const unreadable = unreadableSkills(persona, toolset.tools);
   if (unreadable) {
     await toolset.close();
@@ -248,19 +258,25 @@ function priceUnknown({ name }: ModelSettings, limit: string): Failure {
   };
 }
 
-// The tools that are opened beside it must be closed again, so this failure has to be a value too.
+function cancelledProvision(effect_id: string): Provisioned {
+  return { outcome: { type: 'provision_outcome', effect_id, status: 'cancelled' }, toolset: null };
+}
+
+// The tools that are opened at the same time must be closed again, so this failure has to be a value too.
 function unasked(error: Error): Failure {
   return { code: 'provision_failed', message: `the model could not be checked: ${error.message}` };
 }
 
-// A rule that denies must not be missed because it could not be read: the run is not begun without them.
+// A rule that denies must not be missed because it could not be read: no run starts without them.
 async function rulesOf(
-  { rememberedRules }: ProvisionPorts,
+  { rememberedRules, clock }: ProvisionPorts,
   { tenant }: SessionRef,
   { name }: Persona,
+  signal: AbortSignal,
 ): Promise<readonly RememberedRule[] | Failure> {
+  if (!rememberedRules) return [];
   try {
-    return (await rememberedRules?.of(tenant, name)) ?? [];
+    return (await untilAnswered(clock, signal, () => rememberedRules.of(tenant, name))) ?? [];
   } catch (error) {
     const message = `what persona ${name} was made to remember could not be read: ${(error as Error).message}`;
     return { code: 'provision_failed', message };
@@ -272,7 +288,8 @@ export function isFailure(value: object | string): value is Failure {
   return typeof value === 'object' && 'code' in value && 'message' in value;
 }
 
-function chooseModel(
+/** The model of a run: the start's, else the persona's, else the host's default; a failure where none names one. */
+export function chooseModel(
   settings: StartSettings,
   persona: Persona,
   defaultModel: string | undefined,

@@ -1,13 +1,14 @@
 /**
  * Replay: runs a journal again through the pure core, with everything that came from the world taken from the journal,
  * and holds each record it makes against the recorded bytes. No model, tool or hook is needed. What the core does not
- * make itself (`at`, `attempt`, who asked for a receipt) is held by the chain alone: a change of it shows in the record
- * that follows.
+ * make itself (`at`, `attempt`, `cursor`, who asked for a receipt) is held by the chain alone: a change of it shows in the
+ * record that follows. For the newest record, only the closing line of an export shows it.
  */
 import type { Blobs } from '@coxswain/ports';
 import {
   BlobMissingError,
   canonicalJson,
+  cutText,
   GENESIS_HASH,
   type JournalRecord,
   type Json,
@@ -36,7 +37,7 @@ export class ReplayDivergedError extends Error {
 
   /** @param said what happened, where the two values alone would say it badly. */
   constructor(n: number, path: string, expected: Json | undefined, actual: Json | undefined, said?: string) {
-    const show = (value: Json | undefined) => (value === undefined ? 'nothing' : canonicalJson(value).slice(0, 200));
+    const show = (value: Json | undefined) => (value === undefined ? 'nothing' : cutText(canonicalJson(value), 200));
     super(said ?? `record ${n} differs at ${path || '/'}: expected ${show(expected)}, recomputed ${show(actual)}`);
     this.n = n;
     this.path = path;

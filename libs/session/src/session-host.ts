@@ -3,14 +3,24 @@
  * restart, lets idle ones go, and stops in order.
  */
 import { setMaxListeners } from 'node:events';
-import type { ActiveSession, ActiveSessions, Doorbell, HostLine, Ids, StrayCommand } from '@coxswain/ports';
+import type {
+  ActiveSession,
+  ActiveSessions,
+  Doorbell,
+  HostLine,
+  Ids,
+  SessionSummary,
+  StrayCommand,
+} from '@coxswain/ports';
 import {
+  cutText,
   type HostLiveness,
   HostName,
   isReceiptSubject,
   partitionOf,
   positionalCommandId,
   publishedAs,
+  RecordUnreadableError,
   readId,
   type SessionRef,
   type SessionStatus,
@@ -20,11 +30,13 @@ import {
 import type { CommitBounds } from './commit.ts';
 import { HostPartitions, type PartitionedSessions } from './host-partitions.ts';
 import { LeftBehind } from './left-behind.ts';
-import { loadSession, readRecord } from './load-session.ts';
+import { loadSession, readRecord, snapshotBytes } from './load-session.ts';
 import { LoadTurns } from './load-turns.ts';
+import { PassivatedSessions } from './passivated-sessions.ts';
 import { SessionNotes } from './session-notes.ts';
 import { type Dropped, type DropReason, type RunnerPorts, SessionRunner } from './session-runner.ts';
 import { statusOf } from './session-status.ts';
+import { summaryOf } from './session-summary.ts';
 import { sideBySide } from './side-by-side.ts';
 
 /** The ports of a host. */
@@ -66,6 +78,8 @@ export interface SessionHost {
   status(ref: SessionRef): Promise<SessionStatus | null>;
   /** Whether it has heard itself on the bus a moment ago: what it says reaches others, and what they say reaches it. */
   readonly isHeard: boolean;
+  /** The name by which other hosts know it now. */
+  readonly peerName: string;
   /** Sessions in memory. */
   readonly live: number;
   /** Stops in order: no new command, no new model call; calls under way may end within `graceMs`. Default 10,000. */
@@ -109,6 +123,8 @@ class Host implements SessionHost, PartitionedSessions {
   readonly #notes: SessionNotes;
   /** What runners of sessions that were dropped here have left to the next (R9). */
   readonly #leftBehind: LeftBehind;
+  /** Null where nothing is measured. */
+  readonly #passivated: PassivatedSessions | null;
   readonly #retries = new Map<string, number>();
   readonly #loads: LoadTurns;
   readonly #transcripts: LoadTurns;
@@ -127,7 +143,11 @@ class Host implements SessionHost, PartitionedSessions {
     this.#loads = new LoadTurns(ports.clock);
     this.#transcripts = new LoadTurns(ports.clock, TRANSCRIPTS_AT_ONCE);
     this.#traces = new LoadTurns(ports.clock, TRACES_AT_ONCE);
-    ports.telemetry?.meters.census('coxswain_sessions', () => this.#census());
+    const { meters } = ports.telemetry ?? {};
+    const isMeasured = meters?.census('coxswain_sessions', () => this.#census()) ?? false;
+    this.#passivated = isMeasured ? new PassivatedSessions({ ...ports, isHere: (ref) => this.isHere(ref) }) : null;
+    meters?.census('coxswain_approvals_waiting', () => new Map([['', this.#approvals().waiting]]));
+    meters?.census('coxswain_approvals_oldest_seconds', () => new Map([['', this.#approvals().oldestSeconds]]));
     this.id = `${readId(HostName, 'hostName', options.name ?? 'host')}-${ports.ids.next()}`;
     this.#partitions = new HostPartitions(
       ports,
@@ -144,18 +164,39 @@ class Host implements SessionHost, PartitionedSessions {
     return this.#partitions.isHeard;
   }
 
+  get peerName(): string {
+    return this.#partitions.self;
+  }
+
   get live(): number {
     return this.#runners.size;
   }
 
-  /** How many sessions are in which state. */
+  /** How many sessions of this host's partitions are in which state, in memory or not. */
   #census(): ReadonlyMap<string, number> {
     const counted = new Map<string, number>();
-    for (const runner of this.#runners.values()) {
-      const state = runner.stateName ?? 'loading';
+    for (const summary of this.#summaries()) {
+      const state = summary?.state ?? 'loading';
       counted.set(state, (counted.get(state) ?? 0) + 1);
     }
     return counted;
+  }
+
+  #approvals(): { readonly waiting: number; readonly oldestSeconds: number } {
+    const nowMs = this.#ports.clock.nowMs();
+    let waiting = 0;
+    let oldestMs = nowMs;
+    for (const summary of this.#summaries()) {
+      waiting += summary?.approvals ?? 0;
+      oldestMs = Math.min(oldestMs, summary?.oldestApprovalMs ?? nowMs);
+    }
+    return { waiting, oldestSeconds: (nowMs - oldestMs) / 1_000 };
+  }
+
+  /** What another host has got, it counts, also while the session still works here. */
+  *#summaries(): Generator<SessionSummary | null> {
+    for (const runner of this.#runners.values()) if (this.#partitions.isOwn(runner.ref)) yield runner.summary;
+    if (this.#passivated) yield* this.#passivated.summaries();
   }
 
   async start(): Promise<{ readonly found: number }> {
@@ -165,6 +206,7 @@ class Host implements SessionHost, PartitionedSessions {
       }) ?? this.#unwatchHooks;
     const found = await this.#partitions.start();
     void this.#sweep();
+    void this.#passivated?.run(this.#ended.signal);
     return { found };
   }
 
@@ -234,6 +276,7 @@ class Host implements SessionHost, PartitionedSessions {
       if (this.#stopping || !this.#partitions.isOwn(ref)) return;
       // One that waits for nothing but a command costs disk only, until that command comes.
       if (!record || record.effects_open.length === 0) {
+        if (record) void this.#count(ref);
         if (record && !this.#isOwn(record.attempt)) this.lost((one) => keyOf(one) === keyOf(ref));
         return this.#notes.forget(ref, revision);
       }
@@ -260,10 +303,50 @@ class Host implements SessionHost, PartitionedSessions {
     late.abort();
   }
 
+  async hasWork(ref: SessionRef): Promise<boolean> {
+    try {
+      const last = await this.#ports.journal.last(ref);
+      const newest = last && (await readRecord(last.bytes, this.#ports.blobs));
+      return newest !== null && newest.effects_open.length > 0 && !(await this.#isUntouchedImport(ref, newest.n));
+    } catch (error) {
+      // A deleted session has no work. One that cannot be read cannot be claimed, and must not keep the others from it.
+      if (error instanceof RecordUnreadableError) return false;
+      throw error;
+    }
+  }
+
+  /** An imported journal of an open run rests until someone commands it: no host has worked on it here. */
+  async #isUntouchedImport(ref: SessionRef, n: number): Promise<boolean> {
+    const first = await this.#ports.journal.firstAfter(ref, 0);
+    const input = first && (await readRecord(first.bytes, this.#ports.blobs)).input;
+    const from = input?.type === 'command' ? input.copied_from : undefined;
+    return from?.how === 'import' && n <= from.n;
+  }
+
   handOver(partitions: ReadonlySet<number>): void {
     const leaving = [...this.#runners.values()].filter(({ ref }) => partitions.has(partitionOf(ref.sessionId)));
     // Does not reject.
     void this.#drain(leaving, this.#ports.clock.monotonicMs() + HAND_OVER_MS);
+  }
+
+  assigned(partitions: ReadonlySet<number>): void {
+    this.#passivated?.serve(partitions);
+  }
+
+  /** Counts a session that its host has left without a snapshot of its newest state. Contract: does not reject. */
+  async #count(ref: SessionRef): Promise<void> {
+    const passivated = this.#passivated;
+    if (!passivated) return;
+    try {
+      await this.#transcripts.take(async () => {
+        const { tail, ...session } = await loadSession(this.#ports, ref, false);
+        const summary = summaryOf(session.actor.state);
+        if (tail > 0) await this.#ports.snapshots.put(ref, snapshotBytes(session), summary);
+        if (!this.isHere(ref) && this.#partitions.isOwn(ref)) passivated.left(ref, summary);
+      });
+    } catch (error) {
+      this.#ports.log.debug({ session_id: ref.sessionId, error: (error as Error).message }, 'a session is not counted');
+    }
   }
 
   goOn(): void {
@@ -287,6 +370,7 @@ class Host implements SessionHost, PartitionedSessions {
       ? Math.min(runners.length * HAND_OVER_APART_MS, HAND_OVER_SPREAD_MS, (untilMs - beganMs) / 5)
       : 0;
     const leaving = new Set<SessionRunner>();
+    const kept: Promise<void>[] = [];
     let told = 0;
     while (told < runners.length || leaving.size > 0) {
       const nowMs = clock.monotonicMs();
@@ -301,12 +385,18 @@ class Host implements SessionHost, PartitionedSessions {
         const isBack = !this.#stopping && this.#partitions.isOwn(runner.ref);
         if (isBack) runner.goOn();
         else if (!isLate && runner.isDraining) continue;
-        else runner.abandon(runner.hasWork ? 'handed_over' : 'passivated');
+        else if (runner.hasWork) runner.abandon('handed_over');
+        else {
+          // For whoever counts it next. Its bytes are made before it is left.
+          kept.push(runner.keep());
+          runner.abandon('passivated');
+        }
         leaving.delete(runner);
       }
       if (told < runners.length || leaving.size > 0) await clock.sleep(DRAINED_EVERY_MS, this.#ended.signal);
       if (this.#ended.signal.aborted) return;
     }
+    await Promise.all(kept);
   }
 
   // ---- commands ----
@@ -355,6 +445,7 @@ class Host implements SessionHost, PartitionedSessions {
       carried,
     );
     this.#runners.set(key, runner);
+    this.#passivated?.came(ref);
     return runner;
   }
 
@@ -366,6 +457,7 @@ class Host implements SessionHost, PartitionedSessions {
 
   #dropped(ref: SessionRef, dropped: Dropped): void {
     const key = keyOf(ref);
+    const summary = this.#runners.get(key)?.summary;
     this.#runners.delete(key);
     if (dropped.reason === 'deleted') {
       // Nobody will go on with it; what it was told, and what its calls returned, goes with it.
@@ -379,6 +471,7 @@ class Host implements SessionHost, PartitionedSessions {
     this.#leftBehind.keep(ref, dropped.carried);
     if (dropped.reason === 'foreign_writer' || this.#partitions.isOthers(ref)) this.lost((one) => keyOf(one) === key);
     if (dropped.reason === 'passivated') {
+      if (summary && this.#partitions.isOwn(ref)) this.#passivated?.left(ref, summary);
       this.#retries.delete(key);
       this.#notes.forget(ref);
       return;
@@ -452,5 +545,5 @@ function keyOf(ref: SessionRef): string {
 
 /** A subject for people: an id that is far too long is not repeated whole. */
 function shortened(subject: string): string {
-  return subject.length <= 200 ? subject : `${subject.slice(0, 120)}… (${subject.length} characters)`;
+  return subject.length <= 200 ? subject : `${cutText(subject, 120)}… (${subject.length} characters)`;
 }

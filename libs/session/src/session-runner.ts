@@ -15,7 +15,15 @@
  * R10 A runner whose append is refused by a foreign record aborts its effects and appends nothing more. The session's
  *     next runner begins with `owned {epoch: last + 1}`.
  */
-import type { CommandInbox, Doorbell, Journal, Snapshots, StoredCommand, Timers } from '@coxswain/ports';
+import type {
+  CommandInbox,
+  Doorbell,
+  Journal,
+  SessionSummary,
+  Snapshots,
+  StoredCommand,
+  Timers,
+} from '@coxswain/ports';
 import {
   assertNever,
   BOUNDS,
@@ -32,6 +40,7 @@ import {
   type SessionRef,
   type SessionStatus,
   type TimerInput,
+  toWellFormed,
 } from '@coxswain/protocol';
 import { effectsOf, isEnded, type SessionState, timersOf, type WorkEffect } from '@coxswain/turn';
 import { admitCommand, admitTimer } from './admit-command.ts';
@@ -56,9 +65,11 @@ import {
 import type { LoadTurns } from './load-turns.ts';
 import { Mailbox } from './mailbox.ts';
 import { asksForFork } from './plan-fork.ts';
+import { checkStart } from './refuse-start.ts';
 import { RuleTable } from './rule-table.ts';
 import { buildRecord, isRecordTooLarge, type SealedRecord, sealRecord } from './seal-record.ts';
 import { statusOf } from './session-status.ts';
+import { summaryOf } from './session-summary.ts';
 import { SessionWorker, type WorkerPorts } from './session-worker.ts';
 import { areSpent } from './spent-timers.ts';
 import { TimerTable } from './timer-table.ts';
@@ -248,11 +259,9 @@ export class SessionRunner {
     this.#mailbox = new Mailbox(ports.clock, (job) => this.#work(job));
   }
 
-  /** The outermost state that it is in, for meters; null while that is not known. */
-  get stateName(): string | null {
-    if (!this.#committedState) return null;
-    const { value } = this.#committedState;
-    return typeof value === 'string' ? value : (Object.keys(value)[0] ?? null);
+  /** For meters; null while the session is not loaded, or where there is none. */
+  get summary(): SessionSummary | null {
+    return this.#committedState && summaryOf(this.#committedState);
   }
 
   /** The session this runner works for. */
@@ -361,8 +370,13 @@ export class SessionRunner {
 
   /** Keeps a snapshot and leaves the session. Only for an idle one. */
   async passivate(): Promise<void> {
-    if (this.#session && this.#session.n > 0 && this.#sinceSnapshot > 0) await this.#snapshot(this.#session);
+    await this.keep();
     if (this.idleMs() > 0) this.#drop('passivated', 'passivated');
+  }
+
+  /** Keeps a snapshot of what was recorded since the last one. */
+  async keep(): Promise<void> {
+    if (this.#session && this.#session.n > 0 && this.#sinceSnapshot > 0) await this.#snapshot(this.#session);
   }
 
   async #work(job: Job): Promise<void> {
@@ -655,11 +669,12 @@ export class SessionRunner {
     if (session.n === 0 && asksForFork(input)) return this.#copy.fork(session, input, cursor);
     if (!(await this.#own(session))) return false;
     const owned = this.#session ?? session;
-    const checked =
-      input.type === 'command'
-        ? await checkCommand({ actor: owned.actor, transcript: transcriptOf(owned) }, input, this.#ports.blobs)
-        : input;
-    return this.#step(owned, checked, cursor);
+    return this.#step(owned, input.type === 'command' ? await this.#check(owned, input) : input, cursor);
+  }
+
+  #check(session: Live, input: CommandInput): Promise<CommandInput> {
+    if (session.n === 0) return checkStart(this.#ports, this.#ref, input);
+    return checkCommand({ actor: session.actor, transcript: transcriptOf(session) }, input, this.#ports.blobs);
   }
 
   // ---- one step ----
@@ -668,11 +683,13 @@ export class SessionRunner {
    * @param copiedAt when the record was made that this one copies.
    * @returns false where the session was left: nothing more may be done for it.
    */
-  async #step(session: Live, input: Input, cursor?: Cursor, copiedAt?: string): Promise<boolean> {
+  async #step(session: Live, given: Input, cursor?: Cursor, copiedAt?: string): Promise<boolean> {
+    // The one way into the journal: texts of models, tools, hooks and other sessions become well-formed here. The
+    // record of a copy stays what it is in its origin.
+    const input = copiedAt === undefined ? toWellFormed(given) : given;
     const n = session.n + 1;
-    const now = new Date(copiedAt ?? this.#ports.clock.nowMs());
-    const at = copiedAt ?? now.toISOString();
-    const { decision, events } = session.actor.step(input, n, now.getTime());
+    const at = copiedAt ?? new Date(this.#nowMs(input)).toISOString();
+    const { decision, events } = session.actor.step(input, n, Date.parse(at));
     if (decision.kind === 'ignored') {
       this.#ports.log.debug(
         { session_id: this.#ref.sessionId, input: input.type, reason: decision.reason },
@@ -711,6 +728,11 @@ export class SessionRunner {
     };
     this.#acknowledged(after, record);
     return true;
+  }
+
+  /** The time of a record of this input. A timer that has fired proves that the store's clock has reached its time. */
+  #nowMs(input: Input): number {
+    return Math.max(this.#ports.clock.nowMs(), input.type === 'timer' ? input.due_at_ms : 0);
   }
 
   /** @returns the record's fence, or null where the session was left. */
@@ -783,7 +805,7 @@ export class SessionRunner {
   async #snapshot(session: Live): Promise<void> {
     this.#sinceSnapshot = 0;
     try {
-      await this.#ports.snapshots.put(this.#ref, snapshotBytes(session));
+      await this.#ports.snapshots.put(this.#ref, snapshotBytes(session), summaryOf(session.actor.state));
     } catch (error) {
       this.#ports.log.warn(
         { session_id: this.#ref.sessionId, error: (error as Error).message },

@@ -1,6 +1,14 @@
 /** A session as seen from outside, from its state after a committed record. */
 import { addUsage, type ParentLink, type SessionStatus, type StateValue, usdOf } from '@coxswain/protocol';
-import { budgetsOf, messagesOf, personaWait, type SessionState, timerOf, UNKNOWN_QUESTION } from '@coxswain/turn';
+import {
+  budgetsOf,
+  knownWindow,
+  messagesOf,
+  personaWait,
+  type SessionState,
+  timerOf,
+  UNKNOWN_QUESTION,
+} from '@coxswain/turn';
 
 /** The status after the record that `n` and `at` name. */
 export function statusOf(state: SessionState, n: number, at: string): SessionStatus {
@@ -27,7 +35,7 @@ export function statusOf(state: SessionState, n: number, at: string): SessionSta
     children: context.children.map(({ session, persona, call_id }) => ({ session, persona, call_id })),
     context: {
       tokens: context.view.tokens,
-      window: context.pinned?.compaction?.window ?? null,
+      ...windowOf(context),
       messages: messagesOf(context.view),
       compactions: context.view.passes,
     },
@@ -66,6 +74,14 @@ export function statusOf(state: SessionState, n: number, at: string): SessionSta
       }),
     ),
   };
+}
+
+/** What the session goes by now: the persona's or the model's window, or less where an overflow has taught it. */
+function windowOf({ view, pinned }: SessionState['context']): Pick<SessionStatus['context'], 'window' | 'window_from'> {
+  const compaction = pinned?.compaction;
+  if (!compaction) return { window: null, window_from: null };
+  const { window } = knownWindow(view, compaction);
+  return { window, window_from: window < compaction.window ? 'overflow' : compaction.window_from };
 }
 
 function waitOf({ context }: SessionState): Pick<SessionStatus, 'waiting_for_persona'> {

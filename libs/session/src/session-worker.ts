@@ -51,6 +51,7 @@ import { stepModels } from './step-models.ts';
 import { measure } from './trace/measure-work.ts';
 import { traceparentOf } from './trace/work-context.ts';
 import type { Transcript } from './transcript.ts';
+import { untilKept } from './until-answered.ts';
 
 /** The ports that effects use. */
 export interface WorkerPorts extends ProvisionPorts {
@@ -103,7 +104,7 @@ export class SessionWorker implements EffectWorker {
     this.#ports = ports;
     this.#ref = ref;
     this.#view = view;
-    this.#results = keptResults(ports.blobs, () => {
+    this.#results = keptResults(untilKept(ports.blobs, ports.clock, this.#disposed.signal), () => {
       const { transcript } = view();
       const reader = transcript.frame.tools.find(({ name }) => name === READ_ON_TOOL);
       return { has: (ref) => transcript.hasWhole(ref), maxOutput: reader?.max_output };
@@ -171,7 +172,7 @@ export class SessionWorker implements EffectWorker {
         };
         if (transcript.hasStoredFiles) {
           this.#files ??= new Map();
-          messages = await withFiles(view(), ports.blobs, this.#files);
+          messages = await withFiles(view(), untilKept(ports.blobs, ports.clock, signal), this.#files);
         }
         const ask = { ref: this.#ref, effectId: effect.id, epoch: state.context.epoch, request };
         const backoffMs = restartBackoffMs(effect.restarts);
@@ -366,6 +367,7 @@ export class SessionWorker implements EffectWorker {
       return { type: 'call_outcome', effect_id: effect.id, call_id: effect.callId, status, result, duration_ms: 0 };
     }
     let progress = 0;
+    const tool = transcript.frame.tools.find((candidate) => candidate.name === effect.tool);
     const call = {
       idempotencyKey: this.#key(effect.id),
       ref: this.#ref,
@@ -373,6 +375,7 @@ export class SessionWorker implements EffectWorker {
       tool: effect.tool,
       args: effect.args,
       epoch,
+      isIdempotent: tool?.traits.idempotent === true,
       onProgress: (text: string) =>
         this.#ports.publisher.delta(this.#ref, {
           type: 'message_update',
@@ -382,7 +385,7 @@ export class SessionWorker implements EffectWorker {
           turn: state.context.turn,
           index: progress++,
           kind: 'progress',
-          text,
+          text: text.toWellFormed(),
           call_id: effect.callId,
           tool: effect.tool,
         }),
@@ -390,10 +393,10 @@ export class SessionWorker implements EffectWorker {
       onTaken,
       traceparent: this.#traceparent(effect, state),
     };
-    const tool = transcript.frame.tools.find((candidate) => candidate.name === effect.tool);
     const readsOn = transcript.frame.tools.some(({ name }) => name === READ_ON_TOOL);
     const dispatch = { effectId: effect.id, call, tool, readsOn, inDoubt };
-    return dispatchWithHook(toolset, this.#ports.blobs, this.#ports.clock, dispatch, signal);
+    const { blobs, clock } = this.#ports;
+    return dispatchWithHook(toolset, untilKept(blobs, clock, signal), clock, dispatch, signal);
   }
 
   /** The order comes once; what ends the call is the outcome that its worker brings, or the end of the grace. */

@@ -2,7 +2,13 @@
  * What a request shows of a view: less, where the persona's `transform_context` says so, and what its hooks said last.
  * Nothing here changes the view itself, and so nothing of it is journalled a second time.
  */
-import type { AssistantMessage, Message, ToolMessage, TransformContext } from '@coxswain/protocol';
+import {
+  type AssistantMessage,
+  cutText,
+  type Message,
+  type ToolMessage,
+  type TransformContext,
+} from '@coxswain/protocol';
 
 /** A view as it stood at some moment: the list is only added to, so lengths are enough. */
 export interface ShownView {
@@ -54,7 +60,7 @@ function shortened(message: ToolMessage, chars: number): ToolMessage {
   let left = chars;
   const content: ToolMessage['content'] = [];
   for (const part of message.content) {
-    const text = part.type === 'text' ? part.text.slice(0, left) : '';
+    const text = part.type === 'text' ? cutText(part.text, left) : '';
     if (part.type !== 'text') content.push(part);
     else if (text !== '') content.push({ ...part, text });
     left -= text.length;

@@ -35,7 +35,7 @@ export async function* sweepSessions(
   options: SweepOptions,
 ): AsyncGenerator<SweptSession, void, undefined> {
   const { by, dryRun, max, keptMs } = options;
-  const nowMs = ports.clock.nowMs();
+  const nowMs = await ports.purge.nowMs();
   let deleted = 0;
   for (const tenant of await ports.purge.tenants()) {
     const kept = keptMs(tenant);

@@ -10,6 +10,7 @@ import {
   type AssistantMessage,
   BlobRef,
   callsOf,
+  cutText,
   type EventOf,
   type Json,
   type Message,
@@ -22,7 +23,7 @@ import {
   type UserMessage,
   userText,
 } from '@coxswain/protocol';
-import { isClearable, pinOf } from '@coxswain/turn';
+import { because, isClearable, nameOf, pinOf } from '@coxswain/turn';
 import { editedNote } from './edited-calls.ts';
 import { Interned } from './interned.ts';
 import { shapeView } from './shape-view.ts';
@@ -79,6 +80,8 @@ export class Transcript {
   readonly #earlier = new Map<string, PinnedPersona>();
   #answers = 0;
   #lastAnswer: AssistantMessage | null = null;
+  /** Who cancelled the run, and why. */
+  #cancelled: string | null = null;
   /** What transform_context hooks want the next request to show. */
   #transformed: readonly (number | Message)[] | null = null;
 
@@ -152,6 +155,10 @@ export class Transcript {
       case 'tools_changed':
         this.#frame = { ...this.#frame, tools: toolsets.of(event.fingerprint, event.tools) };
         break;
+      case 'control_outcome':
+        if (event.control === 'cancel' && event.status === 'cancelled')
+          this.#cancelled = `${nameOf(event.actor)} cancelled the run${because(event.reason)}`;
+        break;
       case 'message_complete':
         this.#answer(event);
         break;
@@ -196,6 +203,7 @@ export class Transcript {
   }
 
   #beginRun({ messages }: EventOf<'prompt_received'>): void {
+    this.#cancelled = null;
     for (const [message, how] of this.#pins) if (how === 'run') this.#pins.delete(message);
     this.#prompt = messages;
     for (const message of messages) this.#add(message);
@@ -231,13 +239,19 @@ export class Transcript {
   #answer({ message }: EventOf<'message_complete'>): void {
     this.#transformed = null;
     if (message.content.length > 0) {
-      this.#messages.push(message);
+      this.#messages.push(message.partial ? this.#marked(message) : message);
       this.#lastAnswer = message;
       this.#answers++;
     }
     const calls = message.partial ? [] : callsOf(message);
     if (calls.length > 0)
       this.#batch = { order: calls.map((call) => call.call_id), edited: new Map(), results: new Map(), after: [] };
+  }
+
+  /** A model takes its own text for complete, unless the text says that it is not. */
+  #marked(message: AssistantMessage): AssistantMessage {
+    const text = `\n[This answer was cut off here${because(this.#cancelled)}. It is not complete.]`;
+    return { ...message, content: [...message.content, { type: 'text', text }] };
   }
 
   #result(event: EventOf<'call_ended'>): void {
@@ -314,7 +328,7 @@ function stub(message: ToolMessage, args: Json | undefined): ToolMessage {
     else files++;
   }
   const shown = JSON.stringify(args ?? {});
-  const short = shown.length > STUB_ARGS_CHARS ? `${shown.slice(0, STUB_ARGS_CHARS)}…` : shown;
+  const short = shown.length > STUB_ARGS_CHARS ? `${cutText(shown, STUB_ARGS_CHARS)}…` : shown;
   const size = [chars > 0 && `${chars} characters`, files > 0 && `${files} file${files === 1 ? '' : 's'}`];
   const text = `[Cleared to save room: ${size.filter(Boolean).join(' and ')}, the result of ${message.tool} ${short}]`;
   return { ...message, content: [{ type: 'text', text }] };

@@ -3,6 +3,7 @@ import { type Delta, type Json, type Message, pairingProblem, textOf, userText }
 import { describe, expect, test } from 'vitest';
 import { compactionText } from '../src/ask-compaction.ts';
 import { windowOf } from '../src/context-window.ts';
+import { JournalReplay, statusOf } from '../src/mod.ts';
 import { hook, returns, throws } from './fake-hooks.ts';
 import { type Answer, ask, call, say } from './fake-model.ts';
 import { answer } from './fake-tools.ts';
@@ -224,6 +225,10 @@ describe('a prompt that the provider refuses as too long', () => {
     expect(tokens).toBeGreaterThan(7_000);
     expect(textOf(asked?.messages[0] as Message).length).toBeLessThan(3 * tokens);
     expect((await bed.eventsOf('compaction_done'))[0]?.window).toBe(tokens);
+    const replay = new JournalReplay(bed.bus.blobs);
+    for (const bytes of await bed.bytes()) await replay.take(bytes);
+    const { context } = statusOf(replay.state, replay.n, '');
+    expect([context.window, context.window_from]).toEqual([tokens, 'overflow']);
   });
 
   test('ends the run when it is refused again', async () => {
@@ -385,7 +390,12 @@ describe('the window of a model', () => {
       window_from: 'persona',
       reserve: 200,
     });
-    expect((await host.status(refOf()))?.context).toMatchObject({ window: 1_000, messages: 2, compactions: 0 });
+    expect((await host.status(refOf()))?.context).toMatchObject({
+      window: 1_000,
+      window_from: 'persona',
+      messages: 2,
+      compactions: 0,
+    });
   });
 
   test('a reserve that fills it is refused before the run begins', async () => {

@@ -19,15 +19,24 @@ async function vetoed(bed: TestBed) {
   await bed.start();
 }
 
-test('a fork differs from its origin in its takeover only, as long as nothing else does', async () => {
+test('an unchanged fork equals its origin, although a host has claimed it since', async () => {
   const bed = testBed();
   await vetoed(bed);
   const { length } = await bed.records();
   await bed.send('start', { fork: { session: 's1', n: length } }, { session: 'f1' });
   const { first, differences, a, b } = await diff(bed, 's1', 'f1');
   expect([a.records, b.records]).toEqual([length, length + 1]);
-  expect(first).toMatchObject({ n: length + 1, path: '', is: [null, 'the takeover by a host'] });
-  expect(differences).toEqual([]);
+  expect([first, differences]).toEqual([null, []]);
+  // What comes after the claim is compared with the origin's next record.
+  bed.models.answers = [say('more'), say('more'), say('most')];
+  for (const session of ['s1', 'f1']) await bed.send('prompt', 'and now', { session });
+  expect((await diff(bed, 's1', 'f1')).first).toBe(null);
+  await bed.send('prompt', 'and then', { session: 'f1' });
+  const later = await bed.records('f1');
+  expect((await diff(bed, 's1', 'f1')).first).toMatchObject({
+    n: [null, later.findLastIndex(({ input }) => input.type === 'command') + 1],
+    is: [null, 'a prompt'],
+  });
 });
 
 test('at a veto with the other verdict: the verdict, the result and the answer', async () => {
@@ -41,7 +50,7 @@ test('at a veto with the other verdict: the verdict, the result and the answer',
   );
   const { first, differences } = await diff(bed, 's1', 'f1');
   expect(first).toMatchObject({
-    n: 4,
+    n: [4, 4],
     path: '/input/answers/0/raw',
     a: { deny: 'not on a Friday' },
     b: true,
@@ -68,7 +77,7 @@ test('another prompt, another outcome', async () => {
   bed.models.answers = [say('', { fail: { code: 'model_unavailable', message: 'gone' } })];
   await bed.start({ prompt: 'good evening' }, { session: 'other' });
   const { first, differences } = await diff(bed, 's1', 'other');
-  expect(first).toMatchObject({ n: 1, path: '/input/body/prompt' });
+  expect(first).toMatchObject({ n: [1, 1], path: '/input/body/prompt' });
   expect(differences.filter(({ turn }) => turn === 0)).toEqual([
     { run: 1, turn: 0, what: 'prompt', of: null, a: 'hello', b: 'good evening' },
     { run: 1, turn: 0, what: 'outcome', of: null, a: 'end_turn', b: 'error: model_unavailable: gone' },

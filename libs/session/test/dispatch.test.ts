@@ -124,10 +124,9 @@ describe('after a crash, a call that may have been sent', () => {
     expect(ended).toMatchObject({ status: 'ok', result: { content: [{ text: 'from the ledger' }] } });
   });
 
-  test('and that its worker still runs is waited for', async () => {
+  test('and that a silent worker may have is waited for', async () => {
     let probes = 0;
-    const probe = (): ToolProbe =>
-      ++probes < 5 ? { state: 'running' } : { state: 'done', outcome: answer('at last') };
+    const probe = (): ToolProbe => (++probes < 5 ? { state: 'silent' } : { state: 'done', outcome: answer('at last') });
     const { runs, ended } = await recovered({ probe });
     expect(probes).toBe(5);
     expect(runs).toBe(1);
@@ -136,9 +135,15 @@ describe('after a crash, a call that may have been sent', () => {
 
   test('and whose worker died meanwhile is interrupted', async () => {
     let probes = 0;
-    const { runs, ended } = await recovered({ probe: () => ({ state: ++probes < 3 ? 'running' : 'unknown' }) });
+    const { runs, ended } = await recovered({ probe: () => ({ state: ++probes < 3 ? 'silent' : 'unknown' }) });
     expect(runs).toBe(1);
     expect(ended?.status).toBe('interrupted');
+  });
+
+  test('and that a silent worker may have runs again at once if it is idempotent', async () => {
+    const { runs, ended } = await recovered({ traits: { idempotent: true }, probe: () => ({ state: 'silent' }) });
+    expect(runs).toBe(2);
+    expect(ended).toMatchObject({ status: 'ok', result: { content: [{ text: 'second' }] } });
   });
 
   test('and that can be attached to is waited for there, with its progress and under its signal', async () => {
@@ -338,6 +343,24 @@ describe('a call whose worker dies under a living host', () => {
     });
     expect(bed.toolSource.runs).toHaveLength(3);
     expect(new Set(bed.toolSource.runs.map(({ key }) => key)).size).toBe(1);
+  });
+
+  test('is not sent again where its toolset has moved it as often as it may', async () => {
+    const moved: FakeTool = { traits: { idempotent: true }, run: async () => ({ ...lost, moves: 3 }) };
+    const bed = testBed();
+    expect(await run(bed, moved, 1_000)).toMatchObject({ status: 'interrupted' });
+    expect(bed.toolSource.runs).toHaveLength(1);
+    let probes = 0;
+    const attached: FakeTool = {
+      traits: { idempotent: true },
+      run: async () => lost,
+      probe: () => {
+        probes++;
+        return { state: 'running', attach: async () => ({ ...lost, moves: 2 }) };
+      },
+    };
+    expect(await run(testBed(), attached, 1_000)).toMatchObject({ status: 'interrupted' });
+    expect(probes).toBe(1);
   });
 
   test('waits for a worker where its tool is idempotent and nobody serves it just then, for a while', async () => {

@@ -213,7 +213,7 @@ test('8: text that had been streamed before an abort is kept, marked as partial,
   bed.models.answers = [say('as far as I', { delayMs: 60_000 }), say('done')];
   await bed.host();
   await bed.start();
-  await bed.send('cancel');
+  await bed.send('cancel', { reason: 'enough', actor: { name: 'ada', verified: false } });
   const [answer] = await bed.eventsOf('message_complete');
   expect(answer?.message).toEqual({
     role: 'assistant',
@@ -221,7 +221,12 @@ test('8: text that had been streamed before an abort is kept, marked as partial,
     partial: true,
   });
   await bed.send('prompt', 'go on');
-  expect(bed.models.requests.at(-1)?.messages.map(textOf)).toContain('as far as I');
+  const [said] = (bed.models.requests.at(-1)?.messages ?? []).filter(({ role }) => role === 'assistant');
+  // The journal holds what the model said, the model reads that it was cut off, by whom and why.
+  expect(said?.content).toEqual([
+    { type: 'text', text: 'as far as I' },
+    { type: 'text', text: '\n[This answer was cut off here: ada cancelled the run: enough. It is not complete.]' },
+  ]);
 });
 
 test('9: a rewrite after approval cannot happen: the approved bytes are what runs, and no hook is asked again', async () => {

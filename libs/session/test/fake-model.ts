@@ -8,6 +8,8 @@ import type { AssistantMessage, CallPart, Failure, Json, Usage } from '@coxswain
 /** One answer. */
 export interface Answer {
   readonly text?: string;
+  /** The deltas that stream the text; one with the whole of it without them. */
+  readonly pieces?: readonly string[];
   readonly calls?: readonly CallPart[];
   /** Time until the answer is there. */
   readonly delayMs?: number;
@@ -62,7 +64,8 @@ export class FakeModels implements Models {
         const answer = this.#answerTo(request);
         // Without a delay the answer is there at once: not even the clock gets a word in.
         if (answer.delayMs) await this.#clock.sleep(answer.delayMs, answer.deaf ? undefined : signal);
-        if (answer.text !== undefined && answer.text !== '') onPart({ type: 'text', text: answer.text });
+        if (answer.text !== undefined && answer.text !== '')
+          for (const text of answer.pieces ?? [answer.text]) onPart({ type: 'text', text });
         return result(answer, signal.aborted && !answer.deaf);
       },
     };

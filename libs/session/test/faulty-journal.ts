@@ -67,4 +67,8 @@ export class FaultyJournal implements Journal {
   sessions(tenant: string): AsyncIterable<SessionRef> {
     return this.#journal.sessions(tenant);
   }
+
+  sessionsOf(partition: number): AsyncIterable<SessionRef> {
+    return this.#journal.sessionsOf(partition);
+  }
 }

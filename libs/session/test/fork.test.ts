@@ -611,6 +611,7 @@ describe('a crash', () => {
       firstAfter: (ref, fence) => bed.journal.firstAfter(ref, fence),
       last: (ref) => bed.journal.last(ref),
       sessions: (tenant) => bed.journal.sessions(tenant),
+      sessionsOf: (partition) => bed.journal.sessionsOf(partition),
       async *read(ref, fence) {
         for await (const record of bed.journal.read(ref, fence))
           yield ref.sessionId === 's1' ? { ...record, bytes: bySomebodyElse(record.bytes) } : record;

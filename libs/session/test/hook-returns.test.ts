@@ -1,6 +1,6 @@
 /**
- * What each return of the protocol does to a session: every return at every point that sessions fire, on a running host.
- * Which return means what where is taken from the oracle of the protocol's own test.
+ * What each kind of return does to a session, at every point that sessions fire, on a running host. The protocol's own
+ * test holds what every return means at every point; its table is the oracle here.
  */
 import { createMemoryPersonas } from '@coxswain/adapter-memory';
 import { combineToolSources, createCrewTools } from '@coxswain/adapter-tools';
@@ -142,7 +142,7 @@ const STAGES: { readonly [P in HookPoint]?: Stage } = {
       return `${result && textOf({ role: 'user', content: result.content as never })} ${is_error}`.slice(0, 22);
     },
     goesOn: 'read ran false',
-    refused: 'The result is withheld',
+    refused: 'The call ran and took ',
   },
   post_turn: told(),
   file_edited: told({ answers: reads }),
@@ -312,8 +312,19 @@ function innermost(raw: unknown): unknown {
   return inner === undefined ? raw : innermost(inner);
 }
 
+/** One return for each effect at the point: which return means what is a question of the protocol's tests. */
+function rowsAt(point: HookPoint): [name: string, row: Row][] {
+  const effects = new Map<string, [string, Row]>();
+  for (const [name, row] of Object.entries({ ...ROWS, ...STAGES[point]?.rows })) {
+    const meaning = expected(row, point);
+    const key = `${meaning}: ${effectOf(point, row.raw, meaning)}`;
+    if (!effects.has(key)) effects.set(key, [name, row]);
+  }
+  return [...effects.values()];
+}
+
 describe.each([...HOOK_POINTS])('at %s', (point) => {
-  test.each(Object.entries({ ...ROWS, ...STAGES[point]?.rows }))('%s', async (_name, row) => {
+  test.each(rowsAt(point))('%s', async (_name, row) => {
     const meaning = expected(row, point);
     const bed = await play(point, row.raw);
     const [returned, ...more] = await bed.eventsOf('hook_returned');

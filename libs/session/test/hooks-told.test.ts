@@ -35,7 +35,7 @@ describe('a reminder of a hook', () => {
     const bed = await bedWith([hook('post_turn', 'h')], ({ models }) => {
       models.answers = [say('done')];
     });
-    bed.hooks.handlers = { h: returns({ body: 'mind the rocks', mode: 'interrupt' }) };
+    bed.hooks.handlers = { h: returns({ body: 'mind the rocks' }) };
     await bed.start();
     expect(bed.models.requests).toHaveLength(1);
     expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');

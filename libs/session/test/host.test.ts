@@ -20,6 +20,7 @@ function brokenFor(bed: TestBed, session: string, broken: Partial<Journal>): Jou
     last: pick('last'),
     read: pick('read'),
     sessions: (tenant) => bed.journal.sessions(tenant),
+    sessionsOf: (partition) => bed.journal.sessionsOf(partition),
   };
 }
 

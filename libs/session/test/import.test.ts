@@ -1,7 +1,8 @@
 /** Imports: an export becomes a session, whole or not at all, and goes on as any session does. */
-import { blobLine, canonicalJson, type Json } from '@coxswain/protocol';
+import { blobLine, canonicalJson, closingLine, type Json, sessionRef } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { importJournal, replayJournal, sha256Hex } from '../src/mod.ts';
+import { tombstoneOf } from '../src/tombstone-of.ts';
 import { ask, call, say } from './fake-model.ts';
 import { ASKING, type TestBed, testBed } from './test-bed.ts';
 
@@ -36,8 +37,8 @@ const changed = (lines: readonly string[], n: number, change: (raw: Raw) => obje
 
 test('an import keeps its id and its records, but for what they say of the bus that they come from', async () => {
   const { lines, bed } = await exported();
-  const { ref, records } = await importing(bed, lines);
-  expect([ref.sessionId, records]).toEqual(['s1', lines.length]);
+  const { ref, records, isTailProven } = await importing(bed, lines);
+  expect([ref.sessionId, records, isTailProven]).toEqual(['s1', lines.length, false]);
   const own = await bed.records();
   expect(own.map(({ at, attempt, state, n }) => ({ at, attempt, state, n }))).toEqual(
     lines.map((line) => JSON.parse(line) as Raw).map(({ at, attempt, state, n }) => ({ at, attempt, state, n })),
@@ -64,6 +65,13 @@ test('it goes on with a prompt, and can be forked', async () => {
   expect((await bed.eventsOf('session_copied', 'f1'))[0]).toMatchObject({ how: 'fork', before: [{ session: 's1' }] });
 });
 
+test('a closing line proves the tail', async () => {
+  const { lines, bed } = await exported();
+  const hash = sha256Hex(lines.at(-1) as string);
+  const { records, isTailProven } = await importing(bed, [...lines, closingLine({ hash, records: lines.length })]);
+  expect([records, isTailProven]).toEqual([lines.length, true]);
+});
+
 test('under another id it is another session: its first owner takes it over as a fork’s does', async () => {
   const { lines, bed } = await exported();
   await importing(bed, lines, 'mine');
@@ -74,6 +82,15 @@ test('under another id it is another session: its first owner takes it over as a
   expect(events[0]).toBe(`session_copied import s1 ${lines.length}`);
   expect(events).toContain('owned 2 after copy');
   expect(events.at(-1)).toBe('agent_end end_turn');
+});
+
+test('one of an open run rests, also where its host compares journals with notes', async () => {
+  const { lines, bed } = await exported();
+  const open = lines.findIndex((line) => (JSON.parse(line) as { effects_open: unknown[] }).effects_open.length > 0);
+  await importing(bed, lines.slice(0, open + 1));
+  await bed.host({ name: 'elsewhere' });
+  await bed.time.advance(60_000);
+  expect(await bed.records()).toHaveLength(open + 1);
 });
 
 test('large fields come with it', async () => {
@@ -87,6 +104,9 @@ test('large fields come with it', async () => {
   await importing(bed, [apart, files, ...lines], 'again');
   expect(Buffer.from((await bed.bus.blobs.get(sha256Hex(Buffer.from([255, 0])))) ?? [])).toEqual(Buffer.from([255, 0]));
 });
+
+/** The last line of what was spoilt. */
+const LAST = -1;
 
 describe('is refused, naming the line, and nothing is written', () => {
   const cases: [what: string, spoil: (lines: string[]) => string[], code: string, line: number][] = [
@@ -115,12 +135,20 @@ describe('is refused, naming the line, and nothing is written', () => {
     ['bytes of another hash', (l) => [blobLine({ blob: '0'.repeat(64), text: 'x' }), ...l], 'export_line_invalid', 1],
     ['what only looks like bytes', (l) => ['{"blob":1}', ...l], 'export_line_invalid', 1],
     ['a line that is too long', (l) => [`{"at":"${'x'.repeat(600_000)}"}`, ...l], 'export_line_invalid', 1],
+    [
+      'a record that is missing at the end',
+      (l) => [...l.slice(0, -1), closingLine({ hash: sha256Hex(l.at(-1) as string), records: l.length })],
+      'export_end_mismatch',
+      LAST,
+    ],
     ['nothing at all', () => [], 'record_unreadable', 0],
   ];
 
   test.each(cases)('%s', async (_what, spoil, code, line) => {
     const { lines, bed } = await exported();
-    await expect(importing(bed, spoil(lines))).rejects.toMatchObject({ code, line });
+    const spoilt = spoil([...lines]);
+    const at = line === LAST ? spoilt.length : line;
+    await expect(importing(bed, spoilt)).rejects.toMatchObject({ code, line: at });
     expect(bed.journal.tried).toEqual([]);
   });
 
@@ -133,6 +161,19 @@ describe('is refused, naming the line, and nothing is written', () => {
     const tried = bed.journal.tried.length;
     await expect(importing(bed, lines, 'taken')).rejects.toMatchObject({ code: 'session_exists' });
     expect(bed.journal.tried).toHaveLength(tried);
+  });
+});
+
+test('an id whose session is deleted is refused as deleted, also while records stand before the tombstone', async () => {
+  const { lines, bed } = await exported();
+  await importing(bed, lines);
+  const end = { n: lines.length, hash: sha256Hex((await bed.bytes()).at(-1) as Uint8Array) };
+  const { sealed } = tombstoneOf(sessionRef('s1'), end, { at: '2031-01-01T00:00:00.000Z' });
+  const fence = (await bed.journal.last(sessionRef('s1')))?.fence ?? 0;
+  await bed.journal.append(sessionRef('s1'), sealed.bytes, fence);
+  await expect(importing(bed, lines)).rejects.toMatchObject({
+    code: 'session_deleted',
+    message: expect.stringMatching(/; give another id$/),
   });
 });
 

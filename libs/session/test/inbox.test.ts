@@ -357,3 +357,39 @@ describe('approvals', () => {
     expect(bed.toolSource.runs).toMatchObject([{ args: { path: 'b' } }]);
   });
 });
+
+test('R7: a command that a damaged replica steps over is read again before a later one is taken', async () => {
+  const bed = testBed();
+  const inner = bed.bus.createInbox();
+  let held: (() => void)[] | null = null;
+  const stepped: number[] = [];
+  const inbox: CommandInbox = {
+    ...inner,
+    // Both notifications come at once.
+    open: (handlers, partitions) =>
+      inner.open(
+        {
+          ...handlers,
+          ring: (doorbell) => (held ? void held.push(() => handlers.ring(doorbell)) : handlers.ring(doorbell)),
+        },
+        partitions,
+      ),
+    async read(ref, afterSeq, untilSeq) {
+      const commands = await inner.read(ref, afterSeq, untilSeq);
+      if (commands.length < 2 || stepped.length > 0) return commands;
+      stepped.push(commands[0]?.seq ?? 0);
+      return commands.slice(1);
+    },
+  };
+  bed.models.answers = [say('one', { delayMs: 60_000 })];
+  await bed.host({}, { inbox });
+  await bed.start();
+  held = [];
+  await bed.send('steer', 'first', { id: 'st-1' });
+  await bed.send('steer', 'second', { id: 'st-2' });
+  for (const ring of held) ring();
+  await bed.time.settle();
+  expect(stepped).toHaveLength(1);
+  expect(bed.told('st-1')).toEqual(['accepted']);
+  expect(bed.told('st-2')).toEqual(['accepted']);
+});

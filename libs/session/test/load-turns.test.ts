@@ -44,7 +44,7 @@ test('one that does not come to its end gives its turn on after a while', async 
   expect(began).toBe(true);
 });
 
-test('commands for a thousand sessions that are not in memory: some are read at a time, and the first goes on meanwhile', {
+test('commands for 200 sessions that are not in memory: some are read at a time, and the first goes on meanwhile', {
   timeout: 60_000,
 }, async () => {
   const bed = testBed();
@@ -68,11 +68,11 @@ test('commands for a thousand sessions that are not in memory: some are read at 
     recordedWhen.push(whole);
     return append.call(bed.journal, ref, bytes, fence);
   };
-  bed.models.answers = Array.from({ length: 1_000 }, () => say('done'));
+  bed.models.answers = Array.from({ length: 200 }, () => say('done'));
   await bed.host();
-  await Promise.all(Array.from({ length: 1_000 }, (_, i) => bed.start({}, { session: `s${i}` })));
+  await Promise.all(Array.from({ length: 200 }, (_, i) => bed.start({}, { session: `s${i}` })));
   await bed.time.advance(10_000);
   expect(most).toBe(SIDE_BY_SIDE);
   expect(recordedWhen[0]).toBeLessThanOrEqual(2 * SIDE_BY_SIDE);
-  expect((await bed.lines('s999')).at(-1)).toBe('agent_end end_turn');
+  expect((await bed.lines('s199')).at(-1)).toBe('agent_end end_turn');
 });

@@ -5,6 +5,7 @@ import { ask, call, say } from './fake-model.ts';
 import { deaf, taking } from './fake-tools.ts';
 import { ASKING, testBed } from './test-bed.ts';
 
+const CUT_OFF = '\n[This answer was cut off here. It is not complete.]';
 const now = { body: 'the other file', mode: 'interrupt_immediate', preempt: true };
 
 test('a model that streams is stopped at once; what it had said stands in the journal and in the next prompt', async () => {
@@ -24,7 +25,7 @@ test('a model that streams is stopped at once; what it had said stands in the jo
   expect(bed.told(id)).toEqual(['accepted', 'delivered iteration_end']);
   expect(bed.models.requests[1]?.messages.map((message) => [message.role, textOf(message)])).toEqual([
     ['user', 'hello'],
-    ['assistant', 'As I was saying'],
+    ['assistant', `As I was saying${CUT_OFF}`],
     ['user', 'the other file'],
   ]);
   expect((await bed.eventsOf('agent_end')).map(({ stop_reason, turns }) => [stop_reason, turns])).toEqual([

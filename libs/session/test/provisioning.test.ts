@@ -23,6 +23,38 @@ async function started(bed: TestBed, body: Parameters<TestBed['start']>[0], othe
   await bed.send('start', { prompt: 'hello', ...body });
 }
 
+describe('a start whose model cannot be asked is rejected, and leaves no session', () => {
+  test.each([
+    ['model_not_given', {}, null],
+    ['provider_unknown', { model: 'fake/model' }, 'no fake'],
+    ['model_key_missing', { persona: 'coder' }, 'no key'],
+    ['script_invalid', { model: 'fake/model' }, 'no script'],
+  ] as const)('%s', async (code, body, message) => {
+    const bed = testBed();
+    if (message !== null) bed.models.missing = { code, message };
+    await bed.host({}, { personas });
+    const id = await bed.send('start', { prompt: 'hello', ...body });
+    expect(bed.told(id)).toEqual([`rejected ${code}`]);
+    expect(bed.receipts.at(-1)).toMatchObject({
+      field: 'model',
+      message: message ?? expect.stringContaining('provider/name'),
+    });
+    expect(await bed.bytes()).toEqual([]);
+    // The same id is free: with what was missing, the session starts.
+    bed.models.missing = null;
+    await bed.send('start', { prompt: 'hello', model: 'fake/model' });
+    expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+  });
+
+  test('a failure that may pass is left to the run', async () => {
+    const bed = testBed();
+    bed.models.missing = { code: 'model_unavailable', message: 'later', retryable: true };
+    await bed.host({}, { personas });
+    const id = await bed.send('start', { prompt: 'hello', model: 'fake/model' });
+    expect(bed.told(id)).toEqual(['accepted']);
+  });
+});
+
 describe('a run that cannot be provisioned ends as failed, with its code', () => {
   const model = { model: 'fake/model' };
   const cases: readonly (readonly [
@@ -32,7 +64,6 @@ describe('a run that cannot be provisioned ends as failed, with its code', () =>
     (bed: TestBed) => void,
   ])[] = [
     ['persona_not_found', { persona: 'nobody', ...model }, {}, () => {}],
-    ['model_not_given', {}, {}, () => {}],
     ['mode_not_found', { persona: 'coder', mode: 'careless' }, {}, () => {}],
     ['mode_not_found', { mode: 'careful', ...model }, {}, () => {}],
     [
@@ -48,22 +79,6 @@ describe('a run that cannot be provisioned ends as failed, with its code', () =>
       () => {},
     ],
     ['skills_unavailable', { persona: { name: 'a', skills: [REVIEW] }, ...model }, {}, () => {}],
-    [
-      'provider_unknown',
-      model,
-      {},
-      (bed) => {
-        bed.models.missing = { code: 'provider_unknown', message: 'no fake' };
-      },
-    ],
-    [
-      'model_key_missing',
-      model,
-      {},
-      (bed) => {
-        bed.models.missing = { code: 'model_key_missing', message: 'no key' };
-      },
-    ],
     [
       'root_not_local',
       model,
@@ -101,11 +116,12 @@ describe('a run that cannot be provisioned ends as failed, with its code', () =>
   test('what does not depend on each other is asked for side by side', async () => {
     const bed = testBed();
     bed.toolSource.openMs = 3_000;
-    const check = () =>
-      bed.time
-        .clock()
-        .sleep(3_000)
-        .then(() => null);
+    let checks = 0;
+    // The first check decides whether the start is taken at all.
+    const check = async () => {
+      if (++checks > 1) await bed.time.clock().sleep(3_000);
+      return null;
+    };
     await bed.host({}, { models: { check, resolve: () => bed.models.resolve() } });
     await bed.start();
     await bed.time.advance(2_999);
@@ -120,6 +136,41 @@ describe('a run that cannot be provisioned ends as failed, with its code', () =>
     await started(bed, model);
     expect(await bed.lines()).toContain('run_failed provisioning provision_failed');
     expect(bed.toolSource.openNow).toBe(0);
+  });
+
+  describe('but not because the bus is away: it waits, and goes on when the bus is back', () => {
+    const away = () =>
+      Promise.reject(Object.assign(new Error('the connection was lost'), { code: 'nats_unreachable' }));
+    /** Each question to these ports fails until the bus is back. */
+    const ports = (bus: { isAway: boolean }): Partial<HostPorts> => ({
+      personas: {
+        find: (name) => (bus.isAway ? away() : personas.find(name)),
+        names: () => (bus.isAway ? away() : personas.names()),
+      },
+      rememberedRules: { of: async () => (bus.isAway ? away() : []), keep: async () => undefined },
+    });
+
+    test.each([
+      ['a persona by name', { persona: 'coder' }],
+      ['what a persona remembers', model],
+    ] as const)('%s', async (_name, body) => {
+      const bed = testBed();
+      const bus = { isAway: true };
+      await started(bed, body as never, ports(bus));
+      await bed.time.advance(60_000);
+      expect(await bed.lines()).not.toContainEqual(expect.stringMatching(/^(run_failed|agent_end)/));
+      bus.isAway = false;
+      await bed.time.advance(5_000);
+      expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+    });
+
+    test('a run that waits for it can be cancelled', async () => {
+      const bed = testBed();
+      await started(bed, { persona: 'coder' }, ports({ isAway: true }));
+      await bed.send('cancel', {});
+      await bed.time.advance(1_000);
+      expect((await bed.lines()).at(-1)).toBe('agent_end cancelled');
+    });
   });
 
   test('the message names what there is', async () => {

@@ -8,11 +8,13 @@ import {
   type JournalRecord,
   parseTraceparent,
   sessionRef,
+  userText,
 } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { LoadTurns } from '../src/load-turns.ts';
-import { contentText } from '../src/trace/gen-ai-attributes.ts';
+import { contentText, inputMessages } from '../src/trace/gen-ai-attributes.ts';
 import { SessionObserver } from '../src/trace/observe-session.ts';
+import { LINKS_MAX } from '../src/trace/open-spans.ts';
 import { SessionSpans } from '../src/trace/session-spans.ts';
 import { callSpanId, traceForChild, traceOfRun } from '../src/trace/trace-ids.ts';
 
@@ -34,8 +36,10 @@ const GOLDEN = readdirSync(folder)
 
 const refOf = ([first]: readonly JournalRecord[]) => sessionRef(first?.session_id ?? '', 'default');
 
-function folded(records: readonly JournalRecord[]) {
-  const fold = new SessionSpans(refOf(records));
+const WITH_CONTENT = { capturesContent: true, keeps: () => true, masked: (text: string) => text };
+
+function folded(records: readonly JournalRecord[], sink?: typeof WITH_CONTENT) {
+  const fold = new SessionSpans(refOf(records), sink);
   const spans = records.flatMap((record) => [...fold.take(record)]);
   return { fold, spans };
 }
@@ -77,6 +81,154 @@ describe('the spans of a journal stand in order:', () => {
   });
 });
 
+describe('content, where it is asked for:', () => {
+  const golden = (name: string) => GOLDEN.find((one) => one.name === name)?.records ?? [];
+  const chats = (name: string) =>
+    folded(golden(name), WITH_CONTENT).spans.filter(({ attributes }) => attributes['gen_ai.operation.name'] === 'chat');
+  const parsed = (span: EndedSpan | undefined, name: string) => JSON.parse(String(span?.attributes[name]));
+
+  test.each(GOLDEN)('$name: messages have a role and parts, as the conventions say', ({ records }) => {
+    for (const { name, attributes } of folded(records, WITH_CONTENT).spans) {
+      for (const which of ['gen_ai.input.messages', 'gen_ai.output.messages', 'gen_ai.system_instructions']) {
+        const text = attributes[which];
+        if (text === undefined) continue;
+        const isList = which === 'gen_ai.system_instructions';
+        const list = (isList ? [{ role: 'system', parts: JSON.parse(String(text)) }] : JSON.parse(String(text))) as {
+          role: string;
+          parts: { type: string }[];
+        }[];
+        const parts = list.flatMap((message) => message.parts);
+        for (const part of parts)
+          expect(part, `${which} of ${name}`).toMatchObject(PARTS[part.type] ?? { type: 'known' });
+        for (const { role } of list) expect(['system', 'developer', 'user', 'assistant', 'tool']).toContain(role);
+      }
+      if (attributes['gen_ai.operation.name'] === 'chat')
+        expect(attributes, name).toHaveProperty(['gen_ai.input.messages']);
+    }
+  });
+
+  const PARTS: Readonly<Record<string, object>> = {
+    text: { content: expect.any(String) },
+    reasoning: { content: expect.any(String) },
+    tool_call: { id: expect.any(String), name: expect.any(String) },
+    tool_call_response: { id: expect.any(String), response: expect.any(Array) },
+    file: { mime_type: expect.any(String), modality: expect.any(String) },
+  };
+
+  test('a chat is given the instructions, and each message up to its request', () => {
+    const [first, second] = chats('tool-calls.jsonl');
+    expect(first?.attributes).not.toHaveProperty(['gen_ai.system_instructions']);
+    const instructed = JSON.parse(
+      JSON.stringify(golden('tool-calls.jsonl')).replaceAll('"system_prompt":""', '"system_prompt":"Be brief."'),
+    ) as JournalRecord[];
+    const { spans } = folded(instructed, WITH_CONTENT);
+    const chat = spans.find(({ attributes }) => attributes['gen_ai.operation.name'] === 'chat');
+    expect(parsed(chat, 'gen_ai.system_instructions')).toEqual([{ type: 'text', content: 'Be brief.' }]);
+    const prompt = parsed(first, 'gen_ai.input.messages');
+    expect(prompt).toMatchObject([{ role: 'user', parts: [{ type: 'text' }] }]);
+    const [answer] = parsed(first, 'gen_ai.output.messages') as [{ role: string; parts: { id?: string }[] }];
+    const { finish_reason: _, ...said } = answer as typeof answer & { finish_reason: string };
+    const later = parsed(second, 'gen_ai.input.messages');
+    expect(later.slice(0, 2)).toEqual([...prompt, said]);
+    const ids = said.parts.flatMap(({ id }) => id ?? []);
+    const results = later.slice(2) as { role: string; parts: { type: string; id: string }[] }[];
+    expect(results.map(({ role, parts }) => [role, parts[0]?.type, parts[0]?.id])).toEqual(
+      ids.map((id) => ['tool', 'tool_call_response', id]),
+    );
+  });
+
+  test('a compaction is given its own instructions and the messages that it replaces', () => {
+    const compaction = chats('compaction-summary.jsonl').find(
+      ({ attributes }) => attributes['coxswain.purpose'] === 'compaction',
+    );
+    expect(parsed(compaction, 'gen_ai.system_instructions')[0].content).toContain('Write a summary');
+    expect(parsed(compaction, 'gen_ai.input.messages').length).toBeGreaterThan(1);
+    expect(parsed(compaction, 'gen_ai.output.messages')[0].parts[0].content).not.toBe('');
+  });
+
+  test('the newest messages come first where not all find room, and the others are counted', () => {
+    const long = Array.from({ length: 40 }, (_, at) => userText(`${at} ${'x'.repeat(1_000)}`));
+    const shown = inputMessages(long, (text) => text);
+    const texts = (JSON.parse(shown['gen_ai.input.messages']) as { parts: [{ content: string }] }[]).map(({ parts }) =>
+      Number.parseInt(parts[0].content, 10),
+    );
+    expect(texts.at(-1)).toBe(39);
+    expect(texts).toEqual(Array.from({ length: texts.length }, (_, at) => 40 - texts.length + at));
+    expect(shown['coxswain.input.messages_left_out']).toBe(40 - texts.length);
+    expect(texts.length).toBeLessThan(40);
+  });
+});
+
+test.each(GOLDEN)('$name: whatever has failed says why', ({ records }) => {
+  for (const sink of [undefined, WITH_CONTENT])
+    for (const { name, error } of folded(records, sink).spans)
+      if (error) expect(error.message, `${name}: ${error.type}`).toMatch(/\S/);
+});
+
+test('a run that failed is logged as a warning, with its reason; another one is not', () => {
+  const records = GOLDEN.find(({ name }) => name === 'session-failed.jsonl')?.records ?? [];
+  const levels = (events: JournalRecord['events']) => {
+    const lines: [level: string, fields: object][] = [];
+    const line = (level: string) => (fields: object) => void lines.push([level, fields]);
+    const logs = { debug: line('debug'), info: line('info'), warn: line('warn'), error: line('error') };
+    const ports = { journal: { read: async function* () {} }, blobs: { get: async () => null }, clock, log: logs };
+    const observer = new SessionObserver(ports, refOf(records), new LoadTurns(clock));
+    observer.recorded({ ...(records[0] as JournalRecord), events }, NO_STEP, null);
+    return lines;
+  };
+  const end = records.flatMap(({ events }) => events).filter(({ type }) => type === 'agent_end');
+  expect(levels(end)).toEqual([
+    ['warn', expect.objectContaining({ stop_reason: 'error', code: expect.any(String), error: expect.any(String) })],
+  ]);
+  const fine = GOLDEN.find(({ name }) => name === 'plain-answer.jsonl')?.records ?? [];
+  const well = fine.flatMap(({ events }) => events).filter(({ type }) => type === 'agent_end');
+  expect(levels(well)).toEqual([['info', expect.objectContaining({ stop_reason: 'end_turn' })]]);
+});
+
+describe('a command is linked to the span that it affects:', () => {
+  const isCommand = ({ input }: JournalRecord, id: string) => input.type === 'command' && input.command_id === id;
+  const cause = { traceId: 'c'.repeat(32), spanId: 'd'.repeat(16), sampled: true };
+  /** Names of the spans that are linked to one command. */
+  const linked = (name: string, commandId: string) => {
+    const records = GOLDEN.find((one) => one.name === name)?.records ?? [];
+    const fold = new SessionSpans(refOf(records));
+    const spans = records.flatMap((record) => [...fold.take(record, isCommand(record, commandId) ? cause : null)]);
+    return spans.filter(({ links }) => links.some(({ spanId }) => spanId === cause.spanId)).map((span) => span.name);
+  };
+
+  test.each([
+    ['steered-one-at-a-time.jsonl', 'steer-1', 'turn 1'],
+    ['approval-allowed-and-denied.jsonl', 'approve-2', 'approval haul'],
+    ['cancel-call.jsonl', 'cancel_call-2', 'execute_tool'],
+    ['cancel-while-streaming.jsonl', 'cancel-1', 'invoke_agent'],
+    ['suspend-and-resume.jsonl', 'resume-1', 'suspended'],
+    ['follow-up.jsonl', 'followup-1', 'turn 1'],
+  ])('in %s that of %s is %s', (name, commandId, span) => {
+    expect(linked(name, commandId)).toEqual([expect.stringContaining(span)]);
+  });
+
+  test('one that was rejected has affected nothing', () => {
+    const records = GOLDEN.find(({ name }) => name === 'rejected-commands.jsonl')?.records ?? [];
+    const fold = new SessionSpans(refOf(records));
+    const spans = records.flatMap((record) => [
+      ...fold.take(record, record.events.some(({ type }) => type === 'command_rejected') ? cause : null),
+    ]);
+    expect(spans.length).toBeGreaterThan(0);
+    expect(spans.flatMap(({ links }) => links)).toEqual([]);
+  });
+
+  test('no span has more than a bounded number of links, and the others are counted', () => {
+    const records = GOLDEN.find(({ name }) => name === 'steered-one-at-a-time.jsonl')?.records ?? [];
+    const at = records.findIndex((record) => isCommand(record, 'steer-1'));
+    const fold = new SessionSpans(refOf(records));
+    for (const record of records.slice(0, at)) fold.take(record);
+    for (let nth = 0; nth < LINKS_MAX + 3; nth++) fold.take(records[at] as JournalRecord, cause);
+    const turn = fold.open(0).find(({ name }) => name === 'turn 1');
+    expect(turn?.links).toHaveLength(LINKS_MAX);
+    expect(turn?.attributes['coxswain.links_left_out']).toBe(3);
+  });
+});
+
 test('a takeover goes on with the spans that an earlier owner has left open, and hands none on twice', async () => {
   const records = GOLDEN.find(({ name }) => name === 'tool-calls.jsonl')?.records ?? [];
   const whole = folded(records).spans;
@@ -89,7 +241,7 @@ test('a takeover goes on with the spans that an earlier owner has left open, and
         masked: (text) => text,
         take: (span) => void got[owner]?.push(span),
       };
-      const meters = { add() {}, observe() {}, census() {} } satisfies Telemetry['meters'];
+      const meters = { add() {}, observe() {}, census: () => false } satisfies Telemetry['meters'];
       const stored = records.map((record, index): StoredRecord => ({ bytes: bytesOf(record), fence: index + 1 }));
       const journal = {
         read: async function* () {

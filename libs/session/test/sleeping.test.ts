@@ -27,6 +27,27 @@ function reminders(bed: TestBed): string[] {
   return messages.filter(({ role }) => role === 'reminder').map(textOf);
 }
 
+/** Lets days pass at the cost of two hours, in which everything runs that fell due on the way. */
+async function pass(bed: TestBed, ms: number): Promise<void> {
+  bed.time.leap(ms - 2 * HOUR);
+  await bed.time.advance(2 * HOUR);
+}
+
+test('a timer that fires before its host expects it is recorded at its own time', async () => {
+  const bed = testBed();
+  const real = bed.time.clock();
+  // The host's estimate falls behind while the session sleeps.
+  let behindMs = 0;
+  const clock = { ...real, nowMs: () => real.nowMs() - behindMs };
+  bed.models.answers = [PARK({ for_ms: 1_000 }), say('awake')];
+  await bed.host({}, { tools: createParkTool(), clock });
+  await bed.start();
+  behindMs = 60;
+  await bed.time.advance(1_000);
+  const [resumed] = await bed.eventsOf('resumed');
+  expect(resumed).toMatchObject({ cause: 'timeout', slept_ms: 1_000 });
+});
+
 test('parked for 30 days, its host restarted five times, a session goes on with nothing lost', async () => {
   const bed = testBed();
   bed.models.answers = [PARK({ for_ms: 30 * DAY, reason: 'the tide' }), say('awake'), say('and that')];
@@ -38,7 +59,7 @@ test('parked for 30 days, its host restarted five times, a session goes on with 
   await bed.send('followup', 'Then moor.');
   const before = await bed.lines();
   for (let restart = 0; restart < 5; restart++) {
-    await bed.time.advance(5 * DAY);
+    await pass(bed, 5 * DAY);
     // By turns as a crash, with a command while nobody is there, and in order.
     if (restart % 2 === 0) host.abandon();
     else await host.stop();
@@ -53,7 +74,7 @@ test('parked for 30 days, its host restarted five times, a session goes on with 
       by_itself: true,
     });
   }
-  await bed.time.advance(5 * DAY - 1);
+  await pass(bed, 5 * DAY - 1);
   expect(bed.models.requests).toHaveLength(1);
   await bed.time.advance(1);
   await bed.time.settle();
@@ -109,14 +130,14 @@ test('whatever waits, waits with it: after 30 days and five hosts each is delive
   for (const [id, [verb, body]] of Object.entries(said)) await bed.send(verb, body, { id });
   await bed.send('revoke', { command_id: 'sell' });
   for (let restart = 1; restart <= 5; restart++) {
-    await bed.time.advance(5 * DAY);
+    await pass(bed, 5 * DAY);
     expect(host.live).toBe(0);
     if (restart % 2 === 0) await host.stop();
     else host.abandon();
     host = await bed.host({ sweepEveryMs: HOUR });
     expect((await host.status(refOf()))?.pending).toHaveLength(4);
   }
-  await bed.time.advance(5 * DAY);
+  await pass(bed, 5 * DAY);
   expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
   expect(bed.models.requests).toHaveLength(3);
   const shown = (number: number) => (bed.models.requests[number]?.messages ?? []).map(textOf).join('\n');

@@ -1,9 +1,9 @@
 /** Snapshots and passivation: caches that may be lost, and sessions that cost nothing while nothing happens. */
-import type { Snapshots, StoredRecord } from '@coxswain/ports';
+import type { Journal, Snapshots, StoredRecord } from '@coxswain/ports';
 import { canonicalJson, PARTITIONS } from '@coxswain/protocol';
 import { SessionActor } from '@coxswain/turn';
 import { expect, test, vi } from 'vitest';
-import { loadSession, snapshotBytes } from '../src/mod.ts';
+import { loadSession, readTranscript, snapshotBytes } from '../src/mod.ts';
 import { ask, call, say } from './fake-model.ts';
 import { taking } from './fake-tools.ts';
 import { ASKING, refOf, type TestBed, testBed } from './test-bed.ts';
@@ -21,12 +21,21 @@ async function lived(snapshotEvery = 5): Promise<TestBed> {
   return bed;
 }
 
-const NONE: Snapshots = { get: async () => null, put: async () => {} };
-const only = (bytes: Uint8Array): Snapshots => ({ get: async () => bytes, put: async () => {} });
+const NONE: Snapshots = { get: async () => null, put: async () => {}, summaries: async () => [] };
+const only = (bytes: Uint8Array): Snapshots => ({
+  get: async () => bytes,
+  put: async () => {},
+  summaries: async () => [],
+});
 
 /** All that a loaded session is, in one text; `whole` with its transcript. */
-const stateOf = async (bed: TestBed, whole: boolean, snapshots: Snapshots = bed.bus.snapshots) => {
-  const loaded = await loadSession({ ...bed.ports(), snapshots }, refOf(), whole);
+const stateOf = async (
+  bed: TestBed,
+  whole: boolean,
+  snapshots: Snapshots = bed.bus.snapshots,
+  journal: Journal = bed.bus.journal,
+) => {
+  const loaded = await loadSession({ ...bed.ports(), snapshots, journal }, refOf(), whole);
   const { transcript } = loaded;
   return canonicalJson({
     state: loaded.actor.store(),
@@ -122,6 +131,18 @@ test.each(ways)('a damaged snapshot is passed over: %s', async (_, whole) => {
   expect(await stateOf(bed, whole, away)).toBe(folded);
 });
 
+async function storedIn(bed: Awaited<ReturnType<typeof lived>>): Promise<StoredRecord[]> {
+  const records: StoredRecord[] = [];
+  for await (const stored of bed.bus.journal.read(refOf())) records.push(stored);
+  return records;
+}
+
+/** A journal that has these records only. */
+const readingOf = (records: readonly StoredRecord[]) =>
+  async function* (_ref: unknown, fence = 0) {
+    yield* records.filter((stored) => stored.fence > fence);
+  };
+
 test('a record that was changed under its snapshot is found out, whatever it says now', async () => {
   const bed = await lived();
   const records: StoredRecord[] = [];
@@ -153,22 +174,51 @@ test('records that a session is loaded with count towards its next snapshot', as
   expect(bytes).not.toBeNull();
 });
 
-test('a journal that is shorter than its snapshot is what counts', async () => {
+test.each(ways)(
+  'a journal that ends before its snapshot has lost its tail, and is not continued: %s',
+  async (_, whole) => {
+    const bed = await lived();
+    const records = await storedIn(bed);
+    const journal = { ...bed.bus.journal, read: readingOf(records.slice(0, 2)) };
+    await expect(loadSession({ ...bed.ports(), journal }, refOf(), whole)).rejects.toMatchObject({
+      code: 'chain_broken',
+    });
+  },
+);
+
+test.each(ways)('records that a replica has stepped over are read through the leader: %s', async (_, whole) => {
   const bed = await lived();
-  const records: StoredRecord[] = [];
-  for await (const stored of bed.bus.journal.read(refOf())) records.push(stored);
-  const journal = {
-    ...bed.bus.journal,
-    read: async function* () {
-      yield* records.slice(0, 2);
-    },
-  };
-  expect((await loadSession({ ...bed.ports(), journal }, refOf(), true)).n).toBe(2);
+  const records = await storedIn(bed);
+  const folded = await stateOf(bed, whole, NONE);
+  for (const hole of [[0], [3], [3, 4], [records.length - 2]]) {
+    const journal = { ...bed.bus.journal, read: readingOf(records.filter((_, index) => !hole.includes(index))) };
+    expect(await stateOf(bed, whole, NONE, journal), `without ${hole}`).toBe(folded);
+    expect(await stateOf(bed, whole, bed.bus.snapshots, journal), `without ${hole}, from the snapshot`).toBe(folded);
+    const upTo = await loadSession({ ...bed.ports(), snapshots: NONE }, refOf(), true);
+    const transcript = await readTranscript({ ...bed.ports(), journal }, refOf(), upTo);
+    expect(transcript.view()).toEqual(upTo.transcript?.view());
+  }
+});
+
+test.each(ways)('a hole that the leader has too stops the load, wherever it is: %s', async (_, whole) => {
+  const bed = await lived();
+  const records = await storedIn(bed);
+  const broken = { code: 'chain_broken' };
+  for (let hole = 0; hole < records.length - 1; hole++) {
+    const left = records.filter((_, index) => index !== hole);
+    const journal = {
+      ...bed.bus.journal,
+      read: readingOf(left),
+      firstAfter: async (_ref: unknown, fence: number) => left.find((stored) => stored.fence > fence) ?? null,
+    };
+    const ports = { ...bed.ports(), journal, snapshots: NONE };
+    await expect(loadSession(ports, refOf(), whole), `without record ${hole + 1}`).rejects.toMatchObject(broken);
+  }
 });
 
 test('a snapshot that cannot be kept costs nothing', async () => {
   const bed = testBed();
-  const failing = { get: async () => null, put: async () => Promise.reject(new Error('full')) };
+  const failing = { ...NONE, put: async () => Promise.reject(new Error('full')) };
   bed.models.answers = [ask(call('c1', 'read')), say('done')];
   await bed.host({ snapshotEvery: 1 }, { snapshots: failing });
   await bed.start();

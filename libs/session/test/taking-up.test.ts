@@ -122,6 +122,7 @@ test('a transcript is read from a journal that leads to the newest record, or no
       async *read() {
         yield* stands;
       },
+      firstAfter: async (_ref: unknown, fence: number) => stands.find((stored) => stored.fence > fence) ?? null,
     },
   });
   const broken = [records.slice(0, -1), records.slice(1), [...records.slice(0, 3), ...records.slice(4)]];
@@ -129,4 +130,28 @@ test('a transcript is read from a journal that leads to the newest record, or no
     await expect(readTranscript(journalOf(stands), refOf(), session)).rejects.toThrow(ChainBrokenError);
   const other = { ...session, hash: '0'.repeat(64) };
   await expect(readTranscript(bed.ports(), refOf(), other)).rejects.toThrow('does not lead to');
+});
+
+test('a session whose note was lost is found by its journal, and one that has no work is left alone', async () => {
+  const bed = testBed();
+  bed.tools = { slow: { run: taking(60_000) }, ask: {} };
+  const first = await bed.host();
+  bed.models.answers = [ask(call('c1', 'slow'))];
+  await bed.start({}, { session: 'busy' });
+  bed.models.answers = [say('done')];
+  await bed.start({}, { session: 'ended' });
+  first.abandon();
+  const ended = await bed.lines('ended');
+  for (const session of ['busy', 'ended']) {
+    const revision = await bed.bus.active.note(refOf(session), 'gone');
+    await bed.bus.active.forget(refOf(session), revision);
+  }
+  await bed.host();
+  expect(await bed.lines('busy')).not.toContain('owned 2');
+  await bed.time.advance(60_000);
+  expect(await bed.lines('busy')).toContain('owned 2');
+  expect(await bed.lines('busy')).toContainEqual(expect.stringContaining('c1 interrupted'));
+  expect(await bed.lines('ended')).toEqual(ended);
+  const claimed = bed.log.filter(({ message }) => message.includes('no note'));
+  expect(claimed.map(({ fields }) => fields)).toEqual([{ session_id: 'busy' }]);
 });

@@ -108,7 +108,11 @@ test('partial text of a broken answer stands in the next run, its unfinished cal
   await bed.host();
   await bed.start();
   await bed.send('prompt', 'go on');
-  expect(shown(bed)).toEqual(['user: hello', 'assistant: I was about', 'user: go on']);
+  expect(shown(bed)).toEqual([
+    'user: hello',
+    'assistant: I was about \n[This answer was cut off here. It is not complete.]',
+    'user: go on',
+  ]);
 });
 
 test('a recovered session shows exactly what it had shown', async () => {

@@ -1,7 +1,8 @@
 /** Expectations of events: what a test says of a journal, held against it, and told with both where it does not hold. */
 import type { EventType, SessionEvent } from '@coxswain/protocol';
-import { EVENT_SCHEMAS, EVENT_TYPES, nearestWord } from '@coxswain/protocol';
+import { EVENT_SCHEMAS, EVENT_TYPES } from '@coxswain/protocol';
 import { journalLine } from './journal-line.ts';
+import { meantBy } from './known-keys.ts';
 import { shapeDifference, shown } from './match-shape.ts';
 import { ExpectationError, SceneError } from './testing-errors.ts';
 
@@ -125,9 +126,4 @@ function membersOf(type: EventType): readonly string[] {
   const members = Object.keys(EVENT_SCHEMAS[type].shape).filter((key) => key !== 'type');
   const more = members.includes('call_id') ? ['tool', 'n'] : ['n'];
   return [...new Set([...members, ...more])];
-}
-
-function meantBy(word: string, words: readonly string[]): string {
-  const meant = nearestWord(word, words);
-  return meant === null ? '.' : `; did you mean "${meant}"?`;
 }

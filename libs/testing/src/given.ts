@@ -11,6 +11,7 @@ import type { Models } from '@coxswain/ports';
 import type { JsonObject } from '@coxswain/protocol';
 import { linesOf } from '@coxswain/session';
 import type { Journal } from './journal.ts';
+import { checkKeys } from './known-keys.ts';
 import { shown } from './match-shape.ts';
 import type { CommandMove, MomentMove, Move } from './moves.ts';
 import { PendingMoments } from './pending-moments.ts';
@@ -69,7 +70,7 @@ export interface Scene {
 
 /** See the top of the file. What is wrong with the setup is thrown by the first `when`. */
 export function given(setup: SceneSetup): Scene {
-  checkKeys(setup);
+  checkSetup(setup);
   let opening: Promise<OpenScene> | null = null;
   let playing: Promise<unknown> = Promise.resolve();
   const open = () => {
@@ -174,7 +175,7 @@ async function* recorded(path: string, upTo = Number.POSITIVE_INFINITY): AsyncGe
   let records = 0;
   for await (const line of linesOf(createReadStream(path))) {
     const isRecord =
-      line.length > 0 && !/^\{"b(lob|ase64)":/.test(Buffer.from(line.subarray(0, 12)).toString('latin1'));
+      line.length > 0 && !/^\{"(blob|base64|end)":/.test(Buffer.from(line.subarray(0, 12)).toString('latin1'));
     if (isRecord && ++records > upTo) return;
     yield line;
   }
@@ -195,12 +196,8 @@ const KEYS: Readonly<Record<keyof SceneSetup, true>> = {
   withinMs: true,
 };
 
-// Many tests are JavaScript: a misspelt key would be silently without effect.
-function checkKeys(setup: SceneSetup): void {
-  const has = `it has: ${Object.keys(KEYS).join(', ')}`;
-  if (typeof setup !== 'object' || setup === null) throw new SceneError(`given takes an object, { … }; ${has}`);
-  const unknown = Object.keys(setup).find((key) => !(key in KEYS));
-  if (unknown !== undefined) throw new SceneError(`given({ … }) has no "${unknown}"; ${has}`);
+function checkSetup(setup: SceneSetup): void {
+  checkKeys('given({ … })', setup, Object.keys(KEYS));
   if (setup.upTo !== undefined && setup.journal === undefined)
     throw new SceneError('upTo: there is no journal to cut: give({ journal: "…" })');
 }

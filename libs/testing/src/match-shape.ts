@@ -1,4 +1,5 @@
 /** Partial shapes: what a test says of a value, and where the value is otherwise. */
+import { cutGraphemes } from '@coxswain/protocol';
 
 /** A first difference between a shape and a value. */
 export interface ShapeDifference {
@@ -55,7 +56,7 @@ export function shown(value: unknown): string {
         ? `[${member.name || 'function'}]`
         : member,
   );
-  return text === undefined ? String(value) : text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}…` : text;
+  return text === undefined ? String(value) : text.length > SHOWN_MAX ? `${cutGraphemes(text, SHOWN_MAX)}…` : text;
 }
 
 const SHOWN_MAX = 300;

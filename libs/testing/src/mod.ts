@@ -7,6 +7,7 @@ export type { CallSeen, Journal } from './journal.ts';
 export {
   approve,
   atSeam,
+  type CallDecision,
   cancel,
   cancelCall,
   command,

@@ -1,6 +1,7 @@
 /** What happens to a session in a test: what a person, a program or the clock does to it. */
 import type { BodyInput } from '@coxswain/client';
-import { type Json, SEAMS, type SeamKind, VERBS, type Verb } from '@coxswain/protocol';
+import { COMMAND_BODIES, type Json, SEAMS, type SeamKind, VERBS, type Verb } from '@coxswain/protocol';
+import { checkKeys } from './known-keys.ts';
 import { SceneError } from './testing-errors.ts';
 
 /** Which call is meant: by its tool, by its id, or the only one where nothing is said. */
@@ -50,12 +51,12 @@ export function prompt(text: string): Move & CommandMove {
 
 /** Steering. Without a mode it is delivered where the step ends; inside {@link atSeam}, as that seam takes it. */
 export function steer(body: string, options: Omit<BodyInput<'steer'>, 'body'> = {}): Move & CommandMove {
-  return { kind: 'command', verb: 'steer', body: { ...options, body } };
+  return bodied('steer(…, { … })', 'steer', { ...options, body });
 }
 
 /** A reminder, not in a user's voice. */
 export function remind(body: string, options: Omit<BodyInput<'remind'>, 'body'> = {}): Move & CommandMove {
-  return { kind: 'command', verb: 'remind', body: { ...options, body } };
+  return bodied('remind(…, { … })', 'remind', { ...options, body });
 }
 
 /** What is to be done once the run would otherwise end. */
@@ -63,21 +64,27 @@ export function followup(body: string): Move & CommandMove {
   return { kind: 'command', verb: 'followup', body: { body } };
 }
 
-/** A person allows a call that waits; `args` in place of what the model asked for, `remember` for later ones like it. */
-export function approve(
-  which: WhichCall = {},
-  options: Pick<BodyInput<'approve'>, 'args' | 'remember' | 'reason'> = {},
-): Move & CommandMove {
-  return decision('allow', which, options);
+/** What a person says of a call that waits, and of which. */
+export type CallDecision = WhichCall & Pick<BodyInput<'approve'>, 'remember' | 'reason'>;
+
+/**
+ * A person allows a call that waits: `approve({ tool, args })` with these arguments in place of the model's, `remember` for
+ * later calls like it.
+ * @throws SceneError for an unknown key.
+ */
+export function approve(decision: CallDecision & Pick<BodyInput<'approve'>, 'args'> = {}): Move & CommandMove {
+  checkKeys('approve({ … })', decision, [...DECISION_KEYS, 'args']);
+  return decided('allow', decision);
 }
 
-/** A person refuses a call that waits. */
-export function deny(
-  which: WhichCall = {},
-  options: Pick<BodyInput<'approve'>, 'remember' | 'reason'> = {},
-): Move & CommandMove {
-  return decision('deny', which, options);
+/** A person refuses a call that waits. @throws SceneError for an unknown key. */
+export function deny(decision: CallDecision = {}): Move & CommandMove {
+  checkKeys('deny({ … })', decision, DECISION_KEYS);
+  return decided('deny', decision);
 }
+
+const CALL_KEYS = ['tool', 'callId'] as const;
+const DECISION_KEYS = [...CALL_KEYS, 'remember', 'reason'] as const;
 
 /** Ends the run. */
 export function cancel(reason?: string): Move & CommandMove {
@@ -86,6 +93,7 @@ export function cancel(reason?: string): Move & CommandMove {
 
 /** Ends one call that runs. Inside {@link during} it is the one that is being made. */
 export function cancelCall(which: WhichCall = {}, reason?: string): Move & CommandMove {
+  checkKeys('cancelCall({ … })', which, CALL_KEYS);
   const body = reason === undefined ? {} : { reason };
   return { kind: 'command', verb: 'cancel_call', body, call: { among: 'running', which } };
 }
@@ -97,7 +105,7 @@ export function signal(name: string, data?: Json): Move & CommandMove {
 
 /** Parks the session at its next turn boundary. */
 export function suspend(request: BodyInput<'suspend'> = {}): Move & CommandMove {
-  return { kind: 'command', verb: 'suspend', body: { ...request } };
+  return bodied('suspend({ … })', 'suspend', { ...request });
 }
 
 /** Lets a suspended session go on. */
@@ -109,7 +117,7 @@ export function resume(): Move & CommandMove {
 export function command<V extends Verb>(verb: V, body: BodyInput<V>): Move & CommandMove {
   if (!(VERBS as readonly string[]).includes(verb))
     throw new SceneError(`no command is called ${JSON.stringify(verb)}; there are ${VERBS.join(', ')}`);
-  return { kind: 'command', verb, body: body as CommandBody };
+  return bodied(`command("${verb}", { … })`, verb, body as CommandBody);
 }
 
 /** Lets time pass, of which none is spent: timers, approvals that expire, daemons that wake by themselves. Milliseconds. */
@@ -179,15 +187,16 @@ export const BEFORE_SEAM: Readonly<
   loop_exit: 'start',
 };
 
-function decision(
-  decided: 'allow' | 'deny',
-  which: WhichCall,
-  options: Pick<BodyInput<'approve'>, 'args' | 'remember' | 'reason'>,
+function decided(
+  decision: 'allow' | 'deny',
+  { tool, callId, ...body }: CallDecision & Pick<BodyInput<'approve'>, 'args'>,
 ): Move & CommandMove {
-  return {
-    kind: 'command',
-    verb: 'approve',
-    body: { ...options, decision: decided },
-    call: { among: 'waiting', which },
-  };
+  const call = { among: 'waiting', which: { tool, callId } } as const;
+  return { kind: 'command', verb: 'approve', body: { ...body, decision }, call };
+}
+
+/** A command whose body has only keys of its verb; their values are checked by the session. */
+function bodied(where: string, verb: Verb, body: CommandBody): Move & CommandMove {
+  checkKeys(where, body, Object.keys(COMMAND_BODIES[verb].shape));
+  return { kind: 'command', verb, body };
 }

@@ -35,6 +35,7 @@ import { DEFAULT_TENANT, type HookDefinitions, hasEnded, type JsonObject, Tenant
 import { type SessionsService, startSessionsService } from '@coxswain/sessions';
 import { type EventPattern, expectInOrder } from './expect-events.ts';
 import { type Journal, readJournalOf } from './journal.ts';
+import { checkKeys } from './known-keys.ts';
 import { type SceneHooks, sceneHooks } from './scene-hooks.ts';
 import { readScenePersona, type ScenePersona } from './scene-persona.ts';
 import { type SceneTools, sceneTools } from './scene-tools.ts';
@@ -102,12 +103,24 @@ export interface TestHooks extends ServedHooks {
 
 const LOOK_AGAIN_MS = 20;
 
+const SERVE_PERSONA_KEYS: readonly (keyof ServePersonaOptions)[] = [
+  'models',
+  'tools',
+  'foreignTools',
+  'handlers',
+  'stepsAtOnce',
+  'drainMs',
+  'observer',
+  'onProblem',
+];
+
 /**
  * Starts a bus. The server is found as `cox` finds it: `COX_NATS_SERVER`, the PATH, or fetched once.
  * @throws NatsServerNotFoundError where there is none and none can be fetched: a test may be skipped for it.
- * @throws what else finding and starting a server throws, which says what to do.
+ * @throws SceneError for an unknown key; what else finding and starting a server throws, which says what to do.
  */
 export async function startBus(options: StartBusOptions = {}): Promise<TestBus> {
+  checkKeys('startBus({ … })', options, ['tools', 'hooks', 'root', 'patienceMs', 'env']);
   const { NATS_URL: _other, ...env } = options.env ?? process.env;
   const found = await findServer({ env, report: reportTo(process.stderr) });
   if (found.kind !== 'binary') throw new Error('no binary although NATS_URL is not set');
@@ -198,7 +211,9 @@ class Bus implements TestBus {
     return this.ended(await this.start(prompt, options));
   }
 
-  async ended(session: BusSession, { after }: { readonly after?: number } = {}): Promise<Journal> {
+  async ended(session: BusSession, options: { readonly after?: number } = {}): Promise<Journal> {
+    checkKeys('ended(…, { … })', options, ['after']);
+    const { after } = options;
     const signal = AbortSignal.timeout(this.#parts.patienceMs);
     await session.result({ signal, ...(after === undefined ? {} : { after }) }).catch(async (error: unknown) => {
       if (!signal.aborted) throw error;
@@ -235,6 +250,7 @@ class Bus implements TestBus {
     persona: ScenePersona,
     { model, ...options }: Partial<ServePersonaOptions> & { readonly model?: Script | readonly ScriptedAnswer[] } = {},
   ): Promise<ServedPersonaInstance> {
+    checkKeys('servePersona(…, { … })', options, SERVE_PERSONA_KEYS);
     const read = await readScenePersona(persona);
     const named = model === undefined ? {} : { model: await this.script(model) };
     const definition: PersonaDefinition = { ...read.definition, ...named };

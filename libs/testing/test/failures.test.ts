@@ -17,9 +17,12 @@ import {
   given,
   type Journal,
   prompt,
+  remind,
   SceneError,
   says,
+  startBus,
   steer,
+  suspend,
   wait,
 } from '../src/mod.ts';
 
@@ -185,11 +188,36 @@ describe('a scene that cannot be played says why', () => {
 
   test('a journal to cut that is not given, and a scene of nothing', async () => {
     expect(await problem(() => given({ model, upTo: 3 }))).toContain('there is no journal to cut');
-    expect(await problem(() => given(undefined as never))).toMatch(/^given takes an object/);
+    expect(await problem(() => given(undefined as never))).toMatch(/^given\(\{ … \}\) takes an object/);
   });
 
   test('a key that given does not have', async () => {
-    expect(await problem(() => given({ modell: [] } as never))).toMatch(/^given\(\{ … \}\) has no "modell"; it has: /);
+    expect(await problem(() => given({ modell: [] } as never))).toMatch(
+      /^given\(\{ … \}\) has no "modell"; did you mean "model"\? it has: /,
+    );
+  });
+
+  // Each would have no effect, and the test would pass or fail for another reason.
+  test.each<[what: string, made: () => unknown, says: string]>([
+    [
+      'approve',
+      () => approve({ tol: 'pay' } as never),
+      'approve({ … }) has no "tol"; did you mean "tool"? it has: tool, ',
+    ],
+    ['deny', () => deny({ args: {} } as never), 'deny({ … }) has no "args". it has: tool, callId, remember, reason'],
+    [
+      'cancelCall',
+      () => cancelCall({ reason: 'x' } as never),
+      'cancelCall({ … }) has no "reason". it has: tool, callId',
+    ],
+    ['steer', () => steer('a', { mod: 'steer' } as never), 'steer(…, { … }) has no "mod"; did you mean "mode"?'],
+    ['remind', () => remind('a', { ttl: 1 } as never), 'remind(…, { … }) has no "ttl"'],
+    ['suspend', () => suspend({ til: 1 } as never), 'suspend({ … }) has no "til"'],
+    ['command', () => command('cancel', { why: 'x' } as never), 'command("cancel", { … }) has no "why"'],
+    ['approve of no object', () => approve('pay' as never), 'approve({ … }) takes an object, { … }; it has: tool, '],
+    ['startBus', () => startBus({ hook: [] } as never), 'startBus({ … }) has no "hook"; did you mean "hooks"?'],
+  ])('an unknown key of %s', async (_what, made, says) => {
+    expect(await problem(made)).toContain(says);
   });
 
   test('a scene without a model', async () => {

@@ -136,14 +136,14 @@ describe('approvals', () => {
     const scene = given({ persona: asking, model: paying, tools: { pay: ({ amount }) => `paid ${amount}` } });
     const waiting = await scene.when(prompt('pay'));
     expect(waiting.state).toBe('function_awaiting_approval');
-    const journal = await scene.when(approve({ tool: 'pay' }, { args: { amount: 3 } }));
+    const journal = await scene.when(approve({ tool: 'pay', args: { amount: 3 } }));
     journal.expectCalls([{ tool: 'pay', status: 'ok', text: 'paid 3', args: { amount: 3 } }]);
   });
 
   test('a call that is refused never runs', async () => {
     const journal = await given({ persona: asking, model: paying, tools: { pay: 'paid' } }).when(
       prompt('pay'),
-      deny({}, { reason: 'not today' }),
+      deny({ reason: 'not today' }),
     );
     journal.expectNone('call_started').expectCalls([{ tool: 'pay', status: 'denied', text: /not today/ }]);
   });

@@ -7,10 +7,11 @@
  */
 import type { ConsultOutcome, EventOf, SessionEvent } from '@coxswain/protocol';
 import type { CallDecision, CallRow, OpenConsult, SessionContext } from './context.ts';
+import { because } from './decision.ts';
 import { nextIndex } from './effect-index.ts';
 import type { Effect, TimerEffect } from './effects.ts';
 import type { PlacedEvent } from './evolve.ts';
-import { because, denied } from './next.ts';
+import { denied } from './next.ts';
 import * as q from './queries.ts';
 import { endedUnknown } from './unknown-outcome.ts';
 

@@ -66,15 +66,6 @@ export function stopClock(count: BudgetCount, atMs: number): BudgetCount {
   return { ...count, counted_ms: elapsedMs(count, atMs), running_since_ms: null };
 }
 
-/**
- * The count where the store of timers says that it is `dueAtMs`: if its clock is ahead of the host's, its word counts, or
- * the same timer would be set and fire again and again until the host's clock has caught up.
- */
-export function atLeast(count: BudgetCount, dueAtMs: number, atMs: number): BudgetCount {
-  if (count.running_since_ms === null || dueAtMs <= atMs) return count;
-  return { ...count, running_since_ms: count.running_since_ms - (dueAtMs - atMs) };
-}
-
 /** How long a run has worked. Hosts' clocks differ, so a record may be older than the one before it; time never runs backwards here. */
 export function elapsedMs(count: BudgetCount, atMs: number): number {
   return count.counted_ms + (count.running_since_ms === null ? 0 : Math.max(0, atMs - count.running_since_ms));

@@ -1,7 +1,8 @@
-/** How a call ends that someone cancelled: its result, the answer to who asked, and what the model is told. */
+/** How a call ends that someone cancelled: its result, the answer to who asked, and what the model reads. */
 import type { CallOutcome, SessionEvent, ToolResult } from '@coxswain/protocol';
-import type { CallRow, SessionContext } from './context.ts';
-import { because } from './next.ts';
+import { cancellerOf, nameOf } from './canceller.ts';
+import type { CallCancel, CallRow, SessionContext } from './context.ts';
+import { because } from './decision.ts';
 import * as q from './queries.ts';
 
 /** The events that settle a call with an open cancel request, once the outside world has let go of it. */
@@ -18,7 +19,7 @@ export function settleCancelled(
       call_id: row.call_id,
       tool: row.tool,
       status: 'cancelled',
-      result: resultAfterCancel(context, row, outcome, reason),
+      result: resultAfterCancel(context, row, outcome),
       is_error: true,
       duration_ms: outcome.duration_ms,
       ...(outcome.timed_out ? { timed_out: true } : {}),
@@ -33,21 +34,21 @@ export function settleCancelled(
       ...(actor ? { actor } : {}),
       ...(reason === undefined ? {} : { reason }),
     },
-    ...(inject_reminder ? [cancelReminder(context, row, command_id, reason)] : []),
+    ...(inject_reminder ? [cancelReminder(context, row, row.cancel)] : []),
   ];
 }
 
 /**
- * The model is told that the host stopped the call, and also what the tool had answered by then, unless hooks were to
- * see that first: what may have to be kept back is not shown because someone was in a hurry.
+ * The result says who stopped the call and why, and what the tool had answered by then, unless hooks were to see that
+ * first: what may have to be kept back is not shown because someone was in a hurry.
  */
 export function resultAfterCancel(
   context: SessionContext,
   row: CallRow,
   outcome: Pick<CallOutcome, 'status' | 'result'>,
-  reason: string | null | undefined,
 ): ToolResult {
-  const note = { type: 'text' as const, text: `Cancelled by the host${because(reason)}.` };
+  const { who, reason } = cancellerOf(context, row);
+  const note = { type: 'text' as const, text: `Cancelled by ${who}${because(reason)}.` };
   const answered = outcome.status === 'ok' || outcome.status === 'error';
   const isShown = answered && q.hooksFor(context, 'PostToolUse', row.tool).length === 0;
   // That nobody knows whether it took effect is the host's own word.
@@ -56,17 +57,16 @@ export function resultAfterCancel(
     : { content: [note], is_error: true };
 }
 
-/** What tells the model, beside the result, that the tool did not fail by itself. */
+/** The reminder that tells the model, in addition to the result, that the tool did not fail by itself. */
 export function cancelReminder(
   context: SessionContext,
-  row: CallRow,
-  commandId: string,
-  reason: string | undefined,
+  { call_id, tool }: CallRow,
+  { command_id, actor, reason }: Pick<CallCancel, 'command_id' | 'actor' | 'reason'>,
 ): SessionEvent {
-  const text = `The host cancelled the call ${row.call_id} of ${row.tool}${because(reason)}. It did not fail by itself.`;
+  const text = `The call ${call_id} of ${tool} was cancelled by ${nameOf(actor)}${because(reason)}. It did not fail by itself.`;
   return {
     type: 'message_injected',
-    command_id: commandId,
+    command_id,
     origin: 'direct',
     seam: 'direct',
     turn: context.turn,

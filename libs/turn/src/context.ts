@@ -147,6 +147,8 @@ export interface CallRow {
   /** Somebody outside is still to be told that it waits. */
   readonly notice?: OpenEffect | undefined;
   readonly effect_id?: string | undefined;
+  /** When the record was made that started it, milliseconds since 1970. */
+  readonly started_at_ms?: number | undefined;
   /** Epoch in which the effect was asked for. An older epoch than the session's means: maybe already sent. */
   readonly epoch?: number | undefined;
   /** A crash left open whether it ran: only a person may have it run again. */
@@ -156,8 +158,8 @@ export interface CallRow {
   /** How often its child is to have been begun again, where it is a delegation. */
   readonly restarts?: number | undefined;
   readonly cancel?: CallCancel | undefined;
-  /** An interrupt came that does not wait for it: the outside world is told to stop. */
-  readonly preempted?: true | undefined;
+  /** An interrupt came that does not wait for it, from this sender: the outside world has to stop it. */
+  readonly preempted?: { readonly actor?: Actor | undefined } | undefined;
   readonly returned?:
     | {
         readonly status: CallStatus;
@@ -397,6 +399,8 @@ export interface SessionContext {
   readonly aborting: boolean;
   readonly stop_reason: StopReason | null;
   readonly cancel_reason: string | null;
+  /** Who cancelled the run, where a command did and named its sender. */
+  readonly cancel_actor: Actor | null;
   readonly failure: Failure | null;
   readonly failed_at: number | null;
   /** How far the run is in its persona's steps; null before the first. */
@@ -504,6 +508,7 @@ export function emptyContext(sessionId: string): SessionContext {
     aborting: false,
     stop_reason: null,
     cancel_reason: null,
+    cancel_actor: null,
     failure: null,
     failed_at: null,
     step: null,
@@ -595,6 +600,7 @@ export function contextWith(context: SessionContext, change: Partial<SessionCont
     aborting: context.aborting,
     stop_reason: context.stop_reason,
     cancel_reason: context.cancel_reason,
+    cancel_actor: context.cancel_actor,
     failure: context.failure,
     failed_at: context.failed_at,
     step: context.step,

@@ -10,14 +10,15 @@ import {
 import { isAnnounced } from './announcements.ts';
 import { refusedWhileAsking } from './approvals.ts';
 import { settleCancelled } from './cancelled-call.ts';
+import { cancellerOf, unseenText } from './canceller.ts';
 import { afterVeto } from './compaction.ts';
 import type { AskedSuspension, CallRow, OpenConsult, SessionContext } from './context.ts';
 import { parkRequested } from './decide-suspend.ts';
-import { type Decision, events, late } from './decision.ts';
+import { because, type Decision, events, late } from './decision.ts';
 import { guardDecided } from './guard.ts';
 import { hookReminders } from './hook-reminders.ts';
 import { untrackedJobs } from './jobs.ts';
-import { because, denied, ended, UNSEEN } from './next.ts';
+import { denied, ended } from './next.ts';
 import * as q from './queries.ts';
 import { returnedEnd, rewriteResult } from './rewrite-result.ts';
 import { stepConsulted } from './steps.ts';
@@ -279,10 +280,12 @@ function gated(context: SessionContext, consult: OpenConsult, outcome: ConsultOu
     for (const [index, { call_id }] of calls.entries()) {
       const row = q.callRow(context, call_id);
       if (!row || row.status === 'ended' || settled.has(call_id)) continue;
-      const said = answer.verdict?.kind === 'gate' ? (answer.verdict.calls[index] ?? null) : null;
+      const entry = answer.verdict?.kind === 'gate' ? answer.verdict.calls[index] : undefined;
+      const said = entry && 'allow' in entry ? entry : null;
       if (said?.allow) continue;
       settled.add(call_id);
-      const reason = said ? said.reason : (answer.failure?.message ?? 'no valid answer for this call');
+      const unread = entry && 'invalid' in entry ? entry.invalid : 'it returned no verdict for this call';
+      const reason = said ? said.reason : (answer.failure?.message ?? unread);
       list.push(
         vetoed('gate_tool_calls', answer.hook, 'deny', reason, call_id),
         denied(
@@ -308,16 +311,25 @@ function asked(context: SessionContext, row: CallRow, outcome: ConsultOutcome): 
   return [];
 }
 
+/** What a model must know of a call whose result it does not see: it must not repeat what took effect. */
+function effectOf(status: NonNullable<CallRow['returned']>['status']): string {
+  if (status === 'ok') return 'The call ran and took effect; do not repeat it to see its result.';
+  if (status === 'error') return 'The call ran and ended with an error; it may have taken effect.';
+  return 'Whether the call took effect is not known.';
+}
+
 function rewritten(context: SessionContext, row: CallRow, outcome: ConsultOutcome): SessionEvent[] {
   if (!row.returned) return [];
   const { duration_ms, park } = row.returned;
   if (row.cancel)
     return settleCancelled(context, row, { status: 'cancelled', result: row.returned.result, duration_ms });
-  if (outcome.status === 'cancelled' && context.aborting) return [ended(row, 'cancelled', UNSEEN)];
+  if (outcome.status === 'cancelled' && context.aborting)
+    return [ended(row, 'cancelled', unseenText(cancellerOf(context, row)))];
   let { result } = row.returned;
   for (const answer of outcome.answers) {
     if (failsClosed(context, answer)) {
-      const text = `The result is withheld: hook ${answer.hook} failed${because(answer.failure?.message)}.`;
+      const failed = `hook ${answer.hook} failed${because(answer.failure?.message)}`;
+      const text = `${effectOf(row.returned.status)} The result is withheld: ${failed}.`;
       result = {
         content: [{ type: 'text', text }],
         is_error: true,

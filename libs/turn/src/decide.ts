@@ -12,6 +12,7 @@ import {
   type CallOutcome,
   type CommandInput,
   callsOf,
+  cutText,
   type EventOf,
   type HooksChangedInput,
   type Input,
@@ -27,6 +28,7 @@ import {
   userText,
 } from '@coxswain/protocol';
 import { cancelReminder, resultAfterCancel, settleCancelled } from './cancelled-call.ts';
+import { type Canceller, nameOf, unseenText } from './canceller.ts';
 import { remembered } from './command-memory.ts';
 import { decideCompact, decideOverflow, modelFailure, withoutStep } from './compaction.ts';
 import type { CallRow, SessionContext } from './context.ts';
@@ -50,16 +52,15 @@ import {
   parkRequested,
   withoutBadParking,
 } from './decide-suspend.ts';
-import { by, type Decision, events, late, why } from './decision.ts';
+import { because, by, type Decision, events, late, why } from './decision.ts';
 import { withEditedFiles } from './edited-files.ts';
 import { openEffectIds } from './effects.ts';
 import { decideFeedback } from './feedback.ts';
 import { decideHandoff, handsOver } from './handoff.ts';
 import { decideFeedbackCommand } from './jobs.ts';
 import { MACHINE_VERSION } from './machine-versions.ts';
-import { because, ended, UNSEEN, unstartedRun } from './next.ts';
+import { ended, unstartedRun } from './next.ts';
 import { decidePersonaStep } from './persona-waits.ts';
-import { PREEMPTED } from './preempt.ts';
 import * as q from './queries.ts';
 import { controlOutcome, reject, withOutcome } from './rejection.ts';
 import { decideForget, personaRulesChanged } from './remembered.ts';
@@ -80,7 +81,10 @@ export function decide(state: SessionState, input: Input, atMs: number): Decisio
     case 'compact_outcome':
       return decideCompact(state.context, input);
     case 'call_outcome':
-      return withEditedFiles(input, decideCall(state.context, withoutBadParking(state.context, input, atMs)));
+      return withEditedFiles(
+        input,
+        decideCall(state.context, withRealDuration(state.context, withoutBadParking(state.context, input, atMs), atMs)),
+      );
     case 'call_accepted':
       return decideCallAccepted(state.context, input);
     case 'consult_outcome':
@@ -244,10 +248,10 @@ function decideCancel(state: SessionState, input: CommandInput): Decision {
   });
 }
 
-const unrunText = (row: CallRow, reason: string | undefined) =>
+const unrunText = (row: CallRow, { who, reason }: Canceller) =>
   row.in_doubt
-    ? `Cancelled by the host${because(reason)}. The end of an earlier host had left open whether it took effect before.`
-    : `Cancelled before it was run${because(reason)}.`;
+    ? `Cancelled by ${who}${because(reason)}. The end of an earlier host had left open whether it took effect before.`
+    : `Cancelled by ${who} before it was run${because(reason)}.`;
 
 function decideCancelCall(state: SessionState, input: CommandInput): Decision {
   const { context } = state;
@@ -277,13 +281,14 @@ function decideCancelCall(state: SessionState, input: CommandInput): Decision {
       timeout_ms: input.body.timeout_ms as number,
     });
   }
+  const canceller = { who: nameOf(input.actor), reason };
   return events(
     ...(row.status === 'parked'
       ? [{ type: 'approval_decided', call_id: callId, decision: 'superseded' } as const]
       : []),
-    ended(row, 'cancelled', row.status === 'returned' ? UNSEEN : unrunText(row, reason)),
+    ended(row, 'cancelled', row.status === 'returned' ? unseenText(canceller) : unrunText(row, canceller)),
     outcome('cancelled', reason),
-    ...(injects ? [cancelReminder(context, row, input.command_id, reason)] : []),
+    ...(injects ? [cancelReminder(context, row, { command_id: input.command_id, actor: input.actor, reason })] : []),
   );
 }
 
@@ -372,7 +377,7 @@ function withUniqueCallIds(message: AssistantMessage): AssistantMessage {
       if (part.type !== 'call') return part;
       let id = part.call_id;
       for (let i = 2; seen.has(id) || (id !== part.call_id && ids.has(id)); i++)
-        id = `${part.call_id.slice(0, 240)}_${i}`;
+        id = `${cutText(part.call_id, 240)}_${i}`;
       seen.add(id);
       return id === part.call_id ? part : { ...part, call_id: id };
     }),
@@ -390,13 +395,16 @@ function decideCall(context: SessionContext, outcome: CallOutcome): Decision {
     return events({
       ...head,
       status: outcome.status === 'interrupted' ? 'interrupted' : 'cancelled',
-      result: resultAfterCancel(context, row, outcome, context.aborting ? context.cancel_reason : PREEMPTED),
+      result: resultAfterCancel(context, row, outcome),
       is_error: true,
       ...timedOut,
     });
   }
   if (outcome.status === 'interrupted' && asksAboutUnknown(context, row)) return events(askAboutUnknown(context, row));
-  const { status, result } = agreeing(outcome);
+  // A child may have been cancelled where it runs. No other call is cancelled but by a person, a parent or the host.
+  const isOfChild = context.children.some(({ effect_id }) => effect_id === outcome.effect_id);
+  const isCancelledByTool = outcome.status === 'cancelled' && !isOfChild;
+  const { status, result } = agreeing(isCancelledByTool ? { ...outcome, status: 'error' } : outcome);
   if (q.hooksFor(context, 'PostToolUse', row.tool).length > 0) {
     const park = outcome.park ? { park: outcome.park } : {};
     return events({ type: 'call_returned', call_id: row.call_id, status, result, duration_ms, ...park });
@@ -405,6 +413,16 @@ function decideCall(context: SessionContext, outcome: CallOutcome): Decision {
     { ...head, status, result, is_error: status !== 'ok', ...timedOut },
     ...parkRequested(context, outcome),
   );
+}
+
+/**
+ * The outcome of a call that the host gave up measures nothing: nobody brought it. Its duration is the time since the
+ * record that started it.
+ */
+function withRealDuration(context: SessionContext, outcome: CallOutcome, atMs: number): CallOutcome {
+  if (outcome.status !== 'cancelled' || outcome.duration_ms > 0) return outcome;
+  const startedMs = q.callRow(context, outcome.call_id)?.started_at_ms ?? atMs;
+  return { ...outcome, duration_ms: Math.max(0, atMs - startedMs) };
 }
 
 // Tools say twice whether they failed, by status and by flag; either is enough.

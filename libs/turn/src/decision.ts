@@ -24,5 +24,10 @@ export function late(effectId: string): Decision {
 
 /** Who sent a command, as a member of its events. */
 export const by = (input: CommandInput) => (input.actor ? { actor: input.actor } : {});
+/** A reason as the end of a sentence: `: reason`, or nothing. */
+export function because(reason: string | null | undefined): string {
+  return reason ? `: ${reason}` : '';
+}
+
 /** A reason, where one is given. */
 export const why = (reason: unknown) => (typeof reason === 'string' ? { reason } : {});

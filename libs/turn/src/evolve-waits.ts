@@ -1,6 +1,6 @@
 /** What the waits of a session do to its context: suspensions, a daemon's idling, and the timers that end them. */
 import type { EventOf } from '@coxswain/protocol';
-import { atLeast, NOTHING_USED, startClock } from './budgets.ts';
+import { NOTHING_USED, startClock } from './budgets.ts';
 import type { PendingInjection, SessionContext } from './context.ts';
 import { nextIndex } from './effect-index.ts';
 import type { PlacedEvent } from './evolve.ts';
@@ -42,9 +42,8 @@ export function timerFired(
   context: SessionContext,
   event: EventOf<'timer_fired'> & PlacedEvent,
 ): Partial<SessionContext> {
-  const { suspension, clock_watch, count } = context;
-  if (event.what === 'time_budget')
-    return watchClock(context, event, atLeast(count, clock_watch?.due_at_ms ?? 0, event.at_ms));
+  const { suspension, count } = context;
+  if (event.what === 'time_budget') return watchClock(context, event, count);
   if (event.what === 'waiting_for_persona') return { persona_wait: null };
   if (event.what === 'approval') return {};
   if (event.what === 'suspension') return suspension ? { suspension: { ...suspension, expired: true } } : {};

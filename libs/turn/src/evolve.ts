@@ -94,6 +94,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         aborting: false,
         stop_reason: null,
         cancel_reason: null,
+        cancel_actor: null,
         failure: null,
         failed_at: null,
         step: null,
@@ -225,6 +226,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
           status: 'running',
           effect_id: event.effect_id,
           epoch: context.epoch,
+          started_at_ms: event.at_ms,
           in_doubt: undefined,
         }),
         next_effect: nextIndex(context, event) + 1,
@@ -325,7 +327,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       return {
         ...waitsFrom(context, event),
         ...('preempt' in event && event.preempt && !isHeldBack(context, event)
-          ? preempt(context, event.command_id)
+          ? preempt(context, event.command_id, event.actor)
           : {}),
         // What a hook returns is no command, and nobody repeats it.
         ...('hook' in event ? {} : remember(context, event.command_id, injectionEntry(event.command_id))),
@@ -566,6 +568,7 @@ function controlled(context: SessionContext, event: EventOf<'control_outcome'>):
       aborting: true,
       stop_reason: stopReason,
       cancel_reason: event.reason ?? null,
+      cancel_actor: event.actor ?? null,
     };
   }
   if (event.control === 'suspend' && event.status === 'lapsed') return { ...remembered, suspend: null };

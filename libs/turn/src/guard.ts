@@ -113,7 +113,7 @@ export function guardEnded(context: SessionContext, event: EventOf<'guard_ended'
     consult: null,
     ...(injection ? { pending: marked(context.pending) } : { followups: marked(context.followups) }),
     // What does not wait has waited for its verdict alone.
-    ...(injection?.preempt ? preempt(context, command_id) : {}),
+    ...(injection?.preempt ? preempt(context, command_id, injection.actor) : {}),
   };
 }
 

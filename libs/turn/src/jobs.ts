@@ -5,6 +5,7 @@
 import {
   BOUNDS,
   type CommandInput,
+  cutText,
   type HookAnswer,
   isOpenJob,
   type JobReceipt,
@@ -51,10 +52,12 @@ export function decideFeedbackCommand(context: SessionContext, input: CommandInp
   const { command_id } = input;
   const job = input.body.job as unknown as JobReceipt;
   const open = context.jobs.find(isOf(job));
-  if (!open)
-    return reject(input, 'job_unknown', `no hook of the session has begun a job ${job.job_id} that is open`, {
-      field: 'job.job_id',
-    });
+  if (!open) {
+    const message = `no hook of the session has begun a job ${job.job_id} that is open`;
+    // Only a hook that is being asked may still begin it: without one, to report it again changes nothing.
+    const detail = context.consult === null ? {} : { detail: { hooks_asked: true } };
+    return reject(input, 'job_unknown', message, { field: 'job.job_id', ...detail });
+  }
   const source = `hook:${open.hook}`;
   const reported: SessionEvent = { type: 'job_reported', command_id, source, receipt: job };
   const text = (input.body.body as string | undefined) ?? outcomeText(job);
@@ -71,5 +74,5 @@ function outcomeText(job: JobReceipt): string | undefined {
   if (error) told.push(`It says: ${error.message}`);
   if (affected_paths.length > 0) told.push(`Files: ${affected_paths.join(', ')}.`);
   if (retry_hint?.retryable) told.push('It may be tried again.');
-  return told.join(' ').slice(0, BOUNDS.feedbackBodyMaxBytes / 6);
+  return cutText(told.join(' '), BOUNDS.feedbackBodyMaxBytes / 6);
 }

@@ -1,8 +1,9 @@
 /** The turn machine and the pure functions around it. Nothing else decides anything. */
 export { type BudgetState, budgetsOf } from './budgets.ts';
+export { nameOf } from './canceller.ts';
 export { type CallRow, emptyContext, type OpenConsult, type Repins, type SessionContext } from './context.ts';
 export { decide } from './decide.ts';
-export type { Decision } from './decision.ts';
+export { because, type Decision } from './decision.ts';
 export { handedOn } from './delegation.ts';
 export {
   type AbortOrder,
@@ -37,4 +38,4 @@ export { isEnded, leafOf, type SessionState, topStateOf } from './state.ts';
 export { openStep } from './steps.ts';
 export { turnMachine } from './turn-machine.ts';
 export { UNKNOWN_OUTCOME, UNKNOWN_QUESTION } from './unknown-outcome.ts';
-export { messagesOf, pinOf, type ViewAccount, type ViewPart } from './view-account.ts';
+export { knownWindow, messagesOf, pinOf, type ViewAccount, type ViewPart } from './view-account.ts';

@@ -25,9 +25,11 @@ import {
 import { announce, tooMuchToTell } from './announcements.ts';
 import { asksFor, refusedUnasked } from './approvals.ts';
 import { reachedThreshold, uncoveredAnswer } from './budgets.ts';
+import { cancellerOf, nameOf, unseenText } from './canceller.ts';
 import { nextOfPass, passPayload } from './compaction.ts';
 import type { CallRow, PendingInjection, SessionContext } from './context.ts';
 import { parkRequested } from './decide-suspend.ts';
+import { because } from './decision.ts';
 import { childOwed, crewRefusal } from './delegation.ts';
 import { type EndingPoint, endingPayload } from './ending.ts';
 import { feedbackEvent, owedFeedback } from './feedback.ts';
@@ -302,19 +304,19 @@ function abortUnsent(context: SessionContext): SessionEvent | null {
     if (row.status === 'parked') return { type: 'approval_decided', call_id: row.call_id, decision: 'aborted' };
     if (row.in_doubt && row.status !== 'ended') return endedUnknown(row, 'The run was ended before it was run again.');
     if (row.status === 'proposed' || row.status === 'allowed') {
-      return ended(
-        row,
-        'aborted',
-        `Not run: the run was ended first${because(context.cancel_reason ?? context.failure?.message)}.`,
-      );
+      return ended(row, 'aborted', `Not run: ${endedFirst(context)}.`);
     }
-    if (row.status === 'returned' && context.consult?.call_id !== row.call_id) return ended(row, 'cancelled', UNSEEN);
+    if (row.status === 'returned' && context.consult?.call_id !== row.call_id)
+      return ended(row, 'cancelled', unseenText(cancellerOf(context, row)));
   }
   return null;
 }
 
-/** What a model is told of a result that PostToolUse hooks had no chance to see: they may be there to keep it back. */
-export const UNSEEN = 'Cancelled by the host after it had run. Its result is withheld: hooks had not seen it.';
+function endedFirst(context: SessionContext): string {
+  const { cancel_actor, cancel_reason, failure, stop_reason } = context;
+  if (stop_reason === 'cancelled') return `${nameOf(cancel_actor)} cancelled the run first${because(cancel_reason)}`;
+  return `the run was ended first${because(cancel_reason ?? failure?.message)}`;
+}
 
 /** A call's end with a result that the runtime wrote. */
 export function ended(
@@ -344,11 +346,6 @@ export function ended(
 export function denied(row: Pick<CallRow, 'call_id' | 'tool' | 'args'>, denial: Denial, text: string): SessionEvent {
   const whole: Denial = { ...denial, args: redactArgs(row.args) };
   return ended(row, 'denied', text, { denial: whole, detail: { denied: whole as unknown as Json } });
-}
-
-/** `: reason`, or nothing. */
-export function because(reason: string | null | undefined): string {
-  return reason ? `: ${reason}` : '';
 }
 
 // ---- turn and run ----

@@ -7,7 +7,7 @@
  * P2  What an answer had said by then stays, marked as partial; its unfinished calls are dropped.
  * P3  A call in flight ends `cancelled`. One that had returned keeps its result: there is nothing left to end.
  */
-import { BOUNDS } from '@coxswain/protocol';
+import { type Actor, BOUNDS } from '@coxswain/protocol';
 import type { SessionContext } from './context.ts';
 import type { AbortOrder } from './effects.ts';
 import * as q from './queries.ts';
@@ -18,14 +18,14 @@ export const PREEMPTED = 'a message came that does not wait';
 /** What tells the outside world to stop, and how long it may take. */
 export const PREEMPT_ORDER: AbortOrder = { reason: PREEMPTED, graceMs: BOUNDS.abortGraceMs };
 
-/** The members of the context that such an interrupt changes when it comes, or is let in, beside the queue. */
-export function preempt(context: SessionContext, commandId: string): Partial<SessionContext> {
+/** The members of the context, apart from the queue, that such an interrupt changes when it comes or its hooks allow it. */
+export function preempt(context: SessionContext, commandId: string, actor: Actor | undefined): Partial<SessionContext> {
   // On the way down everything has been told to stop already.
   if (context.aborting) return {};
   if (context.model) return { model: { ...context.model, preempted: true } };
   if (!context.calls.some(q.isInFlight))
     return context.turn_open ? { preempting: [...waiting(context), commandId] } : {};
-  return { calls: context.calls.map((row) => (q.isInFlight(row) ? { ...row, preempted: true } : row)) };
+  return { calls: context.calls.map((row) => (q.isInFlight(row) ? { ...row, preempted: { actor } } : row)) };
 }
 
 /** Whether the open turn's model is not to be asked for an answer: such an interrupt came before, and waits still. */

@@ -1,5 +1,5 @@
 /** What PostToolUse hooks make of a call's result: another text, another flag, or less of it. Pure. */
-import type { EventOf, ToolResult, Verdict } from '@coxswain/protocol';
+import { cutText, type EventOf, type ToolResult, type Verdict } from '@coxswain/protocol';
 import type { CallRow } from './context.ts';
 
 type Rewrite = Omit<Extract<Verdict, { kind: 'rewrite_result' }>, 'kind'>;
@@ -45,10 +45,9 @@ function cut(result: ToolResult, most: number): ToolResult {
   for (const part of result.content) {
     if (part.type !== 'text') content.push(part);
     else if (left > 0) {
-      const kept = part.text.slice(0, left);
+      const kept = cutText(part.text, left);
       left -= part.text.length;
-      // Half of a character that was cut in two says nothing.
-      content.push(left > 0 ? part : { ...part, text: kept.replace(/[\ud800-\udbff]$/, '') + ends });
+      content.push(left > 0 ? part : { ...part, text: kept + ends });
     }
   }
   return withoutWhole({ ...result, content });

@@ -63,6 +63,8 @@ export class SessionActor {
     const input = { sessionId: this.#sessionId };
     const snapshot = this.#rested;
     this.#actor = snapshot ? createActor(liveMachine, { input, snapshot }) : createActor(liveMachine, { input });
+    // Without an observer of errors XState throws one that `evolve` throws a second time, outside of every call.
+    this.#actor.subscribe({ error: () => undefined });
     this.#actor.start();
     this.#rested = undefined;
     return this.#actor;
@@ -77,7 +79,7 @@ export class SessionActor {
 
   /**
    * Sends one event of record `n`, made at `atMs`.
-   * @throws EventNotAcceptedError where the state has no transition for it.
+   * @throws EventNotAcceptedError where the state has no transition for it, or the event does not fit its type.
    */
   send(event: SessionEvent, n: number, atMs: number): void {
     const { actor } = this;
@@ -85,6 +87,11 @@ export class SessionActor {
     actor.send({ ...event, n, at_ms: atMs });
     // XState ignores what it does not know; every accepted event passes `evolve`, which makes a new context.
     const after = actor.getSnapshot();
+    if (after.status === 'error') {
+      const why = (after.error as Error).message;
+      const message = `${leafOf(before)} cannot take ${event.type} (record ${n}): ${why}`;
+      throw new EventNotAcceptedError(message, { cause: after.error });
+    }
     if (after.context === before.context) {
       throw new EventNotAcceptedError(`${leafOf(before)} does not take ${event.type} (record ${n})`);
     }

@@ -1,4 +1,4 @@
-/** Calls whose outcome a crash has left unknown: what is asked of a person, and how they end without being run again. */
+/** Calls whose outcome is unknown, as their host or the process that ran them stopped answering: what is asked of a person, and how they end without being run again. */
 import type { SessionEvent, ToolResult } from '@coxswain/protocol';
 import { asksFor } from './approvals.ts';
 import type { CallRow, SessionContext } from './context.ts';
@@ -9,7 +9,7 @@ export const UNKNOWN_OUTCOME = 'unknown_outcome';
 
 /** The question. */
 export const UNKNOWN_QUESTION =
-  'The host ended while this call ran; whether it took effect is not known. ' +
+  'The host or the process that ran this call stopped answering; whether it took effect is not known. ' +
   'Allow to run it again, deny to tell the model that it was interrupted.';
 
 /** Whether a person is to be asked about a call that came back as interrupted. An interrupt that waits answers for them. */
@@ -33,7 +33,7 @@ export function askAboutUnknown(context: SessionContext, { call_id, tool, args }
 
 /** The end of a call in doubt that is not run again. `why` is a sentence about what ended the question. */
 export function endedUnknown({ call_id, tool }: CallRow, why: string): SessionEvent {
-  const text = `Interrupted: the host ended while this call ran. Whether it took effect is not known. ${why}`;
+  const text = `Interrupted: the host or the process that ran this call stopped answering. Whether it took effect is not known. ${why}`;
   const result: ToolResult = {
     content: [{ type: 'text', text }],
     is_error: true,

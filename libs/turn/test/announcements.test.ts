@@ -81,7 +81,7 @@ describe('a reminder of a hook', () => {
 
   test('wakes no daemon that idles: it waits in the transcript for whoever does', () => {
     given(running({ daemon: true, hooks: [idle] }), answered())
-      .when(hooksSaid({ body: 'sleep well', mode: 'interrupt' }))
+      .when(hooksSaid({ body: 'sleep well' }))
       .thenIncludes('hook_returned h loop_checkpoint no_objection', 'announced loop_checkpoint')
       .thenNever('loop_checkpoint daemon_idle_post')
       .thenState('daemon_idle.waiting')
@@ -106,6 +106,17 @@ test('a job that two hooks tell of is one job', () => {
   const queued = { job: { status: 'queued', job_id: 'j1' } };
   const { session } = given(started(), provisioned({ hooks: both })).when(hooksSaid(queued, queued));
   expect(session.state.context.jobs).toEqual([{ job_id: 'j1', hook: 'one' }]);
+});
+
+test('a report of an unknown job says whether a hook that is asked may still begin it', () => {
+  const begun = [started(), provisioned({ hooks: [hook('session_start', 'h')] })] as const;
+  const details = [given(...begun), given(...begun, hooksSaid(undefined))].map((scene) =>
+    scene
+      .when(jobReported('j1'))
+      .session.steps.at(-1)
+      ?.events.flatMap((event) => (event.type === 'command_rejected' ? [event.detail] : [])),
+  );
+  expect(details).toEqual([[{ hooks_asked: true }], [undefined]]);
 });
 
 test('a job whose end was reported is open no longer', () => {

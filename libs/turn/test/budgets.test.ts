@@ -367,14 +367,6 @@ describe('the clock tells of a threshold by itself', () => {
       .thenIncludes('budget_threshold wall_time_ms 100%', 'call_ended a aborted', 'agent_end budget_exceeded');
   });
 
-  test('by the clock of the store of timers, where that is ahead of the host’s', () => {
-    given(running(around), later(499))
-      .when(timerFires)
-      .thenJournal('timer_fired time_budget', 'budget_threshold wall_time_ms 50%')
-      .thenEvent('budget_threshold', { used: 500 })
-      .thenEffects('call_model', 'timer time_budget at 799');
-  });
-
   test('once: the timer of a threshold that was told meanwhile only sets the next', () => {
     given(running(around), later(500), steered('m'))
       .when(timerFires)

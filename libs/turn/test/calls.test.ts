@@ -90,7 +90,8 @@ describe('how a call ended', () => {
   test.each([
     ['ok', 'call_ended a ok'],
     ['error', 'call_ended a error'],
-    ['cancelled', 'call_ended a cancelled'],
+    // Nothing has cancelled it: a tool that stops by itself has failed.
+    ['cancelled', 'call_ended a error'],
     ['interrupted', 'call_ended a interrupted'],
   ] as const)('%s stands in its end, and the loop goes on', (status, line) => {
     given(one).when(returned('a', status)).thenIncludes(line, 'turn_start 2');

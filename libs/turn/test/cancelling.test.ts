@@ -18,12 +18,15 @@ import {
   hook,
   hooksCancelled,
   hooksSaid,
+  later,
   type Move,
   modelStopped,
   notProvisioned,
   owned,
+  preempted,
   prompted,
   provisioned,
+  reminded,
   resumed,
   returned,
   running,
@@ -263,13 +266,13 @@ describe('cancel_call', () => {
       .thenEvent('control_outcome', { tool: 'read', target: 'a' });
   });
 
-  test('tells the model that the host stopped it, in a reminder that can be left out', () => {
-    given(one, callCancelled('a'))
+  test('tells the model who stopped it, in a reminder that can be left out', () => {
+    given(one, callCancelled('a', {}, 'c', 'ada'))
       .when(returned('a', 'cancelled'))
       .thenEvent('message_injected', {
         message: {
           role: 'reminder',
-          content: [{ type: 'text', text: 'The host cancelled the call a of read. It did not fail by itself.' }],
+          content: [{ type: 'text', text: 'The call a of read was cancelled by ada. It did not fail by itself.' }],
         },
       });
     given(one, callCancelled('a', { inject_reminder: false }))
@@ -298,7 +301,7 @@ describe('cancel_call', () => {
       .thenEvent('call_ended', {
         result: {
           content: [
-            { type: 'text', text: 'Cancelled by the host.' },
+            { type: 'text', text: 'Cancelled by a sender without a name.' },
             { type: 'text', text: 'result of a' },
           ],
           is_error: true,
@@ -313,7 +316,7 @@ describe('cancel_call', () => {
       .thenEvent('call_ended', {
         result: {
           content: [
-            { type: 'text', text: 'Cancelled by the host.' },
+            { type: 'text', text: 'Cancelled by a sender without a name.' },
             { type: 'text', text: 'nobody knows of a' },
           ],
           is_error: true,
@@ -343,12 +346,57 @@ describe('cancel_call', () => {
       .thenJournal('control_outcome cancel_call already_cancelled a because no need');
   });
 
-  test('on a call that has not run says so', () => {
-    given(calling('ask'))
-      .when(callCancelled('a', { reason: 'no need' }))
+  test.each<[string, string, readonly Move[], string]>([
+    [
+      'a person',
+      'Cancelled by ada: too slow.',
+      [calling('read'), callCancelled('a', { reason: 'too slow' }, 'c', 'ada'), returned('a', 'cancelled')],
+      'cancelled',
+    ],
+    [
+      'a person, before it has run',
+      'Cancelled by ada before it was run: no need.',
+      [calling('ask'), callCancelled('a', { reason: 'no need' }, 'c', 'ada')],
+      'cancelled',
+    ],
+    [
+      'a person who cancels the run',
+      'Cancelled by ada, with the run: enough.',
+      [calling('read'), cancelled('c', 'enough', 'ada'), returned('a', 'cancelled')],
+      'cancelled',
+    ],
+    [
+      'a person who cancels the run before it has run',
+      'Not run: ada cancelled the run first: enough.',
+      [running({ parallelCalls: 1 }), asked(call('b', 'read'), call('a', 'read')), cancelled('c', 'enough', 'ada')],
+      'aborted',
+    ],
+    [
+      'a message that does not wait',
+      'Cancelled by ada: a message came that does not wait.',
+      [calling('read'), preempted('m', 'steer', 'ada'), returned('a', 'cancelled')],
+      'cancelled',
+    ],
+    [
+      'the time budget',
+      'Cancelled by the host, with the run: the time budget is used up: 1000 ms of 1000 ms used.',
+      [calling('read', { budgets: { wall_time_ms: 1_000 } }), later(1_000), reminded('r'), returned('a', 'cancelled')],
+      'cancelled',
+    ],
+  ])('the result says who and why: %s', (_who, text, moves, status) => {
+    given(...moves.slice(0, -1))
+      .when(moves.at(-1) as Move)
       .thenEvent('call_ended', {
-        result: { content: [{ type: 'text', text: 'Cancelled before it was run: no need.' }], is_error: true },
+        call_id: 'a',
+        status: status as 'cancelled',
+        result: { content: [{ type: 'text', text }], is_error: true },
       });
+  });
+
+  test('given up after its grace reports how long it really took', () => {
+    given(one, later(7_000), callCancelled('a', { timeout_ms: 10 }), later(10))
+      .when(returned('a', 'cancelled', { timed_out: true, duration_ms: 0 }))
+      .thenEvent('call_ended', { call_id: 'a', timed_out: true, duration_ms: 7_010 });
   });
 
   test('on the only parked call goes on with the turn', () => {
@@ -437,14 +485,14 @@ describe('cancel_call', () => {
         returned('b'),
         returned('a'),
       )
-        .when(callCancelled('a'))
+        .when(callCancelled('a', {}, 'c', 'ada'))
         .thenEvent('call_ended', {
           call_id: 'a',
           result: {
             content: [
               {
                 type: 'text',
-                text: 'Cancelled by the host after it had run. Its result is withheld: hooks had not seen it.',
+                text: 'Cancelled by ada, after it had run. Its result is withheld: hooks had not seen it.',
               },
             ],
             is_error: true,

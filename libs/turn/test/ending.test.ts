@@ -193,10 +193,10 @@ describe('files that calls have edited', () => {
       .thenIncludes('consult_ended file_edited', 'turn_end 1', 'turn_start 2');
   });
 
-  test('are said of a call that failed, or was cancelled, as well: edited is edited', () => {
+  test('are said of a call that failed, or was interrupted, as well: edited is edited', () => {
     given(hooked(), asked(call('a', 'read'), call('b', 'read')))
-      .when(returned('a', 'error', { edited: ['x'] }), returned('b', 'cancelled', { edited: ['y'] }))
-      .thenIncludes('files_edited a x', 'call_ended a error', 'files_edited b y', 'call_ended b cancelled')
+      .when(returned('a', 'error', { edited: ['x'] }), returned('b', 'interrupted', { edited: ['y'] }))
+      .thenIncludes('files_edited a x', 'call_ended a error', 'files_edited b y', 'call_ended b interrupted')
       .thenState('steering_check.file_edited');
   });
 

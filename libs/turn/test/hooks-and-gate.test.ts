@@ -297,20 +297,33 @@ describe('the gate', () => {
       .thenNever('call_started b');
   });
 
-  test('a missing answer denies its call', () => {
-    given(gated, asked(...batch))
-      .when(hooksSaid([{ allow: true }]))
-      .thenIncludes(
-        'call_ended b denied by gate_unavailable',
-        'call_ended c denied by gate_unavailable',
-        'call_started a',
-      );
+  test.each([
+    ['a shorter list', Array(2).fill({ allow: true }), '2 verdicts for a batch of 3 calls'],
+    ['a longer list', Array(4).fill({ allow: true }), '4 verdicts for a batch of 3 calls'],
+    ['an empty list', [], '0 verdicts for a batch of 3 calls'],
+  ])('%s denies the batch, and says why, also where the hook fails open', (_name, said, problem) => {
+    const open = hook('gate_tool_calls', 'gate', { on_error: 'fail_open' });
+    const reason = `gate_tool_calls: ${problem}`;
+    given(running({ hooks: [open] }), asked(...batch))
+      .when(hooksSaid(said))
+      .thenEvent('hook_returned', { failure: { code: 'verdict_invalid', message: reason } })
+      .thenCount('call_ended', 3)
+      .thenEvent('call_ended', { call_id: 'a', denial: { by: 'gate_unavailable', hook: 'gate', reason, args: {} } })
+      .thenNever('call_started');
   });
 
-  test('a malformed answer denies its call, and no other', () => {
+  test('a malformed answer denies its call, and no other; the journal and the model read what is wrong with it', () => {
+    const reason = 'gate_tool_calls: unknown key "alow" in "[1]"';
     given(gated, asked(...batch))
       .when(hooksSaid([{ allow: true }, { alow: true }, { allow: true }]))
-      .thenIncludes('call_ended b denied by gate_unavailable', 'call_started a', 'call_started c');
+      .thenIncludes('call_ended b denied by gate_unavailable', 'call_started a', 'call_started c')
+      .thenEvent('hook_returned', {
+        verdict: { kind: 'gate', calls: [{ allow: true }, { invalid: reason }, { allow: true }] },
+      })
+      .thenEvent('call_ended', {
+        call_id: 'b',
+        result: expect.objectContaining({ content: [{ type: 'text', text: `Denied by gate gate: ${reason}.` }] }),
+      });
   });
 
   test.each([
@@ -487,16 +500,16 @@ describe('PostToolUse', () => {
       .thenEvent('call_ended', { status: 'ok', is_error: false });
   });
 
-  test('that fails closed withholds the result', () => {
-    given(back)
+  test.each([
+    ['ok', 'The call ran and took effect; do not repeat it to see its result.'],
+    ['error', 'The call ran and ended with an error; it may have taken effect.'],
+    ['interrupted', 'Whether the call took effect is not known.'],
+  ] as const)('that fails closed withholds the result, and says what became of a call that is %s', (status, effect) => {
+    const text = `${effect} The result is withheld: hook post failed: hook_timeout.`;
+    given(running(around), asked(call('a', 'read')), returned('a', status))
       .when(hooksSaid(new Failing()))
-      .thenIncludes('call_ended a error')
       .thenEvent('call_ended', {
-        result: {
-          content: [{ type: 'text', text: 'The result is withheld: hook post failed: hook_timeout.' }],
-          is_error: true,
-          detail: { code: 'hook_timeout' },
-        },
+        result: { content: [{ type: 'text', text }], is_error: true, detail: { code: 'hook_timeout' } },
       });
   });
 

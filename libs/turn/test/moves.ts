@@ -88,12 +88,12 @@ export const reminded = (id: string, mode = 'finish_step', more: JsonObject = {}
 export const followedUp = (id: string, more: JsonObject = {}) =>
   command('followup', id, { body: `then ${id}`, ...more });
 /** An interrupt that does not wait. */
-export const preempted = (id: string, verb: 'steer' | 'remind' = 'steer') =>
-  command(verb, id, { body: `at once ${id}`, preempt: true });
-export const cancelled = (id = 'cancel-1', reason?: string) =>
-  command('cancel', id, reason === undefined ? {} : { reason });
-export const callCancelled = (callId: string, body: JsonObject = {}, id = `cancel-${callId}`) =>
-  command('cancel_call', id, { call_id: callId, ...body });
+export const preempted = (id: string, verb: 'steer' | 'remind' = 'steer', actor?: string) =>
+  command(verb, id, { body: `at once ${id}`, preempt: true }, actor);
+export const cancelled = (id = 'cancel-1', reason?: string, actor?: string) =>
+  command('cancel', id, reason === undefined ? {} : { reason }, actor);
+export const callCancelled = (callId: string, body: JsonObject = {}, id = `cancel-${callId}`, actor?: string) =>
+  command('cancel_call', id, { call_id: callId, ...body }, actor);
 export const suspended = (id = 'suspend-1', body: JsonObject = {}) => command('suspend', id, body);
 export const signalled = (name: string, id = `signal-${name}`, data?: Json) =>
   command('signal', id, { name, ...(data === undefined ? {} : { data }) });
@@ -428,7 +428,8 @@ export class Failing {
 /** The open consult comes back: what each registration returned, in order, or how it failed. */
 export function hooksSaid(...returns: readonly unknown[]): Move {
   return (state) => {
-    const { effect_id, point, hooks } = open(state.context.consult, 'consult');
+    const { effect_id, point, hooks, payload } = open(state.context.consult, 'consult');
+    const batch = Array.isArray(payload.calls) ? payload.calls.length : undefined;
     return {
       type: 'consult_outcome',
       effect_id,
@@ -437,7 +438,7 @@ export function hooksSaid(...returns: readonly unknown[]): Move {
         const raw = returns[index];
         if (index >= returns.length) return { hook: id, not_run: true };
         if (raw instanceof Failing) return { hook: id, failure: raw.failure };
-        const parsed = parseReturn(point, raw);
+        const parsed = parseReturn(point, raw, batch);
         const said = raw === undefined ? {} : { raw: raw as HookAnswer['raw'] };
         if (isHookFailure(parsed)) return { hook: id, ...said, failure: parsed };
         const reminders = parsed.reminders.length > 0 ? { reminders: [...parsed.reminders] } : {};

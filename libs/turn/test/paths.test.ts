@@ -313,7 +313,7 @@ function abstractOf({ state }: Place): string {
       row.asked,
       row.handoff,
       row.cancel !== undefined,
-      row.preempted === true,
+      row.preempted !== undefined,
     ]),
     context.pending.slice(0, 1).map((injection) => injection.mode),
     context.pending.filter((injection) => injection.dedupe_key !== undefined).map((injection) => injection.kind),

@@ -211,7 +211,7 @@ describe('while calls run', () => {
     given(two).when(steered('m', 'interrupt_immediate')).thenEffects('call_tool a', 'call_tool b');
   });
 
-  test('the model is told that the host stopped them, and what they had answered by then', () => {
+  test('the model reads who stopped them, and what they had answered by then', () => {
     given(two, preempted('m'))
       .when(returned('a'), returned('b', 'cancelled'))
       .thenEvent('call_ended', {
@@ -220,7 +220,7 @@ describe('while calls run', () => {
         is_error: true,
         result: {
           content: [
-            { type: 'text', text: 'Cancelled by the host: a message came that does not wait.' },
+            { type: 'text', text: 'Cancelled by a sender without a name: a message came that does not wait.' },
             { type: 'text', text: 'result of a' },
           ],
           is_error: true,
@@ -269,7 +269,7 @@ describe('while calls run', () => {
       .thenEvent('call_ended', {
         status: 'cancelled',
         result: {
-          content: [{ type: 'text', text: 'Cancelled by the host: a message came that does not wait.' }],
+          content: [{ type: 'text', text: 'Cancelled by a sender without a name: a message came that does not wait.' }],
           is_error: true,
         },
       })

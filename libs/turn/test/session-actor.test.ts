@@ -39,6 +39,13 @@ describe('an event that a state has no transition for', () => {
     expect(() => applyEvent(emptyState('s1'), unfit, 1, 0)).toThrow(/stopped does not take/);
   });
 
+  // XState throws an error of its own actor from a timer, where nothing catches it, and Vitest fails the run.
+  test('is refused where its members do not fit its type, and nothing is thrown outside of the call', async () => {
+    const unfit = { type: 'prompt_received', run: 1 } as unknown as SessionEvent;
+    expect(() => new SessionActor('s1').send(unfit, 1, 0)).toThrow(/stopped cannot take prompt_received/);
+    await new Promise((resolve) => setTimeout(resolve));
+  });
+
   test('is refused without a change', () => {
     const actor = new SessionActor('s1');
     const before = actor.state;

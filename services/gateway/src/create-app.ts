@@ -1,6 +1,6 @@
 /** The HTTP face: who is let in, how what comes in is read, how trouble is told. Routes are in `routes/`. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { nearestWord } from '@coxswain/protocol';
+import { cutText, nearestWord } from '@coxswain/protocol';
 import Fastify, { type FastifyRequest } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { bearerOf } from './auth/bearer.ts';
@@ -24,6 +24,7 @@ import { readRoutes } from './routes/read-routes.ts';
 import { serviceRoutes } from './routes/service-routes.ts';
 import { sessionRoutes } from './routes/session-routes.ts';
 import { prepareSockets, SOCKET_ROUTES, socketRoutes } from './routes/socket-routes.ts';
+import { startOptionRoutes } from './routes/start-option-routes.ts';
 import { tokenRoutes } from './routes/token-routes.ts';
 import { strictValidation } from './strict-validation.ts';
 import { traceRequests } from './trace-requests.ts';
@@ -102,6 +103,7 @@ export async function createApp({ context, guard, consoleFiles = [] }: AppOption
   socketRoutes(app, context);
   aguiRoutes(app, context);
   readRoutes(app, context);
+  startOptionRoutes(app, context);
   tokenRoutes(app);
   serviceRoutes(app, context);
   consoleRoutes(app, consoleFiles);
@@ -205,6 +207,7 @@ function tellTrouble(app: App, { log, metrics }: GatewayContext, methods: Method
   app.setErrorHandler((error, request, reply) => {
     // Of a body that is cut off by its sender's end the stream itself tells.
     const problem = request.raw.errored === error ? requestClosed() : problemFrom(error);
+    request.problem = problem;
     metrics.refused.inc({ code: problem.code });
     if (problem.code === 'request_closed')
       log.debug({ method: request.method, url: request.routeOptions.url }, 'a request was closed before its answer');
@@ -227,7 +230,7 @@ function notThere({ url, method }: FastifyRequest, methods: MethodTable): Proble
       headers: { allow: allowed.join(', ') },
     });
   return (
-    unknownVerb(path) ?? new Problem('route_not_found', `there is nothing at ${path.slice(0, 256)}; see /openapi.json`)
+    unknownVerb(path) ?? new Problem('route_not_found', `there is nothing at ${cutText(path, 256)}; see /openapi.json`)
   );
 }
 

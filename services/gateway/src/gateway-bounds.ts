@@ -17,6 +17,8 @@ export const GATEWAY_BOUNDS = {
   /** The longest that `?wait=` may last. */
   waitMaxMs: 60_000,
   waitDefaultMs: 30_000,
+  /** How long a start without `?wait=` waits to be accepted. Shorter than `stopWithinMs`, so that a stop does not cut it off. */
+  startAcceptedWithinMs: 5_000,
   /** Records of one page. */
   pageRecordsMax: 1_000,
   pageRecordsDefault: 100,
@@ -43,8 +45,8 @@ export const GATEWAY_BOUNDS = {
   watcherStallMs: 30_000,
   /** What waits unread for one WebSocket; beyond it the connection is ended. */
   socketWaitingMaxBytes: 4 * 1024 * 1024,
-  /** A comment that keeps connections open, and at which tokens are looked at again. */
-  heartbeatMs: 15_000,
+  /** How often the token of a watcher is checked again, and a WebSocket pinged. */
+  recheckMs: 15_000,
   /** Commands of one WebSocket that wait for their receipts. */
   socketCommandsMax: 32,
   /** Requests of one token: so many at once, and so many a second on end. */

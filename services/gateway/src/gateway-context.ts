@@ -1,6 +1,7 @@
 /** What every route works with. */
 import type { BusClient } from '@coxswain/client';
 import type { Log, SpanSink } from '@coxswain/ports';
+import type { DemoStart, StartOptions } from '@coxswain/protocol';
 import type { FastifyRequest } from 'fastify';
 import type { Authenticator, Principal, Scope } from './auth/principal.ts';
 import type { JournalPages } from './feed/journal-pages.ts';
@@ -15,6 +16,13 @@ import type { KeptFolds } from './socket/kept-folds.ts';
 
 /** The client as the gateway uses it. */
 export type GatewayClient = Pick<BusClient, 'session' | 'startSession' | 'listSessions' | 'approvals' | 'roundTripMs'>;
+
+/** What can be started from the folder in which the gateway was started. */
+export interface StartOffers {
+  options(): Promise<StartOptions>;
+  /** Writes the files of a demo, and resolves with its start; null where there is no demo. */
+  readonly prepareDemo: (() => Promise<DemoStart>) | null;
+}
 
 /** See the top of the file. */
 export interface GatewayContext {
@@ -31,6 +39,8 @@ export interface GatewayContext {
   readonly expensiveReads: LimitedReads;
   /** Journals, a page at a time: for readers, and for watchers who are behind. */
   readonly pages: JournalPages;
+  /** What a form can offer to start; null where the gateway has no folder of its own. */
+  readonly starts?: StartOffers | null | undefined;
   /** Requests, and commands of WebSockets, by whose token it is. */
   readonly rates: RequestRates;
   readonly metrics: GatewayMetrics;
@@ -43,9 +53,12 @@ export interface GatewayContext {
   readonly times: GatewayTimes;
 }
 
-/** How long watchers are waited for, how often they are told that the connection is there, and how soon waiting ends at a stop. */
+/** Intervals and bounds of connections that stay open, in milliseconds. */
 export interface GatewayTimes {
+  /** Between two heartbeats of an event stream. */
   readonly heartbeatMs: number;
+  /** Between two checks of a watcher's token, and two pings of a WebSocket. */
+  readonly recheckMs: number;
   readonly stallMs: number;
   readonly waitsEndMs: number;
 }

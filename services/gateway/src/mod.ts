@@ -1,6 +1,7 @@
 /** The gateway, for programs that run it inside their own process. */
 export { SCOPE_MEANINGS, SCOPES, type Scope } from './auth/principal.ts';
 export { newToken, readTokens, StoredToken, TokensUnreadableError, writeTokens } from './auth/token-file.ts';
+export type { StartOffers } from './gateway-context.ts';
 export { GatewayOptionError, ListenPortInUseError } from './listen-on.ts';
 export {
   type OpenApiDocument,

@@ -69,7 +69,7 @@ export async function openApiDocument(): Promise<OpenApiDocument> {
     log: { debug() {}, info() {}, warn() {}, error() {} },
     now,
     stopping: new AbortController().signal,
-    times: { heartbeatMs: 1, stallMs: 1, waitsEndMs: 1 },
+    times: { heartbeatMs: 1, recheckMs: 1, stallMs: 1, waitsEndMs: 1 },
   };
   const app = await createApp({ context, guard: createGuard(() => ({ ownOrigins: [], allowedOrigins: [] })) });
   await app.ready();

@@ -142,6 +142,23 @@ const FASTIFY_CODES: Readonly<Record<string, { readonly code: string; readonly m
   FST_ERR_MAX_PARAM_LENGTH: { code: 'invalid_id', message: 'an id in the address is too long' },
 };
 
+/**
+ * An error with its field named as the request names it, also at the beginning of its message.
+ * @param nameOf the field's name in the request, of its name in the error.
+ * @returns the error itself where the name is the same, or where it has no field; else a {@link Problem}.
+ */
+export function withFieldNamed(error: unknown, nameOf: (field: string) => string): unknown {
+  const problem = problemFrom(error);
+  const { field } = problem.more;
+  if (field === undefined) return error;
+  const named = nameOf(field);
+  if (named === field) return error;
+  const message = problem.message.startsWith(`${field}:`)
+    ? `${named}${problem.message.slice(field.length)}`
+    : problem.message.replace(JSON.stringify(field), JSON.stringify(named));
+  return new Problem(problem.code, message, { ...problem.more, field: named });
+}
+
 /** Answers with a problem. */
 export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {
   return reply

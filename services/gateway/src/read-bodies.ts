@@ -1,5 +1,5 @@
 /** Bodies: JSON, and plain text where a route takes it. By the same rules as on the bus. */
-import { infiniteNumber } from '@coxswain/protocol';
+import { unwritableProblem } from '@coxswain/protocol';
 import type { FastifyRequest } from 'fastify';
 import type { App } from './create-app.ts';
 import { Problem } from './problem.ts';
@@ -65,8 +65,8 @@ function parsed(text: string): unknown {
   } catch (error) {
     throw new Problem('invalid_json', `the body is not valid JSON: ${(error as Error).message}`, { field: 'body' });
   }
-  const infinite = infiniteNumber(value);
-  if (infinite) throw new Problem(infinite.code, infinite.message, { field: infinite.field });
+  const unwritable = unwritableProblem(value);
+  if (unwritable) throw new Problem(unwritable.code, unwritable.message, { field: unwritable.field });
   return value;
 }
 

@@ -4,6 +4,7 @@
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { cutText } from '@coxswain/protocol';
 import { Problem } from './problem.ts';
 
 /** What the gateway is called, and which sites may speak to it. */
@@ -31,7 +32,7 @@ export function createGuard(options: () => GuardOptions): RequestGuard {
     checkHost({ host }) {
       const hosts = options().ownOrigins.map((origin) => new URL(origin).host);
       if (host !== undefined && hosts.includes(withoutDefaultPort(host.toLowerCase(), hosts))) return;
-      const told = host === undefined ? 'no host' : `the host ${JSON.stringify(host.slice(0, 128))}`;
+      const told = host === undefined ? 'no host' : `the host ${JSON.stringify(cutText(host, 128))}`;
       throw new Problem('host_not_allowed', `the request names ${told}, and this gateway is ${hosts.join(', ')}`);
     },
     checkOrigin({ origin, 'sec-fetch-site': site }) {
@@ -44,7 +45,7 @@ export function createGuard(options: () => GuardOptions): RequestGuard {
       }
       if (ownOrigins.includes(origin)) return null;
       if (allowedOrigins.includes(origin)) return origin;
-      throw new Problem('origin_not_allowed', `a page of ${JSON.stringify(origin.slice(0, 128))} has sent the request`);
+      throw new Problem('origin_not_allowed', `a page of ${JSON.stringify(cutText(origin, 128))} has sent the request`);
     },
   };
 }

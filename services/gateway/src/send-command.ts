@@ -1,11 +1,19 @@
 /** Commands from requests: whose they are, under which id, and what is waited for. */
 import { type BodyInput, CommandRejectedError, type SentCommand, type Session } from '@coxswain/client';
-import { type JsonObject, nearestWord, SessionDeletedError, type Verb } from '@coxswain/protocol';
+import {
+  cutText,
+  httpFieldOf,
+  type JsonObject,
+  natsBodyOf,
+  nearestWord,
+  SessionDeletedError,
+  type Verb,
+} from '@coxswain/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Principal } from './auth/principal.ts';
 import { clientFor, type GatewayContext, principalOf } from './gateway-context.ts';
 import { idsOfKey, type KeyedIds, refuseOtherCommand } from './idempotency.ts';
-import { Problem, requestClosed } from './problem.ts';
+import { Problem, requestClosed, withFieldNamed } from './problem.ts';
 import { saidInText, TextBody } from './read-bodies.ts';
 import { membersOf, type StoredCommand, type Waiting } from './routes/route-schemas.ts';
 import { traceparentOf } from './trace-requests.ts';
@@ -34,25 +42,40 @@ export function objectBody(request: FastifyRequest, verb: Verb | null): Record<s
 }
 
 /**
- * Refuses what a verb does not have before anything else does: who acts is not for a body to say, so it is not offered either.
- * @param without what the address says.
- * @param beside what the body says and the verb does not have.
+ * Rejects unknown fields of a verb's body over HTTP. `actor` is not offered: the token names the actor.
+ * @param without the fields that the address sets.
+ * @param more the fields that the body has in addition to the verb's.
  * @throws Problem `unknown_field`.
  */
 export function refuseUnknown(
   body: object,
   verb: Verb,
   without: readonly string[] = [],
-  beside: readonly string[] = [],
+  more: readonly string[] = [],
 ): void {
-  const members = [...membersOf(verb).filter((name) => !without.includes(name)), ...beside];
+  refuseOthers(body, verb, [...membersOf(verb).filter((name) => !without.includes(name)), ...more]);
+}
+
+/** Rejects fields other than `members`. @throws Problem `unknown_field`, with the members or the one that was probably meant. */
+export function refuseOthers(body: object, what: string, members: readonly string[]): void {
   const unknown = Object.keys(body).find((name) => !members.includes(name));
   if (unknown === undefined) return;
-  const meant = nearestWord(unknown, members);
-  const hint = meant === null ? '' : `; did you mean ${JSON.stringify(meant)}?`;
-  const field = unknown.slice(0, 128);
-  const message = `unknown field ${JSON.stringify(field)}${hint}; ${verb} takes ${members.join(', ')}`;
+  const field = cutText(unknown, 128);
+  const hint = unknown === 'id' ? idHint(members) : nearestHint(unknown, members);
+  const message = `unknown field ${JSON.stringify(field)}${hint}; ${what} takes ${members.join(', ')}`;
   throw new Problem('unknown_field', message, { field });
+}
+
+function nearestHint(unknown: string, members: readonly string[]): string {
+  const meant = nearestWord(unknown, members);
+  return meant === null ? '' : `; did you mean ${JSON.stringify(meant)}?`;
+}
+
+/** `id` is a command's own id on NATS. Where a session's id is taken, too, the sender may mean either. */
+function idHint(members: readonly string[]): string {
+  if (!members.includes('command_id')) return '';
+  const session = members.includes('session_id') ? ', and the session’s id is "session_id"' : '';
+  return `: over HTTP the command’s own id is "command_id"${session}`;
 }
 
 /** The ids that a request's key stands for; null where it has none. */
@@ -114,7 +137,10 @@ export function sendOptions(verb: Verb, { principal, id, waiting, signal, tracep
   return { id, actor: principal.name, wait: wait ?? ('stored' as const), timeoutMs: timeout_ms, signal, traceparent };
 }
 
-/** Sends the command of a request and answers 202. */
+/**
+ * Sends the command of a request and answers 202.
+ * @param ofAddress the fields that the address sets, by their names over HTTP.
+ */
 export async function handleCommand<V extends Verb>(
   context: GatewayContext,
   request: FastifyRequest & { readonly query: Waiting; readonly params: { readonly session_id: string } },
@@ -126,7 +152,7 @@ export async function handleCommand<V extends Verb>(
   const session = clientFor(context, principal).session(request.params.session_id);
   const written = withoutAddress(objectBody(request, verb), ofAddress);
   refuseUnknown(written, verb, Object.keys(ofAddress));
-  const body = { ...written, ...ofAddress };
+  const body = natsBodyOf({ ...written, ...ofAddress });
   const keyed = keyedIds(request, principal, body)?.commandId;
   const id = (body as { readonly id?: string }).id ?? keyed;
   await context.known.expect(session);
@@ -172,7 +198,10 @@ function withoutAddress(body: Record<string, unknown>, ofAddress: JsonObject): R
   throw new Problem('unknown_field', `unknown field "${twice}": the address says it`, { field: twice });
 }
 
-/** What became of a command, for the metrics. */
+/**
+ * Sends a command and counts its outcome.
+ * @throws what sending throws, with its field named as over HTTP.
+ */
 export async function told(
   context: GatewayContext,
   verb: Verb,
@@ -184,7 +213,7 @@ export async function told(
     return sent;
   } catch (error) {
     context.metrics.commands.inc({ verb, outcome: outcomeOf(error) });
-    throw error;
+    throw withFieldNamed(error, httpFieldOf);
   }
 }
 

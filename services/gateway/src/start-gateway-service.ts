@@ -4,7 +4,7 @@ import { createServiceLog, type LogTarget, secretMask } from '@coxswain/adapter-
 import { connectionTo, endOnce, type NamedBus } from '@coxswain/adapter-nats';
 import { startTelemetry } from '@coxswain/adapter-telemetry';
 import { type BusClient, connect } from '@coxswain/client';
-import { BOUNDS, DEFAULT_TENANT } from '@coxswain/protocol';
+import { BOUNDS, cutText, DEFAULT_TENANT, EVENT_STREAM_LIVENESS } from '@coxswain/protocol';
 import { type JwtOptions, openJsonWebTokens } from './auth/json-web-tokens.ts';
 import { type Authenticator, anyOf, type Scope } from './auth/principal.ts';
 import { newToken, openTokenFile, TokenTable } from './auth/token-file.ts';
@@ -13,7 +13,7 @@ import { createApp } from './create-app.ts';
 import { JournalPages } from './feed/journal-pages.ts';
 import { FEED_BOUNDS, type FeedBounds, SessionFeeds } from './feed/session-feeds.ts';
 import { GATEWAY_BOUNDS } from './gateway-bounds.ts';
-import type { GatewayContext, GatewayTimes } from './gateway-context.ts';
+import type { GatewayContext, GatewayTimes, StartOffers } from './gateway-context.ts';
 import { createMetrics } from './gateway-metrics.ts';
 import { KnownSessions } from './known-sessions.ts';
 import { LimitedReads } from './limited-reads.ts';
@@ -53,6 +53,8 @@ export interface GatewayServiceOptions {
     | undefined;
   /** The folder that the console was built into. Without it none is served. */
   readonly consoleFolder?: string | undefined;
+  /** What its console offers to start. Default: what earlier sessions have had. */
+  readonly starts?: StartOffers | undefined;
   readonly times?: Partial<GatewayTimes> | undefined;
   readonly feedBounds?: Partial<FeedBounds> | undefined;
 }
@@ -137,13 +139,15 @@ export async function startGatewayService(options: GatewayServiceOptions): Promi
     expensiveReads: new LimitedReads(GATEWAY_BOUNDS.expensiveReadsMax, GATEWAY_BOUNDS.readsWaitingMax),
     pages: new JournalPages(new LimitedReads(GATEWAY_BOUNDS.pageReadsMax, GATEWAY_BOUNDS.watchersMax)),
     rates: new RequestRates(requestsBurst, requestsPerSecond, ratesRemembered, now),
+    starts: options.starts ?? null,
     metrics,
     spans: telemetry.spans,
     log,
     now,
     stopping: stopping.signal,
     times: {
-      heartbeatMs: GATEWAY_BOUNDS.heartbeatMs,
+      heartbeatMs: EVENT_STREAM_LIVENESS.heartbeatMs,
+      recheckMs: GATEWAY_BOUNDS.recheckMs,
       stallMs: GATEWAY_BOUNDS.watcherStallMs,
       waitsEndMs: GATEWAY_BOUNDS.waitsEndMs,
       ...options.times,
@@ -196,7 +200,7 @@ function originOf(url: string): string {
     const { origin, pathname, protocol } = new URL(url);
     if (/^https?:$/.test(protocol) && pathname === '/') return origin;
   }
-  throw new GatewayOptionError(`${url.slice(0, 200)} is no address of a gateway: https://NAME, without a path`);
+  throw new GatewayOptionError(`${cutText(url, 200)} is no address of a gateway: https://NAME, without a path`);
 }
 
 function startTokensOf({ startToken }: GatewayServiceOptions) {
@@ -208,7 +212,7 @@ function startTokensOf({ startToken }: GatewayServiceOptions) {
   // By a name of its own: what others read with it takes nothing of what the person may ask for, or watch at once.
   return {
     full: made(name, scopes),
-    reader: made(`${name.slice(0, BOUNDS.actorMaxChars - READS.length)}${READS}`, ['read']),
+    reader: made(`${cutText(name, BOUNDS.actorMaxChars - READS.length)}${READS}`, ['read']),
   };
 }
 

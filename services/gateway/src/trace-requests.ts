@@ -4,6 +4,7 @@ import type { SpanSink } from '@coxswain/ports';
 import { type EndedSpan, formatTraceparent, parseTraceparent, type TraceContext } from '@coxswain/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from './create-app.ts';
+import type { Problem } from './problem.ts';
 
 /** Where a request stands in a trace. */
 export interface TracePlace {
@@ -16,6 +17,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Null where nobody traces and the request says nothing. */
     trace: TracePlace | null;
+    /** What it was refused with, or how it failed; null where it was answered. */
+    problem: Problem | null;
   }
 }
 
@@ -25,6 +28,7 @@ const UNTRACED: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics'
 /** Has every request traced that is about sessions. @param spans null where nobody traces: what a request says is handed on. */
 export function traceRequests(app: App, spans: SpanSink | null, now: () => number): void {
   app.decorateRequest('trace', null);
+  app.decorateRequest('problem', null);
   app.addHook('onRequest', async (request) => {
     const { url } = request.routeOptions;
     const parent = parseTraceparent(single(request.headers.traceparent));
@@ -55,6 +59,9 @@ function spanOf(
   endMs: number,
 ): EndedSpan {
   const route = request.routeOptions.url ?? 'none';
+  const { problem } = request;
+  const [host, port] = hostAndPort(request.host);
+  const userAgent = single(request.headers['user-agent']);
   const { session_id } = (request.params ?? {}) as { readonly session_id?: unknown };
   return {
     context,
@@ -63,16 +70,41 @@ function spanOf(
     kind: 'server',
     startMs,
     endMs: Math.max(startMs, endMs),
-    error: reply.statusCode >= 500 ? { type: String(reply.statusCode) } : null,
+    error:
+      reply.statusCode >= 500
+        ? {
+            type: problem?.code ?? String(reply.statusCode),
+            message: problem?.message ?? `answered ${reply.statusCode}`,
+          }
+        : null,
     attributes: {
       'http.request.method': request.method,
       'http.route': route,
       'http.response.status_code': reply.statusCode,
+      // Without the query, in which people put secrets.
+      'url.path': (request.url.split('?', 1)[0] ?? '').slice(0, TEXT_MAX),
+      'url.scheme': request.protocol,
+      'server.address': host.slice(0, TEXT_MAX),
+      ...(port === undefined ? {} : { 'server.port': port }),
+      'client.address': request.ip,
+      'network.protocol.name': 'http',
+      'network.protocol.version': request.raw.httpVersion,
+      ...(userAgent === undefined ? {} : { 'user_agent.original': userAgent.slice(0, TEXT_MAX) }),
+      ...(problem ? { 'coxswain.code': problem.code } : {}),
       ...(typeof session_id === 'string' ? { 'gen_ai.conversation.id': session_id.slice(0, 64) } : {}),
     },
     moments: [],
     links: [],
   };
+}
+
+/** Characters of a text that a client chooses. */
+const TEXT_MAX = 512;
+
+/** What a client called this server: `localhost:7707`, `[::1]:7707`, `cox.example.com`. */
+function hostAndPort(host: string): [host: string, port: number | undefined] {
+  const [, name = host, port] = /^(.*?)(?::(\d{1,5}))?$/.exec(host) ?? [];
+  return [name, port === undefined ? undefined : Number(port)];
 }
 
 function single(header: string | string[] | undefined): string | undefined {

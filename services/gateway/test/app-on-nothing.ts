@@ -69,7 +69,7 @@ export async function appOnNothing(
       log: SILENT,
       now,
       stopping: stopping.signal,
-      times: { heartbeatMs: 10_000, stallMs: 10_000, waitsEndMs: 10_000 },
+      times: { heartbeatMs: 10_000, recheckMs: 10_000, stallMs: 10_000, waitsEndMs: 10_000 },
       ...change,
     },
     guard: createGuard(() => ({ ownOrigins: ['http://gateway.test'], allowedOrigins: [], ...guard })),

@@ -1,10 +1,14 @@
 /** What the app decides before anything is asked of the bus. */
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
-import { NoHostError, type Session } from '@coxswain/client';
-import { expect, test, vi } from 'vitest';
+import { NoHostError, ReceiptTimeoutError, type Session } from '@coxswain/client';
+import type { EndedSpan } from '@coxswain/protocol';
+import { describe, expect, test, vi } from 'vitest';
 import { SessionFeeds } from '../src/feed/session-feeds.ts';
 import type { GatewayClient } from '../src/gateway-context.ts';
 import { createMetrics } from '../src/gateway-metrics.ts';
+import type { KnownSessions } from '../src/known-sessions.ts';
 import { Problem, problemFrom } from '../src/problem.ts';
 import { RequestRates } from '../src/request-rates.ts';
 import { appOnNothing, connected, SILENT } from './app-on-nothing.ts';
@@ -38,6 +42,50 @@ test('whoever has a token is told whose it is, whatever it may; nobody else is',
   });
   expect((await ask({ authorization: 'Bearer other' })).json()).toMatchObject({ status: 401, code: 'unauthorized' });
   expect((await ask({})).json()).toMatchObject({ status: 401, code: 'unauthorized' });
+});
+
+test('what can be started is what the gateway was given; without a folder of its own that is nothing', async () => {
+  const bare = await appOnNothing();
+  const ask = ({ app, authorization }: typeof bare, method: 'GET' | 'POST', url: string) =>
+    app.inject({ method, url, headers: { host, authorization } });
+  expect((await ask(bare, 'GET', '/v1/start-options')).json()).toEqual({ folder: null, personas: [], has_demo: false });
+  expect((await ask(bare, 'POST', '/v1/demo')).json()).toMatchObject({ status: 404, code: 'not_found' });
+  const demo = { prompt: 'Play.', root: '/d', model: 'scripted//d/script.yaml', persona: { name: 'clerk' } };
+  const options = { folder: '/work', personas: [], has_demo: true };
+  const given = await appOnNothing({ starts: { options: async () => options, prepareDemo: async () => demo } });
+  expect((await ask(given, 'GET', '/v1/start-options')).json()).toEqual(options);
+  expect((await ask(given, 'POST', '/v1/demo')).json()).toEqual(demo);
+});
+
+test('a session that says nothing has a stream with heartbeats', async () => {
+  const watch = ({ signal }: { readonly signal: AbortSignal }) => ({
+    [Symbol.asyncIterator]: () => ({
+      next: async () => {
+        if (!signal.aborted) await once(signal, 'abort');
+        return { done: true, value: undefined };
+      },
+    }),
+  });
+  const session = { id: 's', ref: { tenant: 'default', sessionId: 's' }, lastNumber: async () => 0, watch };
+  const { app, authorization, stopping } = await appOnNothing({
+    clientOf: () => ({ session: () => session as unknown as Session }) as unknown as GatewayClient,
+    times: { heartbeatMs: 5, recheckMs: 10_000, stallMs: 10_000, waitsEndMs: 10_000 },
+    known: { expect: async () => undefined } as unknown as KnownSessions,
+  });
+  const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }));
+  const headers = { host, authorization, accept: 'text/event-stream' };
+  const [answer] = (await once(
+    request({ host: '127.0.0.1', port, path: '/v1/sessions/s/events', headers }).end(),
+    'response',
+  )) as [IncomingMessage];
+  let beats = 0;
+  for await (const piece of answer.setEncoding('utf8')) {
+    beats += String(piece).split(': still here').length - 1;
+    if (beats >= 3) break;
+  }
+  expect(beats).toBeGreaterThanOrEqual(3);
+  stopping.abort();
+  await app.close();
 });
 
 test('more requests than are taken are told when the next will be', async () => {
@@ -193,7 +241,7 @@ test('what nobody may say is not offered either', async () => {
     payload: { acto: 'me' },
   });
   const { detail } = JSON.parse(body) as { detail: string };
-  expect(detail).toBe('unknown field "acto"; cancel takes id, reason');
+  expect(detail).toBe('unknown field "acto"; cancel takes command_id, reason');
 });
 
 test('who has gone while a session is looked for takes no place among those who watch it', async () => {
@@ -323,4 +371,73 @@ test('a body in another charset than UTF-8 is not read as if it were', async () 
     expect(await posted('{"body":"x"}', `application/json; charset=${charset}`), charset).toMatchObject({
       wasSent: true,
     });
+});
+
+describe('the span of a request', () => {
+  const traced = async () => {
+    const spans: EndedSpan[] = [];
+    const sink = { capturesContent: false, keeps: () => true, masked: (text: string) => text };
+    const made = await appOnNothing(
+      { spans: { ...sink, take: (span) => void spans.push(span) } },
+      { ownOrigins: [`http://${host}:7707`, `http://${host}`] },
+    );
+    return { ...made, spans };
+  };
+
+  test('has the HTTP attributes of the conventions, and nothing of the query', async () => {
+    const { app, authorization, spans } = await traced();
+    const headers = { host: `${host}:7707`, authorization, 'user-agent': 'curl/8' };
+    await app.inject({ url: '/v1/sessions/one/events?limit=0', headers });
+    // A span is made when the answer is on its way.
+    await expect.poll(() => spans).toHaveLength(1);
+    expect(spans).toMatchObject([
+      {
+        name: 'GET /v1/sessions/:session_id/events',
+        error: null,
+        attributes: {
+          'http.request.method': 'GET',
+          'http.route': '/v1/sessions/:session_id/events',
+          'http.response.status_code': 400,
+          'url.path': '/v1/sessions/one/events',
+          'url.scheme': 'http',
+          'server.address': host,
+          'server.port': 7707,
+          'client.address': '127.0.0.1',
+          'network.protocol.version': '1.1',
+          'user_agent.original': 'curl/8',
+          'coxswain.code': 'invalid_field',
+        },
+      },
+    ]);
+    expect(JSON.stringify(spans)).not.toContain('limit=0');
+  });
+
+  test('says why the gateway has failed', async () => {
+    const { app, authorization, spans } = await traced();
+    const payload = { prompt: 'Go.', model: 'scripted//x.yaml' };
+    const { statusCode } = await app.inject({
+      method: 'POST',
+      url: '/v1/sessions',
+      headers: { host, authorization },
+      payload,
+    });
+    await expect.poll(() => spans).toHaveLength(1);
+    expect([statusCode, spans[0]?.error]).toEqual([
+      500,
+      { type: 'internal', message: expect.stringContaining('failed') },
+    ]);
+  });
+});
+
+test('a receipt that did not come is a 504 that names the command, its session, and how to ask again', () => {
+  const unanswered = { commandId: 'cmd-1', sessionId: 's1', awaited: 'accepted', waitedMs: 1_000 } as const;
+  expect(problemFrom(new ReceiptTimeoutError(unanswered)).document).toMatchObject({
+    status: 504,
+    code: 'receipt_timeout',
+    command_id: 'cmd-1',
+    session_id: 's1',
+    detail: expect.stringMatching(
+      /the command cmd-1 is stored, .* to the session s1 with the id cmd-1: it is applied once/,
+    ),
+  });
 });

@@ -35,7 +35,7 @@ test('every route of the gateway is in it, each with an id of its own', () => {
   expect(operations.map(({ path, method }) => `${method.toUpperCase()} ${path}`).sort()).toMatchInlineSnapshot(`
     [
       "DELETE /v1/sessions/{session_id}",
-      "DELETE /v1/sessions/{session_id}/pending/{command_id}",
+      "DELETE /v1/sessions/{session_id}/pending/{target_command_id}",
       "GET /healthz",
       "GET /metrics",
       "GET /readyz",
@@ -49,9 +49,11 @@ test('every route of the gateway is in it, each with an id of its own', () => {
       "GET /v1/sessions/{session_id}/statechart",
       "GET /v1/sessions/{session_id}/tree",
       "GET /v1/sessions/{session_id}/ws",
+      "GET /v1/start-options",
       "GET /v1/whoami",
       "POST /v1/agui",
       "POST /v1/agui/{persona}",
+      "POST /v1/demo",
       "POST /v1/sessions",
       "POST /v1/sessions/{session_id}/approvals/{call_id}",
       "POST /v1/sessions/{session_id}/calls/{call_id}/cancel",
@@ -64,7 +66,7 @@ test('every route of the gateway is in it, each with an id of its own', () => {
       "POST /v1/sessions/{session_id}/signal",
       "POST /v1/sessions/{session_id}/steer",
       "POST /v1/sessions/{session_id}/suspend",
-      "PUT /v1/sessions/{session_id}/pending/{command_id}",
+      "PUT /v1/sessions/{session_id}/pending/{target_command_id}",
     ]
   `);
   const ids = operations.map(({ operationId }) => operationId);
@@ -79,6 +81,18 @@ test('only what says nothing of sessions is open to all', () => {
 test('every route says what it answers with, problems among it', () => {
   for (const { path, method, responses } of operations)
     expect(Object.keys(responses), `${method} ${path}`).toEqual(expect.arrayContaining(['4XX', '5XX']));
+});
+
+test('a command’s own id has one name in every body, and its target another', () => {
+  for (const { operationId, requestBody } of operations) {
+    const { properties } = (requestBody?.content['application/json']?.schema ?? {}) as { properties?: object };
+    expect(properties ?? {}, operationId).not.toHaveProperty('id');
+  }
+  const ofReplace = operations.find(({ operationId }) => operationId === 'replace');
+  expect(ofReplace?.requestBody?.content['application/json']?.schema).toMatchObject({
+    properties: { command_id: { type: 'string' }, body: { type: 'string' } },
+    required: ['body'],
+  });
 });
 
 test('what may be said in plain text is said to', () => {

@@ -31,7 +31,7 @@ async function appThatLooks() {
   const session = { id: 's', ref: { tenant: 'default', sessionId: 's' }, lastNumber, watch, send };
   const made = await appOnNothing({
     clientOf: () => ({ session: () => session as unknown as BusSession }) as unknown as GatewayClient,
-    times: { heartbeatMs: 10_000_000, stallMs: 10_000, waitsEndMs: 0 },
+    times: { heartbeatMs: 10_000_000, recheckMs: 10_000_000, stallMs: 10_000, waitsEndMs: 0 },
   });
   const url = new URL(await made.app.listen({ host: '127.0.0.1', port: 0 }));
   /** Stops once the session is looked for, and has it found then. */

@@ -1,5 +1,6 @@
 /** What comes over a WebSocket, and how it is answered. */
 import type { Session } from '@coxswain/client';
+import { CommandId } from '@coxswain/protocol';
 import type { FastifyRequest } from 'fastify';
 import { expect, test } from 'vitest';
 import type { WebSocket } from 'ws';
@@ -11,7 +12,7 @@ import { SocketCommands } from '../src/socket/socket-commands.ts';
 import { SILENT } from './app-on-nothing.ts';
 
 /** A socket on a session that takes commands and never says what became of them. */
-function onSilentSession(burst: number) {
+function onSilentSession(burst: number, send: Session['send'] = () => new Promise(() => undefined)) {
   const told: { ref?: unknown; problem?: { code: string } }[] = [];
   const socket = {
     OPEN: 1,
@@ -27,7 +28,7 @@ function onSilentSession(burst: number) {
   } as unknown as GatewayContext;
   const principal = { name: 'ada', tenant: 'default', scopes: new Set(['admin']), expiresAt: null };
   const request = { principal, trace: null } as unknown as FastifyRequest;
-  const session = { id: 's', send: () => new Promise(() => undefined) } as unknown as Session;
+  const session = { id: 's', send } as unknown as Session;
   const commands = new SocketCommands(context, session, request, socket, new AbortController().signal);
   const sayText = (text: string) => commands.take(Buffer.from(text), false);
   const say = (message: object) => sayText(JSON.stringify(message));
@@ -64,4 +65,23 @@ test.each([
   await settled();
   expect(told).toHaveLength(2);
   expect(told.find(({ ref }) => ref === 'two')).toMatchObject({ problem: { code: 'rate_limited' } });
+});
+
+test('a command’s own id is command_id, and what it revokes target_command_id; the names on NATS are rejected', async () => {
+  const sent: unknown[] = [];
+  const { say, told } = onSilentSession(1_000, async (...command) => {
+    sent.push(command);
+    return { commandId: CommandId.parse('mine'), seq: 7, duplicate: false };
+  });
+  const revoke = (body: object) => say({ type: 'command', verb: 'revoke', body });
+  revoke({ command_id: 'mine', target_command_id: 'waits' });
+  await settled();
+  expect(sent).toMatchObject([['revoke', { id: 'mine', command_id: 'waits' }, { id: 'mine' }]]);
+  expect(told).toMatchObject([{ type: 'sent', command_id: 'mine', seq: 7 }]);
+  revoke({ id: 'mine', target_command_id: 'waits' });
+  await settled();
+  expect(told[1]).toMatchObject({
+    problem: { code: 'unknown_field', field: 'id', detail: expect.stringContaining('own id is "command_id"') },
+  });
+  expect(sent).toHaveLength(1);
 });

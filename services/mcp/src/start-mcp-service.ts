@@ -1,7 +1,7 @@
 /** Serves sessions as tools of one MCP client, over a pair of streams. */
 import type { Readable, Writable } from 'node:stream';
 import type { Client } from '@coxswain/client';
-import { problemOf, readStrictly, VERSION } from '@coxswain/protocol';
+import { cutText, problemOf, readStrictly, VERSION } from '@coxswain/protocol';
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import {
@@ -99,7 +99,7 @@ export async function startMcpService(options: McpServiceOptions): Promise<McpSe
       if (id === null)
         throw new McpError(
           RESOURCE_NOT_FOUND,
-          `there are ${TRANSCRIPT_TEMPLATE.uriTemplate}, not ${params.uri.slice(0, 256)}`,
+          `there are ${TRANSCRIPT_TEMPLATE.uriTemplate}, not ${cutText(params.uri, 256)}`,
         );
       return look(signal, (client) => readTranscript(client, id));
     });
@@ -174,14 +174,14 @@ const TOO_LONG = `a message has more than ${MCP_SERVER_BOUNDS.messageMaxBytes} b
 /** In one line: the library says in many what a message would have been. */
 function whyUnreadable(error: Error): string {
   if (error.name === 'ZodError') return 'a line is JSON and no message of JSON-RPC 2.0';
-  if (error instanceof SyntaxError) return `a line is no JSON: ${error.message.slice(0, 200)}`;
-  return error.message.slice(0, 500);
+  if (error instanceof SyntaxError) return `a line is no JSON: ${cutText(error.message, 200)}`;
+  return cutText(error.message, 500);
 }
 
 function unknownTool(name: string, offered: ReadonlyMap<string, McpTool>): string {
   const withheld = ALL_TOOLS.find((tool) => tool.name === name);
   const why = withheld ? `needs the scope ${withheld.scope}, which this server was started without` : 'is no tool here';
-  return `${JSON.stringify(name.slice(0, 64))} ${why}; there are ${[...offered.keys()].join(', ')}`;
+  return `${JSON.stringify(cutText(name, 64))} ${why}; there are ${[...offered.keys()].join(', ')}`;
 }
 
 function described({ name, title, description, scope, input, output, destructive, idempotent }: McpTool): Tool {

@@ -2,8 +2,8 @@
 import { type Client, createEventTranslator, topState, type UiEvent } from '@coxswain/client';
 import { SessionId } from '@coxswain/protocol';
 import type { ReadResourceResult, Resource, ResourceTemplate } from '@modelcontextprotocol/sdk/types.js';
-import { cutText } from './cut-text.ts';
 import { MCP_SERVER_BOUNDS } from './mcp-server-bounds.ts';
+import { shortenText } from './shorten-text.ts';
 import { existingSession } from './tools/existing-session.ts';
 
 const { transcriptMaxChars, transcriptTextMaxChars, sessionsMax } = MCP_SERVER_BOUNDS;
@@ -85,7 +85,7 @@ function newestOf(lines: readonly string[]): string[] {
 
 /** One event, where it is part of what was said and done. */
 function lineOf(event: UiEvent): string | null {
-  const cut = (text: string) => cutText(text, transcriptTextMaxChars);
+  const cut = (text: string) => shortenText(text, transcriptTextMaxChars);
   switch (event.type) {
     case 'prompt_shown':
       return `## User${event.actor === null ? '' : ` (${event.actor})`}\n\n${cut(event.text)}`;

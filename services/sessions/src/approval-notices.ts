@@ -10,7 +10,7 @@
 import { createHmac } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { ApprovalNotices, Clock, Log } from '@coxswain/ports';
-import { type ApprovalNotice, BOUNDS } from '@coxswain/protocol';
+import { type ApprovalNotice, BOUNDS, cutText } from '@coxswain/protocol';
 
 /** Where notices go. */
 export interface NoticeTargets {
@@ -107,7 +107,7 @@ export function createApprovalNotices(
 }
 
 function failed(attempts: number, problem: string) {
-  const message = problem.slice(0, BOUNDS.reasonMaxBytes / 4);
+  const message = cutText(problem, BOUNDS.reasonMaxBytes / 4);
   return { status: 'failed' as const, attempts, error: { code: 'notice_failed' as const, message } };
 }
 

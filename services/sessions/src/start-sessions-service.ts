@@ -3,9 +3,10 @@ import { resolve } from 'node:path';
 import { combineHooks, loadManifest, watchLeftBehind } from '@coxswain/adapter-hooks';
 import { createServiceLog, type LogTarget, secretMask } from '@coxswain/adapter-log';
 import { createMcpTools } from '@coxswain/adapter-mcp';
-import { createIds, createSystemClock } from '@coxswain/adapter-memory';
+import { createIds, createSystemClock, StoreClock } from '@coxswain/adapter-memory';
 import { createModels, KNOWN_PRICES, readPrices } from '@coxswain/adapter-models';
 import {
+  checkReplicas,
   connectionTo,
   connectNats,
   createNatsActiveSessions,
@@ -23,6 +24,7 @@ import {
   createNatsTools,
   endOnce,
   ensureStreams,
+  listHosts,
   logConnection,
   lostForGood,
   type NamedBus,
@@ -30,6 +32,7 @@ import {
   serveQueries,
   storeAnswers,
   tellApproval,
+  timersTimeMs,
   whenAnswered,
 } from '@coxswain/adapter-nats';
 import { type MetricsAddress, type SpansLost, startTelemetry } from '@coxswain/adapter-telemetry';
@@ -38,6 +41,7 @@ import type { Hooks, HostLine, Personas, ServedPersonas, StopPredicates, ToolSou
 import { type HookTable, HostName, type PriceTable, readId, type TenantId } from '@coxswain/protocol';
 import { createSessionHost } from '@coxswain/session';
 import { createApprovalNotices, webhookFrom } from './approval-notices.ts';
+import { watchReplicas } from './watch-replicas.ts';
 
 /** What the service is started with. */
 export interface SessionsServiceOptions {
@@ -93,6 +97,8 @@ export interface SessionsService {
   readonly failed: Promise<Error>;
   /** Contract: rejects, with why, while the bus or its store does not answer, or this host has not heard itself on it. */
   ping(): Promise<void>;
+  /** What the background check of replicas has found last, in one sentence; null where nothing is wrong, or another host checks. */
+  remark(): string | null;
   /** Stops in order; calls under way may end first, within a bound. */
   stop(): Promise<void>;
 }
@@ -126,6 +132,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
     closeMs: options.spansWithinMs,
   });
   let connected: Awaited<ReturnType<typeof connectNats>> | undefined;
+  let storeClock: StoreClock | undefined;
   try {
     const declared = options.manifest === undefined ? null : await loadManifest(options.manifest);
     const nc = await connectNats({ ...bus, name: 'cox-sessions' });
@@ -133,8 +140,15 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
     void lostForGood(nc).then(fail);
     logConnection(nc, log);
     // Where servers are choosing a leader just now, nobody says anything for some seconds.
-    await whenAnswered(() => ensureStreams(nc), log);
-    const clock = createSystemClock();
+    const { atRisk } = await whenAnswered(() => ensureStreams(nc), log);
+    if (atRisk.length > 0)
+      log.warn(
+        { streams: atRisk },
+        "streams hold compressed blocks: kill -9 of a server can destroy that server's copy; run cox streams --rewrite",
+      );
+    const clock = new StoreClock(createSystemClock(), () => timersTimeMs(nc), log);
+    storeClock = clock;
+    await whenAnswered(() => clock.start(), log);
     const ids = createIds(clock);
     const defaultRoot = options.defaultRoot ?? process.cwd();
     const served = await createNatsHooks(nc, log);
@@ -156,7 +170,12 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
         sender: await createNatsSender(nc),
         models: createModels({ env, clock, baseFolder: defaultRoot }),
         tools: combineToolSources([
-          options.tools ?? combineToolSources([createBuiltInTools(), createCrewTools(), createMcpTools({ env })]),
+          options.tools ??
+            combineToolSources([
+              createBuiltInTools({ runCommand: { socket: env.COX_COMMAND_SOCKET || undefined } }),
+              createCrewTools(),
+              createMcpTools({ env }),
+            ]),
           servedPersonas.tools,
           busTools,
         ]),
@@ -183,15 +202,24 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
     const { found } = await host.start();
     const stopQueries = serveQueries(nc, log, (ref) => host.status(ref));
     const stopLargeFields = serveLargeFields(nc, log, blobs);
+    const replicas = watchReplicas({
+      // Hosts are listed by name: one of them checks for all.
+      isFirst: async () => (await listHosts(nc))[0] === host.peerName,
+      check: (signal) => checkReplicas(nc, { pauseMs: REPLICAS_PAUSE_MS, signal }),
+      log,
+    });
+    telemetry.meters.census('coxswain_replica_findings', () => replicas.counts());
     log.info({ host: host.id, found }, 'session host is up');
     const stop = endOnce(async () => {
       log.info({ host: host.id }, 'session host stops');
+      replicas.stop();
       stopQueries();
       stopLargeFields();
       await host.stop();
       await served.stop();
       await busTools.stop();
       await servedPersonas.stop();
+      clock.close();
       await nc.close();
       const lost = await telemetry.close();
       if (lost) options.spansLost?.(lost);
@@ -211,15 +239,20 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
         await storeAnswers(nc);
         if (!host.isHeard) throw new Error('it has not heard itself on the bus for too long');
       },
+      remark: () => replicas.remark(),
       stop,
     };
   } catch (error) {
+    storeClock?.close();
     await connected?.close();
     await telemetry.close();
     endWatching();
     throw error;
   }
 }
+
+/** Between two streams of the background check: all streams are read within some ten seconds, a few hundred reads a second. */
+const REPLICAS_PAUSE_MS = 250;
 
 // Personas by name are those that are served; a host has none of its own.
 const noPersonas: Personas = { find: async () => null, names: async () => [] };

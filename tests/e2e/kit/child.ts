@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { join, resolve } from 'node:path';
 import { bundledPrograms } from './bundled.ts';
 import { cleanEnv } from './clean-env.ts';
+import { isShort, runShort } from './cox-runner.ts';
 import { until } from './until.ts';
 
 /** The repository. */
@@ -30,10 +31,29 @@ process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
 
-/** A process of the test's own. */
-export class Child {
+/** What a command or process has written. */
+class Output {
   stdout = '';
   stderr = '';
+
+  /** Lines of stdout that are complete. */
+  get lines(): string[] {
+    return this.stdout.split('\n').slice(0, -1);
+  }
+
+  /** Lines of stdout as JSON. */
+  get json(): Record<string, unknown>[] {
+    return this.lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+  }
+
+  /** The end of both, for failures. */
+  get told(): string {
+    return `\n--- stdout\n${this.stdout.slice(-4_000)}\n--- stderr\n${this.stderr.slice(-4_000)}`;
+  }
+}
+
+/** A process of the test's own. */
+export class Child extends Output {
   readonly process: ChildProcess;
   readonly exited: Promise<Exit>;
   #exit: Exit | null = null;
@@ -44,6 +64,7 @@ export class Child {
     args: readonly string[],
     options: { readonly cwd?: string; readonly env?: NodeJS.ProcessEnv } = {},
   ) {
+    super();
     const flags = main.endsWith('.mjs') ? [] : FROM_SOURCE;
     this.process = spawn(process.execPath, [...flags, main, ...args], {
       cwd: options.cwd ?? REPOSITORY,
@@ -74,16 +95,6 @@ export class Child {
     return this.#exit;
   }
 
-  /** Lines of stdout that are complete. */
-  get lines(): string[] {
-    return this.stdout.split('\n').slice(0, -1);
-  }
-
-  /** Lines of stdout as JSON. */
-  get json(): Record<string, unknown>[] {
-    return this.lines.map((line) => JSON.parse(line) as Record<string, unknown>);
-  }
-
   /** Waits for something in the output; fails at once where the process ends without it. */
   async says(what: string | RegExp, stream: 'stdout' | 'stderr' = 'stdout'): Promise<void> {
     const found = () => (typeof what === 'string' ? this[stream].includes(what) : what.test(this[stream]));
@@ -107,20 +118,34 @@ export class Child {
     this.process.kill(signal);
     return this.exited;
   }
-
-  /** What it said, for failures. */
-  get told(): string {
-    return `\n--- stdout\n${this.stdout.slice(-4_000)}\n--- stderr\n${this.stderr.slice(-4_000)}`;
-  }
 }
 
-/** Runs `cox` to its end with nothing on its standard input. */
-export async function cox(
-  args: readonly string[],
-  options: { readonly cwd?: string; readonly env?: NodeJS.ProcessEnv; readonly input?: string } = {},
-): Promise<Child & { readonly code: number | null }> {
-  const child = new Child(COX_MAIN, args, options);
-  child.process.stdin?.end(options.input ?? '');
+/** How a `cox` ended. */
+export type CoxEnd = Output & { readonly code: number | null };
+
+/** What a `cox` is started with. */
+export interface CoxOptions {
+  readonly cwd?: string;
+  readonly env?: NodeJS.ProcessEnv;
+  /** What it reads. */
+  readonly input?: string;
+  /** Whether its line is refused before anything starts, so that it needs no process of its own. */
+  readonly refused?: boolean;
+}
+
+/**
+ * Runs `cox` to its end with nothing on its standard input. A command that only asks or tells on a bus that runs
+ * shares the process of all such commands ({@link runShort}).
+ */
+export async function cox(args: readonly string[], options: CoxOptions = {}): Promise<CoxEnd> {
+  const { cwd = REPOSITORY, env, input, refused = false } = options;
+  const isOnBus = env?.NATS_URL !== undefined || args.includes('--nats') || args[0] === 'init';
+  if (refused || (input === undefined && isOnBus && isShort(args))) {
+    const { code, stdout, stderr } = await runShort(args, cwd, cleanEnv(env));
+    return Object.assign(new Output(), { code, stdout, stderr });
+  }
+  const child = new Child(COX_MAIN, args, { cwd, ...(env && { env }) });
+  child.process.stdin?.end(input ?? '');
   const { code } = await child.exited;
   return Object.assign(child, { code });
 }

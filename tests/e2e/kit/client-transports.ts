@@ -12,6 +12,8 @@ export const TRANSPORTS: readonly TransportName[] = ['the bus', 'HTTP'];
 /** A client, and what it stands on. */
 export interface ConnectedClient {
   readonly client: Client;
+  /** One more client of the same way. */
+  another(): Promise<Client>;
   close(): Promise<void>;
 }
 
@@ -19,12 +21,14 @@ export interface ConnectedClient {
 export async function connectOver(transport: TransportName, bus: TestBus): Promise<ConnectedClient> {
   if (transport === 'the bus') {
     const client = await connect(bus.login);
-    return { client, close: () => client.close() };
+    return { client, another: () => connect(bus.login), close: () => client.close() };
   }
   const gateway = await startGateway(bus);
-  const client = await connect({ gateway: gateway.url, token: gateway.token });
+  const another = () => connect({ gateway: gateway.url, token: gateway.token });
+  const client = await another();
   return {
     client,
+    another,
     async close() {
       await client.close();
       await gateway.stop();

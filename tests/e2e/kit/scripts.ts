@@ -1,5 +1,4 @@
 /** Scripts for scripted models, written where a host can read them. JSON is YAML. */
-import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { scratchFolder } from './scratch.ts';
@@ -16,15 +15,12 @@ export interface ScriptTurn {
   readonly fail?: { readonly kind: string; readonly after_ms?: number };
 }
 
-let folder: Promise<string> | undefined;
-
 /** Writes a script and returns the model's name. */
 export async function scripted(
   turns: readonly ScriptTurn[],
   options: { readonly loop?: boolean } = {},
 ): Promise<string> {
-  folder ??= scratchFolder('scripts');
-  const path = join(await folder, `${randomUUID()}.yaml`);
+  const path = join(await scratchFolder('script'), 'script.yaml');
   await writeFile(path, JSON.stringify({ ...options, turns }));
   return `scripted/${path}`;
 }

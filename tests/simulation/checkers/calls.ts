@@ -1,4 +1,7 @@
-/** Each call that a model asked for has exactly one result, in its turn; none runs that was refused, and none twice. */
+/**
+ * Each call that a model asked for has exactly one result, in its turn; none runs that was refused, and none twice. None is
+ * cancelled that no person, parent or host has cancelled.
+ */
 import { callsOf } from '@coxswain/protocol';
 import { UNKNOWN_OUTCOME } from '@coxswain/turn';
 import type { Checker } from './check.ts';
@@ -19,14 +22,36 @@ export const checkCalls: Checker = (journal) => {
   const wrong: string[] = [];
   let batch = new Map<string, Call>();
   let cancelled = false;
+  /** Why calls may end as cancelled now: the run was ended, or its calls preempted. */
+  let canceller = false;
+  const cancelledCalls = new Set<string>();
   for (const { n, event } of eventsOf(journal)) {
     const call = 'call_id' in event && event.call_id !== undefined ? batch.get(event.call_id) : undefined;
     switch (event.type) {
       case 'prompt_received':
         cancelled = false;
+        canceller = false;
+        break;
+      case 'run_failed':
+        canceller = true;
+        break;
+      case 'budget_threshold':
+        if (event.percent >= 100) canceller = true;
+        break;
+      case 'steering_received':
+      case 'reminder_injected':
+      case 'followup_received':
+        if ('preempt' in event && event.preempt) canceller = true;
+        break;
+      case 'call_cancel_requested':
+      case 'child_ended':
+        cancelledCalls.add(event.call_id);
         break;
       case 'control_outcome':
-        if (event.control === 'cancel' && event.status === 'cancelled') cancelled = true;
+        if (event.control === 'cancel' && event.status === 'cancelled') {
+          cancelled = true;
+          canceller = true;
+        } else if (event.control === 'cancel_call' && event.target !== undefined) cancelledCalls.add(event.target);
         break;
       case 'message_complete':
         if (!event.message.partial)
@@ -62,6 +87,14 @@ export const checkCalls: Checker = (journal) => {
         if (!call) wrong.push(`record ${n}: ${event.call_id} ended and was never asked for`);
         else {
           if (++call.ended > 1) wrong.push(`record ${n}: ${event.call_id} has a second result`);
+          // A call that is cancelled before it is sent ends in the event before the outcome of its cancel.
+          if (event.status === 'cancelled' && !canceller && !cancelledCalls.has(event.call_id)) {
+            const [record] = journal.records.slice(n - 1);
+            const isOrdered = record?.events.some(
+              (one) => one.type === 'control_outcome' && one.control === 'cancel_call' && one.target === event.call_id,
+            );
+            if (!isOrdered) wrong.push(`record ${n}: ${event.call_id} is cancelled, and nothing has cancelled it`);
+          }
           const ran = ['ok', 'interrupted'].includes(event.status);
           if (ran && call.started === 0) wrong.push(`record ${n}: ${event.call_id} is ${event.status} and never ran`);
           const cannotHaveRun = ['denied', 'skipped', 'aborted'].includes(event.status);

@@ -9,6 +9,7 @@ import type { History } from '../history.ts';
 import { checkBudgets } from './budgets.ts';
 import { checkCalls } from './calls.ts';
 import { checkChain } from './chain.ts';
+import { checkClocks } from './clocks.ts';
 import { checkCommands } from './commands.ts';
 import { checkCopy } from './copy.ts';
 import { checkDeletion, type Stored } from './deletion.ts';
@@ -62,6 +63,7 @@ export type Checker = (journal: Journal, evidence: Evidence) => readonly string[
 /** All checkers by name. */
 export const CHECKERS: Readonly<Record<string, Checker>> = {
   chain: checkChain,
+  clocks: checkClocks,
   replay: checkReplay,
   runs: checkRuns,
   calls: checkCalls,

@@ -9,6 +9,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ToolCall, ToolOutcome } from '@coxswain/ports';
+import { cutText } from '@coxswain/protocol';
 import { StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import {
   CallToolResultSchema,
@@ -159,7 +160,7 @@ export class McpServerTools {
     if (error instanceof McpError || error instanceof StreamableHTTPError) {
       return failed('tool_failed', `the MCP server ${name} failed the call: ${message}`);
     }
-    return failed('tool_failed', `the MCP server ${name} answered with what is no result: ${message.slice(0, 1_024)}`);
+    return failed('tool_failed', `the MCP server ${name} answered with what is no result: ${cutText(message, 1_024)}`);
   }
 
   /** A connection that stands, made anew if need be; or why there is none. */

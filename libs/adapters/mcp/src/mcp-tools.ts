@@ -1,6 +1,7 @@
 /** The tools of a session's MCP servers. */
 import type { ToolCall, ToolOutcome, ToolSource, Toolset, ToolsetSpec } from '@coxswain/ports';
 import {
+  cutText,
   DEFAULT_TRAITS,
   type Failure,
   type JsonObject,
@@ -166,7 +167,7 @@ class McpToolset implements Toolset {
   }
 
   #notice(server: string, level: LoggingLevel, text: string): void {
-    this.#options.onNotice?.({ ref: this.#ref, server, level, text: text.slice(0, MCP_BOUNDS.noticeMaxChars) });
+    this.#options.onNotice?.({ ref: this.#ref, server, level, text: cutText(text, MCP_BOUNDS.noticeMaxChars) });
   }
 }
 
@@ -182,7 +183,7 @@ function definitionOf(name: string, server: string, tool: Tool): ToolDefinition 
   const { readOnlyHint, idempotentHint } = tool.annotations ?? {};
   return {
     name,
-    description: (tool.description ?? tool.title ?? '').slice(0, MCP_BOUNDS.descriptionMaxChars),
+    description: cutText(tool.description ?? tool.title ?? '', MCP_BOUNDS.descriptionMaxChars),
     // It came as JSON over the wire, so it is nothing else.
     input_schema: tool.inputSchema as JsonObject,
     source: `mcp:${server}`,

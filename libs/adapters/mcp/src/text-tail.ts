@@ -1,4 +1,6 @@
 /** The end of what a server said outside of messages. */
+
+import { cutTextToEnd } from '@coxswain/protocol';
 import { MCP_BOUNDS } from './mcp-bounds.ts';
 
 /** Keeps the end of a text that goes on and on. */
@@ -8,7 +10,7 @@ export class TextTail {
 
   add(chunk: Uint8Array | string): void {
     const text = typeof chunk === 'string' ? chunk : this.#decoder.decode(chunk, { stream: true });
-    this.#text = (this.#text + text).slice(-MCP_BOUNDS.stderrTailMaxChars);
+    this.#text = cutTextToEnd(this.#text + text, MCP_BOUNDS.stderrTailMaxChars);
   }
 
   get text(): string {

@@ -1,6 +1,6 @@
 /** The journal port in memory. Its fence refuses exactly as the stream's does: one sequence over all sessions. */
 import type { Journal, StoredRecord } from '@coxswain/ports';
-import { BOUNDS, RecordTooLargeError, type SessionRef, sessionRef, subjects } from '@coxswain/protocol';
+import { BOUNDS, partitionOf, RecordTooLargeError, type SessionRef, sessionRef, subjects } from '@coxswain/protocol';
 
 /** A journal in memory, and what a {@link Purge} needs of it. */
 export interface MemoryJournal extends Journal {
@@ -58,6 +58,12 @@ export function createMemoryJournal(
     async *sessions(tenant) {
       assertOpen();
       for (const sessionId of [...(tenants.get(tenant) ?? [])]) yield sessionRef(sessionId, tenant);
+    },
+    async *sessionsOf(partition) {
+      assertOpen();
+      for (const [tenant, ids] of [...tenants]) {
+        for (const sessionId of [...ids]) if (partitionOf(sessionId) === partition) yield sessionRef(sessionId, tenant);
+      }
     },
     deleteBefore(ref, fence) {
       assertOpen();

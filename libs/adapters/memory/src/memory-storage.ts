@@ -1,18 +1,27 @@
 /** Snapshots and blobs in memory. */
-import type { Blobs, Clock, Snapshots, StoredBlob } from '@coxswain/ports';
-import { BOUNDS, type SessionRef, subjects } from '@coxswain/protocol';
+import type { Blobs, Clock, SessionSummary, Snapshots, StoredBlob } from '@coxswain/ports';
+import { BOUNDS, partitionOf, type SessionRef, subjects } from '@coxswain/protocol';
 
 /** Snapshots, the newest of each session. */
 export function createMemorySnapshots(assertOpen: () => void): Snapshots & { delete(ref: SessionRef): void } {
-  const newest = new Map<string, Uint8Array>();
+  const newest = new Map<
+    string,
+    { readonly ref: SessionRef; readonly bytes: Uint8Array; readonly summary?: SessionSummary }
+  >();
   return {
-    async put(ref, bytes) {
+    async put(ref, bytes, summary) {
       assertOpen();
-      newest.set(subjects.snapshot(ref), bytes.slice());
+      newest.set(subjects.snapshot(ref), { ref, bytes: bytes.slice(), ...(summary ? { summary } : {}) });
     },
     async get(ref) {
       assertOpen();
-      return newest.get(subjects.snapshot(ref)) ?? null;
+      return newest.get(subjects.snapshot(ref))?.bytes ?? null;
+    },
+    async summaries(partition) {
+      assertOpen();
+      return [...newest.values()].flatMap(({ ref, summary }) =>
+        summary && partitionOf(ref.sessionId) === partition ? { ref, summary } : [],
+      );
     },
     delete(ref) {
       assertOpen();

@@ -1,5 +1,6 @@
-/** Every port in memory, and the system's clock. */
+/** Every port in memory, the system's clock, and the store's clock as a host knows it. */
 export { createMemoryBus, type MemoryBus, MemoryBusClosedError } from './memory-bus.ts';
 export { createMemoryPersonas, type MemoryPersonaInstance, type MemoryPersonas } from './memory-personas.ts';
 export { createMemoryRememberedRules } from './memory-remembered-rules.ts';
+export { StoreClock } from './store-clock.ts';
 export { createIds, createSystemClock } from './system-clock.ts';

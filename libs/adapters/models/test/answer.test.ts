@@ -161,4 +161,23 @@ describe('endings', () => {
     });
     expect(taken([finish('stop', 'stop')]).answer.usage).toEqual({ input_tokens: 0, output_tokens: 0 });
   });
+
+  test('the usage of an answer that broke off is what its raw frames have reported', () => {
+    const raw = (rawValue: unknown): LanguageModelV3StreamPart => ({ type: 'raw', rawValue });
+    const usageAfter = (...frames: unknown[]) => taken(frames.map(raw)).answer.usage;
+    const cached = { cache_read_input_tokens: 5, cache_creation_input_tokens: 7 };
+    const start = { type: 'message_start', message: { usage: { input_tokens: 3, output_tokens: 1, ...cached } } };
+    expect(usageAfter(start, { usage: { output_tokens: 9 } })).toEqual({
+      input_tokens: 15,
+      output_tokens: 9,
+      cached_input_tokens: 5,
+    });
+    expect(
+      usageAfter({
+        response: { usage: { input_tokens: 4, output_tokens: 2, input_tokens_details: { cached_tokens: 1 } } },
+      }),
+    ).toEqual({ input_tokens: 4, output_tokens: 2, cached_input_tokens: 1 });
+    for (const frame of [null, 7, 'x', [], { usage: null }, { message: { usage: 1 } }])
+      expect(usageAfter(frame)).toEqual({ input_tokens: 0, output_tokens: 0 });
+  });
 });

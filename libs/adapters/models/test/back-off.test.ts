@@ -8,6 +8,8 @@ describe('what a provider asks for', () => {
     [{ 'retry-after': '0.5' }, 500],
     [{ 'retry-after': 'Tue, 01 Jan 2030 00:00:09 GMT' }, 9_000],
     [{ 'retry-after': 'Mon, 31 Dec 2029 00:00:00 GMT' }, 0],
+    // The clock here is ten minutes ahead of the provider's.
+    [{ 'retry-after': 'Mon, 31 Dec 2029 23:50:09 GMT', date: 'Mon, 31 Dec 2029 23:50:00 GMT' }, 9_000],
     [{ 'retry-after-ms': '250', 'retry-after': '9' }, 250],
     [{ 'retry-after': 'soon' }, null],
     [{}, null],

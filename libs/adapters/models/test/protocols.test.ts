@@ -1,7 +1,7 @@
 /** Each provider's protocol over HTTP: against an independent mock, and against a bare server for its faults. */
 import { LLMock } from '@copilotkit/aimock';
 import type { Models } from '@coxswain/ports';
-import { callsOf, type Message, userText } from '@coxswain/protocol';
+import { callsOf, type Message, unwritableMember, userText } from '@coxswain/protocol';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createModels } from '../src/mod.ts';
 import { PROTOCOLS } from './protocols.ts';
@@ -29,7 +29,7 @@ afterEach(async () => {
   server = null;
 });
 
-describe.each(PROTOCOLS)('$title', ({ name, hello, end, cutCall, overloaded, tooLong }) => {
+describe.each(PROTOCOLS)('$title', ({ name, hello, usage, end, cutCall, overloaded, tooLong }) => {
   const atMock = () => ({ name, base_url: mock.url });
   const atServer = () => ({ name, base_url: (server as RawServer).url });
   const go = [userText('go')];
@@ -267,14 +267,53 @@ describe.each(PROTOCOLS)('$title', ({ name, hello, end, cutCall, overloaded, too
   test('a connection cut in the middle', async () => {
     server = await rawServer((response) => {
       beginStream(response);
-      response.write(hello, () => setTimeout(() => response.destroy(), 20));
+      response.write(hello + usage, () => setTimeout(() => response.destroy(), 20));
     });
     const { result } = await ask(models, atServer(), go);
     expect(result).toMatchObject({
       status: 'failed',
       error: { code: 'model_stream_broken' },
       message: { content: [{ text: 'Hello' }] },
+      usage: usage === '' ? { input_tokens: 0, output_tokens: 0 } : { input_tokens: 3, output_tokens: 2 },
     });
+  });
+
+  test('a web page is an error at once, which says what to check', async () => {
+    server = await rawServer((response) => {
+      response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' });
+      // The page does not end: its head alone is enough.
+      response.write('<!doctype html><title>Sign in</title>');
+    });
+    const { result } = await ask(models, atServer(), go);
+    expect(result).toMatchObject({
+      status: 'failed',
+      attempts: 1,
+      error: { code: 'model_request_failed', message: expect.stringMatching(/web page \(text\/html\).*base_url/) },
+    });
+  });
+
+  test('no request holds a lone surrogate, whatever the journal held', async () => {
+    server = await rawServer((response) => {
+      beginStream(response);
+      response.end(hello + end);
+    });
+    const call = { type: 'call' as const, call_id: 'c1', tool: 'read_file', args: { path: 'x\ud83d' } };
+    const old: Message[] = [
+      userText('go \ud800'),
+      { role: 'assistant', content: [{ type: 'text', text: '\udc00' }, call] },
+      {
+        role: 'tool',
+        call_id: 'c1',
+        tool: 'read_file',
+        status: 'ok',
+        is_error: false,
+        content: [{ type: 'text', text: 'half \ud83d' }],
+      },
+    ];
+    const { result } = await ask(models, atServer(), old, { system: 'be \udfff', tools: TOOLS });
+    expect(result.status).toBe('complete');
+    expect(unwritableMember(server.bodies)).toBeNull();
+    expect(JSON.stringify(server.bodies)).toContain('half \ufffd');
   });
 
   test('silence before the first byte is a time-out, and tried again', async () => {

@@ -7,6 +7,8 @@ export interface Protocol {
   readonly name: string;
   /** Frames that begin an answer and say `Hello`. */
   readonly hello: string;
+  /** A frame of the middle that reports 3 and 2 tokens; empty where the provider reports none before the end. */
+  readonly usage: string;
   /** Frames that end it. */
   readonly end: string;
   /** Frames of an answer that was cut off when its one call had been named, and none of its arguments. */
@@ -21,6 +23,15 @@ const chat = (choice: object) =>
   sse({ id: 'x', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, ...choice }] });
 const CHAT = {
   hello: chat({ delta: { role: 'assistant', content: 'Hel' } }) + chat({ delta: { content: 'lo' } }),
+  // As vLLM reports it with continuous_usage_stats.
+  usage: sse({
+    id: 'x',
+    object: 'chat.completion.chunk',
+    created: 1,
+    model: 'm',
+    choices: [],
+    usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 },
+  }),
   end: `${chat({ delta: {}, finish_reason: 'stop' })}data: [DONE]\n\n`,
   cutCall: `${chat({
     delta: {
@@ -59,6 +70,7 @@ export const PROTOCOLS: readonly Protocol[] = [
     ]
       .map(sse)
       .join(''),
+    usage: '',
     end: [
       {
         type: 'response.output_item.done',
@@ -149,6 +161,11 @@ export const PROTOCOLS: readonly Protocol[] = [
     ]
       .map(sse)
       .join(''),
+    usage: sse({
+      type: 'message_delta',
+      delta: { stop_reason: null, stop_sequence: null },
+      usage: { output_tokens: 2 },
+    }),
     end: [
       { type: 'content_block_stop', index: 0 },
       { type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null }, usage: { output_tokens: 2 } },
@@ -193,6 +210,9 @@ export const PROTOCOLS: readonly Protocol[] = [
     hello:
       gemini({ content: { role: 'model', parts: [{ text: 'Hel' }] } }) +
       gemini({ content: { role: 'model', parts: [{ text: 'lo' }] } }),
+    usage: sse({
+      usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 1, thoughtsTokenCount: 1, totalTokenCount: 5 },
+    }),
     end: gemini({ content: { role: 'model', parts: [{ text: '' }] }, finishReason: 'STOP' }),
     cutCall: gemini({
       content: { role: 'model', parts: [{ functionCall: { name: 'read_file', args: {} } }] },

@@ -3,6 +3,8 @@
  *
  * B3: An answer is a stranger's: it is read once, within a bound, and counts only if it names what was asked. Its
  *     subject cannot be guessed from another question's.
+ * B4: A lost connection answers nothing: open questions are sent again, once each time that the connection is restored.
+ *     Services may reconnect later than the host, so "no responders" is not final for a while after that.
  */
 import { randomUUID } from 'node:crypto';
 import type { HookReply, HookRequest, Log } from '@coxswain/ports';
@@ -10,6 +12,7 @@ import {
   BOUNDS,
   HEADERS,
   HOOK_ENVELOPE_MAX_BYTES,
+  HOOK_LIVENESS,
   HOOK_PART_BYTES,
   HookAnswered,
   type HookAsked,
@@ -42,11 +45,15 @@ export interface HookQuestions {
 
 interface Pending {
   readonly request: HookRequest;
+  /** Publishes the question, also again. */
+  send(): void;
   settle(reply: HookReply): void;
   readonly onTaken: ((instance: string) => void) | undefined;
   /** What is fetched in parts, made once. */
   readonly lists: Map<'transcript' | 'messages', Buffer>;
 }
+
+const UNHEARD_PAUSE_MS = 250;
 
 /** Questions on this connection. */
 export function createHookQuestions(nc: NatsConnection, log: Log): HookQuestions {
@@ -56,16 +63,25 @@ export function createHookQuestions(nc: NatsConnection, log: Log): HookQuestions
     for (const { request, settle } of [...pending.values()]) if (isMeant(request)) settle(unavailable(why));
   };
   const all = () => true;
+  let restoredMs = Number.NEGATIVE_INFINITY;
   const endListening = onConnectionChange(nc, {
-    lost: () => fail(all, 'the connection was lost'),
-    restored: () => undefined,
+    restored() {
+      restoredMs = performance.now();
+      for (const { send } of [...pending.values()]) send();
+    },
   });
   const subscriptions = [
     nc.subscribe(`${inbox}.r.*`, {
       callback: (error, message) => {
         const token = message?.subject.slice(inbox.length + 3);
         const one = error ? undefined : pending.get(token);
-        if (one) one.settle(replyOf(message, one.request));
+        if (!one) return;
+        const isEarly = performance.now() - restoredMs < HOOK_LIVENESS.ttlMs;
+        if (statusOf(message) !== STATUS.noResponders || !isEarly) return one.settle(replyOf(message, one.request));
+        const sendAgain = () => {
+          if (pending.get(token) === one) one.send();
+        };
+        setTimeout(sendAgain, UNHEARD_PAUSE_MS).unref();
       },
     }),
     nc.subscribe(`${inbox}.c.*`, {
@@ -86,14 +102,16 @@ export function createHookQuestions(nc: NatsConnection, log: Log): HookQuestions
           resolve(reply);
         };
         const aborted = () => settle(unavailable('nobody waits for it any more'));
-        pending.set(token, { request, settle, onTaken, lists: new Map() });
-        try {
-          const body = JSON.stringify(asked(request, `${inbox}.c.${token}`));
-          nc.publish(subject, body, { reply: `${inbox}.r.${token}`, ...tracedBy(request.traceparent) });
-        } catch (error) {
-          settle(unavailable(`it could not be asked: ${(error as Error).message}`));
-          return;
-        }
+        const send = () => {
+          try {
+            const body = JSON.stringify(asked(request, `${inbox}.c.${token}`));
+            nc.publish(subject, body, { reply: `${inbox}.r.${token}`, ...tracedBy(request.traceparent) });
+          } catch (error) {
+            settle(unavailable(`it could not be asked: ${(error as Error).message}`));
+          }
+        };
+        pending.set(token, { request, send, settle, onTaken, lists: new Map() });
+        send();
         // What was published leaves in the first microtask from here, and need not wait for this.
         queueMicrotask(() => {
           if (!pending.has(token)) return;

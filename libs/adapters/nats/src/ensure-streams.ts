@@ -2,6 +2,7 @@
  * Makes the streams, and reads them back: a server that does not know a member of a configuration ignores it in
  * silence, and another program may have made the stream before.
  */
+import { COMPRESSED_BLOCKS, STREAMS } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import {
   type ApiError,
@@ -41,24 +42,54 @@ export class StreamsMissingError extends Error {
   }
 }
 
+/** What {@link ensureStreams} found and did. Names of streams. */
+export interface EnsuredStreams {
+  /** Their compression was switched off. */
+  readonly uncompressed: readonly string[];
+  /** They have several replicas and hold compressed blocks: a server killed with SIGKILL may damage its replica. */
+  readonly atRisk: readonly string[];
+}
+
 /**
  * Makes every stream, bucket and object store that is missing, brings the number of replicas to what is asked, if it
  * is, and checks all of them member by member. Takes one request for each where all are there, and no right to make streams.
+ * A stream that compresses its blocks is reported, not refused: hosts on a bus from before must still run.
  * @throws NatsServerTooOldError, StreamConfigMismatchError naming the member, StreamsMissingError, NatsUnavailableError,
  *   NatsRefusedError.
  */
-export async function ensureStreams(nc: NatsConnection, settings: StreamSettings = {}): Promise<void> {
+export async function ensureStreams(nc: NatsConnection, settings: StreamSettings = {}): Promise<EnsuredStreams> {
   const version = serverVersionOf(nc);
   if (!serverVersionAtLeast(version, minimumServerVersion)) {
     throw new NatsServerTooOldError(nc.getServer(), version, minimumServerVersion);
   }
   const wire = wireOf(nc);
   const [timers, ...others] = streamSpecs(settings);
-  // How many there are is for whoever looks after the bus to say, and not for each host that starts.
-  const ensure = settings.replicas === undefined ? ensureAsIs : ensureStream;
+  // Replicas and compression are for the operator of the bus to change, not for each host that starts.
+  const kept = [
+    ...(settings.replicas === undefined ? ['num_replicas'] : []),
+    ...(settings.uncompress === true ? [] : ['compression']),
+  ];
+  const uncompressed: string[] = [];
+  const atRisk: string[] = [];
+  const ensure = async (spec: StreamSpec) => {
+    const { before, config } = await ensureStream(wire, spec, version, kept);
+    if (isCompressed(before) && !isCompressed(config)) uncompressed.push(spec.name);
+    if (holdsCompressedBlocks(config) && Number(config.num_replicas) > 1) atRisk.push(spec.name);
+  };
   // The command stream sources the timers' stream, which is there first.
-  if (timers) await ensure(wire, timers, version);
-  await Promise.all(others.map((spec) => ensure(wire, spec, version)));
+  if (timers) await ensure(timers);
+  await Promise.all(others.map(ensure));
+  return { uncompressed: uncompressed.sort(), atRisk: atRisk.sort() };
+}
+
+/** Whether a stream compresses the blocks that it fills. */
+function isCompressed({ compression }: StreamConfig): boolean {
+  return compression !== undefined && compression !== 'none';
+}
+
+/** Whether a stream compresses its blocks, or did so and has not been rewritten since. */
+function holdsCompressedBlocks(config: StreamConfig): boolean {
+  return isCompressed(config) || config.metadata?.[COMPRESSED_BLOCKS] !== undefined;
 }
 
 /**
@@ -72,13 +103,7 @@ export async function ensureBuckets(nc: NatsConnection, names: readonly string[]
     throw new NatsServerTooOldError(nc.getServer(), version, minimumServerVersion);
   }
   const wanted = streamSpecs().filter(({ name }) => names.some((bucket) => name === `KV_${bucket}`));
-  await Promise.all(wanted.map((spec) => ensureAsIs(wireOf(nc), spec, version)));
-}
-
-/** As {@link ensureStream}, with the replicas that it has; a new one gets those of its specification. */
-async function ensureAsIs(wire: Wire, spec: StreamSpec, version: string): Promise<void> {
-  const { num_replicas, ...rest } = spec;
-  await ensureStream(wire, rest as StreamSpec, version, { num_replicas });
+  await Promise.all(wanted.map((spec) => ensureStream(wireOf(nc), spec, version, ['num_replicas', 'compression'])));
 }
 
 /** The version of the server at the other end, `unknown` before it has said so. */
@@ -86,33 +111,57 @@ export function serverVersionOf(nc: NatsConnection): string {
   return nc.info?.version ?? 'unknown';
 }
 
+/** A stream's configuration as the server reports it. */
+type StreamConfig = Readonly<Record<string, unknown>> & { readonly metadata?: Readonly<Record<string, string>> };
+
 interface StreamAnswer {
-  readonly config?: Readonly<Record<string, unknown>>;
+  readonly config?: StreamConfig;
 }
 
-async function ensureStream(wire: Wire, spec: StreamSpec, version: string, whenNew: object = {}): Promise<void> {
+/**
+ * Makes one stream, or checks it.
+ * @param kept members that an existing stream keeps as they are; a new one gets those of its specification.
+ * @returns its configuration as it was found and as it is now; the same where nothing was changed.
+ */
+async function ensureStream(
+  wire: Wire,
+  spec: StreamSpec,
+  version: string,
+  kept: readonly string[],
+): Promise<{ readonly before: StreamConfig; readonly config: StreamConfig }> {
   let found = await ask(wire, 'INFO', spec.name);
   if (found.error && isStreamNotFound(found.error)) {
     // Creating is answered with the stream where another has made the same meanwhile.
-    found = await create(wire, { ...spec, ...whenNew });
+    found = await create(wire, spec);
     if (found.error && isStreamNameInUse(found.error)) found = await ask(wire, 'INFO', spec.name);
   }
   if (found.error) throw refused(spec, found.error);
-  const difference = firstDifference(spec, found.config ?? {}, spec.name);
-  if (!difference) return;
+  const before = found.config ?? {};
+  const wanted = Object.fromEntries(Object.entries(spec).filter(([member]) => !kept.includes(member)));
+  const difference = firstDifference(wanted, before, spec.name);
+  if (!difference) return { before, config: before };
   const changeable = changedInPlace(spec.name);
   if (!changeable.some((one) => difference.member === `${spec.name}.${one}`)) throw mismatch(difference, version);
-  const changed = Object.fromEntries(changeable.filter((one) => one in spec).map((one) => [one, spec[one]]));
-  const updated = await update(wire, spec.name, { ...found.config, ...changed });
+  const changed = Object.fromEntries(changeable.filter((one) => one in wanted).map((one) => [one, wanted[one]]));
+  const marked = isCompressed(before) && 'compression' in wanted ? { [COMPRESSED_BLOCKS]: 'true' } : {};
+  const metadata = { ...before.metadata, ...marked };
+  const updated = await update(wire, spec.name, { ...before, ...changed, metadata });
   if (updated === null) throw mismatch(difference, version);
   if (updated.error) throw refused(spec, updated.error);
-  const still = firstDifference(spec, updated.config ?? {}, spec.name);
+  const config = updated.config ?? {};
+  const still = firstDifference(wanted, config, spec.name);
   if (still) throw mismatch(still, version);
+  return { before, config };
 }
 
-/** What is brought to what it has to be where a stream is there already: buckets of earlier versions took rollups. */
+/**
+ * What is brought to what it has to be where a stream is there already: buckets of earlier versions took rollups, and their timers
+ * could not be read by direct get.
+ */
 function changedInPlace(name: string): readonly string[] {
-  return name.startsWith('KV_') ? ['num_replicas', 'allow_rollup_hdrs'] : ['num_replicas'];
+  const common = ['num_replicas', 'compression'];
+  if (name.startsWith('KV_')) return [...common, 'allow_rollup_hdrs'];
+  return name === STREAMS.timers ? [...common, 'allow_direct'] : common;
 }
 
 /** @returns null where this user may not. */
@@ -157,6 +206,8 @@ function mismatch({ member, wanted, found }: Difference, version: string): Strea
   return new StreamConfigMismatchError(member, wanted, found, version);
 }
 
+const CHANGED_LAST: ReadonlySet<string> = new Set(['num_replicas', 'compression']);
+
 /** A member that is not as it was asked for. */
 export interface Difference {
   /** Its path, beginning with the name given. */
@@ -167,12 +218,10 @@ export interface Difference {
 
 /**
  * Compares what was asked with what is there, by the members that were asked for: whatever else the server fills in is
- * its own business. The number of replicas is compared last, as it is the one thing that may be changed.
+ * its own business. Members that may be changed in place are compared last, so that any other difference is reported first.
  */
 export function firstDifference(wanted: object, found: object, name: string): Difference | null {
-  const members = Object.entries(wanted).sort(
-    ([a], [b]) => Number(a === 'num_replicas') - Number(b === 'num_replicas'),
-  );
+  const members = Object.entries(wanted).sort(([a], [b]) => Number(CHANGED_LAST.has(a)) - Number(CHANGED_LAST.has(b)));
   for (const [key, value] of members) {
     const difference = compare(value, (found as Record<string, unknown>)[key], `${name}.${key}`);
     if (difference) return difference;

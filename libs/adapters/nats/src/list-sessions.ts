@@ -1,17 +1,18 @@
 /** Which sessions have a journal. */
-import { JOURNAL_STREAMS, parseJournalSubject, type SessionRef, subjects } from '@coxswain/protocol';
+import {
+  JOURNAL_STREAMS,
+  PARTITIONS_PER_JOURNAL_STREAM,
+  parseJournalSubject,
+  type SessionRef,
+  subjects,
+} from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
-import { answerOf, NatsRefusedError } from './nats-status.ts';
+import { createStreamReader } from './stream-reader.ts';
 import { wireOf } from './wire.ts';
 
-interface SubjectsAnswer {
-  readonly total?: number;
-  readonly state?: { readonly subjects?: Readonly<Record<string, number>> };
-}
-
 /**
- * All sessions of a tenant that have a record, in no order. The server counts them page by page; a session that comes
- * while they are being counted may be missing or stand twice.
+ * All sessions of a tenant that have a record, in no order: what the streams' leaders report. The server lists them page by
+ * page; a session that starts meanwhile may be missing or come twice.
  * @throws NatsUnavailableError, NatsRefusedError.
  */
 export async function* listSessions(nc: NatsConnection, tenant: string): AsyncGenerator<SessionRef, void, undefined> {
@@ -23,25 +24,17 @@ export async function* listSessions(nc: NatsConnection, tenant: string): AsyncGe
 
 /** The subjects of all journals that a filter stands for, as {@link listSessions} reads them. */
 export async function* journalSubjects(nc: NatsConnection, filter: string): AsyncGenerator<string, void, undefined> {
-  for (const stream of JOURNAL_STREAMS) yield* subjectsIn(nc, stream, filter);
+  for (const stream of JOURNAL_STREAMS) yield* createStreamReader(wireOf(nc), stream).subjects(filter);
 }
 
-async function* subjectsIn(
-  nc: NatsConnection,
-  stream: string,
-  filter: string,
-): AsyncGenerator<string, void, undefined> {
-  const wire = wireOf(nc);
-  let offset = 0;
-  let total = 1;
-  while (offset < total) {
-    const query = new TextEncoder().encode(JSON.stringify({ subjects_filter: filter, offset }));
-    const answer = answerOf<SubjectsAnswer>(await wire.request(`$JS.API.STREAM.INFO.${stream}`, query));
-    if (answer.error) throw new NatsRefusedError('listing sessions', answer.error);
-    const page = Object.keys(answer.state?.subjects ?? {});
-    if (page.length === 0) return;
-    yield* page;
-    offset += page.length;
-    total = answer.total ?? 0;
+/**
+ * The sessions of a partition that have a record, as {@link listSessions} reads them.
+ * @throws NatsUnavailableError, NatsRefusedError.
+ */
+export async function* sessionsOf(nc: NatsConnection, partition: number): AsyncGenerator<SessionRef, void, undefined> {
+  const stream = JOURNAL_STREAMS[Math.floor(partition / PARTITIONS_PER_JOURNAL_STREAM)] as string;
+  for await (const subject of createStreamReader(wireOf(nc), stream).subjects(subjects.partitionJournals(partition))) {
+    const ref = parseJournalSubject(subject);
+    if (ref) yield ref;
   }
 }

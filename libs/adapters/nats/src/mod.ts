@@ -3,10 +3,18 @@ export { HookIdTakenError } from './announce-hooks.ts';
 export * from './auth/mod.ts';
 export { connectionTo, type NamedBus } from './bus-address.ts';
 export { type ListedTool, type ListedToolInstance, listBusTools, removeBusTool } from './bus-tool-registry.ts';
+export { type CheckedStream, type CheckPace, checkReplicas, type ReplicaFinding } from './check-replicas.ts';
+export { compareReplicas, type ReplicaComparison, ReplicaUnreadableError } from './compare-replicas.ts';
 export { type ConnectNatsOptions, connectNats, lostForGood } from './connect.ts';
 export { logConnection } from './connection-changes.ts';
 export { endOnce } from './end-once.ts';
-export { ensureBuckets, ensureStreams, StreamConfigMismatchError, StreamsMissingError } from './ensure-streams.ts';
+export {
+  type EnsuredStreams,
+  ensureBuckets,
+  ensureStreams,
+  StreamConfigMismatchError,
+  StreamsMissingError,
+} from './ensure-streams.ts';
 export { listHosts } from './list-hosts.ts';
 export { listSessions } from './list-sessions.ts';
 export { createNatsActiveSessions } from './nats-active-sessions.ts';
@@ -22,7 +30,7 @@ export { createNatsRememberedRules, keepRememberedRule, listRememberedRules } fr
 export { createNatsSender } from './nats-sender.ts';
 export { NatsRefusedError, NatsUnavailableError, NotPermittedError } from './nats-status.ts';
 export { createNatsBlobs, createNatsSnapshots } from './nats-storage.ts';
-export { createNatsTimers } from './nats-timers.ts';
+export { createNatsTimers, timersTimeMs } from './nats-timers.ts';
 export { createNatsTools, type NatsTools } from './nats-tools.ts';
 export {
   type ListedPersona,
@@ -32,6 +40,7 @@ export {
   removeServedPersona,
   resumePersona,
 } from './persona-registry.ts';
+export { RewriteStoppedError, type RewrittenStream, rewriteStream } from './rewrite-stream.ts';
 export {
   type ListedHookService,
   listHookServices,
@@ -45,8 +54,10 @@ export * from './server/mod.ts';
 export { type StalledConsumers, watchForStalledConsumers } from './stalled-consumers.ts';
 export { storeAnswers } from './store-answers.ts';
 export type { StreamSettings } from './stream-configs.ts';
+export type { StoredMessage } from './stream-reader.ts';
 export { StreamsGoneError } from './streams-gone-error.ts';
 export { tellHost } from './tell-host.ts';
+export { openTracedReads, type TracedReads, type TracedWindow } from './traced-reads.ts';
 export { watchDeltas } from './watch-deltas.ts';
 export { type WatchEventsOptions, watchEvents } from './watch-events.ts';
 export { whenAnswered } from './when-answered.ts';

@@ -4,15 +4,19 @@ import { ActiveNote, parseActiveSession, STREAMS, subjects } from '@coxswain/pro
 import { headers, type NatsConnection } from '@nats-io/nats-core';
 import { answerOf, isWrongSequence, NatsRefusedError, NatsUnavailableError, type PublishAck } from './nats-status.ts';
 import { readKeys, valueIn } from './read-keys.ts';
-import type { StoredMessage } from './stream-reader.ts';
+import { createStreamReader, type StoredMessage, type StreamReader } from './stream-reader.ts';
 import { wireOf } from './wire.ts';
 
 /** A key that was taken back leaves a mark; it need only outlive a replica that lags. */
 const MARK_TTL = '60s';
 
+/** Notes that one replica lacks are read from the leader so many at a time. */
+const ASKED_AT_ONCE = 32;
+
 /** Notes on this connection. All throw NatsUnavailableError, NatsRefusedError. */
 export function createNatsActiveSessions(nc: NatsConnection): ActiveSessions {
   const wire = wireOf(nc);
+  const reader = createStreamReader(wire, `KV_${STREAMS.active}`);
   const write = async (subject: string, payload: string, head = headers()): Promise<number | null> => {
     const { error, seq } = answerOf<PublishAck>(await wire.request(subject, new TextEncoder().encode(payload), head));
     if (error && isWrongSequence(error)) return null;
@@ -35,10 +39,28 @@ export function createNatsActiveSessions(nc: NatsConnection): ActiveSessions {
       await write(subjects.activeSession(ref), '', head);
     },
     async list(partition) {
-      const notes = await readKeys(nc, STREAMS.active, subjects.activeSessions(partition), Number.POSITIVE_INFINITY);
+      const filter = subjects.activeSessions(partition);
+      const [notes, reported] = await Promise.all([
+        readKeys(nc, STREAMS.active, filter, Number.POSITIVE_INFINITY).then((found) => new Map(found)),
+        subjectsOf(reader, filter),
+      ]);
+      // Replicas of this bucket have been seen to differ for good after kills, and a note that is missed strands its session.
+      const missed = reported.filter((subject) => !notes.has(subject));
+      for (let at = 0; at < missed.length; at += ASKED_AT_ONCE) {
+        const some = missed.slice(at, at + ASKED_AT_ONCE);
+        const found = await Promise.all(some.map((subject) => reader.leaderLast(subject)));
+        for (const note of found) if (note) notes.set(note.subject, note);
+      }
       return [...notes.values()].flatMap((stored) => activeIn(stored) ?? []);
     },
   };
+}
+
+/** All subjects that the leader reports. */
+async function subjectsOf(reader: StreamReader, filter: string): Promise<string[]> {
+  const found: string[] = [];
+  for await (const subject of reader.subjects(filter)) found.push(subject);
+  return found;
 }
 
 function activeIn({ subject, seq, data, headers: head }: StoredMessage): ActiveSession | null {

@@ -18,6 +18,7 @@ import { headers, type NatsConnection } from '@nats-io/nats-core';
 import { createHookQuestions } from './ask-hooks.ts';
 import { onConnectionChange } from './connection-changes.ts';
 import { ensureBuckets } from './ensure-streams.ts';
+import { createHookFailover } from './hook-failover.ts';
 import { type RegisteredHooks, readHookInstances, readHookServices, registeredHooksOf } from './hook-registry-key.ts';
 import { valueIn } from './read-keys.ts';
 import { watchRegistry } from './watch-registry.ts';
@@ -48,6 +49,28 @@ export async function createNatsHooks(nc: NatsConnection, log: Log): Promise<Nat
   await ensureBuckets(nc, [STREAMS.registry, STREAMS.hosts]);
   const services = new Map<string, Service>();
   const questions = createHookQuestions(nc, log);
+  const failover = createHookFailover(questions, {
+    isConnected: () => connected,
+    silentMs: ({ ref, registration }, instance) => {
+      const heardMs = serviceOf(ref.tenant, registration.id)?.heardMs.get(instance);
+      return heardMs === undefined ? Number.POSITIVE_INFINITY : performance.now() - heardMs;
+    },
+    living: ({ ref, registration }) => {
+      const oldest = performance.now() - HOOK_LIVENESS.ttlMs;
+      return [...(serviceOf(ref.tenant, registration.id)?.heardMs ?? [])]
+        .filter(([instance, heardMs]) => instance !== ANNOUNCED && heardMs >= oldest)
+        .sort(([, one], [, other]) => other - one)
+        .map(([instance]) => instance);
+    },
+  });
+  const serviceOf = (tenant: string, hook: string): Service | undefined => {
+    for (const service of services.values()) {
+      const { registered } = service;
+      if (registered.tenant === tenant && registered.announcement?.registrations.some(({ id }) => id === hook))
+        return service;
+    }
+    return undefined;
+  };
   const listeners = new Set<() => void>();
   const nameOf = ({ tenant, service }: { tenant: string; service: string }) => `${tenant}.${service}`;
   let connected = true;
@@ -167,8 +190,7 @@ export async function createNatsHooks(nc: NatsConnection, log: Log): Promise<Nat
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },
-    ask: (request, signal) =>
-      questions.ask(subjects.hook(request.ref.tenant, request.registration.id), request, signal),
+    ask: (request, signal) => failover.ask(request, signal),
     async stop() {
       clearInterval(timer);
       endListening();

@@ -182,7 +182,9 @@ export async function createNatsInbox(
     async read(ref, afterSeq, untilSeq) {
       const subject = subjects.inbox(ref);
       if (untilSeq === null) {
-        const stored = await reader.batch(subject, afterSeq + 1, BOUNDS.inboxCatchUpMax);
+        let stored = await reader.gaplessBatch(subject, afterSeq + 1, BOUNDS.inboxCatchUpMax);
+        // Nothing is most often the truth, and a 404 is no proof of it.
+        if (stored.length === 0) stored = listOf(await reader.leaderNext(subject, afterSeq + 1));
         return stored.map((message) => commandOf(ref, message));
       }
       const commands: StoredCommand[] = [];
@@ -190,11 +192,14 @@ export async function createNatsInbox(
       do {
         // Most often one command waits, and one direct get brings it.
         let found = commands.length === 0 ? listOf(await reader.next(subject, last + 1)) : [];
-        if (commands.length > 0) found = await reader.batch(subject, last + 1, readBatch);
-        // The replica lags behind the doorbell, or that command is gone: the leader knows. Even that one may not have it
-        // yet where another server rang: what is committed is there for each of them in its own time.
+        if (commands.length > 0) found = await reader.gaplessBatch(subject, last + 1, readBatch);
+        // The replica lags behind the notification, is damaged and steps over the command, or the command is gone: the leader
+        // knows. Even that one may not have it yet where another server rang: what is committed is there for each of them in
+        // its own time.
         for (const pauseMs of [0, ...lookAgainMs]) {
-          if (found.length > 0) break;
+          if (found.some(({ seq }) => seq <= untilSeq)) break;
+          // The leader has what came later, so it has had this command too, which is gone.
+          if (pauseMs > 0 && found.length > 0) break;
           if (pauseMs > 0) await setTimeout(pauseMs);
           found = listOf(await reader.leaderNext(subject, last + 1));
         }

@@ -4,12 +4,14 @@ import {
   BOUNDS,
   JOURNAL_STREAMS,
   journalStreamOf,
+  RecordNotServedError,
   RecordTooLargeError,
   type SessionRef,
   subjects,
+  tombstoneIn,
 } from '@coxswain/protocol';
 import { MsgHdrsImpl, type NatsConnection } from '@nats-io/nats-core';
-import { listSessions } from './list-sessions.ts';
+import { listSessions, sessionsOf } from './list-sessions.ts';
 import { answerOf, isWrongSequence, NatsUnavailableError, type PublishAck } from './nats-status.ts';
 import { createStreamReader, type StoredMessage, type StreamReader } from './stream-reader.ts';
 import { createWire, wireOf } from './wire.ts';
@@ -51,9 +53,10 @@ export function createNatsJournal(nc: NatsConnection): Journal {
     },
     read: (ref, fence = 0, upTo) => readRecords(readerOf(ref), ref, fence, upTo),
     async last(ref) {
-      const message = await readerOf(ref).leaderLast(subjects.journal(ref));
+      const message = await readerOf(ref).confirmedLast(subjects.journal(ref));
       return message && recordOf(message);
     },
+    sessionsOf: (partition) => sessionsOf(nc, partition),
     sessions: (tenant) => listSessions(nc, tenant),
   };
 }
@@ -67,7 +70,10 @@ export function journalReaders(nc: NatsConnection): (ref: SessionRef) => StreamR
   return ({ sessionId }) => readers.get(journalStreamOf(sessionId)) as StreamReader;
 }
 
-/** The records after `fence`, in order, up to the newest at the time of the call, or to the one that stands at `upTo`. */
+/**
+ * The records after `fence`, in order, up to the newest at the time of the call, or to the one that stands at `upTo`.
+ * @throws RecordNotServedError where the newest is known to be there, and no replica serves what leads to it.
+ */
 export async function* readRecords(
   reader: StreamReader,
   ref: SessionRef,
@@ -76,17 +82,15 @@ export async function* readRecords(
 ): AsyncGenerator<StoredRecord, void, undefined> {
   const subject = subjects.journal(ref);
   // Side by side: most sessions fit the first batch, and the leader says whether that was all.
-  const newest = async () => upTo ?? (await reader.leaderLast(subject))?.seq ?? 0;
+  const newest = async () => upTo ?? (await reader.confirmedLast(subject))?.seq ?? 0;
   const [end, first] = await Promise.all([newest(), reader.batch(subject, fence + 1, readBatch)]);
   let last = fence;
   let batch = first;
   while (last < end) {
-    if (batch.length === 0) {
-      // A replica that lags behind: the leader has the rest.
-      const message = await reader.leaderNext(subject, last + 1);
-      if (!message) return;
-      batch = [message];
-    }
+    // What is behind the end was appended since, or a damaged replica has stepped over the end.
+    if (upTo === undefined) batch = batch.filter(({ seq }) => seq <= end);
+    // A replica that lags behind, or is damaged: the leader has the rest.
+    if (batch.length === 0) batch = [await restOf(reader, subject, last + 1, end)];
     for (const message of batch) {
       if (message.seq > end && upTo === undefined) return;
       last = message.seq;
@@ -94,6 +98,21 @@ export async function* readRecords(
       if (last >= end) return;
     }
     batch = await reader.batch(subject, last + 1, readBatch);
+  }
+}
+
+/**
+ * The next record on the way to the one at `end`, or the tombstone of a journal that was purged meanwhile, which is behind it.
+ * @throws RecordNotServedError.
+ */
+async function restOf(reader: StreamReader, subject: string, seq: number, end: number): Promise<StoredMessage> {
+  try {
+    return await reader.expectedNext(subject, seq, end);
+  } catch (error) {
+    if (!(error instanceof RecordNotServedError)) throw error;
+    const newest = await reader.leaderLast(subject);
+    if (newest && newest.seq > end && tombstoneIn(newest.data)) return newest;
+    throw error;
   }
 }
 

@@ -48,6 +48,7 @@ const ROUTES: CallRoutes = {
   asked: routed(subjects.persona),
   all: routed(subjects.personaInstances),
   one: (tenant, served, instance) => routed((...at) => subjects.personaInstance(...at, instance))(tenant, served),
+  to: (tenant, served, instance) => routed((...at) => subjects.personaCallTo(...at, instance))(tenant, served),
 };
 
 /**
@@ -113,6 +114,7 @@ export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<
           args,
           epoch,
           isRepeatable: true,
+          isSentAgain: tries > 0 || before > 0,
           traceparent: request.traceparent,
           onProgress: (text) => parts.take(text),
           onFeedback: () => undefined,
@@ -140,8 +142,8 @@ export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<
         untaken.set(ofTry, before + 1);
       }
       if (outcome.status === 'unavailable' || instance === null) return { status: 'unserved' };
-      if (outcome.status === 'lost') return { status: 'lost', instance, cause: 'gone' };
       if (outcome.status === 'cancelled' || isHandedBack) return { status: 'lost', instance, cause: 'handed_back' };
+      if (outcome.status === 'lost') return { status: 'lost', instance, cause: 'gone' };
       const [said] = outcome.result.content;
       return ended(broken(said?.type === 'text' ? said.text : 'the step went wrong where the persona is served'));
     } finally {

@@ -1,6 +1,6 @@
 /** The publisher port: deltas and receipts to whoever listens. */
 import type { Log, Publisher } from '@coxswain/ports';
-import { type ApprovalNotice, isInboxSubject, subjects } from '@coxswain/protocol';
+import { type ApprovalNotice, cutText, isInboxSubject, subjects } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 
 /** A publisher on this connection. What cannot be sent is logged and dropped: it would tell nobody anything later. */
@@ -17,7 +17,7 @@ export function createNatsPublisher(nc: NatsConnection, log: Log): Publisher {
     receipt(subject, receipt) {
       // The subject comes from a command: a receipt must not become a command of its own.
       if (isInboxSubject(subject)) publish(subject, receipt);
-      else log.warn({ subject: subject.slice(0, 200) }, 'a receipt was not sent: the subject is no inbox');
+      else log.warn({ subject: cutText(subject, 200) }, 'a receipt was not sent: the subject is no inbox');
     },
   };
 }

@@ -7,6 +7,7 @@ import {
   JOURNAL_STREAMS,
   journalStreamOf,
   parseJournalSubject,
+  RecordNotServedError,
   readAbout,
   type SessionRef,
   STREAMS,
@@ -18,14 +19,14 @@ import { journalReaders } from './nats-journal.ts';
 import { answerOf, isWrongSequence, NatsRefusedError, type PublishAck } from './nats-status.ts';
 import { fencedRollup } from './nats-storage.ts';
 import { createStreamReader, type StoredMessage } from './stream-reader.ts';
+import { streamTimeMs } from './stream-time.ts';
 import { wireOf } from './wire.ts';
 
 /** Messages per request while a stream is read from end to end. */
 const READ_BATCH = 256;
 
 interface StreamState {
-  readonly ts?: string;
-  readonly state?: { readonly last_seq?: number };
+  readonly state?: { readonly messages?: number; readonly last_seq?: number };
 }
 
 /** A purge on this connection. All throw NatsUnavailableError, NatsRefusedError, NotPermittedError. */
@@ -47,10 +48,26 @@ export function createNatsPurge(nc: NatsConnection): Purge {
     return answer;
   }
 
-  /** Every message of a stream on a subject, in order, up to the newest at the time of the call. */
-  async function* all(stream: string, subject: string): AsyncGenerator<StoredMessage, void, undefined> {
+  /**
+   * Every message of a journal stream, in order, up to the newest at the time of the call.
+   * @throws RecordNotServedError after the last one where fewer were read than the stream has: a caller that looks for what no
+   *   record refers to must not decide by a part of them.
+   */
+  async function* allRecords(stream: string): AsyncGenerator<StoredMessage, void, undefined> {
+    const before = (await infoOf(stream)).state;
+    let read = 0;
+    for await (const message of all(stream, subjects.journals, before?.last_seq ?? 0)) {
+      read++;
+      yield message;
+    }
+    // A purge meanwhile takes records away that were counted before.
+    const counted = Math.min(before?.messages ?? 0, (await infoOf(stream)).state?.messages ?? 0);
+    if (read < counted) throw new RecordNotServedError(stream, subjects.journals, null);
+  }
+
+  /** Every message of a stream on a subject, in order, up to the one at `end`. */
+  async function* all(stream: string, subject: string, end: number): AsyncGenerator<StoredMessage, void, undefined> {
     const reader = createStreamReader(wire, stream);
-    const end = (await infoOf(stream)).state?.last_seq ?? 0;
     for (let from = 1; from <= end; ) {
       let page = await reader.batch(subject, from, READ_BATCH);
       if (page.length === 0) {
@@ -80,10 +97,7 @@ export function createNatsPurge(nc: NatsConnection): Purge {
     },
     snapshots: (ref) => purge(STREAMS.snapshots, subjects.snapshot(ref)),
     timers: (ref) => purge(STREAMS.timers, subjects.sessionTimers(ref)),
-    async nowMs() {
-      const { ts } = await infoOf(BLOBS_STREAM);
-      return ts === undefined ? Date.now() : Date.parse(ts);
-    },
+    nowMs: () => streamTimeMs(nc, BLOBS_STREAM),
     async tenants() {
       const tenants = new Set<string>();
       for await (const subject of journalSubjects(nc, subjects.journals)) {
@@ -93,10 +107,11 @@ export function createNatsPurge(nc: NatsConnection): Purge {
       return [...tenants].sort();
     },
     async *records() {
-      for (const stream of JOURNAL_STREAMS) for await (const { data } of all(stream, subjects.journals)) yield data;
+      for (const stream of JOURNAL_STREAMS) for await (const { data } of allRecords(stream)) yield data;
     },
     async *blobs() {
-      for await (const { data, seq, timeMs } of all(BLOBS_STREAM, BLOB_SUBJECTS.abouts))
+      const end = (await infoOf(BLOBS_STREAM)).state?.last_seq ?? 0;
+      for await (const { data, seq, timeMs } of all(BLOBS_STREAM, BLOB_SUBJECTS.abouts, end))
         yield { sha256: readAbout(data).name, storedAtMs: timeMs, revision: seq };
     },
     async blob({ sha256, revision }: StoredBlob) {

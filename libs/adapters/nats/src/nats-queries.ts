@@ -1,6 +1,6 @@
 /** Answers queries about sessions: any host may, so hosts share one queue group. */
 import type { Log } from '@coxswain/ports';
-import { parseQuery, type SessionRef, subjects } from '@coxswain/protocol';
+import { cutText, parseQuery, type SessionRef, subjects } from '@coxswain/protocol';
 import type { Msg, NatsConnection } from '@nats-io/nats-core';
 import { answerAsHost } from './answer-as-host.ts';
 
@@ -20,7 +20,7 @@ export function serveQueries(
     const query = parseQuery(message.subject);
     if (!query) return { code: 'invalid_id', message: 'the subject names no session' };
     if (query.what !== 'get_state') {
-      return { code: 'unknown_command', message: `there is no query ${query.what.slice(0, 64)}; there is get_state` };
+      return { code: 'unknown_command', message: `there is no query ${cutText(query.what, 64)}; there is get_state` };
     }
     const found = await answer(query.ref);
     return found ?? { code: 'session_not_found', message: `there is no session ${query.ref.sessionId}` };

@@ -5,6 +5,7 @@ import { BLOB_SUBJECTS, BLOBS_STREAM, BOUNDS, readAbout, readStoredBlob, STREAMS
 import { MsgHdrsImpl, type NatsConnection } from '@nats-io/nats-core';
 import { type ObjectStore, Objm } from '@nats-io/obj';
 import { answerOf, isWrongSequence, NatsRefusedError, NatsUnavailableError, type PublishAck } from './nats-status.ts';
+import { readSummaries, summaryHeaders } from './session-summaries.ts';
 import { createStreamReader, type StoredMessage } from './stream-reader.ts';
 import { wireOf } from './wire.ts';
 
@@ -13,8 +14,9 @@ export function createNatsSnapshots(nc: NatsConnection): Snapshots {
   const wire = wireOf(nc);
   const reader = createStreamReader(wire, STREAMS.snapshots);
   return {
-    async put(ref, bytes) {
-      const answer = answerOf<PublishAck>(await wire.request(subjects.snapshot(ref), bytes));
+    async put(ref, bytes, summary) {
+      const headers = summary && summaryHeaders(summary);
+      const answer = answerOf<PublishAck>(await wire.request(subjects.snapshot(ref), bytes, headers));
       if (answer.error?.code === 503) throw new NatsUnavailableError(answer.error.description);
       if (answer.error) throw new NatsRefusedError('storing a snapshot', answer.error);
     },
@@ -22,6 +24,7 @@ export function createNatsSnapshots(nc: NatsConnection): Snapshots {
       const message = await reader.last(subjects.snapshot(ref));
       return message?.data ?? null;
     },
+    summaries: (partition) => readSummaries(nc, partition),
   };
 }
 

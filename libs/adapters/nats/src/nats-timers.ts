@@ -3,9 +3,10 @@
  * command stream itself takes no schedules, or whoever may steer could have the server publish an approval.
  */
 import type { Timers } from '@coxswain/ports';
-import { subjects } from '@coxswain/protocol';
+import { STREAMS, subjects } from '@coxswain/protocol';
 import { headers, type NatsConnection } from '@nats-io/nats-core';
 import { answerOf, NatsRefusedError, NatsUnavailableError, type PublishAck } from './nats-status.ts';
+import { streamTimeMs } from './stream-time.ts';
 import { wireOf } from './wire.ts';
 
 /** How long a message that has fired is kept for the command stream to source. It need only outlast an outage. */
@@ -25,4 +26,9 @@ export function createNatsTimers(nc: NatsConnection): Timers {
       if (answer.error) throw new NatsRefusedError('scheduling a timer', answer.error);
     },
   };
+}
+
+/** The time by which timers on this connection fire, milliseconds since 1970. @throws as {@link streamTimeMs} does. */
+export function timersTimeMs(nc: NatsConnection): Promise<number> {
+  return streamTimeMs(nc, STREAMS.timers);
 }

@@ -1,19 +1,23 @@
 /**
- * Calls of bus tools: sent, followed, asked after.
+ * Calls of bus tools: sends them, follows them, moves them to another instance, asks about them.
  *
- * C1: A call is sent to one instance, and sent again only where it is certain that nothing was done with it.
- * C2: Whoever took a call is asked after it when it falls silent. It has gone when the server says that nobody listens
- *     for it any more and its beats have ceased: then the call is `lost`. One that only stands still is waited for.
+ * C1: A call goes to the queue group first. While no instance has taken it, it is sent again with back-off: to the instance that
+ *     was heard most recently, for 15 seconds at most. A call that may not run twice is only *held* by the instance that gets it,
+ *     and begins at the order of this host, which orders one instance alone. So it is certain that no other instance runs
+ *     it, also where a frozen one finds an older copy when it wakes up.
+ * C2: The instance that has taken a call is asked about it when it falls silent. It has gone when the server says that no process
+ *     listens for it and its heartbeats have ceased. An idempotent call then moves to another instance; it also moves from an instance
+ *     that is silent for as long as heartbeats count. Any other call is `lost` when its instance has gone, or has been silent for
+ *     15 seconds.
  * C3: An answer is a stranger's: it is read strictly, within a bound, once, and counts only for the call that it names.
  *     Its subject cannot be guessed from another call's.
- * C4: Without a connection nothing is concluded.
- * C5: What was asked of all is settled when all have answered: also those that stand still, as long as the server says that
- *     they are connected.
+ * C4: Without a connection nothing is concluded, and no bound runs.
  */
 import { randomBytes } from 'node:crypto';
 import type { Log, ToolCall, ToolOutcome, ToolProbe } from '@coxswain/ports';
 import {
   BOUNDS,
+  cutText,
   SESSION_LEFT,
   subjects,
   TOOL_LIVENESS,
@@ -25,32 +29,45 @@ import { createInbox, type NatsConnection } from '@nats-io/nats-core';
 import { onConnectionChange } from './connection-changes.ts';
 import { STATUS, statusOf } from './nats-status.ts';
 import type { ToolPresence } from './nats-tool-presence.ts';
-import { type CallName, lost, named, outcomeOf, reasonOf, saidIn, textOf, unavailable } from './tool-answers.ts';
+import { createToolProbes } from './nats-tool-probes.ts';
+import { type CallName, LOST, lost, named, outcomeOf, reasonOf, saidIn, textOf, unavailable } from './tool-answers.ts';
 import { tracedBy } from './traced-by.ts';
 import { inboxPrefixOf } from './wire.ts';
 
-/** A call, and how those who serve it are addressed: by `tool`, in {@link CallRoutes}. */
+/** A call, and the address of those who serve it: `tool`, in {@link CallRoutes}. */
 export interface RoutedCall extends ToolCall {
-  /** What of it is meant, where many things are served under one address. */
+  /** Which of the things that are served under the address it asks for. */
   readonly member?: string | undefined;
-  /** It may be begun again elsewhere: it is lost as soon as nobody listens for it any more, or whoever has it stands still. */
+  /**
+   * The caller sends it again elsewhere, under another key: it is lost as soon as no process listens for it, or its instance
+   * is silent.
+   */
   readonly isRepeatable?: true | undefined;
+  /** An earlier sending was lost: this one goes to an instance that is known to live. */
+  readonly isSentAgain?: boolean | undefined;
 }
 
 /** Subjects of what is served. */
 export interface CallRoutes {
   asked(tenant: string, tool: string): string;
   all(tenant: string, tool: string): string;
+  /** Orders to one instance. */
   one(tenant: string, tool: string, instance: string): string;
+  /** Calls to one instance. */
+  to(tenant: string, tool: string, instance: string): string;
 }
 
-/** What calls ask of who is there. */
-export type CallPresence = Pick<ToolPresence, 'isServed' | 'living' | 'silent' | 'forget' | 'silentMs' | 'listenedMs'>;
+/** What calls need to know about instances. */
+export type CallPresence = Pick<
+  ToolPresence,
+  'isServed' | 'serving' | 'living' | 'silent' | 'forget' | 'silentMs' | 'listenedMs'
+>;
 
 const TOOL_ROUTES: CallRoutes = {
   asked: subjects.tool,
   all: subjects.toolInstances,
   one: subjects.toolInstance,
+  to: subjects.toolCallTo,
 };
 
 /** See the top of the file. */
@@ -59,19 +76,34 @@ export interface NatsToolCalls {
   call(call: RoutedCall, signal: AbortSignal): Promise<ToolOutcome>;
   /** Asks every living instance what became of a call. */
   probe(about: CallName): Promise<ToolProbe>;
-  /** Tells whoever has taken a call up to stop. @returns whether somebody has heard it. */
+  /** Orders the instance that has taken a call up to stop it. @returns whether an instance has heard it. */
   stop(about: CallName, reason: string): Promise<boolean>;
   close(): void;
 }
 
 interface Pending {
   readonly call: RoutedCall;
-  readonly subject: string;
-  /** Who runs it, once that is known. */
+  /** The instance that was ordered to begin it, or that says that it runs; null while no instance has taken it. */
   instance: string | null;
+  /** Whether the instance may have begun it. */
+  hasBegun: boolean;
+  /** How often the instance was ordered to begin. */
+  begins: number;
+  /** It has run, or may have, at an instance that it was moved away from. */
+  hasMoved: boolean;
+  /** How often it moved because an instance was lost; an instance that drains does not count. */
+  moves: number;
+  /** Instances that it was sent to since it was untaken. */
+  readonly tried: Set<string>;
   sendings: number;
+  resendAtMs: number;
+  pauseMs: number;
+  /** Connected time for which no instance has taken it. */
+  untakenMs: number;
+  /** Why the last instance refused it. */
+  refusal: string | null;
   heardMs: number;
-  /** When whoever runs it said so last. */
+  /** When the instance last said that it runs it. */
   runningMs: number;
   askedMs: number;
   abortedMs: number | null;
@@ -79,28 +111,21 @@ interface Pending {
   settle(outcome: ToolOutcome): void;
 }
 
-interface Gathering {
-  readonly key: string;
-  hear(said: ToolSaid): void;
-  /** The server says that nobody listens. */
-  unheard(): void;
-}
-
 const LOOKED_EVERY_MS = 250;
 /** An instance that is silent for so long is asked whether it still has the call. */
 const SILENT_MS = 1_000;
-/** One that is heard of is asked all the same: its answer may have been lost with a connection. */
+/** Also a living instance is asked: its answer may have been lost with a connection. */
 const ASKED_EVERY_MS = 5_000;
-/** So long a call may lie with the server or at an instance that has not looked at it yet. */
-const TAKEN_WITHIN_MS = 10_000;
+/** An instance that lives takes a call within this time; then the call is sent to another one. */
+const RESENT_AFTER_MS = 1_000;
+/** The pause after a refusal, or where the server says that no process listens; it doubles. */
+const PAUSE_FIRST_MS = 100;
+const PAUSE_MAX_MS = 1_000;
+/** A repeatable call that no instance takes within this time is the caller's to send again. */
 const REPEATED_AFTER_MS = 3_000;
-const SENDINGS_MAX = 3;
-const PROBED_EVERY_MS = 250;
+/** A call that ends each process that runs it must not end them all. */
+const MOVES_MAX = 3;
 const PROBE_MAX_MS = 10_000;
-/** So long an instance that stands still is given to answer before it is asked again. */
-const STILL_MS = 1_000;
-/** Who has just connected may not have heard of everybody yet. */
-const LISTENED_MIN_MS = 1_000;
 const STOP_HEARD_WITHIN_MS = 2_000;
 
 /** Calls on this connection. */
@@ -112,8 +137,13 @@ export function createNatsToolCalls(
 ): NatsToolCalls {
   const inbox = createInbox(inboxPrefixOf(nc));
   const pending = new Map<string, Pending>();
-  const gathering = new Map<string, Gathering>();
+  const probes = createToolProbes(presence, at, {
+    isConnected: () => connected,
+    isClosed: () => nc.isClosed(),
+    publish: (subject, order, token) => publish(subject, order, `${inbox}.${token}.p`),
+  });
   let connected = true;
+  let lookedMs = performance.now();
   let timer: NodeJS.Timeout | undefined;
 
   const subscription = nc.subscribe(`${inbox}.*.*`, {
@@ -122,17 +152,16 @@ export function createNatsToolCalls(
       const [token = '', kind] = message.subject.slice(inbox.length + 1).split('.');
       const one = pending.get(token);
       if (statusOf(message) === STATUS.noResponders) {
-        if (one) unheard(one, kind === 'q');
-        else gathering.get(token)?.unheard();
+        if (one) unheard(token, one, kind);
+        else probes.unheard(token);
         return;
       }
-      const gatherer = gathering.get(token);
-      const key = one?.call.idempotencyKey ?? gatherer?.key;
+      const key = one?.call.idempotencyKey ?? probes.keyOf(token);
       if (key === undefined) return;
       const said = saidIn(message, key);
-      if (!said) return log.warn({ key }, 'what came back is no answer about this call');
+      if (!said) return log.warn({ key }, 'an answer about a call is not valid');
       if (one) hear(token, one, said);
-      else gatherer?.hear(said);
+      else probes.hear(token, said);
     },
   });
 
@@ -146,6 +175,8 @@ export function createNatsToolCalls(
       for (const one of pending.values()) {
         one.heardMs = nowMs;
         one.askedMs = Number.NEGATIVE_INFINITY;
+        // A request may have been lost with its server.
+        one.resendAtMs = Math.min(one.resendAtMs, nowMs);
       }
     },
   });
@@ -157,69 +188,162 @@ export function createNatsToolCalls(
         ...tracedBy(traceparent),
       });
     } catch (error) {
-      // The connection is closed, and with it everything that is under way.
+      // The connection is closed, and so is everything that waits on it.
       log.debug({ subject, error }, 'a message about a call was not sent');
     }
   }
 
   function attach(token: string, one: Pending): void {
-    const { tool, ref } = one.call;
     one.askedMs = performance.now();
-    const subject = one.instance ? at.one(ref.tenant, tool, one.instance) : at.all(ref.tenant, tool);
-    publish(subject, { ...named(one.call), want: 'attach' }, `${inbox}.${token}.a`);
+    publish(orderSubject(one), { ...named(one.call), want: 'attach' }, `${inbox}.${token}.a`);
+  }
+
+  function begin(token: string, one: Pending, instance: string): void {
+    const { tool, ref } = one.call;
+    one.begins++;
+    one.askedMs = performance.now();
+    publish(at.one(ref.tenant, tool, instance), { ...named(one.call), want: 'begin' }, `${inbox}.${token}.b`);
   }
 
   function abort(one: Pending): void {
-    const { tool, ref } = one.call;
-    const subject = one.instance ? at.one(ref.tenant, tool, one.instance) : at.all(ref.tenant, tool);
-    publish(subject, { ...named(one.call), want: 'abort', reason: one.abortReason });
+    publish(orderSubject(one), { ...named(one.call), want: 'abort', reason: one.abortReason });
   }
 
-  /** The server says that nobody listens. */
-  function unheard(one: Pending, isQuestion: boolean): void {
-    if (isQuestion && one.sendings <= 1 && one.instance === null) one.settle(unavailable('nobody serves it'));
-    else if (one.instance === null && performance.now() - one.heardMs > TOOL_LIVENESS.ttlMs) one.settle(lost());
-    else if (one.instance !== null && (one.call.isRepeatable || isGone(one, one.instance))) one.settle(lost());
+  function orderSubject({ instance, hasMoved, call: { ref, tool } }: Pending): string {
+    return instance !== null && !hasMoved ? at.one(ref.tenant, tool, instance) : at.all(ref.tenant, tool);
   }
 
-  // One that has taken it just now may not have been heard beating yet.
-  const isGone = ({ call: { ref, tool }, runningMs }: Pending, instance: string) =>
-    Math.min(presence.silentMs(ref.tenant, tool, instance), performance.now() - runningMs) > TOOL_LIVENESS.ttlMs;
+  /** The server says that no process listens. @param kind of the message: a call (q), an order to begin (b), a question (a). */
+  function unheard(token: string, one: Pending, kind: string | undefined): void {
+    const { isRepeatable, isIdempotent } = one.call;
+    if (one.instance === null) {
+      if (!isRepeatable) {
+        if (kind === 'q') sendLater(one);
+      } else if (kind === 'q' && one.sendings <= 1) one.settle(unavailable('no process serves it'));
+      else if (performance.now() - one.heardMs > TOOL_LIVENESS.ttlMs) one.settle(lost());
+    } else if (kind === 'q') {
+      // A copy for an instance that has gone; another one has taken the call.
+    } else if (isRepeatable) one.settle(lost());
+    else if (kind === 'b' && !one.hasBegun && one.begins === 1) untake(one);
+    else if (isIdempotent) move(token, one, LOST.gone);
+    else if (silenceMs(one, one.instance) > TOOL_LIVENESS.ttlMs) one.settle(lost());
+  }
+
+  // An instance that has just taken it may not have sent a heartbeat yet.
+  const silenceMs = ({ call: { ref, tool }, runningMs }: Pending, instance: string) =>
+    Math.min(presence.silentMs(ref.tenant, tool, instance), performance.now() - runningMs);
 
   function hear(token: string, one: Pending, said: ToolSaid): void {
-    // That others do not know of it says nothing of whoever has it, or died of it.
-    if (said.type !== 'unknown' || said.instance === one.instance) one.heardMs = performance.now();
-    if (said.type === 'running') {
-      one.instance = said.instance;
-      one.runningMs = one.heardMs;
-      one.call.onTaken?.(said.instance);
-      if (one.abortedMs !== null) abort(one);
-    } else if (said.type === 'progress') {
-      one.call.onProgress(said.text);
-    } else if (said.type === 'feedback') {
-      one.call.onFeedback(said.text);
-    } else if (said.type === 'accepted') {
-      one.settle({ status: 'accepted', result: textOf('', false), epoch: said.epoch });
-    } else if (said.type === 'ended') {
-      one.settle(outcomeOf(said));
-    } else if (said.type === 'unknown') {
-      // Others may know of it, as long as nobody has said that it runs it.
-      if (said.instance === one.instance) one.settle(lost());
-    } else if (said.code === 'stale_epoch' || one.instance !== null || one.sendings >= SENDINGS_MAX) {
-      one.settle(unavailable(said.message, said.code));
-    } else {
-      ask(token, one);
+    const isTaker = said.instance === one.instance;
+    // That other instances do not know it says nothing about the one that has it.
+    if (said.type !== 'unknown' || isTaker) one.heardMs = performance.now();
+    switch (said.type) {
+      case 'ready':
+        if (one.abortedMs === null && (one.instance === null || (isTaker && !one.hasBegun))) {
+          if (!isTaker) one.begins = 0;
+          one.instance = said.instance;
+          one.runningMs = one.heardMs;
+          begin(token, one, said.instance);
+        }
+        return;
+      case 'running':
+        one.instance = said.instance;
+        one.hasBegun = true;
+        one.runningMs = one.heardMs;
+        one.call.onTaken?.(said.instance);
+        if (one.abortedMs !== null) abort(one);
+        return;
+      case 'progress':
+        one.call.onProgress(said.text);
+        return;
+      case 'feedback':
+        one.call.onFeedback(said.text);
+        return;
+      case 'accepted':
+        one.settle({ status: 'accepted', result: textOf('', false), epoch: said.epoch });
+        return;
+      case 'ended':
+        one.settle(outcomeOf(said));
+        return;
+      case 'given_up':
+        if (isTaker || one.instance === null) move(token, one, said.message, false);
+        return;
+      case 'unknown':
+        // Another instance may know of it, as long as none has taken it.
+        if (isTaker && one.hasBegun) move(token, one, LOST.gone);
+        else if (isTaker) untake(one);
+        return;
+      case 'refused':
+        refused(one, said, isTaker);
+        return;
     }
   }
 
-  function ask(token: string, one: Pending): void {
+  function refused(one: Pending, said: Extract<ToolSaid, { type: 'refused' }>, isTaker: boolean): void {
+    const isStale = said.code === 'stale_epoch';
+    // A copy of the call reached another instance late: that says nothing about the instance that has it.
+    if (one.instance !== null && !isTaker && !isStale) return;
+    if (isStale || one.hasBegun) {
+      one.settle(unavailable(said.message, said.code));
+      return;
+    }
+    one.refusal = said.message;
+    one.tried.add(said.instance);
+    untake(one);
+  }
+
+  /** No instance has it, and none has begun it. */
+  function untake(one: Pending): void {
+    one.instance = null;
+    one.begins = 0;
+    sendLater(one);
+  }
+
+  function sendLater(one: Pending): void {
+    one.resendAtMs = performance.now() + one.pauseMs;
+    one.pauseMs = Math.min(2 * one.pauseMs, PAUSE_MAX_MS);
+  }
+
+  /** The instance that has it ends it no more: it goes to another one, where it may run twice. */
+  function move(token: string, one: Pending, why: string, isCounted = true): void {
+    const isSpent = isCounted && one.moves >= (one.call.movesMax ?? MOVES_MAX);
+    if (!one.call.isIdempotent || one.abortedMs !== null || isSpent) {
+      one.settle({ ...lost(why), moves: one.moves });
+      return;
+    }
+    if (isCounted) one.moves++;
+    if (one.instance !== null) one.tried.add(one.instance);
+    log.info({ key: one.call.idempotencyKey, instance: one.instance }, 'a call moves to another instance');
+    Object.assign(one, { instance: null, hasBegun: false, begins: 0, hasMoved: true, untakenMs: 0 });
+    one.pauseMs = PAUSE_FIRST_MS;
+    send(token, one);
+  }
+
+  /** The living instance that is to have it next: one that it was not sent to before, if there is one. */
+  function nextInstance({ call: { ref, tool }, tried }: Pending): string | undefined {
+    const serving = presence.serving(ref.tenant, tool);
+    const fresh = serving.find((instance) => !tried.has(instance));
+    if (fresh === undefined) tried.clear();
+    return fresh ?? serving[0];
+  }
+
+  function send(token: string, one: Pending): void {
     const { call } = one;
-    one.sendings++;
+    const { tool, ref, member } = call;
+    const isFirst = one.sendings++ === 0 && !call.isSentAgain;
+    const instance = isFirst ? undefined : nextInstance(one);
+    if (instance !== undefined) one.tried.add(instance);
     one.askedMs = performance.now();
-    const member = call.member === undefined ? {} : { tool: call.member };
+    one.resendAtMs = one.askedMs + Math.max(RESENT_AFTER_MS, one.pauseMs);
     publish(
-      one.subject,
-      { ...named(call), call_id: call.callId, ...member, args: call.args },
+      instance === undefined ? at.asked(ref.tenant, tool) : at.to(ref.tenant, tool, instance),
+      {
+        ...named(call),
+        call_id: call.callId,
+        ...(member === undefined ? {} : { tool: member }),
+        ...(call.isRepeatable || call.isIdempotent ? {} : { hold: true as const }),
+        args: call.args,
+      },
       `${inbox}.${token}.q`,
       call.traceparent,
     );
@@ -228,28 +352,62 @@ export function createNatsToolCalls(
   function look(): void {
     timer = undefined;
     const nowMs = performance.now();
+    // A host that stood still itself has waited for no instance meanwhile.
+    const passedMs = Math.min(nowMs - lookedMs, 2 * LOOKED_EVERY_MS);
+    lookedMs = nowMs;
     for (const [token, one] of connected ? [...pending] : []) {
-      const { tool, ref } = one.call;
-      if (one.abortedMs !== null && nowMs - one.abortedMs > 2 * BOUNDS.abortGraceMs) {
+      if (one.abortedMs !== null && nowMs - one.abortedMs > 2 * BOUNDS.abortGraceMs)
         one.settle({ status: 'cancelled', result: textOf('It did not stop within its grace.', true) });
-      } else if (one.instance === null) {
-        if (nowMs - one.heardMs > (one.call.isRepeatable ? REPEATED_AFTER_MS : TAKEN_WITHIN_MS)) {
-          // If it comes to somebody after all, it must not begin any more.
-          one.abortReason = 'nobody took it in time';
-          abort(one);
-          one.settle(lost());
-        } else if (nowMs - one.askedMs > SILENT_MS) attach(token, one);
-      } else if (one.call.isRepeatable && isGone(one, one.instance)) {
-        // It may go on one day: then it learns that nobody waits for it any more.
-        one.abortReason = 'it has stood still for too long';
-        abort(one);
-        one.settle(lost());
-      } else {
-        const isSilent = presence.silentMs(ref.tenant, tool, one.instance) > SILENT_MS;
-        if (nowMs - one.askedMs > (isSilent ? SILENT_MS : ASKED_EVERY_MS)) attach(token, one);
-      }
+      else if (one.instance !== null) lookAfter(token, one, one.instance, nowMs);
+      else if (one.call.isRepeatable) lookForTaker(token, one, nowMs);
+      else lookUntaken(token, one, nowMs, passedMs);
     }
     rouse();
+  }
+
+  function lookAfter(token: string, one: Pending, instance: string, nowMs: number): void {
+    const { isRepeatable, isIdempotent, ref, tool } = one.call;
+    const silence = silenceMs(one, instance);
+    if (isRepeatable && silence > TOOL_LIVENESS.ttlMs) {
+      // When it wakes up it learns that its answer is not wanted.
+      one.abortReason = 'it has stood still for too long';
+      abort(one);
+      one.settle(lost());
+    } else if (isIdempotent && silence > TOOL_LIVENESS.ttlMs && presence.serving(ref.tenant, tool).length > 0) {
+      move(token, one, LOST.silent);
+    } else if (silence > TOOL_LIVENESS.silentMaxMs) {
+      one.settle(lost(LOST.silent));
+    } else {
+      const isSilent = presence.silentMs(ref.tenant, tool, instance) > SILENT_MS;
+      if (nowMs - one.askedMs > (isSilent ? SILENT_MS : ASKED_EVERY_MS)) attach(token, one);
+    }
+  }
+
+  function lookForTaker(token: string, one: Pending, nowMs: number): void {
+    if (nowMs - one.heardMs > REPEATED_AFTER_MS) {
+      // An instance that finds it later must not begin: it is sent again under another key.
+      one.abortReason = 'no instance took it in time';
+      abort(one);
+      one.settle(lost());
+    } else if (nowMs - one.askedMs > SILENT_MS) attach(token, one);
+  }
+
+  function lookUntaken(token: string, one: Pending, nowMs: number, passedMs: number): void {
+    one.untakenMs += passedMs;
+    if (one.abortedMs !== null) return;
+    const { tool, ref } = one.call;
+    // Every instance has said that it leaves: none is expected back.
+    const isDeserted = !one.hasMoved && one.sendings > 0 && isWithoutInstances(ref.tenant, tool);
+    if (one.untakenMs <= TOOL_LIVENESS.untakenMaxMs && !isDeserted) {
+      if (nowMs >= one.resendAtMs) send(token, one);
+    } else if (one.hasMoved) {
+      one.settle(unavailable(`${LOST.gone}, and ${untakenText(tool, false)}; it may have taken effect`));
+    } else one.settle(unavailable(one.refusal ?? untakenText(tool, isDeserted)));
+  }
+
+  function isWithoutInstances(tenant: RoutedCall['ref']['tenant'], tool: string): boolean {
+    const isKnown = presence.living(tenant, tool).length > 0 || presence.silent(tenant, tool).length > 0;
+    return !isKnown && !presence.isServed(tenant, tool) && presence.listenedMs() > TOOL_LIVENESS.ttlMs;
   }
 
   function rouse(): void {
@@ -261,7 +419,7 @@ export function createNatsToolCalls(
   function follow(
     call: RoutedCall,
     signal: AbortSignal,
-    begin: (token: string, one: Pending) => void,
+    start: (token: string, one: Pending) => void,
     instance?: string,
   ) {
     const token = randomBytes(12).toString('hex');
@@ -269,11 +427,19 @@ export function createNatsToolCalls(
       const nowMs = performance.now();
       const one: Pending = {
         call,
-        subject: at.asked(call.ref.tenant, call.tool),
         instance: instance ?? null,
+        hasBegun: instance !== undefined,
+        begins: 0,
+        hasMoved: false,
+        moves: 0,
+        tried: new Set(),
         sendings: 0,
+        resendAtMs: Number.POSITIVE_INFINITY,
+        pauseMs: PAUSE_FIRST_MS,
+        untakenMs: 0,
+        refusal: null,
         heardMs: nowMs,
-        runningMs: Number.NEGATIVE_INFINITY,
+        runningMs: instance === undefined ? Number.NEGATIVE_INFINITY : nowMs,
         askedMs: nowMs,
         abortedMs: null,
         abortReason: '',
@@ -284,107 +450,41 @@ export function createNatsToolCalls(
         },
       };
       const aborted = () => {
-        // Who takes the session over will ask after it.
-        if (signal.reason === SESSION_LEFT) return one.settle(lost());
+        // The session's next owner asks about it.
+        if (signal.reason === SESSION_LEFT) return one.settle(lost(LOST.left));
         one.abortedMs = performance.now();
         one.abortReason = reasonOf(signal.reason);
         abort(one);
+        const isHeld = !call.isRepeatable && !call.isIdempotent && one.instance === null;
+        if (isHeld) one.settle({ status: 'cancelled', result: textOf('cancelled before it began', true) });
       };
+      if (pending.size === 0) lookedMs = nowMs;
       pending.set(token, one);
       signal.addEventListener('abort', aborted, { once: true });
-      begin(token, one);
+      start(token, one);
       if (signal.aborted) aborted();
       rouse();
     });
   }
 
-  /** Publishes an order and hears answers, until `done` says so or the time is over. */
-  async function gather(
-    about: CallName,
-    order: ToolOrder,
-    withinMs: number,
-    done: (answers: ReadonlyMap<string, ToolSaid>) => boolean,
-  ): Promise<ReadonlyMap<string, ToolSaid>> {
-    const token = randomBytes(12).toString('hex');
-    const answers = new Map<string, ToolSaid>();
-    const deadlineMs = performance.now() + withinMs;
-    let wake: () => void = () => undefined;
-    gathering.set(token, {
-      key: about.idempotencyKey,
-      hear(said) {
-        answers.set(said.instance, said);
-        wake();
-      },
-      unheard: () => undefined,
-    });
-    try {
-      let askedMs = Number.NEGATIVE_INFINITY;
-      while (!nc.isClosed() && performance.now() < deadlineMs) {
-        if (done(answers)) return answers;
-        const nowMs = performance.now();
-        if (connected && nowMs - askedMs >= PROBED_EVERY_MS) {
-          askedMs = nowMs;
-          publish(at.all(about.ref.tenant, about.tool), order, `${inbox}.${token}.p`);
-        }
-        await new Promise<void>((resolve) => {
-          const again = setTimeout(resolve, PROBED_EVERY_MS);
-          wake = () => {
-            clearTimeout(again);
-            resolve();
-          };
-        });
-      }
-      return answers;
-    } finally {
-      gathering.delete(token);
-    }
-  }
-
-  /** Whether an instance that has fallen silent is connected still. Who answers after all has a say at the next probe. */
-  async function anyStandsStill(about: CallName, order: ToolOrder): Promise<boolean> {
-    const { tenant } = about.ref;
-    const still = await Promise.all(
-      presence.silent(tenant, about.tool).map(async (instance) => {
-        const token = randomBytes(12).toString('hex');
-        const isThere = new Promise<boolean>((resolve) => {
-          gathering.set(token, {
-            key: about.idempotencyKey,
-            hear: () => resolve(true),
-            unheard: () => resolve(false),
-          });
-          setTimeout(resolve, STILL_MS, true).unref();
-        });
-        publish(at.one(tenant, about.tool, instance), order, `${inbox}.${token}.p`);
-        const isStill = await isThere;
-        gathering.delete(token);
-        if (!isStill) presence.forget(tenant, about.tool, instance);
-        return isStill && connected;
-      }),
-    );
-    return still.includes(true);
-  }
-
-  const everybodyAnswered = ({ ref, tool }: CallName, answers: ReadonlyMap<string, ToolSaid>) =>
-    connected &&
-    presence.listenedMs() > LISTENED_MIN_MS &&
-    presence.living(ref.tenant, tool).every((instance) => answers.has(instance));
-
   return {
     async call(call, signal) {
       const { tenant } = call.ref;
-      if (!presence.isServed(tenant, call.tool)) {
-        // A host that was itself held up has beats waiting for it: they are in by the time that the server answers.
+      const isDeserted = () =>
+        call.isRepeatable ? !presence.isServed(tenant, call.tool) : isWithoutInstances(tenant, call.tool);
+      if (isDeserted()) {
+        // A host that was itself held up has heartbeats waiting for it: they are in when the server answers.
         await nc.flush().catch(() => undefined);
-        if (!presence.isServed(tenant, call.tool)) return unavailable(`no process serves ${call.tool} at the moment`);
+        if (connected && isDeserted()) return unavailable(untakenText(call.tool, true));
       }
       if (signal.aborted) return { status: 'cancelled', result: textOf('cancelled before it was sent', true) };
-      return follow(call, signal, ask);
+      return follow(call, signal, send);
     },
     async probe(about) {
       const order: ToolOrder = { ...named(about), want: 'probe' };
-      const answers = await gather(about, order, PROBE_MAX_MS, (so) => {
+      const answers = await probes.gather(about, order, PROBE_MAX_MS, (so) => {
         const said = [...so.values()];
-        return said.some(({ type }) => type !== 'unknown') || everybodyAnswered(about, so);
+        return said.some(isKnown) || probes.isAnswered(about, so);
       });
       for (const said of answers.values()) {
         if (said.type === 'ended') return { state: 'done', outcome: outcomeOf(said) };
@@ -393,17 +493,16 @@ export function createNatsToolCalls(
           return { state: 'running', attach: (call, signal) => follow(call, signal, attach, instance) };
         }
       }
-      // Whoever stands still cannot say whether it has the call. As long as its connection lives, it may.
-      return (await anyStandsStill(about, order)) ? { state: 'running' } : { state: 'unknown' };
+      return { state: (await probes.isAnySilent(about, order)) ? 'silent' : 'unknown' };
     },
     async stop(about, reason) {
-      const order: ToolOrder = { ...named(about), want: 'abort', reason: reason.slice(0, 2_048) };
+      const order: ToolOrder = { ...named(about), want: 'abort', reason: cutText(reason, 2_048) };
       const isHeard = (so: ReadonlyMap<string, ToolSaid>) => [...so.values()].some(({ type }) => type === 'running');
-      const answers = await gather(
+      const answers = await probes.gather(
         about,
         order,
         STOP_HEARD_WITHIN_MS,
-        (so) => isHeard(so) || everybodyAnswered(about, so),
+        (so) => isHeard(so) || probes.isAnswered(about, so),
       );
       return isHeard(answers);
     },
@@ -411,7 +510,17 @@ export function createNatsToolCalls(
       clearTimeout(timer);
       endListening();
       subscription.unsubscribe();
-      for (const { settle } of [...pending.values()]) settle(lost());
+      for (const { settle } of [...pending.values()]) settle(lost(LOST.left));
     },
   };
+}
+
+function untakenText(tool: string, isDeserted: boolean): string {
+  if (isDeserted) return `no process serves ${tool} at the moment`;
+  return `no process that serves ${tool} has taken the call within ${TOOL_LIVENESS.untakenMaxMs / 1_000} seconds`;
+}
+
+/** Whether an answer to a probe says that the instance has the call. */
+function isKnown({ type }: ToolSaid): boolean {
+  return type !== 'unknown' && type !== 'given_up';
 }

@@ -1,6 +1,8 @@
 /** Which tools there are on the bus, and which instances of them live. */
+import { setTimeout } from 'node:timers/promises';
 import type { Log } from '@coxswain/ports';
 import {
+  cutText,
   parseBusTool,
   type SessionRef,
   STREAMS,
@@ -14,6 +16,7 @@ import {
 import type { NatsConnection } from '@nats-io/nats-core';
 import { onConnectionChange } from './connection-changes.ts';
 import { ensureBuckets } from './ensure-streams.ts';
+import { NatsUnavailableError } from './nats-status.ts';
 import { readKeys, valueIn } from './read-keys.ts';
 import { isTakenBack } from './registry-keys.ts';
 import type { StoredMessage } from './stream-reader.ts';
@@ -26,12 +29,14 @@ export interface ToolPresence {
   /** A tool that is announced for one session alone. */
   toolFor(ref: SessionRef, name: string): ToolDefinition | undefined;
   /**
-   * Reads those announcements that are not known yet: what was announced a moment ago counts for a session that begins now. Never
-   * rejects.
+   * Reads those announcements that are not known yet: what was announced a moment ago counts for a session that begins now. While
+   * the registry cannot be read it is tried again, until the signal ends it. Never rejects.
    */
-  learn(tenant: TenantId, names: readonly string[]): Promise<void>;
+  learn(tenant: TenantId, names: readonly string[], signal: AbortSignal): Promise<void>;
   /** Whether an instance takes calls, as far as is known. */
   isServed(tenant: TenantId, name: string): boolean;
+  /** Instances that take calls, the one that was heard most recently first. */
+  serving(tenant: TenantId, name: string): readonly string[];
   /** Instances that may know of calls: those that serve and those that drain. */
   living(tenant: TenantId, name: string): readonly string[];
   /** Instances that have fallen silent without a word, as long as they are remembered: they may have gone, or stand still. */
@@ -54,6 +59,9 @@ interface BusTool {
 }
 
 const INSTANCES_MAX = 1_024;
+/** The first pause before the registry is read again, which doubles, and the longest. */
+const LEARN_PAUSE_FIRST_MS = 250;
+const LEARN_PAUSE_MAX_MS = 5_000;
 /** The server itself notices within minutes that a connection is dead. */
 const REMEMBERED_MS = 600_000;
 
@@ -78,7 +86,7 @@ export async function watchToolPresence(nc: NatsConnection, log: Log): Promise<T
     const key = parseBusTool(stored.subject);
     const announcement = removed ? null : announcementIn(stored.data, key?.name);
     if (!key || key.instance !== undefined || (!removed && !announcement)) {
-      log.warn({ key: stored.subject.slice(0, 256) }, 'what stands in the registry is no tool');
+      log.warn({ key: cutText(stored.subject, 256) }, 'what stands in the registry is no tool');
       return;
     }
     const tool = entryOf(key.tenant, key.name);
@@ -148,14 +156,20 @@ export async function watchToolPresence(nc: NatsConnection, log: Log): Promise<T
       const announcement = find(tenant, name)?.announcement;
       return announcement?.for_session === sessionId ? definitionOf(announcement) : undefined;
     },
-    async learn(tenant, names) {
-      const unknown = names.filter((name) => !find(tenant, name)?.announcement);
-      try {
-        for (const name of unknown)
-          for (const stored of (await readKeys(nc, STREAMS.registry, subjects.toolAnnouncement(tenant, name))).values())
-            take(stored, isTakenBack(stored), true);
-      } catch (error) {
-        log.warn({ tenant, error }, 'what stands in for built-in tools could not be looked up');
+    async learn(tenant, names, signal) {
+      const isUnknown = (name: string) => !find(tenant, name)?.announcement;
+      for (let pauseMs = LEARN_PAUSE_FIRST_MS; !signal.aborted; pauseMs = Math.min(2 * pauseMs, LEARN_PAUSE_MAX_MS)) {
+        try {
+          for (const name of names.filter(isUnknown)) {
+            const keys = await readKeys(nc, STREAMS.registry, subjects.toolAnnouncement(tenant, name));
+            for (const stored of keys.values()) take(stored, isTakenBack(stored), true);
+          }
+          return;
+        } catch (error) {
+          log.warn({ tenant, error }, 'the tools that replace built-in ones cannot be looked up now');
+          if (!(error instanceof NatsUnavailableError) || nc.isClosed()) return;
+        }
+        await setTimeout(pauseMs, undefined, { signal, ref: false }).catch(() => undefined);
       }
     },
     isServed(tenant, name) {
@@ -164,6 +178,7 @@ export async function watchToolPresence(nc: NatsConnection, log: Log): Promise<T
       const announced = performance.now() - tool.announcedMs < TOOL_LIVENESS.ttlMs;
       return announced || heard(tenant, name).some(([, { state }]) => state === 'serving');
     },
+    serving: (tenant, name) => servingIn(heard(tenant, name)),
     living: (tenant, name) => heard(tenant, name).map(([instance]) => instance),
     silent: (tenant, name) =>
       [...(find(tenant, name)?.instances ?? [])].flatMap(([instance, one]) => (isSilent(one) ? [instance] : [])),
@@ -184,6 +199,16 @@ export async function watchToolPresence(nc: NatsConnection, log: Log): Promise<T
 }
 
 const isSilent = ({ heardMs }: { readonly heardMs: number }) => performance.now() - heardMs >= TOOL_LIVENESS.ttlMs;
+
+/** Those of living instances that take calls, the one that was heard most recently first. */
+export function servingIn(
+  living: readonly (readonly [instance: string, { readonly heardMs: number; readonly state: ToolBeat['state'] }])[],
+): readonly string[] {
+  return living
+    .filter(([, { state }]) => state === 'serving')
+    .sort(([, one], [, other]) => other.heardMs - one.heardMs)
+    .map(([instance]) => instance);
+}
 
 function forgetSilent(instances: BusTool['instances'], forMs: number): void {
   const oldest = performance.now() - forMs;

@@ -24,8 +24,8 @@ export async function createNatsTools(nc: NatsConnection, log: Log): Promise<Nat
   return {
     yields: true,
     names: (tenant) => presence.tools(tenant).map(({ name }) => name),
-    async open({ ref, standIns = {} }) {
-      await presence.learn(ref.tenant, Object.values(standIns));
+    async open({ ref, standIns = {} }, signal) {
+      await presence.learn(ref.tenant, Object.values(standIns), signal);
       /** Those that carry out a built-in tool for the session now, by its name. */
       const standing = () =>
         new Map(

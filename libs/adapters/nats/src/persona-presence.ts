@@ -1,6 +1,7 @@
 /** Which personas are announced on the bus, which are paused, and which instances of which version live. */
 import type { Log } from '@coxswain/ports';
 import {
+  cutText,
   PersonaAnnouncement,
   PersonaBeat,
   PersonaPause,
@@ -14,6 +15,7 @@ import type { NatsConnection } from '@nats-io/nats-core';
 import { onConnectionChange } from './connection-changes.ts';
 import { ensureBuckets } from './ensure-streams.ts';
 import type { CallPresence } from './nats-tool-calls.ts';
+import { servingIn } from './nats-tool-presence.ts';
 import { readKeys, valueIn } from './read-keys.ts';
 import { isTakenBack } from './registry-keys.ts';
 import { watchRegistry } from './watch-registry.ts';
@@ -99,7 +101,7 @@ export async function watchPersonaPresence(nc: NatsConnection, log: Log): Promis
       const announcement = removed ? null : valueIn(data, PersonaAnnouncement);
       if (known.announcedRevision >= revision) return;
       if (!removed && announcement?.name !== key.name) {
-        log.warn({ key: subject.slice(0, 256) }, 'what stands in the registry is no persona');
+        log.warn({ key: cutText(subject, 256) }, 'what stands in the registry is no persona');
         return;
       }
       known.announcedRevision = revision;
@@ -180,6 +182,7 @@ export async function watchPersonaPresence(nc: NatsConnection, log: Log): Promis
         return true;
       return instancesOf(tenant, served).some(([, one]) => one.state === 'serving' && !isSilent(one));
     },
+    serving: (tenant, served) => servingIn(instancesOf(tenant, served).filter(([, one]) => !isSilent(one))),
     living: (tenant, served) => instancesOf(tenant, served).flatMap(([id, one]) => (isSilent(one) ? [] : [id])),
     silent: (tenant, served) => instancesOf(tenant, served).flatMap(([id, one]) => (isSilent(one) ? [id] : [])),
     forget(tenant, served, instance) {

@@ -14,6 +14,7 @@ import {
   HOOKS_ANSWERING_MAX,
   type HookAnnouncement,
   type HookAsked,
+  type HookCallback,
   type HookCallbacks,
   HookServiceName,
   hookUnavailable,
@@ -66,7 +67,7 @@ export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHoo
   await ensureBuckets(nc, [STREAMS.registry, STREAMS.hosts]);
   const instance = nuid.next();
   const callbacks = callbacksOver(nc);
-  const subscriptions = new Map<string, Subscription>();
+  const subscriptions = new Map<string, readonly Subscription[]>();
   const running = new Set<Promise<void>>();
   let current = options.handlers;
   let former: HookHandlers | null = null;
@@ -84,6 +85,7 @@ export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHoo
     const question = readHookQuestion(message.string(), (hook) => hook === id);
     if (!question) return log.warn({ subject: message.subject }, 'what came is no question');
     const found = served(question);
+    callbacks.tell(question.callback, JSON.stringify({ want: 'taken', instance } satisfies HookCallback));
     const busy = running.size >= HOOKS_ANSWERING_MAX ? 'it answers as many questions as it can' : null;
     const reply =
       found && !busy
@@ -105,24 +107,26 @@ export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHoo
   function listen(handlers: HookHandlers): void {
     for (const id of idsOf(handlers)) {
       if (subscriptions.has(id)) continue;
-      const subscription = nc.subscribe(subjects.hook(tenant, id), {
-        queue: HOOK_QUEUE_GROUP,
-        callback: (error, message) => {
-          if (error) return log.error({ id, error }, 'a hook cannot be served');
-          const one = answer(id, message).finally(() => running.delete(one));
-          running.add(one);
-        },
-      });
-      subscriptions.set(id, subscription);
+      const callback = (error: Error | null, message: Msg) => {
+        if (error) return log.error({ id, error }, 'a hook cannot be served');
+        const one = answer(id, message).finally(() => running.delete(one));
+        running.add(one);
+      };
+      // Also its own subject: who may listen without the group could read every question.
+      const own = [subjects.hook(tenant, id), subjects.hookTo(tenant, id, instance)];
+      subscriptions.set(
+        id,
+        own.map((subject) => nc.subscribe(subject, { queue: HOOK_QUEUE_GROUP, callback })),
+      );
     }
   }
 
   async function cease(ids: Iterable<string>): Promise<void> {
     await Promise.all(
-      [...ids].map((id) => {
-        const subscription = subscriptions.get(id);
+      [...ids].flatMap((id) => {
+        const own = subscriptions.get(id) ?? [];
         subscriptions.delete(id);
-        return subscription?.drain();
+        return own.map((one) => one.drain());
       }),
     );
   }

@@ -12,13 +12,24 @@ export interface StreamSpec {
 export interface StreamSettings {
   /** Copies of every stream, 1 to 5. Without it those that are there stay as they are, and new ones get 1. */
   readonly replicas?: number | undefined;
+  /** Switches the compression of existing streams off. Without it they keep it, and new ones have none. */
+  readonly uncompress?: boolean | undefined;
 }
 
 const minute = nanos(60_000);
 
 /** Where commands wait, where records are kept, and what stands around them. */
 export function streamSpecs(settings: StreamSettings = {}): readonly StreamSpec[] {
-  const num_replicas = settings.replicas ?? 1;
+  return specsOf(settings.replicas ?? 1).map((spec) =>
+    spec.storage === 'file' ? { ...spec, compression: 'none' } : spec,
+  );
+}
+
+/**
+ * Blocks must not be compressed: with several replicas, nats-server damages them when it restarts after a kill -9
+ * (docs/reports/nats-server-s2-blocks.md).
+ */
+function specsOf(num_replicas: number): readonly StreamSpec[] {
   return [
     {
       name: STREAMS.timers,
@@ -34,6 +45,8 @@ export function streamSpecs(settings: StreamSettings = {}): readonly StreamSpec[
       allow_msg_schedules: true,
       // What has fired goes by its own time to live.
       allow_msg_ttl: true,
+      // So that its replicas can be verified.
+      allow_direct: true,
       allow_rollup_hdrs: true,
       num_replicas,
     },
@@ -63,7 +76,6 @@ export function streamSpecs(settings: StreamSettings = {}): readonly StreamSpec[
       subjects: journalSubjects(index),
       republish: { src: subjects.journals, dest: subjects.eventsRepublish },
       storage: 'file',
-      compression: 's2',
       retention: 'limits',
       discard: 'old',
       max_age: 0,
@@ -76,7 +88,6 @@ export function streamSpecs(settings: StreamSettings = {}): readonly StreamSpec[
       name: STREAMS.snapshots,
       subjects: [subjects.snapshots],
       storage: 'file',
-      compression: 's2',
       retention: 'limits',
       discard: 'old',
       max_msgs_per_subject: 2,

@@ -1,10 +1,14 @@
 /**
- * Reads one stream by subject and sequence. Direct gets are answered by any replica, which may lag a moment behind;
- * reads through the leader see everything that has been acknowledged, and cost the leader's time.
+ * Reads one stream by subject and sequence. The server sends each direct get to a replica of its choice. That replica may lag
+ * behind, and a damaged one steps over messages without an error. So a 404 of a direct get says nothing by itself.
+ * Reads through the leader see everything that has been acknowledged, unless the leader's own store is damaged: then its index
+ * still reports what it cannot read.
  */
+import { RecordNotServedError } from '@coxswain/protocol';
 import { type Msg, type MsgHdrs, MsgHdrsImpl } from '@nats-io/nats-core';
 import {
   answerOf,
+  failureOf,
   isMessageNotFound,
   NatsRefusedError,
   NatsUnavailableError,
@@ -30,18 +34,66 @@ export interface StreamReader {
   next(subject: string, seq: number): Promise<StoredMessage | null>;
   /** As {@link StreamReader.next}, through the leader. */
   leaderNext(subject: string, seq: number): Promise<StoredMessage | null>;
-  /** The newest message on `subject`, from any replica, or null. */
+  /** The newest message on `subject`, from any replica, or null. For caches: the 404 is not confirmed. */
   last(subject: string): Promise<StoredMessage | null>;
   /** As {@link StreamReader.last}, through the leader. */
   leaderLast(subject: string): Promise<StoredMessage | null>;
-  /** Up to `limit` messages on `subject` at or after `seq`, in order, from any replica, in one request. Fewer are no proof that there are no more. */
+  /**
+   * The newest message on `subject`, which has no wildcard, through the leader. Null only where the leader's index does not
+   * report the subject either; what the leader reports and cannot read comes from another replica.
+   * @throws RecordNotServedError where no replica serves it.
+   */
+  confirmedLast(subject: string): Promise<StoredMessage | null>;
+  /**
+   * The first message on `subject` from `seq` to `end`, where a message is known to be: through the leader, and otherwise from
+   * another replica.
+   * @throws RecordNotServedError where no replica serves it.
+   */
+  expectedNext(subject: string, seq: number, end: number): Promise<StoredMessage>;
+  /**
+   * The subjects that the leader's index reports for a filter, page by page.
+   */
+  subjects(filter: string): AsyncGenerator<string, void, undefined>;
+  /**
+   * Up to `limit` messages on `subject` at or after `seq`, in order, from any replica. A replica whose index reports more than
+   * it sends is passed over for another one, a few times. So fewer are no proof that there are no more, and a message may be
+   * missing in between.
+   */
   batch(subject: string, seq: number, limit: number): Promise<StoredMessage[]>;
+  /**
+   * As {@link StreamReader.batch}, for a caller that never returns to an earlier position: no message that the leader serves is
+   * missing in between. Where the replica may have stepped over one, the leader is asked for each gap, at most `limit` times.
+   */
+  gaplessBatch(subject: string, seq: number, limit: number): Promise<StoredMessage[]>;
 }
 
 /** Bytes that one batch may bring; it ends early there. At most one record more than this is in memory per read. */
 const batchMaxBytes = 4 * 1024 * 1024;
 
+/**
+ * Direct gets that are sent in search of a replica that serves a message. Each goes to a random one: of three replicas, all
+ * but one damaged, the sound one is missed once in 130 searches, and the caller tries again.
+ */
+const REPLICA_TRIES = 12;
+
+/** Batches that are read in search of a replica that sends all that its index reports. */
+const BATCH_TRIES = 4;
+
+/** What one batched direct get has brought. */
+interface Batch {
+  readonly messages: StoredMessage[];
+  /** Messages that the replica's index reports, and that it did not send. */
+  readonly skipped: number;
+  /** It ends at a limit, so that what the replica skipped cannot be counted. */
+  readonly isFull: boolean;
+}
+
 const text = new TextEncoder();
+
+interface SubjectsAnswer {
+  readonly total?: number;
+  readonly state?: { readonly subjects?: Readonly<Record<string, number>> };
+}
 
 interface LeaderAnswer {
   readonly message?: {
@@ -83,6 +135,26 @@ export function createStreamReader(wire: Wire, stream: string): StreamReader {
     throw refusal(answer, status);
   }
 
+  async function directBatch(subject: string, seq: number, limit: number): Promise<Batch> {
+    const messages: StoredMessage[] = [];
+    const query = { seq, next_by_subj: subject, batch: limit, max_bytes: batchMaxBytes };
+    let bytes = 0;
+    // What the replica's index reports behind each message, counted when the request began.
+    let pending = 0;
+    await wire.requestMany(directSubject, text.encode(JSON.stringify(query)), (answer) => {
+      const status = statusOf(answer);
+      if (status === STATUS.endOfBatch || status === STATUS.notFound) return true;
+      if (status !== 0) throw refusal(answer, status);
+      messages.push(directMessage(answer));
+      bytes += answer.data.length;
+      pending = Number(answer.headers?.last('Nats-Num-Pending'));
+      return false;
+    });
+    // The server counts subjects and headers towards the bytes, too: near the bound nothing can be said.
+    const isFull = messages.length >= limit || bytes >= batchMaxBytes / 2;
+    return { messages, skipped: isFull ? 0 : pending, isFull };
+  }
+
   function refusal(answer: Msg, status: number): NatsRefusedError {
     return new NatsRefusedError(`reading ${stream}`, {
       code: status,
@@ -91,23 +163,98 @@ export function createStreamReader(wire: Wire, stream: string): StreamReader {
     });
   }
 
+  async function fromAnyReplica(
+    read: () => Promise<StoredMessage | null>,
+    isWanted: (message: StoredMessage) => boolean,
+  ): Promise<StoredMessage | null> {
+    for (let tries = 0; tries < REPLICA_TRIES; tries++) {
+      const message = await read();
+      if (message && isWanted(message)) return message;
+    }
+    return null;
+  }
+
+  async function* subjectsOf(filter: string): AsyncGenerator<string, void, undefined> {
+    let offset = 0;
+    let total = 1;
+    while (offset < total) {
+      const query = text.encode(JSON.stringify({ subjects_filter: filter, offset }));
+      const answer = answerOf<SubjectsAnswer>(await wire.request(`$JS.API.STREAM.INFO.${stream}`, query));
+      if (answer.error) throw failureOf(`listing subjects of ${stream}`, answer.error);
+      const page = Object.keys(answer.state?.subjects ?? {});
+      if (page.length === 0) return;
+      yield* page;
+      offset += page.length;
+      total = answer.total ?? 0;
+    }
+  }
+
+  async function bestBatch(subject: string, seq: number, limit: number): Promise<Batch> {
+    let best: Batch = { messages: [], skipped: 0, isFull: false };
+    for (let tries = 0; tries < BATCH_TRIES; tries++) {
+      const batch = await directBatch(subject, seq, limit);
+      if (tries === 0 || batch.messages.length > best.messages.length) best = batch;
+      if (best.skipped === 0) break;
+    }
+    return best;
+  }
+
+  const next = (subject: string, seq: number) =>
+    directGet(directSubject, text.encode(`{"seq":${seq},"next_by_subj":"${subject}"}`));
+  // The subject stands in the request's own, so that a permission can be bound to it.
+  const last = (subject: string) => directGet(`${directSubject}.${subject}`, new Uint8Array());
+  const leaderNext = (subject: string, seq: number) => leaderGet({ seq, next_by_subj: subject });
+  const leaderLast = (subject: string) => leaderGet({ last_by_subj: subject });
+
   return {
-    next: (subject, seq) => directGet(directSubject, text.encode(`{"seq":${seq},"next_by_subj":"${subject}"}`)),
-    leaderNext: (subject, seq) => leaderGet({ seq, next_by_subj: subject }),
-    // The subject stands in the request's own, so that a permission can be bound to it.
-    last: (subject) => directGet(`${directSubject}.${subject}`, new Uint8Array()),
-    leaderLast: (subject) => leaderGet({ last_by_subj: subject }),
+    async confirmedLast(subject) {
+      // Twice: a message that is purged between the reads is still reported by the index, and served by no replica.
+      for (let look = 0; look < 2; look++) {
+        const newest = await leaderLast(subject);
+        if (newest) return newest;
+        // The index of subjects outlives the block that a message is in.
+        const { done: isAbsent } = await subjectsOf(subject).next();
+        if (isAbsent) return null;
+        const served = await fromAnyReplica(
+          () => last(subject),
+          () => true,
+        );
+        if (served) return served;
+      }
+      throw new RecordNotServedError(stream, subject, null);
+    },
+    async expectedNext(subject, seq, end) {
+      const isWanted = (message: StoredMessage) => message.seq <= end;
+      const found = await leaderNext(subject, seq);
+      if (found && isWanted(found)) return found;
+      const served = await fromAnyReplica(() => next(subject, seq), isWanted);
+      if (served) return served;
+      throw new RecordNotServedError(stream, subject, end);
+    },
+    subjects: subjectsOf,
+    leaderNext,
+    leaderLast,
+    next,
+    last,
     async batch(subject, seq, limit) {
-      const messages: StoredMessage[] = [];
-      const query = { seq, next_by_subj: subject, batch: limit, max_bytes: batchMaxBytes };
-      await wire.requestMany(directSubject, text.encode(JSON.stringify(query)), (answer) => {
-        const status = statusOf(answer);
-        if (status === STATUS.endOfBatch || status === STATUS.notFound) return true;
-        if (status !== 0) throw refusal(answer, status);
-        messages.push(directMessage(answer));
-        return false;
-      });
-      return messages;
+      return (await bestBatch(subject, seq, limit)).messages;
+    },
+    async gaplessBatch(subject, seq, limit) {
+      const { messages, skipped, isFull } = await bestBatch(subject, seq, limit);
+      if (skipped === 0 && !isFull) return messages;
+      const found = new Map(messages.map((message) => [message.seq, message]));
+      const end = messages.at(-1)?.seq ?? 0;
+      let asked = 0;
+      // Other subjects have sequences in between, so only the leader can tell whether a gap is one.
+      for (let from = seq; from <= end && asked < limit; from++) {
+        if (found.has(from)) continue;
+        asked++;
+        const message = await leaderNext(subject, from);
+        if (!message || message.seq > end) break;
+        found.set(message.seq, message);
+        from = message.seq;
+      }
+      return [...found.values()].sort((one, other) => one.seq - other.seq).slice(0, limit);
     },
   };
 }
@@ -116,7 +263,7 @@ export function createStreamReader(wire: Wire, stream: string): StreamReader {
  * The server says where a message lies in headers that it adds behind those which the message was published with. Of each the
  * last is the server's: the first may be a publisher's, who could pass a steer off as an approval by it.
  */
-function directMessage(answer: Msg): StoredMessage {
+export function directMessage(answer: Msg): StoredMessage {
   const headers = answer.headers ?? new MsgHdrsImpl();
   return {
     subject: headers.last('Nats-Subject'),

@@ -1,6 +1,14 @@
 /** What is said to and by those who run tools: read strictly, and put into outcomes. */
 import type { ToolCall, ToolOutcome } from '@coxswain/ports';
-import { type ErrorCode, TOOL_SERVICE_BOUNDS, type ToolEnded, type ToolOrder, ToolSaid } from '@coxswain/protocol';
+import {
+  cutText,
+  type ErrorCode,
+  TOOL_LIVENESS,
+  TOOL_SERVICE_BOUNDS,
+  type ToolEnded,
+  type ToolOrder,
+  ToolSaid,
+} from '@coxswain/protocol';
 import type { Msg } from '@nats-io/nats-core';
 
 /** What names a call for whoever runs it. */
@@ -33,7 +41,7 @@ export function outcomeOf({ status, result, edited }: ToolEnded): ToolOutcome {
 
 /** Why a call shall stop, in words that fit. */
 export function reasonOf(reason: unknown): string {
-  return (typeof reason === 'string' ? reason : 'cancelled').slice(0, 2_048);
+  return cutText(typeof reason === 'string' ? reason : 'cancelled', 2_048);
 }
 
 /** The outcome of a call with which nothing was done. */
@@ -41,9 +49,16 @@ export function unavailable(message: string, code: ErrorCode = 'tool_unavailable
   return { status: 'unavailable', result: textOf(message, true, code) };
 }
 
-/** The outcome of a call of which nobody knows. */
-export function lost(): ToolOutcome {
-  return { status: 'lost', result: textOf('whoever ran it has gone', true, 'tool_interrupted') };
+/** Why the outcome of a call is unknown, as the end of a sentence that begins with "Interrupted:". */
+export const LOST = {
+  gone: 'the process that ran this call has gone',
+  silent: `the process that runs this call has not answered for ${TOOL_LIVENESS.silentMaxMs / 1_000} seconds`,
+  left: 'this host has left the session',
+} as const;
+
+/** The outcome of a call of which nothing more can be learned. @param why one of {@link LOST}, or words of the instance. */
+export function lost(why: string = LOST.gone): ToolOutcome {
+  return { status: 'lost', result: textOf(why, true, 'tool_interrupted') };
 }
 
 /** A result of one text. */

@@ -22,12 +22,16 @@ interface Parent {
 /** Another Node process that has started a server on the folder. */
 async function parentOf(stateDir: string): Promise<Parent> {
   const script = join(import.meta.dirname, 'server-parent.ts');
-  const parent = spawn(process.execPath, ['--import', 'tsx', script, binary, stateDir], {
-    cwd: import.meta.dirname,
-    stdio: ['ignore', 'pipe', 'inherit'],
-    // Its own group, as a job of a terminal has.
-    detached: true,
-  });
+  const parent = spawn(
+    process.execPath,
+    ['--conditions=coxswain-source', '--import', 'tsx', script, binary, stateDir],
+    {
+      cwd: import.meta.dirname,
+      stdio: ['ignore', 'pipe', 'inherit'],
+      // Its own group, as a job of a terminal has.
+      detached: true,
+    },
+  );
   onTestFinished(() => void parent.kill('SIGKILL'));
   const lines = createInterface({ input: parent.stdout })[Symbol.asyncIterator]();
   const nextLine = async () => String((await lines.next()).value);

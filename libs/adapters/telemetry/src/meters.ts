@@ -57,14 +57,15 @@ export function registryMeters(registry: Registry, of: 'host' | 'gateway' | 'wor
     census(name, take) {
       const meter = meters.get(name);
       const [label] = METRIC_CATALOGUE[name].labels;
-      if (!(meter instanceof Gauge) || label === undefined) return;
+      if (!(meter instanceof Gauge)) return false;
       // prom-client calls it before it writes.
       Object.assign(meter, {
         collect() {
           meter.reset();
-          for (const [value, count] of take()) meter.set({ [label]: value }, count);
+          for (const [value, count] of take()) meter.set(label === undefined ? {} : { [label]: value }, count);
         },
       });
+      return true;
     },
   };
 }

@@ -1,6 +1,13 @@
 /** What a worker's pieces of work look like from outside: a meter, a span below the session's, and a line in the log. */
 import type { Log, Telemetry } from '@coxswain/ports';
-import { type BegunWork, formatTraceparent, parseTraceparent, type WorkObserver } from '@coxswain/protocol';
+import {
+  type BegunWork,
+  ERROR_CATALOGUE,
+  formatTraceparent,
+  isErrorCode,
+  parseTraceparent,
+  type WorkObserver,
+} from '@coxswain/protocol';
 import { newSpanId } from './trace-ids.ts';
 
 const NAMES = { tool: 'serve_tool', step: 'serve_step', hook: 'serve_hook' } as const;
@@ -23,7 +30,7 @@ export function observeWork({ meters, spans }: Telemetry, log: Log): WorkObserve
           const tookMs = performance.now() - beganMs;
           meters.add('coxswain_served_running', { kind }, -1);
           meters.observe('coxswain_served_seconds', { kind, name, outcome: status }, tookMs / 1_000);
-          const ids = { session_id: work.sessionId, call_id: work.callId };
+          const ids = { session_id: work.sessionId, call_id: work.callId, effect_id: work.effectId };
           log.debug(
             { tenant: work.tenant, ...ids, kind, name, status, code, ms: Math.round(tookMs), trace_id: above?.traceId },
             'work was served',
@@ -36,7 +43,7 @@ export function observeWork({ meters, spans }: Telemetry, log: Log): WorkObserve
             kind: 'server',
             startMs,
             endMs: startMs + tookMs,
-            error: status === 'error' ? { type: code ?? 'tool_failed' } : null,
+            error: status === 'error' ? errorOf(work, code) : null,
             attributes: attributesOf(work, status),
             moments: [],
             links: [],
@@ -47,12 +54,19 @@ export function observeWork({ meters, spans }: Telemetry, log: Log): WorkObserve
   };
 }
 
+/** What a tool or a hook says of its failure is content, so the description is that of the code. */
+function errorOf({ kind, name }: BegunWork, code = 'tool_failed') {
+  return { type: code, message: isErrorCode(code) ? ERROR_CATALOGUE[code].meaning : `${NAMES[kind]} ${name} failed` };
+}
+
 function attributesOf({ kind, name, sessionId, callId }: BegunWork, status: string) {
   return {
     'gen_ai.conversation.id': sessionId,
     'coxswain.status': status,
     'messaging.system': 'nats',
-    ...(kind === 'tool' ? { 'gen_ai.tool.name': name, 'gen_ai.tool.call.id': callId } : {}),
+    ...(kind === 'tool' ? { 'gen_ai.tool.name': name } : {}),
+    // The id of a model step is not that of a tool call.
+    ...(kind !== 'step' && callId !== undefined ? { 'gen_ai.tool.call.id': callId } : {}),
     ...(kind === 'step' ? { 'gen_ai.agent.name': name } : {}),
     ...(kind === 'hook' ? { 'coxswain.hook.id': name } : {}),
   };

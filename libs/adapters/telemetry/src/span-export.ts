@@ -1,6 +1,6 @@
 /** Spans on their way to a collector: queued within a bound, sent in batches, dropped where nobody takes them. Loaded only where somebody traces. */
 import type { Log, Meters, SpanSink } from '@coxswain/ports';
-import type { EndedSpan, SpanAttributes, TraceContext } from '@coxswain/protocol';
+import { cutText, type EndedSpan, type SpanAttributes, type TraceContext } from '@coxswain/protocol';
 import {
   type Attributes,
   type HrTime,
@@ -152,7 +152,7 @@ class Trouble {
     this.#why = what;
     if (this.#told.has(what)) return;
     this.#told.add(what);
-    const error = detail ? { error: this.#masked(detail).slice(0, ERROR_CHARS_MAX) } : {};
+    const error = detail ? { error: cutText(this.#masked(detail), ERROR_CHARS_MAX) } : {};
     this.#log.warn(error, `spans are dropped: ${this.#collector} ${what}`);
   }
 

@@ -71,4 +71,4 @@ export async function startTelemetry(options: TelemetryOptions): Promise<Running
   };
 }
 
-const NO_METERS: Meters = { add() {}, observe() {}, census() {} };
+const NO_METERS: Meters = { add() {}, observe() {}, census: () => false };

@@ -2,7 +2,15 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Log } from '@coxswain/ports';
-import { type EndedSpan, METRIC_LABEL_VALUES_MAX } from '@coxswain/protocol';
+import {
+  type EndedSpan,
+  ERROR_CATALOGUE,
+  type HookQuestion,
+  type JsonObject,
+  METRIC_LABEL_VALUES_MAX,
+  observedHook,
+  sessionRef,
+} from '@coxswain/protocol';
 import { afterEach, describe, expect, test } from 'vitest';
 import { serveMetrics } from '../src/metrics-server.ts';
 import {
@@ -261,7 +269,7 @@ test('strangers cannot fill a process with the names of their tools', async () =
 describe('work that is served', () => {
   const work = { kind: 'tool', name: 'look', tenant: 'red', sessionId: 's', callId: 'c' } as const;
   const above = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
-  const meters = { add() {}, observe() {}, census() {} };
+  const meters = { add() {}, observe() {}, census: () => false };
 
   test('has a span below that of the call', () => {
     const taken: EndedSpan[] = [];
@@ -272,9 +280,29 @@ describe('work that is served', () => {
     expect(made).toMatchObject({
       name: 'serve_tool look',
       parent: { spanId: 'b'.repeat(16) },
-      error: { type: 'tool_failed' },
+      error: { type: 'tool_failed', message: ERROR_CATALOGUE.tool_failed.meaning },
     });
     expect(under.traceparent).toBe(`00-${'a'.repeat(32)}-${made?.context.spanId}-01`);
+  });
+
+  test('is logged with the call that a hook is asked about, and with the consult by its own name', async () => {
+    const lines: object[] = [];
+    const log: Log = { ...silent, debug: (fields) => void lines.push(fields) };
+    const observer = observeWork({ meters, spans: null }, log);
+    const ask = (payload: JsonObject) => {
+      const registration = { id: 'policy' } as HookQuestion['registration'];
+      const ref = sessionRef('s', 'red');
+      const question = { ref, effectId: 'e1', registration, payload, transcript: async () => [], onFeedback() {} };
+      return observedHook(observer, question, undefined, async () => ({ status: 'returned', raw: true }));
+    };
+    await ask({ event: 'PreToolUse', tool: { name: 'look', args: {}, call_id: 'c1' } });
+    await ask({ event: 'pre_suspend', call_id: 'c2' });
+    await ask({ event: 'session_start' });
+    expect(lines).toMatchObject([
+      { call_id: 'c1', effect_id: 'e1' },
+      { call_id: 'c2', effect_id: 'e1' },
+      { call_id: undefined, effect_id: 'e1' },
+    ]);
   });
 
   test('hands on what it was given where nobody traces here, and nothing that is no place in a trace', () => {

@@ -2,6 +2,7 @@
 export { type BuiltInToolsOptions, createBuiltInTools } from './built-in-tools.ts';
 export { type CodeTool, type CodeToolAnswer, type CodeToolContext, createCodeTools, LATER } from './code-tools.ts';
 export { combineToolSources } from './combine-tool-sources.ts';
+export { type CommandRunner, CommandSocketError, startCommandRunner } from './command-runner.ts';
 export { createCrewTools } from './crew-tools.ts';
 export type { FetchUrlOptions } from './fetch-url.ts';
 export type { CallContext } from './function-toolset.ts';

@@ -19,7 +19,8 @@ export interface GroupCommand {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
-  readonly onOutput: (chunk: Buffer) => void;
+  /** Takes output. If it returns a promise, which must not reject, no more is read until that resolves. */
+  readonly onOutput: (chunk: Buffer) => Promise<void> | undefined;
 }
 
 /** How it ended. `leftovers` tells that processes were still running when the command itself was done. */
@@ -39,8 +40,19 @@ export async function runInGroup(command: GroupCommand, signal: AbortSignal): Pr
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  child.stdout.on('data', command.onOutput);
-  child.stderr.on('data', command.onOutput);
+  let held = 0;
+  const streams = [child.stdout, child.stderr];
+  for (const stream of streams) {
+    stream.on('data', (chunk: Buffer) => {
+      const taken = command.onOutput(chunk);
+      if (!taken) return;
+      held++;
+      stream.pause();
+      void taken.then(() => {
+        if (--held === 0) for (const waiting of streams) waiting.resume();
+      });
+    });
+  }
   const exited = exitOf(child);
   const closed = new Promise<void>((resolve) => child.once('close', () => resolve()));
 
@@ -56,13 +68,19 @@ export async function runInGroup(command: GroupCommand, signal: AbortSignal): Pr
   const { exitCode, exitSignal } = await exited;
 
   // Someone outside the group may hold the pipes open; what it would still write is not this command's output.
-  await Promise.race([closed, delay(OUTPUT_DRAIN_MS, undefined, { ref: false })]);
+  for (let waitedMs = 0; waitedMs < OUTPUT_HELD_MAX_MS; waitedMs += OUTPUT_DRAIN_MS) {
+    const isClosed = closed.then(() => true);
+    if (await Promise.race([isClosed, delay(OUTPUT_DRAIN_MS, false, { ref: false })])) break;
+    if (held === 0) break;
+  }
   child.stdout.destroy();
   child.stderr.destroy();
   return { why, exitCode, exitSignal, leftovers };
 }
 
 const OUTPUT_DRAIN_MS = 1_000;
+/** Longer than that, the end of a command does not wait for a reader of its output. */
+const OUTPUT_HELD_MAX_MS = 30_000;
 const POLL_MAX_MS = 80;
 
 function exitOf(child: ChildProcess): Promise<{ exitCode: number | null; exitSignal: string | null }> {

@@ -1,12 +1,13 @@
 /** The tool `run_command`: a shell command in the root folder. The command itself is not confined to it. */
 import { stripVTControlCharacters } from 'node:util';
 import type { ToolOutcome } from '@coxswain/ports';
-import type { JsonObject } from '@coxswain/protocol';
+import { cutText, cutTextToEnd, type JsonObject } from '@coxswain/protocol';
 import { middleCut } from './bounded-text.ts';
 import type { BuiltInTool } from './built-in-tool.ts';
 import { commandEnvironment } from './command-environment.ts';
 import { KeptOutput } from './kept-output.ts';
 import { type GroupEnd, runInGroup } from './process-group.ts';
+import { sendCommand } from './send-command.ts';
 import { TOOL_BOUNDS } from './tool-bounds.ts';
 import { textResult } from './tool-outcome.ts';
 import { messageOf, ToolProblem } from './tool-problem.ts';
@@ -23,6 +24,11 @@ export interface RunCommandOptions {
   readonly inheritEnv?: readonly string[];
   /** Variables that commands are given. */
   readonly env?: Readonly<Record<string, string>>;
+  /**
+   * Absolute path of the socket of a command runner, see {@link startCommandRunner}: commands run there, with its
+   * environment, and never in this process.
+   */
+  readonly socket?: string | undefined;
 }
 
 /** Makes the tool. */
@@ -43,27 +49,29 @@ export function runCommandTool(options: RunCommandOptions): BuiltInTool<ReturnTy
       await folder.close();
       const output = new KeptOutput(TOOL_BOUNDS.commandKeptMaxBytes, bounds.textMaxBytes);
       const shown = new ProgressTail(progress);
-      let end: GroupEnd;
+      const take = (chunk: Buffer) => {
+        output.add(chunk);
+        shown.add(chunk);
+        return undefined;
+      };
+      const { shell = '/bin/sh', inheritEnv = [], env = {}, socket } = options;
+      let end: GroupEnd | ToolOutcome;
       try {
-        end = await runInGroup(
-          {
-            file: options.shell ?? '/bin/sh',
-            args: ['-c', command],
-            cwd: folder.path,
-            env: commandEnvironment(process.env, options.inheritEnv ?? [], options.env ?? {}),
-            timeoutMs: timeout_ms,
-            onOutput: (chunk) => {
-              output.add(chunk);
-              shown.add(chunk);
-            },
-          },
-          signal,
-        );
+        if (socket !== undefined) {
+          const sent = { shell, command, cwd: folder.path, inherit: [...inheritEnv], env: { ...env }, timeout_ms };
+          end = await sendCommand(socket, sent, take, signal);
+        } else {
+          const environment = commandEnvironment(process.env, inheritEnv, env);
+          const started = { file: shell, args: ['-c', command], cwd: folder.path, env: environment };
+          end = await runInGroup({ ...started, timeoutMs: timeout_ms, onOutput: take }, signal);
+        }
       } catch (error) {
+        if (error instanceof ToolProblem || signal.aborted) throw error;
         throw new ToolProblem('tool_failed', `the command could not be started: ${messageOf(error)}`);
       } finally {
         shown.stop();
       }
+      if ('status' in end) return end;
       const written = shownOutput(output, bounds.textMaxBytes);
       for (const notice of policyNotices(command, end, written, timeout_ms, maximum)) feedback(notice);
       return commandOutcome(end, written, timeout_ms);
@@ -148,7 +156,7 @@ function policyNotices(
   timeoutMs: number,
   timeoutMaxMs: number,
 ): string[] {
-  const shown = command.length <= COMMAND_SHOWN_CHARS ? command : `${command.slice(0, COMMAND_SHOWN_CHARS)}…`;
+  const shown = command.length <= COMMAND_SHOWN_CHARS ? command : `${cutText(command, COMMAND_SHOWN_CHARS)}…`;
   const notices: string[] = [];
   if (end.why === 'timeout') {
     const more =
@@ -182,9 +190,8 @@ class ProgressTail {
   }
 
   add(chunk: Buffer): void {
-    this.#pending = (this.#pending + this.#decoder.decode(chunk, { stream: true })).slice(
-      -TOOL_BOUNDS.commandProgressMaxChars,
-    );
+    const pending = this.#pending + this.#decoder.decode(chunk, { stream: true });
+    this.#pending = cutTextToEnd(pending, TOOL_BOUNDS.commandProgressMaxChars);
     this.#timer ??= setTimeout(() => this.#flush(), TOOL_BOUNDS.commandProgressIntervalMs);
   }
 

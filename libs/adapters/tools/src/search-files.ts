@@ -3,7 +3,7 @@ import { constants as fs } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import type { ToolOutcome } from '@coxswain/ports';
-import { binaryMediaType, regexMatches, regexProblem } from '@coxswain/protocol';
+import { binaryMediaType, cutText, regexMatches, regexProblem } from '@coxswain/protocol';
 import { BoundedLines } from './bounded-lines.ts';
 import type { BuiltInContext, BuiltInTool } from './built-in-tool.ts';
 import { shownNotes, type WalkNotes, walk } from './folder-walk.ts';
@@ -194,5 +194,6 @@ const YIELD_CHARS = 128 * 1024;
 
 function shownLine(line: string): string {
   if (line.length <= TOOL_BOUNDS.searchLineMaxChars) return line;
-  return `${line.slice(0, TOOL_BOUNDS.searchLineMaxChars)} [... ${line.length - TOOL_BOUNDS.searchLineMaxChars} more]`;
+  const shown = cutText(line, TOOL_BOUNDS.searchLineMaxChars);
+  return `${shown} [... ${line.length - shown.length} more]`;
 }

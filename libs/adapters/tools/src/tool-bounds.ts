@@ -50,6 +50,14 @@ export const TOOL_BOUNDS = {
   commandKillGraceMs: 2_000,
   /** How long processes that a command left behind may still take to end by themselves. */
   commandLeftoverGraceMs: 1_000,
+  /** Commands that one command runner runs at once. */
+  commandsAtOnceMax: 64,
+  /** One frame between a host and a command runner. */
+  commandFrameMaxBytes: 1024 * 1024,
+  /** How long a host and a command runner wait for a connection, its first frame and the delivery of the last one. */
+  commandRequestWithinMs: 10_000,
+  /** How long after its time-out, or after a cancel, a command may stay without an answer of its runner. */
+  commandAnswerGraceMs: 30_000,
   /** Output is shown to watchers at most this often. */
   commandProgressIntervalMs: 200,
   commandProgressMaxChars: 4_096,

@@ -18,6 +18,11 @@ export function unavailable(message: string): ToolOutcome {
   return { status: 'unavailable', result: textResult(true, [message], { code: 'tool_unavailable' }) };
 }
 
+/** A call whose outcome is unknown: the process that ran it died, stopped or fell silent. */
+export function lost(message: string): ToolOutcome {
+  return { status: 'lost', result: textResult(true, [message], { code: 'tool_interrupted' }) };
+}
+
 /** A call that stopped because of its signal. */
 export function cancelled(message: string, detail?: JsonObject): ToolOutcome {
   return { status: 'cancelled', result: textResult(true, [message], detail) };

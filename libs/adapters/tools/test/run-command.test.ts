@@ -1,35 +1,19 @@
 /** run_command: output, exit, time-out, abort, environment, and what becomes of the processes. */
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { commandEnvironment, looksSecret } from '../src/command-environment.ts';
-import { builtIns, codeOf, eventually, textOf } from './session-tools.ts';
+import { builtIns, builtInsWithRunner, codeOf, eventually, hasEnded, isAlive, pidIn, textOf } from './session-tools.ts';
 
 // Processes start and end in these tests, on machines that may be busy.
 vi.setConfig({ testTimeout: 60_000 });
 
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-}
+/** The same tests hold wherever commands run. */
+const PLACES = [
+  ['in this process', builtIns],
+  ['in a command runner', builtInsWithRunner],
+] as const;
 
-/** A zombie still answers to signals; it has ended for all that. */
-async function hasEnded(pid: number): Promise<boolean> {
-  if (!isAlive(pid)) return true;
-  const status = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => ') Z');
-  return status.slice(status.lastIndexOf(')') + 2).startsWith('Z');
-}
-
-async function pidIn(file: string): Promise<number> {
-  await eventually(async () => /\d+\n/.test(await readFile(file, 'utf8').catch(() => '')), `a process id in ${file}`);
-  return Number((await readFile(file, 'utf8')).trim());
-}
-
-describe('a command', () => {
+describe.each(PLACES)('a command %s', (_place, builtIns) => {
   test('runs in the root and gives its output and exit code', async () => {
     const { root, call } = await builtIns();
     const outcome = await call('run_command', { command: 'pwd; echo problem >&2' });
@@ -138,7 +122,7 @@ describe('what the host does to a command is told to the model, and how it can d
   });
 });
 
-describe('the whole process group ends:', () => {
+describe.each(PLACES)('the whole process group, %s, ends:', (_place, builtIns) => {
   // A child of a child, in the background, that writes its process id and would run for an hour.
   const GRANDCHILD = 'sh -c \'sh -c "echo \\$\\$ > pid; exec sleep 3600" & wait\' &';
   // The same, deaf to SIGTERM.

@@ -1,11 +1,11 @@
 /** Tools opened on a fresh root folder, and calls to them. */
-import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ToolOutcome, ToolSource, Toolset } from '@coxswain/ports';
 import { type JsonObject, sessionRef, ToolResult } from '@coxswain/protocol';
 import { expect, onTestFinished } from 'vitest';
-import { type BuiltInToolsOptions, createBuiltInTools } from '../src/mod.ts';
+import { type BuiltInToolsOptions, createBuiltInTools, startCommandRunner } from '../src/mod.ts';
 
 /** A root folder, and a folder beside it that must stay as it is. */
 export interface Ground {
@@ -60,6 +60,16 @@ export async function builtIns(options?: BuiltInToolsOptions): Promise<SessionTo
   return { ...(await openTools(createBuiltInTools(options), ground.root)), ...ground };
 }
 
+/** The built-ins on a fresh root, with a command runner of their own that stops when the test is over. */
+export async function builtInsWithRunner(options: BuiltInToolsOptions = {}): Promise<SessionTools & Ground> {
+  const ground = await freshGround();
+  const socket = join(ground.outside, 'runner.sock');
+  const runner = await startCommandRunner(socket);
+  onTestFinished(() => runner.stop());
+  const runCommand = { ...(options.runCommand || {}), socket };
+  return { ...(await openTools(createBuiltInTools({ ...options, runCommand }), ground.root)), ...ground };
+}
+
 /** The texts of an outcome, joined by newlines. */
 export function textOf(outcome: ToolOutcome): string {
   return outcome.result.content.map((part) => (part.type === 'text' ? part.text : `<${part.media_type}>`)).join('\n');
@@ -77,4 +87,27 @@ export async function eventually(condition: () => boolean | Promise<boolean>, wh
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   throw new Error(`never came true: ${what}`);
+}
+
+/** Whether a process exists; a zombie counts. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Whether a process has ended; a zombie has. */
+export async function hasEnded(pid: number): Promise<boolean> {
+  if (!isAlive(pid)) return true;
+  const status = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => ') Z');
+  return status.slice(status.lastIndexOf(')') + 2).startsWith('Z');
+}
+
+/** The process id that a command writes to a file, once it is there. */
+export async function pidIn(file: string): Promise<number> {
+  await eventually(async () => /\d+\n/.test(await readFile(file, 'utf8').catch(() => '')), `a process id in ${file}`);
+  return Number((await readFile(file, 'utf8')).trim());
 }

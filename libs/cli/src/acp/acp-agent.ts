@@ -22,8 +22,8 @@ import { newSessionId, type Prompted, type Session, SessionNotFoundError } from 
 import { SessionId, type StandIns } from '@coxswain/protocol';
 import { VERSION } from '@coxswain/protocol/version';
 import { ACP_BOUNDS } from './acp-bounds.ts';
-import { absoluteFolder, mcpServersOf } from './client-mcp-servers.ts';
-import { EditorSession } from './editor-session.ts';
+import { absoluteFolder, existingFolder, mcpServersOf } from './client-mcp-servers.ts';
+import { EditorSession, type EditorSessionOptions } from './editor-session.ts';
 import { EditorTools, standInsFor } from './editor-tools.ts';
 import { EXTENSION_METHODS } from './extensions.ts';
 import { KeyedTurns } from './keyed-turns.ts';
@@ -33,11 +33,15 @@ import { invalidParams, sessionNotOpen } from './request-errors.ts';
 import { type Beginning, Beginnings, beginningIn } from './session-beginning.ts';
 import { type Offered, SessionSettings } from './session-settings.ts';
 import type { Started } from './start-session.ts';
+import type { Unsent, UnsentSettings } from './unsent-settings.ts';
 
-/** What the agent stands on. */
+/** What the agent needs. */
 export interface AcpAgentOptions {
   readonly bus: LivingBus;
   readonly offered: Offered;
+  readonly unsent: UnsentSettings;
+  /** Whether the editor is still connected. */
+  isConnected(): boolean;
   /** Sends the start of a session with its first prompt. */
   start(session: Session, prompt: Prompted, commandId: string, started: Started): Promise<void>;
 }
@@ -83,19 +87,47 @@ export class AcpAgent {
     };
   }
 
-  /** `session/new`: it stands on the bus from its first prompt on. */
-  create({ cwd, mcpServers, additionalDirectories }: NewSessionRequest, client: AgentContext): NewSessionResponse {
+  /** `session/new`: any connection can load the session from now on; its journal starts with its first prompt. */
+  async create(
+    { cwd, mcpServers, additionalDirectories }: NewSessionRequest,
+    client: AgentContext,
+  ): Promise<NewSessionResponse> {
     if (additionalDirectories?.length) throw invalidParams('additionalDirectories: a session has one folder, its cwd');
-    const root = absoluteFolder(cwd);
-    const servers = mcpServersOf(mcpServers);
+    const created = { cwd: await existingFolder(cwd), mcp_servers: mcpServersOf(mcpServers) };
+    const session = this.#unstarted(newSessionId(), created, client);
+    this.#keep(session);
+    try {
+      await this.saveChoice(session);
+    } catch (error) {
+      this.#sessions.delete(session.id);
+      throw error;
+    }
+    session.follow();
+    return { sessionId: session.id, ...shown(session.settings) };
+  }
+
+  /**
+   * Keeps the settings chosen for a session, so that another connection loads the same.
+   * @throws RequestError where they cannot be written.
+   */
+  saveChoice(session: EditorSession): Promise<void> {
+    return this.#options.unsent.save(session.id, () => {
+      const { isStarted, created, settings } = session;
+      if (isStarted && !settings.hasChanges) return null;
+      return { created: isStarted ? null : created, ...settings.unsent };
+    });
+  }
+
+  /** A session that waits for its first prompt. */
+  #unstarted(id: string, created: NonNullable<Unsent['created']>, client: AgentContext): EditorSession {
     const settings = new SessionSettings(this.#options.offered);
-    const id = newSessionId();
+    const { cwd: root, mcp_servers: servers } = created;
     const session: EditorSession = new EditorSession({
+      ...this.#parts(client),
       id,
       root,
-      bus: this.#options.bus,
-      client,
       settings,
+      created,
       start: async (on, prompt, commandId) => {
         const wished = standInsFor(id, this.#capabilities);
         // Served before it is started: its first run has them.
@@ -104,8 +136,12 @@ export class AcpAgent {
         await this.#options.start(on, prompt, commandId, started);
       },
     });
-    this.#keep(session);
-    return { sessionId: id, ...shown(settings) };
+    return session;
+  }
+
+  #parts(client: AgentContext): Pick<EditorSessionOptions, 'bus' | 'client' | 'isConnected' | 'sent'> {
+    const { bus, isConnected } = this.#options;
+    return { bus, client, isConnected, sent: (session) => this.saveChoice(session) };
   }
 
   /**
@@ -124,18 +160,30 @@ export class AcpAgent {
     if (open && !open.isStarted) return shown(open.settings);
     if (open?.awaitsEnd)
       throw new RequestError(-32_603, `a prompt of ${id} is under way on this connection`, { code: 'session_busy' });
-    const { bus, offered } = this.#options;
+    const { offered, unsent } = this.#options;
     const beginning = await this.#beginningOf(id);
-    const root = beginning?.root || null;
+    const saved = await unsent.read(id);
+    const created = beginning === null ? (saved?.created ?? null) : null;
+    const root = created?.cwd ?? (beginning?.root || null);
     if (root !== null && root !== cwd)
       process.stderr.write(`cox acp: ${id} works in ${root}, where it was started, and not in ${cwd}\n`);
-    if (Object.keys(kept).length > 0)
+    if (created === null && Object.keys(kept).length > 0)
       process.stderr.write(
         `cox acp: ${id} has the MCP servers that it was started with; those named now are not added\n`,
       );
     await open?.close();
+    if (created) {
+      const waiting = this.#unstarted(id, { ...created, mcp_servers: { ...created.mcp_servers, ...kept } }, client);
+      if (saved) waiting.settings.restore(saved);
+      this.#keep(waiting);
+      waiting.follow();
+      return shown(waiting.settings);
+    }
     const settings = new SessionSettings({ ...offered, modes: {} });
-    const session = new EditorSession({ id, root: root ?? cwd, bus, client, settings, start: null });
+    const session = new EditorSession({
+      ...this.#parts(client),
+      ...{ id, root: root ?? cwd, settings, created: null, start: null },
+    });
     this.#keep(session);
     try {
       await this.#serve(session, client, this.#named(id, beginning?.standIns ?? {}), 'waits');
@@ -145,7 +193,8 @@ export class AcpAgent {
       await session.close();
       throw error;
     }
-    return shown(session.settings);
+    if (saved) settings.restore(saved);
+    return shown(settings);
   }
 
   /** `session/list`: the newest first, those that other sessions have started for calls of theirs left out. */
@@ -165,17 +214,13 @@ export class AcpAgent {
   }
 
   /** `session/prompt`. */
-  async prompt(
-    { sessionId, prompt }: PromptRequest,
-    gone: AbortSignal,
-    isConnected: () => boolean,
-  ): Promise<PromptResponse> {
+  async prompt({ sessionId, prompt }: PromptRequest, gone: AbortSignal): Promise<PromptResponse> {
     const session = this.session(sessionId);
     const said = promptContent(prompt);
     // Taken back by the editor is cancelled; an editor that has gone leaves its session at work.
     const taking = new AbortController();
     const take = () => {
-      if (isConnected()) taking.abort();
+      if (this.#options.isConnected()) taking.abort();
     };
     gone.addEventListener('abort', take, { once: true });
     // It may have been taken back before it was read.
@@ -204,12 +249,13 @@ export class AcpAgent {
 
   async #remove(sessionId: string): Promise<void> {
     const open = this.#sessions.get(sessionId);
-    if (!open || open.isStarted) {
-      if (!SessionId.safeParse(sessionId).success) throw new SessionNotFoundError(sessionId);
-      const { client } = await this.#options.bus.open();
+    const { bus, unsent } = this.#options;
+    if (open?.isStarted || (await this.#beginningOf(sessionId)) || !(await unsent.read(sessionId))?.created) {
+      const { client } = await bus.open();
       const session = client.session(sessionId);
       await session.delete('deleted in the editor', { wait: 'accepted', timeoutMs: ACP_BOUNDS.acceptedWithinMs });
     }
+    await unsent.save(sessionId, () => null);
     this.#sessions.delete(sessionId);
     await open?.close();
   }
@@ -254,11 +300,16 @@ export class AcpAgent {
     return Object.fromEntries(own.filter(([tool, name]) => named[tool as keyof StandIns] === name));
   }
 
+  /** The start of a session, read from its journal; null for one that has not had its first prompt. */
   async #beginningOf(id: string): Promise<Beginning | null> {
     if (!SessionId.safeParse(id).success) throw new SessionNotFoundError(id);
     const { client } = await this.#options.bus.open();
-    for await (const { record } of client.session(id).journal()) return beginningIn(record);
-    throw new SessionNotFoundError(id);
+    for await (const { record } of client.session(id).journal()) {
+      const beginning = beginningIn(record);
+      // Starts that were rejected may have records of their own before it.
+      if (beginning || record.n >= ACP_BOUNDS.beginningWithinRecords) return beginning;
+    }
+    return null;
   }
 }
 

@@ -25,6 +25,11 @@ export const ACP_BOUNDS = {
   acceptedWithinMs: 30_000,
   /** How long a call that is to be cancelled may take to say how that went, on top of its grace. */
   cancelSlackMs: 15_000,
+  /** Sessions without a first prompt, and choices for a next run, that are kept on disk, and for how long. */
+  unsentMax: 1_024,
+  unsentKeptMs: 30 * 24 * 3_600_000,
+  /** The first prompt of a session is looked for in so many records. Rejected starts may precede it. */
+  beginningWithinRecords: 64,
   /** Characters of a title in a list. */
   titleMaxChars: 120,
 } as const;

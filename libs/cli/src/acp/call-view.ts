@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import type { ContentBlock, ToolCallContent, ToolCallLocation, ToolKind } from '@agentclientprotocol/sdk';
 import { printable, summarizeArgs } from '@coxswain/client';
-import type { Json, JsonObject, ToolResult } from '@coxswain/protocol';
+import { cutText, type Json, type JsonObject, type ToolResult } from '@coxswain/protocol';
 import { ACP_BOUNDS } from './acp-bounds.ts';
 
 const KINDS: Readonly<Record<string, ToolKind>> = {
@@ -73,7 +73,7 @@ function blockOf(part: ToolResult['content'][number]): ContentBlock {
 
 function cut(text: string): string {
   const { shownMaxChars } = ACP_BOUNDS;
-  return text.length <= shownMaxChars ? text : `${text.slice(0, shownMaxChars)}\n[… ${text.length} characters in all]`;
+  return text.length <= shownMaxChars ? text : `${cutText(text, shownMaxChars)}\n[… ${text.length} characters in all]`;
 }
 
 function isObject(value: Json): value is JsonObject {

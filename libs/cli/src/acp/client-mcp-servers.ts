@@ -1,7 +1,8 @@
 /** MCP servers as an editor names them, as a start names them. */
+import { stat } from 'node:fs/promises';
 import { isAbsolute } from 'node:path';
 import type { McpServer as EditorServer } from '@agentclientprotocol/sdk';
-import type { McpServers } from '@coxswain/protocol';
+import { cutGraphemes, type McpServers } from '@coxswain/protocol';
 import { ACP_BOUNDS } from './acp-bounds.ts';
 import { invalidParams } from './request-errors.ts';
 
@@ -54,8 +55,31 @@ function freeName(given: string, taken: McpServers): string | null {
   }
 }
 
-/** A folder as a session is started for it. @throws RequestError where it is not absolute. */
+/** Checks the folder of a session. @returns it. @throws RequestError if the path is not absolute. */
 export function absoluteFolder(cwd: string): string {
-  if (!isAbsolute(cwd)) throw invalidParams(`cwd: an absolute path is needed, not "${cwd.slice(0, 256)}"`, 'cwd');
+  if (!isAbsolute(cwd)) throw invalidParams(`cwd: an absolute path is needed, not "${shortened(cwd)}"`, 'cwd');
   return cwd;
+}
+
+/**
+ * Checks the folder of a new session.
+ * @returns it.
+ * @throws RequestError naming `cwd` if the path is not absolute, or no directory on this machine can be read there.
+ */
+export async function existingFolder(cwd: string): Promise<string> {
+  const folder = absoluteFolder(cwd);
+  let isDirectory: boolean;
+  try {
+    isDirectory = (await stat(folder)).isDirectory();
+  } catch (error) {
+    const { code = 'unknown error' } = error as NodeJS.ErrnoException;
+    const why = code === 'ENOENT' ? 'the directory does not exist' : 'the directory cannot be read';
+    throw invalidParams(`cwd: ${why}: "${shortened(folder)}" (${code})`, 'cwd');
+  }
+  if (!isDirectory) throw invalidParams(`cwd: the path is not a directory: "${shortened(folder)}" (ENOTDIR)`, 'cwd');
+  return folder;
+}
+
+function shortened(path: string): string {
+  return cutGraphemes(path, 256);
 }

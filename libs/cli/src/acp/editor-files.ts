@@ -3,7 +3,7 @@ import { realpath } from 'node:fs/promises';
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { type AgentContext, methods, type ReadTextFileRequest } from '@agentclientprotocol/sdk';
 import { TOOL_BOUNDS } from '@coxswain/adapter-tools';
-import type { ToolResult } from '@coxswain/protocol';
+import { cutText, type ToolResult } from '@coxswain/protocol';
 import { KeyedTurns } from './keyed-turns.ts';
 
 /** What of a file becomes what. */
@@ -47,7 +47,7 @@ export class EditorFiles {
       shown += line;
       count += 1;
     }
-    if (count === 0 && lines[0] !== undefined) shown = lines[0].slice(0, SHOWN_MAX_BYTES / 8);
+    if (count === 0 && lines[0] !== undefined) shown = cutText(lines[0], SHOWN_MAX_BYTES / 8);
     const next = offset + Math.max(count, 1);
     const notes = lines.length > count ? [`[the file goes on: read on with offset ${next}]`] : [];
     if (content === '') notes.push(`[nothing stands there from line ${offset} on]`);

@@ -21,6 +21,7 @@ import { SessionApprovals } from './session-approvals.ts';
 import { SessionFeed } from './session-feed.ts';
 import type { SessionSettings } from './session-settings.ts';
 import { SessionUpdates } from './session-updates.ts';
+import type { Unsent } from './unsent-settings.ts';
 
 /** What an open session is made of. */
 export interface EditorSessionOptions {
@@ -29,8 +30,14 @@ export interface EditorSessionOptions {
   readonly bus: LivingBus;
   readonly client: AgentContext;
   readonly settings: SessionSettings;
-  /** Sends the start of a session that is not there yet; null for one that is. */
+  /** How it was created, while it waits for its first prompt; null for one that is on the bus. */
+  readonly created: Unsent['created'];
+  /** Whether the editor is still connected. */
+  isConnected(): boolean;
+  /** Sends the start of a session that waits for its first prompt; null for one that is on the bus. */
   readonly start: ((session: Session, prompt: Prompted, commandId: string) => Promise<void>) | null;
+  /** Called after the session was sent the settings that were chosen for it. */
+  sent(session: EditorSession): Promise<void>;
 }
 
 const CHOICES: ReadonlySet<SessionUpdate['sessionUpdate']> = new Set(['config_option_update', 'current_mode_update']);
@@ -42,6 +49,7 @@ export class EditorSession {
   readonly id: string;
   readonly root: string;
   readonly settings: SessionSettings;
+  readonly created: Unsent['created'];
   readonly #client: AgentContext;
   readonly #bus: LivingBus;
   readonly #feed: SessionFeed;
@@ -50,6 +58,7 @@ export class EditorSession {
   readonly #approvals: SessionApprovals;
   readonly #present = deferred<void>();
   #tools: EditorTools | null = null;
+  readonly #sent: EditorSessionOptions['sent'];
   #start: EditorSessionOptions['start'];
   #state: StateValue = '';
   /** The record that it is of. */
@@ -59,15 +68,17 @@ export class EditorSession {
   #showsHistory = true;
   #sending: Promise<unknown> = Promise.resolve();
 
-  constructor({ id, root, bus, client, settings, start }: EditorSessionOptions) {
+  constructor({ id, root, bus, client, settings, created, isConnected, start, sent }: EditorSessionOptions) {
     this.id = id;
     this.root = root;
     this.settings = settings;
+    this.created = created;
     this.#client = client;
     this.#bus = bus;
     this.#start = start;
+    this.#sent = sent;
     this.#updates = new SessionUpdates({ root, settings, isShown: (commandId) => this.#prompts.has(commandId) });
-    this.#approvals = new SessionApprovals({ client, bus, sessionId: id, root });
+    this.#approvals = new SessionApprovals({ client, bus, sessionId: id, root, isConnected });
     this.#feed = new SessionFeed(bus, id, { take: (item) => this.#take(item), ended: (error) => this.#lost(error) });
     this.#present.promise.catch(() => undefined);
   }
@@ -82,7 +93,12 @@ export class EditorSession {
     return this.#start === null || this.#prompts.open.length > 0;
   }
 
-  /** Whether somebody waits for the end of a prompt. */
+  /** Shows what others send to a session that waits for its first prompt. */
+  follow(): void {
+    this.#feed.begin();
+  }
+
+  /** Whether the editor waits for the end of a prompt. */
   get awaitsEnd(): boolean {
     return this.#prompts.open.length > 0;
   }
@@ -179,9 +195,15 @@ export class EditorSession {
     const start = this.#start;
     if (start) {
       this.#feed.begin();
-      await this.#tellWith(prompt, (session, { id }) => start(session, said, id));
-      this.#start = null;
-      return;
+      try {
+        await this.#tellWith(prompt, (session, { id }) => start(session, said, id));
+        this.#start = null;
+        return;
+      } catch (error) {
+        if (!hasCode(error, 'session_exists', 'session_busy')) throw error;
+        // Another connection has sent the first prompt: this one is the next.
+        this.#start = null;
+      }
     }
     await this.#tools?.claim();
     if (hasEnded(this.#state)) {
@@ -226,6 +248,8 @@ export class EditorSession {
       untell();
       throw error;
     }
+    // The journal has it: a file that stays changes nothing, and is no reason to fail the prompt.
+    await this.#sent(this).catch((error: Error) => process.stderr.write(`cox acp: ${error.message}\n`));
   }
 
   /** The id is known before it is sent: its record may be quicker than its receipt. */
@@ -274,6 +298,7 @@ export class EditorSession {
     }
     if (!record) return;
     const { updates, events } = this.#updates.record(record);
+    if (record.events.some(({ type }) => type === 'prompt_received')) this.#start = null;
     this.#state = record.state;
     this.#newest = record.n;
     for (const event of events) this.#approvals.add(event);

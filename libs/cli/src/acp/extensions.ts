@@ -1,8 +1,17 @@
 /** What goes beyond the protocol: saying something to a session while it works, and ending one of its calls. */
 
 import { type BodyInput, newCommandId } from '@coxswain/client';
-import type { ErrorCode, Receipt, Verb } from '@coxswain/protocol';
-import { BOUNDS, COMMAND_BODIES, Mode, problemSentences, readStrictly } from '@coxswain/protocol';
+import {
+  BOUNDS,
+  COMMAND_BODIES,
+  cutGraphemes,
+  type ErrorCode,
+  Mode,
+  problemSentences,
+  type Receipt,
+  readStrictly,
+  type Verb,
+} from '@coxswain/protocol';
 import { z } from 'zod';
 import { ACP_BOUNDS } from './acp-bounds.ts';
 import type { EditorSession } from './editor-session.ts';
@@ -101,7 +110,7 @@ function refuseUnknown(params: unknown, verb: 'steer' | 'remind' | 'cancel_call'
   const members = [...new Set([...own.filter((name) => name !== '_meta'), ...ofBody])];
   const unknown = Object.keys(params ?? {}).find((name) => name !== '_meta' && !members.includes(name));
   if (unknown === undefined) return;
-  const field = unknown.slice(0, 128);
+  const field = cutGraphemes(unknown, 128);
   const message = `unknown field ${JSON.stringify(field)}; ${method} takes ${members.join(', ')}`;
   throw invalidParams(message, field, 'unknown_field');
 }

@@ -1,16 +1,15 @@
 /**
- * Asks the editor about the calls that wait for a person: each is asked once, answered as an approval of the session, and
- * taken back when it was decided elsewhere.
+ * Asks the editor about the calls that wait for a person. Each call is asked once. The answer becomes an approval of the
+ * session; a request that is decided elsewhere is withdrawn.
+ *
+ * PERMISSION-1: Every answer of an editor that is still connected decides the call. Anything but an offered option denies
+ *     it, and the reason names what the editor answered: a call left open would hang the prompt.
+ * PERMISSION-2: An editor that disconnects decides nothing. The call waits for another editor, the console or `cox approve`.
  */
-import {
-  type AgentContext,
-  methods,
-  type PermissionOption,
-  type RequestPermissionOutcome,
-} from '@agentclientprotocol/sdk';
-import { newCommandId, type Session, type UiEventOf } from '@coxswain/client';
+import { type AgentContext, methods, type PermissionOption } from '@agentclientprotocol/sdk';
+import { type BodyInput, newCommandId, type Session, type UiEventOf } from '@coxswain/client';
 import { callView } from './call-view.ts';
-import { asRequestError, hasCode, invalidParams } from './request-errors.ts';
+import { asRequestError, hasCode } from './request-errors.ts';
 
 /** A call that waits, with what it is about. */
 export interface Asked {
@@ -38,6 +37,8 @@ export interface PermissionsOf {
   readonly sessionId: string;
   /** The folder that paths are relative to. */
   readonly root: string;
+  /** Whether the editor is still connected. */
+  isConnected(): boolean;
   /** Runs a task on any session, and again where the bus is another meanwhile. */
   use<T>(id: string, task: (session: Session) => Promise<T>): Promise<T>;
 }
@@ -66,9 +67,8 @@ export class PermissionRequests {
       this.#asked.set(key, taking);
       void this.#ask(asked, taking.signal).catch((error: unknown) => {
         if (taking.signal.aborted || hasCode(error, 'already_decided', 'not_pending', 'call_unknown')) return;
-        // Whoever else watches the session can decide it.
         const { message } = asRequestError(error);
-        process.stderr.write(`cox acp: the editor has decided nothing about ${asked.event.call_id}: ${message}\n`);
+        process.stderr.write(`cox acp: ${asked.event.call_id} is still undecided: ${message}\n`);
       });
     }
   }
@@ -79,11 +79,12 @@ export class PermissionRequests {
   }
 
   async #ask({ sessionId: whose, event }: Asked, taken: AbortSignal): Promise<void> {
-    const { client, sessionId, root, use } = this.#of;
+    const { client, sessionId, root, isConnected, use } = this.#of;
     const isChild = whose !== sessionId;
     const { call_id, tool, args, question, requested_by } = event;
     const view = callView(tool, args, root);
-    const answer: unknown = await client.request(
+    const options = question === null ? OPTIONS : ONCE;
+    const asking: Promise<unknown> = client.request(
       methods.client.session.requestPermission,
       {
         sessionId,
@@ -93,37 +94,51 @@ export class PermissionRequests {
           ...view,
           ...(question === null ? {} : { title: `${view.title}: ${question}` }),
         },
-        options: [...(question === null ? OPTIONS : ONCE)],
+        options: [...options],
         _meta: { coxswain: { session: whose, call_id, requested_by } },
       },
       { cancellationSignal: taken, stopWaitingOnCancel: true },
     );
-    const outcome = outcomeOf(answer);
+    const decision = await asking.then(
+      (answer) => decisionOf(answer, options),
+      (error: unknown) => {
+        // Withdrawn, or the editor has disconnected: neither is an answer.
+        if (taken.aborted || !isConnected()) throw error;
+        return denied(`the editor answered the permission request with an error: ${asRequestError(error).message}`);
+      },
+    );
+    if (decision.reason !== undefined) process.stderr.write(`cox acp: ${call_id} is denied: ${decision.reason}\n`);
     const id = newCommandId();
-    await use(whose, (session) => decide(session, call_id, outcome, id));
+    await use(whose, (session) => session.approve({ callId: call_id, ...decision }, { wait: 'accepted', id }));
   }
 }
 
-/** An editor may say anything. @throws RequestError for what is no answer: it decides nothing. */
-function outcomeOf(answer: unknown): RequestPermissionOutcome {
-  const { outcome } = (answer ?? {}) as { readonly outcome?: RequestPermissionOutcome | null };
-  if (outcome?.outcome === 'cancelled' || outcome?.outcome === 'selected') return outcome;
-  throw invalidParams('outcome: cancelled or selected is needed', 'outcome');
-}
+type PermissionDecision = Pick<BodyInput<'approve'>, 'decision' | 'reason' | 'remember'>;
 
-/** Cancelled decides nothing: the call waits on, for whoever else is asked. */
-async function decide(session: Session, callId: string, outcome: RequestPermissionOutcome, id: string): Promise<void> {
-  if (outcome.outcome === 'cancelled') return;
-  const chosen = OPTIONS.find(({ optionId }) => optionId === outcome.optionId)?.kind;
-  if (chosen === undefined) {
-    const reason = 'the editor has chosen what was not offered';
-    await session.approve({ callId, decision: 'deny', reason }, { wait: 'accepted', id });
-    return;
-  }
+/**
+ * The approval that an editor's answer means.
+ * @param answer the result of `session/request_permission`, unchecked: an editor may send anything.
+ * @param offered the options of the request.
+ * @returns a denial with a reason for `cancelled`, for an option that was not offered, and for a malformed answer.
+ */
+export function decisionOf(answer: unknown, offered: readonly PermissionOption[] = OPTIONS): PermissionDecision {
+  const { outcome } = (answer ?? {}) as { readonly outcome?: unknown };
+  const { outcome: kind, optionId } = (outcome ?? {}) as { readonly outcome?: unknown; readonly optionId?: unknown };
+  if (kind === 'cancelled') return denied('the permission request was cancelled in the editor');
+  if (kind !== 'selected') return denied('the editor sent no valid outcome for the permission request');
+  const chosen = offered.find((option) => option.optionId === optionId)?.kind;
+  if (chosen === undefined) return denied('the editor answered with an option that was not offered');
   const decision = chosen.startsWith('allow') ? 'allow' : 'deny';
-  const remember = chosen.endsWith('always') ? 'session' : undefined;
-  await session.approve({ callId, decision, remember }, { wait: 'accepted', id });
+  return chosen.endsWith('always') ? { decision, remember: 'session' } : { decision };
 }
+
+/** An editor's own words are foreign text: cut at a code point, and well-formed. */
+function denied(reason: string): PermissionDecision {
+  const cut = Array.from(reason).slice(0, REASON_MAX_CODE_POINTS).join('');
+  return { decision: 'deny', reason: Buffer.from(cut, 'utf8').toString('utf8') };
+}
+
+const REASON_MAX_CODE_POINTS = 400;
 
 function keyOf({ sessionId, event }: Asked): string {
   return `${sessionId}/${event.call_id}`;

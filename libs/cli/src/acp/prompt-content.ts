@@ -1,7 +1,7 @@
 /** What an editor puts into a prompt, as a session is told it: a text, or a message with images. */
 import type { ContentBlock } from '@agentclientprotocol/sdk';
 import type { Prompted } from '@coxswain/client';
-import { type FilePart, SNIFF_BYTES, shownMediaType, type TextPart } from '@coxswain/protocol';
+import { cutText, type FilePart, SNIFF_BYTES, shownMediaType, type TextPart } from '@coxswain/protocol';
 import { ACP_BOUNDS } from './acp-bounds.ts';
 import { invalidParams } from './request-errors.ts';
 
@@ -89,7 +89,7 @@ function image(data: string, said: string, uri: string | undefined, field: strin
   if (!IMAGES.test(media.mediaType))
     throw invalidParams(`${field}.mimeType: png, jpeg, gif and webp are taken, not ${media.mediaType}`, field);
   const name = uri?.split(/[?#]/, 1)[0]?.split('/').at(-1);
-  return { type: 'file', media_type: media.mediaType, data, ...(name ? { filename: name.slice(0, 256) } : {}) };
+  return { type: 'file', media_type: media.mediaType, data, ...(name ? { filename: cutText(name, 256) } : {}) };
 }
 
 /** In a fence that the text itself does not close. */

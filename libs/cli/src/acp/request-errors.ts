@@ -1,6 +1,6 @@
 /** What went wrong, as the protocol says it: a JSON-RPC error whose `data.code` is the catalogued code. */
 import { RequestError } from '@agentclientprotocol/sdk';
-import type { ErrorCode } from '@coxswain/protocol';
+import { cutText, type ErrorCode } from '@coxswain/protocol';
 
 const INVALID_PARAMS = -32_602;
 const INTERNAL = -32_603;
@@ -25,9 +25,14 @@ export function invalidParams(message: string, field?: string, code: ErrorCode =
 
 /** A session that this connection does not have open, whether it is on the bus or not. */
 export function sessionNotOpen(id: string): RequestError {
-  const message = `session_not_found: no session ${JSON.stringify(id.slice(0, 64))} is open on this connection`;
+  const message = `session_not_found: no session ${JSON.stringify(cutText(id, 64))} is open on this connection`;
   const data = { code: 'session_not_found' satisfies ErrorCode, field: 'sessionId' };
   return new RequestError(NOT_FOUND, `${message}; session/load opens one that is there`, data);
+}
+
+/** The state directory cannot be written. The message keeps the system's code, such as `ENOSPC`. */
+export function cannotSave(folder: string, { message }: Error): RequestError {
+  return new RequestError(INTERNAL, `cannot save the session in ${folder}: ${message}`, { code: 'internal' });
 }
 
 /** Any failure as the protocol's. A mistake of ours keeps its stack for standard error alone. */

@@ -18,11 +18,14 @@ export interface EditorStreams {
 }
 
 /** Begins to answer an editor. */
-export function serveAcp(options: AcpAgentOptions, { input, output }: EditorStreams): ServedEditor {
-  const acp = new AcpAgent(options);
+export function serveAcp(
+  options: Omit<AcpAgentOptions, 'isConnected'>,
+  { input, output }: EditorStreams,
+): ServedEditor {
   const { session } = methods.agent;
   let connection: AgentConnection | null = null;
   const isConnected = () => connection?.signal.aborted === false;
+  const acp = new AcpAgent({ ...options, isConnected });
   const app = agent({ name: 'coxswain' })
     .onRequest(methods.agent.initialize, ({ params }) => acp.initialize(params))
     .onRequest(methods.agent.authenticate, () => {
@@ -46,7 +49,7 @@ export function serveAcp(options: AcpAgentOptions, { input, output }: EditorStre
     )
     .onRequest(
       session.prompt,
-      told(({ params, signal }) => acp.prompt(params, signal, isConnected)),
+      told(({ params, signal }) => acp.prompt(params, signal)),
     )
     .onRequest(
       session.close,
@@ -67,6 +70,7 @@ export function serveAcp(options: AcpAgentOptions, { input, output }: EditorStre
       told(async ({ params }) => {
         const open = acp.session(params.sessionId);
         open.settings.chooseMode(params.modeId);
+        await acp.saveChoice(open);
         await open.show([{ sessionUpdate: 'config_option_update', configOptions: open.settings.options }]);
         return {};
       }),
@@ -76,6 +80,7 @@ export function serveAcp(options: AcpAgentOptions, { input, output }: EditorStre
       told(async ({ params }) => {
         const open = acp.session(params.sessionId);
         open.settings.chooseOption(params.configId, params.value);
+        await acp.saveChoice(open);
         const { modes, options: configOptions } = open.settings;
         if (params.configId === 'mode' && modes)
           await open.show([{ sessionUpdate: 'current_mode_update', currentModeId: modes.currentModeId }]);

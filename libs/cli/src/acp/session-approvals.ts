@@ -11,6 +11,8 @@ export interface ApprovalsOf {
   readonly bus: LivingBus;
   readonly sessionId: string;
   readonly root: string;
+  /** Whether the editor is still connected. */
+  isConnected(): boolean;
 }
 
 /** See the top of the file. */
@@ -21,12 +23,13 @@ export class SessionApprovals {
   readonly #children: ChildApprovals;
   readonly #permissions: PermissionRequests;
 
-  constructor({ client, bus, sessionId, root }: ApprovalsOf) {
+  constructor({ client, bus, sessionId, root, isConnected }: ApprovalsOf) {
     this.#sessionId = sessionId;
     this.#permissions = new PermissionRequests({
       client,
       sessionId,
       root,
+      isConnected,
       use: (id, task) => bus.use((open) => task(open.client.session(id))),
     });
     this.#children = new ChildApprovals({

@@ -1,7 +1,14 @@
 /** How a session began, as far as lists and editors ask for it: read from its first record. */
 import type { Client, SessionListing } from '@coxswain/client';
 import { printable } from '@coxswain/client';
-import { type JournalRecord, modelName, type StandIns, type StartSettings, textOf } from '@coxswain/protocol';
+import {
+  cutGraphemes,
+  type JournalRecord,
+  modelName,
+  type StandIns,
+  type StartSettings,
+  textOf,
+} from '@coxswain/protocol';
 import { ACP_BOUNDS } from './acp-bounds.ts';
 
 /** See the top of the file. */
@@ -30,7 +37,7 @@ export function beginningIn(record: JournalRecord): Beginning | null {
       .find((one) => one.trim() !== '') ?? '';
   return {
     root: settings.root ?? '',
-    title: printable(line.trim()).slice(0, ACP_BOUNDS.titleMaxChars),
+    title: cutGraphemes(printable(line.trim()), ACP_BOUNDS.titleMaxChars),
     model: modelName(settings),
     mode: settings.mode,
     standIns: settings.stand_ins ?? {},

@@ -26,9 +26,10 @@ export class SessionFeed {
     this.#fed = fed;
   }
 
-  /** Begins; calls after the first do nothing. A session that is not there yet is waited for. */
+  /** Starts to follow, also a session that has no record yet. Does nothing while it follows. */
   begin(): void {
     this.#following ??= this.#follow().catch((error: Error) => {
+      this.#following = null;
       if (!this.#leaving.signal.aborted) this.#fed.ended(error);
     });
   }

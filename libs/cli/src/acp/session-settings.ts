@@ -4,8 +4,9 @@
  */
 import type { SessionConfigOption, SessionModeState } from '@agentclientprotocol/sdk';
 import type { PromptOptions } from '@coxswain/client';
-import { type EventOf, modelName } from '@coxswain/protocol';
+import { cutGraphemes, type EventOf, modelName } from '@coxswain/protocol';
 import { invalidParams } from './request-errors.ts';
+import type { Choice as SavedChoice, Unsent } from './unsent-settings.ts';
 
 /** Stands for no mode of the persona's. */
 const NO_MODE = 'default';
@@ -85,6 +86,26 @@ export class SessionSettings {
     return Object.keys(this.changes).length > 0;
   }
 
+  /** The choice in the form in which it is saved, with what it replaces. */
+  get unsent(): Pick<Unsent, 'chosen' | 'replaces'> {
+    return { chosen: { ...this.#chosen }, replaces: this.#told === null ? null : { ...this.#told } };
+  }
+
+  /**
+   * Chooses again what an earlier connection of an editor has chosen. A setting that was changed since keeps its newer
+   * value, and so does a mode that the persona no longer has.
+   */
+  restore({ chosen, replaces }: Pick<Unsent, 'chosen' | 'replaces'>): void {
+    const told = this.#told;
+    if (this.#isDaemon || (told === null) !== (replaces === null)) return;
+    const holds = (setting: keyof SavedChoice) => told === null || told[setting] === replaces?.[setting];
+    const hasMode = chosen.mode === undefined || Object.hasOwn(this.#modes, chosen.mode);
+    this.#chosen = {
+      model: holds('model') && chosen.model !== undefined ? chosen.model : this.#chosen.model,
+      mode: holds('mode') && hasMode ? chosen.mode : this.#chosen.mode,
+    };
+  }
+
   /**
    * Takes in what the session says of itself: whoever has chosen it.
    * @returns whether that is news to an editor.
@@ -120,7 +141,7 @@ export class SessionSettings {
     const mode = id === NO_MODE && !Object.hasOwn(this.#modes, NO_MODE) ? undefined : id;
     if (mode !== undefined && !Object.hasOwn(this.#modes, mode))
       throw invalidParams(
-        `${field}: there is no mode "${id.slice(0, 64)}"; there are ${this.#modeIds().join(', ')}`,
+        `${field}: there is no mode "${cutGraphemes(id, 64)}"; there are ${this.#modeIds().join(', ')}`,
         field,
       );
     if (mode !== this.mode) this.#refuseOfDaemon(field, 'mode');
@@ -134,7 +155,10 @@ export class SessionSettings {
       return;
     }
     if (configId !== 'model')
-      throw invalidParams(`configId: there is no option "${configId.slice(0, 64)}"; there are mode, model`, 'configId');
+      throw invalidParams(
+        `configId: there is no option "${cutGraphemes(configId, 64)}"; there are mode, model`,
+        'configId',
+      );
     const models = this.#models();
     if (typeof value !== 'string' || !models.includes(value))
       throw invalidParams(`value: it is none of the models that are offered: ${models.join(', ')}`, 'value');
@@ -185,7 +209,7 @@ export class SessionSettings {
 
   #describe(id: string): string {
     const line = this.#modes[id]?.prompt.split('\n').find((one) => one.trim() !== '');
-    return line?.trim().slice(0, 120) ?? 'The persona as it is';
+    return line === undefined ? 'The persona as it is' : cutGraphemes(line.trim(), 120);
   }
 
   #refuseOfDaemon(field: string, what: string): void {

@@ -3,11 +3,13 @@ import type { SessionUpdate, ToolCallContent, StopReason as TurnEnd } from '@age
 import { createEventTranslator, printable, type UiEvent, type UiEventOf } from '@coxswain/client';
 import {
   callsOf,
+  cutTextToEnd,
   type Delta,
   type EventOf,
   type JournalRecord,
   type SessionEvent,
   type StopReason,
+  topState,
   type Usage,
 } from '@coxswain/protocol';
 import { type CallView, callView, resultContent, textContent } from './call-view.ts';
@@ -44,6 +46,8 @@ export class SessionUpdates {
   /** Of the runs that have ended, and of the turns of the one that works: undefined before any, null where a price is not known. */
   #costUsd: Cost;
   #runCostUsd: Cost;
+  /** Whether the editor has been sent all that was used. */
+  #isUsageShown = true;
   #steps: { readonly content: string; status: 'pending' | 'in_progress' | 'completed' }[] = [];
 
   constructor(updatesFor: UpdatesFor) {
@@ -69,7 +73,7 @@ export class SessionUpdates {
     const learned = record.events.flatMap((event) => this.#learn(event));
     const events = this.#translator.record(record);
     const updates = [...learned, ...events.flatMap((event) => this.#shown(event, record.events))];
-    return { updates: [...updates, ...this.#spent(record.events)], events };
+    return { updates: [...updates, ...this.#spent(record)], events };
   }
 
   #learn(event: SessionEvent): SessionUpdate[] {
@@ -126,7 +130,7 @@ export class SessionUpdates {
       case 'approval_needed':
         return this.#announced(event.call_id, callView(event.tool, event.args, this.#for.root));
       case 'call_progressed': {
-        const progress = `${this.#progress.get(event.call_id) ?? ''}${event.text}\n`.slice(-4_096);
+        const progress = cutTextToEnd(`${this.#progress.get(event.call_id) ?? ''}${event.text}\n`, 4_096);
         this.#progress.set(event.call_id, progress);
         const content = [...(this.#calls.get(event.call_id)?.content ?? []), textContent(progress)];
         return [{ sessionUpdate: 'tool_call_update', toolCallId: event.call_id, content }];
@@ -203,19 +207,24 @@ export class SessionUpdates {
     ];
   }
 
-  /** Only where it is known how much the model takes. */
-  #spent(recorded: readonly SessionEvent[]): SessionUpdate[] {
-    let isNews = false;
-    for (const event of recorded) {
+  /**
+   * What the session has used, once at the end of each run; and each time that a session becomes idle between jobs,
+   * whose run does not end. Only if the size of the model's window is known.
+   */
+  #spent({ events, state }: JournalRecord): SessionUpdate[] {
+    let isOver = topState(state) === 'daemon_idle';
+    for (const event of events) {
       if (event.type === 'message_complete') this.#used = event.usage.input_tokens + event.usage.output_tokens;
       else if (event.type === 'turn_end') this.#runCostUsd = plus(this.#runCostUsd, event);
       else if (event.type === 'agent_end') {
         this.#costUsd = plus(this.#costUsd, event);
         this.#runCostUsd = undefined;
+        isOver = true;
       } else continue;
-      isNews = true;
+      this.#isUsageShown = false;
     }
-    if (!isNews || this.#window === null || this.#used === null) return [];
+    if (!isOver || this.#isUsageShown || this.#window === null || this.#used === null) return [];
+    this.#isUsageShown = true;
     const amount = plus(this.#costUsd, { cost_usd: this.#runCostUsd, usage: null });
     const cost = typeof amount === 'number' ? { cost: { amount, currency: 'USD' } } : {};
     return [{ sessionUpdate: 'usage_update', used: this.#used, size: this.#window, ...cost }];

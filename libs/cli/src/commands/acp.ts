@@ -1,11 +1,14 @@
 /** `cox acp`. */
+import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { MessageTooLargeError } from '@agentclientprotocol/sdk';
 import { LivingBus } from '../acp/living-bus.ts';
 import { serveAcp } from '../acp/serve-acp.ts';
 import { offeredBy, sendStart } from '../acp/start-session.ts';
+import { UnsentSettings } from '../acp/unsent-settings.ts';
 import { leaveRunning } from '../instance/leave-running.ts';
 import { type OpenBus, withBus } from '../instance/open-bus.ts';
+import { stateDirOf } from '../instance/state-dir.ts';
 import { stopSignal } from '../instance/stop-signal.ts';
 import { EXIT } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
@@ -21,6 +24,7 @@ export const run: CommandRun = async (invocation) => {
     {
       bus,
       offered,
+      unsent: new UnsentSettings(join(stateDirOf(invocation.flags, invocation.env), 'editor-sessions')),
       start: (session, prompt, commandId, started) => sendStart(invocation, session, prompt, commandId, started),
     },
     {

@@ -1,7 +1,7 @@
 /** `cox approvals`. */
 import { connectNats } from '@coxswain/adapter-nats';
 import { printable, summarizeArgs } from '@coxswain/client';
-import { tenantSubjects } from '@coxswain/protocol';
+import { cutGraphemes, tenantSubjects } from '@coxswain/protocol';
 import { type OpenBus, reachedAt, withBus } from '../instance/open-bus.ts';
 import { stopSignal } from '../instance/stop-signal.ts';
 import { type WaitingApproval, waitingApprovals } from '../instance/waiting-approvals.ts';
@@ -34,7 +34,7 @@ export const run: CommandRun = (invocation) =>
 function behind(all: readonly WaitingApproval[], after: string | undefined): readonly WaitingApproval[] {
   if (after === undefined) return all;
   const at = all.findIndex(({ session_id, call_id }) => `${session_id}/${call_id}` === after);
-  if (at < 0) throw usageError(`--after ${after.slice(0, 160)}: that approval waits no more; begin without it`);
+  if (at < 0) throw usageError(`--after ${cutGraphemes(after, 160)}: that approval waits no more; begin without it`);
   return all.slice(at + 1);
 }
 

@@ -19,7 +19,7 @@ import {
   withoutTenant,
   withTenant,
 } from '@coxswain/adapter-nats';
-import { TenantId } from '@coxswain/protocol';
+import { cutGraphemes, TenantId } from '@coxswain/protocol';
 import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
 import { readWorker, WORKERS_MAX } from '../run/typed-worker.ts';
@@ -123,7 +123,7 @@ function tenantOf({ name, value }: Change): TenantId | undefined {
   if (given === undefined) return undefined;
   const tenant = TenantId.safeParse(given);
   if (tenant.success) return tenant.data;
-  throw usageError(`--${name} tenant= takes 1 to 64 characters of A-Z a-z 0-9 _ -, not "${given.slice(0, 80)}"`);
+  throw usageError(`--${name} tenant= takes 1 to 64 characters of A-Z a-z 0-9 _ -, not "${cutGraphemes(given, 80)}"`);
 }
 
 /** The file, and the folders of a tenant that has no keys any more. */
@@ -153,9 +153,11 @@ function placeOf(flag: string, value: string, { settings }: Keyring): KeyPlace {
     // What lacks nothing but its tenant is told so.
     if (tenants.length > 1 && keyPlaceFrom(value, tenants.slice(0, 1)) !== null)
       throw usageError(
-        `--${flag} ${value.slice(0, 120)} does not say of which tenant: ${tenants[0]}/${value.slice(0, 120)}`,
+        `--${flag} ${cutGraphemes(value, 120)} does not say of which tenant: ${tenants[0]}/${cutGraphemes(value, 120)}`,
       );
-    throw usageError(`--${flag} ${value.slice(0, 120)} is not ${takes}, with a role of the README.md in the folder`);
+    throw usageError(
+      `--${flag} ${cutGraphemes(value, 120)} is not ${takes}, with a role of the README.md in the folder`,
+    );
   }
   return place;
 }

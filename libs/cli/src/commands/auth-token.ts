@@ -1,6 +1,6 @@
 /** `cox auth token`: who is let in by a gateway. */
 import { resolve } from 'node:path';
-import { DEFAULT_TENANT, TenantId } from '@coxswain/protocol';
+import { cutGraphemes, DEFAULT_TENANT, TenantId } from '@coxswain/protocol';
 import { typedIn } from '../instance/state-dir.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
@@ -19,7 +19,7 @@ export async function changeTokens({ flags, args, env }: Invocation): Promise<Ex
   if (path === undefined) throw usageError('cox auth token needs the file: --tokens ./tokens.json');
   const file = resolve(typedIn(env), path);
   if (!ACTIONS.some((one) => one === action))
-    throw usageError(`cox auth token takes ${ACTIONS.join(', ')}, not "${String(action ?? '').slice(0, 64)}"`);
+    throw usageError(`cox auth token takes ${ACTIONS.join(', ')}, not "${cutGraphemes(String(action ?? ''), 64)}"`);
   if (action !== 'list' && (name === undefined || name.trim() === ''))
     throw usageError(`cox auth token ${action} needs the token’s name: who holds it, as commands will say`);
   if (action === 'list') return list(file, flags.on('json'));
@@ -36,7 +36,7 @@ async function add(file: string, name: string, flags: Invocation['flags']): Prom
   const lasts = flags.text('expires');
   const ms = lasts === undefined ? null : readDuration(lasts);
   if (lasts !== undefined && ms === null)
-    throw usageError(`--expires takes a time such as 12h or 90d, not "${lasts.slice(0, 40)}"`);
+    throw usageError(`--expires takes a time such as 12h or 90d, not "${cutGraphemes(lasts, 40)}"`);
   const now = Date.now();
   const { token, stored } = newToken({
     name: name.trim(),
@@ -47,7 +47,7 @@ async function add(file: string, name: string, flags: Invocation['flags']): Prom
   });
   const checked = StoredToken.safeParse(stored);
   const wrong = scopes.find((scope) => !(SCOPES as readonly string[]).includes(scope));
-  if (wrong !== undefined) throw usageError(`--scope takes ${SCOPES.join(', ')}, not "${wrong.slice(0, 40)}"`);
+  if (wrong !== undefined) throw usageError(`--scope takes ${SCOPES.join(', ')}, not "${cutGraphemes(wrong, 40)}"`);
   if (!checked.success || name.startsWith('session:'))
     throw usageError('the name has 1 to 256 characters, and is not session:…');
   const known = await tokensIn(file, true);
@@ -74,11 +74,15 @@ async function remove(file: string, name: string, json: boolean): Promise<ExitCo
   const known = await tokensIn(file, false);
   const left = known.filter((one) => one.name !== name);
   if (left.length === known.length)
-    throw new CliError(EXIT.error, 'token_not_found', `token_not_found: ${file} has no token of ${name.slice(0, 128)}`);
+    throw new CliError(
+      EXIT.error,
+      'token_not_found',
+      `token_not_found: ${file} has no token of ${cutGraphemes(name, 128)}`,
+    );
   await writeTokens(file, left);
   if (json)
     standardStreams.out(`${JSON.stringify({ type: 'token_removed', name, tokens: known.length - left.length })}\n`);
-  else standardStreams.err(`${name} is let in no more: gateways know it within a second\n`);
+  else standardStreams.out(`the token of ${name} is removed: gateways reject it within a second\n`);
   return EXIT.ok;
 }
 

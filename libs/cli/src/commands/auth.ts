@@ -9,7 +9,7 @@ import {
   TENANTS_MAX,
   type ToolWorkerKey,
 } from '@coxswain/adapter-nats';
-import { DEFAULT_TENANT, TenantId } from '@coxswain/protocol';
+import { cutGraphemes, DEFAULT_TENANT, TenantId } from '@coxswain/protocol';
 import { typedIn } from '../instance/state-dir.ts';
 import { CliError, EXIT, usageError } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
@@ -22,7 +22,7 @@ import { changeTokens } from './auth-token.ts';
 export const run: CommandRun = async (invocation) => {
   const { flags, args, env } = invocation;
   if (args[0] === 'token') return changeTokens(invocation);
-  if (args[0] !== undefined) throw usageError(`cox auth takes token or nothing, not "${args[0].slice(0, 64)}"`);
+  if (args[0] !== undefined) throw usageError(`cox auth takes token or nothing, not "${cutGraphemes(args[0], 64)}"`);
   for (const flag of ['tokens', 'scope', 'expires'] as const)
     if (flags.on(flag)) throw usageError(`--${flag} is for cox auth token`);
   const named = flags.text('out');
@@ -62,7 +62,7 @@ function tenantsOf(given: readonly string[]): readonly string[] {
   if (given.length > TENANTS_MAX) throw usageError(`--tenant may be given ${TENANTS_MAX} times at most`);
   for (const [index, tenant] of given.entries()) {
     if (!TenantId.safeParse(tenant).success)
-      throw usageError(`--tenant takes 1 to 64 characters of A-Z a-z 0-9 _ -, not "${tenant.slice(0, 80)}"`);
+      throw usageError(`--tenant takes 1 to 64 characters of A-Z a-z 0-9 _ -, not "${cutGraphemes(tenant, 80)}"`);
     if (given.indexOf(tenant) !== index) throw usageError(`--tenant ${tenant} is given twice`);
   }
   return given;
@@ -74,7 +74,7 @@ function workersOf(given: readonly string[], tenants: readonly string[]): readon
   const workers = given.map((text): ToolWorkerKey => {
     const worker = readWorker('--worker ', text, tenants);
     if (!tenants.includes(worker.tenant))
-      throw usageError(`--worker ${text.slice(0, 120)} is of a tenant that no --tenant names`);
+      throw usageError(`--worker ${cutGraphemes(text, 120)} is of a tenant that no --tenant names`);
     return worker;
   });
   for (const [index, { tenant, name }] of workers.entries()) {

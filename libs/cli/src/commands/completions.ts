@@ -1,4 +1,6 @@
 /** `cox completions`. */
+
+import { cutGraphemes } from '@coxswain/protocol';
 import { bashScript } from '../completions/bash.ts';
 import { fishScript } from '../completions/fish.ts';
 import { zshScript } from '../completions/zsh.ts';
@@ -13,7 +15,9 @@ const SHELLS = { bash: bashScript, zsh: zshScript, fish: fishScript } as const;
 export const run: CommandRun = async ({ args }) => {
   const [shell = ''] = args;
   if (!Object.hasOwn(SHELLS, shell))
-    throw usageError(`there are completions for ${Object.keys(SHELLS).join(', ')}, not for "${shell.slice(0, 64)}"`);
+    throw usageError(
+      `there are completions for ${Object.keys(SHELLS).join(', ')}, not for "${cutGraphemes(shell, 64)}"`,
+    );
   standardStreams.out(SHELLS[shell as keyof typeof SHELLS](COMMANDS));
   return EXIT.ok;
 };

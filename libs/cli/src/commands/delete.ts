@@ -1,5 +1,5 @@
 /** `cox delete`. */
-import { BOUNDS, SessionId, sessionRef } from '@coxswain/protocol';
+import { BOUNDS, cutGraphemes, SessionId, sessionRef } from '@coxswain/protocol';
 import { sweepBlobs } from '@coxswain/session';
 import { withAdminPorts } from '../instance/admin-ports.ts';
 import { withBusOnce } from '../instance/open-bus.ts';
@@ -66,7 +66,7 @@ function idsOf({ args }: Invocation): readonly string[] {
       throw new CliError(
         EXIT.usage,
         'invalid_id',
-        `invalid_id: "${id.slice(0, 80)}" is no session’s id: 1 to 64 characters of A-Z a-z 0-9 _ -`,
+        `invalid_id: "${cutGraphemes(id, 80)}" is no session’s id: 1 to 64 characters of A-Z a-z 0-9 _ -`,
       );
   }
   if (args.length > SESSIONS_MAX) throw usageError(`at most ${SESSIONS_MAX} sessions at once`);

@@ -1,13 +1,13 @@
 /** `cox diff`. */
 
 import { printable } from '@coxswain/client';
-import type { Json } from '@coxswain/protocol';
+import { cutGraphemes, type Json } from '@coxswain/protocol';
 import { type Difference, diffJournals, type JournalDiff } from '@coxswain/session';
 import { withBus } from '../instance/open-bus.ts';
 import { EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
 import type { CommandRun, Invocation } from '../line/command-spec.ts';
 import { exportedRecords } from '../run/exported-records.ts';
-import { journalSource, type OpenJournal } from '../run/journal-source.ts';
+import { journalSource, needsBus, type OpenJournal } from '../run/journal-source.ts';
 import { counted } from '../terminal/counted.ts';
 import { standardStreams } from '../terminal/streams.ts';
 
@@ -19,7 +19,7 @@ export const run: CommandRun = async (invocation) => {
   const [a, b] = invocation.args as [string, string];
   if (a === b) throw usageError(`give two journals: ${a} does not differ from itself`);
   const sources = [await journalSource(a, invocation.env), await journalSource(b, invocation.env)] as const;
-  if (sources.every(({ standsAlone }) => standsAlone))
+  if (!(await needsBus(invocation, sources)))
     return tell(invocation, await sources[0].open(null), await sources[1].open(null));
   return withBus(invocation, false, async ({ client }) =>
     tell(invocation, await sources[0].open(client), await sources[1].open(client)),
@@ -40,9 +40,10 @@ function forPeople({ a, b, first, differences, more }: JournalDiff): string {
   const names = `a: ${a.session_id} (${counted(a.records, 'record')})\nb: ${b.session_id} (${counted(b.records, 'record')})\n`;
   if (first === null) return `${names}the same, but for ids and times\n`;
   const { n, path, is } = first;
-  const same = n === 1 ? 'they differ from the first record on' : `the same up to record ${n - 1}`;
+  const common = n[0] === null ? a.records : n[0] - 1;
+  const same = common === 0 ? 'they differ from the first record on' : `the same up to record ${common}`;
   const what = path === '' ? '' : ` at ${path}: ${short(first.a)} | ${short(first.b)}`;
-  const head = `${same}\nrecord ${n}: ${is[0] ?? 'no more'} | ${is[1] ?? 'no more'}${what}\n`;
+  const head = `${same}\nrecord ${[...new Set(n.filter((one) => one !== null))].join(' | ')}: ${is[0] ?? 'no more'} | ${is[1] ?? 'no more'}${what}\n`;
   const lines = differences.slice(0, SHOWN_MAX).map((difference, index) => {
     const before = differences[index - 1];
     const isNew = before?.run !== difference.run || before.turn !== difference.turn;
@@ -66,5 +67,5 @@ function told(text: string | null): string {
 
 function short(value: Json | undefined): string {
   const text = value === undefined ? 'nothing' : JSON.stringify(value);
-  return printable(text.length > 120 ? `${text.slice(0, 120)}…` : text);
+  return printable(text.length > 120 ? `${cutGraphemes(text, 120)}…` : text);
 }

@@ -1,5 +1,5 @@
 /** `cox help`. */
-import { nearestWord } from '@coxswain/protocol';
+import { cutGraphemes, nearestWord } from '@coxswain/protocol';
 import { VERSION } from '@coxswain/protocol/version';
 import { EXIT, usageError } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
@@ -24,6 +24,6 @@ function unknown(name: string): never {
   const names = COMMANDS.map((command) => command.name);
   const near = nearestWord(name, names);
   throw usageError(
-    `there is no command "${name.slice(0, 64)}"${near === null ? '; see cox help' : `; did you mean cox help ${near}?`}`,
+    `there is no command "${cutGraphemes(name, 64)}"${near === null ? '; see cox help' : `; did you mean cox help ${near}?`}`,
   );
 }

@@ -46,6 +46,6 @@ async function remove(nc: Connection, tenant: string, name: string, json: boolea
     throw new CliError(EXIT.error, 'hook_service_unknown', message);
   }
   if (json) standardStreams.out(`${JSON.stringify({ type: 'hook_service_removed', service: name })}\n`);
-  else standardStreams.err(`${name} is registered no more\n`);
+  else standardStreams.out(`${name} is registered no more\n`);
   return EXIT.ok;
 }

@@ -6,6 +6,7 @@ import { reachedAt, withBusOnce } from '../instance/open-bus.ts';
 import { typedIn } from '../instance/state-dir.ts';
 import { EXIT, usageError } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
+import { unprovenTail } from '../run/exported-records.ts';
 import { importTo, readableFile } from '../run/import-file.ts';
 import { standardStreams } from '../terminal/streams.ts';
 
@@ -20,11 +21,13 @@ export const run: CommandRun = async (invocation) => {
     return await withBusOnce(invocation, false, async (bus) => {
       const { tenant } = bus.client;
       const lines = () => linesOf(createReadStream(path));
-      const { ref, origin, records } = await importTo(reachedAt(bus), { lines, tenant, as }, (text) => {
+      const { ref, origin, records, isTailProven } = await importTo(reachedAt(bus), { lines, tenant, as }, (text) => {
         if (flags.on('tenant')) standardStreams.err(text);
       });
-      const line = { type: 'imported', session_id: ref.sessionId, origin, records };
+      const line = { type: 'imported', session_id: ref.sessionId, origin, records, tail_proven: isTailProven };
       standardStreams.out(flags.on('json') ? `${JSON.stringify(line)}\n` : `${ref.sessionId}\n`);
+      if (!isTailProven)
+        standardStreams.err(unprovenTail(args[0] === '-' ? 'standard input' : (args[0] as string), records));
       return EXIT.ok;
     });
   } finally {

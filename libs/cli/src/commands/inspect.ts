@@ -8,7 +8,7 @@ import { EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
 import type { CommandRun, Invocation } from '../line/command-spec.ts';
 import { recordNotThere } from '../line/record-not-there.ts';
 import { printInspection, printJournal } from '../run/inspection-lines.ts';
-import { journalSource } from '../run/journal-source.ts';
+import { journalSource, needsBus } from '../run/journal-source.ts';
 import { showFile, showSession } from '../run/show-machine.ts';
 
 /** Shows the machine of a session, or of a journal: in the console, or as the messages of XState's inspector, one a line. */
@@ -29,7 +29,7 @@ export const run: CommandRun = async (invocation) => {
       '--gateway-port is for the viewer, and this prints JSON lines: its address is shown on a terminal only',
     );
   if (source.kind === 'session') return printSession(invocation, from);
-  if (source.standsAlone) return printJournal(await source.open(null), from);
+  if (!(await needsBus(invocation, [source]))) return printJournal(await source.open(null), from);
   return withBusOnce(invocation, false, async (bus) => printJournal(await source.open(bus.client), from));
 };
 

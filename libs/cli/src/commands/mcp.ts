@@ -1,6 +1,7 @@
 /** `cox mcp`. */
 import { type Client, hasEnded } from '@coxswain/client';
 import { MCP_SCOPES, type McpScope, startMcpService } from '@coxswain/mcp';
+import { cutGraphemes } from '@coxswain/protocol';
 import { leaveRunning } from '../instance/leave-running.ts';
 import { type OpenBus, withBusOnce } from '../instance/open-bus.ts';
 import { stopSignal } from '../instance/stop-signal.ts';
@@ -64,6 +65,6 @@ async function isAtWork(client: Client): Promise<boolean> {
 function scopesOf(flags: Invocation['flags']): ReadonlySet<McpScope> {
   const given = flags.inOrder(['scope']).flatMap(({ value }) => value.split(',').map((word) => word.trim()));
   const wrong = given.find((word) => !(MCP_SCOPES as readonly string[]).includes(word));
-  if (wrong !== undefined) throw usageError(`--scope takes ${MCP_SCOPES.join(', ')}, not "${wrong.slice(0, 64)}"`);
+  if (wrong !== undefined) throw usageError(`--scope takes ${MCP_SCOPES.join(', ')}, not "${cutGraphemes(wrong, 64)}"`);
   return new Set(given.length === 0 ? MCP_SCOPES : (given as McpScope[]));
 }

@@ -6,10 +6,12 @@ import {
   removeServedPersona,
   resumePersona,
 } from '@coxswain/adapter-nats';
-import { type ErrorCode, ID_PATTERN, type TenantId } from '@coxswain/protocol';
+import { cutGraphemes, type ErrorCode, ID_PATTERN, type TenantId } from '@coxswain/protocol';
 import { reachedAt, withBusOnce } from '../instance/open-bus.ts';
+import { typedIn } from '../instance/state-dir.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
+import { expectKnownPersona } from '../run/known-persona.ts';
 import { showServedPersonas } from '../run/served-personas.ts';
 import { standardStreams } from '../terminal/streams.ts';
 
@@ -23,7 +25,7 @@ export const run: CommandRun = (invocation) => {
   const { flags, args } = invocation;
   const [given = 'list', name] = args;
   const action = ACTIONS.find((one) => one === given);
-  if (!action) throw usageError(`cox persona takes list, pause, resume or remove, not "${given.slice(0, 64)}"`);
+  if (!action) throw usageError(`cox persona takes list, pause, resume or remove, not "${cutGraphemes(given, 64)}"`);
   if (action === 'list' && name !== undefined) throw usageError('cox persona list takes no name');
   if (action !== 'list' && (name === undefined || !ID_PATTERN.test(name)))
     throw usageError(`cox persona ${action} needs the name of a persona: 1 to 64 characters of A-Z a-z 0-9 _ -`);
@@ -33,10 +35,14 @@ export const run: CommandRun = (invocation) => {
   return withBusOnce(invocation, false, async (bus) => {
     const nc = await connectNats({ ...reachedAt(bus), name: 'cox' });
     try {
+      if (action === 'pause') {
+        const announced = await listServedPersonas(nc, bus.client.tenant);
+        await expectKnownPersona(bus.client, announced, typedIn(invocation.env), name ?? '');
+      }
       const told = await act(nc, bus.client.tenant, action, name ?? '', reason, flags.on('json'));
       if (told === null) return EXIT.ok;
       if (flags.on('json')) standardStreams.out(`${JSON.stringify({ type: told.type, name })}\n`);
-      else standardStreams.err(`${told.text}\n`);
+      else standardStreams.out(`${told.text}\n`);
       return EXIT.ok;
     } finally {
       await nc.close();

@@ -1,6 +1,6 @@
 /** `cox personas`. */
 import { join, relative, resolve } from 'node:path';
-import { type HookRegistration, nearestWord, type Persona, readPersonaHooks } from '@coxswain/protocol';
+import { cutGraphemes, type HookRegistration, nearestWord, type Persona, readPersonaHooks } from '@coxswain/protocol';
 import { personaVersion } from '@coxswain/session';
 import { typedIn } from '../instance/state-dir.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
@@ -34,7 +34,7 @@ export async function run(invocation: Invocation): Promise<ExitCode> {
   if (action === 'list') return list(folder, named, json);
   if (action === 'check') return check(folder, named, json);
   if (action === 'show') return show(folder, named, json);
-  throw usageError(`cox personas takes list, check or show, not "${action.slice(0, 64)}"`);
+  throw usageError(`cox personas takes list, check or show, not "${cutGraphemes(action, 64)}"`);
 }
 
 interface Read {

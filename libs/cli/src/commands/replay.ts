@@ -5,26 +5,28 @@ import { replayJournal } from '@coxswain/session';
 import { withBus } from '../instance/open-bus.ts';
 import { EXIT, type ExitCode } from '../line/cli-error.ts';
 import type { CommandRun, Invocation } from '../line/command-spec.ts';
-import { journalSource, type OpenJournal } from '../run/journal-source.ts';
+import { unprovenTail } from '../run/exported-records.ts';
+import { journalSource, needsBus, type OpenJournal } from '../run/journal-source.ts';
 import { counted } from '../terminal/counted.ts';
 import { standardStreams } from '../terminal/streams.ts';
 
 /** Runs a journal again, from the bus or from an exported file, and says whether every byte came out the same. */
 export const run: CommandRun = async (invocation) => {
   const source = await journalSource(invocation.args[0] as string, invocation.env);
-  if (source.standsAlone) return tell(invocation, await source.open(null));
+  if (!(await needsBus(invocation, [source]))) return tell(invocation, await source.open(null));
   return withBus(invocation, false, async (bus) => tell(invocation, await source.open(bus.client)));
 };
 
-async function tell({ flags }: Invocation, { name, records: bytes, blobs }: OpenJournal): Promise<ExitCode> {
+async function tell({ flags }: Invocation, { name, records: bytes, blobs, exported }: OpenJournal): Promise<ExitCode> {
   try {
     const { records, sessionId } = await replayJournal(bytes, blobs);
     if (records === 0) throw new ExportLineInvalidError(`${name} is no export of a session: it holds no record`);
     if (flags.on('json')) {
       standardStreams.out(
-        `${JSON.stringify({ type: 'replayed', session_id: sessionId, records, byte_identical: true })}\n`,
+        `${JSON.stringify({ type: 'replayed', session_id: sessionId, records, byte_identical: true, tail_proven: exported?.isTailProven === true })}\n`,
       );
     } else standardStreams.out(`byte-identical (${counted(records, 'record')})\n`);
+    if (exported?.isTailProven === false) standardStreams.err(unprovenTail(name, records));
     return EXIT.ok;
   } catch (error) {
     const { code } = error as { code?: unknown };

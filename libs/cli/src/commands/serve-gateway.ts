@@ -1,5 +1,6 @@
 /** `cox serve gateway`. */
 import { resolve } from 'node:path';
+import { cutGraphemes } from '@coxswain/protocol';
 import { consoleFolder } from '../instance/console-folder.ts';
 import type { BusAddress } from '../instance/find-bus.ts';
 import { logTarget, serveUntilTold } from '../instance/serve-until-told.ts';
@@ -9,7 +10,7 @@ import type { Invocation } from '../line/command-spec.ts';
 import { standardStreams } from '../terminal/streams.ts';
 
 const DEFAULT_LISTEN = '127.0.0.1:7707';
-const FOREIGN_FLAGS = ['manifest', 'name', 'tenant', 'at-once', 'metrics-port'] as const;
+const FOREIGN_FLAGS = ['manifest', 'name', 'tenant', 'at-once', 'metrics-port', 'socket'] as const;
 
 /** Serves sessions over HTTP until told to stop. */
 export async function serveGateway(
@@ -24,7 +25,7 @@ export async function serveGateway(
     throw usageError(
       'cox serve gateway needs --tokens FILE, which cox auth token writes, or --jwks with --issuer and --audience',
     );
-  const publicUrls = flags.inOrder(['public-url']).map(({ value }) => value);
+  const publicUrls = flags.inOrder(['public-url']).flatMap(({ value }) => publicUrlsIn(value));
   const allowedOrigins = flags.inOrder(['allow-origin']).map(({ value }) => siteOf(value));
   const { address, stateDir } = await findBus();
   const { startGatewayService } = await import('@coxswain/gateway');
@@ -54,12 +55,25 @@ export async function serveGateway(
   );
 }
 
+/** As many ports as one address may stand for. */
+const PORTS_MAX = 64;
+
+/** The addresses that `--public-url` names: `http://localhost:7707-7709` stands for three, one of each instance behind a range of ports. */
+export function publicUrlsIn(text: string): readonly string[] {
+  const [, before, first, last] = /^(https?:\/\/[^/]+):(\d{1,5})-(\d{1,5})$/.exec(text) ?? [];
+  if (before === undefined) return [text];
+  const count = Number(last) - Number(first) + 1;
+  if (count < 1 || count > PORTS_MAX || Number(last) > 65_535)
+    throw usageError(`--public-url takes a range of 1 to ${PORTS_MAX} ports, not "${first}-${last}"`);
+  return Array.from({ length: count }, (_, at) => `${before}:${Number(first) + at}`);
+}
+
 /** `HOST:PORT`, `:PORT` of every address, or `PORT` of loopback; an address of IPv6 in brackets. */
 export function listenAddress(text: string): { readonly host: string; readonly port: number } {
   const [, bracketed, plain, number] = /^(?:(?:\[([0-9a-fA-F:]+)\]|([^:[\]]*)):)?(\d{1,5})$/.exec(text) ?? [];
   const port = Number(number);
   if (number === undefined || port > 65_535)
-    throw usageError(`--listen takes HOST:PORT, such as 0.0.0.0:7707, not "${text.slice(0, 80)}"`);
+    throw usageError(`--listen takes HOST:PORT, such as 0.0.0.0:7707, not "${cutGraphemes(text, 80)}"`);
   const host = bracketed ?? plain;
   return { host: host === undefined ? '127.0.0.1' : host === '' ? '0.0.0.0' : host, port };
 }
@@ -85,5 +99,5 @@ function jwtOptions(flags: Invocation['flags'], env: NodeJS.ProcessEnv) {
 
 function siteOf(text: string): string {
   if (URL.canParse(text) && new URL(text).origin === text.replace(/\/$/, '')) return new URL(text).origin;
-  throw usageError(`--allow-origin takes a site, such as https://app.example.com, not "${text.slice(0, 120)}"`);
+  throw usageError(`--allow-origin takes a site, such as https://app.example.com, not "${cutGraphemes(text, 120)}"`);
 }

@@ -2,14 +2,14 @@
 
 import { basename, resolve } from 'node:path';
 import type { PersonaToServe } from '@coxswain/personas';
-import { HookServiceName, HostName, PERSONA_SERVICE_BOUNDS, readId } from '@coxswain/protocol';
+import { cutGraphemes, HookServiceName, HostName, PERSONA_SERVICE_BOUNDS, readId } from '@coxswain/protocol';
 import { type BusAddress, findBus } from '../instance/find-bus.ts';
 import { manifestNotice, manifestOf } from '../instance/manifest.ts';
 import { metricsAddressOf, metricsLine, metricsMember } from '../instance/metrics-address.ts';
 import { namedTenant } from '../instance/named-tenant.ts';
 import { permittedTo } from '../instance/permitted-to.ts';
 import { logTarget, serveUntilTold } from '../instance/serve-until-told.ts';
-import { typedIn } from '../instance/state-dir.ts';
+import { stateDirOf, typedIn } from '../instance/state-dir.ts';
 import { thrownByOthers } from '../instance/thrown-by-others.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
 import type { CommandRun, Invocation } from '../line/command-spec.ts';
@@ -22,17 +22,24 @@ import { serveGateway } from './serve-gateway.ts';
 export const run: CommandRun = (invocation) => {
   const [what, file, ...others] = invocation.args;
   if (what === 'persona') return servePersonas(invocation, [...(file === undefined ? [] : [file]), ...others]);
-  if (others.length > 0) throw usageError(`cox serve ${String(what).slice(0, 64)} takes one file`);
+  if (others.length > 0) throw usageError(`cox serve ${cutGraphemes(String(what), 64)} takes one file`);
   if (what === 'gateway') {
     if (file !== undefined) throw usageError('cox serve gateway takes no file; --tokens FILE says who is let in');
     return serveGateway(invocation, () => someBus(invocation));
   }
+  if (what === 'commands') {
+    if (file !== undefined) throw usageError('cox serve commands takes no file; --socket PATH names its socket');
+    return serveCommands(invocation);
+  }
+  if (invocation.flags.on('socket')) throw usageError('--socket is for cox serve commands');
   for (const flag of OF_GATEWAY) if (invocation.flags.on(flag)) throw usageError(`--${flag} is for cox serve gateway`);
   if (invocation.flags.on('at-once')) throw usageError('--at-once is for cox serve persona');
   if (what === 'hooks') return serveHooks(invocation, file);
   if (what === 'tool') return serveTool(invocation, file);
   if (what !== 'sessions')
-    throw usageError(`cox serve takes hooks, persona, tool, sessions or gateway, not "${String(what).slice(0, 64)}"`);
+    throw usageError(
+      `cox serve takes hooks, persona, tool, sessions, commands or gateway, not "${cutGraphemes(String(what), 64)}"`,
+    );
   if (file !== undefined) throw usageError(`cox serve sessions takes no file; --manifest ${file} declares its hooks`);
   if (invocation.flags.on('name')) throw usageError('--name is the name of a hook service');
   if (invocation.flags.on('tenant'))
@@ -171,6 +178,35 @@ async function serveSessions(invocation: Invocation): Promise<ExitCode> {
     },
   );
 }
+
+/** Serves a command runner: it uses no bus and no key. */
+async function serveCommands({ flags, env }: Invocation): Promise<ExitCode> {
+  for (const flag of NOT_OF_COMMANDS) if (flags.on(flag)) throw usageError(`--${flag} is not for cox serve commands`);
+  const given = flags.text('socket') ?? env.COX_COMMAND_SOCKET;
+  if (!given)
+    throw usageError('cox serve commands needs a socket: cox serve commands --socket /run/commands/runner.sock');
+  const socket = resolve(typedIn(env), given);
+  const { startCommandRunner } = await import('@coxswain/adapter-tools');
+  return serveUntilTold(
+    { name: 'commands', stateDir: stateDirOf(flags, env), title: () => `the command runner at ${socket}` },
+    () => startCommandRunner(socket),
+    () => {
+      if (flags.on('json')) standardStreams.out(`${JSON.stringify({ type: 'ready', socket })}\n`);
+      else standardStreams.err(`runs commands for hosts that use ${socket}; stop with Ctrl-C\n`);
+    },
+  );
+}
+
+const NOT_OF_COMMANDS = [
+  ...OF_GATEWAY,
+  'nats',
+  'nkey',
+  'tenant',
+  'manifest',
+  'name',
+  'at-once',
+  'metrics-port',
+] as const;
 
 async function someBus({ flags, env }: Invocation): Promise<{ address: BusAddress; stateDir: string }> {
   const { address, stateDir } = await findBus(flags, env);

@@ -2,8 +2,10 @@
 import { describeState, printable, summarizeArgs } from '@coxswain/client';
 import type { SessionStatus } from '@coxswain/protocol';
 import { withBus } from '../instance/open-bus.ts';
+import { pastedCommand } from '../instance/pasted-command.ts';
 import { findSession } from '../instance/resolve-session.ts';
 import { foldStatus, sessionStatus } from '../instance/session-status.ts';
+import { approvalsBelow, type WaitingApproval } from '../instance/waiting-approvals.ts';
 import { EXIT } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
 import { awaited, budgetLine, spent, waitsFor } from '../terminal/event-lines.ts';
@@ -16,23 +18,31 @@ export const run: CommandRun = (invocation) => {
   return withBus(invocation, false, async (bus) => {
     const session = await findSession(bus.client, invocation.args[0] as string);
     const status = at === undefined ? await sessionStatus(bus, session) : await foldStatus(bus, session, at);
-    standardStreams.out(invocation.flags.on('json') ? `${JSON.stringify(status)}\n` : forPeople(status));
+    // A session that waits for a child looks busy; only the child says whom it waits for.
+    const below = at === undefined && status.children.length > 0 ? await approvalsBelow(bus, session.id) : [];
+    if (invocation.flags.on('json')) standardStreams.out(`${JSON.stringify({ ...status, child_approvals: below })}\n`);
+    else standardStreams.out(forPeople(status, below, (line) => pastedCommand(line, bus, invocation.env)));
     return EXIT.ok;
   });
 };
 
-function contextLine({ tokens, window, messages, compactions }: SessionStatus['context']): string {
+function contextLine({ tokens, window, window_from, messages, compactions }: SessionStatus['context']): string {
   const count = (value: number) => value.toLocaleString('en-US');
   const of = window === null ? '' : ` of ${count(window)}`;
+  const learned = window_from === 'overflow' ? '; the provider refused a prompt of that size as too long' : '';
   const passes = compactions === 0 ? '' : `, compacted ${compactions === 1 ? 'once' : `${compactions} times`}`;
-  return `~${count(tokens)}${of} tokens in ${count(messages)} message${messages === 1 ? '' : 's'}${passes}`;
+  return `~${count(tokens)}${of} tokens in ${count(messages)} message${messages === 1 ? '' : 's'}${passes}${learned}`;
 }
 
 function personaLine({ persona, persona_version: version }: SessionStatus): string {
   return persona === null ? 'none yet' : `${persona}${version === null ? '' : `, version ${printable(version)}`}`;
 }
 
-function forPeople(status: SessionStatus): string {
+function forPeople(
+  status: SessionStatus,
+  below: readonly WaitingApproval[],
+  pasted: (command: string) => string,
+): string {
   const child = typeof status.state === 'string' ? '' : Object.values(status.state)[0];
   const rows: string[][] = [
     ['session', status.session_id],
@@ -74,5 +84,10 @@ function forPeople(status: SessionStatus): string {
   for (const { kind, mode, body, command_id } of status.pending) {
     rows.push(['pending', `${kind}${mode ? ` (${mode})` : ''} ${summarizeArgs(body)} [${command_id}]`]);
   }
-  return table(rows);
+  for (const { session_id, persona, call_id, tool, args } of below) {
+    const asking = persona === null ? session_id : `${session_id} (${printable(persona)})`;
+    rows.push(['child waits', `${asking} for approval: ${call_id} ${tool} ${summarizeArgs(args)}`]);
+  }
+  const how = below.map(({ session_id, call_id }) => `  ${pasted(`approve ${session_id} ${call_id}`)}\n`);
+  return `${table(rows)}${how.length === 0 ? '' : `To approve, or with deny to refuse:\n${how.join('')}`}`;
 }

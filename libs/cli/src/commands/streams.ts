@@ -1,8 +1,18 @@
 /** `cox streams`. */
-import { connectionTo, connectNats, ensureStreams, NatsRefusedError } from '@coxswain/adapter-nats';
+import {
+  connectionTo,
+  connectNats,
+  type EnsuredStreams,
+  ensureStreams,
+  NatsRefusedError,
+  RewriteStoppedError,
+  type RewrittenStream,
+  rewriteStream,
+} from '@coxswain/adapter-nats';
 import { JOURNAL_STREAMS, STREAMS } from '@coxswain/protocol';
 import { type BusAddress, findBus } from '../instance/find-bus.ts';
 import { connectTo } from '../instance/open-bus.ts';
+import { stopSignal } from '../instance/stop-signal.ts';
 import { awaitCopies, type Copies, copiesOf, copiesText } from '../instance/stream-copies.ts';
 import { CliError, EXIT, usageError } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
@@ -32,16 +42,27 @@ export const run: CommandRun = async ({ flags, env }) => {
       standardStreams.err('nothing was changed\n');
       return EXIT.error;
     }
-    await ensure(address, replicas);
+    const { uncompressed, atRisk } = await ensure(address, replicas);
+    if (uncompressed.length > 0) standardStreams.err(`compression is switched off: ${uncompressed.join(', ')}\n`);
     // Where nobody has asked for more there is nothing to wait for: a server that is away may stay so.
     const isMore = replicas !== undefined && before.streams > 0 && replicas > before.fewest;
     const tell = (text: string) => standardStreams.err(`${text}\n`);
     const after = await awaitCopies(client, isMore ? COPIED_WITHIN_MS : 0, tell);
     if (isMore && after.whole < after.streams) throw incomplete(after);
-    const line = { type: 'streams', count: COUNT, copies: after.most, copies_before: before.most };
+    const rewritten = flags.on('rewrite') ? await rewrite(address, atRisk, tell) : [];
+    if (rewritten.length < atRisk.length) tell(riskText(atRisk));
+    const line = {
+      type: 'streams',
+      count: COUNT,
+      copies: after.most,
+      copies_before: before.most,
+      uncompressed,
+      at_risk: rewritten.length < atRisk.length ? atRisk : [],
+      rewritten: rewritten.map(({ stream }) => stream),
+    };
     if (flags.on('json')) standardStreams.out(`${JSON.stringify(line)}\n`);
     else
-      standardStreams.err(`${COUNT} streams and buckets are there, and as they have to be; ${said(before, after)}\n`);
+      standardStreams.out(`${COUNT} streams and buckets are there, and as they have to be; ${said(before, after)}\n`);
     return EXIT.ok;
   } finally {
     await client.close();
@@ -56,10 +77,41 @@ async function mayLower(before: Copies, replicas: number): Promise<boolean> {
   return askYes(`Take copies of every stream away (${change})?`);
 }
 
-async function ensure(address: BusAddress, replicas: number | undefined): Promise<void> {
+/** Rewrites streams one after another. @throws CliError where one cannot be rewritten; those before it are. */
+async function rewrite(
+  address: BusAddress,
+  streams: readonly string[],
+  tell: (text: string) => void,
+): Promise<RewrittenStream[]> {
+  const interrupted = new AbortController();
+  const stop = stopSignal();
+  void stop.promise.then(() => interrupted.abort());
   const nc = await connectNats({ ...connectionTo(address), name: 'cox-streams' });
   try {
-    await ensureStreams(nc, { replicas });
+    const rewritten: RewrittenStream[] = [];
+    for (const stream of streams) rewritten.push(await rewriteStream(nc, stream, tell, interrupted.signal));
+    return rewritten;
+  } catch (error) {
+    if (!(error instanceof RewriteStoppedError)) throw error;
+    throw new CliError(EXIT.error, 'rewrite_stopped', error.message);
+  } finally {
+    stop.release();
+    await nc.close();
+  }
+}
+
+function riskText(streams: readonly string[]): string {
+  return (
+    `blocks of ${streams.join(', ')} were written compressed, and are until each server has restarted: kill -9 of a ` +
+    "server can still destroy that server's copy of them; cox streams --rewrite rewrites them, copy by copy, while " +
+    'sessions run'
+  );
+}
+
+async function ensure(address: BusAddress, replicas: number | undefined): Promise<EnsuredStreams> {
+  const nc = await connectNats({ ...connectionTo(address), name: 'cox-streams' });
+  try {
+    return await ensureStreams(nc, { replicas, uncompress: true });
   } catch (error) {
     if (!(error instanceof NatsRefusedError) || !TOO_FEW_SERVERS.has(error.errCode)) throw error;
     const message =

@@ -1,5 +1,5 @@
 /** `cox sweep`. */
-import { TenantId } from '@coxswain/protocol';
+import { cutGraphemes, TenantId } from '@coxswain/protocol';
 import { type DeletePorts, type SweepOptions, sweepBlobs, sweepSessions } from '@coxswain/session';
 import { withAdminPorts } from '../instance/admin-ports.ts';
 import { withBusOnce } from '../instance/open-bus.ts';
@@ -96,7 +96,7 @@ function keptTimes(given: readonly string[]): ReadonlyMap<string, number> {
     const ms = readRetention(text.slice(at + 1));
     if (ms === null || (at >= 0 && !TenantId.safeParse(tenant).success))
       throw usageError(
-        `--keep takes hours, days or weeks, such as 12h, 90d or 12w, or TENANT=90d, not "${text.slice(0, 100)}"`,
+        `--keep takes hours, days or weeks, such as 12h, 90d or 12w, or TENANT=90d, not "${cutGraphemes(text, 100)}"`,
       );
     if (times.has(tenant)) throw usageError(`--keep is given twice for ${at < 0 ? 'all tenants' : tenant}`);
     times.set(tenant, ms);

@@ -69,6 +69,6 @@ async function remove(nc: Connection, tenant: TenantId, name: string, json: bool
     throw new CliError(EXIT.error, 'tool_not_registered', message);
   }
   if (json) standardStreams.out(`${JSON.stringify({ type: 'tool_removed', name })}\n`);
-  else standardStreams.err(`${name} is announced no more\n`);
+  else standardStreams.out(`${name} is announced no more\n`);
   return EXIT.ok;
 }

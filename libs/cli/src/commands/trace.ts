@@ -8,7 +8,7 @@ import { findSession } from '../instance/resolve-session.ts';
 import { EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
 import { type CollectedTrace, traceOfJournal, traceOfSession } from '../run/collect-trace.ts';
-import { journalSource } from '../run/journal-source.ts';
+import { journalSource, needsBus } from '../run/journal-source.ts';
 import { otlpLine } from '../run/otlp-lines.ts';
 import { counted } from '../terminal/counted.ts';
 import { standardStreams } from '../terminal/streams.ts';
@@ -34,7 +34,7 @@ export const run: CommandRun = async (invocation) => {
       return show(trace);
     });
   const tenant = namedTenant(flags, undefined);
-  if (source.standsAlone) return show(await traceOfJournal(await source.open(null), tenant));
+  if (!(await needsBus(invocation, [source]))) return show(await traceOfJournal(await source.open(null), tenant));
   return withBusOnce(invocation, false, async ({ client }) =>
     show(await traceOfJournal(await source.open(client), tenant)),
   );

@@ -1,6 +1,8 @@
 /** `cox up`. */
+import { join } from 'node:path';
 import { connectionUrl, parseConnectionUrl } from '@coxswain/adapter-nats';
 import type { GatewayService } from '@coxswain/gateway';
+import { DEFAULT_TENANT } from '@coxswain/protocol';
 import { type EmbeddedInstance, startEmbedded } from '../instance/embedded.ts';
 import { removeGatewayFile, writeGatewayFile } from '../instance/gateway-file.ts';
 import { answerHealth } from '../instance/health-socket.ts';
@@ -9,11 +11,13 @@ import { metricsAddressOf, metricsLine, metricsMember } from '../instance/metric
 import { gatewayLines, ownGatewayPort, startOwnGateway } from '../instance/own-gateway.ts';
 import { pastedCommand } from '../instance/pasted-command.ts';
 import { logTarget, serveUntilTold } from '../instance/serve-until-told.ts';
-import { stateDirOf } from '../instance/state-dir.ts';
+import { startOffersOf } from '../instance/start-offers.ts';
+import { stateDirOf, typedIn } from '../instance/state-dir.ts';
 import { stopSignal } from '../instance/stop-signal.ts';
 import { whenFree } from '../instance/when-free.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
 import type { CommandRun, Invocation } from '../line/command-spec.ts';
+import { type ReportedBus, reportSessions } from '../run/report-sessions.ts';
 import { standardStreams } from '../terminal/streams.ts';
 
 /** So long a command that keeps a server on the folder is waited for. */
@@ -54,6 +58,7 @@ async function upEmbedded(invocation: Invocation, port: number | undefined): Pro
       nats: { servers: server.url, token: server.token },
       stateDir,
       log: logTarget(),
+      starts: startOffersOf(typedIn(env), join(stateDir, 'demo')),
     }),
   );
   const stop = async () => {
@@ -65,7 +70,7 @@ async function upEmbedded(invocation: Invocation, port: number | undefined): Pro
     const { url, token, readToken } = gateway;
     await writeGatewayFile(stateDir, { url, token: String(token), readToken }, server.pid);
   }
-  const asked = { title: 'the instance', ping: instance.ping };
+  const asked = { title: 'the instance', ping: instance.ping, remark: instance.remark };
   const endHealth = await answerHealth(stateDir, 'up', asked, (problem) => standardStreams.err(`${problem}\n`));
   ready(
     flags.on('json'),
@@ -81,7 +86,9 @@ async function upEmbedded(invocation: Invocation, port: number | undefined): Pro
     standardStreams.err(`  ${pasted('run "…" --model provider/name')}\n  eval "$(${pasted('env')})"\n`);
     standardStreams.err('stop with Ctrl-C\n');
   }
+  const endReports = await reportsOf(flags, { servers: server.url, token: server.token });
   const ended = await Promise.race([told.promise, server.exited, instance.failed]);
+  await endReports();
   await endHealth();
   if (ended !== undefined) {
     await stop();
@@ -91,6 +98,12 @@ async function upEmbedded(invocation: Invocation, port: number | undefined): Pro
   told.release();
   await stop();
   return EXIT.ok;
+}
+
+/** Lines about sessions are for the person at the terminal: programs read the log. @returns ends them. */
+async function reportsOf(flags: Invocation['flags'], bus: ReportedBus): Promise<() => Promise<void>> {
+  if (flags.on('json') || process.stderr.isTTY !== true) return async () => undefined;
+  return reportSessions(bus, DEFAULT_TENANT, (line) => standardStreams.err(`${line}\n`));
 }
 
 /** What cannot be started takes down what was. */
@@ -117,13 +130,16 @@ async function upOnBus(invocation: Invocation, url: string): Promise<ExitCode> {
       const nats = { servers: url };
       const sessions = await startSessionsService({ nats, stateDir, manifest, log: logTarget(), metrics });
       try {
-        const gateway = await startOwnGateway(gatewayPort, { nats, stateDir, log: logTarget() });
+        const starts = startOffersOf(typedIn(env), null);
+        const gateway = await startOwnGateway(gatewayPort, { nats, stateDir, log: logTarget(), starts });
+        const endReports = await reportsOf(flags, nats);
         const stop = async () => {
+          await endReports();
           await gateway?.stop();
           await sessions.stop();
         };
-        const { hostId, metricsUrl, failed, ping } = sessions;
-        return { hostId, metricsUrl, failed, ping, stop, gateway };
+        const { hostId, metricsUrl, failed, ping, remark } = sessions;
+        return { hostId, metricsUrl, failed, ping, remark, stop, gateway };
       } catch (error) {
         await sessions.stop();
         throw error;

@@ -1,9 +1,12 @@
-/** Tells the person at the terminal what can be done now, and what Enter alone would do. */
+/** Shows the person at the terminal what can be done now, and what Enter alone would do. */
 import type { UiEvent } from '@coxswain/client';
 import { type SessionRef, subjects } from '@coxswain/protocol';
 import type { Screen } from '../terminal/screen.ts';
 import type { Style } from '../terminal/style.ts';
 import { SLOW_TOOL, STEER } from './story.ts';
+
+/** An edit without a decision is approved after this time, so that it has an end for a person who only watches. */
+export const APPROVED_AFTER_MS = 60_000;
 
 /** Where the story stands. */
 type Stage = 'steer' | 'cancel' | 'approve';
@@ -15,15 +18,15 @@ export class Guide {
   readonly #ref: SessionRef;
   readonly #screen: Screen;
   readonly #style: Style;
-  readonly #env: string;
+  readonly #pasted: (command: string) => string;
   #stage: Stage | null = null;
 
-  /** @param env the command line that prints where the bus is. */
-  constructor(ref: SessionRef, screen: Screen, style: Style, env: string) {
+  /** @param pasted a `cox` command line that finds this bus from another shell. */
+  constructor(ref: SessionRef, screen: Screen, style: Style, pasted: (command: string) => string) {
     this.#ref = ref;
     this.#screen = screen;
     this.#style = style;
-    this.#env = env;
+    this.#pasted = pasted;
   }
 
   /** What Enter on an empty line stands for now. */
@@ -34,12 +37,15 @@ export class Guide {
   saw(event: UiEvent): void {
     if (event.type === 'call_started' && event.tool === SLOW_TOOL) {
       this.#enter('steer', [
-        'This call takes a minute. Say something to the session meanwhile: type it and press Enter,',
-        `or press Enter alone for “${STEER}”. From another shell, with nothing of Coxswain in it:`,
-        `  nats pub ${subjects.command(this.#ref, 'steer')} "${STEER}"      (first: eval "$(${this.#env})")`,
+        'This call takes a minute. Watch it end, or steer the session meanwhile: type a message and press Enter,',
+        `or press Enter alone for “${STEER}”. From another shell in this folder:`,
+        `  ${this.#pasted(`steer ${this.#ref.sessionId} "${STEER}"`)}`,
+        'or with the NATS command line alone:',
+        `  eval "$(${this.#pasted('env')})"`,
+        `  nats pub ${subjects.command(this.#ref, 'steer')} "${STEER}"`,
       ]);
     } else if (event.type === 'injection_received' && event.mode === 'interrupt_immediate') {
-      // It stops by itself what there is to stop: nothing is left to suggest.
+      // It ends the call itself: nothing is left to suggest.
       this.#stage = null;
     } else if (event.type === 'injection_received' && this.#stage === 'steer') {
       this.#enter('cancel', [
@@ -48,7 +54,11 @@ export class Guide {
       ]);
     } else if (event.type === 'call_ended') this.#stage = null;
     else if (event.type === 'approval_needed') {
-      this.#enter('approve', ['The edit waits for you: y or n and Enter. Enter alone approves.']);
+      this.#enter('approve', [
+        'The edit waits for your approval: y or n and Enter. Enter alone approves. From another shell in this folder:',
+        `  ${this.#pasted(`approve ${this.#ref.sessionId}`)}`,
+        `Without an answer the demo approves it after ${APPROVED_AFTER_MS / 1_000} seconds; a session of yours would wait.`,
+      ]);
     } else if (event.type === 'approval_settled' || event.type === 'run_ended') this.#stage = null;
   }
 

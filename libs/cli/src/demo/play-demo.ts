@@ -7,16 +7,22 @@ import { rmSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { BusSession, Session } from '@coxswain/client';
+import { type BusSession, newSessionId, type Session, type UiEvent } from '@coxswain/client';
 import { replayJournal } from '@coxswain/session';
+import { consoleAddress } from '../instance/console-folder.ts';
+import { readGatewayFile, removeGatewayFile, writeGatewayFile } from '../instance/gateway-file.ts';
 import { type OpenBus, withBusOnce } from '../instance/open-bus.ts';
+import { startOwnGateway } from '../instance/own-gateway.ts';
 import { pastedCommand } from '../instance/pasted-command.ts';
+import { startOffersOf } from '../instance/start-offers.ts';
+import { typedIn } from '../instance/state-dir.ts';
 import { stopSignal } from '../instance/stop-signal.ts';
 import { CliError, EXIT, type ExitCode } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
 import { AtKeyboard } from '../run/at-keyboard.ts';
 import { exitCodeOf } from '../run/exit-code-of.ts';
 import { type FollowEnd, followSession } from '../run/follow-session.ts';
+import type { OpenApproval } from '../run/open-approvals.ts';
 import { keysFound } from '../run/start-body.ts';
 import { steerFromFile } from '../steering-file/steer-from-file.ts';
 import { counted } from '../terminal/counted.ts';
@@ -26,6 +32,7 @@ import { isInteractive } from '../terminal/streams.ts';
 import { createStyle, wantsColour } from '../terminal/style.ts';
 import { cancelAndWait } from './cancel-and-wait.ts';
 import { Guide } from './guide.ts';
+import { LateApproval } from './late-approval.ts';
 import { SelfPlayer } from './self-player.ts';
 import { writeStory } from './story.ts';
 
@@ -36,8 +43,7 @@ const SELF_PLAYED_WITHIN_MS = 120_000;
 export async function playDemo(invocation: Invocation): Promise<ExitCode> {
   const interactive = isInteractive();
   const say = (text: string) => process.stdout.write(`${text}\n`);
-  introduce(say, invocation.env);
-  // From here on it is told to stop rather than ended: what it made is cleared away.
+  // From here on a signal stops it instead of ending it: what it made is cleared away.
   const told = stopSignal();
   const leaving = new AbortController();
   void told.promise.then(() => {
@@ -56,17 +62,27 @@ export async function playDemo(invocation: Invocation): Promise<ExitCode> {
     if (!interactive && !hasPlace(invocation)) scratch = await mkdtemp(join(tmpdir(), 'cox-demo-state-'));
     const env = scratch === null ? invocation.env : { ...invocation.env, COX_STATE_DIR: scratch };
     return await withBusOnce({ ...invocation, env }, true, async (bus) => {
-      const { session } = await bus.client.startSession(story.body, { wait: 'accepted' });
-      const pasted = (command: string) => pastedCommand(command, bus, invocation.env);
-      const file = await steerFromFile(invocation, bus.stateDir, session, say);
+      const demoConsole = await serveConsole(bus, invocation.env);
       let end: FollowEnd = { kind: 'left' };
+      const pasted = (command: string) => pastedCommand(command, bus, invocation.env);
+      const id = newSessionId();
+      // The console is the first thing to open: its address stands above everything else.
+      if (demoConsole !== null) say(demoConsole.line(id));
+      introduce(say, invocation.env);
+      let session: BusSession;
       try {
-        end = await (interactive
-          ? byHand(session, invocation.env, pasted, leaving)
-          : byItself(session, bus, say, leaving.signal));
+        ({ session } = await bus.client.startSession(story.body, { sessionId: id, wait: 'accepted' }));
+        const file = await steerFromFile(invocation, bus.stateDir, session, say);
+        try {
+          end = await (interactive
+            ? byHand(session, invocation.env, pasted, leaving)
+            : byItself(session, bus, say, leaving.signal, pasted));
+        } finally {
+          await file.close();
+          if (end.kind !== 'ended') await cancelAndWait(session, say);
+        }
       } finally {
-        await file.close();
-        if (end.kind !== 'ended') await cancelAndWait(session, say);
+        await demoConsole?.stop();
       }
       if (end.kind !== 'ended') return EXIT.cancelled;
       say(`replay of ${session.id}: ${await replayed(session, bus)}`);
@@ -101,12 +117,13 @@ async function byItself(
   bus: OpenBus,
   say: (text: string) => void,
   left: AbortSignal,
+  pasted: (command: string) => string,
 ): Promise<FollowEnd> {
   const view = plainView(
     { out: (text) => void process.stdout.write(text), err: (text) => void process.stdout.write(text) },
     createStyle(false),
   );
-  const player = new SelfPlayer(session, reachable(bus), say);
+  const player = new SelfPlayer(session, reachable(bus), say, pasted);
   const signal = AbortSignal.any([left, AbortSignal.timeout(SELF_PLAYED_WITHIN_MS)]);
   try {
     const end = await followSession({ session, view, participant: player, after: 1, signal });
@@ -133,7 +150,8 @@ async function byHand(
   const style = createStyle(wantsColour(process.stdout, env));
   const screen = new Screen(process.stdout, style);
   const view: SessionView = terminalView(screen, style);
-  const guide = new Guide(session.ref, screen, style, pasted('env'));
+  const guide = new Guide(session.ref, screen, style, pasted);
+  const late = new LateApproval(session, (text) => screen.line(style.yellow(`  ${text}`)));
   const keyboard = new AtKeyboard(
     session,
     screen,
@@ -144,8 +162,14 @@ async function byHand(
     'Ctrl-C again, c or d: cancel the demo and leave · other: go on',
   );
   const participant = {
-    approvalsOpen: keyboard.approvalsOpen.bind(keyboard),
-    saw: (event: Parameters<typeof keyboard.saw>[0]) => keyboard.saw(event),
+    approvalsOpen: (approvals: readonly OpenApproval[]) => {
+      late.approvalsOpen(approvals);
+      return keyboard.approvalsOpen(approvals);
+    },
+    saw: (event: UiEvent) => {
+      late.saw(event);
+      keyboard.saw(event);
+    },
   };
   try {
     return await followSession({
@@ -163,9 +187,47 @@ async function byHand(
       signal: leaving.signal,
     });
   } finally {
+    late.close();
     view.close();
     await keyboard.close();
   }
+}
+
+/** The console of a demo. */
+interface DemoConsole {
+  /** Where the session is shown. The address with a token is for a terminal alone: what is written elsewhere may be kept. */
+  line(sessionId: string): string;
+  stop(): Promise<void>;
+}
+
+/** The console of the instance that the demo plays on, or one of its own; null where none is built. */
+async function serveConsole(
+  { embedded, address, stateDir }: OpenBus,
+  env: NodeJS.ProcessEnv,
+): Promise<DemoConsole | null> {
+  const pid = embedded?.server.pid ?? address?.pid;
+  const running = embedded || pid === undefined ? null : await readGatewayFile(stateDir, pid);
+  const line = (access: { readonly url: string; readonly token: string | null }) => (sessionId: string) => {
+    const shown = `/sessions/${sessionId}`;
+    if (process.stdout.isTTY !== true) return `console: ${access.url}/#${shown} (asks for the token; cox env has it)`;
+    return `console: ${consoleAddress(access, shown)}`;
+  };
+  if (running) return { line: line(running), stop: async () => undefined };
+  const starts = startOffersOf(typedIn(env), embedded ? join(stateDir, 'demo') : null);
+  const nats = embedded ? { servers: embedded.server.url, token: embedded.server.token } : address;
+  if (nats === null) return null;
+  const gateway = await startOwnGateway(0, { nats, stateDir, log: 'file', starts });
+  if (gateway === null) return null;
+  const { url, token, readToken } = gateway;
+  // For `cox env` in another shell.
+  if (embedded) await writeGatewayFile(stateDir, { url, token: String(token), readToken }, embedded.server.pid);
+  const stop = async () => {
+    if (embedded) await removeGatewayFile(stateDir);
+    await gateway.stop();
+  };
+  if (gateway.hasConsole) return { line: line({ url, token }), stop };
+  await stop();
+  return null;
 }
 
 function reachable({ embedded, address }: OpenBus): { url: string; token: string } {

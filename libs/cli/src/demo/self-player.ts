@@ -1,4 +1,4 @@
-/** Plays the person in the demo where nobody sits at a terminal. */
+/** Plays the person in the demo where there is no terminal. */
 import type { Session, UiEvent } from '@coxswain/client';
 import { subjects } from '@coxswain/protocol';
 import type { Participant } from '../run/follow-session.ts';
@@ -17,15 +17,18 @@ export class SelfPlayer implements Participant {
   readonly #session: Session;
   readonly #bus: PlayerBus;
   readonly #say: (text: string) => void;
+  readonly #pasted: (command: string) => string;
   #acts: Promise<void> = Promise.resolve();
 
-  constructor(session: Session, bus: PlayerBus, say: (text: string) => void) {
+  /** @param pasted a `cox` command line that finds this bus from another shell. */
+  constructor(session: Session, bus: PlayerBus, say: (text: string) => void, pasted: (command: string) => string) {
     this.#session = session;
     this.#bus = bus;
     this.#say = say;
+    this.#pasted = pasted;
   }
 
-  /** Everything that was begun has been done. Rejects with the first thing that failed. */
+  /** Resolves when all that was started is done. Rejects with the first failure. */
   get done(): Promise<void> {
     return this.#acts;
   }
@@ -38,7 +41,7 @@ export class SelfPlayer implements Participant {
   approvalsOpen(approvals: readonly OpenApproval[]): 'go_on' {
     for (const { call_id, tool } of approvals) {
       this.#act(async () => {
-        this.#say(`— somebody approves ${tool}: cox approve ${this.#session.id}`);
+        this.#say(`— the demo approves ${tool}: ${this.#pasted(`approve ${this.#session.id}`)}`);
         await this.#session.approve({ callId: call_id, decision: 'allow' }, { actor: 'demo' });
       });
     }
@@ -47,7 +50,7 @@ export class SelfPlayer implements Participant {
 
   #act(act: () => Promise<void>): void {
     this.#acts = this.#acts.then(act);
-    // Told at the end, by `done`.
+    // Reported at the end, by `done`.
     this.#acts.catch(() => undefined);
   }
 
@@ -61,7 +64,7 @@ export class SelfPlayer implements Participant {
     const { calls } = await this.#session.state();
     const slow = calls.find(({ tool, status }) => tool === SLOW_TOOL && status === 'running');
     if (!slow) return;
-    this.#say(`— somebody cancels the call in flight: cox cancel-call ${this.#session.id}`);
+    this.#say(`— the demo cancels the call in flight: ${this.#pasted(`cancel-call ${this.#session.id}`)}`);
     await this.#session.cancelCall(slow.call_id, { reason: 'too slow' }, { actor: 'demo' });
   }
 }

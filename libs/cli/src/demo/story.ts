@@ -18,8 +18,20 @@ Saturday 06:00  eight with coxswain, long distance
 Sunday   07:00  technique, fours
 `;
 
-/** The answers of the scripted model, in the format of docs/guides/scripted-models.md. */
+/**
+ * The answers of the scripted model, in the format of docs/guides/scripted-models.md. The first that fits and was not played
+ * is played, so the ends stand first. What follows the forecast depends on the person: steered (the newest message is another
+ * than the prompt), the forecast cancelled, or left alone; then the edit allowed or denied.
+ */
 const SCRIPT = `turns:
+  - match_results: "replaced one occurrence in plan.md"
+    text: "Done: plan.md has the new Saturday."
+    chunk_ms: 25
+    usage: {input_tokens: 846, output_tokens: 19}
+  - match_results: "(?i)denied|expired"
+    text: "The edit was denied, so plan.md stays as it is."
+    chunk_ms: 25
+    usage: {input_tokens: 846, output_tokens: 18}
   - text: "Let me see what the club has, and read the present plan."
     chunk_ms: 25
     calls:
@@ -31,32 +43,56 @@ const SCRIPT = `turns:
     calls:
       - {tool: ${SLOW_TOOL}, args: {days: 7}}
     usage: {input_tokens: 588, output_tokens: 41}
-  - text: "Understood: I go on without the forecast, and take the plan in another way. Saturday moves to the afternoon."
+  - match: "${PROMPT}"
+    match_results: "High water"
+    text: "High water is at 06:10 and 18:35. In the evening there is light for the eight: Saturday moves to 17:30, with the tide."
     chunk_ms: 25
     calls:
       - tool: edit_file
         args:
           path: plan.md
           old_text: "Saturday 06:00  eight with coxswain, long distance"
+          new_text: "Saturday 17:30  eight with coxswain, long distance with the tide"
+    usage: {input_tokens: 731, output_tokens: 77}
+  - match: "${PROMPT}"
+    text: "There is no forecast, so I plan without the tide. Saturday moves to the afternoon."
+    chunk_ms: 25
+    calls: &intervals
+      - tool: edit_file
+        args:
+          path: plan.md
+          old_text: "Saturday 06:00  eight with coxswain, long distance"
           new_text: "Saturday 15:00  eight with coxswain, intervals"
     usage: {input_tokens: 731, output_tokens: 77}
-  - text: "Done. On Saturday the eight rows intervals at 15:00; plan.md says so."
+  - text: "Understood: I take another approach, and plan without the tide. Saturday moves to the afternoon."
     chunk_ms: 25
-    usage: {input_tokens: 846, output_tokens: 29}
+    calls: *intervals
+    usage: {input_tokens: 731, output_tokens: 77}
 `;
 
 /** The demo's folder and the body of its start. */
 export interface Story {
-  readonly body: BodyInput<'start'>;
+  readonly body: StoryStart;
   /** Everything it has made. */
   readonly folder: string;
   /** Removes the folder. */
   remove(): Promise<void>;
 }
 
-/** Writes the scratch folder. */
-export async function writeStory(): Promise<Story> {
-  const folder = await mkdtemp(join(tmpdir(), 'cox-demo-'));
+/** The members of a start that the demo has. */
+export interface StoryStart {
+  readonly prompt: string;
+  readonly root: string;
+  readonly model: string;
+  readonly persona: Exclude<BodyInput<'start'>['persona'], string | undefined>;
+}
+
+/**
+ * Writes the demo's files into a new folder.
+ * @param parent the folder of that folder; the system's folder for temporary files by default.
+ */
+export async function writeStory(parent: string = tmpdir()): Promise<Story> {
+  const folder = await mkdtemp(join(parent, 'cox-demo-'));
   const root = join(folder, 'club');
   const script = join(folder, 'script.yaml');
   await mkdir(root);

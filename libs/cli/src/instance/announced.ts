@@ -1,6 +1,6 @@
 /** `cox <what> [list]` and `cox <what> remove NAME`: what services have announced on the bus. */
 import { connectNats } from '@coxswain/adapter-nats';
-import type { TenantId } from '@coxswain/protocol';
+import { cutGraphemes, type TenantId } from '@coxswain/protocol';
 import { type ExitCode, usageError } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
 import { reachedAt, withBusOnce } from './open-bus.ts';
@@ -26,7 +26,7 @@ export function announcedCommand({ command, named, isName, list, remove }: Annou
     const { flags, args } = invocation;
     const [action = 'list', name] = args;
     if (action !== 'list' && action !== 'remove')
-      throw usageError(`cox ${command} takes list or remove NAME, not "${action.slice(0, 64)}"`);
+      throw usageError(`cox ${command} takes list or remove NAME, not "${cutGraphemes(action, 64)}"`);
     if (action === 'remove' && !isName(name))
       throw usageError(`cox ${command} remove needs the name of ${named}; cox ${command} lists them`);
     if (action === 'list' && name !== undefined) throw usageError(`cox ${command} list takes no name`);

@@ -5,6 +5,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join, relative } from 'node:path';
 import {
+  checkReplicas,
   connectionTo,
   connectNats,
   findServer,
@@ -14,6 +15,7 @@ import {
   minimumServerVersion,
   NatsRefusedError,
   NatsUnavailableError,
+  type ReplicaFinding,
   readConnection,
   serverVersionAtLeast,
 } from '@coxswain/adapter-nats';
@@ -174,6 +176,7 @@ async function* busChecks(address: BusAddress, env: NodeJS.ProcessEnv): AsyncGen
     const newEnough = serverVersionAtLeast(serverVersion, minimumServerVersion);
     yield busCheck(serverVersion, newEnough, jetstream, address);
     for (const stream of streams) yield streamCheck(stream);
+    if (jetstream && newEnough) yield* replicaChecks(address);
     yield await hostCheck(client, address);
   } catch (error) {
     yield busFailure(address, error);
@@ -228,7 +231,7 @@ export function remedyOf(code: string | undefined): string {
 }
 
 /** Whether a stream is there, with as many copies as it is to have. */
-export function streamCheck({ name, present, messages, copies, current }: StreamPresence): Check {
+export function streamCheck({ name, present, messages, copies, current, atRisk }: StreamPresence): Check {
   const check = `stream_${name}`;
   if (!present)
     return {
@@ -240,9 +243,64 @@ export function streamCheck({ name, present, messages, copies, current }: Stream
   const lacks =
     current < copies ? `, of which ${copies - current} ${copies - current === 1 ? 'is' : 'are'} not up to date` : '';
   const message = `stream ${name}: ${counted(messages, 'message')}, ${copies === 1 ? '1 copy' : `${copies} copies`}${lacks}`;
+  if (lacks === '' && atRisk)
+    return {
+      name: check,
+      status: 'warning',
+      message: `${message}; its blocks are compressed, and kill -9 of a server can destroy that server's copy`,
+      remedy: 'cox streams --rewrite',
+    };
   if (lacks === '') return { name: check, status: 'ok', message };
   const remedy = 'see that every server of the cluster runs; they catch up by themselves';
   return { name: check, status: 'warning', message, remedy };
+}
+
+/** Reads every stream from every server that has a replica of it, and says what is wrong, stream by stream. */
+async function* replicaChecks(address: BusAddress): AsyncGenerator<Check> {
+  const nc = await connectNats({ ...connectionTo(address), name: 'cox-doctor' });
+  const servers = new Set<string>();
+  let streams = 0;
+  let isWhole = true;
+  try {
+    for await (const checked of checkReplicas(nc)) {
+      streams++;
+      for (const server of checked.servers) servers.add(server);
+      for (const finding of checked.findings) {
+        isWhole = false;
+        yield replicaCheck(finding);
+      }
+    }
+    if (!isWhole) return;
+    const read = servers.size === 0 ? '' : ` on ${[...servers].sort().join(', ')}`;
+    yield { name: 'replicas', status: 'ok', message: `replicas of ${counted(streams, 'stream')} read${read}` };
+  } catch (error) {
+    yield uncheckedReplicas(error);
+  } finally {
+    await nc.close();
+  }
+}
+
+function uncheckedReplicas(error: unknown): Check {
+  if (!(error instanceof NatsRefusedError || error instanceof NatsUnavailableError)) throw error;
+  if (error.code === 'not_permitted')
+    return {
+      name: 'replicas',
+      status: 'ok',
+      message: 'replicas are not read: this user may not read every stream; session hosts check them in the background',
+    };
+  const remedy = 'see that every server of the cluster runs, then check again';
+  return { name: 'replicas', status: 'warning', message: `replicas cannot be read: ${error.message}`, remedy };
+}
+
+/** A finding about a replica. One that catches up by itself is a warning. */
+export function replicaCheck({ stream, kind, message, remedy }: ReplicaFinding): Check {
+  const isPassing = kind === 'lagging' || kind === 'offline' || kind === 'unchecked';
+  return {
+    name: `replicas_${stream}`,
+    status: isPassing ? 'warning' : 'failed',
+    message: `stream ${stream}: ${message}`,
+    remedy,
+  };
 }
 
 async function hostCheck(client: BusClient, address: BusAddress): Promise<Check> {

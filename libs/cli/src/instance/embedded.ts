@@ -20,6 +20,8 @@ export interface EmbeddedInstance {
   readonly failed: Promise<Error>;
   /** Contract: rejects, with why, while the services cannot do their work. */
   ping(): Promise<void>;
+  /** Something to know that is no reason to restart it. */
+  readonly remark?: (() => string | null) | undefined;
   /** Stops the services, then the server. Calls after the first wait for the same stop. */
   stop(): Promise<void>;
 }
@@ -80,7 +82,8 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedI
         await server.stop();
       }
     });
-    return { server, stateDir, metricsUrl: service.metricsUrl, failed: service.failed, ping: service.ping, stop };
+    const { metricsUrl, failed, ping, remark } = service;
+    return { server, stateDir, metricsUrl, failed, ping, remark, stop };
   } catch (error) {
     await server.stop();
     throw error;

@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { readdir, rm } from 'node:fs/promises';
 import { createConnection, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
+import { cutGraphemes } from '@coxswain/protocol';
 
 /** What a service says of itself. */
 export interface Health {
@@ -23,6 +24,8 @@ export interface Asked {
   readonly title: string;
   /** Contract: rejects, with why, while the service cannot do its work. */
   ping(): Promise<void>;
+  /** Something to know that is no reason to restart it. */
+  readonly remark?: (() => string | null) | undefined;
 }
 
 const SUFFIX = '.health';
@@ -74,7 +77,7 @@ export async function askHealth(stateDir: string): Promise<Health[]> {
   return answers.filter((health) => health !== null);
 }
 
-async function look(service: string, { title, ping }: Asked): Promise<Health> {
+async function look(service: string, { title, ping, remark }: Asked): Promise<Health> {
   const said = (healthy: boolean, message: string): Health => ({ service, pid: process.pid, healthy, message });
   let late: NodeJS.Timeout | undefined;
   const tooLate = new Promise<never>((_, reject) => {
@@ -82,9 +85,10 @@ async function look(service: string, { title, ping }: Asked): Promise<Health> {
   });
   try {
     await Promise.race([ping(), tooLate]);
-    return said(true, `${title} serves`);
+    const known = remark?.() ?? null;
+    return said(true, known === null ? `${title} serves` : `${title} serves; ${known.slice(0, 500)}`);
   } catch (error) {
-    return said(false, `${title} does not serve: ${(error as Error).message.slice(0, 500)}`);
+    return said(false, `${title} does not serve: ${cutGraphemes((error as Error).message, 500)}`);
   } finally {
     clearTimeout(late);
   }

@@ -1,5 +1,5 @@
 /** Whose sessions, tools and hooks a command speaks of. */
-import { DEFAULT_TENANT, TenantId } from '@coxswain/protocol';
+import { cutGraphemes, DEFAULT_TENANT, TenantId } from '@coxswain/protocol';
 import { usageError } from '../line/cli-error.ts';
 import type { Flags } from '../line/flags.ts';
 
@@ -12,7 +12,7 @@ export function namedTenant(flags: Flags, ofKey: string | undefined): TenantId {
   if (named === undefined) return TenantId.parse(ofKey ?? DEFAULT_TENANT);
   const tenant = TenantId.safeParse(named);
   if (!tenant.success)
-    throw usageError(`--tenant takes 1 to 64 characters of A-Z a-z 0-9 _ -, not "${named.slice(0, 80)}"`);
+    throw usageError(`--tenant takes 1 to 64 characters of A-Z a-z 0-9 _ -, not "${cutGraphemes(named, 80)}"`);
   if (ofKey !== undefined && ofKey !== named)
     throw usageError(`--tenant ${named}: the key is one of the tenant ${ofKey}`);
   return tenant.data;

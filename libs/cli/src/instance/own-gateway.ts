@@ -1,6 +1,6 @@
 /** The gateway that `cox up` runs for whoever has started it: on loopback, with a token of this start. */
 import type { NamedBus } from '@coxswain/adapter-nats';
-import type { GatewayService } from '@coxswain/gateway';
+import type { GatewayService, StartOffers } from '@coxswain/gateway';
 import { CliError, EXIT, usageError } from '../line/cli-error.ts';
 import type { Flags } from '../line/flags.ts';
 import { consoleAddress, consoleFolder } from './console-folder.ts';
@@ -10,6 +10,8 @@ export interface OwnGatewayOptions {
   readonly nats: NamedBus;
   readonly stateDir: string;
   readonly log: 'file' | 'stderr';
+  /** What its console offers to start. */
+  readonly starts: StartOffers;
 }
 
 /** The port that was asked for; null where no gateway was. */

@@ -1,6 +1,6 @@
 /** Sessions by the beginning of their id. */
 import { type BusClient, type BusSession, isNotPermitted } from '@coxswain/client';
-import { SessionId } from '@coxswain/protocol';
+import { cutGraphemes, SessionId } from '@coxswain/protocol';
 import { CliError, EXIT, usageError } from '../line/cli-error.ts';
 
 const SHOWN_MAX = 8;
@@ -16,7 +16,7 @@ export function matchPrefix(prefix: string, ids: readonly string[]): string {
     throw new CliError(
       EXIT.error,
       'session_not_found',
-      `session_not_found: no session begins with "${prefix.slice(0, 64)}"; cox sessions lists them`,
+      `session_not_found: no session begins with "${cutGraphemes(prefix, 64)}"; cox sessions lists them`,
     );
   }
   if (matching.length > 1) {

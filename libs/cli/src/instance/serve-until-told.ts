@@ -10,6 +10,8 @@ export interface StartedService {
   readonly failed?: Promise<Error>;
   /** Contract: rejects, with why, while the service cannot do its work. */
   ping(): Promise<void>;
+  /** Something to know that is no reason to restart it. */
+  readonly remark?: (() => string | null) | undefined;
   stop(): Promise<void>;
   /** Ends at once what cannot go on. Without it the service ends with its process. */
   abandon?(why: Error): Promise<void>;
@@ -44,7 +46,8 @@ export async function serveUntilTold<S extends StartedService>(
   const service = await Promise.race([start(), broke]);
   if (service instanceof Error) throw service;
   const tell = (problem: string) => process.stderr.write(`${problem}\n`);
-  const endHealth = await answerHealth(stateDir, name, { title: title(service), ping: () => service.ping() }, tell);
+  const asked = { title: title(service), ping: () => service.ping(), remark: () => service.remark?.() ?? null };
+  const endHealth = await answerHealth(stateDir, name, asked, tell);
   ready(service);
   // Elsewhere the log says it.
   const endTelling = process.stderr.isTTY

@@ -1,4 +1,6 @@
 /** What somebody's code throws outside of its calls, in a process that serves it. */
+
+import { cutGraphemes } from '@coxswain/protocol';
 import { CliError, EXIT } from '../line/cli-error.ts';
 
 const SAID_MAX_CHARS = 512;
@@ -24,7 +26,7 @@ export function thrownByOthers(whose: string): Promise<CliError> {
 // What is thrown may be anything, also something that cannot be told: telling it must not throw anew.
 function said(error: unknown): string {
   try {
-    return String(error).slice(0, SAID_MAX_CHARS);
+    return cutGraphemes(String(error), SAID_MAX_CHARS);
   } catch {
     return 'what cannot be told';
   }

@@ -1,5 +1,12 @@
 /** Approvals that are waited for, across sessions, as lists show them. */
-import { type PendingApproval, waitingApprovals as waitingIn } from '@coxswain/client';
+import {
+  approvalsIn,
+  longestFirst,
+  nodesOf,
+  type PendingApproval,
+  readTree,
+  waitingApprovals as waitingIn,
+} from '@coxswain/client';
 import { redactArgs } from '@coxswain/protocol';
 import type { OpenBus } from './open-bus.ts';
 import { sessionStatus } from './session-status.ts';
@@ -11,4 +18,14 @@ export type WaitingApproval = PendingApproval;
 export async function waitingApprovals(bus: OpenBus): Promise<WaitingApproval[]> {
   const all = await waitingIn(await bus.client.sessions(), (id) => sessionStatus(bus, bus.client.session(id)));
   return all.map((approval) => ({ ...approval, args: redactArgs(approval.args) }));
+}
+
+/** Those of the sessions that a session has started, and of all below them; those that have waited longest first. */
+export async function approvalsBelow(bus: OpenBus, sessionId: string): Promise<WaitingApproval[]> {
+  const { top } = await readTree((id) => bus.client.session(id).journal(), sessionId);
+  const asking = top.children.flatMap(nodesOf).filter(({ approvals }) => approvals > 0);
+  const found: WaitingApproval[] = [];
+  for (const { session_id } of asking)
+    found.push(...approvalsIn(await sessionStatus(bus, bus.client.session(session_id))));
+  return found.map((approval) => ({ ...approval, args: redactArgs(approval.args) })).sort(longestFirst);
 }

@@ -1,6 +1,6 @@
 /** As whom commands are given here. */
 import { userInfo } from 'node:os';
-import { BOUNDS } from '@coxswain/protocol';
+import { BOUNDS, cutText } from '@coxswain/protocol';
 import { usageError } from '../line/cli-error.ts';
 
 /**
@@ -18,7 +18,7 @@ export function whoActs(env: NodeJS.ProcessEnv): string | undefined {
 }
 
 function userOfThisMachine(env: NodeJS.ProcessEnv): string | undefined {
-  const cut = (name: string | undefined) => name?.trim().slice(0, BOUNDS.actorMaxChars) || undefined;
+  const cut = (name = '') => cutText(name.trim(), BOUNDS.actorMaxChars) || undefined;
   try {
     return cut(userInfo().username);
   } catch {

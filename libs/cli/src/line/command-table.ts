@@ -213,6 +213,17 @@ const SERVICES: readonly HelpSpec[] = [
     examples: ['cox serve sessions', 'COX_HOST_NAME=two cox serve sessions --nats nats://bus:4222'],
   },
   {
+    name: 'commands',
+    args: [],
+    help: 'Run the commands of session hosts, away from their keys',
+    flags: {
+      'state-dir': SERVED_DIR,
+      json: JSON_LINES,
+      socket: { value: 'PATH', help: 'The Unix socket to listen on (COX_COMMAND_SOCKET)' },
+    },
+    examples: ['cox serve commands --socket /run/commands/runner.sock'],
+  },
+  {
     name: 'gateway',
     args: [],
     help: 'Serve sessions over HTTP: commands, events as they come, WebSockets; any number of them share a bus',
@@ -623,7 +634,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   {
     name: 'serve',
     args: ['<what>', '[file…]'],
-    help: 'Run one service on a bus until stopped: hooks FILE, persona PATH…, tool FILE, sessions, or gateway',
+    help: 'Run one service until stopped: hooks FILE, persona PATH…, tool FILE, sessions, commands, or gateway',
     flags: Object.fromEntries(SERVICES.flatMap(({ flags }) => Object.entries(flags))),
     parts: SERVICES,
     load: () => import('../commands/serve.ts'),
@@ -748,8 +759,9 @@ export const COMMANDS: readonly CommandSpec[] = [
         help: 'Copies of every stream, 1 to 5; without it they stay as they are, and new ones get 1',
       },
       yes: { help: 'Do not ask before copies are taken away' },
+      rewrite: { help: 'Rewrite blocks that earlier versions compressed, copy by copy' },
     },
-    examples: ['NATS_NKEY=./auth/admin.nk cox streams --replicas 3'],
+    examples: ['NATS_NKEY=./auth/admin.nk cox streams --replicas 3', 'cox streams --rewrite'],
     load: () => import('../commands/streams.ts'),
   },
   {

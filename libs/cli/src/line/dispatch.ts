@@ -61,6 +61,15 @@ async function shown(message: string): Promise<string> {
   return printable(message);
 }
 
+/** Why a host refuses a start whose model could not be asked: the line, or what the host was given, has to change. */
+const REFUSED_STARTS: ReadonlySet<string> = new Set([
+  'model_key_missing',
+  'model_not_given',
+  'provider_unknown',
+  'provision_failed',
+  'script_invalid',
+]);
+
 function asFailure(error: unknown): { exitCode: ExitCode; code: string; message: string } {
   if (error instanceof CliError) return error;
   if (!(error instanceof Error)) return { exitCode: EXIT.error, code: 'internal', message: String(error) };
@@ -72,6 +81,6 @@ function asFailure(error: unknown): { exitCode: ExitCode; code: string; message:
   const { code, commandId } = error as { code?: unknown; commandId?: unknown };
   if (typeof code !== 'string') return { exitCode: EXIT.error, code: 'internal', message: error.message };
   // A command that was refused before it was sent was badly put: its field is a flag or argument of ours.
-  const badlyPut = error.name === 'CommandRejectedError' && commandId === undefined;
+  const badlyPut = error.name === 'CommandRejectedError' && (commandId === undefined || REFUSED_STARTS.has(code));
   return { exitCode: badlyPut ? EXIT.usage : EXIT.error, code, message: `${code}: ${error.message}` };
 }

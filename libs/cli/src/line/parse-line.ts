@@ -3,7 +3,7 @@
  * and "1e3" as numbers, also in prompts and ids; cac writes the help.
  */
 import { parseArgs } from 'node:util';
-import { nearestWord } from '@coxswain/protocol';
+import { cutGraphemes, nearestWord } from '@coxswain/protocol';
 import { usageError } from './cli-error.ts';
 import type { CommandSpec, FlagSpec, HelpSpec } from './command-spec.ts';
 import { Flags, type GivenFlag } from './flags.ts';
@@ -109,6 +109,6 @@ function unknownCommand(word: string, commands: readonly CommandSpec[]): Error {
     commands.map(({ name }) => name),
   );
   return usageError(
-    `there is no command "${word.slice(0, 64)}"${near === null ? '; see cox --help' : `; did you mean cox ${near}?`}`,
+    `there is no command "${cutGraphemes(word, 64)}"${near === null ? '; see cox --help' : `; did you mean cox ${near}?`}`,
   );
 }

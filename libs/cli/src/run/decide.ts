@@ -1,8 +1,9 @@
 /** Approvals and denials from the command line. */
-import { nodesOf, readTree, type Session } from '@coxswain/client';
+import type { Session } from '@coxswain/client';
 import type { JsonObject } from '@coxswain/protocol';
 import type { OpenBus } from '../instance/open-bus.ts';
 import { sessionStatus } from '../instance/session-status.ts';
+import { approvalsBelow } from '../instance/waiting-approvals.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
 import { acceptedAtMost, sendToSession } from './send-to-session.ts';
@@ -30,19 +31,13 @@ interface Asking {
 async function whoAsks(bus: OpenBus, session: Session, given: string | undefined): Promise<Asking> {
   const own = await callsOf(bus, session);
   if (own.calls.length > 0) return own;
-  const { top } = await readTree((id) => bus.client.session(id).journal(), session.id);
-  const below = top.children.flatMap(nodesOf).filter(({ approvals }) => approvals > 0);
-  const asking = (
-    await Promise.all(below.map(({ session_id }) => callsOf(bus, bus.client.session(session_id))))
-  ).filter(({ calls }) => calls.some(({ call_id }) => call_id.startsWith(given ?? '')));
-  const [only] = asking;
-  if (asking.length > 1) {
-    const listed = asking.flatMap(({ asked, calls }) =>
-      calls.map(({ call_id, tool }) => `${asked.id} ${call_id} (${tool})`),
-    );
+  const below = (await approvalsBelow(bus, session.id)).filter(({ call_id }) => call_id.startsWith(given ?? ''));
+  const [only, ...others] = new Set(below.map(({ session_id }) => session_id));
+  if (others.length > 0) {
+    const listed = below.map(({ session_id, call_id, tool }) => `${session_id} ${call_id} (${tool})`);
     throw usageError(`several sessions below ${session.id} could be meant: ${listed.join(', ')}; name one of them`);
   }
-  return only ?? own;
+  return only === undefined ? own : { asked: bus.client.session(only), calls: below };
 }
 
 async function callsOf(bus: OpenBus, session: Session): Promise<Asking> {

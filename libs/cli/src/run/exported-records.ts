@@ -3,8 +3,13 @@ import { ExportLineInvalidError, type JournalRecord, RecordUnreadableError } fro
 import { readRecord } from '@coxswain/session';
 import type { OpenJournal } from './journal-source.ts';
 
-/** How a record begins: its members stand in the order of their names. */
-const BEGINNING = '{"at":';
+/** How a record and the closing line begin: members stand in the order of their names. */
+const BEGINNINGS = ['{"at":', '{"end":'];
+
+/** What people read of an export without a closing line. */
+export function unprovenTail(name: string, records: number): string {
+  return `the tail is unproven: ${name} has no closing line, so a change of record ${records}, or records missing after it, would not show\n`;
+}
 
 /**
  * Reads them in order.
@@ -43,7 +48,10 @@ async function whatItIs(
   lines: AsyncIterator<Uint8Array>,
 ): Promise<ExportLineInvalidError | null> {
   if (!(error instanceof RecordUnreadableError) || isVersioned(bytes)) return null;
-  const begins = Buffer.from(bytes.subarray(0, BEGINNING.length)).toString('latin1') === BEGINNING;
+  const begins = BEGINNINGS.some((one) => {
+    const shown = Buffer.from(bytes.subarray(0, one.length)).toString('latin1');
+    return one.startsWith(shown);
+  });
   if (begins && (await lines.next()).done)
     return new ExportLineInvalidError(
       `${name} is cut off ${read === 0 ? 'in its first record' : `after record ${read}`}`,

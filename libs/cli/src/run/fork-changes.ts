@@ -1,5 +1,5 @@
 /** From the flags of `cox fork` to what is to be otherwise. */
-import { EVERY_HOOK, type ForkChangesInput, ID_PATTERN, type Json } from '@coxswain/protocol';
+import { cutGraphemes, EVERY_HOOK, type ForkChangesInput, ID_PATTERN, type Json } from '@coxswain/protocol';
 import { typedIn } from '../instance/state-dir.ts';
 import { usageError } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
@@ -58,7 +58,7 @@ function verdictOf(given: string): [hook: string, returns: Json] {
     return [hook, JSON.parse(text) as Json];
   } catch {
     throw usageError(
-      `--verdict ${given.slice(0, 64)}: give what the hook returns, as JSON: --verdict true, --verdict 'policy={"decision":"allow"}'`,
+      `--verdict ${cutGraphemes(given, 64)}: give what the hook returns, as JSON: --verdict true, --verdict 'policy={"decision":"allow"}'`,
     );
   }
 }

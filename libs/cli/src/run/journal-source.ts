@@ -3,8 +3,9 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { BusClient } from '@coxswain/client';
-import { blobRefsOf, ID_PATTERN, readBlobLine } from '@coxswain/protocol';
+import { blobRefsOf, ID_PATTERN, readBlobLine, readClosingLine } from '@coxswain/protocol';
 import { asDivergence, ExportedJournal, linesOf } from '@coxswain/session';
+import { findBus } from '../instance/find-bus.ts';
 import { findSession } from '../instance/resolve-session.ts';
 import { typedIn } from '../instance/state-dir.ts';
 import { usageError } from '../line/cli-error.ts';
@@ -19,15 +20,17 @@ export interface OpenJournal {
   readonly records: AsyncIterable<Uint8Array>;
   /** Finds what lies apart of them. */
   readonly blobs: { get(sha256: string): Promise<Uint8Array | null> };
+  /** The export that is read; null where it is a session on the bus. */
+  readonly exported: Pick<ExportedJournal, 'isTailProven'> | null;
 }
 
 /** Where a journal is. */
 export interface JournalSource {
   /** What was named. */
   readonly kind: 'session' | 'file' | 'pipe';
-  /** Whether it can be read without a bus. */
-  readonly standsAlone: boolean;
-  /** Opens it. A bus is needed where it does not stand alone. */
+  /** Whether it holds everything that its records refer to. A pipe cannot be read twice to find out. */
+  readonly isWhole: boolean;
+  /** Opens it. A session needs a client; a file uses it to look for bytes that the file does not hold. */
   open(client: BusClient | null): Promise<OpenJournal>;
 }
 
@@ -40,7 +43,7 @@ export async function journalSource(asked: string, env: Invocation['env']): Prom
   if (asked === '')
     throw usageError('what was given is empty: give a session, an exported file, or - for standard input');
   if (STANDARD_INPUT.has(asked))
-    return { kind: 'pipe', standsAlone: true, open: async () => exported('standard input', standardInput(), null) };
+    return { kind: 'pipe', isWhole: true, open: async () => exported('standard input', standardInput(), null) };
   const file = resolve(typedIn(env), asked);
   const kind = await kindOf(file);
   if ((kind === null || kind === 'folder') && !ID_PATTERN.test(asked)) {
@@ -50,26 +53,39 @@ export async function journalSource(asked: string, env: Invocation['env']): Prom
   }
   // It can be read but once, so nobody looks beforehand whether a bus is needed.
   if (kind === 'pipe')
-    return { kind: 'pipe', standsAlone: true, open: async () => exported(asked, createReadStream(file), null) };
+    return { kind: 'pipe', isWhole: true, open: async () => exported(asked, createReadStream(file), null) };
   if (kind === 'file') {
-    const standsAlone = !(await lacksLargeFields(file));
+    const isWhole = !(await lacksLargeFields(file));
     return {
       kind,
-      standsAlone,
-      open: async (client) => exported(asked, createReadStream(file), standsAlone ? null : client),
+      isWhole,
+      open: async (client) => exported(asked, createReadStream(file), isWhole ? null : client),
     };
   }
-  return { kind: 'session', standsAlone: false, open: (client) => stored(asked, client as BusClient) };
+  return { kind: 'session', isWhole: false, open: (client) => stored(asked, client as BusClient) };
+}
+
+/**
+ * Whether a bus is to be opened for these journals: for sessions, and for a file that lacks bytes where a bus is there to
+ * look for them. No server is started for a file.
+ */
+export async function needsBus(
+  { flags, env }: Pick<Invocation, 'flags' | 'env'>,
+  sources: readonly JournalSource[],
+): Promise<boolean> {
+  if (sources.some(({ kind }) => kind === 'session')) return true;
+  if (sources.every(({ isWhole }) => isWhole)) return false;
+  return (await findBus(flags, env)).address !== null;
 }
 
 function exported(name: string, input: NodeJS.ReadableStream, client: BusClient | null): OpenJournal {
   const journal = new ExportedJournal(linesOf(input), client ? blobsOf(client) : undefined);
-  return { name, records: journal.records(), blobs: journal };
+  return { name, records: journal.records(), blobs: journal, exported: journal };
 }
 
 async function stored(asked: string, client: BusClient): Promise<OpenJournal> {
   const session = await findSession(client, asked);
-  return { name: session.id, records: bytesOf(session.journal()), blobs: blobsOf(client) };
+  return { name: session.id, records: bytesOf(session.journal()), blobs: blobsOf(client), exported: null };
 }
 
 function blobsOf(client: BusClient): OpenJournal['blobs'] {
@@ -93,8 +109,10 @@ async function lacksLargeFields(file: string): Promise<boolean> {
   const held = new Set<string>();
   for await (const line of linesOf(createReadStream(file))) {
     try {
-      const apart = readBlobLine(Buffer.from(line).toString('utf8'));
+      const text = Buffer.from(line).toString('utf8');
+      const apart = readBlobLine(text);
       if (apart) held.add(apart.blob);
+      else if (readClosingLine(text)) return false;
       else if (line.length > 0 && blobRefsOf(line).some(({ sha256 }) => !held.has(sha256))) return true;
     } catch {
       // Not a line as it should be: whoever reads it stops there and says why.

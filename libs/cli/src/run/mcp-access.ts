@@ -4,7 +4,7 @@ import { isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { connectNats, listServedPersonas } from '@coxswain/adapter-nats';
 import { type BodyInput, type BusClient, type Client, isNotPermitted } from '@coxswain/client';
 import type { ListedPersona, SessionsAccess, StartWanted } from '@coxswain/mcp';
-import { BOUNDS } from '@coxswain/protocol';
+import { BOUNDS, cutText } from '@coxswain/protocol';
 import { personaVersion } from '@coxswain/session';
 import { type OpenBus, reachedAt } from '../instance/open-bus.ts';
 import { typedIn } from '../instance/state-dir.ts';
@@ -69,7 +69,7 @@ export class McpAccess implements SessionsAccess {
     // Whoever has said who acts is taken at their word; an agent is not the user of this machine.
     if (this.#env.COX_ACTOR?.trim()) return undefined;
     const name = (clientName ?? '').replace(/[\p{Cc}\p{Cf}]/gu, '').trim();
-    return `mcp:${name === '' ? 'unnamed' : name}`.slice(0, BOUNDS.actorMaxChars);
+    return cutText(`mcp:${name === '' ? 'unnamed' : name}`, BOUNDS.actorMaxChars);
   }
 
   async startBody(wanted: StartWanted): Promise<BodyInput<'start'>> {

@@ -8,7 +8,7 @@ import {
   readPersonaFile,
   whatLiesAt,
 } from '@coxswain/personas/persona-file';
-import { ID_PATTERN } from '@coxswain/protocol';
+import { cutGraphemes, ID_PATTERN } from '@coxswain/protocol';
 import { usageError } from '../line/cli-error.ts';
 
 export { type PlaceIn, personaPaths, whatLiesAt } from '@coxswain/personas/persona-file';
@@ -29,7 +29,7 @@ export async function choosePersona(given: string, folder: string): Promise<Pers
   if (/[./\\]/.test(given)) return readPersona(resolve(folder, given));
   if (!ID_PATTERN.test(given)) {
     throw usageError(
-      `--persona "${given.slice(0, 64)}": a name is 1 to 64 characters of A-Z a-z 0-9 _ -; a file has a dot or a slash`,
+      `--persona "${cutGraphemes(given, 64)}": a name is 1 to 64 characters of A-Z a-z 0-9 _ -; a file has a dot or a slash`,
     );
   }
   const paths = ENDINGS.map((ending) => join(folder, PERSONAS_FOLDER, `${given}${ending}`));

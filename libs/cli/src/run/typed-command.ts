@@ -1,5 +1,5 @@
 /** What a typed line asks for while a session is attached. */
-import { type Json, nearestWord } from '@coxswain/protocol';
+import { cutGraphemes, type Json, nearestWord } from '@coxswain/protocol';
 import type { LineKind } from '../terminal/line-editor.ts';
 import { readDuration } from './typed-duration.ts';
 
@@ -123,7 +123,7 @@ function readSignal(rest: string | undefined): TypedCommand {
 /** A word that is no command was most likely meant as one: it is not sent to the model. */
 function unknownWord(word: string): string {
   const meant = nearestWord(word.toLowerCase(), WORDS);
-  const shown = word.length > 40 ? `${word.slice(0, 40)}…` : word;
+  const shown = word.length > 40 ? `${cutGraphemes(word, 40)}…` : word;
   const instead = meant === null ? `there are ${WORDS.map((one) => `/${one}`).join(', ')}` : `did you mean /${meant}?`;
   return `there is no /${shown}; ${instead} (to send it as a text, begin it with //${shown})`;
 }

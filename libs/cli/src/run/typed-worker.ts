@@ -1,5 +1,6 @@
 /** A tool worker with a key of its own, as people type it. */
 import { type ToolWorkerKey, toolWorkerProblem } from '@coxswain/adapter-nats';
+import { cutGraphemes } from '@coxswain/protocol';
 import { usageError } from '../line/cli-error.ts';
 
 /** Workers with keys of their own in one folder. */
@@ -11,7 +12,7 @@ export const WORKERS_MAX = 1_024;
  * @throws CliError that names it.
  */
 export function readWorker(flag: string, text: string, tenants: readonly string[]): ToolWorkerKey {
-  const said = `${flag}${text.slice(0, 120)}`;
+  const said = `${flag}${cutGraphemes(text, 120)}`;
   const parts = /^(?:([^/=]+)\/)?([^/=]+)=(.+)$/.exec(text);
   if (!parts) throw usageError(`${said} is not NAME=TOOL,TOOL`);
   const [, named, name = '', tools = ''] = parts;

@@ -48,7 +48,7 @@ export function eventLine(event: UiEvent, style: Style): string | null {
     case 'control_reported': {
       const aim = event.tool ?? (event.control === 'revoke' || event.control === 'replace' ? event.target : null);
       return style.yellow(
-        `  ■ ${event.control} ${aim === null ? '' : `${aim} `}→ ${event.status}${quoted(event.reason)}`,
+        `  ■ ${event.control} ${aim === null ? '' : `${aim} `}→ ${event.status}${event.by === null ? '' : ` by ${event.by}`}${quoted(event.reason)}`,
       );
     }
     case 'hook_vetoed':

@@ -1,4 +1,5 @@
 /** One line being typed: keys in, what is to be done out. Draws nothing. */
+import { cutGraphemes } from '@coxswain/protocol';
 
 /** A key as Node's readline tells it. */
 export interface Key {
@@ -125,7 +126,7 @@ export class LineEditor {
 
   #insert(text: string): KeyResult {
     const room = Math.max(0, LINE_MAX_CHARS - this.text.length);
-    return this.#edit(this.#before + text.slice(0, room), this.#after);
+    return this.#edit(this.#before + cutGraphemes(text, room), this.#after);
   }
 
   #edit(before: string, after: string): KeyResult {

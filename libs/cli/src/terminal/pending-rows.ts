@@ -1,6 +1,6 @@
 /** What waits to be delivered to a session, and the reminders that it is shown, as people read them. */
 import { printable } from '@coxswain/client';
-import type { SessionStatus } from '@coxswain/protocol';
+import { cutGraphemes, type SessionStatus } from '@coxswain/protocol';
 import { ago, table } from './table.ts';
 
 type Status = Pick<SessionStatus, 'pending' | 'reminders'>;
@@ -46,6 +46,6 @@ function traits(one: Pending | Reminder): string {
 
 /** A line for people, cut; --json has it whole. */
 function oneLine(text: string): string {
-  const line = printable(text.slice(0, BODY_SHOWN_CHARS)).replaceAll('\n', '⏎');
+  const line = printable(cutGraphemes(text, BODY_SHOWN_CHARS)).replaceAll('\n', '⏎');
   return text.length > BODY_SHOWN_CHARS ? `${line}…` : line;
 }

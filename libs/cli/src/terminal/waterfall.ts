@@ -40,7 +40,7 @@ export function spanTrees(spans: readonly EndedSpan[], isTop: (span: EndedSpan) 
 
 /** One tree as lines of at most so many columns, each ended. */
 export function waterfall(tree: SpanTree, columns: number, style: Style): string {
-  const rows = rowsOf(tree, '', '');
+  const rows = rowsOf(withClaims(tree), '', '');
   const notes = rows.map(({ span }) => headWithinColumns(noteOf(span), NOTE_MAX_COLUMNS));
   const noteColumns = Math.min(
     Math.max(...notes.map(columnsOf)),
@@ -60,12 +60,28 @@ export function waterfall(tree: SpanTree, columns: number, style: Style): string
       const name = paint(shown) + ' '.repeat(Math.max(0, labelColumns - columnsOf(shown)));
       const bar = barColumns < BAR_MIN_COLUMNS ? '' : `  ${barOf(span, fromMs, untilMs, barColumns, paint)}`;
       const note = noteColumns === 0 ? '' : headWithinColumns(notes[index] ?? '', noteColumns);
-      const time = durationText(span.endMs - span.startMs).padStart(TIME_COLUMNS);
+      const took = isClaim(span) ? '' : durationText(span.endMs - span.startMs);
+      const time = took.padStart(TIME_COLUMNS);
       return `${name}${bar} ${time} ${span.error ? style.red(note) : style.dim(note)}`.trimEnd();
     })
     .map((line) => `${line}\n`)
     .join('');
 }
+
+/** The same tree with a row for each moment at which a host claimed the session while the span was open. */
+function withClaims({ span, below }: SpanTree): SpanTree {
+  const claims = span.moments
+    .filter(({ name }) => name === 'owned')
+    .map(({ atMs, attributes }): SpanTree => {
+      const name = `${CLAIMED}, epoch ${String(attributes['coxswain.epoch'])}`;
+      return { span: { ...span, name, startMs: atMs, endMs: atMs, error: null, attributes, moments: [] }, below: [] };
+    });
+  const rows = [...claims, ...below.map(withClaims)];
+  return { span, below: rows.sort((a, b) => a.span.startMs - b.span.startMs) };
+}
+
+const CLAIMED = 'claimed by a host';
+const isClaim = ({ name }: EndedSpan) => name.startsWith(`${CLAIMED}, `);
 
 function rowsOf({ span, below }: SpanTree, lead: string, deeper: string): { label: string; span: EndedSpan }[] {
   const last = below.length - 1;
@@ -78,17 +94,18 @@ function rowsOf({ span, below }: SpanTree, lead: string, deeper: string): { labe
 }
 
 function barOf(
-  { startMs, endMs, attributes }: EndedSpan,
+  span: EndedSpan,
   fromMs: number,
   untilMs: number,
   columns: number,
   paint: (text: string) => string,
 ): string {
+  const { startMs, endMs, attributes } = span;
   const perColumn = Math.max(1, untilMs - fromMs) / columns;
   const start = Math.min(columns - 1, Math.floor((startMs - fromMs) / perColumn));
   const end = Math.max(start + 1, Math.min(columns, Math.ceil((endMs - fromMs) / perColumn)));
   const isOpen = attributes['coxswain.open'] === true;
-  const drawn = '━'.repeat(end - start - (isOpen ? 1 : 0)) + (isOpen ? '╌' : '');
+  const drawn = isClaim(span) ? '▲' : '━'.repeat(end - start - (isOpen ? 1 : 0)) + (isOpen ? '╌' : '');
   return ' '.repeat(start) + paint(drawn) + ' '.repeat(columns - end);
 }
 
@@ -102,8 +119,10 @@ export function durationText(ms: number): string {
 }
 
 /** What is worth knowing of it beside its time. */
-function noteOf({ error, attributes }: EndedSpan): string {
+function noteOf(span: EndedSpan): string {
+  const { error, attributes } = span;
   if (error) return error.type;
+  if (isClaim(span)) return printable(String(attributes['coxswain.host']));
   if (attributes['coxswain.open'] === true) return 'goes on';
   const { 'gen_ai.usage.input_tokens': input, 'gen_ai.usage.output_tokens': output } = attributes;
   const operation = attributes['gen_ai.operation.name'];
@@ -131,8 +150,10 @@ const USUAL_ENDS: ReadonlySet<string> = new Set([
   'stop_condition',
 ]);
 
-function colourOf({ error, name, attributes }: EndedSpan, style: Style): (text: string) => string {
+function colourOf(span: EndedSpan, style: Style): (text: string) => string {
+  const { error, name, attributes } = span;
   if (error) return style.red;
+  if (isClaim(span)) return style.yellow;
   const operation = attributes['gen_ai.operation.name'];
   if (operation === 'invoke_agent') return style.bold;
   if (operation === 'chat') return style.cyan;

@@ -2,6 +2,7 @@
 import {
   type CommandId,
   formatTraceparent,
+  httpBodyOf,
   type JsonObject,
   parseTraceparent,
   Receipt,
@@ -101,7 +102,8 @@ class Sending {
   }
 
   stored(): Promise<SentCommand> {
-    return this.#answered('accepted', 0, () => ({}));
+    // Said for each command: of a start the gateway would otherwise wait for the session to accept it.
+    return this.#answered('accepted', 0, () => ({ query: { wait: 'stored' } }));
   }
 
   /** @param untilMs on the clock of `performance`. */
@@ -133,15 +135,16 @@ class Sending {
         return this.#read(answer);
       } catch (error) {
         // A command that has been answered once is stored, whatever has become of its gateway.
-        if (mayPass(error) && this.#answers > 0) throw new ReceiptTimeoutError(this.#commandId, awaited, waitedMs);
+        const { sessionId } = this.#ref;
+        const unanswered = { commandId: this.#commandId, sessionId, awaited, waitedMs };
+        if (mayPass(error) && this.#answers > 0) throw new ReceiptTimeoutError(unanswered);
         if (mayPass(error)) throw new CommandNotStoredError(this.#commandId, told(error));
         if (!(error instanceof ProblemError)) throw error;
         if (error.problem.code === 'receipt_timeout') {
           this.#answers++;
           if (goesOn) continue;
         }
-        const { sessionId } = this.#ref;
-        throw errorOf(error.problem, { commandId: this.#commandId, sessionId, awaited, waitedMs });
+        throw errorOf(error.problem, unanswered);
       }
     }
   }
@@ -174,31 +177,34 @@ function told(error: unknown): unknown {
   return error instanceof ProblemError ? errorOf(error.problem) : error;
 }
 
-/** Where a command goes, and what of its body the address says. */
+/** The request of a command. @param body the whole body as on NATS; the request has the field names of HTTP. */
 function requestOf(
   { sessionId }: SessionRef,
   verb: Verb,
   body: JsonObject,
 ): Required<Pick<GatewayRequest, 'method' | 'path' | 'body'>> {
   const at = `/v1/sessions/${sessionId}`;
-  const { call_id, command_id, ...withoutTarget } = body;
+  const written = httpBodyOf(body);
+  const { call_id, target_command_id, ...withoutTarget } = written;
   switch (verb) {
     case 'start':
-      return { method: 'POST', path: '/v1/sessions', body: { ...body, session_id: sessionId } };
+      return { method: 'POST', path: '/v1/sessions', body: { ...written, session_id: sessionId } };
     case 'delete':
-      return { method: 'DELETE', path: at, body };
-    case 'approve': {
-      const { command_id: _, ...rest } = withoutTarget;
-      return { method: 'POST', path: `${at}/approvals/${segment('call_id', call_id)}`, body: rest };
-    }
+      return { method: 'DELETE', path: at, body: written };
+    case 'approve':
+      return { method: 'POST', path: `${at}/approvals/${segment('call_id', call_id)}`, body: withoutTarget };
     case 'cancel_call':
       return { method: 'POST', path: `${at}/calls/${segment('call_id', call_id)}/cancel`, body: withoutTarget };
     case 'revoke':
-      return { method: 'DELETE', path: `${at}/pending/${segment('command_id', command_id)}`, body: withoutTarget };
+      return {
+        method: 'DELETE',
+        path: `${at}/pending/${segment('command_id', target_command_id)}`,
+        body: withoutTarget,
+      };
     case 'replace':
-      return { method: 'PUT', path: `${at}/pending/${segment('command_id', command_id)}`, body: withoutTarget };
+      return { method: 'PUT', path: `${at}/pending/${segment('command_id', target_command_id)}`, body: withoutTarget };
     default:
-      return { method: 'POST', path: `${at}/${verb}`, body };
+      return { method: 'POST', path: `${at}/${verb}`, body: written };
   }
 }
 

@@ -6,16 +6,13 @@
  * E3  Before the first connection nobody may answer for ten seconds on end. Later it is tried for as long as it takes, with pauses.
  * E4  Whoever leaves does so at once: by the signal, by ending the loop, or by closing the client.
  */
-import { Delta, decodeRecord, type JournalRecord, type SessionRef } from '@coxswain/protocol';
+import { Delta, decodeRecord, EVENT_STREAM_LIVENESS, type JournalRecord, type SessionRef } from '@coxswain/protocol';
 import { ClientError, JournalGapError } from '../client-errors.ts';
 import type { JournalStart, WatchItem } from '../transport.ts';
 import { EventStreamParser, type ServerSentEvent } from './event-stream.ts';
 import { type GatewayRequests, linked, mayPass, READ_WITHIN_MS, retryAfterOf, unreached } from './gateway-requests.ts';
 import { Pauses, pause } from './pauses.ts';
 import { errorOf, ProblemError, problemOf } from './problem-errors.ts';
-
-/** The gateway says every fifteen seconds that it is there. */
-const SILENCE_MAX_MS = 45_000;
 
 /** Where reading begins, and what is left out. */
 export interface FollowOptions {
@@ -25,7 +22,10 @@ export interface FollowOptions {
   readonly onConnection?: OnConnection | undefined;
 }
 
-/** Told whenever the connection is made, and whenever it is lost; it is tried again then by itself. */
+/**
+ * Called with true when the connection is made and with every heartbeat of the gateway, and with false when it is lost:
+ * at the latest {@link EVENT_STREAM_LIVENESS.silenceMaxMs} after the last byte. It is then made again without being asked.
+ */
 export type OnConnection = (isConnected: boolean) => void;
 
 /** See the top of the file. A session that is not there yet is waited for. */
@@ -83,7 +83,7 @@ interface Place {
   retryMs: number;
 }
 
-/** One connection, until it is lost. Null where it was made. */
+/** One connection, until it is lost. Null when it was made, and for each heartbeat. */
 async function* connected(
   requests: GatewayRequests,
   ref: SessionRef,
@@ -107,6 +107,10 @@ async function* connected(
     );
     yield null;
     for await (const event of eventsOf(answer, connection, place)) {
+      if (event === null) {
+        yield null;
+        continue;
+      }
       const item = itemOf(event, ref, place);
       if (item) yield item;
     }
@@ -117,34 +121,63 @@ async function* connected(
   }
 }
 
+/** The events of a connection. Null for bytes that end none: a heartbeat, or a part of a large one. */
 async function* eventsOf(
   answer: Response,
   connection: AbortController,
   place: Place,
-): AsyncGenerator<ServerSentEvent, void, undefined> {
+): AsyncGenerator<ServerSentEvent | null, void, undefined> {
   if (answer.body === null) return;
   const reader = answer.body.getReader();
   const parser = new EventStreamParser();
   const decoder = new TextDecoder();
-  let silence: ReturnType<typeof setTimeout> | undefined;
+  const silence = new SilenceWatch(() => connection.abort());
   try {
     for (;;) {
-      silence = setTimeout(() => connection.abort(), SILENCE_MAX_MS);
+      silence.begin();
       const { done, value } = await reader.read().catch((error: unknown) => {
         throw unreached(error);
       });
-      clearTimeout(silence);
+      silence.end();
       if (done) return;
       const events = parser.take(decoder.decode(value, { stream: true }));
       place.retryMs = parser.retryMs ?? place.retryMs;
-      yield* events;
+      if (events.length === 0) yield null;
+      else yield* events;
     }
   } finally {
-    clearTimeout(silence);
+    silence.end();
     // Where it is over already there is nothing to end.
     reader.cancel().catch(() => undefined);
   }
 }
+
+/** Measures how long a read waits. Silence counts only while this process runs: a busy or sleeping one reads nothing. */
+class SilenceWatch {
+  readonly #lost: () => void;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(lost: () => void) {
+    this.#lost = lost;
+  }
+
+  begin(): void {
+    const { silenceMaxMs } = EVENT_STREAM_LIVENESS;
+    const dueAtMs = performance.now() + silenceMaxMs;
+    this.#timer = setTimeout(() => {
+      // What came meanwhile is read before another timer fires.
+      if (performance.now() - dueAtMs > LATE_MS) this.begin();
+      else this.#lost();
+    }, silenceMaxMs);
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+  }
+}
+
+/** A timer that fires so late tells of this process, and not of the gateway. */
+const LATE_MS = 250;
 
 function itemOf({ event, data }: ServerSentEvent, ref: SessionRef, place: Place): WatchItem | null {
   if (event === 'record') {

@@ -1,5 +1,5 @@
 /** A client of a gateway, and what a gateway alone can say. */
-import type { Chart, SessionRef, StateValue } from '@coxswain/protocol';
+import type { Chart, DemoStart, SessionRef, StartOptions, StateValue } from '@coxswain/protocol';
 import { Client } from '../client.ts';
 import { Session } from '../session-handle.ts';
 import type { JournalStart, WatchItem } from '../transport.ts';
@@ -37,7 +37,7 @@ export class HttpSession extends Session {
 
   /**
    * Records and deltas in one sequence, as of any session.
-   * @param options `onConnection` is told whenever the connection is made and whenever it is lost, as the loop notices neither.
+   * @param options `onConnection` is called with true when the connection is made and with every heartbeat, and with false when it is lost: the loop notices neither.
    */
   override watch({
     from = 1,
@@ -70,5 +70,19 @@ export class HttpClient extends Client<HttpSession> {
   /** Whose the token is, and what it may: for pages that show what can be done. Asked anew each time. */
   whoami(): Promise<TokenHolder> {
     return this.#gateway.whoami();
+  }
+
+  /** What a form can offer to start with: personas of the folder in which the gateway was started, and the demo. */
+  startOptions(): Promise<StartOptions> {
+    return this.#gateway.startOptions();
+  }
+
+  /**
+   * Has the gateway write the files of a demo.
+   * @returns the start that plays it.
+   * @throws ReadRefusedError `not_found` where the gateway has none.
+   */
+  prepareDemo(): Promise<DemoStart> {
+    return this.#gateway.prepareDemo();
   }
 }

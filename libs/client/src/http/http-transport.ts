@@ -2,10 +2,12 @@
 import {
   BOUNDS,
   type Delta,
+  DemoStart,
   decodeRecord,
   type JournalRecord,
   type SessionRef,
   SessionStatus,
+  StartOptions,
   type TenantId,
   type Verb,
 } from '@coxswain/protocol';
@@ -172,6 +174,20 @@ export class HttpTransport implements Transport {
   /** Whose the token is. */
   whoami(): Promise<TokenHolder> {
     return readHolder(this.requests);
+  }
+
+  /** See `HttpClient.startOptions`. */
+  async startOptions(): Promise<StartOptions> {
+    const read = StartOptions.safeParse(await this.#read({ path: '/v1/start-options' }));
+    if (!read.success) throw unreadable('no start options');
+    return read.data;
+  }
+
+  /** See `HttpClient.prepareDemo`. */
+  async prepareDemo(): Promise<DemoStart> {
+    const read = DemoStart.safeParse(await this.requests.json({ path: '/v1/demo', method: 'POST' }));
+    if (!read.success) throw unreadable('no demo');
+    return read.data;
   }
 
   async statechart(ref: SessionRef): Promise<Statechart> {

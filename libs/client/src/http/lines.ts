@@ -3,6 +3,9 @@ import { ClientError } from '../client-errors.ts';
 
 const LINE_FEED = 10;
 
+// The build has no DOM library: the global types of Node name the reader, but not the result of a read.
+type LineReader = ReadableStreamDefaultReader<Uint8Array>;
+
 /**
  * The lines, without their breaks; what stands behind the last break is one too.
  * @param read takes the next piece, and throws what a connection that was lost in the middle is told as.
@@ -11,7 +14,7 @@ const LINE_FEED = 10;
 export async function* linesOf(
   body: ReadableStream<Uint8Array>,
   maxBytes: number,
-  read: (reader: ReadableStreamDefaultReader<Uint8Array>) => Promise<ReadableStreamReadResult<Uint8Array>>,
+  read: (reader: LineReader) => ReturnType<LineReader['read']>,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const reader = body.getReader();
   let pieces: Uint8Array[] = [];

@@ -1,5 +1,5 @@
 /** Problem documents, as the errors that the same trouble is over the bus. */
-import { ERROR_CATALOGUE, isErrorCode, SessionDeletedError, Tombstone } from '@coxswain/protocol';
+import { ERROR_CATALOGUE, isErrorCode, natsFieldOf, SessionDeletedError, Tombstone } from '@coxswain/protocol';
 import {
   BusNotPreparedError,
   ClientError,
@@ -104,17 +104,22 @@ export function errorOf({ status, code, detail, field, sessionId, more }: Proble
       return new NoHostError();
   }
   if (!sent) return isRefusal(code, status) ? new ReadRefusedError(code, detail, field) : new ClientError(code, detail);
-  const { commandId, awaited, waitedMs } = sent;
+  const { commandId } = sent;
   switch (code) {
     case 'receipt_timeout':
-      return new ReceiptTimeoutError(commandId, awaited, waitedMs);
+      return new ReceiptTimeoutError(sent);
     case 'prompt_blocked':
       return new CommandBlockedError(commandId, detail);
     case 'revoked':
       return new CommandRevokedError(commandId, undefined, detail);
   }
   return isRefusal(code, status)
-    ? new CommandRejectedError(code, detail, { field, commandId, detail: more })
+    ? new CommandRejectedError(code, detail, {
+        // Callers write bodies as on NATS, whatever the transport.
+        field: field === undefined ? undefined : natsFieldOf(field),
+        commandId,
+        detail: more,
+      })
     : new ClientError(code, detail);
 }
 

@@ -5,6 +5,7 @@ import { connect, type SessionsClient } from '../browser-client.ts';
 import { type SessionKeys, SessionPage } from '../session/session-page.tsx';
 import { NewSession } from '../sessions/new-session.tsx';
 import { SessionList } from '../sessions/session-list.tsx';
+import { offeredModels } from '../sessions/start-form.ts';
 import { useSessions } from '../sessions/use-sessions.ts';
 import { OfferedToken } from '../sign-in/offered-token.tsx';
 import { Scopes, useMay } from '../sign-in/scopes.ts';
@@ -110,6 +111,7 @@ function SignedIn({ client, onRefused }: { readonly client: SessionsClient; read
   const now = useNow();
   const may = useMay();
   const feed = useSessions(client, onRefused);
+  const models = offeredModels(feed.sessions);
   const onKey = useCallback(
     (key: ShortcutKey) => {
       if (key === '?') return setHelpOpen(true);
@@ -165,7 +167,7 @@ function SignedIn({ client, onRefused }: { readonly client: SessionsClient; read
       <main id="main" tabIndex={-1}>
         {place.page === 'session' && (
           <Boundary key={place.sessionId}>
-            <SessionPage client={client} place={place} goTo={goTo} keys={keys.current} now={now} />
+            <SessionPage client={client} place={place} goTo={goTo} keys={keys.current} now={now} models={models} />
           </Boundary>
         )}
         {place.page === 'new' && (

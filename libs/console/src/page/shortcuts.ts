@@ -23,7 +23,7 @@ export const SHORTCUTS = [
   { key: ',', does: 'in the statechart, one step back' },
   { key: '.', does: 'in the statechart, one step on' },
   { key: 'l', does: 'back to what happens now' },
-  { key: 'f', does: 'fork from the record that is shown' },
+  { key: 'f', does: 'fork at the record that is shown, once confirmed' },
   { key: 't', does: 'dark, light, or as the system' },
 ] as const satisfies readonly Shortcut[];
 

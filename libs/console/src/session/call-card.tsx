@@ -74,9 +74,7 @@ export function CallCard({ call, controls }: { readonly call: CallEntry; readonl
       {call.progress !== '' && <pre class="plain progress">{call.progress}</pre>}
       {call.result !== null && call.result !== '' && (
         <details open={call.result.length <= OPEN_RESULT_CHARS}>
-          <summary>
-            result <span class="faint">{clockText(call.at)}</span>
-          </summary>
+          <summary>result {call.endedAt !== null && <time class="faint">{clockText(call.endedAt)}</time>}</summary>
           <CallResult call={call} />
         </details>
       )}

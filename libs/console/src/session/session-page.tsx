@@ -1,9 +1,10 @@
 /** One session: what it does, and what can be done about it. */
+import type { ForkChangesInput } from '@coxswain/protocol';
 import type { VNode } from 'preact';
 import { useCallback, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { hasEnded, type SessionHandle, type SessionsClient } from '../browser-client.ts';
 import { Boundary } from '../page/boundary.tsx';
-import { OutcomeLine, useOutcome } from '../page/outcome.tsx';
+import { OutcomeLine, problemText, useOutcome } from '../page/outcome.tsx';
 import { hashOf, type Place, sessionPlace, TABS, type Tab } from '../page/place.ts';
 import { SameCommand } from '../page/same-command.ts';
 import type { ShortcutKey } from '../page/shortcuts.ts';
@@ -11,6 +12,7 @@ import { clockText } from '../page/wording.ts';
 import { useMay } from '../sign-in/scopes.ts';
 import { stateName } from '../story/state-name.ts';
 import { Approvals } from './approvals.tsx';
+import { ForkDialog } from './fork-dialog.tsx';
 import { PendingList } from './pending-list.tsx';
 import { SessionHead } from './session-head.tsx';
 import { sliderStep } from './slider-step.ts';
@@ -48,12 +50,15 @@ export function SessionPage({
   goTo,
   keys,
   now,
+  models,
 }: {
   readonly client: SessionsClient;
   readonly place: SessionPlace;
   readonly goTo: (place: Place) => void;
   readonly keys: SessionKeys;
   readonly now: number;
+  /** Models that sessions have had, for a fork to choose from. */
+  readonly models: readonly string[];
 }): VNode {
   const { sessionId, tab, at } = place;
   const session = useMemo(() => client.session(sessionId), [client, sessionId]);
@@ -61,7 +66,10 @@ export function SessionPage({
   const { outcome, ask } = useOutcome();
   const may = useMay();
   const mayRun = may('run');
+  /** The record that a fork is asked about; null while none is. */
+  const [forkAt, setForkAt] = useState<number | null>(null);
   const [forking, setForking] = useState(false);
+  const [forkProblem, setForkProblem] = useState<string | null>(null);
   const [sameFork] = useState(() => new SameCommand());
   const draft = useDraft();
   const stepKeys = useRef<StepKeys>({ onStep: null }).current;
@@ -72,16 +80,29 @@ export function SessionPage({
   const setAt = useCallback((next: number | null) => goTo({ ...place, at: next }), [goTo, place]);
   const setTab = useCallback((next: Tab) => goTo({ ...place, tab: next }), [goTo, place]);
 
-  const fork = useCallback(async () => {
-    if (forking || newest === 0 || !mayRun || (isLive && !isNow)) return;
+  const askToFork = useCallback(() => {
+    if (newest === 0 || !mayRun || (isLive && !isNow)) return;
+    setForkProblem(null);
+    setForkAt(isLive ? newest : (at ?? newest));
+  }, [newest, mayRun, isLive, isNow, at]);
+  const closeFork = useCallback(() => setForkAt(null), []);
+  const fork = async (from: number, changes: ForkChangesInput | undefined) => {
     setForking(true);
-    const from = isLive ? newest : (at ?? newest);
+    setForkProblem(null);
     await ask(`forked at record ${from}`, async () => {
-      const forked = await sameFork.send(String(from), (ids) => session.fork({ ...ids, at: from, wait: 'accepted' }));
-      goTo(sessionPlace(forked.session.id));
+      try {
+        const forked = await sameFork.send(JSON.stringify([from, changes]), (ids) =>
+          session.fork({ ...ids, at: from, changes, wait: 'accepted' }),
+        );
+        setForkAt(null);
+        goTo(sessionPlace(forked.session.id));
+      } catch (error) {
+        setForkProblem(problemText(error));
+        throw error;
+      }
     });
     setForking(false);
-  }, [forking, newest, mayRun, isLive, isNow, at, ask, session, sameFork, goTo]);
+  };
 
   const showApproval = useCallback((callId: string) => {
     const card = document.getElementById(`approval-${callId}`);
@@ -99,14 +120,14 @@ export function SessionPage({
       if (key === ',') stepKeys.onStep?.(-1);
       if (key === '.') stepKeys.onStep?.(1);
       if (key === 'l') setAt(null);
-      if (key === 'f') void fork();
+      if (key === 'f') askToFork();
       if (key === 's') document.getElementById(STEERING_BOX)?.focus();
       if (key === 'a' && story.approvals[0]) showApproval(story.approvals[0].callId);
     };
     return () => {
       keys.onKey = null;
     };
-  }, [keys, stepKeys, setTab, setAt, isLive, at, newest, fork, story.approvals, showApproval]);
+  }, [keys, stepKeys, setTab, setAt, isLive, at, newest, askToFork, story.approvals, showApproval]);
 
   if (isMissing)
     return (
@@ -131,7 +152,7 @@ export function SessionPage({
         session={session}
         story={story}
         status={status}
-        whatNot={isLive ? (isFollowed ? (isNow ? null : 'catching up') : 'not connected') : null}
+        whatNot={isLive ? (isFollowed ? (isNow ? null : 'catching up') : 'reconnecting') : null}
         acting={mayRun ? acting : null}
         ask={ask}
       />
@@ -142,8 +163,21 @@ export function SessionPage({
         catchingUp={catchingUp}
         time={story.at}
         onChange={setAt}
-        onFork={mayRun && (isNow || !isLive) ? () => void fork() : null}
+        onFork={mayRun && (isNow || !isLive) ? askToFork : null}
       />
+      {forkAt !== null && (
+        <ForkDialog
+          key={forkAt}
+          n={forkAt}
+          record={records[forkAt - 1]}
+          model={story.model}
+          models={models}
+          busy={forking}
+          problem={forkProblem}
+          onFork={(changes) => void fork(forkAt, changes)}
+          onClose={closeFork}
+        />
+      )}
       <div class="session-notices">
         {problem !== null && (
           <p class="notice error" role="alert">

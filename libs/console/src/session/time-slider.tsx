@@ -79,7 +79,7 @@ function nowText(
   isFollowed: boolean,
   catchingUp: { readonly n: number; readonly of: number | null } | null,
 ): string {
-  if (!isFollowed) return `not connected, record ${newest}`;
+  if (!isFollowed) return `reconnecting, record ${newest}`;
   if (catchingUp === null) return `live, record ${newest}`;
   return catchingUp.of === null ? 'catching up …' : `catching up, record ${catchingUp.n} of ${catchingUp.of}`;
 }

@@ -50,6 +50,9 @@ export function useSession(session: SessionHandle, at: number | null): FollowedS
     const onConnection = (isConnected: boolean) => {
       if (!leaving.signal.aborted) setLostAt((since) => (isConnected ? null : (since ?? Date.now())));
     };
+    // The browser knows of a lost network first. A gateway on this machine is still there: its next heartbeat says so.
+    const onOffline = () => onConnection(false);
+    window.addEventListener('offline', onOffline);
     // However much comes, the page is drawn once a frame.
     let frame = 0;
     const draw = () => {
@@ -93,6 +96,7 @@ export function useSession(session: SessionHandle, at: number | null): FollowedS
     );
     return () => {
       leaving.abort();
+      window.removeEventListener('offline', onOffline);
       cancelAnimationFrame(frame);
       clearTimeout(asked);
     };

@@ -2,10 +2,27 @@
 import type { VNode } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import type { ListedSession, SessionsClient } from '../browser-client.ts';
-import { OutcomeLine, useOutcome } from '../page/outcome.tsx';
+import { OutcomeLine, problemText, useOutcome } from '../page/outcome.tsx';
 import { SameCommand } from '../page/same-command.ts';
+import {
+  demoFields,
+  fieldOf,
+  NOTHING_OFFERED,
+  type Offered,
+  offeredModels,
+  offeredPersonas,
+  type StartField,
+  type StartFields,
+  type StartProblems,
+  startBody,
+  startProblems,
+} from './start-form.ts';
 
-/** The form. @param onStarted is told the id of the session that was started */
+const EMPTY: StartFields = { prompt: '', persona: '', model: '', root: '' };
+/** The order in which a wrong field is gone to. */
+const FIELDS: readonly StartField[] = ['prompt', 'persona', 'model', 'root'];
+
+/** The form. @param onStarted is called with the id of the session that was started */
 export function NewSession({
   client,
   sessions,
@@ -15,78 +32,127 @@ export function NewSession({
   readonly sessions: readonly ListedSession[];
   readonly onStarted: (sessionId: string) => void;
 }): VNode {
-  const [prompt, setPrompt] = useState('');
-  const [persona, setPersona] = useState('');
-  const [model, setModel] = useState('');
-  const [root, setRoot] = useState('');
+  const [fields, setFields] = useState(EMPTY);
+  const [problems, setProblems] = useState<StartProblems>({});
+  const [offered, setOffered] = useState<Offered>(NOTHING_OFFERED);
   const [busy, setBusy] = useState(false);
   const { outcome, ask } = useOutcome();
   const [same] = useState(() => new SameCommand());
   const id = useId();
-  const first = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => first.current?.focus(), []);
+  const form = useRef<HTMLFormElement>(null);
+  useEffect(() => goTo(form.current, 'prompt'), []);
+  useEffect(() => {
+    let left = false;
+    client.startOptions().then(
+      (options) => {
+        if (left) return;
+        setOffered((before) => ({ ...before, options }));
+        const { folder } = options;
+        // What was typed meanwhile stays.
+        if (folder !== null) setFields((before) => (before.root === '' ? { ...before, root: folder } : before));
+      },
+      // The form works without offers: a gateway of an earlier release has none.
+      () => undefined,
+    );
+    return () => {
+      left = true;
+    };
+  }, [client]);
+  const change = (name: StartField) => (value: string) => {
+    setFields((before) => ({ ...before, [name]: value }));
+    setProblems(({ [name]: _corrected, ...others }) => others);
+  };
+  const refuse = (found: StartProblems) => {
+    setProblems(found);
+    const first = FIELDS.find((name) => found[name] !== undefined);
+    if (first) goTo(form.current, first);
+    return first !== undefined;
+  };
   const start = async () => {
-    if (prompt.trim() === '' || busy) return;
+    if (busy || refuse(startProblems(fields, offered))) return;
     setBusy(true);
     await ask('started', async () => {
-      const body = {
-        prompt,
-        ...(persona.trim() === '' ? {} : { persona: persona.trim() }),
-        ...(model.trim() === '' ? {} : { model: model.trim() }),
-        ...(root.trim() === '' ? {} : { root: root.trim() }),
-      };
-      const { session } = await same.send(JSON.stringify(body), (ids) =>
-        client.startSession(body, { ...ids, wait: 'accepted' }),
-      );
-      onStarted(session.id);
+      const body = startBody(fields, offered);
+      try {
+        const { session } = await same.send(JSON.stringify(body), (ids) =>
+          client.startSession(body as Parameters<SessionsClient['startSession']>[0], { ...ids, wait: 'accepted' }),
+        );
+        onStarted(session.id);
+      } catch (error) {
+        const field = fieldOf(error);
+        if (field !== null) refuse({ [field]: `${NAMES[field]}: ${problemText(error)}` });
+        throw error;
+      }
     });
     setBusy(false);
   };
+  const fillInDemo = () =>
+    ask('the demo is filled in: press Start', async () => {
+      const demo = await client.prepareDemo();
+      setOffered((before) => ({ ...before, demo }));
+      setFields(demoFields(demo));
+      setProblems({});
+      goTo(form.current, 'prompt');
+    });
+  const folder = offered.options.folder;
   return (
     <form
       class="new-session"
       aria-label="Start a session"
+      noValidate
+      ref={form}
       onSubmit={(event) => {
         event.preventDefault();
         void start();
       }}
+      onKeyDown={(event) => {
+        if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
+        event.preventDefault();
+        void start();
+      }}
     >
-      <h1>Start a session</h1>
-      <label for={`${id}-prompt`}>Prompt</label>
-      <textarea
-        id={`${id}-prompt`}
-        rows={6}
-        value={prompt}
-        required
-        ref={first}
-        onInput={({ currentTarget }) => setPrompt(currentTarget.value)}
-        onKeyDown={(event) => {
-          if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
-          event.preventDefault();
-          void start();
-        }}
-      />
+      <div class="form-head">
+        <h1>Start a session</h1>
+        {offered.options.has_demo && (
+          <button type="button" class="small" onClick={() => void fillInDemo()}>
+            Fill in the demo
+          </button>
+        )}
+      </div>
+      <div class="field">
+        <label for={`${id}-prompt`}>{NAMES.prompt}</label>
+        <textarea
+          id={`${id}-prompt`}
+          name="prompt"
+          rows={6}
+          value={fields.prompt}
+          {...described(`${id}-prompt`, problems.prompt)}
+          onInput={({ currentTarget }) => change('prompt')(currentTarget.value)}
+        />
+        <FieldProblem id={`${id}-prompt`} problem={problems.prompt} />
+      </div>
       <div class="field-row">
         <Field
-          id={`${id}-persona`}
-          name="Persona"
-          hint="by name"
-          value={persona}
-          onInput={setPersona}
-          known={known(sessions, 'persona')}
+          {...{ id, name: 'persona', hint: 'by name', value: fields.persona, onInput: change('persona') }}
+          problem={problems.persona}
+          offers={offeredPersonas(offered, sessions)}
+          note={folder === null ? null : noteOfPersonas(offered)}
         />
         <Field
-          id={`${id}-model`}
-          name="Model"
-          hint="provider/name"
-          value={model}
-          onInput={setModel}
-          known={known(sessions, 'model')}
+          {...{ id, name: 'model', hint: 'provider/name', value: fields.model, onInput: change('model') }}
+          problem={problems.model}
+          offers={offeredModels(sessions)}
+          note={null}
         />
       </div>
-      <Field id={`${id}-root`} name="Folder" hint="on the host, absolute" value={root} onInput={setRoot} known={[]} />
+      <Field
+        {...{ id, name: 'root', hint: 'on the host, absolute', value: fields.root, onInput: change('root') }}
+        problem={problems.root}
+        offers={[]}
+        note={null}
+      />
       <div class="buttons">
-        <button type="submit" class="primary" disabled={busy || prompt.trim() === ''}>
+        <button type="submit" class="primary" disabled={busy}>
           Start
         </button>
         <span class="faint">Ctrl Enter</span>
@@ -96,45 +162,88 @@ export function NewSession({
   );
 }
 
+const NAMES: Readonly<Record<StartField, string>> = {
+  prompt: 'Prompt',
+  persona: 'Persona',
+  model: 'Model',
+  root: 'Folder',
+};
+
+function noteOfPersonas({ options: { folder, personas } }: Offered): string {
+  const where = `${folder}/personas`;
+  return personas.length === 0 ? `${where} has none` : `${personas.length} in ${where}`;
+}
+
+/** What links a field to its problem, for readers of the screen. */
+function described(id: string, problem: string | undefined) {
+  return { 'aria-invalid': problem !== undefined, 'aria-describedby': `${id}-problem` };
+}
+
+function FieldProblem({ id, problem }: { readonly id: string; readonly problem: string | undefined }) {
+  return (
+    <p class="field-problem" id={`${id}-problem`} role="alert">
+      {problem}
+    </p>
+  );
+}
+
 function Field({
-  id,
+  id: form,
   name,
   hint,
   value,
   onInput,
-  known,
+  problem,
+  offers,
+  note,
 }: {
   readonly id: string;
-  readonly name: string;
+  readonly name: StartField;
   readonly hint: string;
   readonly value: string;
   readonly onInput: (value: string) => void;
-  readonly known: readonly string[];
+  readonly problem: string | undefined;
+  /** Values to choose from. */
+  readonly offers: readonly string[];
+  readonly note: string | null;
 }) {
+  const id = `${form}-${name}`;
   return (
     <div class="field">
       <label for={id}>
-        {name} <span class="faint">{hint}</span>
+        {NAMES[name]} <span class="faint">{hint}</span>
       </label>
       <input
         id={id}
+        name={name}
         type="text"
         value={value}
         list={`${id}-known`}
         autocomplete="off"
         spellcheck={false}
+        {...described(id, problem)}
         onInput={({ currentTarget }) => onInput(currentTarget.value)}
       />
       <datalist id={`${id}-known`}>
-        {known.map((one) => (
+        {offers.map((one) => (
           <option key={one} value={one} />
         ))}
       </datalist>
+      {(offers.length > 0 || note !== null) && (
+        <p class="offers">
+          {offers.map((one) => (
+            <button key={one} type="button" class="small" aria-pressed={one === value} onClick={() => onInput(one)}>
+              {one}
+            </button>
+          ))}
+          {note !== null && <span class="faint">{note}</span>}
+        </p>
+      )}
+      <FieldProblem id={id} problem={problem} />
     </div>
   );
 }
 
-/** What other sessions have, each once: to choose from. */
-function known(sessions: readonly ListedSession[], what: 'persona' | 'model'): string[] {
-  return [...new Set(sessions.flatMap(({ details }) => details?.[what] ?? []))].sort();
+function goTo(form: HTMLFormElement | null, field: StartField): void {
+  form?.querySelector<HTMLElement>(`[name=${field}]`)?.focus();
 }

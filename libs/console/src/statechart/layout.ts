@@ -1,4 +1,6 @@
 /** Where everything of a view is drawn: what elk is asked, and what it answers, flat. */
+
+import { cutGraphemes } from '@coxswain/protocol';
 import type { ELK, ElkExtendedEdge, ElkNode } from 'elkjs/lib/elk-api.js';
 import type { ChartView, ViewEdge, ViewNode } from './chart-view.ts';
 
@@ -78,7 +80,7 @@ export function edgeLabel({ reasons }: ViewEdge): string {
   const [first = ''] = events;
   const more = events.length > 1 ? ` +${events.length - 1}` : '';
   const room = LABEL_MAX_CHARS - more.length;
-  return `${first.length > room ? `${first.slice(0, room - 1)}…` : first}${more}`;
+  return `${first.length > room ? `${cutGraphemes(first, room - 1)}…` : first}${more}`;
 }
 
 function elkNode(node: ViewNode): ElkNode {

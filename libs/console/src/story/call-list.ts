@@ -1,5 +1,5 @@
 /** The calls of a transcript: each has one entry, which changes until the call has ended. */
-import type { Json } from '@coxswain/protocol';
+import { cutTextToEnd, type Json } from '@coxswain/protocol';
 import type { UiEvent } from '../browser-client.ts';
 import type { CallEntry, Entry } from './entries.ts';
 
@@ -85,7 +85,7 @@ export class CallList {
           startedAt: event.at,
         };
       case 'call_progressed':
-        return { ...call, progress: (call.progress + event.text).slice(-PROGRESS_MAX_CHARS) };
+        return { ...call, progress: cutTextToEnd(call.progress + event.text, PROGRESS_MAX_CHARS) };
       case 'child_started':
         return { ...call, children: [...call.children, event.session] };
       case 'call_ended': {
@@ -100,6 +100,7 @@ export class CallList {
           result: text,
           files,
           isError: event.is_error,
+          endedAt: event.at,
           durationMs: event.duration_ms,
         };
       }
@@ -117,6 +118,7 @@ const NEW: Omit<CallEntry, 'key' | 'n' | 'at' | 'callId' | 'tool'> = {
   files: [],
   isError: false,
   startedAt: null,
+  endedAt: null,
   durationMs: null,
   decision: null,
   children: [],

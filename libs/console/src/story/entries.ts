@@ -56,6 +56,8 @@ export interface CallEntry extends Placed {
   readonly isError: boolean;
   /** When it began to run. */
   readonly startedAt: string | null;
+  /** When it ended; null while it waits or runs. */
+  readonly endedAt: string | null;
   readonly durationMs: number | null;
   /** How its approval was decided, in words. */
   readonly decision: string | null;

@@ -89,5 +89,6 @@ export function noticeOf(event: UiEvent): { tone: Tone; text: string; session?: 
 function controlText(event: Extract<UiEvent, { type: 'control_reported' }>): string {
   const reason = event.reason === null ? '' : `: ${event.reason}`;
   const of = event.tool === null ? '' : ` ${event.tool}`;
-  return `${event.control.replaceAll('_', ' ')}${of}: ${event.status.replaceAll('_', ' ')}${reason}`;
+  const by = event.by === null ? '' : ` by ${event.by}`;
+  return `${event.control.replaceAll('_', ' ')}${of}: ${event.status.replaceAll('_', ' ')}${by}${reason}`;
 }

@@ -4,7 +4,11 @@
  */
 import {
   type AssistantMessage,
+  assertNever,
+  BlobRef,
   type Json,
+  type Message,
+  type RoleHint,
   redactJson,
   type SpanAttributes,
   type SpanValue,
@@ -50,6 +54,11 @@ export function contentText(value: unknown, masked: (text: string) => string): s
   return JSON.stringify(redactJson(maskedIn(value as Json, clean), CONTENT));
 }
 
+/** A text of a session, bounded, and without what looks like a secret. */
+export function shownText(text: string, masked: (text: string) => string): string {
+  return JSON.parse(contentText(text, masked)) as string;
+}
+
 // What spans take with them leaves the machine, so more is taken out here than of arguments, whose redaction stands in journals and
 // has to stay as it is: who logs in by an address with a token alone, and values that a text itself calls secret.
 const TOKEN_IN_ADDRESS = /\b((?:nats|tls|wss?|https?):\/\/)[^\s/:@?#"'\\]{6,}(?=@)/gi;
@@ -77,10 +86,67 @@ export function outputMessages(
   finishReason: string,
   masked: (text: string) => string,
 ): string {
-  const parts = message.content.map((part) => {
-    if (part.type === 'text') return { type: 'text', content: part.text };
-    if (part.type === 'call') return { type: 'tool_call', id: part.call_id, name: part.tool, arguments: part.args };
-    return { type: part.type };
-  });
-  return contentText([{ role: 'assistant', parts, finish_reason: finishReason }], masked);
+  return contentText([{ ...messageOf(message), finish_reason: finishReason }], masked);
+}
+
+/** Messages of one request that a span holds at most, and the characters that they may have together. */
+const INPUT_MESSAGES_MAX = 32;
+const INPUT_CHARS_MAX = 16_000;
+
+/**
+ * What a model or an agent was given, as `gen_ai.input.messages`: the newest messages, oldest first. Those that find no room are
+ * counted in `coxswain.input.messages_left_out`.
+ */
+export function inputMessages(messages: readonly Message[], masked: (text: string) => string) {
+  const shown: string[] = [];
+  let room = INPUT_CHARS_MAX;
+  for (let at = messages.length - 1; at >= 0 && shown.length < INPUT_MESSAGES_MAX; at--) {
+    const text = contentText(messageOf(messages[at] as Message), masked);
+    room -= text.length;
+    if (room < 0 && shown.length > 0) break;
+    shown.unshift(text);
+  }
+  const leftOut = messages.length - shown.length;
+  return {
+    'gen_ai.input.messages': `[${shown.join(',')}]`,
+    'coxswain.input.messages_left_out': leftOut > 0 ? leftOut : undefined,
+  };
+}
+
+/** The system prompt as `gen_ai.system_instructions`. */
+export function systemInstructions(text: string, masked: (text: string) => string): string {
+  return contentText([{ type: 'text', content: text }], masked);
+}
+
+/** A message with its `parts`. A reminder has the role that its hint names; one that is shown to models as a block of text is the user's. */
+function messageOf(message: Message): { readonly role: string; readonly parts: readonly Json[] } {
+  if (message.role === 'tool') {
+    const { call_id: id, tool: name, content } = message;
+    return { role: 'tool', parts: [{ type: 'tool_call_response', id, name, response: content.map(partOf) }] };
+  }
+  const role = message.role === 'reminder' ? reminderRole(message.role_hint) : message.role;
+  return { role, parts: message.content.map(partOf) };
+}
+
+function reminderRole(hint: RoleHint = 'system'): string {
+  return hint === 'system' || hint === 'developer' ? hint : 'user';
+}
+
+function partOf(part: Message['content'][number]): Json {
+  switch (part.type) {
+    case 'text':
+    case 'reasoning':
+      return { type: part.type, content: part.text };
+    case 'call':
+      return { type: 'tool_call', id: part.call_id, name: part.tool, arguments: part.args };
+    case 'file': {
+      // The bytes of a file are never in a span.
+      const stored = BlobRef.safeParse(part.data);
+      const id = stored.success ? stored.data.sha256 : part.filename;
+      const modality = part.media_type.split('/')[0] ?? 'application';
+      return { type: 'file', mime_type: part.media_type, modality, ...(id === undefined ? {} : { file_id: id }) };
+    }
+    default:
+      return assertNever(part);
+  }
 }

@@ -54,7 +54,9 @@ export class SessionObserver {
     for (const event of record.events) {
       if (event.type !== 'agent_end') continue;
       const { stop_reason, turns, error } = event;
-      log.info({ stop_reason, turns, ...(error ? { code: error.code } : {}) }, 'a run has ended');
+      if (stop_reason === 'error' || error)
+        log.warn({ stop_reason, turns, code: error?.code, error: error?.message }, 'a run has failed');
+      else log.info({ stop_reason, turns }, 'a run has ended');
     }
     if (!telemetry) return;
     const consumed = record.cursor ? command : null;

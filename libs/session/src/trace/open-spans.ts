@@ -4,18 +4,21 @@ import { attributes } from './gen-ai-attributes.ts';
 
 /** How much of what happened in one span is kept; a session may go through thousands of seams. */
 export const MOMENTS_MAX = 128;
+/** Commands that one span is linked to at most. */
+export const LINKS_MAX = 128;
 
 /** A span that has begun. */
 export class OpenSpan {
   readonly context: TraceContext;
   readonly parent: TraceContext | null;
   readonly kind: EndedSpan['kind'];
-  readonly links: readonly TraceContext[];
+  readonly #links: TraceContext[];
   name: string;
   startMs: number;
   #attributes: SpanAttributes = {};
   readonly #moments: SpanMoment[] = [];
   #droppedMoments = 0;
+  #droppedLinks = 0;
 
   constructor(
     place: {
@@ -29,7 +32,7 @@ export class OpenSpan {
   ) {
     this.context = place.context;
     this.parent = place.parent;
-    this.links = place.links ?? [];
+    this.#links = [...(place.links ?? [])];
     this.name = name;
     this.startMs = startMs;
     this.kind = kind;
@@ -47,10 +50,19 @@ export class OpenSpan {
     else this.#droppedMoments++;
   }
 
+  /** Links the span to one of another trace: that of a command which has affected it. */
+  link(context: TraceContext): void {
+    if (this.#links.length < LINKS_MAX) this.#links.push(context);
+    else this.#droppedLinks++;
+  }
+
   /** As it is at its end. */
   ended(endMs: number, error: EndedSpan['error'] = null): EndedSpan {
-    const { context, parent, name, kind, startMs, links } = this;
-    const dropped = this.#droppedMoments > 0 ? { 'coxswain.moments_left_out': this.#droppedMoments } : {};
+    const { context, parent, name, kind, startMs } = this;
+    const dropped = {
+      ...(this.#droppedMoments > 0 ? { 'coxswain.moments_left_out': this.#droppedMoments } : {}),
+      ...(this.#droppedLinks > 0 ? { 'coxswain.links_left_out': this.#droppedLinks } : {}),
+    };
     return {
       context,
       parent,
@@ -61,7 +73,7 @@ export class OpenSpan {
       error,
       attributes: { ...this.#attributes, ...dropped },
       moments: [...this.#moments],
-      links,
+      links: [...this.#links],
     };
   }
 }

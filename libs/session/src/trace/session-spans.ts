@@ -8,24 +8,49 @@
 import type { SpanSink } from '@coxswain/ports';
 import {
   type CopyOrigin,
+  cutText,
   type EndedSpan,
+  ERROR_CATALOGUE,
+  type EventOf,
   type Failure,
   type Input,
+  isErrorCode,
   type JournalRecord,
+  type Message,
   type ParentLink,
   type SessionEvent,
   type SessionRef,
   type TraceContext,
-  textOf,
+  userText,
 } from '@coxswain/protocol';
+import { compactionInstructions } from '../ask-compaction.ts';
 import { copyAfter } from '../copy-state.ts';
-import { contentText, modelAttributes, outputMessages, usageAttributes } from './gen-ai-attributes.ts';
+import { Transcript } from '../transcript.ts';
+import {
+  contentText,
+  inputMessages,
+  modelAttributes,
+  outputMessages,
+  shownText,
+  systemInstructions,
+  usageAttributes,
+} from './gen-ai-attributes.ts';
 import { OpenSpan } from './open-spans.ts';
 import { callSpanId, type TracedSession, traceOfRun, turnSpanId, workSpanId } from './trace-ids.ts';
 
 interface Run {
   readonly run: number;
   readonly span: OpenSpan;
+}
+
+/** What a model was shown: made only if it answers. */
+type Shown = () => { readonly system: string; readonly messages: readonly Message[] };
+
+/** An effect that the session waits for. */
+interface Asked {
+  readonly atMs: number;
+  /** Null where spans hold no content. */
+  readonly shown: Shown | null;
 }
 
 /** See the top of the file. */
@@ -51,8 +76,10 @@ export class SessionSpans {
     string,
     { readonly point: string; readonly hooks: string[]; callId: string | undefined }
   >();
-  /** When what is waited for was asked for, by the effect's id. */
-  readonly #asked = new Map<string, number>();
+  /** Effects that are open, by their ids. */
+  readonly #asked = new Map<string, Asked>();
+  /** What models are shown; null where spans hold no content. */
+  readonly #transcript: Transcript | null;
   /** What the record that is being taken in has ended. */
   #ended: EndedSpan[] = [];
   readonly #children: string[] = [];
@@ -61,6 +88,7 @@ export class SessionSpans {
   constructor(ref: SessionRef, sink?: Omit<SpanSink, 'take'>) {
     this.#ref = ref;
     this.#content = sink?.capturesContent ?? false;
+    this.#transcript = this.#content ? new Transcript() : null;
     this.#masked = sink?.masked ?? ((text) => text);
     this.#keeps = sink?.keeps;
   }
@@ -96,8 +124,14 @@ export class SessionSpans {
     this.#ended = [];
     const wasCopied = this.#copy !== null;
     this.#copy = copyAfter(this.#copy, record, this.#ref.sessionId);
+    if (cause) this.#linkAffected(record, cause);
     this.#outcome(record.input, atMs);
-    for (const event of record.events) this.#event(event, atMs, cause);
+    for (const event of record.events) {
+      const compacts = event.type === 'compaction_started' ? this.#shownToCompact(event) : null;
+      if (compacts) this.#asked.set(compacts.effectId, { atMs, shown: compacts.shown });
+      this.#transcript?.push(event);
+      this.#event(event, atMs, cause);
+    }
     this.#remember(record.effects_open, atMs);
     if (!wasCopied && !this.#copy) return this.#ended;
     // What was copied is another session's work; what of it goes on here begins here.
@@ -133,7 +167,38 @@ export class SessionSpans {
   #remember(open: readonly string[], atMs: number): void {
     const waited = new Set(open);
     for (const id of this.#asked.keys()) if (!waited.has(id)) this.#asked.delete(id);
-    for (const id of open) if (!this.#asked.has(id)) this.#asked.set(id, atMs);
+    for (const id of open) if (!this.#asked.has(id)) this.#asked.set(id, { atMs, shown: this.#shownNow() });
+  }
+
+  #shownNow(): Shown | null {
+    if (!this.#transcript) return null;
+    const messages = this.#transcript.viewLater();
+    const system = this.#transcript.frame.persona?.system_prompt ?? '';
+    return () => ({ system, messages: messages() });
+  }
+
+  #shownToCompact({ effect_id: effectId, strategy, kept_turns }: EventOf<'compaction_started'>) {
+    if (!this.#transcript || strategy === 'clear_tool_results') return null;
+    const { summary, messages } = this.#transcript.older(kept_turns);
+    const older = summary === null ? messages : [userText(summary), ...messages];
+    return { effectId, shown: () => ({ system: compactionInstructions(strategy), messages: older }) };
+  }
+
+  /** Links the spans that a command affects to the span under which it was sent. What a prompt starts is linked by its run. */
+  #linkAffected({ input, events }: JournalRecord, cause: TraceContext): void {
+    if (input.type !== 'command' || events.some(({ type }) => type === 'command_rejected')) return;
+    const affected = new Set<OpenSpan>();
+    const add = (span: OpenSpan | null | undefined) => span && affected.add(span);
+    for (const event of events) {
+      if (event.type === 'approval_decided' && event.command_id === input.command_id)
+        add(this.#approvals.get(event.call_id));
+      else if (event.type === 'call_cancel_requested') add(this.#calls.get(event.call_id));
+      else if (event.type === 'control_outcome' && event.control === 'cancel_call') add(this.#calls.get(event.target));
+      else if (event.type === 'resumed') add(this.#suspension);
+    }
+    if (!this.#runEnded && input.verb === 'cancel') add(this.#run?.span);
+    else if (!this.#runEnded && affected.size === 0) add(this.#around);
+    for (const span of affected) span.link(cause);
   }
 
   #place(spanId: string): { readonly context: TraceContext; readonly parent: TraceContext | null } {
@@ -155,7 +220,8 @@ export class SessionSpans {
   #outcome(input: Input, atMs: number): void {
     if (!('effect_id' in input)) return;
     const { type, effect_id: id } = input;
-    const startMs = this.#asked.get(id) ?? atMs;
+    const asked = this.#asked.get(id);
+    const startMs = asked?.atMs ?? atMs;
     const begin = (name: string, kind?: EndedSpan['kind']) =>
       new OpenSpan(this.#place(workSpanId(this.#ref, 'effect', id)), name, startMs, kind).with({
         'gen_ai.conversation.id': this.#ref.sessionId,
@@ -165,14 +231,13 @@ export class SessionSpans {
       const failure = input.status === 'failed' ? input.error : undefined;
       this.#end(begin('provision').with({ 'coxswain.status': input.status }), atMs, this.#errorOf(failure));
     } else if (type === 'model_outcome' || type === 'compact_outcome') {
+      const [message, finishReason] =
+        type === 'model_outcome'
+          ? [input.message, input.finish_reason]
+          : [{ role: 'assistant' as const, content: [{ type: 'text' as const, text: input.text }] }, 'stop'];
       const said =
         type === 'model_outcome'
-          ? {
-              'gen_ai.response.finish_reasons': [input.finish_reason],
-              ...(this.#content
-                ? { 'gen_ai.output.messages': outputMessages(input.message, input.finish_reason, this.#masked) }
-                : {}),
-            }
+          ? { 'gen_ai.response.finish_reasons': [input.finish_reason] }
           : { 'coxswain.purpose': 'compaction' };
       const span = begin(`chat ${modelName(this.#model)}`, 'client').with({
         'gen_ai.operation.name': 'chat',
@@ -180,6 +245,8 @@ export class SessionSpans {
         'gen_ai.agent.name': this.#persona,
         ...usageAttributes(input.usage),
         ...said,
+        ...this.#inputAttributes(asked?.shown ?? null),
+        ...(this.#content ? { 'gen_ai.output.messages': outputMessages(message, finishReason, this.#masked) } : {}),
         'coxswain.status': input.status,
         'coxswain.attempts': input.attempts,
       });
@@ -197,6 +264,15 @@ export class SessionSpans {
       });
       this.#end(span, atMs, this.#errorOf(failed));
     }
+  }
+
+  #inputAttributes(shown: Shown | null) {
+    if (!shown) return {};
+    const { system, messages } = shown();
+    return {
+      'gen_ai.system_instructions': system === '' ? undefined : systemInstructions(system, this.#masked),
+      ...inputMessages(messages, this.#masked),
+    };
   }
 
   #event(event: SessionEvent, atMs: number, cause: TraceContext | null): void {
@@ -324,14 +400,7 @@ export class SessionSpans {
       'gen_ai.conversation.id': this.#ref.sessionId,
       'coxswain.run': event.run,
       'coxswain.tenant': this.#ref.tenant,
-      ...(this.#content
-        ? {
-            'gen_ai.input.messages': contentText(
-              event.messages.map((message) => ({ role: 'user', content: textOf(message) })),
-              this.#masked,
-            ),
-          }
-        : {}),
+      ...(this.#content ? inputMessages(event.messages, this.#masked) : {}),
     });
     this.#run = { run: event.run, span };
     this.#runEnded = false;
@@ -404,13 +473,24 @@ export class SessionSpans {
       'coxswain.status': event.status,
       ...(this.#content ? { 'gen_ai.tool.call.result': contentText(event.result.content, this.#masked) } : {}),
     });
-    const { code } = event.result.detail ?? {};
     const isError = event.is_error && event.status !== 'cancelled' && event.status !== 'skipped';
-    this.#end(span, atMs, isError ? { type: typeof code === 'string' ? code : event.status } : null);
+    this.#end(span, atMs, isError ? this.#callError(event) : null);
+  }
+
+  /** What a tool returned is content, also where it is an error: without content the code or the status describes it. */
+  #callError({ tool, status, result }: EventOf<'call_ended'>): EndedSpan['error'] {
+    const { code } = result.detail ?? {};
+    const type = typeof code === 'string' ? code : status;
+    const [first] = result.content;
+    const text = this.#content && first?.type === 'text' ? shownText(first.text, this.#masked) : '';
+    const known = isErrorCode(type)
+      ? ERROR_CATALOGUE[type].meaning
+      : `the call of ${tool} ended with the status ${status}`;
+    return this.#errorOf({ code: type, message: text || known });
   }
 
   #errorOf(failure: { readonly code: string; readonly message: string } | undefined): EndedSpan['error'] {
-    return failure ? { type: failure.code, message: this.#masked(failure.message).slice(0, MESSAGE_MAX) } : null;
+    return failure ? { type: failure.code, message: cutText(this.#masked(failure.message), MESSAGE_MAX) } : null;
   }
 }
 

@@ -6,7 +6,7 @@ import { isAllowed, type Principal } from '../auth/principal.ts';
 import { expectMayAllow, VERB_SCOPES } from '../auth/verb-scopes.ts';
 import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
 import type { GatewayContext } from '../gateway-context.ts';
-import { Problem, problemFrom } from '../problem.ts';
+import { Problem, withFieldNamed } from '../problem.ts';
 import { refuseUnknown, sendOptions, told } from '../send-command.ts';
 import { APPROVAL_PREFIX, SUSPENDED_ID } from './run-end.ts';
 import type { ResumeEntry, RunRequest } from './run-input.ts';
@@ -179,14 +179,14 @@ async function promptInstead(sending: Sending, kept: Sent, body: string): Promis
 }
 
 /** What a start may say in `forwardedProps.start`: whatever is not said elsewhere. */
-const ELSEWHERE = ['prompt', 'messages', 'message_id', 'fork', 'id', 'persona'] as const;
+const ELSEWHERE = ['prompt', 'messages', 'message_id', 'fork', 'command_id', 'persona'] as const;
 
 function startBody({ start }: RunRequest, prompt: string, persona: string | null): Record<string, unknown> {
   const without = persona === null ? ELSEWHERE.filter((name) => name !== 'persona') : [...ELSEWHERE];
   try {
     refuseUnknown(start, 'start', without);
   } catch (error) {
-    throw renamed(error, (field) => `${AT_START}${field}`);
+    throw withFieldNamed(error, (field) => `${AT_START}${field}`);
   }
   return { ...start, prompt, ...(persona === null ? {} : { persona }) };
 }
@@ -196,25 +196,12 @@ const AT_START = 'forwardedProps.start.';
 /** A start is sent, whose fields stand elsewhere in the request. */
 function asAsked({ message, start }: RunRequest): (error: unknown) => never {
   return (error) => {
-    throw renamed(error, (field) => {
+    throw withFieldNamed(error, (field) => {
       if (field === 'prompt' && message !== null) return message.field;
       const [member = ''] = field.split('.', 1);
       return member in start ? `${AT_START}${field}` : field;
     });
   };
-}
-
-/** The same problem, of the field as the request has it. */
-function renamed(error: unknown, asInRequest: (field: string) => string): unknown {
-  const problem = problemFrom(error);
-  const { field } = problem.more;
-  if (field === undefined) return error;
-  const asked = asInRequest(field);
-  if (asked === field) return error;
-  const message = problem.message.startsWith(`${field}:`)
-    ? `${asked}${problem.message.slice(field.length)}`
-    : problem.message.replace(JSON.stringify(field), JSON.stringify(asked));
-  return new Problem(problem.code, message, { ...problem.more, field: asked });
 }
 
 /** @throws Problem `scope_missing`. */

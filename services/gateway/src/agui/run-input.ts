@@ -1,5 +1,5 @@
 /** What an AG-UI client asks for: a `RunAgentInput` of AG-UI 1.0, and what is ours in its `forwardedProps`. */
-import { ID_PATTERN, problemOf, readStrictly } from '@coxswain/protocol';
+import { cutText, ID_PATTERN, problemOf, readStrictly } from '@coxswain/protocol';
 import { z } from 'zod';
 import { Problem } from '../problem.ts';
 
@@ -149,7 +149,7 @@ function seenIn(state: unknown): number | null {
 }
 
 function pageTools(name: string): Problem {
-  const called = `${JSON.stringify(name.slice(0, 128))} would be called in the page`;
+  const called = `${JSON.stringify(cutText(name, 128))} would be called in the page`;
   return invalid(
     'tools',
     `${called}, and a session calls only tools that outlive it; serve it on the bus (docs/guides/tools.md), or send forwardedProps.page_tools: "ignore"`,

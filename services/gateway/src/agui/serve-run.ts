@@ -10,6 +10,7 @@ import { watchFeed } from '../feed/watch-feed.ts';
 import { clientFor, type GatewayContext, principalOf } from '../gateway-context.ts';
 import type { Problem } from '../problem.ts';
 import { whileListened } from '../send-command.ts';
+import { unknownInterrupt } from './known-interrupts.ts';
 import { bringMessage, readAnswers, type Sent, sendAnswers } from './run-commands.ts';
 import { type RunIds, runEnd, waitsForSomebody } from './run-end.ts';
 import { RunEvents } from './run-events.ts';
@@ -39,11 +40,18 @@ export async function serveRun(
   // What can be wrong is told by a status, before there is a stream.
   if (run.message === null || run.resume.length > 0) await context.known.expect(session);
   const answers = readAnswers(principal, run);
+  const unknown = await unknownInterrupt(context, session, answers);
   // Before anything is sent: what streams at once is told, too, and who finds no place has changed nothing.
   const seat = context.feeds.join(session, principal, 'sse');
+  const asError = ({ code, message }: Problem) => frame({ type: EventType.RUN_ERROR, code, message });
   let sent: readonly Sent[];
   let last: number;
   try {
+    // AG-UI reports an unknown interrupt on the stream. The session is sent nothing: not its message, nor other answers.
+    if (unknown) {
+      await openEventStream(context, session, request, reply, asError, refuse(run, unknown), seat);
+      return;
+    }
     // Before the answers, with which the session may come to its end.
     const brought = run.message === null ? [] : [await bringMessage(sending, run, persona)];
     sent = [...brought, ...(await sendAnswers(sending, run.runId, answers))];
@@ -52,7 +60,6 @@ export async function serveRun(
     seat.leave();
     throw error;
   }
-  const asError = ({ code, message }: Problem) => frame({ type: EventType.RUN_ERROR, code, message });
   const tell = async ({ feed, sink, signal }: EventStream) => {
     const teller = new RunTeller(context, session, run, (event) => sink.text(frame(event)));
     await teller.begin(sent);
@@ -61,6 +68,14 @@ export async function serveRun(
     if (!teller.isOver) await watchFeed(feed, teller, { from, deltas: true, signal, readPage });
   };
   await openEventStream(context, session, request, reply, asError, tell, seat);
+}
+
+/** Writes a run that fails at once. */
+function refuse({ threadId, runId }: RunRequest, problem: Problem) {
+  return async ({ sink }: EventStream): Promise<void> => {
+    await sink.text(frame({ type: EventType.RUN_STARTED, threadId, runId, protocolVersion: PROTOCOL_VERSION }));
+    throw problem;
+  };
 }
 
 /** The first record that the client has yet to be told of; null where it is given all that there is as a snapshot. */

@@ -1,6 +1,6 @@
 /** A session's journal as the messages of an AG-UI thread, under the ids that they had as they streamed. */
 import type { Message, ToolCall } from '@ag-ui/core';
-import { type CallPart, callsOf, type JournalRecord, type ToolResult, textOf } from '@coxswain/protocol';
+import { type CallPart, callsOf, cutText, type JournalRecord, type ToolResult, textOf } from '@coxswain/protocol';
 import { withoutContext } from './run-input.ts';
 import { answerId, resultId, saidId } from './thread-ids.ts';
 
@@ -75,5 +75,5 @@ export function resultText({ content }: ToolResult): string {
 }
 
 function cut(text: string): string {
-  return text.length <= TEXT_MAX_CHARS ? text : `${text.slice(0, TEXT_MAX_CHARS)}… (cut)`;
+  return text.length <= TEXT_MAX_CHARS ? text : `${cutText(text, TEXT_MAX_CHARS)}… (cut)`;
 }

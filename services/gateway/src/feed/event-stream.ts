@@ -57,11 +57,11 @@ export async function openEventStream(
     'x-accel-buffering': 'no',
   });
   const sink = new EventSink(out, context, leaving);
-  const beat = setInterval(async () => {
+  const beat = setInterval(() => sink.beat(), context.times.heartbeatMs);
+  const recheck = setInterval(async () => {
     const over = await endedAccess(context, request);
     if (over) leaving.abort(over);
-    else sink.beat();
-  }, context.times.heartbeatMs);
+  }, context.times.recheckMs);
   try {
     await serve({ feed: seat.feed, sink, signal: leaving.signal });
     end(out, leaving.signal.reason, lastWord);
@@ -73,6 +73,7 @@ export async function openEventStream(
     end(out, problem, lastWord);
   } finally {
     clearInterval(beat);
+    clearInterval(recheck);
     callOff();
     out.off('close', leave);
     seat.leave();

@@ -102,7 +102,7 @@ export function commandRoutes(app: App, context: GatewayContext): void {
   );
 
   app.delete(
-    '/v1/sessions/:session_id/pending/:command_id',
+    '/v1/sessions/:session_id/pending/:target_command_id',
     {
       config: { scope: VERB_SCOPES.revoke },
       schema: {
@@ -112,15 +112,16 @@ export function commandRoutes(app: App, context: GatewayContext): void {
         params: OfPending,
         querystring: Waiting,
         headers: IdempotencyHeader,
+        body: bodyOf('revoke', ['target_command_id']),
         response: ANSWER,
       },
     },
     (request: FastifyRequest, reply: FastifyReply) =>
-      handleCommand(context, request as ByAddress, reply, 'revoke', { command_id: pendingOf(request) }),
+      handleCommand(context, request as ByAddress, reply, 'revoke', { target_command_id: targetOf(request) }),
   );
 
   app.put(
-    '/v1/sessions/:session_id/pending/:command_id',
+    '/v1/sessions/:session_id/pending/:target_command_id',
     {
       config: { scope: VERB_SCOPES.replace },
       schema: {
@@ -130,12 +131,12 @@ export function commandRoutes(app: App, context: GatewayContext): void {
         params: OfPending,
         querystring: Waiting,
         headers: IdempotencyHeader,
-        body: bodyOf('replace', ['command_id']),
+        body: bodyOf('replace', ['target_command_id']),
         response: ANSWER,
       },
     },
     (request: FastifyRequest, reply: FastifyReply) =>
-      handleCommand(context, request as ByAddress, reply, 'replace', { command_id: pendingOf(request) }),
+      handleCommand(context, request as ByAddress, reply, 'replace', { target_command_id: targetOf(request) }),
   );
 
   app.delete(
@@ -161,6 +162,6 @@ function callOf({ params }: FastifyRequest): string {
   return (params as { readonly call_id: string }).call_id;
 }
 
-function pendingOf({ params }: FastifyRequest): string {
-  return (params as { readonly command_id: string }).command_id;
+function targetOf({ params }: FastifyRequest): string {
+  return (params as { readonly target_command_id: string }).target_command_id;
 }

@@ -98,7 +98,7 @@ export function readRoutes(app: App, context: GatewayContext): void {
         querystring: ExportQuery,
         response: {
           200: {
-            description: 'One JSON document a line.',
+            description: 'One JSON document a line; the last one is the closing line.',
             content: { 'application/x-ndjson': { schema: z.string() } },
           },
           ...PROBLEMS,

@@ -1,6 +1,6 @@
 /** What routes share: the parts of addresses, what is waited for, what is answered. */
 import type { JournalStart } from '@coxswain/client';
-import { COMMAND_BODIES, CommandId, JsonObject, Receipt, SessionId, type Verb } from '@coxswain/protocol';
+import { COMMAND_BODIES, CommandId, httpFieldOf, JsonObject, Receipt, SessionId, type Verb } from '@coxswain/protocol';
 import { z } from 'zod';
 import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
 import { ProblemDocument } from '../problem.ts';
@@ -12,7 +12,7 @@ export const OfCall = z.strictObject({ session_id: SessionId, call_id: z.string(
 /** Something that waits in a session. */
 export const OfPending = z.strictObject({
   session_id: SessionId,
-  command_id: z
+  target_command_id: z
     .union([CommandId, z.string().regex(/^hook:\d{1,15}-\d{1,15}:\d{1,4}$/)])
     .meta({ description: 'The command that brought it; of a reminder that a hook has given, its id.' }),
 });
@@ -51,11 +51,16 @@ export const NoQuery = z.strictObject({});
 
 /** How long a request waits for what becomes of its command. */
 export const Waiting = z.strictObject({
-  wait: z.enum(['accepted', 'delivered']).optional().meta({
-    description: 'Answers once the session has accepted the command, or delivered what it brings to the model.',
-  }),
+  wait: z
+    .enum(['stored', 'accepted', 'delivered'])
+    .optional()
+    .meta({
+      description:
+        'Answers once the command is stored, once the session has accepted it, or once its message is delivered to the model. ' +
+        `Default: stored; of a start and a fork accepted, or stored after ${GATEWAY_BOUNDS.startAcceptedWithinMs / 1_000} seconds.`,
+    }),
   timeout_ms: wholeNumber(GATEWAY_BOUNDS.waitMaxMs).default(GATEWAY_BOUNDS.waitDefaultMs).meta({
-    description: 'How long it waits at most; then the answer is a 504, and the command may still take effect.',
+    description: 'How long `wait` waits at most; then the answer is a 504, and the command may still take effect.',
   }),
 });
 /** See {@link Waiting}. */
@@ -75,7 +80,7 @@ export const StoredCommand = z.strictObject({
   command_id: z.string(),
   seq: z.number().int().positive().meta({ description: 'Its position in the command stream.' }),
   duplicate: z.boolean().meta({ description: 'The bus had it already; nothing was stored a second time.' }),
-  receipt: Receipt.optional().meta({ description: 'What became of it; with `wait`.' }),
+  receipt: Receipt.optional().meta({ description: 'The session’s receipt, where one was waited for and came.' }),
 });
 /** See {@link StoredCommand}. */
 export type StoredCommand = z.infer<typeof StoredCommand>;
@@ -91,28 +96,39 @@ function problem(description: string) {
 }
 
 /**
- * A verb's body over HTTP: as on the bus, without what the address or the token says. It is checked when it is sent, by the
- * schema of the verb itself; this one is for the document.
+ * A verb's body over HTTP: as on NATS, with the field names of HTTP, and without the fields that the address or the token sets. It
+ * is checked when it is sent, by the schema of the verb itself; this one is for the document.
+ * @param without the fields that the address sets.
+ * @param more further fields, by name.
  */
 export function bodyOf(verb: Verb, without: readonly string[] = [], more: Readonly<Record<string, object>> = {}) {
   const { $schema: _, properties = {}, required = [], ...rest } = z.toJSONSchema(COMMAND_BODIES[verb], AS_WRITTEN);
-  const left = Object.entries(properties).filter(([name]) => name !== 'actor' && !without.includes(name));
+  const isLeft = (name: string) => name !== 'actor' && !without.includes(name);
+  const left = Object.entries(properties)
+    .map(([name, schema]) => [httpFieldOf(name), schema] as const)
+    .filter(([name]) => isLeft(name));
+  const needed = required.map(httpFieldOf).filter(isLeft);
+  const { command_id, ...others } = Object.fromEntries(left);
   const schema = {
     ...rest,
-    properties: { ...Object.fromEntries(left), ...more },
-    ...(required.some((name) => !without.includes(name))
-      ? { required: required.filter((name) => !without.includes(name)) }
-      : {}),
+    properties: { command_id: { ...(command_id as object), description: OWN_ID }, ...others, ...more },
+    ...(needed.length > 0 ? { required: needed } : {}),
   };
   return z.unknown().meta(schema as Record<string, unknown>);
 }
+
+/** What a command's own id is, for the document. */
+export const OWN_ID =
+  'The command’s own id: the same command under the same id is applied once. Default: a new UUIDv7, or one that follows from the idempotency key.';
 
 /** The members that a verb's body has over HTTP. */
 export function membersOf(verb: Verb): readonly string[] {
   const known = MEMBERS.get(verb);
   if (known) return known;
   const { properties = {} } = z.toJSONSchema(COMMAND_BODIES[verb], AS_WRITTEN);
-  const members = Object.keys(properties).filter((name) => name !== 'actor');
+  const members = Object.keys(properties)
+    .filter((name) => name !== 'actor')
+    .map(httpFieldOf);
   MEMBERS.set(verb, members);
   return members;
 }

@@ -1,16 +1,26 @@
 /** Sessions: start, fork, list, look at one, what waits in it. */
-import { type BodyInput, type BusSession, newSessionId, type Session } from '@coxswain/client';
-import { ForkChanges, SessionId, SessionStatus } from '@coxswain/protocol';
+import {
+  type BodyInput,
+  type BusSession,
+  newSessionId,
+  ReceiptTimeoutError,
+  type SentCommand,
+  type Session,
+  SessionNotFoundError,
+} from '@coxswain/client';
+import { ForkChanges, natsBodyOf, SessionId, SessionStatus } from '@coxswain/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { expectMayAllow } from '../auth/verb-scopes.ts';
 import type { App } from '../create-app.ts';
+import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
 import { clientFor, expectBus, type GatewayContext, principalOf } from '../gateway-context.ts';
 import { refuseOtherStart } from '../idempotency.ts';
-import { Problem, problemFrom, whileAwaited } from '../problem.ts';
+import { Problem, whileAwaited, withFieldNamed } from '../problem.ts';
 import {
   keyedIds,
   objectBody,
+  refuseOthers,
   refuseUnknown,
   sendOptions,
   storedCommand,
@@ -19,7 +29,16 @@ import {
 } from '../send-command.ts';
 import { traceparentOf } from '../trace-requests.ts';
 import { ListQuery, SessionsPage } from './list-schemas.ts';
-import { bodyOf, IdempotencyHeader, NoQuery, OfSession, PROBLEMS, StoredCommand, Waiting } from './route-schemas.ts';
+import {
+  bodyOf,
+  IdempotencyHeader,
+  NoQuery,
+  OfSession,
+  OWN_ID,
+  PROBLEMS,
+  StoredCommand,
+  Waiting,
+} from './route-schemas.ts';
 
 const NEW_ID = {
   type: 'string',
@@ -35,8 +54,9 @@ const ForkBody = z.strictObject({
     .meta({ description: 'The record up to which the past is shared. Default: the newest.' }),
   changes: ForkChanges.optional(),
   session_id: SessionId.optional().meta({ description: 'The fork’s id. Default: a random one.' }),
-  id: z.string().optional().meta({ description: 'The command’s id.' }),
+  command_id: z.string().optional().meta({ description: OWN_ID }),
 });
+const FORK_MEMBERS = Object.keys(ForkBody.shape);
 const Forked = z.strictObject({
   ...StoredCommand.shape,
   n: z.number().int().meta({ description: 'Where the fork begins.' }),
@@ -127,56 +147,37 @@ export function sessionRoutes(app: App, context: GatewayContext): void {
         body: ForkBody.meta({ description: 'Where it begins, and what is to be otherwise.' }),
         response: { 202: Forked, ...PROBLEMS },
       },
-      // What comes as plain text, or names who acts, is refused before the schema is asked.
-      preValidation: async (request) => void objectBody(request, null),
+      // Plain text, `actor` and unknown fields are rejected here, as for commands, before the schema is checked.
+      preValidation: async (request) => refuseOthers(objectBody(request, null), 'fork', FORK_MEMBERS),
     },
     async (request, reply) => {
       const principal = principalOf(request);
       const origin = sessionOf(context, request);
-      const { at, changes, session_id, id } = request.body;
+      const { at, changes, session_id, command_id } = request.body;
       expectMayAllow(principal, { fork: { session: origin.id, n: at ?? 1, changes } }, asInFork);
-      const ids = keyedIds(request, principal, { at, changes, session_id, id });
+      const ids = keyedIds(request, principal, { at, changes, session_id, command_id });
       await context.known.expect(origin);
-      if (ids && session_id === undefined)
-        await refuseOtherStart(clientFor(context, principal).session(ids.sessionId), id ?? ids.startId);
-      const options = sendOptions('start', {
-        principal,
-        id: id ?? ids?.startId,
-        waiting: request.query,
-        signal: whileListened(context, reply),
-        traceparent: traceparentOf(request),
+      const client = clientFor(context, principal);
+      const id = command_id ?? ids?.startId;
+      if (ids && session_id === undefined) await refuseOtherStart(client.session(ids.sessionId), id);
+      // Set here: sent again, the fork begins at the same record.
+      const n = at ?? (await origin.lastNumber());
+      if (n === 0) throw new SessionNotFoundError(origin.id);
+      const session = client.session(session_id ?? ids?.sessionId ?? newSessionId());
+      const body = { fork: { session: origin.id, n, ...(changes === undefined ? {} : { changes }) } };
+      const sent = await sendStart(context, request, reply, { session, body, id }).catch((error: unknown) => {
+        throw withFieldNamed(error, asInFork);
       });
-      // A start is not delivered later: that was refused.
-      const wait = options.wait === 'delivered' ? 'accepted' : options.wait;
-      let forked: { readonly session: Session; readonly n: number } | undefined;
-      const sent = await told(context, 'start', async () => {
-        const made = await origin.fork({ ...options, wait, at, changes, sessionId: session_id ?? ids?.sessionId });
-        if (wait === 'stored') await context.known.expectStillThere(origin);
-        forked = made;
-        return made.sent;
-      }).catch(asWritten);
-      if (!forked) throw new Error('a fork was sent that was not made');
-      context.known.note(forked.session);
-      reply.code(202).header('location', `/v1/sessions/${forked.session.id}`);
-      return { ...storedCommand(forked.session, sent), n: forked.n };
+      if (!sent.receipt) await context.known.expectStillThere(origin);
+      return { ...storedCommand(session, sent), n };
     },
   );
 }
 
-/** A fork is sent as a start, whose fields are not those that the request has. */
-function asWritten(error: unknown): never {
-  const problem = problemFrom(error);
-  const { field } = problem.more;
-  if (!field?.startsWith('fork.')) throw error;
-  const written = asInFork(field);
-  throw new Problem(problem.code, problem.message.replace(`${field}:`, `${written}:`), {
-    ...problem.more,
-    field: written,
-  });
-}
-
+/** A fork is sent as a start: its fields stand in the request without their prefix. */
 function asInFork(field: string): string {
-  return field === 'fork.n' ? 'at' : field.slice('fork.'.length);
+  if (field === 'fork.n') return 'at';
+  return field.startsWith('fork.') ? field.slice('fork.'.length) : field;
 }
 
 /** The session that an address names. */
@@ -199,7 +200,7 @@ async function statusOf(context: GatewayContext, session: Session): Promise<Sess
     if (code === 'session_not_found' && context.known.has(session))
       throw new Problem(
         'session_not_found',
-        `there is no session ${session.id} yet: its start is stored and not taken; ask again, or start it with ?wait=accepted`,
+        `there is no session ${session.id} yet: its start is stored, and no host has accepted it; ask again`,
         { sessionId: session.id },
       );
     throw error;
@@ -220,19 +221,51 @@ async function start(context: GatewayContext, request: FastifyRequest, reply: Fa
   const ids = keyedIds(request, principal, { session_id, ...body });
   const sessionId = named?.data ?? ids?.sessionId ?? newSessionId();
   // One that the request names may be anybody's: the session itself says so.
-  const id = (body as { readonly id?: string }).id ?? ids?.startId;
+  const id = (body as { readonly command_id?: string }).command_id ?? ids?.startId;
   if (ids && named === undefined) await refuseOtherStart(client.session(sessionId), id);
-  const waiting = request.query as Waiting;
+  const session = client.session(sessionId);
+  const sent = await sendStart(context, request, reply, { session, body: natsBodyOf(body), id });
+  return storedCommand(session, sent);
+}
+
+/** A start that is ready to be sent. */
+interface ReadyStart {
+  readonly session: BusSession;
+  /** As on NATS. */
+  readonly body: object;
+  readonly id: string | undefined;
+}
+
+/**
+ * Sends a start and answers 202. Without `?wait=` it waits for the session to accept it, so that a start that cannot work is
+ * rejected in the answer. Where no host has answered within the bound, the start counts as stored: it needs no running host.
+ * @throws Problem; what sending throws.
+ */
+async function sendStart(
+  context: GatewayContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { session, body, id }: ReadyStart,
+): Promise<SentCommand> {
+  const asked = request.query as Waiting;
+  const isBounded = asked.wait === undefined;
   const options = sendOptions('start', {
-    principal,
+    principal: principalOf(request),
     id,
-    waiting,
-    signal: whileListened(context, reply),
+    waiting: isBounded ? { wait: 'accepted', timeout_ms: GATEWAY_BOUNDS.startAcceptedWithinMs } : asked,
+    // The bounded wait ends before a stopping gateway gives requests up.
+    signal: isBounded ? whileAwaited(reply) : whileListened(context, reply),
     traceparent: traceparentOf(request),
   });
-  const session = client.session(sessionId);
-  const sent = await told(context, 'start', () => session.send('start', body as BodyInput<'start'>, options));
+  const sent = await told(context, 'start', async () => {
+    try {
+      return await session.send('start', body as BodyInput<'start'>, options);
+    } catch (error) {
+      if (isBounded && error instanceof ReceiptTimeoutError && error.sent) return error.sent;
+      throw error;
+    }
+  });
   context.known.note(session);
   reply.code(202).header('location', `/v1/sessions/${session.id}`);
-  return storedCommand(session, sent);
+  return sent;
 }

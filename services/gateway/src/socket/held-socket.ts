@@ -44,7 +44,7 @@ export class HeldSocket {
       if (!this.#answered) return socket.terminate();
       this.#answered = false;
       socket.ping();
-    }, context.times.heartbeatMs);
+    }, context.times.recheckMs);
   }
 
   /** Aborts, with a Problem that says why: there is nobody to write to any more, or they are to be told of an end. */

@@ -1,6 +1,14 @@
 /** Commands that come over a WebSocket: each is answered under the `ref` that it came with. */
 import type { BodyInput, Session } from '@coxswain/client';
-import { nearestWord, parseTraceparent, problemOf, readStrictly, VERBS, type Verb } from '@coxswain/protocol';
+import {
+  natsBodyOf,
+  nearestWord,
+  parseTraceparent,
+  problemOf,
+  readStrictly,
+  VERBS,
+  type Verb,
+} from '@coxswain/protocol';
 import type { FastifyRequest } from 'fastify';
 import type { RawData, WebSocket } from 'ws';
 import { z } from 'zod';
@@ -96,13 +104,14 @@ export class SocketCommands {
     if ('actor' in body)
       throw new Problem('unknown_field', 'unknown field "actor": who acts is whose token it is', { field: 'actor' });
     refuseUnknown(body, verb);
-    const { id } = body as { readonly id?: string };
+    const onNats = natsBodyOf(body) as BodyInput<Verb>;
+    const { id } = onNats;
     const above = parseTraceparent(said) ?? this.#request.trace?.parent ?? null;
     const of = { sessionId: this.#session.id, verb };
     const sent = await tracedCommand(this.#context, of, above, (traceparent) => {
       const waiting = { wait, timeout_ms };
       const options = sendOptions(verb, { principal, id, waiting, signal: this.#leaving, traceparent });
-      return told(this.#context, verb, () => this.#session.send(verb, body as BodyInput<Verb>, options));
+      return told(this.#context, verb, () => this.#session.send(verb, onNats, options));
     });
     return storedCommand(this.#session, sent);
   }

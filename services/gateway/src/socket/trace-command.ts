@@ -16,13 +16,13 @@ export async function tracedCommand<T>(
 ): Promise<T> {
   const place = placeBelow(parent, spans, now());
   if (!place) return send(undefined);
-  const end = (code: string, isFault: boolean) =>
+  const end = (code: string, fault: string | null) =>
     spans?.take({
       ...place,
       name: `command ${verb}`,
       kind: 'server',
       endMs: Math.max(place.startMs, now()),
-      error: isFault ? { type: code } : null,
+      error: fault === null ? null : { type: code, message: fault },
       attributes: {
         'gen_ai.conversation.id': sessionId,
         'network.protocol.name': 'websocket',
@@ -34,11 +34,11 @@ export async function tracedCommand<T>(
     });
   try {
     const sent = await send(formatTraceparent(place.context));
-    end('sent', false);
+    end('sent', null);
     return sent;
   } catch (error) {
     const { document, status } = problemFrom(error);
-    end(document.code, status >= 500);
+    end(document.code, status >= 500 ? document.detail : null);
     throw error;
   }
 }

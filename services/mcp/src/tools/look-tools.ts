@@ -2,9 +2,9 @@
 import { hasEnded, SESSIONS_PAGE, stateAfter, topState } from '@coxswain/client';
 import { type SessionStatus, Usage } from '@coxswain/protocol';
 import { z } from 'zod';
-import { cutText } from '../cut-text.ts';
 import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
 import { mcpTool } from '../mcp-tool.ts';
+import { shortenText } from '../shorten-text.ts';
 import { existingSession } from './existing-session.ts';
 import { shownApproval } from './shown-approvals.ts';
 import { shownResult } from './shown-result.ts';
@@ -120,7 +120,7 @@ function shownSession(status: SessionStatus): z.output<typeof SessionShown> {
     session_id,
     ...{ state: topState(status.state), stop_reason: status.stop_reason, n },
     ...{ persona, model, run, turn, usage, cost_usd },
-    error: error === null ? null : { code: error.code, message: cutText(error.message) },
+    error: error === null ? null : { code: error.code, message: shortenText(error.message) },
     budgets: status.budgets,
     calls: status.calls.slice(0, entriesMax),
     approvals: status.approvals.slice(0, entriesMax).map((one) => shownApproval(status, one)),
@@ -128,12 +128,12 @@ function shownSession(status: SessionStatus): z.output<typeof SessionShown> {
       command_id,
       kind,
       mode: mode ?? null,
-      body: cutText(body),
+      body: shortenText(body),
       actor: actor?.name ?? null,
     })),
     suspended: suspended && {
       since: suspended.since,
-      reason: suspended.reason === null ? null : cutText(suspended.reason),
+      reason: suspended.reason === null ? null : shortenText(suspended.reason),
       until: suspended.until,
       signal: suspended.signal,
     },

@@ -2,9 +2,9 @@
 import { createEventTranslator, topState, type UiEvent } from '@coxswain/client';
 import type { JournalRecord } from '@coxswain/protocol';
 import { z } from 'zod';
-import { cutTexts } from '../cut-text.ts';
 import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
 import { mcpTool } from '../mcp-tool.ts';
+import { cutTexts } from '../shorten-text.ts';
 import { existingSession } from './existing-session.ts';
 import { OfSession } from './tool-inputs.ts';
 

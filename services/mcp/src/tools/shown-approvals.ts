@@ -1,7 +1,7 @@
 /** Calls that wait for a decision, as tools show them. */
 import type { SessionStatus } from '@coxswain/protocol';
 import type { z } from 'zod';
-import { cutArgs, cutText } from '../cut-text.ts';
+import { cutArgs, shortenText } from '../shorten-text.ts';
 import type { Approval } from './tool-inputs.ts';
 
 /** One of them. */
@@ -15,7 +15,7 @@ export function shownApproval(
     call_id,
     tool,
     args: cutArgs(args),
-    question: question === undefined ? null : cutText(question),
+    question: question === undefined ? null : shortenText(question),
     since,
     expires_at: expires_at ?? null,
   };

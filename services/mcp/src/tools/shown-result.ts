@@ -1,8 +1,8 @@
 /** The end of a run, as tools show it. */
 import type { RunResult } from '@coxswain/client';
 import type { z } from 'zod';
-import { cutText } from '../cut-text.ts';
 import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
+import { shortenText } from '../shorten-text.ts';
 import type { Result } from './tool-inputs.ts';
 
 /** See the top of the file. */
@@ -10,11 +10,11 @@ export function shownResult(result: RunResult): z.output<typeof Result> {
   const { stopReason, text, turns, usage, costUsd, pending, error } = result;
   return {
     stop_reason: stopReason,
-    text: cutText(text, MCP_SERVER_BOUNDS.answerMaxChars),
+    text: shortenText(text, MCP_SERVER_BOUNDS.answerMaxChars),
     turns,
     usage,
     cost_usd: costUsd ?? null,
     pending,
-    error: error === undefined ? null : { code: error.code, message: cutText(error.message) },
+    error: error === undefined ? null : { code: error.code, message: shortenText(error.message) },
   };
 }

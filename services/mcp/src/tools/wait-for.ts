@@ -2,9 +2,9 @@
 import { createEventTranslator, ResultCollector, stateAfter, topState, type UiEvent } from '@coxswain/client';
 import type { JournalRecord } from '@coxswain/protocol';
 import { z } from 'zod';
-import { cutText } from '../cut-text.ts';
 import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
 import { mcpTool } from '../mcp-tool.ts';
+import { shortenText } from '../shorten-text.ts';
 import { existingSession } from './existing-session.ts';
 import { shownApproval } from './shown-approvals.ts';
 import { shownResult } from './shown-result.ts';
@@ -106,9 +106,9 @@ async function newestResult(journal: AsyncIterable<{ readonly record: JournalRec
 /** What a person would be told of last. */
 function inWords(events: readonly UiEvent[]): string | null {
   for (const event of events.toReversed()) {
-    if (event.type === 'call_started') return cutText(`calls ${event.tool} ${event.summary}`, 200);
-    if (event.type === 'call_ended') return cutText(`${event.tool}: ${event.status}`, 200);
-    if (event.type === 'text_appended') return cutText(event.text, 200);
+    if (event.type === 'call_started') return shortenText(`calls ${event.tool} ${event.summary}`, 200);
+    if (event.type === 'call_ended') return shortenText(`${event.tool}: ${event.status}`, 200);
+    if (event.type === 'text_appended') return shortenText(event.text, 200);
     if (event.type === 'turn_started') return `turn ${event.turn}`;
   }
   return null;

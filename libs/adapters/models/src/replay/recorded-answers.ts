@@ -7,6 +7,7 @@ import {
   type Json,
   problemSentences,
   readBlobLine,
+  readClosingLine,
   readStrictly,
   type StoredJson,
   type Usage,
@@ -78,12 +79,12 @@ function addLine(
 ): string | null {
   try {
     const blob = readBlobLine(line);
+    if (blob === null && readClosingLine(line)) return null;
     if (blob === null) return addAnswers(JSON.parse(line) as StoredJson | null, session, apart);
     if ('text' in blob) apart.set(blob.blob, blob.text);
     return null;
   } catch (error) {
-    if (error instanceof BlobMissingError)
-      return `${error.message}, nor in this file: export it without --records-only`;
+    if (error instanceof BlobMissingError) return `${error.message} from this file: export it without --records-only`;
     return error instanceof SyntaxError ? `it is not JSON: ${error.message}` : (error as Error).message;
   }
 }

@@ -1,6 +1,6 @@
 /** Which turn of a script answers a request. */
 import type { ModelRequest } from '@coxswain/ports';
-import { type Failure, type Message, regexMatches, textOf } from '@coxswain/protocol';
+import { cutText, type Failure, type Message, regexMatches, textOf } from '@coxswain/protocol';
 import { type Marker, type Progress, progressOf } from './marker.ts';
 import { type Ranges, withMember } from './ranges.ts';
 import type { Script, ScriptedTurn } from './script.ts';
@@ -45,12 +45,12 @@ function nextMatching(
   if (turn !== null) return { ...next, turn, used: withMember(used, turn) };
   const again = script.loop ? firstUnused(script, [], fits) : null;
   if (again !== null) return { ...next, turn: again, used: [[again, again]] };
-  const why = `no unused one matches ${JSON.stringify(text.slice(0, 200))}`;
+  const why = `no unused one matches ${JSON.stringify(cutText(text, 200))}`;
   const { results } = looked;
   return exhausted(
     script,
     requestTurn,
-    results === undefined ? why : `${why} and ${JSON.stringify(results.slice(0, 200))}`,
+    results === undefined ? why : `${why} and ${JSON.stringify(cutText(results, 200))}`,
   );
 }
 

@@ -9,17 +9,19 @@ import type {
   SharedV3ProviderMetadata,
 } from '@ai-sdk/provider';
 import type { ModelPart } from '@coxswain/ports';
-import type {
-  AssistantMessage,
-  CallPart,
-  JsonObject,
-  ProviderMetadata,
-  ReasoningPart,
-  TextPart,
-  Usage,
+import {
+  type AssistantMessage,
+  type CallPart,
+  cutText,
+  type JsonObject,
+  type ProviderMetadata,
+  type ReasoningPart,
+  type TextPart,
+  type Usage,
 } from '@coxswain/protocol';
 import { argumentsCutOff, readArguments } from '../call-arguments.ts';
 import type { CallIds } from './call-ids.ts';
+import { reportedUsage, usageOf } from './reported-usage.ts';
 import { BrokenStreamError, ReportedError } from './stream-failure.ts';
 
 type Said = TextPart | ReasoningPart;
@@ -42,6 +44,7 @@ export class Answer {
   /** Text and reasoning that deltas still come for, by kind and the provider's id. */
   readonly #open = new Map<string, Said>();
   #finish: Finish | null = null;
+  #usage: Usage | null = null;
   #chars = 0;
   #handedOn = false;
 
@@ -83,6 +86,9 @@ export class Answer {
         break;
       case 'error':
         throw new ReportedError(part.error);
+      case 'raw':
+        this.#usage = reportedUsage(this.#usage, part.rawValue);
+        break;
       case 'finish':
         this.#takeFinish(part);
         break;
@@ -97,9 +103,9 @@ export class Answer {
     return this.#finish?.finishReason.unified ?? 'other';
   }
 
-  /** The tokens that the final frame told of. */
+  /** The tokens that the final frame reported; of an answer that broke off, those that were reported before. */
   get usage(): Usage {
-    return usageOf(this.#finish?.usage);
+    return this.#usage ?? { input_tokens: 0, output_tokens: 0 };
   }
 
   /** The whole answer. Text that stayed empty is left out; reasoning stays for what its provider wants back. */
@@ -153,7 +159,7 @@ export class Answer {
     // The provider runs it and has the result in its own answer; it is no call of the session.
     if (part.providerExecuted) return;
     this.#count(part.input.length);
-    const tool = part.toolName.slice(0, 256) || 'unnamed';
+    const tool = cutText(part.toolName, 256) || 'unnamed';
     const call: CallPart = {
       type: 'call',
       call_id: this.#callIds.unique(part.toolCallId),
@@ -172,6 +178,7 @@ export class Answer {
     if (unified === 'other' && raw === undefined) throw new BrokenStreamError('it ended without a final frame');
     if (unified === 'error') throw new BrokenStreamError(`it ended with ${raw ?? 'an error'}`);
     this.#finish = part;
+    this.#usage = usageOfFinish(part.usage);
   }
 
   #count(chars: number): void {
@@ -204,17 +211,11 @@ function addMetadata(
   }
 }
 
-function usageOf(usage: LanguageModelV3Usage | undefined): Usage {
-  const cached = tokens(usage?.inputTokens.cacheRead);
-  const reasoning = tokens(usage?.outputTokens.reasoning);
-  return {
-    input_tokens: tokens(usage?.inputTokens.total),
-    output_tokens: tokens(usage?.outputTokens.total),
-    ...(cached > 0 ? { cached_input_tokens: cached } : {}),
-    ...(reasoning > 0 ? { reasoning_tokens: reasoning } : {}),
-  };
-}
-
-function tokens(count: number | undefined): number {
-  return count !== undefined && Number.isFinite(count) && count > 0 ? Math.trunc(count) : 0;
+function usageOfFinish({ inputTokens, outputTokens }: LanguageModelV3Usage): Usage {
+  return usageOf({
+    input: inputTokens.total,
+    output: outputTokens.total,
+    cached: inputTokens.cacheRead,
+    reasoning: outputTokens.reasoning,
+  });
 }

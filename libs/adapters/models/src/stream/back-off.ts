@@ -17,7 +17,10 @@ export function waitMs(attempt: number, key: string, retryAfterMs: number | null
   return Math.round(whole * (0.5 + 0.5 * spread(`${key}#${attempt}`)));
 }
 
-/** What `retry-after-ms` or `retry-after` (seconds or an HTTP date) ask for in milliseconds from now; null if nothing. */
+/**
+ * What `retry-after-ms` or `retry-after` (seconds or an HTTP date) ask for in milliseconds from now; null if nothing.
+ * A date counts from the answer's own `date`, which the same clock made; from `nowMs` where there is none.
+ */
 export function retryAfterMs(headers: Headers, nowMs: number): number | null {
   const exact = headers.get('retry-after-ms');
   if (exact !== null && /^\d+(\.\d+)?$/.test(exact.trim())) return Math.ceil(Number(exact));
@@ -25,7 +28,9 @@ export function retryAfterMs(headers: Headers, nowMs: number): number | null {
   if (!asked) return null;
   if (/^\d+(\.\d+)?$/.test(asked)) return Math.ceil(Number(asked) * 1_000);
   const date = Date.parse(asked);
-  return Number.isNaN(date) ? null : Math.max(0, date - nowMs);
+  if (Number.isNaN(date)) return null;
+  const sentMs = Date.parse(headers.get('date') ?? '');
+  return Math.max(0, date - (Number.isNaN(sentMs) ? nowMs : sentMs));
 }
 
 // FNV-1a, as a fraction of its range. https://datatracker.ietf.org/doc/html/draft-eastlake-fnv

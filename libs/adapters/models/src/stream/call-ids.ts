@@ -1,5 +1,5 @@
 /** Ids of calls that are unique in a session, whatever a provider sends. */
-import { type CallPart, callsOf, type Message } from '@coxswain/protocol';
+import { type CallPart, callsOf, cutText, type Message } from '@coxswain/protocol';
 
 const ID_MAX_CHARS = 256;
 const GIVEN_MAX_CHARS = 200;
@@ -23,7 +23,7 @@ export class CallIds {
     let id = given;
     while (id === '' || id.length > ID_MAX_CHARS || this.#taken.has(id)) {
       this.#made++;
-      id = `${given.slice(0, GIVEN_MAX_CHARS) || 'call'}_${this.#effect}_${this.#made}`;
+      id = `${cutText(given, GIVEN_MAX_CHARS) || 'call'}_${this.#effect}_${this.#made}`;
     }
     this.#taken.add(id);
     return id;

@@ -7,7 +7,7 @@
  */
 import type { LanguageModelV3, LanguageModelV3CallOptions, SharedV3ProviderOptions } from '@ai-sdk/provider';
 import type { Clock, Model, ModelPart, ModelRequest, ModelResult } from '@coxswain/ports';
-import type { Failure } from '@coxswain/protocol';
+import { type AssistantMessage, addUsage, type Failure, toWellFormed, type Usage } from '@coxswain/protocol';
 import { promptOf, toolsOf } from '../prompt/prompt.ts';
 import type { PromptRules } from '../prompt/prompt-rules.ts';
 import { Answer } from './answer.ts';
@@ -42,15 +42,19 @@ export function providerModel(connection: Connection, limits: SilenceLimits, clo
   return {
     async stream(request, onPart, signal) {
       let requests = 0;
+      // Providers charge for answers that broke off, too.
+      let spent: Usage = { input_tokens: 0, output_tokens: 0 };
       for (let number = 1; ; number++) {
         const attempt = await tryOnce(connection, limits, clock, request, onPart, signal);
         requests += attempt.requests;
         const { answer, failure } = attempt;
-        if (!failure) return complete(answer, requests);
-        if (signal.aborted) return cancelled(answer, requests);
-        if (!failure.retryable || answer.handedOn || number >= ATTEMPTS_MAX) return failed(answer, failure, requests);
+        spent = addUsage(spent, answer.usage);
+        if (!failure) return complete(answer, spent, requests);
+        if (signal.aborted) return cancelled(answer, spent, requests);
+        if (!failure.retryable || answer.handedOn || number >= ATTEMPTS_MAX)
+          return failed(answer, failure, spent, requests);
         await clock.sleep(waitMs(number, request.idempotencyKey, attempt.retryAfterMs), signal);
-        if (signal.aborted) return cancelled(answer, requests);
+        if (signal.aborted) return cancelled(answer, spent, requests);
       }
     },
   };
@@ -93,11 +97,14 @@ function callOptions(connection: Connection, request: ModelRequest, signal: Abor
     prompt: promptOf(system, messages, connection.rules),
     providerOptions: mergedOptions(connection.defaultOptions, model.provider_options ?? {}),
     abortSignal: signal,
+    // For the usage of an answer that breaks off.
+    includeRawChunks: true,
   };
   if (tools.length > 0) options.tools = toolsOf(tools);
   if (model.temperature !== undefined) options.temperature = model.temperature;
   if (model.max_output_tokens !== undefined) options.maxOutputTokens = model.max_output_tokens;
-  return options;
+  // A journal of an earlier release may hold lone surrogates, which strict providers refuse.
+  return toWellFormed(options);
 }
 
 function mergedOptions(defaults: SharedV3ProviderOptions, own: SharedV3ProviderOptions): SharedV3ProviderOptions {
@@ -110,24 +117,24 @@ function redacted(failure: Failure, secret: string | null): Failure {
   return secret ? { ...failure, message: failure.message.replaceAll(secret, '[key]') } : failure;
 }
 
-function complete(answer: Answer, attempts: number): ModelResult {
+function complete(answer: Answer, usage: Usage, attempts: number): ModelResult {
   return {
     status: 'complete',
     message: { role: 'assistant', content: answer.content },
     finishReason: answer.finishReason,
-    usage: answer.usage,
+    usage,
     attempts,
   };
 }
 
-function failed(answer: Answer, error: Failure, attempts: number): ModelResult {
-  return { status: 'failed', finishReason: 'error', error, ...cutShort(answer), attempts };
+function failed(answer: Answer, error: Failure, usage: Usage, attempts: number): ModelResult {
+  return { status: 'failed', finishReason: 'error', error, message: cutShort(answer), usage, attempts };
 }
 
-function cancelled(answer: Answer, attempts: number): ModelResult {
-  return { status: 'cancelled', finishReason: 'cancelled', ...cutShort(answer), attempts };
+function cancelled(answer: Answer, usage: Usage, attempts: number): ModelResult {
+  return { status: 'cancelled', finishReason: 'cancelled', message: cutShort(answer), usage, attempts };
 }
 
-function cutShort(answer: Answer): Pick<ModelResult, 'message' | 'usage'> {
-  return { message: { role: 'assistant', content: answer.partialContent, partial: true }, usage: answer.usage };
+function cutShort(answer: Answer): AssistantMessage {
+  return { role: 'assistant', content: answer.partialContent, partial: true };
 }

@@ -1,6 +1,6 @@
 /** What went wrong with an attempt, as one of the catalogue's codes. Vendors' statuses are read here and nowhere else. */
 import { APICallError } from '@ai-sdk/provider';
-import type { Failure } from '@coxswain/protocol';
+import { cutText, type Failure } from '@coxswain/protocol';
 import { isContextOverflow } from './context-overflow.ts';
 import type { Wire } from './wire.ts';
 
@@ -23,6 +23,12 @@ export function failureOf(error: unknown, wire: Wire, provider: string): Failure
   if (wire.timedOut) return failure('model_timeout', `${provider}: ${wire.timedOut}`, true);
   if (wire.networkError) {
     return failure('model_unavailable', `${provider} cannot be reached: ${sentenceOf(wire.networkError)}`, true);
+  }
+  if (wire.isWebPage) {
+    const status = wire.response?.status;
+    return refused(
+      `${provider} answered ${status} with a web page (text/html), not with a model's answer: check base_url`,
+    );
   }
   const responded = wire.response !== null && wire.response.status < 400;
   if (error instanceof BrokenStreamError) return broken(provider, error.message);
@@ -108,7 +114,7 @@ function refused(message: string): Failure {
 // A vendor's text may have lines; logs, receipts and lists have one for it.
 function failure(code: string, message: string, retryable: boolean): Failure {
   const line = message.replaceAll(/\s*[\r\n\u2028\u2029]+\s*/g, ' ').trim();
-  return { code, message: line.slice(0, MESSAGE_MAX_CHARS), retryable };
+  return { code, message: cutText(line, MESSAGE_MAX_CHARS), retryable };
 }
 
 // undici says no more than "fetch failed" or "terminated"; what happened stands in the cause.

@@ -24,6 +24,8 @@ export class Wire {
   requests = 0;
   /** The last response's status and headers, once it has some. */
   response: { readonly status: number; readonly headers: Headers } | null = null;
+  /** The last response was a web page: what answers at that address is no provider. */
+  isWebPage = false;
   /** Why the last request got no response at all. */
   networkError: unknown = null;
   /** The silence was too long; says which. */
@@ -77,6 +79,11 @@ export class Wire {
       throw error;
     }
     this.response = { status: response.status, headers: response.headers };
+    if (response.ok && /^text\/html\b/i.test(response.headers.get('content-type') ?? '')) {
+      this.isWebPage = true;
+      await response.body?.cancel();
+      throw new Error('the answer is a web page');
+    }
     if (!response.body) return response;
     const watched = response.body.pipeThrough(
       new TransformStream<Uint8Array, Uint8Array>({

@@ -29,7 +29,7 @@ export function personaRights(tenant: string, inboxPrefix: string): RoleRights {
     publish: personaPassages(tenant).map(({ subject }) => subject),
     subscribe: [
       `${inboxPrefix}.>`,
-      `${tenantSubjects.personaSteps(tenant)} ${PERSONA_QUEUE_GROUP}`,
+      ...tenantSubjects.personaSteps(tenant).map((subject) => `${subject} ${PERSONA_QUEUE_GROUP}`),
       `${tenantSubjects.personaHooks(tenant)} ${PERSONA_QUEUE_GROUP}`,
       ...tenantSubjects.personaOrders(tenant),
     ],

@@ -135,6 +135,10 @@ export function systemRights(role: SystemRole): RoleRights {
         api(`CONSUMER.${what}${COMMANDS}${what === 'LIST.' ? '' : '.*'}`),
       ),
       `$JS.ACK.${COMMANDS}.>`,
+      // Counting sessions by the headers of their snapshots.
+      api(`CONSUMER.CREATE.${STREAMS.snapshots}.*.${subjects.snapshots}`),
+      api(`CONSUMER.MSG.NEXT.${STREAMS.snapshots}.*`),
+      api(`CONSUMER.DELETE.${STREAMS.snapshots}.*`),
       ...[REGISTRY, BLOBS].flatMap((stream) => [
         api(`CONSUMER.CREATE.${stream}.>`),
         `$JS.FC.${stream}.>`,
@@ -247,7 +251,7 @@ export function heardBy(tenant: string): readonly string[] {
 /** What a tenant's workers are asked by hosts. The time is how long an answer may take. */
 export function askedOf(tenant: string): readonly (Passage & { readonly threshold: string })[] {
   return [
-    { subject: tenantSubjects.hooks(tenant), answers: 'one', threshold: '1h' },
+    ...tenantSubjects.hooks(tenant).map((subject) => ({ subject, answers: 'one', threshold: '1h' }) as const),
     { subject: tenantSubjects.tools(tenant), answers: 'many', threshold: TOOL_ANSWERS_EXPIRE },
     { subject: tenantSubjects.personas(tenant), answers: 'many', threshold: TOOL_ANSWERS_EXPIRE },
   ];
@@ -272,7 +276,7 @@ export function tenantRights(
     return {
       publish,
       // In the group alone: who listens beside it would be shown every question.
-      subscribe: [inbox, `${tenantSubjects.hooks(tenant)} ${HOOK_QUEUE_GROUP}`],
+      subscribe: [inbox, ...tenantSubjects.hooks(tenant).map((subject) => `${subject} ${HOOK_QUEUE_GROUP}`)],
       answers: { max: 1, expires: '1h' },
     };
   const heard = [tenantSubjects.events(tenant), tenantSubjects.deltas(tenant), tenantSubjects.approvals(tenant)];

@@ -5,7 +5,15 @@
  * W1: Calls are taken in the queue group alone. Whoever could listen beside it would be shown every call, and might answer it.
  * W2: An answer goes where a question said, for a short while: a host asks again long before it is over.
  */
-import { BusToolName, ID_PATTERN, STREAMS, TenantId, TOOL_QUEUE_GROUP, tenantSubjects } from '@coxswain/protocol';
+import {
+  BusToolName,
+  cutText,
+  ID_PATTERN,
+  STREAMS,
+  TenantId,
+  TOOL_QUEUE_GROUP,
+  tenantSubjects,
+} from '@coxswain/protocol';
 import type { Passage, RoleRights } from './roles.ts';
 
 /** A worker with a key of its own. */
@@ -29,7 +37,7 @@ export function toolWorkerProblem({ tenant, name, tools }: ToolWorkerKey): strin
   if (tools.length === 0 || tools.length > WORKER_TOOLS_MAX) return `it serves 1 to ${WORKER_TOOLS_MAX} tools`;
   for (const [index, tool] of tools.entries()) {
     const read = BusToolName.safeParse(tool);
-    if (!read.success) return `its tool "${tool.slice(0, 80)}": ${read.error.issues[0]?.message}`;
+    if (!read.success) return `its tool "${cutText(tool, 80)}": ${read.error.issues[0]?.message}`;
     if (tools.indexOf(tool) !== index) return `its tool ${tool} is named twice`;
   }
   return null;
@@ -67,7 +75,7 @@ export function toolRights(tenant: string, inboxPrefix: string, tools: readonly 
     subscribe: [
       `${inboxPrefix}.>`,
       ...tools.flatMap((tool) => [
-        `${tenantSubjects.toolCalls(tenant, tool)} ${TOOL_QUEUE_GROUP}`,
+        ...tenantSubjects.toolCalls(tenant, tool).map((subject) => `${subject} ${TOOL_QUEUE_GROUP}`),
         ...tenantSubjects.toolOrders(tenant, tool),
         // Which versions of its tool are served by others.
         tenantSubjects.toolBeats(tenant, tool),

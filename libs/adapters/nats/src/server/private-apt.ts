@@ -1,5 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { cutText } from '@coxswain/protocol';
 import type { NewerSuite } from './debian-archive.ts';
 import { withLowerCaseProxies } from './proxy.ts';
 import { runCommand } from './run-command.ts';
@@ -127,7 +128,7 @@ function parsePrintedUri(packageName: string, output: string): AptPackageFile {
   // <name>_<epoch>%3a<upstream>-<revision>_<arch>.deb
   const version = /_(?:\d+%3a)?([^_]+?)(?:-[^-_]+)?_[^_]+\.deb$/.exec(fileName ?? '')?.[1];
   if (fileName === undefined || version === undefined) {
-    throw new Error(`apt-get download --print-uris answered ${JSON.stringify(output.slice(0, 300))}`);
+    throw new Error(`apt-get download --print-uris answered ${JSON.stringify(cutText(output, 300))}`);
   }
   return { packageName, fileName, bytes: Number(bytes), upstreamVersion: version };
 }

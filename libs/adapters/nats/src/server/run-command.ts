@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
+import { cutTextToEnd } from '@coxswain/protocol';
 
 /** How long and with what surroundings a program runs. */
 export interface RunCommandOptions {
@@ -45,10 +46,10 @@ export function runCommand(file: string, args: readonly string[], options: RunCo
     let stdout = '';
     let stderr = '';
     child.stdout?.setEncoding('utf8').on('data', (text: string) => {
-      stdout = (stdout + text).slice(-maxOutputChars);
+      stdout = cutTextToEnd(stdout + text, maxOutputChars);
     });
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      stderr = (stderr + text).slice(-maxOutputChars);
+      stderr = cutTextToEnd(stderr + text, maxOutputChars);
     });
     if (onStatusLine) createInterface({ input: child.stdio[3] as Readable }).on('line', onStatusLine);
 

@@ -1,3 +1,4 @@
+import { cutText } from '@coxswain/protocol';
 import { runCommand } from './run-command.ts';
 import { NatsServerTooOldError, NatsServerUnusableError } from './server-errors.ts';
 
@@ -38,7 +39,7 @@ export async function readServerVersion(binary: string, signal?: AbortSignal): P
   }
   const version = /^nats-server:? v?(\S+)/m.exec(output)?.[1];
   if (version === undefined || !parseVersion(version)) {
-    throw new NatsServerUnusableError(binary, `"--version" answered ${JSON.stringify(output.trim().slice(0, 200))}`);
+    throw new NatsServerUnusableError(binary, `"--version" answered ${JSON.stringify(cutText(output.trim(), 200))}`);
   }
   return version;
 }

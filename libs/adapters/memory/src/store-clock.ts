@@ -1,0 +1,141 @@
+/**
+ * The store's clock, as a host knows it: the host's monotonic clock plus a measured offset.
+ *
+ * Hosts share sessions, and their wall clocks differ. Durable timers fire on the store's clock, and records hold one
+ * time whichever host writes them. So sessions read no wall clock of a host: a wrong one, or one that is set while a run
+ * is in progress, changes no timer and no budget.
+ *
+ * K1  One measurement bounds the offset: the store read its clock between the request and the answer.
+ * K2  Measurements that agree narrow the bounds, and the bounds widen by {@link DRIFT} between measurements. A slow answer
+ *     therefore makes no known offset worse.
+ * K3  A measurement that contradicts the bounds replaces them: the store's clock was set, another server leads the stream,
+ *     or this machine has slept.
+ */
+import type { Clock, Log } from '@coxswain/ports';
+
+/** Measurements before the clock is first read. */
+const FIRST_MEASUREMENTS = 3;
+/** Milliseconds between two measurements. A step of the store's clock is followed within this time. */
+const MEASURE_EVERY_MS = 5_000;
+/** How fast two clocks may drift apart, as a fraction: 500 ppm, the most that NTP corrects. */
+const DRIFT = 0.0005;
+/** Stores report whole milliseconds, rounded down. */
+const RESOLUTION_MS = 1;
+/** A host's clocks that move apart by more than this were set, or the machine has slept, milliseconds. */
+const APART_MAX_MS = 1_000;
+/** A difference or a step of more than this is logged, milliseconds. */
+const LOGGED_FROM_MS = 1_000;
+
+/** The bounds of the store's time less this host's monotonic time, milliseconds, as measured at `atMs` (monotonic). */
+interface Offset {
+  readonly lowMs: number;
+  readonly highMs: number;
+  readonly atMs: number;
+}
+
+/** A clock that shows the store's time. Call {@link StoreClock.start} before anything reads it. */
+export class StoreClock implements Clock {
+  readonly #own: Clock;
+  readonly #storeMs: () => Promise<number>;
+  readonly #log: Log;
+  readonly #closed = new AbortController();
+  #offset: Offset | null = null;
+  /** How far the host's wall clock was from its monotonic clock at the newest measurement, milliseconds. */
+  #apartMs = 0;
+  #wake: () => void = () => undefined;
+
+  /**
+   * @param own the host's clocks. Its wall clock only shows that it was set or that the machine has slept.
+   * @param storeMs asks the store for its time, milliseconds since 1970. It may reject.
+   */
+  constructor(own: Clock, storeMs: () => Promise<number>, log: Log) {
+    this.#own = own;
+    this.#storeMs = storeMs;
+    this.#log = log;
+  }
+
+  /** Measures the offset, and measures it again at intervals until {@link close}. @throws what asking the store throws. */
+  async start(): Promise<void> {
+    for (let i = 0; i < FIRST_MEASUREMENTS; i++) await this.#measure();
+    const aheadMs = Math.round(this.#own.nowMs() - this.nowMs());
+    if (Math.abs(aheadMs) >= LOGGED_FROM_MS)
+      this.#log.warn({ ahead_ms: aheadMs }, "this machine's clock differs from the store's; sessions use the store's");
+    // It handles its own errors, and ends with `close`.
+    void this.#keepMeasuring();
+  }
+
+  /** Ends the measurements. The clock goes on from the last one. */
+  close(): void {
+    this.#closed.abort();
+    this.#wake();
+  }
+
+  /** The store's time, milliseconds since 1970, whole. It may go back by as much as a measurement corrects. */
+  nowMs(): number {
+    if (!this.#offset) throw new Error('the clock of the store was read before it was measured');
+    if (Math.abs(this.#readApartMs() - this.#apartMs) > APART_MAX_MS) this.#wake();
+    const { lowMs, highMs } = this.#offset;
+    return Math.round(this.#own.monotonicMs() + (lowMs + highMs) / 2);
+  }
+
+  monotonicMs(): number {
+    return this.#own.monotonicMs();
+  }
+
+  sleep(delayMs: number, signal?: AbortSignal): Promise<void> {
+    return this.#own.sleep(delayMs, signal);
+  }
+
+  yield(): Promise<void> {
+    return this.#own.yield();
+  }
+
+  #readApartMs(): number {
+    return this.#own.nowMs() - this.#own.monotonicMs();
+  }
+
+  async #keepMeasuring(): Promise<void> {
+    while (!this.#closed.signal.aborted) {
+      const early = new AbortController();
+      this.#wake = () => early.abort();
+      await this.#own.sleep(MEASURE_EVERY_MS, early.signal);
+      // While it is measured, and until the next pause, reading the clock asks for nothing.
+      this.#wake = () => undefined;
+      if (this.#closed.signal.aborted) return;
+      try {
+        await this.#measure();
+      } catch (error) {
+        // The offset known so far holds. A store that is away fires no timer either.
+        this.#apartMs = this.#readApartMs();
+        this.#log.debug({ error: (error as Error).message }, "the store's clock could not be read; it is read again");
+      }
+    }
+  }
+
+  async #measure(): Promise<void> {
+    const sentMs = this.#own.monotonicMs();
+    const storeMs = await this.#storeMs();
+    const atMs = this.#own.monotonicMs();
+    this.#apartMs = this.#readApartMs();
+    // K1
+    this.#take({ lowMs: storeMs - atMs, highMs: storeMs + RESOLUTION_MS - sentMs, atMs });
+  }
+
+  #take(measured: Offset): void {
+    const known = this.#offset;
+    this.#offset = measured;
+    if (!known) return;
+    // K2
+    const driftMs = DRIFT * (measured.atMs - known.atMs);
+    const lowMs = Math.max(known.lowMs - driftMs, measured.lowMs);
+    const highMs = Math.min(known.highMs + driftMs, measured.highMs);
+    if (lowMs <= highMs) {
+      this.#offset = { lowMs, highMs, atMs: measured.atMs };
+      return;
+    }
+    // K3
+    const stepMs = Math.round((measured.lowMs + measured.highMs - known.lowMs - known.highMs) / 2);
+    if (Math.abs(stepMs) >= LOGGED_FROM_MS)
+      this.#log.warn({ step_ms: stepMs }, "the store's clock has moved against this machine's; sessions follow it");
+  }
+}

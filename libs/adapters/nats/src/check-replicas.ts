@@ -1,0 +1,306 @@
+/**
+ * Verifies the replicas of every stream by reading them: the first, the last and some sampled messages, from each server that has
+ * a replica. Statuses are no proof: a server reports a stream as current whose blocks it cannot read.
+ *
+ * C1  A finding names what was seen three times in a row. What is appended, deleted or caught up meanwhile differs for a moment.
+ *     A stream that does not answer at all is reported at once: its requests have already waited.
+ * C2  Replicas are compared with each other, and each with its own index. The second finds messages that all of them have lost.
+ * C3  Nothing is written, no leader moves, and reads are bounded: per stream {@link SAMPLES} + 2 places, each of at most
+ *     {@link WINDOW} messages and {@link WINDOW_BYTES} bytes.
+ */
+import { createHash } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
+import { BLOBS_STREAM, JOURNAL_STREAMS, STREAMS } from '@coxswain/protocol';
+import type { NatsConnection } from '@nats-io/nats-core';
+import { type ApiError, answerOf, failureOf, isStreamNotFound, NatsUnavailableError } from './nats-status.ts';
+import { openTracedReads, type TracedReads, type TracedWindow } from './traced-reads.ts';
+import { wireOf } from './wire.ts';
+
+/** Something that is wrong with a replica. */
+export interface ReplicaFinding {
+  readonly stream: string;
+  /**
+   * `unreadable`: its index reports messages that it does not serve. `missing`: other replicas serve a message that it lacks.
+   * `differs`: it has other bytes, or another number of messages. `lagging`: it is behind its leader. `offline`: its server is
+   * down. `unchecked`: it did not answer, or the stream has no leader.
+   */
+  readonly kind: 'unreadable' | 'missing' | 'differs' | 'lagging' | 'offline' | 'unchecked';
+  /** The name of the server that has the replica; null where the stream as a whole cannot be asked. */
+  readonly server: string | null;
+  /** The first message concerned, as far as it is known. */
+  readonly seq: number | null;
+  readonly message: string;
+  readonly remedy: string;
+}
+
+/** One stream, checked. */
+export interface CheckedStream {
+  readonly stream: string;
+  /** Servers whose replicas were read. */
+  readonly servers: readonly string[];
+  readonly findings: readonly ReplicaFinding[];
+}
+
+/** How fast a check goes. */
+export interface CheckPace {
+  /** Between streams. Default 0. */
+  readonly pauseMs?: number | undefined;
+  /** Between two looks at what may be a finding. Default 1,000. */
+  readonly confirmMs?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The streams that are checked: all but the hosts' heartbeats, which are in memory and live for a second. */
+export const CHECKED_STREAMS: readonly string[] = [
+  ...JOURNAL_STREAMS,
+  STREAMS.commands,
+  STREAMS.timers,
+  STREAMS.snapshots,
+  `KV_${STREAMS.registry}`,
+  `KV_${STREAMS.active}`,
+  BLOBS_STREAM,
+];
+
+/** Random places of a stream that are read besides its first and its last messages. */
+const SAMPLES = 4;
+/** Messages of one place. */
+const WINDOW = 16;
+const WINDOW_BYTES = 256 * 1024;
+/** Looks that a finding needs (C1). */
+const LOOKS = 3;
+
+interface StreamAnswer {
+  readonly state?: { readonly first_seq: number; readonly last_seq: number; readonly messages: number };
+  readonly config?: { readonly allow_direct?: boolean };
+  readonly cluster?: {
+    readonly leader?: string;
+    readonly replicas?: readonly {
+      readonly name: string;
+      readonly current?: boolean;
+      readonly offline?: boolean;
+      readonly lag?: number;
+    }[];
+  };
+}
+
+/**
+ * Checks the streams of a bus, one after another. A stream that cannot be asked is yielded as `unchecked`, and the next follows.
+ * @throws NatsUnavailableError where the connection is closed; NatsRefusedError, NotPermittedError for a user that may not read all streams.
+ */
+export async function* checkReplicas(
+  nc: NatsConnection,
+  { pauseMs = 0, confirmMs = 1_000, signal }: CheckPace = {},
+): AsyncGenerator<CheckedStream, void, undefined> {
+  const reads = openTracedReads(nc);
+  try {
+    for (const stream of CHECKED_STREAMS) {
+      if (signal?.aborted) return;
+      const checked = await checkStream(nc, reads, stream, confirmMs).catch((error: unknown) => {
+        if (!(error instanceof NatsUnavailableError) || nc.isClosed()) throw error;
+        return uncheckedStream(stream, error);
+      });
+      if (checked) yield checked;
+      if (pauseMs > 0) await setTimeout(pauseMs, undefined, { signal }).catch(() => undefined);
+    }
+  } finally {
+    reads.close();
+  }
+}
+
+/** Null where there is no such stream, or one that replicas do not serve. */
+async function checkStream(
+  nc: NatsConnection,
+  reads: TracedReads,
+  stream: string,
+  confirmMs: number,
+): Promise<CheckedStream | null> {
+  let confirmed = new Map<string, ReplicaFinding>();
+  const servers = new Set<string>();
+  const samples = Array.from({ length: SAMPLES }, () => Math.random());
+  for (let look = 0; look < LOOKS; look++) {
+    if (look > 0) await setTimeout(confirmMs);
+    const info = await infoOf(nc, stream);
+    if (!info?.state || info.config?.allow_direct !== true) return null;
+    const found = await lookAt(reads, stream, info, samples, servers);
+    const before = confirmed;
+    confirmed = new Map([...found].filter(([key]) => look === 0 || before.has(key)));
+    if (confirmed.size === 0) break;
+  }
+  return { stream, servers: [...servers].sort(), findings: firstOfEach([...confirmed.values()]) };
+}
+
+function uncheckedStream(stream: string, { message: why }: NatsUnavailableError): CheckedStream {
+  const message = `the stream cannot be asked: ${why}`;
+  const remedy = 'start the servers of the cluster that are down, then check again';
+  return { stream, servers: [], findings: [{ stream, kind: 'unchecked', server: null, seq: null, message, remedy }] };
+}
+
+async function infoOf(nc: NatsConnection, stream: string): Promise<StreamAnswer | null> {
+  const answer = answerOf<StreamAnswer>(await wireOf(nc).request(`$JS.API.STREAM.INFO.${stream}`, new Uint8Array()));
+  if (answer.error && isStreamNotFound(answer.error)) return null;
+  if (answer.error) throw failureOf(`checking ${stream}`, answer.error as ApiError);
+  return answer;
+}
+
+/** One look at a stream. @returns what is wrong, each by a key that is the same at every look. */
+async function lookAt(
+  reads: TracedReads,
+  stream: string,
+  { state, cluster }: StreamAnswer,
+  samples: readonly number[],
+  servers: Set<string>,
+): Promise<Map<string, ReplicaFinding>> {
+  const found = new Map<string, ReplicaFinding>();
+  const report = (finding: Omit<ReplicaFinding, 'stream' | 'remedy'>) =>
+    found.set(`${finding.server} ${finding.kind} ${finding.seq}`, { ...finding, stream, remedy: remedyOf(finding) });
+  const { first_seq: first = 0, last_seq: last = 0, messages = 0 } = state ?? {};
+  const expected: string[] = cluster?.leader === undefined ? [] : [cluster.leader];
+  for (const { name: server, offline, current, lag = 0 } of cluster?.replicas ?? []) {
+    if (offline === true)
+      report({ kind: 'offline', server, seq: null, message: `server ${server} is down, its replica is not read` });
+    else if (current === false)
+      report({
+        kind: 'lagging',
+        server,
+        seq: null,
+        message: `the replica on ${server} is ${lag} ${lag === 1 ? 'operation' : 'operations'} behind its leader`,
+      });
+    else expected.push(server);
+  }
+  if (messages === 0) return found;
+  const span = last - first + 1;
+  const places = [
+    first,
+    ...samples.map((share) => first + Math.floor(share * span)),
+    Math.max(first, last - WINDOW / 2 + 1),
+  ];
+  for (const seq of new Set(places)) {
+    const windows = await reads.ofEach(stream, expected, { seq, batch: WINDOW, max_bytes: WINDOW_BYTES });
+    for (const server of windows.keys()) servers.add(server);
+    for (const server of expected)
+      if (!windows.has(server))
+        report({ kind: 'unchecked', server, seq: null, message: `the replica on ${server} did not answer` });
+    compare(windows, report);
+    await compareWithIndex(reads, stream, seq, windows, report);
+    if (seq === first) compareCounts(cluster?.leader, windows, report);
+  }
+  return found;
+}
+
+type Report = (finding: Omit<ReplicaFinding, 'stream' | 'remedy'>) => void;
+
+/** The messages of a window by sequence, as hashes of all that is stored. */
+function hashesOf({ messages }: TracedWindow): Map<number, string> {
+  return new Map(
+    messages.map(({ seq, subject, data }) => [
+      seq,
+      createHash('sha256').update(`${subject}\n`).update(data).digest('base64'),
+    ]),
+  );
+}
+
+/** Compares what the replicas serve from one place on. */
+function compare(windows: ReadonlyMap<string, TracedWindow>, report: Report): void {
+  const hashes = new Map([...windows].map(([server, window]) => [server, hashesOf(window)]));
+  const all = new Set([...hashes.values()].flatMap((of) => [...of.keys()]));
+  for (const [server, own] of hashes) {
+    const until = windows.get(server)?.reachedEnd ? Number.POSITIVE_INFINITY : Math.max(...own.keys());
+    const missing = [...all].filter((seq) => seq <= until && !own.has(seq)).sort((one, other) => one - other);
+    const [seq] = missing;
+    if (seq === undefined) continue;
+    const others = [...hashes].flatMap(([other, of]) => (of.has(seq) ? [other] : []));
+    report({
+      kind: 'missing',
+      server,
+      seq,
+      message: `the replica on ${server} does not serve message ${seq}, which ${others.join(', ')} serves`,
+    });
+  }
+  for (const seq of all) {
+    const byHash = new Map<string, string[]>();
+    for (const [server, of] of hashes) {
+      const hash = of.get(seq);
+      if (hash !== undefined) byHash.set(hash, [...(byHash.get(hash) ?? []), server]);
+    }
+    if (byHash.size < 2) continue;
+    const [most = [], ...fewer] = [...byHash.values()].sort((one, other) => other.length - one.length);
+    for (const server of fewer.flat())
+      report({
+        kind: 'differs',
+        server,
+        seq,
+        message: `the replica on ${server} has other bytes in message ${seq} than ${most.join(', ')}`,
+      });
+  }
+}
+
+/** Compares what each replica serves with what its own index counts (C2). */
+async function compareWithIndex(
+  reads: TracedReads,
+  stream: string,
+  seq: number,
+  windows: ReadonlyMap<string, TracedWindow>,
+  report: Report,
+): Promise<void> {
+  const unreadable = (server: string, count: number, behind: number) =>
+    report({
+      kind: 'unreadable',
+      server,
+      seq: behind,
+      message: `the index of the replica on ${server} counts ${count} ${count === 1 ? 'message' : 'messages'} from ${behind} on that it does not serve`,
+    });
+  const full: string[] = [];
+  for (const [server, { messages, pending, reachedEnd }] of windows) {
+    if (!reachedEnd) full.push(server);
+    else if (pending > 0) unreadable(server, pending, (messages.at(-1)?.seq ?? seq - 1) + 1);
+  }
+  if (full.length === 0) return;
+  const end = Math.min(...full.map((server) => windows.get(server)?.messages.at(-1)?.seq ?? seq));
+  const next = await reads.ofEach(stream, full, { seq: end + 1, batch: 1, max_bytes: WINDOW_BYTES });
+  for (const [server, window] of next) {
+    const before = windows.get(server);
+    if (!before) continue;
+    const served = before.messages.filter((message) => message.seq <= end).length;
+    const skipped = before.counted - served - window.counted;
+    if (skipped > 0) unreadable(server, skipped, seq);
+  }
+}
+
+/** Compares how many messages the replicas' indexes count. */
+function compareCounts(leader: string | undefined, windows: ReadonlyMap<string, TracedWindow>, report: Report): void {
+  const leads = leader === undefined ? undefined : windows.get(leader);
+  if (!leads) return;
+  for (const [server, { counted }] of windows) {
+    if (counted === leads.counted) continue;
+    report({
+      kind: 'differs',
+      server,
+      seq: null,
+      message: `the replica on ${server} has ${counted} messages, its leader ${leader} has ${leads.counted}`,
+    });
+  }
+}
+
+/** One finding for each server and kind: that of the first message. */
+function firstOfEach(findings: readonly ReplicaFinding[]): ReplicaFinding[] {
+  const first = new Map<string, ReplicaFinding>();
+  for (const finding of findings) {
+    const key = `${finding.server} ${finding.kind}`;
+    const known = first.get(key);
+    if (!known || (finding.seq ?? Number.POSITIVE_INFINITY) < (known.seq ?? Number.POSITIVE_INFINITY))
+      first.set(key, finding);
+  }
+  return [...first.values()];
+}
+
+function remedyOf({ kind, server }: Pick<ReplicaFinding, 'kind' | 'server'>): string {
+  switch (kind) {
+    case 'offline':
+      return `start server ${server}; its replicas catch up by themselves`;
+    case 'lagging':
+    case 'unchecked':
+      return `see that server ${server} runs and is reached by the others, then check again; a lagging replica catches up by itself`;
+    default:
+      return `while the other replicas are whole: stop server ${server}, move its JetStream store away, and start it again; it copies every stream from the others`;
+  }
+}

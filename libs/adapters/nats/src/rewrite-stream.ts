@@ -1,0 +1,257 @@
+/**
+ * Rewrites all stored blocks of a replicated stream while it is in use. A new replica receives every message from the
+ * leader, with its sequence, and stores it in blocks of its own. So each replica is removed and added again in turn.
+ *
+ * REWRITE-1  Every message is read from every replica before a replica is removed, and after one was added.
+ * REWRITE-2  A replica is removed only while all others are whole. The stream keeps one replica fewer than configured.
+ * REWRITE-3  Sequences stay: the fence of a session and its cursors refer to them.
+ * REWRITE-4  The configured number is in the metadata of the stream while it has fewer, so the next run resumes from it.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { COMPRESSED_BLOCKS, REWRITE_REPLICAS } from '@coxswain/protocol';
+import type { NatsConnection } from '@nats-io/nats-core';
+import { compareReplicas, ReplicaUnreadableError } from './compare-replicas.ts';
+import { answerOf, failureOf, NatsUnavailableError } from './nats-status.ts';
+import { openTracedReads, type TracedReads } from './traced-reads.ts';
+import { wireOf } from './wire.ts';
+
+/** The rewrite has stopped where it was: what it needs for its next step is not so. Every message that was readable still is. */
+export class RewriteStoppedError extends Error {
+  override readonly name = 'RewriteStoppedError';
+  readonly code = 'rewrite_stopped';
+  constructor(stream: string, why: string) {
+    super(`rewrite_stopped: ${stream} was not rewritten: ${why}`);
+  }
+}
+
+/** What a rewrite did. */
+export interface RewrittenStream {
+  readonly stream: string;
+  readonly messages: number;
+  /** Servers whose replicas were written anew, in that order. Empty for a stream with one replica. */
+  readonly servers: readonly string[];
+}
+
+/** A large stream is copied within that time; the bound of each step. */
+const STEP_WITHIN_MS = 600_000;
+const SERVING_WITHIN_MS = 60_000;
+const ASKED_EVERY_MS = 250;
+const UNANSWERED_MAX = 40;
+/** Reading is repeated when messages are stored or deleted at the same time. */
+const READS_MAX = 3;
+
+interface StreamInfo {
+  readonly config: Readonly<Record<string, unknown>> & {
+    readonly num_replicas: number;
+    readonly metadata?: Readonly<Record<string, string>>;
+  };
+  readonly state: { readonly messages: number; readonly last_seq: number };
+  readonly cluster?: {
+    readonly leader?: string;
+    readonly replicas?: readonly { readonly name: string; readonly current: boolean; readonly offline?: boolean }[];
+  };
+}
+
+/**
+ * Rewrites a stream, replica by replica; see the top of the file. A stream with one replica stays as it is: a server
+ * that holds the only replica does not damage it.
+ * @param nc a connection with the rights of an admin.
+ * @param tell called with each step, in words.
+ * @param signal ends the rewrite at its next step.
+ * @throws RewriteStoppedError, NatsUnavailableError, NatsRefusedError. The number of replicas is restored first; where that
+ *   fails, the message says so.
+ */
+export async function rewriteStream(
+  nc: NatsConnection,
+  stream: string,
+  tell: (step: string) => void,
+  signal?: AbortSignal,
+): Promise<RewrittenStream> {
+  const reads = openTracedReads(nc);
+  try {
+    return await new Rewrite(nc, reads, stream, tell, signal).run();
+  } finally {
+    reads.close();
+  }
+}
+
+class Rewrite {
+  readonly #nc: NatsConnection;
+  readonly #reads: TracedReads;
+  readonly #stream: string;
+  readonly #tell: (step: string) => void;
+  readonly #signal: AbortSignal | undefined;
+
+  constructor(
+    nc: NatsConnection,
+    reads: TracedReads,
+    stream: string,
+    tell: (step: string) => void,
+    signal: AbortSignal | undefined,
+  ) {
+    this.#nc = nc;
+    this.#reads = reads;
+    this.#stream = stream;
+    this.#tell = tell;
+    this.#signal = signal;
+  }
+
+  async run(): Promise<RewrittenStream> {
+    const { config, state } = await this.#info();
+    const copies = Math.max(config.num_replicas, Number(config.metadata?.[REWRITE_REPLICAS] ?? 0));
+    const servers: string[] = [];
+    if (copies === 1) return { stream: this.#stream, messages: state.messages, servers };
+    if (!(copies >= 3)) throw new RewriteStoppedError(this.#stream, 'it needs 3 replicas: cox streams --replicas 3');
+    // An earlier rewrite was interrupted.
+    if (config.num_replicas !== copies) await this.#setReplicas(copies);
+    let messages = await this.#verify(copies);
+    try {
+      await this.#update({ metadata: { ...config.metadata, [REWRITE_REPLICAS]: String(copies) } });
+      // Each round writes one replica anew. Which one is removed the server decides, but never the leader.
+      for (let round = 1; ; round++) {
+        const members = await this.#members(copies);
+        const old = members.filter((server) => !servers.includes(server));
+        if (old.length === 0) break;
+        if (round > 3 * copies)
+          throw new RewriteStoppedError(this.#stream, `the servers never remove the replica of ${old.join(', ')}`);
+        const rewritten = servers.filter((server) => members.includes(server));
+        if (rewritten.length > 0) await this.#lead(rewritten.at(-1) as string);
+        await this.#setReplicas(copies - 1);
+        const left = await this.#members(copies - 1);
+        const removed = members.filter((server) => !left.includes(server));
+        for (const server of removed) await this.#awaitServing(server, false);
+        await this.#setReplicas(copies);
+        const added = (await this.#members(copies)).filter((server) => !left.includes(server));
+        messages = await this.#verify(copies);
+        for (const server of added) {
+          // Its place in the list is the time of its last rewrite.
+          if (servers.includes(server)) servers.splice(servers.indexOf(server), 1);
+          servers.push(server);
+        }
+        this.#tell(`${this.#stream}: the replica on ${added.join(', ')} is written anew (${messages} messages)`);
+      }
+    } catch (error) {
+      const { [REWRITE_REPLICAS]: _, ...metadata } = config.metadata ?? {};
+      await this.#update({ num_replicas: copies, metadata }).catch((cause: Error) => {
+        const why = `${(error as Error).message}; its ${copies} replicas could not be restored: ${cause.message}; run it again`;
+        throw new RewriteStoppedError(this.#stream, why);
+      });
+      throw error;
+    }
+    await this.#unmark();
+    return { stream: this.#stream, messages, servers };
+  }
+
+  /** Reads everything from every replica. @returns the number of messages. */
+  async #verify(copies: number): Promise<number> {
+    const members = await this.#members(copies);
+    for (const server of members) await this.#awaitServing(server, true);
+    for (let read = 1; ; read++) {
+      const found = await this.#compare(members);
+      if (typeof found === 'number') return found;
+      if (read === READS_MAX) throw new RewriteStoppedError(this.#stream, found);
+    }
+  }
+
+  /** @returns the number of messages; where a replica lacks some, which one, in words. */
+  async #compare(servers: readonly string[]): Promise<number | string> {
+    const before = (await this.#info()).state;
+    try {
+      const { messages, wrong } = await compareReplicas(this.#reads, this.#stream, servers, before.last_seq);
+      const after = (await this.#info()).state;
+      // Of those stored since none was read; one that was deleted since lowers the number.
+      const least = after.messages - (after.last_seq - before.last_seq);
+      const unread = [...wrong].map(([server, count]) => `${count} messages cannot be read from ${server}`);
+      if (messages < least) unread.push(`${least - messages} messages cannot be read from any replica`);
+      return unread.length === 0 ? messages : unread.join(', ');
+    } catch (error) {
+      if (!(error instanceof ReplicaUnreadableError)) throw error;
+      return error.message;
+    }
+  }
+
+  /** The servers that hold the stream, the leader first, once all are up to date. */
+  async #members(copies: number): Promise<string[]> {
+    const { leader, followers } = await this.#until(`${copies} replicas that are up to date`, ({ config, cluster }) => {
+      const others = cluster?.replicas ?? [];
+      const areCurrent = others.every(({ current, offline }) => current && offline !== true);
+      const isWhole = config.num_replicas === copies && others.length === copies - 1 && areCurrent;
+      return isWhole && cluster?.leader ? { leader: cluster.leader, followers: others.map(({ name }) => name) } : null;
+    });
+    return [leader, ...followers];
+  }
+
+  /**
+   * Waits until a server answers reads from a replica of its own, or does so no longer. A replica that has just caught up
+   * begins to answer a moment later; one that was removed has no files once it does not answer.
+   */
+  async #awaitServing(server: string, expected: boolean): Promise<void> {
+    const giveUpAtMs = performance.now() + SERVING_WITHIN_MS;
+    for (;;) {
+      const read = await this.#reads.ofEach(this.#stream, [server], { seq: 1, batch: 1, max_bytes: 1 });
+      if (read.has(server) === expected) return;
+      if (performance.now() > giveUpAtMs) {
+        const why = expected ? 'does not answer reads from its replica' : 'keeps its replica, although it was removed';
+        throw new RewriteStoppedError(this.#stream, `${server} ${why}`);
+      }
+      await sleep(ASKED_EVERY_MS);
+    }
+  }
+
+  async #lead(server: string): Promise<void> {
+    await this.#until(`${server} to lead`, async ({ cluster }) => {
+      if (cluster?.leader === server) return true;
+      await this.#ask('LEADER.STEPDOWN', { placement: { preferred: server } }).catch(ignoreUnavailable);
+      return null;
+    });
+  }
+
+  async #setReplicas(count: number): Promise<void> {
+    await this.#update({ num_replicas: count });
+  }
+
+  async #unmark(): Promise<void> {
+    const { [COMPRESSED_BLOCKS]: _, [REWRITE_REPLICAS]: __, ...metadata } = (await this.#info()).config.metadata ?? {};
+    await this.#update({ metadata });
+  }
+
+  async #update(change: object): Promise<void> {
+    const { config } = await this.#info();
+    await this.#ask('UPDATE', { ...config, ...change });
+  }
+
+  async #info(): Promise<StreamInfo> {
+    // A stream that elects a leader does not answer for some seconds.
+    for (let asked = 1; ; asked++) {
+      try {
+        return await this.#ask('INFO', null);
+      } catch (error) {
+        if (!(error instanceof NatsUnavailableError) || asked === UNANSWERED_MAX) throw error;
+        await sleep(ASKED_EVERY_MS);
+      }
+    }
+  }
+
+  async #until<T>(what: string, read: (info: StreamInfo) => T | null | Promise<T | null>): Promise<T> {
+    const giveUpAtMs = performance.now() + STEP_WITHIN_MS;
+    for (;;) {
+      if (this.#signal?.aborted) throw new RewriteStoppedError(this.#stream, 'it was interrupted');
+      const found = await read(await this.#info());
+      if (found !== null) return found;
+      if (performance.now() > giveUpAtMs)
+        throw new RewriteStoppedError(this.#stream, `waited ${STEP_WITHIN_MS / 1_000} s in vain for ${what}`);
+      await sleep(ASKED_EVERY_MS);
+    }
+  }
+
+  async #ask<T extends object>(verb: string, body: object | null): Promise<T> {
+    const payload = new TextEncoder().encode(body === null ? '' : JSON.stringify(body));
+    const answer = answerOf<T>(await wireOf(this.#nc).request(`$JS.API.STREAM.${verb}.${this.#stream}`, payload));
+    if (answer.error) throw failureOf(`rewriting ${this.#stream}`, answer.error);
+    return answer;
+  }
+}
+
+function ignoreUnavailable(error: unknown): void {
+  if (!(error instanceof NatsUnavailableError)) throw error;
+}

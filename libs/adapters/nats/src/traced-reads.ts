@@ -1,0 +1,159 @@
+/**
+ * Direct gets that say which server has answered. A direct get goes to one replica of the server's choice, and its answer does
+ * not name it. Message tracing does: with `Nats-Trace-Dest`, every server that a request passes reports itself, and the last of
+ * them is the one that answered.
+ */
+import { createInbox, headers, type Msg, type NatsConnection } from '@nats-io/nats-core';
+import { NatsUnavailableError, STATUS, statusOf } from './nats-status.ts';
+import { directMessage, type StoredMessage } from './stream-reader.ts';
+import { inboxPrefixOf } from './wire.ts';
+
+/** What is read from a replica: messages at or after a sequence. */
+export interface WindowQuery {
+  readonly seq: number;
+  readonly batch: number;
+  readonly max_bytes: number;
+}
+
+/** What one replica has answered. */
+export interface TracedWindow {
+  readonly messages: readonly StoredMessage[];
+  /** Messages that the replica's index counts from the query's sequence on; 0 where it answers that there are none. */
+  readonly counted: number;
+  /** Of these, how many are behind the last message that it sent. */
+  readonly pending: number;
+  /** It had no more to send, and no bound was reached. */
+  readonly reachedEnd: boolean;
+}
+
+/** See the top of the file. */
+export interface TracedReads {
+  /**
+   * Reads from each of the named servers; from whichever answers, where none is named.
+   * @returns what each has answered; without those that did not in a bounded number of tries.
+   * @throws NatsUnavailableError where no replica answers.
+   */
+  ofEach(stream: string, servers: readonly string[], query: WindowQuery): Promise<Map<string, TracedWindow>>;
+  close(): void;
+}
+
+interface TraceEvent {
+  readonly server?: { readonly name?: string };
+  /** How many servers the message was passed on to. */
+  readonly hops?: number;
+}
+
+interface Pending {
+  readonly query: WindowQuery;
+  readonly messages: StoredMessage[];
+  counted: number;
+  left: number;
+  isDone: boolean;
+  server: string | null;
+  readonly settle: () => void;
+}
+
+/** So long one read may take. */
+const ANSWERED_WITHIN_MS = 3_000;
+/** Rounds of reads in search of every replica: of five, one is missed by ten rounds of ten reads once in 10^9. */
+const ROUNDS = 10;
+
+/** Opens traced reads on a connection. */
+export function openTracedReads(nc: NatsConnection): TracedReads {
+  const prefix = createInbox(inboxPrefixOf(nc));
+  const pending = new Map<string, Pending>();
+  let serial = 0;
+
+  const check = (token: string, read: Pending) => {
+    if (!read.isDone || read.server === null) return;
+    pending.delete(token);
+    read.settle();
+  };
+  const subscription = nc.subscribe(`${prefix}.*.*`, {
+    callback(error, message) {
+      const [kind, token = ''] = message.subject.slice(prefix.length + 1).split('.');
+      const read = pending.get(token);
+      if (error || !read) return;
+      if (kind === 'trace') {
+        const { server, hops = 0 } = eventIn(message);
+        if (hops === 0 && server?.name !== undefined) read.server = server.name;
+      } else answer(read, message);
+      check(token, read);
+    },
+  });
+
+  async function readOnce(stream: string, query: WindowQuery): Promise<Pending> {
+    serial += 1;
+    const token = String(serial);
+    let timer: NodeJS.Timeout | undefined;
+    const read = await new Promise<Pending>((resolve) => {
+      const one: Pending = {
+        query,
+        messages: [],
+        counted: 0,
+        left: 0,
+        isDone: false,
+        server: null,
+        settle: () => resolve(one),
+      };
+      pending.set(token, one);
+      timer = setTimeout(() => resolve(one), ANSWERED_WITHIN_MS);
+      const head = headers();
+      head.set('Nats-Trace-Dest', `${prefix}.trace.${token}`);
+      const body = JSON.stringify({ ...query, next_by_subj: '>' });
+      nc.publish(`$JS.API.DIRECT.GET.${stream}`, body, { reply: `${prefix}.answer.${token}`, headers: head });
+    });
+    clearTimeout(timer);
+    pending.delete(token);
+    return read;
+  }
+
+  return {
+    async ofEach(stream, servers, query) {
+      const found = new Map<string, TracedWindow>();
+      const wanted = new Set(servers);
+      for (let round = 0; round < ROUNDS; round++) {
+        const missing = [...wanted].filter((server) => !found.has(server)).length;
+        if (missing === 0 && found.size > 0) break;
+        const reads = await Promise.all(
+          Array.from({ length: Math.max(1, 2 * missing) }, () => readOnce(stream, query)),
+        );
+        if (nc.isClosed()) throw new NatsUnavailableError('the connection is closed');
+        for (const read of reads) if (read.isDone && read.server !== null) found.set(read.server, windowOf(read));
+        if (round === 1 && found.size === 0)
+          throw new NatsUnavailableError(`no replica of ${stream} answers, or no server says which has answered`);
+      }
+      return found;
+    },
+    close: () => subscription.unsubscribe(),
+  };
+}
+
+function answer(read: Pending, message: Msg): void {
+  const status = statusOf(message);
+  if (status === STATUS.endOfBatch || status === STATUS.notFound) {
+    read.isDone = true;
+    return;
+  }
+  // Without a replica there is no answer that says anything.
+  if (status !== 0) return;
+  read.left = Number(message.headers?.last('Nats-Num-Pending') ?? 0);
+  if (read.messages.length === 0) read.counted = read.left + 1;
+  read.messages.push(directMessage(message));
+}
+
+function windowOf({ query, messages, counted, left }: Pending): TracedWindow {
+  const bytes = messages.reduce((sum, { data }) => sum + data.length, 0);
+  // The server counts subjects and headers, too.
+  const isFull = messages.length >= query.batch || bytes >= query.max_bytes / 2;
+  return { messages, counted, pending: left, reachedEnd: !isFull };
+}
+
+function eventIn(message: Msg): TraceEvent {
+  try {
+    return JSON.parse(message.string()) as TraceEvent;
+  } catch {
+    // Not JSON: the read ends by its time.
+    return {};
+  }
+}

@@ -1,0 +1,107 @@
+/**
+ * What editors were promised and no journal holds yet: sessions that wait for their first prompt, and a model or mode
+ * chosen for a session's next run. One file for each session in the state directory, so that any `cox acp` of this
+ * machine loads the same.
+ *
+ * UNSENT-1: A request is answered only after the file is written.
+ * UNSENT-2: The journal wins. A choice is restored only while the session still has the setting that it was to replace.
+ */
+import { randomBytes } from 'node:crypto';
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { McpServers, SessionId } from '@coxswain/protocol';
+import { z } from 'zod';
+import { ACP_BOUNDS } from './acp-bounds.ts';
+import { cannotSave } from './request-errors.ts';
+
+const Choice = z.strictObject({ model: z.string().optional(), mode: z.string().optional() });
+const Unsent = z.strictObject({
+  v: z.literal(1),
+  /** The parameters of `session/new`; null for a session that is on the bus. */
+  created: z.strictObject({ cwd: z.string(), mcp_servers: McpServers }).nullable(),
+  chosen: Choice,
+  /** What the session had when the choice was made; null for one that waits for its first prompt. */
+  replaces: Choice.nullable(),
+});
+
+/** A model and a mode by name. `mode` is undefined for the persona as it is. */
+export type Choice = z.infer<typeof Choice>;
+/** The content of one file. */
+export type Unsent = Omit<z.infer<typeof Unsent>, 'v'>;
+
+/** The files of one state directory. */
+export class UnsentSettings {
+  readonly #folder: string;
+  #writing: Promise<unknown> = Promise.resolve();
+  #isPruned = false;
+
+  /** @param folder made with the first file, readable by its owner alone: MCP servers may have keys in their variables. */
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** What is kept for a session, or null. A file that cannot be read is reported on standard error and counts as none. */
+  async read(id: string): Promise<Unsent | null> {
+    if (!SessionId.safeParse(id).success) return null;
+    const file = this.#file(id);
+    try {
+      const { v: _, ...unsent } = Unsent.parse(JSON.parse(await readFile(file, 'utf8')));
+      return unsent;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
+        process.stderr.write(`cox acp: ignoring ${file}: ${(error as Error).message}\n`);
+      return null;
+    }
+  }
+
+  /**
+   * Writes what is to be kept, or removes the file. Writes of one process keep their order.
+   * @param now asked when it is this write's turn; null removes.
+   * @throws RequestError naming the folder and the system's error.
+   */
+  async save(id: string, now: () => Unsent | null): Promise<void> {
+    const saved = this.#writing.then(() => this.#save(id, now()));
+    this.#writing = saved.catch(() => undefined);
+    try {
+      await saved;
+    } catch (error) {
+      throw cannotSave(this.#folder, error as Error);
+    }
+  }
+
+  async #save(id: string, unsent: Unsent | null): Promise<void> {
+    const file = this.#file(id);
+    if (unsent === null) {
+      await rm(file, { force: true });
+      return;
+    }
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    if (!this.#isPruned) await this.#prune();
+    this.#isPruned = true;
+    const draft = `${file}.${process.pid}-${randomBytes(4).toString('hex')}`;
+    try {
+      await writeFile(draft, JSON.stringify({ v: 1, ...unsent }), { mode: 0o600, flush: true });
+      await rename(draft, file);
+    } catch (error) {
+      await rm(draft, { force: true });
+      throw error;
+    }
+  }
+
+  /** Removes what is too old, and the oldest where there are too many: most editors open sessions that they never prompt. */
+  async #prune(): Promise<void> {
+    const oldestMs = Date.now() - ACP_BOUNDS.unsentKeptMs;
+    const files = (await readdir(this.#folder)).map((name) => join(this.#folder, name));
+    const found = await Promise.all(
+      // Another `cox acp` may have removed one since.
+      files.map(async (file) => ({ file, atMs: (await stat(file).catch(() => null))?.mtimeMs ?? 0 })),
+    );
+    const newestFirst = found.sort((a, b) => b.atMs - a.atMs);
+    const old = newestFirst.filter(({ atMs }, index) => atMs < oldestMs || index >= ACP_BOUNDS.unsentMax - 1);
+    await Promise.all(old.map(({ file }) => rm(file, { force: true })));
+  }
+
+  #file(id: string): string {
+    return join(this.#folder, `${SessionId.parse(id)}.json`);
+  }
+}

@@ -1,0 +1,62 @@
+/** What the console of this machine's own gateway offers to start: the personas of the folder, and the demo. */
+import { mkdir, readdir, rm, stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import type { StartOffers } from '@coxswain/gateway';
+import { writeStory } from '../demo/story.ts';
+import { PERSONAS_FOLDER, personaPaths, readPersona, whatLiesAt } from '../run/persona-file.ts';
+
+/** Personas of a folder that are offered. */
+const OFFERED_MAX = 64;
+/** Demos whose files are kept: a session that plays one may still run. */
+const DEMOS_MAX = 8;
+
+/**
+ * Makes the offers.
+ * @param folder the folder in which the person typed; its personas are read each time, so that edits show.
+ * @param demos the folder for the files of demos; null where the session hosts may be on other machines.
+ */
+export function startOffersOf(folder: string, demos: string | null): StartOffers {
+  return {
+    options: async () => ({ folder, personas: await personasIn(folder), has_demo: demos !== null }),
+    prepareDemo: demos === null ? null : () => prepareDemo(demos),
+  };
+}
+
+async function personasIn(folder: string): Promise<Awaited<ReturnType<StartOffers['options']>>['personas']> {
+  const path = join(folder, PERSONAS_FOLDER);
+  if ((await whatLiesAt(path)) !== 'folder of personas') return [];
+  const paths = (await personaPaths(path)).slice(0, OFFERED_MAX);
+  return Promise.all(
+    paths.map(async (file) => {
+      try {
+        const { persona, input } = await readPersona(file);
+        const { name, description = null, model } = persona;
+        const named = typeof model === 'object' ? model.name : (model ?? null);
+        return { name, description, model: named, definition: input as Record<string, unknown>, problem: null };
+      } catch (error) {
+        const name = basename(file).replace(/\.(ya?ml|json)$/, '');
+        return {
+          name,
+          description: null,
+          model: null,
+          definition: null,
+          problem: (error as Error).message.replace(/^persona /, ''),
+        };
+      }
+    }),
+  );
+}
+
+async function prepareDemo(demos: string): Promise<Awaited<ReturnType<NonNullable<StartOffers['prepareDemo']>>>> {
+  await mkdir(demos, { recursive: true, mode: 0o700 });
+  const before = await Promise.all(
+    (await readdir(demos)).map(async (name) => {
+      const path = join(demos, name);
+      return { path, atMs: (await stat(path)).mtimeMs };
+    }),
+  );
+  const old = before.sort((a, b) => b.atMs - a.atMs).slice(DEMOS_MAX - 1);
+  await Promise.all(old.map(({ path }) => rm(path, { recursive: true, force: true })));
+  const { prompt, root, model, persona } = (await writeStory(demos)).body;
+  return { prompt, root, model, persona: persona as Record<string, unknown> };
+}

@@ -1,0 +1,61 @@
+/** Which personas a bus and the folder know: a misspelt name must not pause a persona that does not exist. */
+import type { ListedPersona } from '@coxswain/adapter-nats';
+import type { BusClient } from '@coxswain/client';
+import { cutGraphemes } from '@coxswain/protocol';
+import { CliError, EXIT } from '../line/cli-error.ts';
+import { PERSONAS_FOLDER, personaPaths, readPersona } from './persona-file.ts';
+
+const NAMES_SHOWN_MAX = 32;
+/** Of more sessions than these pages hold, a name is taken without a look. */
+const PAGES_MAX = 4;
+const PAGE_SESSIONS = 16;
+
+/**
+ * Expects a persona to be announced on the bus, to lie in the folder `personas`, or to have a session.
+ * @param folder the folder in which the person typed.
+ * @throws CliError `persona_not_found` naming those that are known.
+ */
+export async function expectKnownPersona(
+  client: BusClient,
+  announced: readonly ListedPersona[],
+  folder: string,
+  name: string,
+): Promise<void> {
+  const names = new Set([...announced.map((one) => one.name), ...(await namesIn(folder))]);
+  if (names.has(name) || (await mayHaveSession(client, name))) return;
+  const known = [...names].sort();
+  const shown = known.slice(0, NAMES_SHOWN_MAX).map((one) => cutGraphemes(one, 64));
+  const list = `${shown.join(', ') || 'none'}${known.length > shown.length ? ', …' : ''}`;
+  throw new CliError(
+    EXIT.error,
+    'persona_not_found',
+    `persona_not_found: no persona ${name} is announced, lies in ${PERSONAS_FOLDER}/ or has a session; known: ${list}`,
+  );
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  try {
+    const read = (await personaPaths(`${folder}/${PERSONAS_FOLDER}`)).map((path) =>
+      readPersona(path).then(
+        ({ persona }) => [persona.name],
+        // A file with a mistake has no name; `cox personas check` says what is wrong.
+        () => [],
+      ),
+    );
+    return (await Promise.all(read)).flat();
+  } catch {
+    // No such folder.
+    return [];
+  }
+}
+
+async function mayHaveSession(client: BusClient, persona: string): Promise<boolean> {
+  let cursor: string | undefined;
+  for (let page = 0; page < PAGES_MAX; page++) {
+    const { sessions, next_cursor } = await client.listSessions({ persona, limit: PAGE_SESSIONS, cursor });
+    if (sessions.length > 0) return true;
+    if (next_cursor === null) return false;
+    cursor = next_cursor;
+  }
+  return true;
+}

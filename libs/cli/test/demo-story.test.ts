@@ -1,0 +1,75 @@
+/** The demo's script: what the model says after each thing that a person may do, or leave undone. */
+import { createModels } from '@coxswain/adapter-models';
+import { callsOf, type Message, textOf, userText } from '@coxswain/protocol';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ask } from '../../adapters/models/test/request.ts';
+import { VirtualClock } from '../../adapters/models/test/virtual-clock.ts';
+import { SLOW_TOOL, STEER, type Story, writeStory } from '../src/demo/story.ts';
+
+let story: Story;
+beforeAll(async () => {
+  story = await writeStory();
+});
+afterAll(() => story.remove());
+
+const FORECAST = 'High water at 06:10 and 18:35, no wind before noon.';
+const CANCELLED = 'Cancelled by demo: too slow';
+const EDITED = 'replaced one occurrence in plan.md';
+const DENIED = 'Denied by a person.';
+
+interface Watched {
+  readonly forecast: string;
+  readonly edit: string;
+  /** What the person says while the forecast is computed. */
+  readonly steer?: string;
+}
+
+/** Plays the whole run. @returns what the model says from the forecast on, and what it writes into the plan. */
+async function told({ forecast, edit, steer }: Watched): Promise<{ texts: string[]; written: unknown[] }> {
+  const models = createModels({ clock: new VirtualClock(), baseFolder: '/' });
+  const messages: Message[] = [userText(story.body.prompt)];
+  const texts: string[] = [];
+  const written: unknown[] = [];
+  for (let turn = 1; turn < 10; turn++) {
+    const { result } = await ask(models, { name: story.body.model }, messages, { turn });
+    expect(result.error).toBeUndefined();
+    messages.push(result.message);
+    texts.push(textOf(result.message));
+    const calls = callsOf(result.message);
+    if (calls.length === 0) return { texts: texts.slice(2), written };
+    for (const { call_id, tool, args } of calls) {
+      const text = tool === SLOW_TOOL ? forecast : tool === 'edit_file' ? edit : 'plan.md boats.txt';
+      if (tool === 'edit_file') written.push((args as { new_text?: unknown }).new_text);
+      messages.push({ role: 'tool', call_id, tool, status: 'ok', is_error: false, content: [{ type: 'text', text }] });
+      if (tool === SLOW_TOOL && steer !== undefined) messages.push(userText(steer));
+    }
+  }
+  throw new Error('the demo does not end');
+}
+
+test('a person who only watches sees a forecast that is used, and nothing of steering', async () => {
+  const { texts, written } = await told({ forecast: FORECAST, edit: EDITED });
+  expect(texts[0]).toMatch(/^High water is at/);
+  expect(texts.join(' ')).not.toMatch(/understood|approach/i);
+  expect(texts.at(-1)).toBe('Done: plan.md has the new Saturday.');
+  expect(written).toEqual([expect.stringContaining('17:30')]);
+});
+
+test.each([
+  ['whose call is cancelled as well', CANCELLED, STEER],
+  ['with words of their own, and lets the call end', FORECAST, 'take the tide into account next week'],
+])('a person who steers %s is understood', async (_how, forecast, steer) => {
+  const { texts, written } = await told({ forecast, edit: EDITED, steer });
+  expect(texts[0]).toMatch(/^Understood: I take another approach/);
+  expect(written).toEqual([expect.stringContaining('15:00')]);
+});
+
+test('a forecast that is cancelled without a word is missing, and not understood', async () => {
+  const { texts } = await told({ forecast: CANCELLED, edit: EDITED });
+  expect(texts[0]).toMatch(/^There is no forecast/);
+});
+
+test('an edit that is denied changes nothing, and the model says so', async () => {
+  const { texts } = await told({ forecast: FORECAST, edit: DENIED });
+  expect(texts.at(-1)).toBe('The edit was denied, so plan.md stays as it is.');
+});

@@ -1,0 +1,41 @@
+/** What the console of this machine offers to start. */
+import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { startOffersOf } from '../src/instance/start-offers.ts';
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'cox-offers-'));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+test('the personas of the folder as they are now, also one whose file is not valid', async () => {
+  const offers = startOffersOf(folder, null);
+  expect(await offers.options()).toEqual({ folder, personas: [], has_demo: false });
+  await mkdir(join(folder, 'personas'));
+  await writeFile(
+    join(folder, 'personas/mate.yaml'),
+    'name: mate\nmodel: a/b\nprompt: You help.\ndescription: Helps.\n',
+  );
+  await writeFile(join(folder, 'personas/torn.yaml'), 'name: torn\nprompts: x\n');
+  const { personas } = await offers.options();
+  expect(personas).toMatchObject([
+    { name: 'mate', description: 'Helps.', model: 'a/b', definition: { name: 'mate' }, problem: null },
+    { name: 'torn', definition: null, problem: expect.stringContaining('prompts') },
+  ]);
+});
+
+test('a demo has files of its own each time, and a bound on how many are kept', async () => {
+  const { prepareDemo } = startOffersOf(folder, join(folder, 'demo'));
+  const roots = new Set<string>();
+  for (let count = 0; count < 10; count++) {
+    const { root, model } = (await prepareDemo?.()) ?? { root: '', model: '' };
+    expect((await stat(root)).isDirectory()).toBe(true);
+    expect((await stat(model.replace('scripted/', ''))).isFile()).toBe(true);
+    roots.add(root);
+  }
+  expect(roots.size).toBe(10);
+  expect(await readdir(join(folder, 'demo'))).toHaveLength(8);
+});

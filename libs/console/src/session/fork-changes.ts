@@ -1,0 +1,38 @@
+/** What a fork can change at a record: the message that it brings, or what comes next. No drawing. */
+import type { ForkChangesInput, JournalRecord } from '@coxswain/protocol';
+import { hasEnded } from '../browser-client.ts';
+
+/** The prompt of a fork. `message`: the record brings it. `next`: the run has ended, and this begins another. */
+export type ForkPrompt =
+  | { readonly kind: 'message' | 'next'; readonly text: string }
+  /** The record brings no text that can be changed. */
+  | { readonly kind: 'none' };
+
+/** Verbs whose body is a text. */
+const SAID: ReadonlySet<string> = new Set(['prompt', 'steer', 'remind', 'followup']);
+
+/** What a fork at this record can say. */
+export function forkPromptOf(record: JournalRecord | undefined): ForkPrompt {
+  if (!record) return { kind: 'none' };
+  const { input, state } = record;
+  if (input.type === 'command') {
+    const text = input.verb === 'start' ? input.body.prompt : SAID.has(input.verb) ? input.body.body : undefined;
+    if (typeof text === 'string') return { kind: 'message', text };
+  }
+  return hasEnded(state) ? { kind: 'next', text: '' } : { kind: 'none' };
+}
+
+/** The changes that were typed; undefined if there are none. */
+export function forkChanges(
+  prompt: ForkPrompt,
+  typed: { readonly prompt: string; readonly model: string },
+  model: string | null,
+): ForkChangesInput | undefined {
+  const text = prompt.kind === 'none' || typed.prompt === prompt.text ? '' : typed.prompt;
+  const named = typed.model.trim();
+  const changes = {
+    ...(text.trim() === '' ? {} : { prompt: text }),
+    ...(named === '' || named === model ? {} : { model: named }),
+  };
+  return Object.keys(changes).length === 0 ? undefined : changes;
+}

@@ -1,0 +1,124 @@
+/** Asks before a session is forked, and for what is to be different in the fork. */
+import { type ForkChangesInput, type JournalRecord, ModelName } from '@coxswain/protocol';
+import type { VNode } from 'preact';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { forkChanges, forkPromptOf } from './fork-changes.ts';
+
+/** The dialog. It is open as long as it is drawn; Escape closes it. */
+export function ForkDialog({
+  n,
+  record,
+  model,
+  models,
+  busy,
+  problem,
+  onFork,
+  onClose,
+}: {
+  /** The record at which the fork begins. */
+  readonly n: number;
+  /** That record, as far as it has come. */
+  readonly record: JournalRecord | undefined;
+  /** The model that the session has; null before its first run. */
+  readonly model: string | null;
+  /** Models to choose from. */
+  readonly models: readonly string[];
+  readonly busy: boolean;
+  /** Why the fork was refused; null where it was not. */
+  readonly problem: string | null;
+  readonly onFork: (changes: ForkChangesInput | undefined) => void;
+  readonly onClose: () => void;
+}): VNode {
+  const prompt = forkPromptOf(record);
+  const before = prompt.kind === 'none' ? '' : prompt.text;
+  const [text, setText] = useState(before);
+  const [named, setNamed] = useState(model ?? '');
+  const dialog = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => {
+    dialog.current?.showModal();
+  }, []);
+  const isEmptied = prompt.kind === 'message' && text.trim() === '';
+  const isModel = named.trim() === '' || ModelName.safeParse(named.trim()).success;
+  const fork = () => {
+    if (!busy && !isEmptied && isModel) onFork(forkChanges(prompt, { prompt: text, model: named }, model));
+  };
+  return (
+    <dialog ref={dialog} class="help fork" aria-labelledby={`${id}-title`} onClose={onClose}>
+      <form
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          fork();
+        }}
+        onKeyDown={(event) => {
+          if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
+          event.preventDefault();
+          fork();
+        }}
+      >
+        <h2 id={`${id}-title`}>Fork at record {n}</h2>
+        <p class="faint">A new session starts with this one’s past up to record {n}. This session is not changed.</p>
+        {prompt.kind === 'none' ? (
+          <p class="faint">Record {n} brings no message, so that its prompt cannot be changed.</p>
+        ) : (
+          <div class="field">
+            <label for={`${id}-prompt`}>
+              {prompt.kind === 'message' ? 'Prompt' : 'Next prompt'}{' '}
+              <span class="faint">{prompt.kind === 'message' ? `of record ${n}` : 'optional'}</span>
+            </label>
+            <textarea
+              id={`${id}-prompt`}
+              rows={4}
+              value={text}
+              aria-invalid={isEmptied}
+              aria-describedby={`${id}-prompt-problem`}
+              onInput={({ currentTarget }) => setText(currentTarget.value)}
+            />
+            <p class="field-problem" id={`${id}-prompt-problem`} role="alert">
+              {isEmptied && 'Prompt: write what the fork is to do.'}
+            </p>
+          </div>
+        )}
+        <div class="field">
+          <label for={`${id}-model`}>
+            Model <span class="faint">provider/name</span>
+          </label>
+          <input
+            id={`${id}-model`}
+            type="text"
+            value={named}
+            list={`${id}-models`}
+            autocomplete="off"
+            spellcheck={false}
+            aria-invalid={!isModel}
+            aria-describedby={`${id}-model-problem`}
+            onInput={({ currentTarget }) => setNamed(currentTarget.value)}
+          />
+          <datalist id={`${id}-models`}>
+            {models.map((one) => (
+              <option key={one} value={one} />
+            ))}
+          </datalist>
+          <p class="field-problem" id={`${id}-model-problem`} role="alert">
+            {!isModel && 'Model: write provider/name, for example anthropic/claude-sonnet-4-5.'}
+          </p>
+        </div>
+        {problem !== null && (
+          <p class="notice error" role="alert">
+            {problem}
+          </p>
+        )}
+        <div class="buttons">
+          <button type="submit" class="primary" disabled={busy || isEmptied || !isModel}>
+            Fork
+          </button>
+          <button type="button" onClick={() => dialog.current?.close()}>
+            Keep this session
+          </button>
+          <span class="faint">Ctrl Enter</span>
+        </div>
+      </form>
+    </dialog>
+  );
+}

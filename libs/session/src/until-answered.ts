@@ -1,0 +1,44 @@
+/** Reads that outlast an outage: an unavailable bus is never a final outcome. */
+import type { Blobs, Clock } from '@coxswain/ports';
+import type { ErrorCode } from '@coxswain/protocol';
+
+/** The first pause before a question is asked again, which doubles, and the longest. */
+const PAUSE_FIRST_MS = 250;
+const PAUSE_MAX_MS = 5_000;
+
+const UNAVAILABLE: ErrorCode = 'nats_unreachable';
+
+/** Whether an error says that a store could not be asked: no connection, no leader, no answer in time. */
+export function isUnavailable(error: unknown): boolean {
+  return (error as { readonly code?: unknown } | null)?.code === UNAVAILABLE;
+}
+
+/**
+ * Asks until there is an answer. An unavailable store is asked again with back-off (0.25 s, doubled up to 5 s). There is no total
+ * bound on purpose: the work waits as its session does, and ends with the signal, when it is cancelled or the session is left.
+ * @returns null where the signal has ended it.
+ * @throws every other error.
+ */
+export async function untilAnswered<T>(clock: Clock, signal: AbortSignal, ask: () => Promise<T>): Promise<T | null> {
+  for (let pauseMs = PAUSE_FIRST_MS; ; pauseMs = Math.min(2 * pauseMs, PAUSE_MAX_MS)) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!isUnavailable(error)) throw error;
+    }
+    await clock.sleep(pauseMs, signal);
+    if (signal.aborted) return null;
+  }
+}
+
+/** Blobs that are read and kept as soon as the object store answers. Ended by the signal they fail as the store does. */
+export function untilKept(blobs: Blobs, clock: Clock, signal: AbortSignal): Blobs {
+  const patient = async <T>(ask: () => Promise<T>): Promise<T> => {
+    const answer = await untilAnswered(clock, signal, async () => ({ value: await ask() }));
+    return answer ? answer.value : ask();
+  };
+  return {
+    put: (sha256, bytes) => patient(() => blobs.put(sha256, bytes)),
+    get: (sha256) => patient(() => blobs.get(sha256)),
+  };
+}

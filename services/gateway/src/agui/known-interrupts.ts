@@ -1,0 +1,43 @@
+/** Whether the interrupts that a request answers have ever existed in its session. */
+import type { BusSession } from '@coxswain/client';
+import type { GatewayContext } from '../gateway-context.ts';
+import { Problem } from '../problem.ts';
+import type { Answered } from './run-commands.ts';
+import { SUSPENDED_ID } from './run-end.ts';
+
+/**
+ * Finds an answer to an interrupt that the session has never had. An interrupt that was settled elsewhere is known: its
+ * answer is late, and not wrong. Reads the journal only for an interrupt that is not pending now.
+ * @returns the problem with the first such answer, as AG-UI reports it in `RUN_ERROR`; null if all are known.
+ * @throws what reading the session throws.
+ */
+export async function unknownInterrupt(
+  { expensiveReads }: Pick<GatewayContext, 'expensiveReads'>,
+  session: Pick<BusSession, 'state' | 'journal'>,
+  answers: readonly Answered[],
+): Promise<Problem | null> {
+  if (answers.length === 0) return null;
+  const { approvals, suspended } = await session.state();
+  const unknown = new Map(answers.map(({ interruptId, body }) => [callOf(body), interruptId]));
+  for (const { call_id } of approvals) unknown.delete(call_id);
+  if (suspended !== null) unknown.delete(null);
+  if (unknown.size > 0)
+    await expensiveReads.run(async () => {
+      for await (const { record } of session.journal()) {
+        for (const event of record.events) {
+          if (event.type === 'approval_requested') unknown.delete(event.call_id);
+          else if (event.type === 'suspended') unknown.delete(null);
+        }
+        if (unknown.size === 0) return;
+      }
+    });
+  const [interruptId] = unknown.values();
+  if (interruptId === undefined) return null;
+  const code = interruptId === SUSPENDED_ID ? 'not_suspended' : 'call_unknown';
+  return new Problem(code, `resume: the session has no interrupt "${interruptId}"; nothing was sent to it`);
+}
+
+/** The call that an answer decides; null for one that resumes the session. */
+function callOf(body: Answered['body']): string | null {
+  return 'call_id' in body && typeof body.call_id === 'string' ? body.call_id : null;
+}

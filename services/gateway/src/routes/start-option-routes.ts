@@ -1,0 +1,45 @@
+/** What can be started here: the personas of the gateway's folder, and the demo. */
+import { DemoStart, StartOptions } from '@coxswain/protocol';
+import type { App } from '../create-app.ts';
+import type { GatewayContext } from '../gateway-context.ts';
+import { Problem, whileAwaited } from '../problem.ts';
+import { NoQuery, PROBLEMS } from './route-schemas.ts';
+
+/** A gateway without a folder of its own: it may be on another machine than the session hosts. */
+const NOTHING: StartOptions = { folder: null, personas: [], has_demo: false };
+
+/** Adds the routes. */
+export function startOptionRoutes(app: App, { starts, expensiveReads }: GatewayContext): void {
+  app.get(
+    '/v1/start-options',
+    {
+      config: { scope: 'run' },
+      schema: {
+        operationId: 'startOptions',
+        summary: 'What a form can offer to start a session with.',
+        tags: ['sessions'],
+        querystring: NoQuery,
+        response: { 200: StartOptions, ...PROBLEMS },
+      },
+    },
+    (_request, reply) => (starts ? expensiveReads.run(() => starts.options(), whileAwaited(reply)) : NOTHING),
+  );
+
+  app.post(
+    '/v1/demo',
+    {
+      config: { scope: 'run' },
+      schema: {
+        operationId: 'prepareDemo',
+        summary: 'Writes the files of the demo, and answers with the start that plays it.',
+        tags: ['sessions'],
+        querystring: NoQuery,
+        response: { 200: DemoStart, ...PROBLEMS },
+      },
+    },
+    () => {
+      if (!starts?.prepareDemo) throw new Problem('not_found', 'this gateway has no demo; cox up on this machine has');
+      return starts.prepareDemo();
+    },
+  );
+}

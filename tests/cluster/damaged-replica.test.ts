@@ -1,0 +1,120 @@
+/**
+ * A replica whose store is damaged: reads find what the others have, the check names the server and the repair, and the repair
+ * heals it.
+ */
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type CheckedStream, checkReplicas, createNatsJournal, ensureStreams } from '@coxswain/adapter-nats';
+import { journalStreamOf, type SessionRef, sessionRef, TenantId } from '@coxswain/protocol';
+import { jetstream } from '@nats-io/jetstream';
+import type { NatsConnection } from '@nats-io/nats-core';
+import { expect, it, vi } from 'vitest';
+import { lastBytes, newestRecords } from '../../libs/client/src/read-journal.ts';
+import { cox } from '../e2e/kit/child.ts';
+import type { ClusterNode } from './cluster-node.ts';
+import { clusterOfFile } from './cluster-of-file.ts';
+
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 300_000 });
+
+const fixture = clusterOfFile();
+const tenant = TenantId.parse('default');
+/** One stream, and enough of it that the first sessions lie in a block before the last, which a server does not read at its start. */
+const SESSIONS = 24;
+const RECORD_BYTES = 480 * 1024;
+
+/** Sessions whose journals are in the same stream. */
+function sameStream(count: number): SessionRef[] {
+  const refs: SessionRef[] = [];
+  for (let i = 0; refs.length < count; i++) {
+    const ref = sessionRef(`damaged-${i}`, tenant);
+    if (journalStreamOf(ref.sessionId) === 'COX_JOURNAL_0') refs.push(ref);
+  }
+  return refs;
+}
+
+async function checked(nc: NatsConnection): Promise<CheckedStream[]> {
+  const streams: CheckedStream[] = [];
+  for await (const stream of checkReplicas(nc, { confirmMs: 200 })) streams.push(stream);
+  return streams;
+}
+
+/** Overwrites bytes in the middle of the first block of a stream, while its server is down. */
+async function damage(node: ClusterNode, stream: string): Promise<void> {
+  const folder = join(node.storeDir, 'jetstream', '$G', 'streams', stream, 'msgs');
+  const blocks = (await readdir(folder)).filter((name) => name.endsWith('.blk')).sort();
+  expect(blocks.length, 'a block before the last').toBeGreaterThan(1);
+  const first = [...blocks].sort((one, other) => Number.parseInt(one, 10) - Number.parseInt(other, 10))[0] as string;
+  const bytes = await readFile(join(folder, first));
+  const middle = Math.floor(bytes.length / 2);
+  bytes.fill(0x41, middle, middle + 64);
+  await writeFile(join(folder, first), bytes);
+}
+
+it('is found and named, hides no session, and is healed from the others', async () => {
+  const { cluster } = fixture;
+  const nc = await cluster.connect();
+  const bus = { nc, js: jetstream(nc) };
+  await ensureStreams(nc, { replicas: 3 });
+  const journal = createNatsJournal(nc);
+  const refs = sameStream(SESSIONS);
+  for (const ref of refs) {
+    const stored = await journal.append(ref, new Uint8Array(RECORD_BYTES).fill(0x7a), 0);
+    expect(stored.status).toBe('stored');
+  }
+  const whole = await checked(nc);
+  expect(whole.flatMap(({ findings }) => findings)).toEqual([]);
+  expect(whole.find(({ stream }) => stream === 'COX_JOURNAL_0')?.servers).toEqual(['n1', 'n2', 'n3']);
+
+  const leader = await cluster.awaitLeader('COX_JOURNAL_0');
+  const victim = cluster.nodes.find(({ name }) => name !== leader) as ClusterNode;
+  await victim.terminate();
+  await damage(victim, 'COX_JOURNAL_0');
+  await victim.start();
+  await cluster.ready();
+
+  // The sampled places are random: a few checks read every block.
+  let found: CheckedStream | undefined;
+  for (let tries = 0; tries < 10 && !found; tries++) {
+    const stream = (await checked(nc)).find((one) => one.findings.length > 0);
+    if (stream) found = stream;
+  }
+  expect(found).toMatchObject({
+    stream: 'COX_JOURNAL_0',
+    findings: expect.arrayContaining([
+      expect.objectContaining({ server: victim.name, remedy: expect.stringContaining(`stop server ${victim.name}`) }),
+    ]),
+  });
+  expect(new Set(found?.findings.map(({ server }) => server))).toEqual(new Set([victim.name]));
+  expect(found?.findings.map(({ seq }) => seq)).not.toContain(null);
+
+  // Whatever the check samples: `cox doctor` reads the same way, and says the same.
+  const doctor = await cox(['doctor', '--json'], { env: { NATS_URL: cluster.natsUrl } });
+  const replicas = doctor.json.filter(({ name }) => (name as string).startsWith('replicas'));
+  expect(replicas.length, doctor.told).toBeGreaterThan(0);
+  for (const { name, status } of replicas)
+    expect(`${name} ${status}`).toMatch(/^(replicas ok|replicas_COX_JOURNAL_0 failed)$/);
+
+  for (let round = 0; round < 5; round++) {
+    const listed = new Set<string>();
+    for await (const { ref, bytes } of newestRecords(bus, tenant)) {
+      expect(bytes, ref.sessionId).not.toBeNull();
+      listed.add(ref.sessionId);
+    }
+    expect(listed).toEqual(new Set(refs.map(({ sessionId }) => sessionId)));
+    for (const ref of refs) {
+      expect((await journal.last(ref))?.bytes, ref.sessionId).toHaveLength(RECORD_BYTES);
+      expect(await lastBytes({ ...bus, inboxPrefix: '_INBOX.cox.default.viewer' }, ref)).toHaveLength(RECORD_BYTES);
+      const read = [];
+      for await (const record of journal.read(ref)) read.push(record);
+      expect(read, ref.sessionId).toHaveLength(1);
+    }
+  }
+
+  await victim.terminate();
+  await rm(join(victim.storeDir, 'jetstream'), { recursive: true });
+  await victim.start();
+  await cluster.ready();
+  await expect
+    .poll(async () => (await checked(nc)).flatMap(({ findings }) => findings), { timeout: 60_000, interval: 1_000 })
+    .toEqual([]);
+});

@@ -1,0 +1,149 @@
+/** Fail-over between instances of a hook service, over a bus in memory, in time that the test moves on. */
+import type { HookReply, HookRequest } from '@coxswain/ports';
+import { type HookAsked, type HookRegistration, SessionId, sessionRef, subjects, TenantId } from '@coxswain/protocol';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { createHookQuestions } from '../../libs/adapters/nats/src/ask-hooks.ts';
+import { createHookFailover } from '../../libs/adapters/nats/src/hook-failover.ts';
+import { FakeBus, FakeProcess } from './fake-connection.ts';
+
+const log = { debug() {}, info() {}, warn() {}, error() {} };
+const tenant = TenantId.parse('default');
+
+beforeEach(
+  () =>
+    void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] }),
+);
+afterEach(() => void vi.useRealTimers());
+
+/** Two instances of a service, whose handler takes its time, and a host that asks. */
+function stage({ timeoutMs = 5_000, takesMs = 0 } = {}) {
+  const bus = new FakeBus();
+  const host = new FakeProcess(bus);
+  const ran: string[] = [];
+  const dead = new Set<string>();
+  const instances = ['a', 'b'].map((id) => {
+    const process = new FakeProcess(bus);
+    const callback = (_error: unknown, message: { reply?: string; json(): unknown }) => {
+      const { v, hook, session_id, effect_id, callback: back } = message.json() as HookAsked;
+      process.nc.publish(back, JSON.stringify({ want: 'taken', instance: id }));
+      ran.push(id);
+      const answer = { v, hook, session_id, effect_id, status: 'returned', raw: `by ${id}` };
+      setTimeout(() => process.nc.publish(message.reply as string, JSON.stringify(answer)), takesMs);
+    };
+    for (const subject of [subjects.hook(tenant, 'h'), subjects.hookTo(tenant, 'h', id)])
+      process.nc.subscribe(subject, { queue: 'hooks', callback: callback as never });
+    return { id, process };
+  });
+  const [first, other] = instances as [(typeof instances)[0], (typeof instances)[0]];
+  const silentSince = new Map<string, number>();
+  const failover = createHookFailover(createHookQuestions(host.nc, log), {
+    isConnected: () => true,
+    living: () => instances.flatMap(({ id }) => (silentSince.has(id) || dead.has(id) ? [] : [id])),
+    silentMs: (_request, id) => performance.now() - (silentSince.get(id) ?? performance.now()),
+  });
+  const registration = { id: 'h', point: 'PreToolUse', timeout_ms: timeoutMs } as HookRegistration;
+  const request: HookRequest = {
+    ref: sessionRef(SessionId.parse('s1'), tenant),
+    effectId: '3-0',
+    registration,
+    payload: {},
+    transcript: () => [],
+    onFeedback: () => undefined,
+  };
+  return {
+    ran,
+    host,
+    first,
+    other,
+    hearAgain: ({ id }: { id: string }) => silentSince.delete(id),
+    silence: ({ id }: { id: string }) => silentSince.set(id, performance.now()),
+    ask(signal = new AbortController().signal) {
+      const state: { reply?: HookReply } = {};
+      void failover.ask(request, signal).then((reply) => {
+        state.reply = reply;
+      });
+      return state;
+    },
+  };
+}
+const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
+
+test.each([5_000, 2_000])(
+  'the other instance is asked when the asked one is frozen before it took the question, time-out %i ms',
+  async (timeoutMs) => {
+    const { first, silence, ask } = stage({ timeoutMs });
+    first.process.freeze();
+    silence(first);
+    const asked = ask();
+    await pass(timeoutMs / 2);
+    expect(asked.reply).toEqual({ status: 'returned', raw: 'by b' });
+  },
+);
+
+test.each(['freeze', 'kill'] as const)('and when it took it, and then: %s', async (how) => {
+  const { first, silence, ask, ran } = stage({ takesMs: 500 });
+  const asked = ask();
+  await pass(100);
+  first.process[how]();
+  silence(first);
+  await pass(2_500);
+  expect(asked.reply).toEqual({ status: 'returned', raw: 'by b' });
+  expect(ran).toEqual(['a', 'b']);
+});
+
+test('a slow handler whose process lives is asked once', async () => {
+  const { ask, ran } = stage({ takesMs: 4_500 });
+  const asked = ask();
+  await pass(4_600);
+  expect(asked.reply).toEqual({ status: 'returned', raw: 'by a' });
+  expect(ran).toEqual(['a']);
+});
+
+test('where no instance is left it is unavailable, and one that is not waited for ends', async () => {
+  const { first, other, silence, ask } = stage();
+  for (const one of [first, other]) {
+    one.process.kill();
+    silence(one);
+  }
+  const asked = ask();
+  await pass(10);
+  expect(asked.reply).toMatchObject({ status: 'failed', code: 'hook_unavailable' });
+  const still = stage();
+  for (const one of [still.first, still.other]) one.process.freeze();
+  const stop = new AbortController();
+  const aborted = still.ask(stop.signal);
+  await pass(100);
+  stop.abort();
+  await pass(10);
+  expect(aborted.reply).toMatchObject({ status: 'failed', code: 'hook_unavailable' });
+});
+
+test.each([0, 500])('a question outlives the connection of the host, lost after %i ms', async (afterMs) => {
+  const { host, ask, ran } = stage({ takesMs: 1_000 });
+  if (afterMs === 0) host.disconnect();
+  const asked = ask();
+  await pass(afterMs);
+  if (afterMs > 0) host.disconnect();
+  await pass(1_000);
+  expect(asked.reply).toBeUndefined();
+  host.reconnect();
+  await pass(1_100);
+  expect(asked.reply).toMatchObject({ status: 'returned' });
+  expect(ran.length).toBeLessThanOrEqual(3);
+});
+
+test('an instance whose answer was lost with its connection is asked again when it is heard again', async () => {
+  const { first, other, silence, hearAgain, ask, ran } = stage({ takesMs: 500 });
+  other.process.kill();
+  silence(other);
+  const asked = ask();
+  await pass(100);
+  first.process.disconnect();
+  silence(first);
+  await pass(1_000);
+  first.process.reconnect();
+  hearAgain(first);
+  await pass(800);
+  expect(asked.reply).toEqual({ status: 'returned', raw: 'by a' });
+  expect(ran).toEqual(['a', 'a']);
+});

@@ -1,0 +1,58 @@
+/** Commands of `cox` that only ask and tell, run in one process for each worker of the tests. */
+import { type ChildProcess, fork } from 'node:child_process';
+import { join } from 'node:path';
+import { bundledPrograms } from './bundled.ts';
+import type { RunnerAnswer, RunnerRequest } from './runner-main.ts';
+
+/**
+ * What follows, sends a command or reads, and then ends. What serves, looks after its machine or loads modules of its
+ * user has a process of its own, as have all whose start, signals or streams are in question.
+ */
+const SHORT_COMMANDS: ReadonlySet<string> = new Set([
+  ...['approvals', 'approve', 'attach', 'cancel', 'cancel-call', 'delete', 'deny', 'diff', 'env', 'export', 'followup'],
+  ...['fork', 'init', 'pending', 'permissions', 'remind', 'replace', 'replay', 'resume', 'revoke', 'run', 'sessions'],
+  ...['show', 'signal', 'steer', 'suspend', 'sweep', 'tree', 'usage', 'watch'],
+]);
+/** Texts that standard input gives, and files that are watched. */
+const OF_ITS_PROCESS = /^(-|\/dev\/.*|--steering-file.*)$/;
+
+/** Whether a command line can be run by {@link runShort} where a bus runs that it goes to. */
+export function isShort(args: readonly string[]): boolean {
+  return SHORT_COMMANDS.has(args[0] ?? '') && !args.some((one) => OF_ITS_PROCESS.test(one));
+}
+
+const main = join(await bundledPrograms(), 'runner.mjs');
+const waiting = new Map<number, { resolve(answer: RunnerAnswer): void; reject(error: Error): void }>();
+let runner: ChildProcess | null = null;
+let lastId = 0;
+
+/**
+ * Runs one command line to its end.
+ * @param cwd the folder that relative paths start from.
+ * @param env the whole environment.
+ */
+export function runShort(args: readonly string[], cwd: string, env: NodeJS.ProcessEnv): Promise<RunnerAnswer> {
+  runner ??= start(main);
+  lastId += 1;
+  const request: RunnerRequest = { id: lastId, args, env: { ...env, INIT_CWD: cwd } };
+  const answer = new Promise<RunnerAnswer>((resolve, reject) => waiting.set(request.id, { resolve, reject }));
+  runner.send(request);
+  return answer;
+}
+
+function start(program: string): ChildProcess {
+  const child = fork(program, [], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'], execArgv: [] });
+  child.on('message', (answer: RunnerAnswer) => {
+    waiting.get(answer.id)?.resolve(answer);
+    waiting.delete(answer.id);
+  });
+  child.once('exit', (code, signal) => {
+    runner = null;
+    for (const { reject } of waiting.values()) reject(new Error(`the runner of cox has ended: ${signal ?? code}`));
+    waiting.clear();
+  });
+  // A worker that has no more tests must end.
+  child.unref();
+  child.channel?.unref();
+  return child;
+}
