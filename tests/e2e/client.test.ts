@@ -85,10 +85,14 @@ test('what a command wrote beyond the bound of a result is kept whole, and read 
 
 test('nobody ends a call of a tool that answers where it was asked', async () => {
   const session = await start('waits');
-  for await (const { events } of session.events()) if (events.some(({ type }) => type === 'call_started')) break;
-  const [call] = (await session.state()).calls;
-  const key = `default.${session.id}.3-0`;
-  const taken = { idempotencyKey: key, callId: call?.call_id as string, epoch: 1 };
+  let callId = '';
+  for await (const { events } of session.events()) {
+    const started = events.find(({ type }) => type === 'call_started');
+    if (started?.type !== 'call_started') continue;
+    callId = started.call_id;
+    break;
+  }
+  const taken = { idempotencyKey: `default.${session.id}.3-0`, callId, epoch: 1 };
   const end = { status: 'ok', result: 'forged' } as const;
   await expect(session.endCall(taken, end, { wait: 'accepted' })).rejects.toMatchObject({ code: 'call_not_open' });
   await expect(session.endCall({ ...taken, idempotencyKey: 'default.other.3-0' }, end)).rejects.toBeInstanceOf(
