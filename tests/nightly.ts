@@ -27,6 +27,8 @@ const SEARCHES: readonly Search[] = [
     command: vitest('libs/turn/test/random-runs.test.ts'),
     env: { TURN_RUNS: '10000', TURN_SEED: seed },
   },
+  { name: 'watchers', command: vitest('tests/e2e/gateway-watchers.test.ts'), env: { COX_NIGHTLY: '1' } },
+  { name: 'traces-on-nats', command: vitest('tests/traces/on-nats.test.ts'), env: { COX_NIGHTLY: '1' } },
   { name: 'kills', command: vitest('tests/e2e/kill.test.ts'), env: { COX_KILLS: '300' } },
   { name: 'e2e-on-a-cluster', command: npm('test:e2e', '--servers', 'cluster') },
   ...[...SCENARIOS, ...SOUND_TABLES].map(({ name }) => ({

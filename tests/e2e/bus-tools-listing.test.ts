@@ -25,6 +25,12 @@ async function listed(name: string, ...more: string[]): Promise<Listed | undefin
   return (json as unknown as Listed[]).find((one) => one.name === name);
 }
 
+/** The announcement of a version that no instance here serves. */
+function foreign(name: string) {
+  const traits = { idempotent: false, long_running: false, sequential: false, terminates: false };
+  return { v: 1, since: '2026-01-01T00:00:00.000Z', name, description: 'x', input_schema: {}, traits };
+}
+
 /** Serves what is in another file under the name of a tool. */
 async function another({ name }: CalledTool, rest: string) {
   const module = await toolModule(`defineTool({ name: '${name}', description: 'A tool.', ${rest} })`);
@@ -117,6 +123,22 @@ test.each([
   },
 );
 
+test('a version whose only instance starts and stops within a moment does not stay announced', async () => {
+  const one = await tool(`${anything}, run: () => 'x'`);
+  const before = await listed(one.name);
+  // Time to have read the registry: the service looks at it once it has listened for as long as others take to be heard.
+  await until(
+    'two reads of the registry',
+    async () => Date.now() - Date.parse(before?.since ?? '') > 2 * TOOL_LIVENESS.ttlMs,
+  );
+  await fixture.bus.publish(subjects.toolAnnouncement('default', one.name), JSON.stringify(foreign(one.name)));
+  for (const state of ['serving', 'gone']) {
+    const beat = { v: 1, state, since: new Date().toISOString(), digest: '00000000', running: 0 };
+    await fixture.bus.publish(subjects.toolBeat('default', one.name, 'x'), JSON.stringify(beat));
+  }
+  await until('its own version', async () => (await listed(one.name))?.digest === before?.digest);
+});
+
 test('an old instance that starts again in the middle of a rollout does not undo it, and is there to roll back to', async () => {
   const old = await tool(`schema: z.object({ pieces: z.number() }), run: () => 'old'`);
   const before = await listed(old.name);
@@ -141,8 +163,7 @@ test('a version that was replaced and is announced again where it starts and nob
 
 test('where nobody serves what is announced the listing says so, and what to do', async () => {
   const name = fresh('tool');
-  const traits = { idempotent: false, long_running: false, sequential: false, terminates: false };
-  const announcement = { v: 1, since: '2026-01-01T00:00:00.000Z', name, description: 'x', input_schema: {}, traits };
+  const announcement = foreign(name);
   await fixture.bus.publish(subjects.toolAnnouncement('default', name), JSON.stringify(announcement));
   const beat = { v: 1, state: 'serving', since: announcement.since, digest: '00000000', running: 0 };
   const beats = setInterval(

@@ -63,7 +63,9 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
   let listeningSinceMs = performance.now();
   let timer: NodeJS.Timeout | undefined;
   let wake: () => void = () => undefined;
-  /** What was served when the registry was read last, and what stood there. */
+  /** Counts the changes that heartbeats have reported: an instance may start, announce a version and stop between two looks. */
+  let changes = 0;
+  /** The instances when the registry was read last, and the digest of what was announced there. */
   let seen: { readonly served: string; readonly announced: string } | null = null;
   /** An announcement that nobody serves, and since when it is known. */
   let orphan: { readonly revision: number; readonly sinceMs: number } | null = null;
@@ -80,8 +82,10 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
     const who = message.subject.slice(prefix.length);
     const beat = beatIn(message);
     if (who === instance || !beat) return;
+    const before = others.get(who);
     others.delete(who);
     const serves = beat.state === 'serving';
+    if (before?.digest !== beat.digest || before?.serves !== serves) changes += 1;
     if ((serves || beat.state === 'standby') && beat.digest !== undefined && others.size < INSTANCES_MAX)
       others.set(who, { digest: beat.digest, serves, heardMs: performance.now() });
     wake();
@@ -139,7 +143,7 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
   async function look(): Promise<void> {
     if (isDeaf || performance.now() - listeningSinceMs < TOOL_LIVENESS.ttlMs) return;
     const now = served();
-    const text = [...now].sort().join();
+    const text = [changes, ...[...now].sort()].join();
     if (seen?.served === text && (seen.announced === NONE || now.has(seen.announced))) return;
     const standing = await announcedNow(bus, key(own.tool()));
     const announced = standing.value ? toolDigest(standing.value) : NONE;

@@ -13,6 +13,7 @@ const PROGRAMS = {
   'harbour-server': 'libs/cli/src/demo/harbour-server.ts',
   sessions: 'services/sessions/src/main.ts',
   standby: 'tests/e2e/kit/standby-main.ts',
+  gateway: 'tests/e2e/kit/gateway-main.ts',
   runner: 'tests/e2e/kit/runner-main.ts',
 } as const;
 /** Below the command line's own folder, so that packages are found as the shipped bundle finds them. */

@@ -18,6 +18,8 @@ export const COX_MAIN = join(programs, 'main.mjs');
 export const SESSIONS_MAIN = join(programs, 'sessions.mjs');
 /** `standby-main.ts`. */
 export const STANDBY_MAIN = join(programs, 'standby.mjs');
+/** `gateway-main.ts`. */
+export const GATEWAY_MAIN = join(programs, 'gateway.mjs');
 
 /** How a process ended. */
 export interface Exit {
