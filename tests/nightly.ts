@@ -29,6 +29,11 @@ const SEARCHES: readonly Search[] = [
   },
   { name: 'watchers', command: vitest('tests/e2e/gateway-watchers.test.ts'), env: { COX_NIGHTLY: '1' } },
   { name: 'traces-on-nats', command: vitest('tests/traces/on-nats.test.ts'), env: { COX_NIGHTLY: '1' } },
+  {
+    name: 'console-looks',
+    command: vitest('tests/e2e/console.test.ts', 'tests/e2e/console-accessibility.test.ts'),
+    env: { COX_NIGHTLY: '1' },
+  },
   { name: 'kills', command: vitest('tests/e2e/kill.test.ts'), env: { COX_KILLS: '300' } },
   { name: 'e2e-on-a-cluster', command: npm('test:e2e', '--servers', 'cluster') },
   ...[...SCENARIOS, ...SOUND_TABLES].map(({ name }) => ({

@@ -407,9 +407,13 @@ function inBrowser(): void {
     });
     const phone = { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, hasTouch: true };
     const looks = [
-      ['dark', { colorScheme: 'dark' }],
-      ['phone-light', { colorScheme: 'light', ...phone }],
       ['phone-dark', { colorScheme: 'dark', ...phone }],
+      ...(process.env.COX_NIGHTLY === '1'
+        ? ([
+            ['dark', { colorScheme: 'dark' }],
+            ['phone-light', { colorScheme: 'light', ...phone }],
+          ] as const)
+        : []),
     ] as const;
     for (const [name, options] of looks) {
       const page = await served.open(options);

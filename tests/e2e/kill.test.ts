@@ -3,7 +3,7 @@
  * come in all the time. Whatever the moment: every session ends, no accepted command is lost or doubled, no completed
  * call runs again, a call in doubt ends `interrupted` unless its tool may run twice, and every journal replays.
  *
- * `COX_KILLS` sets how many moments (12), `COX_SEED` repeats the moments of a run, as far as a real machine repeats.
+ * `COX_KILLS` sets how many moments (6), `COX_SEED` repeats the moments of a run, as far as a real machine repeats.
  */
 import { randomInt } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -18,7 +18,7 @@ import { type ScriptTurn, scripted } from './kit/scripts.ts';
 import { engage, standbyHost } from './kit/sessions-host.ts';
 import { until } from './kit/until.ts';
 
-const KILLS = Number(process.env.COX_KILLS ?? 12);
+const KILLS = Number(process.env.COX_KILLS ?? 6);
 const SEED = Number(process.env.COX_SEED ?? randomInt(2 ** 31));
 const TURNS = 30;
 const SIDE_BY_SIDE = 4;
