@@ -22,7 +22,7 @@ const everywhere = {
 };
 const everyTest = {
   // A hung test still fails; a test that waits for a busy machine does not.
-  testTimeout: 60_000,
+  testTimeout: 180_000,
   hookTimeout: 180_000,
   // Most files of `tests` wait for processes, leases and elections: one worker per core would leave cores idle.
   maxWorkers: Math.max(4, availableParallelism() - 1),
@@ -36,16 +36,14 @@ const excluded = [
   'tests/containers/**',
   ...ownServers.map((file) => `tests/e2e/${file}`),
 ];
-const units = ['libs/**/test/*.test.ts', 'services/**/test/*.test.ts'];
-const system = 'tests/**/*.test.ts';
+const files = ['libs/**/test/*.test.ts', 'services/**/test/*.test.ts', 'tests/**/*.test.ts'];
 /** Sets environment variables for the files that it imports: it needs a process of its own. */
 const onACluster = 'tests/e2e/on-a-cluster.test.ts';
-const processTimeouts = { testTimeout: 180_000, hookTimeout: 180_000 };
 
 /** Every file that needs no container engine, each in a process of its own. */
 export const suite = defineConfig({
   ...everywhere,
-  test: { ...everyTest, ...processTimeouts, include: [...units, system], exclude: excluded },
+  test: { ...everyTest, include: files, exclude: excluded },
 });
 
 export default defineConfig({
@@ -54,18 +52,8 @@ export default defineConfig({
     ...everyTest,
     projects: [
       // Files share the modules that their worker has loaded: loading them for each file took a third of the run.
-      { extends: true, test: { name: 'units', isolate: false, include: units, exclude: excluded } },
-      {
-        extends: true,
-        test: {
-          name: 'system',
-          isolate: false,
-          ...processTimeouts,
-          include: [system],
-          exclude: [...excluded, onACluster],
-        },
-      },
-      { extends: true, test: { name: 'cluster', ...processTimeouts, include: [onACluster], exclude: excluded } },
+      { extends: true, test: { name: 'suite', isolate: false, include: files, exclude: [...excluded, onACluster] } },
+      { extends: true, test: { name: 'cluster', include: [onACluster], exclude: excluded } },
       // Where no engine answers, the reporter names what was left out. A run on chosen servers has no containers.
       ...(chosen === '' && (await answeringEngine()) !== null
         ? [
@@ -73,7 +61,6 @@ export default defineConfig({
               extends: true as const,
               test: {
                 name: CONTAINERS_PROJECT,
-                ...processTimeouts,
                 include: filesOnContainers(),
                 env: { [SERVERS_SWITCH]: 'container' },
               },

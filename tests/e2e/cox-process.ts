@@ -5,7 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { COX_MAIN } from './kit/child.ts';
+import { COX_MAIN, SHORT_LIVED } from './kit/child.ts';
 import { isShort, runShort } from './kit/cox-runner.ts';
 
 const RUN_WITHIN_MS = 60_000;
@@ -66,7 +66,7 @@ export class CoxBed {
   /** Starts `cox`. */
   start(args: readonly string[], options: CoxOptions = {}): CoxProcess {
     const from = options.inputFrom === undefined ? null : openSync(options.inputFrom, 'r');
-    const child = spawn(process.execPath, [COX_MAIN, ...args], {
+    const child = spawn(process.execPath, [...SHORT_LIVED, COX_MAIN, ...args], {
       cwd: this.folder,
       env: this.#env(options),
       stdio: [from ?? 'pipe', 'pipe', 'pipe'],
