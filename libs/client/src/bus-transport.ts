@@ -53,11 +53,7 @@ export class BusTransport implements Transport {
   /** Shared by all tenants of a connection. */
   readonly #closing: Closing;
 
-  constructor(
-    { nc, inboxPrefix, actor }: Omit<BusConnection, 'js'>,
-    tenant: TenantId,
-    closing = new Closing(),
-  ) {
+  constructor({ nc, inboxPrefix, actor }: Omit<BusConnection, 'js'>, tenant: TenantId, closing = new Closing()) {
     this.bus = { nc, js: jetstream(nc), inboxPrefix, actor };
     this.tenant = tenant;
     this.#closing = closing;
