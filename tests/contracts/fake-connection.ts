@@ -45,7 +45,12 @@ export class FakeProcess {
     this.#bus.forget(this);
   }
 
-  /** Its server dies: what it says or is sent is lost until {@link reconnect}. */
+  /** Whether a server knows what it listens to. */
+  get isConnected(): boolean {
+    return this.#isConnected;
+  }
+
+  /** Its server dies: what it says or is sent is lost until {@link reconnect}, and no other server knows that it listens. */
   disconnect(): void {
     this.#isConnected = false;
     this.#changed('disconnect');
@@ -111,13 +116,18 @@ export class FakeBus {
   #deliver(from: FakeProcess, subject: string, data: string, reply: string | undefined): void {
     this.sent.push({ subject, body: JSON.parse(data) as Record<string, unknown> });
     if (this.loses(subject)) return;
-    const meant = this.#listeners.filter(({ pattern }) => matches(pattern, subject.split('.')));
+    const meant = this.#listeners.filter(
+      ({ pattern, process }) => process.isConnected && matches(pattern, subject.split('.')),
+    );
     const queues = [...new Set(meant.map(({ queue }) => queue))];
     for (const queue of queues) {
       const group = meant.filter((one) => one.queue === queue);
       // The group's messages go round, as a server's do on average.
       const takers = queue === undefined ? group : [group[this.#next++ % group.length] as Listener];
-      for (const one of takers) one.process.take(() => one.callback(null, messageOf(subject, data, reply)));
+      for (const { process, callback } of takers) {
+        const respond = (answer: string) => process.nc.publish(reply as string, answer);
+        process.take(() => callback(null, { ...messageOf(subject, data, reply), respond } as Msg));
+      }
     }
     if (meant.length > 0 || reply === undefined) return;
     const head = headers(503, 'No Responders');

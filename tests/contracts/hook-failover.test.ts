@@ -20,8 +20,8 @@ function stage({ timeoutMs = 5_000, takesMs = 0 } = {}) {
   const bus = new FakeBus();
   const host = new FakeProcess(bus);
   const ran: string[] = [];
-  const dead = new Set<string>();
-  const instances = ['a', 'b'].map((id) => {
+  const instances: { readonly id: string; readonly process: FakeProcess }[] = [];
+  const serve = (id: string) => {
     const process = new FakeProcess(bus);
     const callback = (_error: unknown, message: { reply?: string; json(): unknown }) => {
       const { v, hook, session_id, effect_id, callback: back } = message.json() as HookAsked;
@@ -32,13 +32,19 @@ function stage({ timeoutMs = 5_000, takesMs = 0 } = {}) {
     };
     for (const subject of [subjects.hook(tenant, 'h'), subjects.hookTo(tenant, 'h', id)])
       process.nc.subscribe(subject, { queue: 'hooks', callback: callback as never });
-    return { id, process };
-  });
-  const [first, other] = instances as [(typeof instances)[0], (typeof instances)[0]];
+    const instance = { id, process };
+    instances.push(instance);
+    return instance;
+  };
+  const [first, other] = [serve('a'), serve('b')];
   const silentSince = new Map<string, number>();
+  const left = new Set<string>();
   const failover = createHookFailover(createHookQuestions(host.nc, log), {
-    isConnected: () => true,
-    living: () => instances.flatMap(({ id }) => (silentSince.has(id) || dead.has(id) ? [] : [id])),
+    isConnected: () => host.isConnected,
+    subject: (_request, instance) =>
+      instance === undefined ? subjects.hook(tenant, 'h') : subjects.hookTo(tenant, 'h', instance),
+    living: () => instances.flatMap(({ id }) => (silentSince.has(id) || left.has(id) ? [] : [id])),
+    isExpected: () => instances.some(({ id }) => !left.has(id)),
     silentMs: (_request, id) => performance.now() - (silentSince.get(id) ?? performance.now()),
   });
   const registration = { id: 'h', point: 'PreToolUse', timeout_ms: timeoutMs } as HookRegistration;
@@ -55,6 +61,8 @@ function stage({ timeoutMs = 5_000, takesMs = 0 } = {}) {
     host,
     first,
     other,
+    serve,
+    leave: ({ id }: { id: string }) => left.add(id),
     hearAgain: ({ id }: { id: string }) => silentSince.delete(id),
     silence: ({ id }: { id: string }) => silentSince.set(id, performance.now()),
     ask(signal = new AbortController().signal) {
@@ -99,15 +107,77 @@ test('a slow handler whose process lives is asked once', async () => {
   expect(ran).toEqual(['a']);
 });
 
-test('where no instance is left it is unavailable, and one that is not waited for ends', async () => {
-  const { first, other, silence, ask } = stage();
-  for (const one of [first, other]) {
+test.each([
+  [
+    'its server is back',
+    ({ first, hearAgain }: ReturnType<typeof stage>) => {
+      first.process.reconnect();
+      hearAgain(first);
+    },
+  ],
+  ['another instance starts', ({ serve }: ReturnType<typeof stage>) => serve('c')],
+])('a new question that nobody hears is asked again within its time-out: %s', async (_how, comesBack) => {
+  const bed = stage();
+  for (const one of [bed.first, bed.other]) {
+    one.process.disconnect();
+    bed.silence(one);
+  }
+  const asked = bed.ask();
+  await pass(4_000);
+  expect(asked.reply).toBeUndefined();
+  comesBack(bed);
+  await pass(400);
+  expect(asked.reply).toMatchObject({ status: 'returned' });
+  expect(bed.ran).toHaveLength(1);
+});
+
+test('a question whose only instance was killed is asked of the next one that starts', async () => {
+  const { first, other, silence, leave, serve, ask, ran } = stage({ timeoutMs: 60_000, takesMs: 500 });
+  other.process.kill();
+  leave(other);
+  const asked = ask();
+  await pass(100);
+  first.process.kill();
+  silence(first);
+  await pass(30_000);
+  expect(asked.reply).toBeUndefined();
+  serve('c');
+  await pass(1_000);
+  expect(asked.reply).toEqual({ status: 'returned', raw: 'by c' });
+  expect(ran).toEqual(['a', 'c']);
+});
+
+test('a question that each instance dies of moves three times', async () => {
+  const { first, other, silence, serve, ask, ran } = stage({ timeoutMs: 60_000, takesMs: 50_000 });
+  const asked = ask();
+  for (const one of [first, other, serve('c'), serve('d'), serve('e')]) {
+    await pass(100);
     one.process.kill();
     silence(one);
+    await pass(4_000);
+  }
+  expect(ran).toEqual(['a', 'b', 'c', 'd']);
+  expect(asked.reply).toBeUndefined();
+});
+
+test('where every instance has said that it leaves it is unavailable, and one that is not waited for ends', async () => {
+  const { first, other, leave, ask } = stage();
+  for (const one of [first, other]) {
+    one.process.kill();
+    leave(one);
   }
   const asked = ask();
   await pass(10);
   expect(asked.reply).toMatchObject({ status: 'failed', code: 'hook_unavailable' });
+  const gone = stage();
+  for (const one of [gone.first, gone.other]) one.process.kill();
+  const leaving = new AbortController();
+  const unheard = gone.ask(leaving.signal);
+  await pass(100);
+  leaving.abort();
+  await pass(10);
+  expect(unheard.reply).toMatchObject({ status: 'failed', code: 'hook_unavailable' });
+  expect(vi.getTimerCount()).toBe(0);
   const still = stage();
   for (const one of [still.first, still.other]) one.process.freeze();
   const stop = new AbortController();

@@ -2,7 +2,7 @@
  * Fail-over between instances of a bus tool: the host's calls and the instances' ledgers as they are, between them a bus in
  * memory, and time that the test moves on.
  */
-import type { ToolOutcome } from '@coxswain/ports';
+import type { ToolCall, ToolOutcome } from '@coxswain/ports';
 import { SessionId, sessionRef, subjects, TenantId, TOOL_LIVENESS, TOOL_SERVICE_BOUNDS } from '@coxswain/protocol';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { type CallPresence, createNatsToolCalls } from '../../libs/adapters/nats/src/nats-tool-calls.ts';
@@ -23,6 +23,17 @@ beforeEach(
     }),
 );
 afterEach(() => void vi.useRealTimers());
+
+const sentCall: ToolCall = {
+  idempotencyKey: 'default.s1.3-0',
+  ref,
+  callId: 'c1',
+  tool: name,
+  args: {},
+  epoch: 1,
+  onProgress: () => undefined,
+  onFeedback: () => undefined,
+};
 
 interface Instance {
   readonly id: string;
@@ -97,12 +108,10 @@ async function stage() {
     serve,
     presence,
     /** Calls it, and says how it ended, or that it has not. */
-    call(isIdempotent: boolean, signal = new AbortController().signal) {
+    call(isIdempotent: boolean, signal = new AbortController().signal, effect = '3-0') {
       const state: { outcome?: ToolOutcome } = {};
-      const idempotencyKey = 'default.s1.3-0';
-      const nothing = () => undefined;
-      const sent = { callId: 'c1', tool: name, args: {}, epoch: 1, onProgress: nothing, onFeedback: nothing };
-      void calls.call({ ...sent, ref, idempotencyKey, isIdempotent }, signal).then((outcome) => {
+      const idempotencyKey = `default.s1.${effect}`;
+      void calls.call({ ...sentCall, idempotencyKey, isIdempotent }, signal).then((outcome) => {
         state.outcome = outcome;
       });
       return state;
@@ -114,6 +123,8 @@ async function stage() {
 const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
 const textOf = ({ outcome }: { outcome?: ToolOutcome }) =>
   (outcome?.result.content[0] as { text: string } | undefined)?.text;
+
+const abortsOn = ({ sent }: FakeBus) => sent.flatMap(({ subject, body }) => (body.want === 'abort' ? [subject] : []));
 
 /** Serves two, so that the first call goes to the first one. */
 async function pair() {
@@ -134,12 +145,44 @@ test.each([true, false])(
     other.end();
     await pass(10);
     expect(called).toMatchObject({ outcome: { status: 'ok', result: { content: [{ text: 'by b' }] } } });
-    // It wakes up with the call in its socket. What may run twice may run; of the other no order to begin ever comes.
+    // It wakes up with the call in its socket, and no order to begin ever comes.
     first.process.wake();
     await pass(60_000);
-    expect(runs).toEqual(is ? ['b', 'a'] : ['b']);
+    expect(runs).toEqual(['b']);
   },
 );
+
+test.each([true, false])(
+  'a call that ended because no instance took it runs nowhere when a frozen instance wakes up, idempotent: %s',
+  async (is) => {
+    const { first, other, call, runs } = await pair();
+    for (const one of [first, other]) one.process.freeze();
+    const called = call(is);
+    await pass(16_000);
+    expect(called.outcome?.status).toBe('unavailable');
+    for (const one of [first, other]) one.process.wake();
+    await pass(60_000);
+    expect(runs).toEqual([]);
+  },
+);
+
+test('an order to begin that a frozen instance finds after the call has moved begins nothing', async () => {
+  const { bus, first, other, call, runs } = await pair();
+  // It freezes between its answer and the order.
+  bus.loses = (subject) => {
+    if (subject.startsWith('_INBOX') && runs.length === 0) first.process.freeze();
+    return false;
+  };
+  const called = call(true);
+  await pass(4_000);
+  expect(runs).toEqual(['b']);
+  other.end();
+  await pass(10);
+  expect(called.outcome?.status).toBe('ok');
+  first.process.wake();
+  await pass(60_000);
+  expect(runs).toEqual(['b']);
+});
 
 test('an idempotent call moves within 4 s from an instance that froze after it had taken it', async () => {
   const { first, other, call, runs } = await pair();
@@ -297,9 +340,48 @@ test('a held call is cancelled before it began, and never begins', async () => {
   expect(runs).toEqual([]);
 });
 
+test('a cancel reaches every instance that was sent the call, and only those', async () => {
+  const { bus, other, call, runs } = await pair();
+  const stop = new AbortController();
+  const alone = call(true, stop.signal);
+  await pass(10);
+  stop.abort('wrong one');
+  await pass(10);
+  expect(alone.outcome?.status).toBe('cancelled');
+  expect(abortsOn(bus)).toEqual([subjects.toolInstance(tenant, name, 'a')]);
+
+  other.process.freeze();
+  const again = new AbortController();
+  const called = call(true, again.signal, '4-0');
+  await pass(2_000);
+  expect(runs).toEqual(['a', 'a']);
+  again.abort('wrong again');
+  await pass(10);
+  expect(called.outcome?.status).toBe('cancelled');
+  expect(abortsOn(bus).slice(1)).toEqual([subjects.toolInstances(tenant, name)]);
+  other.process.wake();
+  await pass(60_000);
+  expect(runs).toEqual(['a', 'a']);
+});
+
+test('a cancel by a later owner reaches instances that only the owner before knows of', async () => {
+  const { bus, first, call, probe } = await pair();
+  call(true);
+  await pass(10);
+  first.process.freeze();
+  await pass(4_000);
+  const [known] = await Promise.all([probe(), pass(2_000)]);
+  if (known.state !== 'running') throw new Error(`it is ${known.state}`);
+  const stop = new AbortController();
+  void known.attach({ ...sentCall, isIdempotent: true, epoch: 2 }, stop.signal);
+  stop.abort('wrong one');
+  await pass(10);
+  expect(abortsOn(bus)[0]).toBe(subjects.toolInstances(tenant, name));
+});
+
 test('a late refusal by an instance that never took the call does not end it', async () => {
   const { bus, first, other, call, runs } = await pair();
-  const filler = { v: 1, session_id: 's1', epoch: 1, call_id: 'x', hold: true, args: {} };
+  const filler = { v: 1, session_id: 's1', epoch: 1, call_id: 'x', hold: 1, args: {} };
   const fill = (key: string) => JSON.stringify({ ...filler, key });
   for (let i = 0; i < TOOL_SERVICE_BOUNDS.callsAtOnceMax; i++)
     bus.connect(first.process).publish(subjects.toolCallTo(tenant, name, 'a'), fill(`default.s1.9-${i}`));
@@ -331,6 +413,24 @@ test('an idempotent call that kills each process that runs it moves three times,
   }
   expect(runs).toEqual(['i0', 'i1', 'i2', 'i3']);
   expect(called.outcome).toMatchObject({ status: 'lost', moves: 3 });
+});
+
+test('an idempotent call that each instance gives up as it ends moves three times, then it is lost', async () => {
+  const { call, runs, serve } = await stage();
+  let one = await serve('i0');
+  await pass(1_000);
+  const called = call(true);
+  await pass(50);
+  for (let i = 1; i < 8 && !called.outcome; i++) {
+    const next = await serve(`i${i}`);
+    await pass(400);
+    void one.serving.stop();
+    one = next;
+    await pass(6_000);
+  }
+  expect(runs).toEqual(['i0', 'i1', 'i2', 'i3']);
+  expect(called.outcome).toMatchObject({ status: 'lost', moves: 3 });
+  expect(textOf(called)).toBe('the process that runs it ends');
 });
 
 test('an owner that takes over asks a silent instance for 15 s, then knows that no instance has the call', async () => {

@@ -225,11 +225,13 @@ test('a call whose worker dies of it before it has said so is in doubt, although
     input_schema: { type: 'object' },
   };
   let taken = 0;
-  const said = (message: Msg, instance: string, type: string) =>
+  const said = (message: Msg, instance: string, type: 'ready' | 'unknown') => {
+    const { key, hold } = message.json<{ key: string; hold?: number }>();
     bare.publish(
       message.reply ?? '',
-      JSON.stringify({ v: 1, key: message.json<{ key: string }>().key, instance, type }),
+      JSON.stringify({ v: 1, key, instance, type, ...(type === 'ready' ? { hold } : {}) }),
     );
+  };
   bare.subscribe(subjects.tool('default', name), { callback: (_, message) => said(message, 'taker', 'ready') });
   // The instance that is ordered to begin is never heard of again.
   bare.subscribe(subjects.toolInstance('default', name, 'taker'), { max: 1, callback: () => void taken++ });

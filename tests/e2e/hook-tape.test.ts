@@ -50,7 +50,7 @@ const policy = `
 const hanging = (asked: string) => `
   import { writeFileSync } from 'node:fs';
   export default { PreToolUse: {
-    id: 'dead', pattern: 'tool.args.path == "dead.txt"', timeout_ms: 60_000,
+    id: 'dead', pattern: 'tool.args.path == "dead.txt"', timeout_ms: 5_000,
     handler: () => { writeFileSync(${JSON.stringify(asked)}, ''); return new Promise(() => {}); },
   } };
 `;
@@ -133,7 +133,7 @@ describe('the tape holds', () => {
       ['clerk', 'decision'],
       ['clerk', 'decision'],
       ...quiet,
-      ['dead', 'hook_unavailable'],
+      ['dead', 'hook_timeout'],
       ['door', 'block'],
       ...quiet,
       ...quiet,
@@ -176,7 +176,7 @@ describe('the tape holds', () => {
     expect(result('c3_3')).toEqual(['denied', expect.stringContaining('denied')]);
     expect(result('c4_1')).toEqual(['ok', expect.stringContaining('yes')]);
     expect(result('c4_2')).toEqual(['denied', expect.stringContaining('nothing is removed')]);
-    expect(result('c5_1')).toEqual(['denied', expect.stringContaining('ended while it was asked')]);
+    expect(result('c5_1')).toEqual(['denied', expect.stringContaining('no answer within 5000 ms')]);
     expect(journal.of('reminder_fired')).toHaveLength(1);
     expect(journal.of('feedback_received').map(({ body }) => body)).toEqual(['a word was blacked out']);
     expect(journal.of('injection_blocked')).toHaveLength(1);

@@ -117,7 +117,7 @@ test('the process is killed while it is asked: the hook has not answered, and it
     name,
     {
       model: await scripted([done]),
-      hooks: [{ event: 'user_prompt_submit', handler: './policy.ts#wait', id: 'wait', timeout_ms: 60_000 }],
+      hooks: [{ event: 'user_prompt_submit', handler: './policy.ts#wait', id: 'wait', timeout_ms: 2_000 }],
     },
     `export const wait = ({ prompt }) => { note(prompt); return prompt === 'Go.' ? new Promise(() => {}) : true; };`,
   );
@@ -128,7 +128,7 @@ test('the process is killed while it is asked: the hook has not answered, and it
   await expect.poll(log, { timeout: 20_000 }).toEqual(['Go.']);
   await child.kill();
   const journal = await endOf(fixture.bus, id);
-  expect(journal.of('hook_returned')).toMatchObject([{ hook: `${name}:wait`, failure: { code: 'hook_unavailable' } }]);
+  expect(journal.of('hook_returned')).toMatchObject([{ hook: `${name}:wait`, failure: { code: 'hook_timeout' } }]);
   expect(journal.of('agent_end')).toMatchObject([{ stop_reason: 'user_prompt_submit_blocked' }]);
   await serve(folder);
   await fixture.bus.command(id, 'prompt', { body: 'Again.' });

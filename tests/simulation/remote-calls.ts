@@ -34,8 +34,7 @@ export class RemoteCalls {
     await this.#hop();
     const { living } = this.#workers;
     if (living.length === 0) return { ...answer('nobody serves it', 'error'), status: 'unavailable' };
-    const hold = call.isIdempotent ? {} : { hold: true as const };
-    const asked: ToolAsked = { ...named(call), call_id: call.callId, ...hold, args: call.args };
+    const asked: ToolAsked = { ...named(call), call_id: call.callId, hold: 1, args: call.args };
     const worker = this.#world.random.pick(living);
     return this.#follow(worker, call, signal, (to) => worker.ask(call.tool, asked, to));
   }
@@ -102,7 +101,7 @@ export class RemoteCalls {
         else if (said.type === 'accepted') settle({ ...answer('taken up'), status: 'accepted', epoch: said.epoch });
         else if (said.type === 'ended') settle({ status: said.status, result: said.result });
         else if (said.type === 'unknown' || said.type === 'given_up') lost();
-        else if (said.type === 'ready') worker.order(call.tool, { ...named(call), want: 'begin' }, to);
+        else if (said.type === 'ready') worker.order(call.tool, { ...named(call), want: 'begin', hold: said.hold }, to);
         else {
           this.#refused();
           settle({ ...answer(said.message, 'error'), status: 'unavailable' });

@@ -4,6 +4,7 @@ import { type JetStreamClient, jetstream } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { SessionNotFoundError } from './client-errors.ts';
 import { closedForGood } from './closed-for-good.ts';
+import { Closing } from './closing.ts';
 import { exportLines } from './export-journal.ts';
 import { RecordDecoder } from './large-fields.ts';
 import { deltas } from './live-deltas.ts';
@@ -50,13 +51,9 @@ export class BusTransport implements Transport {
   readonly bus: BusConnection;
   readonly tenant: TenantId;
   /** Shared by all tenants of a connection. */
-  readonly #closing: AbortController;
+  readonly #closing: Closing;
 
-  constructor(
-    { nc, inboxPrefix, actor }: Omit<BusConnection, 'js'>,
-    tenant: TenantId,
-    closing = new AbortController(),
-  ) {
+  constructor({ nc, inboxPrefix, actor }: Omit<BusConnection, 'js'>, tenant: TenantId, closing = new Closing()) {
     this.bus = { nc, js: jetstream(nc), inboxPrefix, actor };
     this.tenant = tenant;
     this.#closing = closing;
@@ -81,8 +78,7 @@ export class BusTransport implements Transport {
     from: JournalStart,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<JournalRecord, void, undefined> {
-    const stop = this.#stoppedBy(signal);
-    const records = untilClosed(() => followJournal(this.bus, ref, from, stop), this.#closing.signal);
+    const records = untilClosed((stop) => followJournal(this.bus, ref, from, stop), this.#closing, signal);
     for await (const { record } of records) yield record;
   }
 
@@ -91,8 +87,7 @@ export class BusTransport implements Transport {
     from: JournalStart,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<WatchItem, void, undefined> {
-    const stop = this.#stoppedBy(signal);
-    return untilClosed(() => watchSession(this.bus, ref, from, stop), this.#closing.signal);
+    return untilClosed((stop) => watchSession(this.bus, ref, from, stop), this.#closing, signal);
   }
 
   deltas(ref: SessionRef, signal: AbortSignal | undefined): AsyncGenerator<Delta, void, undefined> {
@@ -175,17 +170,13 @@ export class BusTransport implements Transport {
   }
 
   async close(): Promise<void> {
-    this.#closing.abort();
+    this.#closing.close();
     await this.bus.nc.close();
   }
 
   async closed(): Promise<Error | null> {
     const why = await closedForGood(this.bus.nc);
-    return this.#closing.signal.aborted ? null : why;
-  }
-
-  #stoppedBy(signal: AbortSignal | undefined): AbortSignal {
-    return signal ? AbortSignal.any([signal, this.#closing.signal]) : this.#closing.signal;
+    return this.#closing.isClosed ? null : why;
   }
 }
 

@@ -32,13 +32,19 @@ export interface ServingHooks {
   stop(): Promise<void>;
 }
 
+/** Where questions come: to one of all instances, and to this one. */
+export interface HookSubjects {
+  readonly shared: string;
+  readonly own: string;
+}
+
 const FETCH_TIMEOUT_MS = 10_000;
 
 /** Answers until it is stopped, and says first which instance does. A persona without code costs no subscription. */
 export function servePersonaHooks(
   nc: NatsConnection,
   tenant: TenantId,
-  subject: string,
+  { shared, own }: HookSubjects,
   instance: string,
   hooks: readonly ServedHook[],
   problem: (message: string) => void,
@@ -71,17 +77,20 @@ export function servePersonaHooks(
     }
   }
 
-  const subscription = nc.subscribe(subject, {
-    queue: PERSONA_QUEUE_GROUP,
-    callback: (error, message) => {
-      if (error) return problem(`its hooks cannot be served: ${error.message}`);
-      const one = answer(message).finally(() => running.delete(one));
-      running.add(one);
-    },
-  });
+  // Also its own subject: who may listen without the group could read every question.
+  const subscriptions = [shared, own].map((subject) =>
+    nc.subscribe(subject, {
+      queue: PERSONA_QUEUE_GROUP,
+      callback: (error, message) => {
+        if (error) return problem(`its hooks cannot be served: ${error.message}`);
+        const one = answer(message).finally(() => running.delete(one));
+        running.add(one);
+      },
+    }),
+  );
   return {
     async stop() {
-      if (!subscription.isClosed()) await subscription.drain();
+      await Promise.all(subscriptions.map((one) => (one.isClosed() ? undefined : one.drain())));
       await Promise.allSettled([...running]);
     },
   };

@@ -250,7 +250,10 @@ async function serveCheckedPersona(
   const hooked = servePersonaHooks(
     nc,
     tenant,
-    subjects.personaHooks(tenant, name, token),
+    {
+      shared: subjects.personaHooks(tenant, name, token),
+      own: subjects.personaHookTo(tenant, name, token, instance),
+    },
     instance,
     hooks,
     problem,

@@ -47,6 +47,8 @@ export interface ToolCallsPorts {
 /** A call that waits for the order to begin. */
 interface HeldCall {
   readonly asked: ToolAsked;
+  /** The number of its sending. */
+  readonly hold: number;
   readonly traceparent: string | undefined;
   readonly untilMs: number;
 }
@@ -87,7 +89,7 @@ export class ToolCalls {
    * @param traceparent the span that it belongs to, in a traced session.
    */
   ask(asked: ToolAsked, answer: Answer, traceparent?: string): void {
-    const { key, epoch } = asked;
+    const { key, epoch, hold } = asked;
     const refusal = this.#refusal(asked);
     if (refusal) {
       answer(refusal);
@@ -98,14 +100,14 @@ export class ToolCalls {
       this.#attach(known, epoch, answer);
       return;
     }
-    if (!asked.hold) {
+    if (hold === undefined) {
       this.#begin(asked, epoch, answer, traceparent);
       return;
     }
     this.#held.delete(key);
     const untilMs = this.#ports.nowMs() + TOOL_SERVICE_BOUNDS.heldMaxMs;
-    this.#held.set(key, { asked, traceparent, untilMs });
-    answer({ type: 'ready' });
+    this.#held.set(key, { asked, hold, traceparent, untilMs });
+    answer({ type: 'ready', hold });
   }
 
   #begin(asked: ToolAsked, epoch: number, answer: Answer, traceparent: string | undefined): void {
@@ -132,11 +134,13 @@ export class ToolCalls {
     if (!this.#ledger.admit(session_id, epoch)) {
       answer(stale(session_id));
     } else if (held && order.want === 'begin') {
+      // A late order about an earlier sending: the host may have chosen another instance since.
+      if (held.hold !== order.hold) return;
       this.#held.delete(key);
       if (this.#draining) answer(refused('it ends, and takes nothing more'));
       else this.#begin(held.asked, epoch, answer, held.traceparent);
     } else if (held && order.want === 'attach') {
-      answer({ type: 'ready' });
+      answer({ type: 'ready', hold: held.hold });
     } else if (held && order.want === 'probe') {
       // The asker decides anew where it runs; an order to begin that comes later finds nothing here.
       this.#held.delete(key);

@@ -1,31 +1,39 @@
 /** Loops over what a client follows, which end when the client closes. */
+import type { Closing } from './closing.ts';
 
 /**
- * The items of a source until a signal aborts. The source may be waiting then for an answer that a closed connection never
+ * The items of a source until the client closes. The source may be waiting then for an answer that a closed connection never
  * gives: it is left, and not waited for.
- * @param open starts the source; not called where the signal has aborted already.
+ * @param open starts the source, which ends when `stop` aborts; not called where the client has closed already.
+ * @param signal ends the source, too.
  */
 export async function* untilClosed<T>(
-  open: () => AsyncGenerator<T, void, undefined>,
-  closing: AbortSignal,
+  open: (stop: AbortSignal) => AsyncGenerator<T, void, undefined>,
+  closing: Closing,
+  signal?: AbortSignal,
 ): AsyncGenerator<T, void, undefined> {
-  if (closing.aborted) return;
-  let close: () => void = () => undefined;
-  const closed = new Promise<'closed'>((resolve) => {
-    close = () => resolve('closed');
+  if (closing.isClosed) return;
+  const leaving = new AbortController();
+  let wake: () => void = () => undefined;
+  const callOff = closing.onClose(() => {
+    leaving.abort();
+    wake();
   });
-  closing.addEventListener('abort', close, { once: true });
-  const items = open();
+  const items = open(signal ? AbortSignal.any([signal, leaving.signal]) : leaving.signal);
   try {
-    for (;;) {
-      const next = await Promise.race([items.next(), closed]);
-      if (next === 'closed' || closing.aborted || next.done) return;
+    while (!closing.isClosed) {
+      // No race with one promise for all items: that would keep every item for as long as the loop lasts.
+      const next = await new Promise<IteratorResult<T, void> | null>((resolve, reject) => {
+        wake = () => resolve(null);
+        items.next().then(resolve, reject);
+      });
+      if (next === null || closing.isClosed || next.done) return;
       yield next.value;
     }
   } finally {
-    closing.removeEventListener('abort', close);
+    callOff();
     const ended = items.return();
-    if (closing.aborted) ended.catch(() => undefined);
+    if (closing.isClosed) ended.catch(() => undefined);
     else await ended;
   }
 }

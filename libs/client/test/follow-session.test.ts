@@ -198,3 +198,18 @@ test('a process that was asleep reads what has come before it gives the connecti
   leaving.abort();
   await following;
 });
+
+test('a client follows many sessions without a warning of a leak, and its closing ends them all', async () => {
+  const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+  const { client } = await sessionOf(spoken().answer);
+  const joined: boolean[] = [];
+  const loops = Array.from({ length: 50 }, async (_, i) => {
+    const onConnection = (isConnected: boolean) => void joined.push(isConnected);
+    for await (const _ of client.session(`s${i}`).watch({ onConnection }));
+  });
+  await vi.waitFor(() => expect(joined).toHaveLength(50));
+  await client.close();
+  await Promise.all(loops);
+  expect(warned).not.toHaveBeenCalled();
+  warned.mockRestore();
+});

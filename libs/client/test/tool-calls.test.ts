@@ -1,6 +1,6 @@
 /** The calls of a served tool and its ledger, without a bus: what is asked and ordered, and what is said. */
 import type { ToolAsked, ToolOrder, ToolSaid } from '@coxswain/protocol';
-import { TOOL_SERVICE_BOUNDS } from '@coxswain/protocol';
+import { TOOL_LIVENESS, TOOL_SERVICE_BOUNDS } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { checkTool, defineTool, LATER, type ServedToolDefinition, ToolDefinitionError } from '../src/define-tool.ts';
@@ -17,7 +17,7 @@ const asked = (effect: string, epoch = 1, args: ToolAsked['args'] = {}): ToolAsk
   epoch,
   args,
 });
-const order = (want: ToolOrder['want'], effect: string, epoch = 1): ToolOrder =>
+const order = (want: ToolOrder['want'], effect: string, epoch = 1, hold = 1): ToolOrder =>
   ({
     v: 1,
     key: `default.s.${effect}`,
@@ -25,6 +25,7 @@ const order = (want: ToolOrder['want'], effect: string, epoch = 1): ToolOrder =>
     epoch,
     want,
     ...(want === 'abort' ? { reason: 'so' } : {}),
+    ...(want === 'begin' ? { hold } : {}),
   }) as ToolOrder;
 
 /** A tool whose calls end when the test says so. */
@@ -36,10 +37,11 @@ async function bed(more: Partial<ServedToolDefinition> = {}, durable: Promise<bo
     runs.push(signal);
     return new Promise((resolve) => ends.push(resolve));
   };
+  const clock = { nowMs: 0 };
   const tool = await checkTool({ name: 't', description: '', schema: { type: 'object' }, run, ...more });
   const calls = new ToolCalls(tool, {
     tenant: 'default',
-    nowMs: () => 0,
+    nowMs: () => clock.nowMs,
     bring: (_, call, ending) => {
       brought.push({ ...call, ...ending });
       return durable;
@@ -54,6 +56,7 @@ async function bed(more: Partial<ServedToolDefinition> = {}, durable: Promise<bo
     calls,
     runs,
     brought,
+    clock,
     ask: (one: ToolAsked) => say((answer) => calls.ask(one, answer as never)),
     order: (one: ToolOrder) => say((answer) => calls.order(one, answer as never)),
     /** Lets the oldest call end, and what follows of it happen. */
@@ -85,6 +88,31 @@ test('a key runs once, and whoever asks again hears what became of it', async ()
   expect(first.map(({ type }) => type)).toEqual(['running']);
   expect(second).toMatchObject([{ type: 'running' }, { type: 'ended', result: { content: [{ text: 'the result' }] } }]);
   expect(third).toMatchObject([{ type: 'ended', status: 'ok' }]);
+});
+
+test('a held call runs at the order to begin its newest sending, and an order that comes late begins nothing', async () => {
+  const { ask, order: say, runs } = await bed();
+  expect(ask({ ...asked('1-1'), hold: 1 })).toEqual([{ type: 'ready', hold: 1 }]);
+  expect(ask({ ...asked('1-1'), hold: 2 })).toEqual([{ type: 'ready', hold: 2 }]);
+  expect(say(order('begin', '1-1', 1, 1))).toEqual([]);
+  await turns();
+  expect(runs).toHaveLength(0);
+  expect(say(order('attach', '1-1'))).toEqual([{ type: 'ready', hold: 2 }]);
+  expect(say(order('begin', '1-1', 1, 2))).toMatchObject([{ type: 'running' }]);
+  expect(say(order('begin', '1-1', 1, 1))).toMatchObject([{ type: 'running' }]);
+  await turns();
+  expect(runs).toHaveLength(1);
+});
+
+test('a held call is dropped when heartbeats of its time count no more, by a probe and by an abort: it never begins', async () => {
+  const { ask, order: say, runs, clock } = await bed();
+  for (const effect of ['1-1', '1-2', '1-3']) ask({ ...asked(effect), hold: 1 });
+  expect(say(order('probe', '1-2'))).toEqual([{ type: 'unknown' }]);
+  expect(say(order('abort', '1-3'))).toEqual([{ type: 'unknown' }]);
+  clock.nowMs = TOOL_LIVENESS.ttlMs;
+  for (const effect of ['1-1', '1-2', '1-3']) expect(say(order('begin', effect))).toEqual([{ type: 'unknown' }]);
+  await turns();
+  expect(runs).toHaveLength(0);
 });
 
 test('a probe says unknown, running or how it ended, and refuses older owners from then on', async () => {

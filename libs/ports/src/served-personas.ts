@@ -52,7 +52,8 @@ export interface ServedPersonas {
   step(step: PersonaStep, onPart: (part: ModelPart) => void, signal: AbortSignal): Promise<StepEnd>;
   /**
    * Asks one of a persona's own hooks, where the version that its registration names is served; another instance where the one that
-   * was asked has gone; where nobody serves that it is `hook_unavailable`. Contract: never rejects. The caller bounds the time.
+   * was asked has gone, or as soon as there is one. Where all who served it have said that they leave it is `hook_unavailable`.
+   * Contract: never rejects. The caller bounds the time.
    */
   askHook(request: HookRequest, signal: AbortSignal): Promise<HookReply>;
 }

@@ -20,9 +20,9 @@ export interface ToolCall {
   readonly tool: string;
   readonly args: JsonObject;
   readonly epoch: number;
-  /** It may run more than once: it moves to another instance when the one that took it dies or falls silent. */
+  /** It may run more than once: it moves to another instance when the one that took it dies, falls silent or gives it up. */
   readonly isIdempotent?: boolean | undefined;
-  /** How often it may move after an instance was lost, 3 without it. A move from an instance that drains does not count. */
+  /** How often it may move, 3 without it. */
   readonly movesMax?: number | undefined;
   /** Progress for watchers; ephemeral. */
   readonly onProgress: (text: string) => void;
@@ -48,7 +48,7 @@ export interface ToolOutcome {
   readonly result: ToolResult;
   /** Of an `accepted` call: the epoch that its outcome comes with, where that is older than the call's. */
   readonly epoch?: number | undefined;
-  /** Of a `lost` call: how often it moved after an instance was lost. The caller counts these as sendings. */
+  /** Of a `lost` call: how often it moved. The caller counts these as sendings. */
   readonly moves?: number | undefined;
   /** The whole text, where the tool itself has cut what stands in the result. It is kept apart, for reading on. */
   readonly whole?: string | undefined;

@@ -144,6 +144,9 @@ export const subjects = {
   /** Questions to its own hooks. */
   personaHooks: (tenant: string, name: string, version: string) =>
     `cox.${TenantId.parse(tenant)}.persona.${token(name)}.${token(version)}.hook`,
+  /** Questions to its own hooks at one instance: those that move away from another instance. */
+  personaHookTo: (tenant: string, name: string, version: string, instance: string) =>
+    `cox.${TenantId.parse(tenant)}.persona.${token(name)}.${token(version)}.hook.to.${token(instance)}`,
   /** What every instance of it hears. */
   personaInstances: (tenant: string, name: string, version: string) =>
     `cox.${TenantId.parse(tenant)}.persona.${token(name)}.${token(version)}.all`,
@@ -241,8 +244,9 @@ export const tenantSubjects = {
   personas: (tenant: string) => `cox.${TenantId.parse(tenant)}.persona.>`,
   /** Their steps and calls, shared or to one instance: both only in the queue group. */
   personaSteps: (tenant: string) => ['', '.to.*'].map((rest) => `cox.${TenantId.parse(tenant)}.persona.*.*${rest}`),
-  /** Questions to hooks of personas. */
-  personaHooks: (tenant: string) => `cox.${TenantId.parse(tenant)}.persona.*.*.hook`,
+  /** Questions to hooks of personas, shared or to one instance: both only in the queue group. */
+  personaHooks: (tenant: string) =>
+    ['', '.to.*'].map((rest) => `cox.${TenantId.parse(tenant)}.persona.*.*.hook${rest}`),
   /** What instances of personas hear beside what they share. */
   personaOrders: (tenant: string) => ['all', 'at.*'].map((rest) => `cox.${TenantId.parse(tenant)}.persona.*.*.${rest}`),
   /** What personas are announced as: keys of the registry. */

@@ -32,8 +32,11 @@ export const TOOL_SERVICE_BOUNDS = {
   ledgerMaxBytes: 64 * 1024 * 1024,
   /** How long a call that has ended is known. */
   ledgerMaxAgeMs: 3_600_000,
-  /** How long a held call waits for the order to begin; then it is dropped, and has never run. */
-  heldMaxMs: 30_000,
+  /**
+   * How long a held call waits for the order to begin; then it is dropped, and has never run. No longer than heartbeats count: when a
+   * host moves the call away from a silent instance, an order that still lies there is too late.
+   */
+  heldMaxMs: TOOL_LIVENESS.ttlMs,
   /** Sessions of which the newest epoch is remembered; the one that was heard of least recently goes first. */
   sessionsFencedMax: 65_536,
   /** One answer, as JSON: a message of a server is no larger by default than twice that. */
@@ -103,15 +106,18 @@ const about = {
   epoch: z.number().int().positive(),
 };
 
+const sending = z.number().int().positive();
+
 /** One call: to the queue group of a tool, or to one instance of it. */
 export const ToolAsked = z.strictObject({
   ...about,
   call_id: z.string().min(1).max(256),
   /**
    * The instance answers `ready` and runs nothing before the order `begin`. So a call that no instance was ordered to begin has
-   * certainly not run, and may be sent to another instance, although the first one may wake up and find it later.
+   * certainly not run, and may be sent to another instance, although the first one may wake up and find it later. The number is that
+   * of the sending: an order to begin an earlier one that comes late begins nothing.
    */
-  hold: z.literal(true).optional(),
+  hold: sending.optional(),
   /** Which of the tools of a persona's service; without it, of such a service, a step of its model is asked for. */
   tool: z.string().regex(TOOL_NAME_PATTERN).optional(),
   args: JsonObject,
@@ -121,11 +127,12 @@ export type ToolAsked = z.infer<typeof ToolAsked>;
 
 /**
  * An order about a call. `probe` asks for its state; from then on the instance refuses older epochs of the session and
- * drops the call if it is still held. `attach` sends its outcome to the asker from now on. `begin` runs a held call.
+ * drops the call if it is still held. `attach` sends its outcome to the asker from now on. `begin` runs a call that is held
+ * under the same number.
  * `abort` stops it, or keeps it from beginning.
  */
 export const ToolOrder = z.discriminatedUnion('want', [
-  z.strictObject({ ...about, want: z.literal('begin') }),
+  z.strictObject({ ...about, want: z.literal('begin'), hold: sending }),
   z.strictObject({ ...about, want: z.literal('probe') }),
   z.strictObject({ ...about, want: z.literal('attach') }),
   z.strictObject({ ...about, want: z.literal('abort'), reason: z.string().max(2_048) }),
@@ -150,7 +157,7 @@ export type ToolEnded = z.infer<typeof ToolEnded>;
 /** What an instance says of a call, to whoever asked last. */
 export const ToolSaid = z.discriminatedUnion('type', [
   /** It is held here, and runs when the order `begin` comes. */
-  z.strictObject({ ...said, type: z.literal('ready') }),
+  z.strictObject({ ...said, type: z.literal('ready'), hold: sending }),
   /** It runs here. */
   z.strictObject({ ...said, type: z.literal('running') }),
   /**

@@ -28,7 +28,7 @@ export interface ToolRun {
   readonly args: JsonObject;
   readonly epoch: number;
   ended: boolean;
-  aborted: boolean;
+  readonly aborted: boolean;
 }
 
 /** A tool's answer of one text. */
@@ -97,11 +97,18 @@ export class FakeTools implements ToolSource {
 
   async #call(tools: Readonly<Record<string, FakeTool>>, call: ToolCall, signal: AbortSignal): Promise<ToolOutcome> {
     const { idempotencyKey: key, callId, tool, args, epoch } = call;
-    const run: ToolRun = { key, callId, tool, args, epoch, ended: false, aborted: false };
+    const run: ToolRun = {
+      key,
+      callId,
+      tool,
+      args,
+      epoch,
+      ended: false,
+      get aborted() {
+        return signal.aborted;
+      },
+    };
     this.runs.push(run);
-    signal.addEventListener('abort', () => {
-      run.aborted = true;
-    });
     const outcome = (await tools[tool]?.run?.(call, signal, this.#clock)) ?? answer(`${tool} ran`);
     run.ended = true;
     return outcome;

@@ -4,7 +4,6 @@
  * B3: An answer is a stranger's: it is read once, within a bound, and counts only if it names what was asked. Its
  *     subject cannot be guessed from another question's.
  * B4: A lost connection answers nothing: open questions are sent again, once each time that the connection is restored.
- *     Services may reconnect later than the host, so "no responders" is not final for a while after that.
  */
 import { randomUUID } from 'node:crypto';
 import type { HookReply, HookRequest, Log } from '@coxswain/ports';
@@ -12,7 +11,6 @@ import {
   BOUNDS,
   HEADERS,
   HOOK_ENVELOPE_MAX_BYTES,
-  HOOK_LIVENESS,
   HOOK_PART_BYTES,
   HookAnswered,
   type HookAsked,
@@ -29,16 +27,15 @@ import { inboxPrefixOf } from './wire.ts';
 export interface HookQuestions {
   /**
    * Asks on a subject. Contract: never rejects. The caller bounds the time.
-   * @param onTaken told which instance has the question, where those who are asked say it.
+   * @param onTaken told which instance has the question.
+   * @returns null where the server says that no process listens.
    */
   ask(
     subject: string,
     request: HookRequest,
     signal: AbortSignal,
-    onTaken?: (instance: string) => void,
-  ): Promise<HookReply>;
-  /** Ends what is being asked, as far as it is of those: nobody will answer. */
-  fail(isMeant: (request: HookRequest) => boolean, why: string): void;
+    onTaken: (instance: string) => void,
+  ): Promise<HookReply | null>;
   /** Ends it; what is being asked fails. */
   stop(): void;
 }
@@ -47,41 +44,26 @@ interface Pending {
   readonly request: HookRequest;
   /** Publishes the question, also again. */
   send(): void;
-  settle(reply: HookReply): void;
-  readonly onTaken: ((instance: string) => void) | undefined;
+  settle(reply: HookReply | null): void;
+  readonly onTaken: (instance: string) => void;
   /** What is fetched in parts, made once. */
   readonly lists: Map<'transcript' | 'messages', Buffer>;
 }
-
-const UNHEARD_PAUSE_MS = 250;
 
 /** Questions on this connection. */
 export function createHookQuestions(nc: NatsConnection, log: Log): HookQuestions {
   const pending = new Map<string, Pending>();
   const inbox = createInbox(inboxPrefixOf(nc));
-  const fail: HookQuestions['fail'] = (isMeant, why) => {
-    for (const { request, settle } of [...pending.values()]) if (isMeant(request)) settle(unavailable(why));
-  };
-  const all = () => true;
-  let restoredMs = Number.NEGATIVE_INFINITY;
   const endListening = onConnectionChange(nc, {
     restored() {
-      restoredMs = performance.now();
       for (const { send } of [...pending.values()]) send();
     },
   });
   const subscriptions = [
     nc.subscribe(`${inbox}.r.*`, {
       callback: (error, message) => {
-        const token = message?.subject.slice(inbox.length + 3);
-        const one = error ? undefined : pending.get(token);
-        if (!one) return;
-        const isEarly = performance.now() - restoredMs < HOOK_LIVENESS.ttlMs;
-        if (statusOf(message) !== STATUS.noResponders || !isEarly) return one.settle(replyOf(message, one.request));
-        const sendAgain = () => {
-          if (pending.get(token) === one) one.send();
-        };
-        setTimeout(sendAgain, UNHEARD_PAUSE_MS).unref();
+        const one = error ? undefined : pending.get(message.subject.slice(inbox.length + 3));
+        if (one) one.settle(statusOf(message) === STATUS.noResponders ? null : replyOf(message, one.request));
       },
     }),
     nc.subscribe(`${inbox}.c.*`, {
@@ -92,11 +74,10 @@ export function createHookQuestions(nc: NatsConnection, log: Log): HookQuestions
     }),
   ];
   return {
-    fail,
     ask(subject, request, signal, onTaken) {
       const token = randomUUID();
       return new Promise((resolve) => {
-        const settle = (reply: HookReply) => {
+        const settle = (reply: HookReply | null) => {
           pending.delete(token);
           signal.removeEventListener('abort', aborted);
           resolve(reply);
@@ -123,7 +104,7 @@ export function createHookQuestions(nc: NatsConnection, log: Log): HookQuestions
     stop() {
       endListening();
       for (const subscription of subscriptions) subscription.unsubscribe();
-      fail(all, 'the host stops');
+      for (const { settle } of [...pending.values()]) settle(unavailable('the host stops'));
     },
   };
 }
@@ -144,7 +125,6 @@ function asked(request: HookRequest, callback: string): HookAsked {
 }
 
 function replyOf(message: Msg, { ref, effectId, registration, messages }: HookRequest): HookReply {
-  if (statusOf(message) === STATUS.noResponders) return unavailable('nobody serves it');
   const bytes = message.data.length;
   if (bytes > BOUNDS.hookPayloadMaxBytes + HOOK_ENVELOPE_MAX_BYTES) {
     const told = `the answer has ${bytes} bytes, at most ${BOUNDS.hookPayloadMaxBytes} are taken`;
@@ -178,7 +158,7 @@ function serveCallback(message: Msg, { request, onTaken, lists }: Pending, log: 
       return;
     }
     if (data.want === 'taken') {
-      onTaken?.(data.instance);
+      onTaken(data.instance);
       return;
     }
     const list =

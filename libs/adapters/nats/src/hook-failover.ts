@@ -1,5 +1,6 @@
 /**
- * Questions to hook services, moved between instances. A consult may be asked twice: the tape records one answer, the first.
+ * Questions to handlers elsewhere, moved between the instances that serve them. A consult may be asked several times: the tape
+ * records one answer, the first.
  *
  * F1: The first question goes to the queue group. An instance that lives says at once that it has taken the question. Without
  *     that word it is asked again, of the instance that was heard most recently.
@@ -8,16 +9,22 @@
  *     If its heartbeats return, it is asked again: it may have lost its connection, and its answer with it.
  * F3: The bound is a third of the registration's time-out, at most the time for which heartbeats count: half of the time is left to
  *     the instance that is asked next. A slow handler whose process lives is not asked twice.
+ * F4: That nobody listens is not final while an instance is expected: it, or its server, may be starting again. The question is
+ *     asked again until the caller's time is over. It is final where every instance has said that it leaves.
  */
 import type { HookReply, HookRequest } from '@coxswain/ports';
-import { HOOK_LIVENESS, subjects } from '@coxswain/protocol';
-import type { HookQuestions } from './ask-hooks.ts';
+import { HOOK_LIVENESS } from '@coxswain/protocol';
+import { type HookQuestions, unavailable } from './ask-hooks.ts';
 
 /** What fail-over needs to know of instances. */
 export interface HookInstances {
   isConnected(): boolean;
+  /** Where a question goes: to one instance, or without it to all in their queue group. */
+  subject(request: HookRequest, instance?: string): string;
   /** Instances that serve a request's registration, the one that was heard most recently first. */
   living(request: HookRequest): readonly string[];
+  /** Whether one lives, or may come back: it has fallen silent, and has not said that it leaves. */
+  isExpected(request: HookRequest): boolean;
   /** How long an instance has not been heard. */
   silentMs(request: HookRequest, instance: string): number;
 }
@@ -29,8 +36,12 @@ export interface HookFailover {
 }
 
 const LOOKED_EVERY_MS = 100;
-/** A question is asked this often at most, however many instances are silent. */
-const ASKED_MAX = 8;
+/** The pause after the server has said that nobody listens. */
+const UNHEARD_PAUSE_MS = 250;
+/** A question that each instance dies of must not end them all: as a call, it moves three times. */
+const ASKED_MAX = 4;
+/** How long an instance that has fallen silent without a word is expected back. */
+export const EXPECTED_FOR_MS = 600_000;
 /** Heartbeats are 300 ms apart: a silence that is shorter than two of them says nothing. */
 const SILENT_MIN_MS = 2 * HOOK_LIVENESS.beatMs;
 
@@ -39,12 +50,12 @@ export function createHookFailover(questions: HookQuestions, instances: HookInst
   return {
     ask: (request, signal) =>
       new Promise((resolve) => {
-        const { ref, registration } = request;
-        const silentForMs = Math.min(HOOK_LIVENESS.ttlMs, Math.max(SILENT_MIN_MS, registration.timeout_ms / 3));
+        const silentForMs = Math.min(HOOK_LIVENESS.ttlMs, Math.max(SILENT_MIN_MS, request.registration.timeout_ms / 3));
         const tried = new Set<string>();
         const ended = new AbortController();
         let taker: { readonly instance: string; readonly atMs: number; wasSilent: boolean } | null = null;
         let askedMs = 0;
+        /** How often an instance may have been given it. */
         let asked = 0;
         let open = 0;
         let timer: NodeJS.Timeout | undefined;
@@ -55,26 +66,29 @@ export function createHookFailover(questions: HookQuestions, instances: HookInst
           resolve(reply);
           ended.abort();
         };
-        const aborted = () => ended.abort(signal.reason);
-        const ask = (instance: string | undefined) => {
+        const aborted = () => {
+          ended.abort(signal.reason);
+          if (open === 0) settle(unavailable('nobody waits for it any more'));
+        };
+        const ask = (instance?: string) => {
           asked++;
           open++;
           askedMs = performance.now();
           taker = null;
           if (instance !== undefined) tried.add(instance);
-          const subject =
-            instance === undefined
-              ? subjects.hook(ref.tenant, registration.id)
-              : subjects.hookTo(ref.tenant, registration.id, instance);
           const onTaken = (by: string) => {
             tried.add(by);
             taker = { instance: by, atMs: performance.now(), wasSilent: false };
           };
-          void questions.ask(subject, request, ended.signal, onTaken).then((reply) => {
+          void questions.ask(instances.subject(request, instance), request, ended.signal, onTaken).then((reply) => {
             open--;
-            const isUnanswered = reply.status === 'failed' && reply.code === 'hook_unavailable';
+            if (reply === null) asked--;
+            const isUnanswered = reply === null || (reply.status === 'failed' && reply.code === 'hook_unavailable');
             // Another question that is still open may be answered, and an instance that was not asked may answer.
-            if (!isUnanswered || signal.aborted || ended.signal.aborted || !(open > 0 || askNext())) settle(reply);
+            const goesOn = isUnanswered && !signal.aborted && !ended.signal.aborted;
+            if (goesOn && (open > 0 || askNext())) return;
+            if (goesOn && reply === null && instances.isExpected(request)) return;
+            settle(reply ?? unavailable('nobody serves it'));
           });
         };
         /** @returns whether there was another instance to ask. */
@@ -84,19 +98,26 @@ export function createHookFailover(questions: HookQuestions, instances: HookInst
           ask(next);
           return true;
         };
-        signal.addEventListener('abort', aborted, { once: true });
-        ask(undefined);
-        timer = setInterval(() => {
+        const look = () => {
           // Without a connection, silence says nothing of instances.
           if (!instances.isConnected()) return;
           const nowMs = performance.now();
+          if (open === 0) {
+            if (nowMs - askedMs < UNHEARD_PAUSE_MS) return;
+            tried.clear();
+            ask();
+            return;
+          }
           const silentMs = taker
             ? Math.min(instances.silentMs(request, taker.instance), nowMs - taker.atMs)
             : nowMs - askedMs;
           if (taker && silentMs >= SILENT_MIN_MS) taker.wasSilent = true;
           if (silentMs >= silentForMs) askNext();
           else if (taker?.wasSilent && silentMs < SILENT_MIN_MS && asked < ASKED_MAX) ask(taker.instance);
-        }, LOOKED_EVERY_MS);
+        };
+        signal.addEventListener('abort', aborted, { once: true });
+        ask();
+        timer = setInterval(look, LOOKED_EVERY_MS);
         timer.unref();
         if (signal.aborted) aborted();
       }),

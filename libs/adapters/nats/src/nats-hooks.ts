@@ -18,7 +18,7 @@ import { headers, type NatsConnection } from '@nats-io/nats-core';
 import { createHookQuestions } from './ask-hooks.ts';
 import { onConnectionChange } from './connection-changes.ts';
 import { ensureBuckets } from './ensure-streams.ts';
-import { createHookFailover } from './hook-failover.ts';
+import { createHookFailover, EXPECTED_FOR_MS } from './hook-failover.ts';
 import { type RegisteredHooks, readHookInstances, readHookServices, registeredHooksOf } from './hook-registry-key.ts';
 import { valueIn } from './read-keys.ts';
 import { watchRegistry } from './watch-registry.ts';
@@ -51,6 +51,12 @@ export async function createNatsHooks(nc: NatsConnection, log: Log): Promise<Nat
   const questions = createHookQuestions(nc, log);
   const failover = createHookFailover(questions, {
     isConnected: () => connected,
+    subject: ({ ref, registration: { id } }, instance) =>
+      instance === undefined ? subjects.hook(ref.tenant, id) : subjects.hookTo(ref.tenant, id, instance),
+    isExpected({ ref, registration }) {
+      const oldest = performance.now() - EXPECTED_FOR_MS;
+      return [...(serviceOf(ref.tenant, registration.id)?.heardMs.values() ?? [])].some((heardMs) => heardMs >= oldest);
+    },
     silentMs: ({ ref, registration }, instance) => {
       const heardMs = serviceOf(ref.tenant, registration.id)?.heardMs.get(instance);
       return heardMs === undefined ? Number.POSITIVE_INFINITY : performance.now() - heardMs;
@@ -121,12 +127,6 @@ export async function createNatsHooks(nc: NatsConnection, log: Log): Promise<Nat
     if (!announcement) return;
     log[alive ? 'info' : 'warn']({ tenant, service: name }, alive ? 'a hook service serves' : 'a hook service is gone');
     changed();
-    if (alive) return;
-    const ids = new Set(announcement.registrations.map(({ id }) => id));
-    questions.fail(
-      ({ ref, registration }) => ref.tenant === tenant && ids.has(registration.id),
-      `the service ${name} ended while it was asked`,
-    );
   }
 
   const silent = () => {

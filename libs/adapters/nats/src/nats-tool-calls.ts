@@ -2,13 +2,13 @@
  * Calls of bus tools: sends them, follows them, moves them to another instance, asks about them.
  *
  * C1: A call goes to the queue group first. While no instance has taken it, it is sent again with back-off: to the instance that
- *     was heard most recently, for 15 seconds at most. A call that may not run twice is only *held* by the instance that gets it,
- *     and begins at the order of this host, which orders one instance alone. So it is certain that no other instance runs
- *     it, also where a frozen one finds an older copy when it wakes up.
+ *     was heard most recently, for 15 seconds at most. The instance that gets it only *holds* it, and begins at the order of
+ *     this host, which orders one instance alone. So it is certain that no other instance runs it, also where a frozen one
+ *     finds an older copy when it wakes up. Steps of personas begin at once: each sending of one has a key of its own.
  * C2: The instance that has taken a call is asked about it when it falls silent. It has gone when the server says that no process
  *     listens for it and its heartbeats have ceased. An idempotent call then moves to another instance; it also moves from an instance
- *     that is silent for as long as heartbeats count. Any other call is `lost` when its instance has gone, or has been silent for
- *     15 seconds.
+ *     that is silent for as long as heartbeats count. It moves three times at most, for whatever reason. Any other call is `lost`
+ *     when its instance has gone, or has been silent for 15 seconds.
  * C3: An answer is a stranger's: it is read strictly, within a bound, once, and counts only for the call that it names.
  *     Its subject cannot be guessed from another call's.
  * C4: Without a connection nothing is concluded, and no bound runs.
@@ -91,7 +91,7 @@ interface Pending {
   begins: number;
   /** It has run, or may have, at an instance that it was moved away from. */
   hasMoved: boolean;
-  /** How often it moved because an instance was lost; an instance that drains does not count. */
+  /** How often it moved away from an instance. */
   moves: number;
   /** Instances that it was sent to since it was untaken. */
   readonly tried: Set<string>;
@@ -142,6 +142,8 @@ export function createNatsToolCalls(
     isClosed: () => nc.isClosed(),
     publish: (subject, order, token) => publish(subject, order, `${inbox}.${token}.p`),
   });
+  /** Sendings of held calls. */
+  let held = 0;
   let connected = true;
   let lookedMs = performance.now();
   let timer: NodeJS.Timeout | undefined;
@@ -195,22 +197,24 @@ export function createNatsToolCalls(
 
   function attach(token: string, one: Pending): void {
     one.askedMs = performance.now();
-    publish(orderSubject(one), { ...named(one.call), want: 'attach' }, `${inbox}.${token}.a`);
+    publish(orderSubject(one, one.hasMoved), { ...named(one.call), want: 'attach' }, `${inbox}.${token}.a`);
   }
 
-  function begin(token: string, one: Pending, instance: string): void {
+  function begin(token: string, one: Pending, { instance, hold }: Extract<ToolSaid, { type: 'ready' }>): void {
     const { tool, ref } = one.call;
     one.begins++;
     one.askedMs = performance.now();
-    publish(at.one(ref.tenant, tool, instance), { ...named(one.call), want: 'begin' }, `${inbox}.${token}.b`);
+    publish(at.one(ref.tenant, tool, instance), { ...named(one.call), want: 'begin', hold }, `${inbox}.${token}.b`);
   }
 
   function abort(one: Pending): void {
-    publish(orderSubject(one), { ...named(one.call), want: 'abort', reason: one.abortReason });
+    // Everybody to whom this owner of the session has sent it, or may have one before.
+    const mayBeElsewhere = one.sendings !== 1;
+    publish(orderSubject(one, mayBeElsewhere), { ...named(one.call), want: 'abort', reason: one.abortReason });
   }
 
-  function orderSubject({ instance, hasMoved, call: { ref, tool } }: Pending): string {
-    return instance !== null && !hasMoved ? at.one(ref.tenant, tool, instance) : at.all(ref.tenant, tool);
+  function orderSubject({ instance, call: { ref, tool } }: Pending, mayBeElsewhere: boolean): string {
+    return instance === null || mayBeElsewhere ? at.all(ref.tenant, tool) : at.one(ref.tenant, tool, instance);
   }
 
   /** The server says that no process listens. @param kind of the message: a call (q), an order to begin (b), a question (a). */
@@ -243,7 +247,7 @@ export function createNatsToolCalls(
           if (!isTaker) one.begins = 0;
           one.instance = said.instance;
           one.runningMs = one.heardMs;
-          begin(token, one, said.instance);
+          begin(token, one, said);
         }
         return;
       case 'running':
@@ -266,7 +270,7 @@ export function createNatsToolCalls(
         one.settle(outcomeOf(said));
         return;
       case 'given_up':
-        if (isTaker || one.instance === null) move(token, one, said.message, false);
+        if (isTaker || one.instance === null) move(token, one, said.message);
         return;
       case 'unknown':
         // Another instance may know of it, as long as none has taken it.
@@ -305,13 +309,13 @@ export function createNatsToolCalls(
   }
 
   /** The instance that has it ends it no more: it goes to another one, where it may run twice. */
-  function move(token: string, one: Pending, why: string, isCounted = true): void {
-    const isSpent = isCounted && one.moves >= (one.call.movesMax ?? MOVES_MAX);
+  function move(token: string, one: Pending, why: string): void {
+    const isSpent = one.moves >= (one.call.movesMax ?? MOVES_MAX);
     if (!one.call.isIdempotent || one.abortedMs !== null || isSpent) {
       one.settle({ ...lost(why), moves: one.moves });
       return;
     }
-    if (isCounted) one.moves++;
+    one.moves++;
     if (one.instance !== null) one.tried.add(one.instance);
     log.info({ key: one.call.idempotencyKey, instance: one.instance }, 'a call moves to another instance');
     Object.assign(one, { instance: null, hasBegun: false, begins: 0, hasMoved: true, untakenMs: 0 });
@@ -341,7 +345,7 @@ export function createNatsToolCalls(
         ...named(call),
         call_id: call.callId,
         ...(member === undefined ? {} : { tool: member }),
-        ...(call.isRepeatable || call.isIdempotent ? {} : { hold: true as const }),
+        ...(call.isRepeatable ? {} : { hold: ++held }),
         args: call.args,
       },
       `${inbox}.${token}.q`,
@@ -376,7 +380,7 @@ export function createNatsToolCalls(
     } else if (isIdempotent && silence > TOOL_LIVENESS.ttlMs && presence.serving(ref.tenant, tool).length > 0) {
       move(token, one, LOST.silent);
     } else if (silence > TOOL_LIVENESS.silentMaxMs) {
-      one.settle(lost(LOST.silent));
+      one.settle({ ...lost(LOST.silent), moves: one.moves });
     } else {
       const isSilent = presence.silentMs(ref.tenant, tool, instance) > SILENT_MS;
       if (nowMs - one.askedMs > (isSilent ? SILENT_MS : ASKED_EVERY_MS)) attach(token, one);
@@ -455,7 +459,7 @@ export function createNatsToolCalls(
         one.abortedMs = performance.now();
         one.abortReason = reasonOf(signal.reason);
         abort(one);
-        const isHeld = !call.isRepeatable && !call.isIdempotent && one.instance === null;
+        const isHeld = !call.isRepeatable && !one.hasMoved && one.instance === null;
         if (isHeld) one.settle({ status: 'cancelled', result: textOf('cancelled before it began', true) });
       };
       if (pending.size === 0) lookedMs = nowMs;

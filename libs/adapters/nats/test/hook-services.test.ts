@@ -72,6 +72,65 @@ test('a service that lives announces itself again where the server was set up an
   expect(await ask(after, 'guard')).toEqual({ status: 'returned', raw: 'I am guard' });
 }, 60_000);
 
+test('a question that the last instance has when it is told to stop is answered', async () => {
+  const server = await ownServer();
+  const host = await createNatsHooks(await server.connect(), log);
+  onTestFinished(() => host.stop());
+  const gate: { asked: boolean; open: () => void } = { asked: false, open: silent };
+  const slow: HookHandlers = {
+    ...answering('guard'),
+    async answer() {
+      gate.asked = true;
+      await new Promise<void>((resolve) => {
+        gate.open = resolve;
+      });
+      return { status: 'returned', raw: 'at last' };
+    },
+  };
+  const served = await serveHooks(await server.connect(), log, {
+    tenant: 'default',
+    service: 'policy',
+    handlers: slow,
+  });
+  await eventually('its hooks are registered', () => idsIn(host).includes('guard'));
+  const reply = ask(host, 'guard');
+  await eventually('it is asked', () => gate.asked);
+  const stopped = served.stop();
+  await eventually('it is unavailable', () => host.table(DEFAULT_TENANT)[0]?.unavailable === true);
+  gate.open();
+  expect(await reply).toEqual({ status: 'returned', raw: 'at last' });
+  await stopped;
+}, 60_000);
+
+test('a question whose only instance went without a word is not over: the next instance that starts is asked', async () => {
+  const server = await ownServer();
+  const host = await createNatsHooks(await server.connect(), log);
+  onTestFinished(() => host.stop());
+  const dying = await server.connect();
+  let asked = false;
+  const hanging: HookHandlers = {
+    ...answering('guard'),
+    answer: () => {
+      asked = true;
+      return new Promise(() => undefined);
+    },
+  };
+  const first = await serveHooks(dying, log, { tenant: 'default', service: 'policy', handlers: hanging });
+  onTestFinished(() => first.stop().catch(silent));
+  await eventually('its hooks are registered', () => idsIn(host).includes('guard'));
+  const reply = ask(host, 'guard');
+  await eventually('it is asked', () => asked);
+  await dying.close();
+  await eventually('it is unavailable', () => host.table(DEFAULT_TENANT)[0]?.unavailable === true);
+  const next = await serveHooks(await server.connect(), log, {
+    tenant: 'default',
+    service: 'policy',
+    handlers: answering('guard'),
+  });
+  onTestFinished(() => next.stop());
+  expect(await reply).toEqual({ status: 'returned', raw: 'I am guard' });
+}, 60_000);
+
 test('what a new version has taken back is answered for ten seconds more: sessions have to hear of it first', async () => {
   const server = await ownServer();
   const served = await serveHooks(await server.connect(), log, {

@@ -35,7 +35,7 @@ export async function* followSession(
   { from, deltas, signal, onConnection }: FollowOptions,
 ): AsyncGenerator<WatchItem, void, undefined> {
   const leaving = new AbortController();
-  const unlink = linked(leaving, [signal, requests.closing]);
+  const unlink = linked(leaving, signal, requests.closing);
   const pauses = new Pauses();
   const place: Place = { next: from, seen: false, retryMs: 0 };
   let answeredAtMs: number | null = null;
@@ -92,7 +92,7 @@ async function* connected(
   leaving: AbortSignal,
 ): AsyncGenerator<WatchItem | null, void, undefined> {
   const connection = new AbortController();
-  const unlink = linked(connection, [leaving]);
+  const unlink = linked(connection, leaving);
   try {
     const answer = await requests.open(
       {

@@ -3,6 +3,7 @@
  * that all of them may be sent twice.
  */
 import { ClientError, GatewayUnreachableError } from '../client-errors.ts';
+import { Closing } from '../closing.ts';
 import { bearerHeader, type GatewayOptions, gatewayAddress } from './gateway-options.ts';
 import { Pauses, pause } from './pauses.ts';
 import { isPassing, ProblemError, problemOf } from './problem-errors.ts';
@@ -35,7 +36,8 @@ export class GatewayRequests {
   readonly #address: string;
   readonly #token: GatewayOptions['token'];
   readonly #fetch: typeof globalThis.fetch;
-  readonly #closing = new AbortController();
+  /** Ends what is under way when it closes. */
+  readonly closing = new Closing();
   /** Whether the token may be another one the next time. */
   readonly renewsToken: boolean;
 
@@ -46,16 +48,6 @@ export class GatewayRequests {
     this.renewsToken = typeof token === 'function';
     // A browser's fetch is called on the window, and on nothing else.
     this.#fetch = fetch ?? ((input, init) => globalThis.fetch(input, init));
-  }
-
-  /** Aborts when the client is closed. */
-  get closing(): AbortSignal {
-    return this.#closing.signal;
-  }
-
-  /** Ends what is under way. */
-  close(): void {
-    this.#closing.abort(new ClientError('gateway_unreachable', 'the client was closed'));
   }
 
   /**
@@ -69,7 +61,7 @@ export class GatewayRequests {
   /** The same with one try. */
   async once(request: GatewayRequest): Promise<unknown> {
     const connection = new AbortController();
-    const unlink = linked(connection, [request.signal, this.closing]);
+    const unlink = linked(connection, request.signal, this.closing);
     try {
       return await readJson(await this.open(request, connection), connection);
     } finally {
@@ -125,13 +117,13 @@ export class GatewayRequests {
     let giveUpAtMs: number | null = null;
     for (;;) {
       signal?.throwIfAborted();
-      this.closing.throwIfAborted();
+      this.#throwIfClosed();
       let wait: number;
       try {
         return await attempt();
       } catch (error) {
         signal?.throwIfAborted();
-        this.closing.throwIfAborted();
+        this.#throwIfClosed();
         if (!mayPass(error)) throw error;
         // From the first trouble on: before it, whoever answered may have waited for long, as it was asked to.
         giveUpAtMs ??= performance.now() + withinMs;
@@ -140,6 +132,10 @@ export class GatewayRequests {
       }
       await pause(wait, signal);
     }
+  }
+
+  #throwIfClosed(): void {
+    if (this.closing.isClosed) throw new ClientError('gateway_unreachable', 'the client was closed');
   }
 }
 
@@ -154,14 +150,14 @@ export function retryAfterOf(error: unknown): number {
 }
 
 /** Ends a connection with whatever it belongs to. @returns what parts them. */
-export function linked(connection: AbortController, signals: readonly (AbortSignal | undefined)[]): () => void {
+export function linked(connection: AbortController, signal: AbortSignal | undefined, closing?: Closing): () => void {
   const leave = () => connection.abort();
-  for (const signal of signals) {
-    if (signal?.aborted) leave();
-    signal?.addEventListener('abort', leave, { once: true });
-  }
+  if (signal?.aborted) leave();
+  signal?.addEventListener('abort', leave, { once: true });
+  const callOff = closing?.onClose(leave);
   return () => {
-    for (const signal of signals) signal?.removeEventListener('abort', leave);
+    signal?.removeEventListener('abort', leave);
+    callOff?.();
   };
 }
 

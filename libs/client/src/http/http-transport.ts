@@ -92,7 +92,7 @@ export class HttpTransport implements Transport {
 
   async *exportLines(ref: SessionRef, recordsOnly: boolean): AsyncGenerator<Uint8Array, void, undefined> {
     const connection = new AbortController();
-    const unlink = linked(connection, [this.requests.closing]);
+    const unlink = linked(connection, undefined, this.requests.closing);
     try {
       const path = `/v1/sessions/${ref.sessionId}/export`;
       const request = { path, query: recordsOnly ? { records_only: 'true' } : {} };
@@ -197,14 +197,12 @@ export class HttpTransport implements Transport {
   }
 
   async close(): Promise<void> {
-    this.requests.close();
+    this.requests.closing.close();
   }
 
   /** A gateway that refuses one request may take the next: only the client itself ends it. */
   closed(): Promise<Error | null> {
-    const { closing } = this.requests;
-    if (closing.aborted) return Promise.resolve(null);
-    return new Promise((resolve) => closing.addEventListener('abort', () => resolve(null), { once: true }));
+    return new Promise((resolve) => this.requests.closing.onClose(() => resolve(null)));
   }
 
   #read(request: GatewayRequest): Promise<unknown> {

@@ -30,7 +30,7 @@ export function personaRights(tenant: string, inboxPrefix: string): RoleRights {
     subscribe: [
       `${inboxPrefix}.>`,
       ...tenantSubjects.personaSteps(tenant).map((subject) => `${subject} ${PERSONA_QUEUE_GROUP}`),
-      `${tenantSubjects.personaHooks(tenant)} ${PERSONA_QUEUE_GROUP}`,
+      ...tenantSubjects.personaHooks(tenant).map((subject) => `${subject} ${PERSONA_QUEUE_GROUP}`),
       ...tenantSubjects.personaOrders(tenant),
     ],
     // A host asks again every few seconds while a step runs.
