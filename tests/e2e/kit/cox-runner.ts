@@ -10,8 +10,21 @@ import type { RunnerAnswer, RunnerRequest } from './runner-main.ts';
  */
 const SHORT_COMMANDS: ReadonlySet<string> = new Set([
   ...['approvals', 'approve', 'attach', 'cancel', 'cancel-call', 'delete', 'deny', 'diff', 'env', 'export', 'followup'],
-  ...['fork', 'init', 'pending', 'permissions', 'remind', 'replace', 'replay', 'resume', 'revoke', 'run', 'sessions'],
-  ...['show', 'signal', 'steer', 'suspend', 'sweep', 'tools', 'tree', 'usage', 'watch'],
+  ...[
+    'fork',
+    'hooks',
+    'init',
+    'pending',
+    'permissions',
+    'persona',
+    'remind',
+    'replace',
+    'replay',
+    'resume',
+    'revoke',
+    'run',
+  ],
+  ...['sessions', 'show', 'signal', 'steer', 'suspend', 'sweep', 'tools', 'trace', 'tree', 'usage', 'watch'],
 ]);
 /** Texts that standard input gives, and files that are watched. */
 const OF_ITS_PROCESS = /^(-|\/dev\/.*|--steering-file.*)$/;
