@@ -116,7 +116,7 @@ test.each([
     },
   ],
   ['another instance starts', ({ serve }: ReturnType<typeof stage>) => serve('c')],
-])('a new question that nobody hears is asked again within its time-out: %s', async (_how, comesBack) => {
+])('a new question without responders is asked again within its time-out: %s', async (_how, comesBack) => {
   const bed = stage();
   for (const one of [bed.first, bed.other]) {
     one.process.disconnect();

@@ -142,7 +142,7 @@ test('a question moves from a frozen instance to one that lives, and not into th
   expect(bus.sent.filter(({ subject }) => subject === shared)).toHaveLength(1);
 });
 
-test('where every instance has said that it leaves nobody is waited for', async () => {
+test('a question fails at once when every instance has said that it leaves', async () => {
   const { serve, heard, ask } = stage();
   serve('a').kill();
   heard('a', 'left');

@@ -48,7 +48,7 @@ async function stage() {
   const bus = new FakeBus();
   const host = new FakeProcess(bus);
   const heardMs = new Map<string, number>();
-  /** Which instances have begun the call, in order. */
+  /** Which instances have started the call, in order. */
   const runs: string[] = [];
   const isSilent = (id: string) => performance.now() - (heardMs.get(id) ?? 0) >= TOOL_LIVENESS.ttlMs;
   const presence: CallPresence = {

@@ -26,10 +26,10 @@ test('calls move away from a frozen worker: an idempotent one that it runs, and 
   const once = await tool(`${anything}, ${notes('once')}`);
   const others = [await serve(repeatable.module), await serve(once.module)];
   const taken = await start([calls(repeatable.name), done]);
-  const begun = async (module: typeof once.module) =>
+  const startedCalls = async (module: typeof once.module) =>
     (await module.log()).filter((line) => line.startsWith('began')).map((line) => Number(line.split(' ')[1]));
-  await until('the call runs', async () => (await begun(repeatable.module)).length === 1);
-  const [pid] = await begun(repeatable.module);
+  await until('the call runs', async () => (await startedCalls(repeatable.module)).length === 1);
+  const [pid] = await startedCalls(repeatable.module);
   const frozen = [repeatable.service, ...others].find(({ process }) => process.pid === pid);
   frozen?.process.kill('SIGSTOP');
   once.service.process.kill('SIGSTOP');
@@ -37,12 +37,12 @@ test('calls move away from a frozen worker: an idempotent one that it runs, and 
   const ids = await Promise.all(Array.from({ length: 6 }, () => start([calls(once.name), done])));
   await Promise.all([once.module.open(), repeatable.module.open()]);
   for (const id of [taken, ...ids]) expect(await endings(id)).toMatchObject([{ status: 'ok' }]);
-  expect(new Set(await begun(repeatable.module)).size).toBe(2);
+  expect(new Set(await startedCalls(repeatable.module)).size).toBe(2);
   frozen?.process.kill('SIGCONT');
   once.service.process.kill('SIGCONT');
   // What it finds in its socket is handled before it says that it ends.
   expect(await once.service.terminate()).toMatchObject({ code: 0 });
-  expect(await begun(once.module)).toHaveLength(6);
+  expect(await startedCalls(once.module)).toHaveLength(6);
 });
 
 test('a host that takes over asks a worker that stands still until it answers', async () => {

@@ -318,7 +318,7 @@ test('nor does what anybody may write: names, reasons, questions', () => {
   expect(JSON.stringify(shown)).not.toMatch(/\\u001b|\u202e/);
 });
 
-test('a control names who asked for it, or nobody where the sender gave no name', () => {
+test('a control names its sender, if the sender gave a name', () => {
   const cancel = {
     type: 'control_outcome',
     control: 'cancel',

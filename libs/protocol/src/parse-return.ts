@@ -83,7 +83,7 @@ const PROTOTYPE_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor',
 
 /**
  * The one parser of what handlers return. Never throws for anything that JSON can hold.
- * @param calls at the gate: how many calls its batch has. A list of another length is a failure, as nobody can say which
+ * @param calls at the gate: how many calls its batch has. A list of another length is a failure, as it is unclear which
  *   verdict belongs to which call.
  */
 export function parseReturn(point: HookPoint, raw: unknown, calls?: number): HookReturn | HookFailure {
@@ -193,7 +193,7 @@ function listOfReminders(point: HookPoint, raw: readonly unknown[]): HookReturn 
 const ListMember = z.union([z.strictObject({ reminder: HookReminder }), HookReminder]);
 const GateAnswer = z.strictObject({ allow: z.boolean(), reason: Reason.optional() });
 
-// A malformed member denies its own call only, so each is parsed by itself; what is wrong with it stands in its place.
+// A malformed member denies its own call only, so each is parsed by itself; its error takes its place in the list.
 function readGate(point: HookPoint, raw: readonly unknown[], calls: number | undefined): HookReturn | HookFailure {
   if (calls !== undefined && raw.length !== calls)
     return invalid(point, `${counted(raw.length, 'verdict')} for a batch of ${counted(calls, 'call')}`);

@@ -387,7 +387,7 @@ class Host implements SessionHost, PartitionedSessions {
         else if (!isLate && runner.isDraining) continue;
         else if (runner.hasWork) runner.abandon('handed_over');
         else {
-          // For whoever counts it next. Its bytes are made before it is left.
+          // The next owner counts it. Its bytes are made before it is left.
           kept.push(runner.keep());
           runner.abandon('passivated');
         }

@@ -416,7 +416,7 @@ function decideCall(context: SessionContext, outcome: CallOutcome): Decision {
 }
 
 /**
- * The outcome of a call that the host gave up measures nothing: nobody brought it. Its duration is the time since the
+ * The outcome of a call that the host gave up measures nothing: no worker sent it. Its duration is the time since the
  * record that started it.
  */
 function withRealDuration(context: SessionContext, outcome: CallOutcome, atMs: number): CallOutcome {

@@ -109,8 +109,8 @@ test('a job that two hooks tell of is one job', () => {
 });
 
 test('a report of an unknown job says whether a hook that is asked may still begin it', () => {
-  const begun = [started(), provisioned({ hooks: [hook('session_start', 'h')] })] as const;
-  const details = [given(...begun), given(...begun, hooksSaid(undefined))].map((scene) =>
+  const provisionedRun = [started(), provisioned({ hooks: [hook('session_start', 'h')] })] as const;
+  const details = [given(...provisionedRun), given(...provisionedRun, hooksSaid(undefined))].map((scene) =>
     scene
       .when(jobReported('j1'))
       .session.steps.at(-1)

@@ -9,7 +9,20 @@ import type { RunnerAnswer, RunnerRequest } from './runner-main.ts';
  * user has a process of its own, as have all whose start, signals or streams are in question.
  */
 const SHORT_COMMANDS: ReadonlySet<string> = new Set([
-  ...['approvals', 'approve', 'attach', 'cancel', 'cancel-call', 'delete', 'deny', 'diff', 'env', 'export', 'followup'],
+  ...[
+    'approvals',
+    'approve',
+    'attach',
+    'auth',
+    'cancel',
+    'cancel-call',
+    'delete',
+    'deny',
+    'diff',
+    'env',
+    'export',
+    'followup',
+  ],
   ...[
     'fork',
     'hooks',

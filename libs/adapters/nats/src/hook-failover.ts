@@ -9,7 +9,7 @@
  *     If its heartbeats return, it is asked again: it may have lost its connection, and its answer with it.
  * F3: The bound is a third of the registration's time-out, at most the time for which heartbeats count: half of the time is left to
  *     the instance that is asked next. A slow handler whose process lives is not asked twice.
- * F4: That nobody listens is not final while an instance is expected: it, or its server, may be starting again. The question is
+ * F4: "No responders" is not final while an instance is expected: it, or its server, may be starting again. The question is
  *     asked again until the caller's time is over. It is final where every instance has said that it leaves.
  */
 import type { HookReply, HookRequest } from '@coxswain/ports';
@@ -36,7 +36,7 @@ export interface HookFailover {
 }
 
 const LOOKED_EVERY_MS = 100;
-/** The pause after the server has said that nobody listens. */
+/** The pause after "no responders". */
 const UNHEARD_PAUSE_MS = 250;
 /** A question that each instance dies of must not end them all: as a call, it moves three times. */
 const ASKED_MAX = 4;
@@ -68,7 +68,7 @@ export function createHookFailover(questions: HookQuestions, instances: HookInst
         };
         const aborted = () => {
           ended.abort(signal.reason);
-          if (open === 0) settle(unavailable('nobody waits for it any more'));
+          if (open === 0) settle(unavailable('the host no longer waits for it'));
         };
         const ask = (instance?: string) => {
           asked++;
@@ -88,7 +88,7 @@ export function createHookFailover(questions: HookQuestions, instances: HookInst
             const goesOn = isUnanswered && !signal.aborted && !ended.signal.aborted;
             if (goesOn && (open > 0 || askNext())) return;
             if (goesOn && reply === null && instances.isExpected(request)) return;
-            settle(reply ?? unavailable('nobody serves it'));
+            settle(reply ?? unavailable('no instance serves it'));
           });
         };
         /** @returns whether there was another instance to ask. */

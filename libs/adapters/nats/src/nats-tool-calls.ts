@@ -85,7 +85,7 @@ interface Pending {
   readonly call: RoutedCall;
   /** The instance that was ordered to begin it, or that says that it runs; null while no instance has taken it. */
   instance: string | null;
-  /** Whether the instance may have begun it. */
+  /** Whether the instance may have started it. */
   hasBegun: boolean;
   /** How often the instance was ordered to begin. */
   begins: number;
@@ -296,7 +296,7 @@ export function createNatsToolCalls(
     untake(one);
   }
 
-  /** No instance has it, and none has begun it. */
+  /** No instance has it, and none has started it. */
   function untake(one: Pending): void {
     one.instance = null;
     one.begins = 0;

@@ -86,7 +86,7 @@ export async function watchToolPresence(nc: NatsConnection, log: Log): Promise<T
     const key = parseBusTool(stored.subject);
     const announcement = removed ? null : announcementIn(stored.data, key?.name);
     if (!key || key.instance !== undefined || (!removed && !announcement)) {
-      log.warn({ key: cutText(stored.subject, 256) }, 'what stands in the registry is no tool');
+      log.warn({ key: cutText(stored.subject, 256) }, 'the registry holds an invalid tool');
       return;
     }
     const tool = entryOf(key.tenant, key.name);

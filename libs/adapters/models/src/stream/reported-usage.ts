@@ -16,7 +16,7 @@ export function reportedUsage(before: Usage | null, frame: unknown): Usage | nul
   const reported = [usage, usageMetadata, membersOf(message).usage, membersOf(response).usage].find(isObject);
   if (reported === undefined) return before;
   const read = membersOf(reported);
-  // Anthropic reports the input with the first frame, beside what its cache took, and the output so far with others.
+  // Anthropic reports the input with the first frame, next to its cached tokens, and the output so far with others.
   const cacheOfAnthropic = [read.cache_read_input_tokens, read.cache_creation_input_tokens];
   const input = read.prompt_tokens ?? read.promptTokenCount ?? sum(read.input_tokens, ...cacheOfAnthropic);
   const output =
