@@ -479,7 +479,9 @@ test('progress is cut between code points', async () => {
   const { call } = await opened({ raw: PEERS.raw() });
   const shown: string[] = [];
   const start = 'x'.repeat(MCP_BOUNDS.progressMaxChars - 1);
-  await call('raw__progress', { steps: [{ progress: 1, message: `${start}😀` }] }, undefined, (text) => shown.push(text));
+  await call('raw__progress', { steps: [{ progress: 1, message: `${start}😀` }] }, undefined, (text) =>
+    shown.push(text),
+  );
   expect(shown).toEqual([start]);
 });
 
