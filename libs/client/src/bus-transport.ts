@@ -2,7 +2,7 @@
 import type { Delta, JournalRecord, SessionRef, SessionStatus, TenantId, Verb } from '@coxswain/protocol';
 import { type JetStreamClient, jetstream } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/nats-core';
-import { SessionNotFoundError } from './client-errors.ts';
+import { ClientError, SessionNotFoundError } from './client-errors.ts';
 import { closedForGood } from './closed-for-good.ts';
 import { exportLines } from './export-journal.ts';
 import { RecordDecoder } from './large-fields.ts';
@@ -82,8 +82,7 @@ export class BusTransport implements Transport {
     signal: AbortSignal | undefined,
   ): AsyncGenerator<JournalRecord, void, undefined> {
     const stop = this.#stoppedBy(signal);
-    const records = untilClosed(() => followJournal(this.bus, ref, from, stop), this.#closing.signal);
-    for await (const { record } of records) yield record;
+    for await (const { record } of this.#followed(() => followJournal(this.bus, ref, from, stop), signal)) yield record;
   }
 
   watch(
@@ -92,11 +91,11 @@ export class BusTransport implements Transport {
     signal: AbortSignal | undefined,
   ): AsyncGenerator<WatchItem, void, undefined> {
     const stop = this.#stoppedBy(signal);
-    return untilClosed(() => watchSession(this.bus, ref, from, stop), this.#closing.signal);
+    return this.#followed(() => watchSession(this.bus, ref, from, stop), signal);
   }
 
   deltas(ref: SessionRef, signal: AbortSignal | undefined): AsyncGenerator<Delta, void, undefined> {
-    return deltas(this.bus.nc, ref, signal);
+    return this.#followed(() => deltas(this.bus.nc, ref, signal), signal);
   }
 
   journal(ref: SessionRef, from: number): AsyncGenerator<StoredJournalRecord, void, undefined> {
@@ -175,13 +174,31 @@ export class BusTransport implements Transport {
   }
 
   async close(): Promise<void> {
-    this.#closing.abort();
+    this.#closing.abort(new ClientError('nats_unreachable', 'the client was closed'));
     await this.bus.nc.close();
   }
 
   async closed(): Promise<Error | null> {
     const why = await closedForGood(this.bus.nc);
     return this.#closing.signal.aborted ? null : why;
+  }
+
+  /**
+   * What is followed, until the client closes.
+   * @throws the error of a closed client if it is closed already; why the connection is over if the server ended it for good.
+   */
+  async *#followed<T>(
+    open: () => AsyncGenerator<T, void, undefined>,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<T, void, undefined> {
+    const { nc } = this.bus;
+    const closing = this.#closing.signal;
+    try {
+      yield* untilClosed(open, closing);
+    } catch (error) {
+      throw closing.aborted || !nc.isClosed() ? error : await closedForGood(nc);
+    }
+    if (nc.isClosed() && !closing.aborted && !signal?.aborted) throw await closedForGood(nc);
   }
 
   #stoppedBy(signal: AbortSignal | undefined): AbortSignal {

@@ -198,3 +198,14 @@ test('a process that was asleep reads what has come before it gives the connecti
   leaving.abort();
   await following;
 });
+
+test('on a closed client nothing is followed: each loop throws its error', async () => {
+  const { session, asked, client } = await sessionOf(() => '');
+  await client.close();
+  for (const items of [session.events(), session.watch(), session.deltas()])
+    await expect(items.next()).rejects.toMatchObject({
+      code: 'gateway_unreachable',
+      message: 'the client was closed',
+    });
+  expect(asked).toEqual([]);
+});

@@ -1,4 +1,6 @@
 /** Loops that end when their client closes, whatever their source waits for. */
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import { untilClosed } from '../src/until-closed.ts';
 
@@ -24,13 +26,37 @@ test('a loop ends while its source waits, and between two items', async () => {
   expect(await read(new AbortController(), 1)).toEqual([1]);
 });
 
-test('a source is not opened after the client has closed', async () => {
+test('on a closed client a loop throws its error, and opens nothing', async () => {
   const closing = new AbortController();
-  closing.abort();
+  closing.abort(new Error('the client was closed'));
   const open = () => {
     throw new Error('opened');
   };
-  expect(await untilClosed(open, closing.signal).next()).toEqual({ done: true, value: undefined });
+  await expect(untilClosed(open, closing.signal).next()).rejects.toThrow('the client was closed');
+});
+
+test('a loop keeps none of the items that it has given out', async () => {
+  const given: WeakRef<object>[] = [];
+  const open = async function* () {
+    for (let n = 0; n < 100; n++) {
+      const item = { n };
+      given.push(new WeakRef(item));
+      yield item;
+    }
+    await new Promise(() => undefined);
+  };
+  const items = untilClosed(open, new AbortController().signal);
+  for (let n = 0; n < 100; n++) await items.next();
+  const waiting = items.next();
+  // Turns of the event loop, as a WeakRef keeps its object until the end of the turn in which it was made.
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  for (let turn = 0; turn < 3; turn++) {
+    await new Promise((resolve) => setImmediate(resolve));
+    collect();
+  }
+  expect(given.filter((item) => item.deref() !== undefined).length).toBeLessThan(10);
+  expect(waiting).toBeInstanceOf(Promise);
 });
 
 test('a loop that is left closes its source', async () => {
