@@ -149,6 +149,10 @@ export const ERROR_CATALOGUE = {
     'As many connections follow sessions as this gateway takes: of the session, the token or all together.',
     'Close some, or run another gateway.',
   ),
+  command_id_reused: refusal(
+    'The `command_id` was used for another command of the session, which stands; this one was not taken.',
+    'Use a new `command_id` for what is new, or none.',
+  ),
   idempotency_key_reused: refusal(
     'The idempotency key was used for another request.',
     'Use a new key for what is new.',
