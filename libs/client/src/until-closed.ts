@@ -1,4 +1,5 @@
 /** Loops over what a client follows, which end when the client closes. */
+import { setMaxListeners } from 'node:events';
 
 /**
  * The items of a source until the client closes. The source may then wait for an answer that a closed connection never
@@ -12,6 +13,8 @@ export async function* untilClosed<T>(
   closing: AbortSignal,
 ): AsyncGenerator<T, void, undefined> {
   closing.throwIfAborted();
+  // A client may follow any number of sessions at once; Node would warn of a leak from the eleventh on.
+  setMaxListeners(0, closing);
   const items = open();
   try {
     for (;;) {

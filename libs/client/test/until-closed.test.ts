@@ -35,6 +35,18 @@ test('on a closed client a loop throws its error, and opens nothing', async () =
   await expect(untilClosed(open, closing.signal).next()).rejects.toThrow('the client was closed');
 });
 
+test('any number of loops may wait, and Node warns of no leak', async () => {
+  const warnings: Error[] = [];
+  const warned = (warning: Error) => warnings.push(warning);
+  process.on('warning', warned);
+  const closing = new AbortController();
+  const loops = Array.from({ length: 20 }, () => read(closing, 0));
+  await Promise.all(loops);
+  await new Promise((resolve) => setImmediate(resolve));
+  process.off('warning', warned);
+  expect(warnings).toEqual([]);
+});
+
 test('a loop keeps none of the items that it has given out', async () => {
   const given: WeakRef<object>[] = [];
   const open = async function* () {
