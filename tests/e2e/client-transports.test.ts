@@ -356,6 +356,9 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
       if (afterMs > 0) await sleep(afterMs);
       await closing.close();
       await Promise.all(ends);
+      // A loop that starts later would look like a journal that has ended.
+      for (const items of [session.events(), session.watch(), session.deltas()])
+        await expect(items.next()).rejects.toMatchObject({ message: 'the client was closed' });
     });
 
     test('a receipt that does not come in time is one, and the command stands', async () => {

@@ -73,6 +73,14 @@ test('a run that used another one’s instance goes on when that ends', async ()
   expect((await bed.run(['replay', 'second'])).stdout).toMatch(/^byte-identical/);
 }, 120_000);
 
+test('runs that start at once in a fresh state folder share the instance that one of them starts', async () => {
+  await bed.file('quick.yaml', 'turns: [{text: Done.}]\n');
+  const runs = await Promise.all(
+    ['one', 'two', 'three'].map((id) => bed.run(['run', 'go', '--id', id, '--model', 'scripted/quick.yaml'])),
+  );
+  for (const { code, stdout, stderr } of runs) expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'Done.\n' });
+}, 120_000);
+
 test('cox up waits for a command that works on the state folder, says for which, and comes up when that has ended', async () => {
   const run = bed.start(['run', 'go', '--id', 'before', ...slow]);
   await run.seen(/▸ run_command/);

@@ -244,6 +244,24 @@ describe('idempotency keys', () => {
   });
 });
 
+test('a command_id repeats its own command, and no other', async () => {
+  const start = { ...(await slow()), session_id: 'own-ids', command_id: 'start-1' };
+  const begin = (more: object = {}) => gateway.post('/v1/sessions', { ...start, ...more });
+  expect(await begin()).toMatchObject({ status: 202, body: { duplicate: false } });
+  expect(await begin()).toMatchObject({ status: 202, body: { duplicate: true } });
+  expect(await begin({ prompt: 'other' })).toMatchObject({
+    status: 422,
+    body: { code: 'command_id_reused', field: 'command_id' },
+  });
+  const later = (body: string) =>
+    gateway.post('/v1/sessions/own-ids/followup?wait=accepted', { body, command_id: 'later-1' });
+  expect((await later('once')).body).toMatchObject({ duplicate: false });
+  expect((await later('once')).body).toMatchObject({ duplicate: true });
+  expect(await later('twice')).toMatchObject({ status: 422, body: { code: 'command_id_reused' } });
+  await gateway.post('/v1/sessions/own-ids/cancel?wait=accepted');
+  await ended('own-ids');
+});
+
 describe('what is wrong is told', () => {
   test.each([
     ['POST', '/v1/sessions', { promt: 'x' }, 400, 'unknown_field', 'promt'],

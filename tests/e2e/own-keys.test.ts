@@ -133,6 +133,13 @@ test('a tenant is added while the bus runs: its sessions are its own, the keys o
   expect(await session.result()).toMatchObject({ text: 'Green.' });
   const others = await run(fixture.bus.file('operator'), 'sessions');
   expect(others.told).not.toContain(session.id);
+  const follow = async (items: AsyncGenerator<unknown, void, undefined>) => {
+    for await (const _item of items);
+  };
+  const over = { code: 'nats_unreachable', message: expect.stringContaining('does not let this user in any more') };
+  const follows = [session.events(), session.watch(), session.deltas()].map((items) =>
+    expect(follow(items)).rejects.toMatchObject(over),
+  );
 
   const twice = await change('--add', 'tenant=green');
   expect(twice.json).toMatchObject([{ code: 'tenant_exists' }]);
@@ -143,6 +150,7 @@ test('a tenant is added while the bus runs: its sessions are its own, the keys o
   await fixture.bus.reload();
   expect(await run(fixture.bus.file('operator'), 'sessions')).toMatchObject({ code: 0 });
   expect(await client.closed()).toBeInstanceOf(Error);
+  await Promise.all(follows);
 });
 
 test.each([

@@ -44,12 +44,15 @@ test('doctor reads the replicas with the key of an admin or a host, and says who
   for (const role of ['admin', 'host', 'operator'] as const) {
     const checks = (await cox(['doctor', '--json'], { env: fixture.bus.env(role) })).json;
     expect(
-      checks.find(({ name }) => name === 'replicas'),
+      checks.filter(({ name }) => String(name).startsWith('replicas')),
       role,
-    ).toMatchObject({
-      status: 'ok',
-      message: expect.stringMatching(role === 'operator' ? /hosts check them/ : /^replicas of 22 streams read/),
-    });
+    ).toMatchObject([
+      {
+        name: 'replicas',
+        status: 'ok',
+        message: expect.stringMatching(role === 'operator' ? /hosts check them/ : /^replicas of 22 streams read/),
+      },
+    ]);
   }
 });
 

@@ -293,8 +293,8 @@ const FAULTS_OF_TURNS: readonly PlantedFault[] = [
   {
     name: 'a control that is refused has no outcome',
     file: 'rejection.ts',
-    find: 'events: [rejected, outcome]',
-    instead: 'events: [rejected]',
+    find: 'events: [event, outcome]',
+    instead: 'events: [event]',
   },
 ];
 

@@ -39,8 +39,8 @@ export class BusSession extends Session {
   }
 
   /**
-   * Says how far a job is that a hook of the session has begun: for whoever runs it. Its end reaches the model. Wait for
-   * `accepted` where the job may end before its receipt is recorded: then it is sent again until it is.
+   * Says how far a job is that a hook of the session has begun: for whoever runs it. Its end reaches the model, also where
+   * the job is quicker than the record of its receipt: then the report is decided when the hooks have answered.
    */
   reportJob(report: JobReport, options: SendOptions = {}): Promise<SentCommand> {
     return sendJobReport(this.#bus, this.ref, report, options);

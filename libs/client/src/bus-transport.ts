@@ -53,7 +53,11 @@ export class BusTransport implements Transport {
   /** Shared by all tenants of a connection. */
   readonly #closing: Closing;
 
-  constructor({ nc, inboxPrefix, actor }: Omit<BusConnection, 'js'>, tenant: TenantId, closing = new Closing()) {
+  constructor(
+    { nc, inboxPrefix, actor }: Omit<BusConnection, 'js'>,
+    tenant: TenantId,
+    closing = new Closing('nats_unreachable'),
+  ) {
     this.bus = { nc, js: jetstream(nc), inboxPrefix, actor };
     this.tenant = tenant;
     this.#closing = closing;
@@ -78,8 +82,8 @@ export class BusTransport implements Transport {
     from: JournalStart,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<JournalRecord, void, undefined> {
-    const records = untilClosed((stop) => followJournal(this.bus, ref, from, stop), this.#closing, signal);
-    for await (const { record } of records) yield record;
+    for await (const { record } of this.#followed((stop) => followJournal(this.bus, ref, from, stop), signal))
+      yield record;
   }
 
   watch(
@@ -87,11 +91,11 @@ export class BusTransport implements Transport {
     from: JournalStart,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<WatchItem, void, undefined> {
-    return untilClosed((stop) => watchSession(this.bus, ref, from, stop), this.#closing, signal);
+    return this.#followed((stop) => watchSession(this.bus, ref, from, stop), signal);
   }
 
   deltas(ref: SessionRef, signal: AbortSignal | undefined): AsyncGenerator<Delta, void, undefined> {
-    return deltas(this.bus.nc, ref, signal);
+    return this.#followed(() => deltas(this.bus.nc, ref, signal), signal);
   }
 
   journal(ref: SessionRef, from: number): AsyncGenerator<StoredJournalRecord, void, undefined> {
@@ -177,6 +181,23 @@ export class BusTransport implements Transport {
   async closed(): Promise<Error | null> {
     const why = await closedForGood(this.bus.nc);
     return this.#closing.isClosed ? null : why;
+  }
+
+  /**
+   * What is followed, until the client closes.
+   * @throws the error of a closed client if it is closed already; why the connection is over if the server ended it for good.
+   */
+  async *#followed<T>(
+    open: (stop: AbortSignal) => AsyncGenerator<T, void, undefined>,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<T, void, undefined> {
+    const { nc } = this.bus;
+    try {
+      yield* untilClosed(open, this.#closing, signal);
+    } catch (error) {
+      throw this.#closing.isClosed || !nc.isClosed() ? error : await closedForGood(nc);
+    }
+    if (nc.isClosed() && !this.#closing.isClosed && !signal?.aborted) throw await closedForGood(nc);
   }
 }
 

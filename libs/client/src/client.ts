@@ -71,7 +71,7 @@ export class Client<S extends Session = Session> {
     return this.#transport.approvals();
   }
 
-  /** Closes the connection; loops over events end. */
+  /** Closes the connection. Loops over events end; those that are started later throw. */
   close(): Promise<void> {
     return this.#transport.close();
   }

@@ -9,6 +9,7 @@ import {
   injectionFateIn,
   type JournalRecord,
   type Receipt,
+  reportFateIn,
   type SessionEvent,
 } from '@coxswain/protocol';
 
@@ -28,13 +29,15 @@ export class CommandFate {
   add(record: JournalRecord): Receipt | null {
     const head = { type: 'receipt' as const, session_id: record.session_id, command_id: this.#commandId };
     const { input } = record;
-    if (this.#receipt === null && input.type === 'command' && isOf(input, this.#commandId)) {
+    const isHere = this.#receipt === null && input.type === 'command' && isOf(input, this.#commandId);
+    // A deferred report is decided by a later record.
+    if (isHere && !record.events.some(({ type }) => type === 'job_report_deferred')) {
       const rejected = rejectionIn(record.events);
       this.#waits = rejected === null && INJECTIONS.has(input.verb);
       this.#receipt = { ...head, n: record.n, ...(rejected ?? { stage: 'accepted' }) };
     }
     for (const event of record.events) {
-      const settled = this.#waits ? injectionFateIn(event) : null;
+      const settled = this.#waits ? injectionFateIn(event) : this.#receipt === null ? reportFateIn(event) : null;
       if (settled?.of !== this.#commandId) continue;
       this.#waits = false;
       this.#receipt = { ...head, n: record.n, ...settled.fate };

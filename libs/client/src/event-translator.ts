@@ -311,6 +311,7 @@ class Translator implements EventTranslator {
       case 'consult_ended':
       case 'guard_ended':
       case 'announced':
+      case 'job_report_deferred':
       case 'job_reported':
       case 'job_untracked':
       case 'reminder_dropped':

@@ -35,17 +35,15 @@ export async function* deltas(
   });
   const aborted = () => wake();
   signal?.addEventListener('abort', aborted, { once: true });
+  void nc.closed().then(aborted);
   try {
     while (!signal?.aborted && !nc.isClosed()) {
       const next = waiting.shift();
       if (next !== undefined) yield next;
       else {
-        await Promise.race([
-          new Promise<void>((resolve) => {
-            wake = resolve;
-          }),
-          nc.closed(),
-        ]);
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
       }
     }
   } finally {

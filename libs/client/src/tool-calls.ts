@@ -286,7 +286,7 @@ function tellBy(answer: Answer, entry: () => LedgerEntry): Tell {
     else if (what.type === 'feedback')
       answer({ type: 'feedback', text: cutText(what.text, TOOL_SERVICE_BOUNDS.feedbackMaxChars) });
     else if (what.type === 'accepted') answer(acceptedWith(what.epoch, what.asked));
-    else if (what.type === 'given_up') answer({ type: 'given_up', message: (entry().givenUp ?? '').slice(0, 2_048) });
+    else if (what.type === 'given_up') answer({ type: 'given_up', message: cutText(entry().givenUp ?? '', 2_048) });
     else {
       const { ending } = entry();
       if (ending) answer({ type: 'ended', ...ending });

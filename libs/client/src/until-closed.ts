@@ -2,17 +2,18 @@
 import type { Closing } from './closing.ts';
 
 /**
- * The items of a source until the client closes. The source may be waiting then for an answer that a closed connection never
+ * The items of a source until the client closes. The source may then wait for an answer that a closed connection never
  * gives: it is left, and not waited for.
- * @param open starts the source, which ends when `stop` aborts; not called where the client has closed already.
+ * @param open starts the source, which ends when `stop` aborts.
  * @param signal ends the source, too.
+ * @throws ClientError, and opens nothing, if the client is closed already: an empty loop would look like a journal that ended.
  */
 export async function* untilClosed<T>(
   open: (stop: AbortSignal) => AsyncGenerator<T, void, undefined>,
   closing: Closing,
   signal?: AbortSignal,
 ): AsyncGenerator<T, void, undefined> {
-  if (closing.isClosed) return;
+  closing.throwIfClosed();
   const leaving = new AbortController();
   let wake: () => void = () => undefined;
   const callOff = closing.onClose(() => {

@@ -40,6 +40,24 @@ describe('what the journal says of a command', () => {
     });
   });
 
+  test('a deferred report is decided by a later record', () => {
+    const deferred = { n: 2, verb: 'feedback', events: [{ type: 'job_report_deferred', command_id: ID }] };
+    expect(fateAfter(deferred, { n: 3 })).toBeNull();
+    const reported = { type: 'job_reported', command_id: ID };
+    expect(fateAfter(deferred, { n: 3, events: [reported] })).toEqual({ ...head, stage: 'accepted', n: 3 });
+    const rejected = {
+      type: 'command_rejected',
+      verb: 'feedback',
+      command_id: ID,
+      code: 'job_unknown',
+      message: 'why',
+    };
+    expect(fateAfter(deferred, { n: 3, events: [rejected] })).toEqual({
+      ...{ ...head, n: 3 },
+      ...{ stage: 'rejected', code: 'job_unknown', message: 'why' },
+    });
+  });
+
   test('delivered, where and in which turn', () => {
     expect(fateAfter({ n: 1, verb: 'steer' }, { n: 2, events: [injected], state: 'stopped' })).toEqual({
       ...head,

@@ -213,3 +213,14 @@ test('a client follows many sessions without a warning of a leak, and its closin
   expect(warned).not.toHaveBeenCalled();
   warned.mockRestore();
 });
+
+test('on a closed client nothing is followed: each loop throws its error', async () => {
+  const { session, asked, client } = await sessionOf(() => '');
+  await client.close();
+  for (const items of [session.events(), session.watch(), session.deltas()])
+    await expect(items.next()).rejects.toMatchObject({
+      code: 'gateway_unreachable',
+      message: 'the client was closed',
+    });
+  expect(asked).toEqual([]);
+});

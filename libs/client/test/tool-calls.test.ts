@@ -149,6 +149,18 @@ test('an abort reaches the signal, and what the function then throws is a cancel
   expect(said[1]).toMatchObject({ type: 'ended', status: 'cancelled' });
 });
 
+test('why a call was given up is cut between code points', async () => {
+  const { ask, calls } = await bed({
+    run: (_, { signal }) =>
+      new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+  });
+  const said = ask(asked('1-1'));
+  await turns();
+  calls.abortAll(`${'x'.repeat(2_047)}😀`);
+  await settled(() => said.length === 2);
+  expect(said[1]).toEqual({ type: 'given_up', message: 'x'.repeat(2_047) });
+});
+
 test('a long-running call runs like any other until its function has ended, and is brought with the newest epoch that has asked for it', async () => {
   const { ask, order: say, end, brought } = await bed({ long_running: true });
   const first = ask(asked('1-1'));

@@ -1,4 +1,6 @@
 /** Loops that end when their client closes, whatever their source waits for. */
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { expect, test, vi } from 'vitest';
 import { Closing } from '../src/closing.ts';
 import { untilClosed } from '../src/until-closed.ts';
@@ -21,17 +23,44 @@ async function read(closing: Closing, closeAt: number): Promise<number[]> {
 }
 
 test('a loop ends while its source waits, and between two items', async () => {
-  expect(await read(new Closing(), 0)).toEqual([1, 2]);
-  expect(await read(new Closing(), 1)).toEqual([1]);
+  expect(await read(new Closing('nats_unreachable'), 0)).toEqual([1, 2]);
+  expect(await read(new Closing('nats_unreachable'), 1)).toEqual([1]);
 });
 
-test('a source is not opened after the client has closed', async () => {
-  const closing = new Closing();
+test('on a closed client a loop throws its error, and opens nothing', async () => {
+  const closing = new Closing('nats_unreachable');
   closing.close();
   const open = () => {
     throw new Error('opened');
   };
-  expect(await untilClosed(open, closing).next()).toEqual({ done: true, value: undefined });
+  await expect(untilClosed(open, closing).next()).rejects.toMatchObject({
+    code: 'nats_unreachable',
+    message: 'the client was closed',
+  });
+});
+
+test('a loop keeps none of the items that it has given out', async () => {
+  const given: WeakRef<object>[] = [];
+  const open = async function* () {
+    for (let n = 0; n < 100; n++) {
+      const item = { n };
+      given.push(new WeakRef(item));
+      yield item;
+    }
+    await new Promise(() => undefined);
+  };
+  const items = untilClosed(open, new Closing('nats_unreachable'));
+  for (let n = 0; n < 100; n++) await items.next();
+  const waiting = items.next();
+  // Turns of the event loop, as a WeakRef keeps its object until the end of the turn in which it was made.
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  for (let turn = 0; turn < 3; turn++) {
+    await new Promise((resolve) => setImmediate(resolve));
+    collect();
+  }
+  expect(given.filter((item) => item.deref() !== undefined).length).toBeLessThan(10);
+  expect(waiting).toBeInstanceOf(Promise);
 });
 
 test('a loop that is left closes its source', async () => {
@@ -43,13 +72,13 @@ test('a loop that is left closes its source', async () => {
       isClosed = true;
     }
   };
-  for await (const _item of untilClosed(open, new Closing())) break;
+  for await (const _item of untilClosed(open, new Closing('nats_unreachable'))) break;
   expect(isClosed).toBe(true);
 });
 
 test('a source is told to stop by the client that closes, and by the signal of whoever reads', async () => {
   const stopped = async (end: (closing: Closing, leaving: AbortController) => void) => {
-    const [closing, leaving] = [new Closing(), new AbortController()];
+    const [closing, leaving] = [new Closing('nats_unreachable'), new AbortController()];
     let stop: AbortSignal | undefined;
     const open = (given: AbortSignal) => {
       stop = given;
@@ -67,7 +96,7 @@ test('a source is told to stop by the client that closes, and by the signal of w
 
 test('a client follows many sessions without a warning of a leak', async () => {
   const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
-  const closing = new Closing();
+  const closing = new Closing('nats_unreachable');
   const loops = Array.from({ length: 50 }, () => untilClosed(silent, closing));
   for (const loop of loops) expect(await loop.next()).toEqual({ done: false, value: 1 });
   for (const loop of loops) expect(await loop.next()).toEqual({ done: false, value: 2 });

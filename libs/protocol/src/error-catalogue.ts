@@ -93,8 +93,8 @@ export const ERROR_CATALOGUE = {
     'Write a glob, or path == "value", path != "value", path =~ "regex" (RE2); docs/reference/hooks.md says what payloads have.',
   ),
   job_unknown: rejection(
-    'No hook of the session has begun a job of this id that is open: it was never begun, has ended, or its receipt is not in the journal yet.',
-    'Report a job once its receipt is in the journal; try again in a moment where `detail.hooks_asked` is true: the hook is still being asked.',
+    'No hook of the session has begun a job of this id that is open: it was never begun, or has ended.',
+    'Report a job under the id of its receipt, and its end once.',
   ),
   internal_subject: rejection('Only hosts and workers may use this verb.', 'Use a verb of the command table.'),
   // The gateway
@@ -148,6 +148,10 @@ export const ERROR_CATALOGUE = {
   too_many_watchers: refusal(
     'As many connections follow sessions as this gateway takes: of the session, the token or all together.',
     'Close some, or run another gateway.',
+  ),
+  command_id_reused: refusal(
+    'The `command_id` was used for another command of the session, which stands; this one was not taken.',
+    'Use a new `command_id` for what is new, or none.',
   ),
   idempotency_key_reused: refusal(
     'The idempotency key was used for another request.',

@@ -367,6 +367,12 @@ export const EVENT_SCHEMAS = {
     /** The command that brought it. */
     command_id: z.string().optional(),
   }),
+  /** A report of a job that no hook of the session has begun, while one is asked that may begin it: decided with its answer. */
+  job_report_deferred: event('job_report_deferred', {
+    command_id: z.string(),
+    receipt: JobReceipt,
+    body: z.string().optional(),
+  }),
   /** Whoever runs a job that a hook has begun says how far it is. */
   job_reported: event('job_reported', { command_id: z.string(), source: z.string(), receipt: JobReceipt }),
   /** As many jobs are open as are waited for: nobody waits for the end of this one. */

@@ -63,6 +63,7 @@ const CODES: Readonly<Record<number, readonly ErrorCode[]>> = {
     'not_rememberable',
     'fork_too_long',
     'fork_change_misfit',
+    'command_id_reused',
     'idempotency_key_reused',
     'prompt_blocked',
     'persona_not_found',

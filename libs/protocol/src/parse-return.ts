@@ -183,14 +183,15 @@ function listOfReminders(point: HookPoint, raw: readonly unknown[]): HookReturn 
     return invalid(point, `${raw.length} reminders in one return, at most ${BOUNDS.remindersPerReturnMax} are taken`);
   const reminders: HookReminder[] = [];
   for (const [index, member] of raw.entries()) {
-    const wrapped = ListMember.safeParse(member, IN_PLAIN_WORDS);
-    if (!wrapped.success) return invalidAt(point, wrapped.error, `[${index}]`);
-    reminders.push('reminder' in wrapped.data ? wrapped.data.reminder : wrapped.data);
+    const isWrapped = typeof member === 'object' && member !== null && Object.hasOwn(member, 'reminder');
+    const parsed = (isWrapped ? WrappedReminder : HookReminder).safeParse(member, IN_PLAIN_WORDS);
+    if (!parsed.success) return invalidAt(point, parsed.error, `[${index}]`);
+    reminders.push('reminder' in parsed.data ? parsed.data.reminder : parsed.data);
   }
   return withReminders(reminders, silence(point));
 }
 
-const ListMember = z.union([z.strictObject({ reminder: HookReminder }), HookReminder]);
+const WrappedReminder = z.strictObject({ reminder: HookReminder });
 const GateAnswer = z.strictObject({ allow: z.boolean(), reason: Reason.optional() });
 
 // A malformed member denies its own call only, so each is parsed by itself; its error takes its place in the list.

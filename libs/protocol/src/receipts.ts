@@ -27,6 +27,17 @@ export type Receipt = z.infer<typeof Receipt>;
 /** How the waiting of an injection ends, in the words of its receipt. */
 export type InjectionFate = Pick<Receipt, 'stage' | 'seam' | 'turn' | 'reason' | 'detail'>;
 
+/** Which deferred report of a job an event decides, and how; null for every other event. */
+export function reportFateIn(event: SessionEvent): { readonly of: string; readonly fate: ReportFate } | null {
+  if (event.type === 'job_reported') return { of: event.command_id, fate: { stage: 'accepted' } };
+  if (event.type !== 'command_rejected' || event.verb !== 'feedback') return null;
+  const { command_id, code, message, field } = event;
+  return { of: command_id, fate: { stage: 'rejected', code, message, ...(field === undefined ? {} : { field }) } };
+}
+
+/** How a deferred report is decided, in the words of its receipt. */
+export type ReportFate = Pick<Receipt, 'stage' | 'code' | 'message' | 'field'>;
+
 /** Whose waiting an event ends, and how; null for an event that ends none. */
 export function injectionFateIn(event: SessionEvent): { readonly of: string; readonly fate: InjectionFate } | null {
   if (isDelivery(event)) {

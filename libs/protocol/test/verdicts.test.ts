@@ -105,6 +105,16 @@ describe('a reminder', () => {
     },
   );
 
+  test.each([
+    ['[1].mode', { body: 'b', mode: 'steer' }],
+    ['[1].reminder.mode', { reminder: { body: 'b', mode: 'steer' } }],
+  ])('in a list is refused with the field %s', (field, reminder) => {
+    expect(parseReturn('post_turn', [{ body: 'a' }, reminder])).toEqual({
+      code: 'verdict_invalid',
+      message: expect.stringContaining(`post_turn: ${field}: only audit_only has an effect here`),
+    });
+  });
+
   test('stands before those of the inner answer', () => {
     const raw = reminding(reminding({ body: '3' }, { body: '2' }), { body: '1' });
     expect(reminders('PreToolUse', raw).map(({ body }) => body)).toEqual(['1', '2', '3']);

@@ -1,9 +1,9 @@
 /**
  * Two journals, side by side: the first record in which they differ, and what differs in each turn. What no two sessions
- * can share is not counted as a difference: their ids and those of their commands, hosts, times, hashes. A record that only
- * says which host claimed the session is left out, so an unchanged fork equals its origin.
+ * can share is not counted as a difference: their ids, those of their children and commands, hosts, times, hashes. A record
+ * that only says which host claimed the session is left out, so an unchanged fork equals its origin.
  */
-import type { JournalRecord, Json } from '@coxswain/protocol';
+import { childIdOf, type JournalRecord, type Json } from '@coxswain/protocol';
 import { describeRecord } from './describe-record.ts';
 import { firstDifference } from './first-difference.ts';
 import { JournalDigest, type SaidInTurn, type TurnDigest } from './journal-digest.ts';
@@ -74,9 +74,13 @@ interface Read {
 }
 
 class Side {
-  readonly digest = new JournalDigest();
+  readonly digest = new JournalDigest((text) => this.#withoutChildIds(text));
   readonly #records: AsyncIterator<JournalRecord>;
   readonly #commands = new Map<string, string>();
+  /** The ids of children, by the call that each works for. */
+  readonly #children = new Map<string, string>();
+  /** The session and its origins: the children of all of them are named in a copied journal. */
+  readonly #lineage: string[] = [];
   /** The numbers of the records that are left out. */
   readonly #claims: number[] = [];
   #sessionId = '';
@@ -97,10 +101,26 @@ class Side {
       const record = next.value;
       this.#count++;
       this.#sessionId ||= record.session_id;
+      this.#nameChildren(record);
       this.digest.add(record);
       if (!isClaim(record)) return { record, comparable: this.#comparable(record) };
       this.#claims.push(record.n);
     }
+  }
+
+  #nameChildren({ session_id, events }: JournalRecord): void {
+    if (this.#lineage.length === 0) this.#lineage.push(session_id);
+    for (const event of events) {
+      if (event.type === 'session_copied')
+        this.#lineage.push(event.session, ...(event.before ?? []).map(({ session }) => session));
+      if (event.type !== 'child_started') continue;
+      for (const parent of this.#lineage)
+        this.#children.set(childIdOf(parent, event.effect_id), `the child of ${this.#effect(event.effect_id)}`);
+    }
+  }
+
+  #withoutChildIds(text: string): string {
+    return this.#children.size === 0 ? text : text.replace(CHILD_ID, (id) => this.#children.get(id) ?? id);
   }
 
   /** A record without what no two sessions share; commands go by the order in which they came. */
@@ -132,12 +152,16 @@ class Side {
   }
 
   #renamed(value: unknown): unknown {
-    if (typeof value === 'string') return value === this.#sessionId ? 'session' : (this.#commands.get(value) ?? value);
+    if (typeof value === 'string')
+      return value === this.#sessionId ? 'session' : (this.#commands.get(value) ?? this.#withoutChildIds(value));
     if (Array.isArray(value)) return value.map((member) => this.#renamed(member));
     if (typeof value !== 'object' || value === null) return value;
     return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, this.#renamed(member)]));
   }
 }
+
+/** As `childIdOf` makes them. */
+const CHILD_ID = /[0-9a-f]{32}/g;
 
 /** Members of inputs and events that tell of this one session, its host and its clock. */
 const OF_ONE_SESSION: ReadonlySet<string> = new Set([

@@ -18,7 +18,7 @@ export interface SaidInTurn {
   readonly of: string | null;
   /** In short. */
   readonly text: string;
-  /** Of the whole. */
+  /** Of the whole text, without names that no two sessions share. */
   readonly fingerprint: string;
 }
 
@@ -38,8 +38,14 @@ const TURNS_OF_RUN = 10_000_000;
 export class JournalDigest {
   /** Turns by run and turn, in order. */
   readonly turns = new Map<number, TurnDigest>();
+  readonly #comparable: (text: string) => string;
   #run = 0;
   #turn = 0;
+
+  /** @param comparable takes names out of a text that no two sessions share. Texts are shown with them. */
+  constructor(comparable: (text: string) => string = (text) => text) {
+    this.#comparable = comparable;
+  }
 
   /** Takes a record in. */
   add({ events }: Pick<JournalRecord, 'events'>): void {
@@ -108,7 +114,7 @@ export class JournalDigest {
     let name = `${what} ${of ?? ''}`;
     for (let again = 2; digest.said.has(name); again++) name = `${what} ${of ?? ''} ${again}`;
     const short = text.length > SHORT_CHARS ? `${cutGraphemes(text, SHORT_CHARS)}…` : text;
-    digest.said.set(name, { what, of, text: short, fingerprint: fingerprint(whole) });
+    digest.said.set(name, { what, of, text: short, fingerprint: fingerprint(this.#comparable(whole)) });
   }
 }
 

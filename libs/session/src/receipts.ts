@@ -7,6 +7,7 @@ import {
   injectionFateIn,
   type Json,
   type Receipt,
+  reportFateIn,
   type SessionEvent,
   type SessionRef,
 } from '@coxswain/protocol';
@@ -17,7 +18,7 @@ const INJECTIONS: ReadonlySet<string> = new Set(['steer', 'remind', 'followup'])
 export class Receipts {
   readonly #publisher: Publisher;
   readonly #ref: SessionRef;
-  /** Where the delivery of what waits is to be told. As many as may wait. */
+  /** Where the delivery of what waits, and the decision on a deferred report, is to be told. As many as may wait. */
   readonly #waiting = new Map<string, string>();
 
   constructor(publisher: Publisher, ref: SessionRef, waiting: Readonly<Record<string, string>> = {}) {
@@ -33,10 +34,15 @@ export class Receipts {
 
   /** Takes in a record that was committed before this host had the session. Tells nobody. */
   recall(input: { readonly type: string }, events: readonly SessionEvent[]): void {
-    if (isCommand(input) && input.receipt_to && INJECTIONS.has(input.verb) && !rejection(events))
+    if (
+      isCommand(input) &&
+      input.receipt_to &&
+      (INJECTIONS.has(input.verb) || isDeferred(events)) &&
+      !rejection(events)
+    )
       this.#keep(input.command_id, input.receipt_to);
     for (const event of events) {
-      const told = injectionFateIn(event);
+      const told = injectionFateIn(event) ?? reportFateIn(event);
       if (told) this.#waiting.delete(told.of);
     }
   }
@@ -46,6 +52,7 @@ export class Receipts {
     if (isCommand(input) && input.receipt_to) {
       const rejected = rejection(events);
       if (rejected) this.#send(input.receipt_to, { ...this.#head(input.command_id), ...rejected, n });
+      else if (isDeferred(events)) this.#keep(input.command_id, input.receipt_to);
       else {
         const waits = INJECTIONS.has(input.verb);
         this.#send(input.receipt_to, {
@@ -63,7 +70,7 @@ export class Receipts {
       this.#send(asked.receipt_to, { ...this.#head(asked.command_id), stage: 'accepted', n });
     for (const event of events) {
       if (event.type === 'agent_end') this.#tellKept(n);
-      const told = injectionFateIn(event);
+      const told = injectionFateIn(event) ?? reportFateIn(event);
       const to = told && this.#waiting.get(told.of);
       if (!to) continue;
       this.#waiting.delete(told.of);
@@ -106,6 +113,11 @@ export class Receipts {
 
 function isCommand(input: { readonly type: string }): input is CommandInput {
   return input.type === 'command';
+}
+
+/** Whether the command is decided by a later record. */
+function isDeferred(events: readonly SessionEvent[]): boolean {
+  return events.some(({ type }) => type === 'job_report_deferred');
 }
 
 /** An approver is shown what is remembered: it goes further than the one call. */

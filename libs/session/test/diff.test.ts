@@ -1,6 +1,7 @@
 /** Diffs: where two journals part, and what differs in each turn. */
 import { expect, test } from 'vitest';
 import { diffJournals } from '../src/mod.ts';
+import { crewBed, delegate } from './crew-bed.ts';
 import { hook, returns } from './fake-hooks.ts';
 import { ask, call, say } from './fake-model.ts';
 import { type TestBed, testBed } from './test-bed.ts';
@@ -68,6 +69,31 @@ test('two sessions that did the same do not differ, whatever their commands were
   await vetoed(bed);
   await bed.time.advance(5_000);
   await bed.start({}, { session: 'twin', id: 'other' });
+  expect(await diff(bed, 's1', 'twin')).toMatchObject({ first: null, differences: [], more: 0 });
+});
+
+test('ids of children are no difference, of forks, of forks of forks and of sessions that did the same', async () => {
+  const bed = crewBed();
+  // The texts of failures name the child, and the fork's journal holds the ids of its own and of its origin's children.
+  bed.parts = {
+    lead: [delegate(['mate', 'sound'], ['cook', 'cook']), delegate(['cook', 'again']), say('all done')],
+    mate: [say('done')],
+    cook: [say('', { fail: { code: 'model_failed', message: 'no gas' } })],
+  };
+  await bed.crewHost();
+  await bed.begin('lead');
+  await bed.time.advance(1_000);
+  expect(await bed.childrenOf()).toHaveLength(3);
+  let origin = 's1';
+  for (const fork of ['f1', 'f2']) {
+    const { length: n } = await bed.records(origin);
+    await bed.send('start', { fork: { session: origin, n } }, { session: fork });
+    expect(await diff(bed, 's1', fork)).toMatchObject({ first: null, differences: [], more: 0 });
+    origin = fork;
+  }
+  await bed.begin('lead', {}, 'twin');
+  await bed.time.advance(1_000);
+  expect(await bed.childrenOf('twin')).not.toEqual(await bed.childrenOf());
   expect(await diff(bed, 's1', 'twin')).toMatchObject({ first: null, differences: [], more: 0 });
 });
 

@@ -130,6 +130,30 @@ describe('a job of a hook', () => {
     expect(notice).toContain('hook:h');
   });
 
+  test('that is quicker than its receipt is decided when the hook has answered; one that there is not is rejected once', async () => {
+    let answer = (_raw: unknown) => {};
+    const bed = await bedWith([hook('session_start', 'h', { timeout_ms: 600_000 })], (one) => {
+      lint(one);
+      one.hooks.handlers = {
+        h: () =>
+          new Promise((resolve) => {
+            answer = (raw) => resolve({ status: 'returned', raw });
+          }),
+      };
+    });
+    await bed.start();
+    const early = await bed.send('feedback', { job: { job_id: 'j1', status: 'succeeded' } });
+    const unknown = await bed.send('feedback', { job: { job_id: 'another', status: 'failed' } });
+    await bed.time.advance(60_000);
+    expect([...bed.told(early), ...bed.told(unknown)]).toEqual([]);
+    answer({ job });
+    await bed.time.advance(1);
+    expect([...bed.told(early), ...bed.told(unknown)]).toEqual(['accepted', 'rejected job_unknown']);
+    expect(await bed.eventsOf('job_reported')).toMatchObject([{ source: 'hook:h', receipt: { job_id: 'j1' } }]);
+    expect(await bed.eventsOf('feedback_received')).toHaveLength(1);
+    expect(await bed.eventsOf('command_rejected')).toMatchObject([{ code: 'job_unknown', command_id: unknown }]);
+  });
+
   test('may go on before it ends, and its worker may say what there is to say', async () => {
     const bed = await bedWith([hook('session_start', 'h')], lint);
     await bed.start();

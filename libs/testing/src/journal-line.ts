@@ -127,6 +127,8 @@ export function journalLine(event: SessionEvent): string {
       return words('hook_vetoed', event.hook, event.point, event.call_id ?? event.command_id, event.decision);
     case 'announced':
       return words('announced', event.point, event.effect_id === undefined && 'to nobody');
+    case 'job_report_deferred':
+      return `job_report_deferred ${event.receipt.job_id} ${event.receipt.status}`;
     case 'job_reported':
       return `job_reported ${event.receipt.job_id} ${event.receipt.status}`;
     case 'job_untracked':

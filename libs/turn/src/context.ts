@@ -35,7 +35,7 @@ import type { Announcement } from './announcements.ts';
 import { type BudgetCount, NOTHING_USED } from './budgets.ts';
 import type { Pass } from './compaction.ts';
 import { NO_RELAY, type Relay } from './handoff.ts';
-import type { OpenJob } from './jobs.ts';
+import type { DeferredReport, OpenJob } from './jobs.ts';
 import type { OpenChild, SpentByChildren } from './open-children.ts';
 import { NOTHING_SPENT } from './open-children.ts';
 import type { LostSteps, PersonaWait } from './persona-waits.ts';
@@ -201,6 +201,8 @@ export interface OpenConsult {
   /** Those of them whose failure refuses nothing. */
   readonly fail_open?: readonly string[] | undefined;
   readonly payload: JsonObject;
+  /** Reports of jobs that its hooks may begin: they are decided when it ends. */
+  readonly reports?: readonly DeferredReport[] | undefined;
   /** Asked while the run was unwinding already: what ended the run is no reason to stop asking. */
   readonly of_end?: true | undefined;
 }

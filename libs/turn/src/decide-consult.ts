@@ -17,7 +17,7 @@ import { parkRequested } from './decide-suspend.ts';
 import { because, type Decision, events, late } from './decision.ts';
 import { guardDecided } from './guard.ts';
 import { hookReminders } from './hook-reminders.ts';
-import { untrackedJobs } from './jobs.ts';
+import { deferredReports, untrackedJobs } from './jobs.ts';
 import { denied, ended } from './next.ts';
 import * as q from './queries.ts';
 import { returnedEnd, rewriteResult } from './rewrite-result.ts';
@@ -33,6 +33,7 @@ export function decideConsult(context: SessionContext, outcome: ConsultOutcome, 
   return events(
     ...answers.map((answer) => hookReturned(consult, answer)),
     ...untrackedJobs(context, answers),
+    ...deferredReports(context, consult, answers),
     ...hookReminders(context, consult, answers, atMs),
     ...(isGuards(consult)
       ? guardDecided(context, consult, outcome, blocked(context, answers))

@@ -41,7 +41,7 @@ import { idling, resumed, suspended, timerFired } from './evolve-waits.ts';
 import { feedbackEvolved, feedbackSaid, feedbackTaken } from './feedback.ts';
 import { guardEnded, injectionBlocked } from './guard.ts';
 import { HANDOFF_SEAM, NO_RELAY } from './handoff.ts';
-import { jobsAfter } from './jobs.ts';
+import { jobsAfter, withDeferredReport } from './jobs.ts';
 import { childAfterCall, childEnded, childStarted } from './open-children.ts';
 import { waitsForPersona } from './persona-waits.ts';
 import { isPreempted, preempt } from './preempt.ts';
@@ -411,6 +411,8 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       };
     case 'hook_returned':
       return event.verdict?.kind === 'job' ? { jobs: jobsAfter(context.jobs, event.hook, event.verdict.receipt) } : {};
+    case 'job_report_deferred':
+      return { consult: withDeferredReport(context.consult, event) };
     case 'job_reported':
       return {
         jobs: jobsAfter(context.jobs, event.source, event.receipt),

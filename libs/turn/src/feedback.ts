@@ -26,9 +26,17 @@ export function decideFeedback(context: SessionContext, input: FeedbackInput): D
   return list.length === 0 ? { kind: 'ignored', reason: 'no feedback' } : events(...list);
 }
 
-/** The event of one piece of feedback: of the machine's own, or of the command that brings it. */
-export function feedbackEvent(context: SessionContext, item: Feedback, commandId?: string): SessionEvent {
-  const event = context.feedback.length < BOUNDS.feedbackPendingMax ? kept(context, item, 0) : notKept(item.source, 1);
+/**
+ * The event of one piece of feedback: of the machine's own, or of the command that brings it.
+ * @param before pieces of feedback that come before it in the same record.
+ */
+export function feedbackEvent(
+  context: SessionContext,
+  item: Feedback,
+  { commandId, before = 0 }: { readonly commandId?: string; readonly before?: number } = {},
+): SessionEvent {
+  const hasRoom = context.feedback.length + before < BOUNDS.feedbackPendingMax;
+  const event = hasRoom ? kept(context, item, before) : notKept(item.source, 1);
   return commandId === undefined ? event : { ...event, command_id: commandId };
 }
 

@@ -6,15 +6,16 @@ import {
   BOUNDS,
   type CommandInput,
   cutText,
+  type EventOf,
   type HookAnswer,
   isOpenJob,
   type JobReceipt,
   type SessionEvent,
 } from '@coxswain/protocol';
-import type { SessionContext } from './context.ts';
+import type { OpenConsult, SessionContext } from './context.ts';
 import { type Decision, events } from './decision.ts';
 import { feedbackEvent } from './feedback.ts';
-import { reject } from './rejection.ts';
+import { reject, rejected } from './rejection.ts';
 
 /** A job of which no end was reported. */
 export interface OpenJob {
@@ -47,23 +48,76 @@ export function jobsAfter(jobs: readonly OpenJob[], hook: string, receipt: JobRe
   return [...jobs, { job_id, hook, ...(dedupe_key === undefined ? {} : { dedupe_key }) }];
 }
 
-/** Decides the command `feedback`: how far a job is that is open, and what the model is to be told of it. */
+/** A report of a job that no hook has begun so far. */
+export interface DeferredReport {
+  readonly command_id: string;
+  readonly receipt: JobReceipt;
+  readonly body?: string | undefined;
+}
+
+/**
+ * Decides the command `feedback`: how far a job is that is open, and what the model is to be told of it. A job may be
+ * quicker than the record of its receipt, so a report of an unknown job is decided when the hooks that are asked have
+ * answered; while none is asked, no hook can begin the job.
+ */
 export function decideFeedbackCommand(context: SessionContext, input: CommandInput): Decision {
   const { command_id } = input;
-  const job = input.body.job as unknown as JobReceipt;
+  const { job, body } = input.body as unknown as { readonly job: JobReceipt; readonly body?: string };
+  const report = { command_id, receipt: job, ...(body === undefined ? {} : { body }) };
   const open = context.jobs.find(isOf(job));
-  if (!open) {
-    const message = `no hook of the session has begun a job ${job.job_id} that is open`;
-    // Only a hook that is being asked may still begin it: without one, to report it again changes nothing.
-    const detail = context.consult === null ? {} : { detail: { hooks_asked: true } };
-    return reject(input, 'job_unknown', message, { field: 'job.job_id', ...detail });
-  }
-  const source = `hook:${open.hook}`;
-  const reported: SessionEvent = { type: 'job_reported', command_id, source, receipt: job };
-  const text = (input.body.body as string | undefined) ?? outcomeText(job);
-  return text === undefined
-    ? events(reported)
-    : events(reported, feedbackEvent(context, { source, body: text }, command_id));
+  if (open) return events(...reported(context, open, report, 0));
+  const { consult } = context;
+  if (consult === null) return reject(input, 'job_unknown', unknownText(job), { field: JOB_ID });
+  const deferred = consult.reports ?? [];
+  if (deferred.some((one) => one.command_id === command_id))
+    return { kind: 'ignored', reason: 'the report is deferred already' };
+  if (deferred.length >= BOUNDS.jobsOpenMax) return reject(input, 'job_unknown', unknownText(job), { field: JOB_ID });
+  return events({ type: 'job_report_deferred', ...report });
+}
+
+/** The open consult with one more deferred report. */
+export function withDeferredReport(
+  consult: OpenConsult | null,
+  { command_id, receipt, body }: EventOf<'job_report_deferred'>,
+): OpenConsult | null {
+  const report = { command_id, receipt, ...(body === undefined ? {} : { body }) };
+  return consult && { ...consult, reports: [...(consult.reports ?? []), report] };
+}
+
+/** Decides the reports that were deferred until the hooks of a consult had answered. */
+export function deferredReports(
+  context: SessionContext,
+  { reports = [] }: OpenConsult,
+  answers: readonly HookAnswer[],
+): SessionEvent[] {
+  let jobs = context.jobs;
+  for (const { hook, verdict } of answers) if (verdict?.kind === 'job') jobs = jobsAfter(jobs, hook, verdict.receipt);
+  let told = 0;
+  return reports.flatMap((report): SessionEvent[] => {
+    const { command_id, receipt } = report;
+    const open = jobs.find(isOf(receipt));
+    if (!open)
+      return [rejected({ command_id, verb: 'feedback' }, 'job_unknown', unknownText(receipt), { field: JOB_ID })];
+    jobs = jobsAfter(jobs, open.hook, receipt);
+    const list = reported(context, open, report, told);
+    told += list.length - 1;
+    return list;
+  });
+}
+
+const JOB_ID = 'job.job_id';
+const unknownText = ({ job_id }: JobReceipt) => `no hook of the session has begun a job ${job_id} that is open`;
+
+/** @param before pieces of feedback that the same record has already. */
+function reported(
+  context: SessionContext,
+  { hook }: OpenJob,
+  { command_id, receipt, body = outcomeText(receipt) }: DeferredReport,
+  before: number,
+): SessionEvent[] {
+  const source = `hook:${hook}`;
+  const told = body === undefined ? [] : [feedbackEvent(context, { source, body }, { commandId: command_id, before })];
+  return [{ type: 'job_reported', command_id, source, receipt }, ...told];
 }
 
 /** What a model is told of a job whose report says nothing itself; nothing while it goes on. */

@@ -16,22 +16,26 @@ export interface RejectionDetail {
 }
 
 /** A command is rejected: recorded, told to its sender, and nothing else changes. */
-export function reject(
-  input: CommandInput,
+export function reject(input: CommandInput, code: ErrorCode, message: string, more?: RejectionDetail): Decision {
+  return { kind: 'rejected', events: [rejected(input, code, message, more)] };
+}
+
+/** The event of a rejection. */
+export function rejected(
+  { command_id, verb }: Pick<CommandInput, 'command_id' | 'verb'>,
   code: ErrorCode,
   message: string,
   { field, detail }: RejectionDetail = {},
-): Decision {
-  const rejected = {
+): EventOf<'command_rejected'> {
+  return {
     type: 'command_rejected',
-    command_id: input.command_id,
-    verb: input.verb,
+    command_id,
+    verb,
     code,
     message,
     ...(field === undefined ? {} : { field }),
     ...(detail ? { detail } : {}),
-  } as const;
-  return { kind: 'rejected', events: [rejected] };
+  };
 }
 
 /**
@@ -41,9 +45,9 @@ export function reject(
 export function withOutcome(sessionId: string, input: CommandInput, decision: Decision): Decision {
   const control = ControlVerb.safeParse(input.verb);
   if (decision.kind !== 'rejected' || !control.success) return decision;
-  const [rejected] = decision.events;
-  const outcome = controlOutcome(sessionId, input, rejected.code as ErrorCode);
-  return { kind: 'rejected', events: [rejected, outcome] };
+  const [event] = decision.events;
+  const outcome = controlOutcome(sessionId, input, event.code as ErrorCode);
+  return { kind: 'rejected', events: [event, outcome] };
 }
 
 /** What became of a control: who asked, for what, of whom. */

@@ -82,6 +82,7 @@ export const turnMachine = turnSetup.createMachine({
     hook_returned: evolves,
     hook_vetoed: evolves,
     announced: evolves,
+    job_report_deferred: evolves,
     job_reported: evolves,
     job_untracked: evolves,
     reminder_dropped: evolves,

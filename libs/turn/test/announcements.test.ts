@@ -108,15 +108,42 @@ test('a job that two hooks tell of is one job', () => {
   expect(session.state.context.jobs).toEqual([{ job_id: 'j1', hook: 'one' }]);
 });
 
-test('a report of an unknown job says whether a hook that is asked may still begin it', () => {
-  const provisionedRun = [started(), provisioned({ hooks: [hook('session_start', 'h')] })] as const;
-  const details = [given(...provisionedRun), given(...provisionedRun, hooksSaid(undefined))].map((scene) =>
-    scene
+describe('a report of an unknown job', () => {
+  const asked = [started(), provisioned({ hooks: [hook('session_start', 'h')] })] as const;
+  const queued = (job_id: string) => ({ job: { status: 'queued', job_id } });
+
+  test('is rejected where no hook is asked', () => {
+    given(...asked, hooksSaid(undefined))
       .when(jobReported('j1'))
-      .session.steps.at(-1)
-      ?.events.flatMap((event) => (event.type === 'command_rejected' ? [event.detail] : [])),
-  );
-  expect(details).toEqual([[{ hooks_asked: true }], [undefined]]);
+      .thenJournal('command_rejected job_unknown report-j1-succeeded');
+  });
+
+  test('waits for the hooks that are asked: one of them may have begun it', () => {
+    const { session } = given(...asked)
+      .when(jobReported('j1'), jobReported('j2', 'running'))
+      .thenJournal('job_report_deferred j1 succeeded', 'job_report_deferred j2 running')
+      .when(jobReported('j1'))
+      .thenNothing()
+      .when(hooksSaid(queued('j1')))
+      .thenIncludes(
+        'hook_returned h session_start job',
+        'job_reported j1 succeeded',
+        'feedback_received feedback:1 hook:h',
+        'command_rejected job_unknown report-j2-running',
+        'message_injected feedback:1 feedback at pre_compact',
+      )
+      .when(jobReported('j1'), jobReported('j2', 'running'))
+      .thenNothing();
+    expect(session.state.context.jobs).toEqual([]);
+  });
+
+  test('brings each its own feedback', () => {
+    const two = [hook('session_start', 'one'), hook('session_start', 'two')];
+    given(started(), provisioned({ hooks: two }))
+      .when(jobReported('j1'), jobReported('j2', 'failed'))
+      .when(hooksSaid(queued('j1'), queued('j2')))
+      .thenIncludes('feedback_received feedback:1 hook:one', 'feedback_received feedback:2 hook:two');
+  });
 });
 
 test('a job whose end was reported is open no longer', () => {

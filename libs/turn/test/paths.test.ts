@@ -164,7 +164,7 @@ const WORLDS: Readonly<Record<string, World>> = {
   },
   'hooks that are told': {
     around: { hooks: [hook('loop_checkpoint'), hook('permission_replied')] },
-    happens: only('asks read', 'asks forbidden done', 'hooks say .*', 'job reported', 'hooks change', 'cancel'),
+    happens: only('asks read', 'asks forbidden done', 'hooks say .*', 'job reported.*', 'hooks change', 'cancel'),
   },
   'more jobs and reminders than there is room for': {
     around: { hooks: Array.from({ length: 65 }, (_, i) => hook('session_start', `h${i}`)) },

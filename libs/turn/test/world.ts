@@ -84,6 +84,9 @@ export function possibilities(state: SessionState, around: Surroundings, id: () 
     ...state.context.jobs
       .slice(0, 1)
       .map(({ job_id }): Named => ['word', 'job reported', jobReported(job_id, 'succeeded', id())]),
+    ...(state.context.consult && !state.context.consult.reports
+      ? ([['word', 'job reported early', jobReported('j', 'succeeded', id())]] as const)
+      : []),
     ['trouble', 'owned', owned(state.context.epoch + 1)],
     ['trouble', 'session failed', sessionFailed],
     ...(state.context.run === 0 ? ([['word', 'fork', forked(id())]] as const) : []),

@@ -1,7 +1,7 @@
 /** Idempotency keys: the same request again means the same session and the same command, whichever gateway takes it. */
 import { createHash } from 'node:crypto';
 import type { Session } from '@coxswain/client';
-import { canonicalJson, type JournalRecord, parseBody, type Verb } from '@coxswain/protocol';
+import { canonicalJson, type JournalRecord, type JsonObject, parseBody, type Verb } from '@coxswain/protocol';
 import type { Principal } from './auth/principal.ts';
 import type { LimitedReads } from './limited-reads.ts';
 import { Problem } from './problem.ts';
@@ -79,6 +79,9 @@ export interface RepeatedCommand {
   readonly body: unknown;
 }
 
+/** What the journal says of a repeated command. */
+type Comparison = 'same' | 'other' | null;
+
 /**
  * A key's command that the bus had already was this one, or another. It is not taken for this one before it was compared.
  * @param reads the slots that whole journals are read in; to wait for what comes takes none.
@@ -88,29 +91,72 @@ export interface RepeatedCommand {
 export async function refuseOtherCommand(
   reads: LimitedReads,
   session: Pick<Session, 'id' | 'journal' | 'events'>,
-  { commandId, verb, body }: RepeatedCommand,
+  repeated: RepeatedCommand,
 ): Promise<void> {
+  const compare = comparisonWith(repeated);
+  let { found, n } = await inJournal(reads, session, compare);
+  if (found === null && n !== null) {
+    const signal = AbortSignal.timeout(RECORDED_WITHIN_MS);
+    for await (const record of session.events({ from: n + 1, signal })) {
+      found = compare(record);
+      if (found) break;
+    }
+  }
+  if (found === null) throw undecided(session);
+  if (found === 'other') throw reused(session);
+}
+
+/**
+ * Refuses a command whose id, which the request names, the session has recorded for another command. Where the session has not
+ * recorded the first one yet, or the gateway is busy, nothing is compared: a client that repeats its own command is answered.
+ * @param reads the slots that whole journals are read in.
+ * @throws Problem `command_id_reused`.
+ */
+export async function refuseReusedId(
+  reads: LimitedReads,
+  session: Pick<Session, 'id' | 'journal'>,
+  repeated: RepeatedCommand,
+): Promise<void> {
+  const compared = inJournal(reads, session, comparisonWith(repeated)).catch((error: unknown) => {
+    if (error instanceof Problem && error.code === 'gateway_busy') return null;
+    throw error;
+  });
+  if ((await compared)?.found !== 'other') return;
+  const message = `command_id: ${repeated.commandId} was used for another command; that one stands, and this one was not taken`;
+  throw new Problem('command_id_reused', message, { field: 'command_id', sessionId: session.id });
+}
+
+function comparisonWith({ commandId, verb, body }: RepeatedCommand): (record: JournalRecord) => Comparison {
   const read = parseBody(verb, body);
-  if (!read.ok) return;
-  const isThat = ({ input }: JournalRecord): boolean => {
-    if (input.type !== 'command' || input.command_id !== commandId) return false;
-    if (canonicalJson(input.body) === canonicalJson(read.body)) return true;
-    throw reused(session);
+  const asked = read.ok ? comparable(read.body) : null;
+  return ({ input }) => {
+    if (input.type !== 'command' || input.command_id !== commandId) return null;
+    return input.verb === verb && (asked === null || asked === comparable(input.body)) ? 'same' : 'other';
   };
+}
+
+/** A start's record also holds the trace of the request that brought it. */
+function comparable({ trace: _, ...body }: JsonObject): string {
+  return canonicalJson(body);
+}
+
+/** @returns what the records that are stored now say, and the newest of them; null for it where reading took too long. */
+async function inJournal(
+  reads: LimitedReads,
+  session: Pick<Session, 'journal'>,
+  compare: (record: JournalRecord) => Comparison,
+): Promise<{ found: Comparison; readonly n: number | null }> {
   const giveUpAtMs = performance.now() + READ_WITHIN_MS;
-  let n = 0;
-  const found = await reads.run(async () => {
+  return reads.run(async () => {
+    let n = 0;
     for await (const { record } of session.journal()) {
-      if (isThat(record)) return true;
-      if (performance.now() > giveUpAtMs) throw undecided(session);
+      const found = compare(record);
+      if (found) return { found, n };
+      if (performance.now() > giveUpAtMs) return { found: null, n: null };
       n = record.n;
     }
-    return false;
+    return { found: null, n };
   });
-  if (found) return;
-  const signal = AbortSignal.timeout(RECORDED_WITHIN_MS);
-  for await (const record of session.events({ from: n + 1, signal })) if (isThat(record)) return;
-  throw undecided(session);
 }
 
 function undecided({ id }: Pick<Session, 'id'>): Problem {

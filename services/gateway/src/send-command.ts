@@ -12,7 +12,7 @@ import {
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Principal } from './auth/principal.ts';
 import { clientFor, type GatewayContext, principalOf } from './gateway-context.ts';
-import { idsOfKey, type KeyedIds, refuseOtherCommand } from './idempotency.ts';
+import { idsOfKey, type KeyedIds, refuseOtherCommand, refuseReusedId } from './idempotency.ts';
 import { Problem, requestClosed, withFieldNamed } from './problem.ts';
 import { saidInText, TextBody } from './read-bodies.ts';
 import { membersOf, type StoredCommand, type Waiting } from './routes/route-schemas.ts';
@@ -166,8 +166,10 @@ export async function handleCommand<V extends Verb>(
   const sent = await told(context, verb, () => sentToOneThere(context, session, verb, body as BodyInput<V>, options));
   // Whether it is there the next command asks anew.
   if (verb === 'delete') context.known.forget(session);
-  if (sent.duplicate && keyed !== undefined && id === keyed)
-    await refuseOtherCommand(context.expensiveReads, session, { commandId: keyed, verb, body });
+  if (sent.duplicate && id !== undefined) {
+    const refuse = id === keyed ? refuseOtherCommand : refuseReusedId;
+    await refuse(context.expensiveReads, session, { commandId: id, verb, body });
+  }
   reply.code(202);
   return storedCommand(session, sent);
 }

@@ -1,6 +1,6 @@
 /** Commands in requests: the names of their ids, and how far a start is waited for. */
 import { CommandRejectedError, ReceiptTimeoutError, type SendOptions, type SentCommand } from '@coxswain/client';
-import { CommandId, type Verb } from '@coxswain/protocol';
+import { CommandId, parseBody, type Verb } from '@coxswain/protocol';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 import type { GatewayClient } from '../src/gateway-context.ts';
 import { type AppOnNothing, appOnNothing } from './app-on-nothing.ts';
@@ -15,6 +15,8 @@ interface Sent {
 const STORED: SentCommand = { commandId: CommandId.parse('c-1'), seq: 7, duplicate: false };
 
 let sent: Sent[] = [];
+/** The inputs that the session has recorded. */
+let recorded: object[] = [];
 let answer: (sent: Sent) => Promise<SentCommand>;
 let made: AppOnNothing;
 
@@ -23,6 +25,9 @@ beforeAll(async () => {
     id,
     ref: { tenant: 'default', sessionId: id },
     lastNumber: async () => 3,
+    async *journal() {
+      for (const [at, input] of recorded.entries()) yield { record: { n: at + 1, input } };
+    },
     send: (verb: Verb, body: object, options: Sent['options']) => {
       const one = { session: id, verb, body, options };
       sent.push(one);
@@ -33,6 +38,7 @@ beforeAll(async () => {
 });
 beforeEach(() => {
   sent = [];
+  recorded = [];
   answer = async () => STORED;
 });
 
@@ -92,6 +98,24 @@ test('a rejection names fields as the request does', async () => {
   expect((await ask('DELETE', '/v1/sessions/s/pending/none')).body).toMatchObject({
     field: 'target_command_id',
     detail: 'target_command_id: is not known',
+  });
+});
+
+const REPEATED = IN_BODIES.filter(([, , , verb]) => verb !== 'delete').filter(([, url]) => !url.endsWith('/fork'));
+
+test.each(REPEATED)('a command_id of another command is refused: %s %s', async (method, url, body, verb) => {
+  answer = async (one) => ({ ...STORED, commandId: CommandId.parse(one.options.id ?? 'none'), duplicate: true });
+  recorded = [{ type: 'command', verb: 'cancel', command_id: 'mine', body: {} }];
+  expect(await ask(method, url, { ...body, command_id: 'mine' })).toMatchObject({
+    status: 422,
+    body: { code: 'command_id_reused', field: 'command_id' },
+  });
+  // The same command again is a duplicate.
+  const parsed = parseBody(verb, sent[0]?.body);
+  recorded = [{ type: 'command', verb, command_id: 'mine', body: parsed.ok ? parsed.body : {} }];
+  expect(await ask(method, url, { ...body, command_id: 'mine' })).toMatchObject({
+    status: 202,
+    body: { command_id: 'mine', duplicate: true },
   });
 });
 

@@ -2,7 +2,7 @@ import type { Session } from '@coxswain/client';
 import { ID_PATTERN, type JournalRecord } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import type { Principal } from '../src/auth/principal.ts';
-import { idsOfKey, refuseOtherCommand } from '../src/idempotency.ts';
+import { idsOfKey, refuseOtherCommand, refuseReusedId } from '../src/idempotency.ts';
 import { LimitedReads } from '../src/limited-reads.ts';
 
 const alice: Principal = { name: 'alice', tenant: 'default', scopes: new Set(), expiresAt: null };
@@ -92,11 +92,45 @@ describe('a command that the bus has already under a key', () => {
     });
   });
 
+  test('is another where another verb has its id', async () => {
+    const { session } = withRecords([cancelled(1, 'c', 'go')]);
+    const suspended = { commandId: 'c', verb: 'suspend', body: { reason: 'go' } } as const;
+    await expect(refuseOtherCommand(reads, session, suspended)).rejects.toMatchObject({
+      code: 'idempotency_key_reused',
+    });
+  });
+
   test('is looked for in so many journals at once, and no more', async () => {
     const one = new LimitedReads(1, 0);
     await one.acquire();
     await expect(
       refuseOtherCommand(one, withRecords([cancelled(1, 'c', 'go')]).session, repeated),
     ).rejects.toMatchObject({ code: 'gateway_busy' });
+  });
+
+  test('under an id of the request’s is refused where the session has recorded another, and waits for no record', async () => {
+    const recorded = withRecords([cancelled(1, 'c', 'stop')]);
+    await expect(refuseReusedId(reads, recorded.session, repeated)).rejects.toMatchObject({
+      code: 'command_id_reused',
+      status: 422,
+      more: { field: 'command_id', sessionId: 's' },
+    });
+    await refuseReusedId(reads, withRecords([cancelled(1, 'c', 'go')]).session, repeated);
+    const { session, asked } = withRecords([cancelled(1, 'a', 'x')], [cancelled(2, 'c', 'stop')]);
+    await refuseReusedId(reads, session, repeated);
+    expect(asked).toEqual([]);
+    const busy = new LimitedReads(1, 0);
+    await busy.acquire();
+    await refuseReusedId(busy, recorded.session, repeated);
+  });
+
+  test('that is a start is compared without the trace of its request', async () => {
+    const body = { prompt: 'go', model: 'm/m' };
+    const input = { type: 'command', verb: 'start', command_id: 'c', body: { ...body, trace: '00-1-2-01' } };
+    const { session } = withRecords([{ n: 1, input } as unknown as JournalRecord]);
+    await refuseReusedId(reads, session, { commandId: 'c', verb: 'start', body });
+    await expect(
+      refuseReusedId(reads, session, { commandId: 'c', verb: 'start', body: { ...body, prompt: 'come' } }),
+    ).rejects.toMatchObject({ code: 'command_id_reused' });
   });
 });

@@ -7,12 +7,17 @@ import type { WebSocket } from 'ws';
 import { GATEWAY_BOUNDS } from '../src/gateway-bounds.ts';
 import type { GatewayContext } from '../src/gateway-context.ts';
 import { createMetrics } from '../src/gateway-metrics.ts';
+import { LimitedReads } from '../src/limited-reads.ts';
 import { RequestRates } from '../src/request-rates.ts';
 import { SocketCommands } from '../src/socket/socket-commands.ts';
 import { SILENT } from './app-on-nothing.ts';
 
 /** A socket on a session that takes commands and never says what became of them. */
-function onSilentSession(burst: number, send: Session['send'] = () => new Promise(() => undefined)) {
+function onSilentSession(
+  burst: number,
+  send: Session['send'] = () => new Promise(() => undefined),
+  recorded: readonly object[] = [],
+) {
   const told: { ref?: unknown; problem?: { code: string } }[] = [];
   const socket = {
     OPEN: 1,
@@ -25,10 +30,14 @@ function onSilentSession(burst: number, send: Session['send'] = () => new Promis
     log: SILENT,
     now: () => 0,
     rates: new RequestRates(burst, 1, 10, () => 0),
+    expensiveReads: new LimitedReads(1, 1),
   } as unknown as GatewayContext;
   const principal = { name: 'ada', tenant: 'default', scopes: new Set(['admin']), expiresAt: null };
   const request = { principal, trace: null } as unknown as FastifyRequest;
-  const session = { id: 's', send } as unknown as Session;
+  const journal = async function* () {
+    for (const [at, input] of recorded.entries()) yield { record: { n: at + 1, input } };
+  };
+  const session = { id: 's', send, journal } as unknown as Session;
   const commands = new SocketCommands(context, session, request, socket, new AbortController().signal);
   const sayText = (text: string) => commands.take(Buffer.from(text), false);
   const say = (message: object) => sayText(JSON.stringify(message));
@@ -84,4 +93,16 @@ test('a command’s own id is command_id, and what it revokes target_command_id;
     problem: { code: 'unknown_field', field: 'id', detail: expect.stringContaining('own id is "command_id"') },
   });
   expect(sent).toHaveLength(1);
+});
+
+test('a command_id of another command is refused', async () => {
+  const recorded = [{ type: 'command', verb: 'cancel', command_id: 'mine', body: {} }];
+  const send = async () => ({ commandId: CommandId.parse('mine'), seq: 7, duplicate: true });
+  const { say, told } = onSilentSession(1_000, send, recorded);
+  for (const verb of ['cancel', 'suspend']) say({ type: 'command', ref: verb, verb, body: { command_id: 'mine' } });
+  await settled();
+  expect(told.toSorted((one, other) => String(one.ref).localeCompare(String(other.ref)))).toMatchObject([
+    { ref: 'cancel', type: 'sent' },
+    { ref: 'suspend', problem: { code: 'command_id_reused', field: 'command_id' } },
+  ]);
 });

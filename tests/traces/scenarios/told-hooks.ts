@@ -71,6 +71,22 @@ export const TOLD_HOOKS: readonly Scenario[] = [
     },
   },
   {
+    name: 'hooks-begin-quick-jobs',
+    shows:
+      'a job ends before the hook that has begun it has answered; a report of a job that there is not is rejected once',
+    turns: [ask(['log', { books: ['log/day'] }]), say('Written up.')],
+    tools: ['log'],
+    hooks: [at('file_edited', { job: { status: 'queued', job_id: 'lint' } }, { afterMs: 100 })],
+    async play(stage) {
+      await stage.host();
+      await stage.start();
+      await stage.wait(50);
+      await stage.send('feedback', { job: { job_id: 'lint', status: 'succeeded' } });
+      await stage.send('feedback', { job: { job_id: 'another', status: 'failed' } });
+      await stage.wait(300);
+    },
+  },
+  {
     name: 'hooks-are-told',
     shows:
       'hooks hear of seams, of each decision about a call and of a budget, beside the work; the next turn waits until they have',

@@ -270,7 +270,7 @@ function redacted(ended: ToolOutcome | NeverRan, connection: Connection): ToolOu
 
 function progressInWords({ progress, total, message }: Progress): string {
   const count = total === undefined ? String(progress) : `${progress}/${total}`;
-  return (message === undefined ? count : `${message} (${count})`).slice(0, MCP_BOUNDS.progressMaxChars);
+  return cutText(message === undefined ? count : `${message} (${count})`, MCP_BOUNDS.progressMaxChars);
 }
 
 async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {

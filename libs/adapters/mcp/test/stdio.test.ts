@@ -2,6 +2,7 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
+import { MCP_BOUNDS } from '../src/mcp-bounds.ts';
 import type { McpNotice, McpToolsChange } from '../src/mod.ts';
 import {
   codeOf,
@@ -472,6 +473,16 @@ test('progress is told in words', async () => {
   const steps = [{ progress: 1 }, { progress: 2, total: 3 }, { progress: 3, total: 3, message: 'nearly there' }];
   await call('raw__progress', { steps }, undefined, (text) => shown.push(text));
   expect(shown).toEqual(['1', '2/3', 'nearly there (3/3)']);
+});
+
+test('progress is cut between code points', async () => {
+  const { call } = await opened({ raw: PEERS.raw() });
+  const shown: string[] = [];
+  const start = 'x'.repeat(MCP_BOUNDS.progressMaxChars - 1);
+  await call('raw__progress', { steps: [{ progress: 1, message: `${start}😀` }] }, undefined, (text) =>
+    shown.push(text),
+  );
+  expect(shown).toEqual([start]);
 });
 
 describe('closing', () => {

@@ -4,7 +4,8 @@
  * them is the one that answered.
  */
 import { createInbox, headers, type Msg, type NatsConnection } from '@nats-io/nats-core';
-import { NatsUnavailableError, STATUS, statusOf } from './nats-status.ts';
+import { onConnectionChange } from './connection-changes.ts';
+import { NatsUnavailableError, NotPermittedError, STATUS, statusOf } from './nats-status.ts';
 import { directMessage, type StoredMessage } from './stream-reader.ts';
 import { inboxPrefixOf } from './wire.ts';
 
@@ -31,7 +32,7 @@ export interface TracedReads {
   /**
    * Reads from each of the named servers; from whichever answers, where none is named.
    * @returns what each has answered; without those that did not in a bounded number of tries.
-   * @throws NatsUnavailableError where no replica answers.
+   * @throws NatsUnavailableError where no replica answers; NotPermittedError where this user may not read the stream.
    */
   ofEach(stream: string, servers: readonly string[], query: WindowQuery): Promise<Map<string, TracedWindow>>;
   close(): void;
@@ -44,6 +45,8 @@ interface TraceEvent {
 }
 
 interface Pending {
+  /** Where it publishes: its request, and through the server its trace. */
+  readonly subjects: readonly string[];
   readonly query: WindowQuery;
   readonly messages: StoredMessage[];
   counted: number;
@@ -51,6 +54,7 @@ interface Pending {
   isDone: boolean;
   server: string | null;
   readonly settle: () => void;
+  readonly fail: (error: NotPermittedError) => void;
 }
 
 /** So long one read may take. */
@@ -81,13 +85,23 @@ export function openTracedReads(nc: NatsConnection): TracedReads {
       check(token, read);
     },
   });
+  // The server drops a request that this user may not send or trace: waiting for its answer would end as if no replica had one.
+  const ignoreRefusals = onConnectionChange(nc, {
+    refused(subject) {
+      for (const read of pending.values())
+        if (read.subjects.includes(subject)) read.fail(new NotPermittedError(subject));
+    },
+  });
 
   async function readOnce(stream: string, query: WindowQuery): Promise<Pending> {
     serial += 1;
     const token = String(serial);
+    const subject = `$JS.API.DIRECT.GET.${stream}`;
+    const traceTo = `${prefix}.trace.${token}`;
     let timer: NodeJS.Timeout | undefined;
-    const read = await new Promise<Pending>((resolve) => {
+    const read = new Promise<Pending>((resolve, reject) => {
       const one: Pending = {
+        subjects: [subject, traceTo],
         query,
         messages: [],
         counted: 0,
@@ -95,17 +109,21 @@ export function openTracedReads(nc: NatsConnection): TracedReads {
         isDone: false,
         server: null,
         settle: () => resolve(one),
+        fail: reject,
       };
       pending.set(token, one);
       timer = setTimeout(() => resolve(one), ANSWERED_WITHIN_MS);
       const head = headers();
-      head.set('Nats-Trace-Dest', `${prefix}.trace.${token}`);
+      head.set('Nats-Trace-Dest', traceTo);
       const body = JSON.stringify({ ...query, next_by_subj: '>' });
-      nc.publish(`$JS.API.DIRECT.GET.${stream}`, body, { reply: `${prefix}.answer.${token}`, headers: head });
+      nc.publish(subject, body, { reply: `${prefix}.answer.${token}`, headers: head });
     });
-    clearTimeout(timer);
-    pending.delete(token);
-    return read;
+    try {
+      return await read;
+    } finally {
+      clearTimeout(timer);
+      pending.delete(token);
+    }
   }
 
   return {
@@ -125,7 +143,10 @@ export function openTracedReads(nc: NatsConnection): TracedReads {
       }
       return found;
     },
-    close: () => subscription.unsubscribe(),
+    close() {
+      ignoreRefusals();
+      subscription.unsubscribe();
+    },
   };
 }
 

@@ -8,6 +8,7 @@
 import { once } from 'node:events';
 import { lstat, rm, stat } from 'node:fs/promises';
 import { createConnection, createServer, type Server, type Socket } from 'node:net';
+import { cutText } from '@coxswain/protocol';
 import { commandEnvironment } from './command-environment.ts';
 import { type AnswerFrame, lineOf, RunFrame, readFrames } from './command-frames.ts';
 import { runInGroup } from './process-group.ts';
@@ -152,7 +153,7 @@ function sendOutput(socket: Socket, chunk: Buffer): Promise<void> | undefined {
 }
 
 function refused(code: Refusal['code'], message: string): Refusal {
-  return { type: 'refused', code, message: message.slice(0, 1_000) };
+  return { type: 'refused', code, message: cutText(message, 1_000) };
 }
 
 async function refuseFull(socket: Socket): Promise<void> {

@@ -23,6 +23,7 @@ import { SessionId, type StandIns } from '@coxswain/protocol';
 import { VERSION } from '@coxswain/protocol/version';
 import { ACP_BOUNDS } from './acp-bounds.ts';
 import { absoluteFolder, existingFolder, mcpServersOf } from './client-mcp-servers.ts';
+import { writeDiagnostic } from './diagnostics.ts';
 import { EditorSession, type EditorSessionOptions } from './editor-session.ts';
 import { EditorTools, standInsFor } from './editor-tools.ts';
 import { EXTENSION_METHODS } from './extensions.ts';
@@ -166,11 +167,9 @@ export class AcpAgent {
     const created = beginning === null ? (saved?.created ?? null) : null;
     const root = created?.cwd ?? (beginning?.root || null);
     if (root !== null && root !== cwd)
-      process.stderr.write(`cox acp: ${id} works in ${root}, where it was started, and not in ${cwd}\n`);
+      writeDiagnostic(`${id} works in ${root}, where it was started, and not in ${cwd}`);
     if (created === null && Object.keys(kept).length > 0)
-      process.stderr.write(
-        `cox acp: ${id} has the MCP servers that it was started with; those named now are not added\n`,
-      );
+      writeDiagnostic(`${id} has the MCP servers that it was started with; those named now are not added`);
     await open?.close();
     if (created) {
       const waiting = this.#unstarted(id, { ...created, mcp_servers: { ...created.mcp_servers, ...kept } }, client);

@@ -13,6 +13,7 @@ import { newCommandId, type Prompted, type Session, SessionNotFoundError, type W
 import { hasEnded, type JournalRecord, type StateValue, topState } from '@coxswain/protocol';
 import { ACP_BOUNDS } from './acp-bounds.ts';
 import { deferred } from './deferred.ts';
+import { writeDiagnostic } from './diagnostics.ts';
 import type { EditorTools } from './editor-tools.ts';
 import type { LivingBus } from './living-bus.ts';
 import { type OwnPrompt, OwnPrompts } from './own-prompts.ts';
@@ -136,7 +137,7 @@ export class EditorSession {
     const take = () => {
       this.#inOrder(() => this.#callOff(prompt))
         .then(() => (this.#prompts.open.includes(prompt) ? this.cancel() : undefined))
-        .catch((error: Error) => process.stderr.write(`cox acp: ${error.message}\n`));
+        .catch((error: Error) => writeDiagnostic(error.message));
     };
     if (taken.aborted) take();
     else taken.addEventListener('abort', take, { once: true });
@@ -249,7 +250,7 @@ export class EditorSession {
       throw error;
     }
     // The journal has it: a file that stays changes nothing, and is no reason to fail the prompt.
-    await this.#sent(this).catch((error: Error) => process.stderr.write(`cox acp: ${error.message}\n`));
+    await this.#sent(this).catch((error: Error) => writeDiagnostic(error.message));
   }
 
   /** The id is known before it is sent: its record may be quicker than its receipt. */
@@ -322,6 +323,6 @@ export class EditorSession {
   #lost(error: Error): void {
     this.#present.reject(error);
     for (const prompt of this.#prompts.open) prompt.fail(asRequestError(error));
-    process.stderr.write(`cox acp: ${this.id} is not followed any more: ${error.message}\n`);
+    writeDiagnostic(`${this.id} is not followed any more: ${error.message}`);
   }
 }

@@ -7,6 +7,7 @@ import type { AgentContext, ClientCapabilities, ToolCallContent } from '@agentcl
 import { createBuiltInTools, TOOL_BOUNDS } from '@coxswain/adapter-tools';
 import type { ServedTool, ToolCallContext } from '@coxswain/client';
 import { type JsonObject, type StandIns, sessionRef, type ToolDefinition, type ToolResult } from '@coxswain/protocol';
+import { writeDiagnostic } from './diagnostics.ts';
 import { EditorFiles } from './editor-files.ts';
 import { runInTerminal } from './editor-terminal.ts';
 import type { LivingBus } from './living-bus.ts';
@@ -61,7 +62,7 @@ export class EditorTools {
       return true;
     } catch (error) {
       const { message } = error as Error;
-      process.stderr.write(`cox acp: the host's own files and commands are used, not the editor's: ${message}\n`);
+      writeDiagnostic(`the host's own files and commands are used, not the editor's: ${message}`);
       await this.close();
       return false;
     }

@@ -9,6 +9,7 @@
 import { type AgentContext, methods, type PermissionOption } from '@agentclientprotocol/sdk';
 import { type BodyInput, newCommandId, type Session, type UiEventOf } from '@coxswain/client';
 import { callView } from './call-view.ts';
+import { writeDiagnostic } from './diagnostics.ts';
 import { asRequestError, hasCode } from './request-errors.ts';
 
 /** A call that waits, with what it is about. */
@@ -68,7 +69,7 @@ export class PermissionRequests {
       void this.#ask(asked, taking.signal).catch((error: unknown) => {
         if (taking.signal.aborted || hasCode(error, 'already_decided', 'not_pending', 'call_unknown')) return;
         const { message } = asRequestError(error);
-        process.stderr.write(`cox acp: ${asked.event.call_id} is still undecided: ${message}\n`);
+        writeDiagnostic(`${asked.event.call_id} is still undecided: ${message}`);
       });
     }
   }
@@ -107,7 +108,7 @@ export class PermissionRequests {
         return denied(`the editor answered the permission request with an error: ${asRequestError(error).message}`);
       },
     );
-    if (decision.reason !== undefined) process.stderr.write(`cox acp: ${call_id} is denied: ${decision.reason}\n`);
+    if (decision.reason !== undefined) writeDiagnostic(`${call_id} is denied: ${decision.reason}`);
     const id = newCommandId();
     await use(whose, (session) => session.approve({ callId: call_id, ...decision }, { wait: 'accepted', id }));
   }

@@ -1,6 +1,7 @@
 /** What went wrong, as the protocol says it: a JSON-RPC error whose `data.code` is the catalogued code. */
 import { RequestError } from '@agentclientprotocol/sdk';
 import { cutText, type ErrorCode } from '@coxswain/protocol';
+import { writeDiagnostic } from './diagnostics.ts';
 
 const INVALID_PARAMS = -32_602;
 const INTERNAL = -32_603;
@@ -46,7 +47,7 @@ export function asRequestError(error: unknown): RequestError {
   };
   const said = typeof message === 'string' ? message : String(error);
   if (typeof code !== 'string') {
-    process.stderr.write(`cox acp: ${error instanceof Error ? error.stack : said}\n`);
+    writeDiagnostic((error instanceof Error && error.stack) || said);
     return new RequestError(INTERNAL, said, { code: 'internal' });
   }
   const data = { code, ...(typeof field === 'string' ? { field } : {}), ...(detail === undefined ? {} : { detail }) };

@@ -2,6 +2,7 @@
 import type { AgentContext } from '@agentclientprotocol/sdk';
 import type { UiEvent } from '@coxswain/client';
 import { ChildApprovals } from '../run/child-approvals.ts';
+import { writeDiagnostic } from './diagnostics.ts';
 import type { LivingBus } from './living-bus.ts';
 import { type Asked, PermissionRequests } from './permission-requests.ts';
 
@@ -43,7 +44,7 @@ export class SessionApprovals {
           if (event.type === 'approval_needed') this.#below.set(`${child.id}/${event.call_id}`, event);
         this.ask();
       },
-      lost: (child, error) => process.stderr.write(`cox acp: ${child.id} is not followed any more: ${error.message}\n`),
+      lost: (child, error) => writeDiagnostic(`${child.id} is not followed any more: ${error.message}`),
     });
   }
 

@@ -10,6 +10,7 @@ import {
   textOf,
 } from '@coxswain/protocol';
 import { ACP_BOUNDS } from './acp-bounds.ts';
+import { writeDiagnostic } from './diagnostics.ts';
 
 /** See the top of the file. */
 export interface Beginning {
@@ -70,7 +71,7 @@ export class Beginnings {
       }
     } catch (error) {
       // One that cannot be read, or that was just deleted, hides no other.
-      process.stderr.write(`cox acp: ${id} is listed without its beginning: ${(error as Error).message}\n`);
+      writeDiagnostic(`${id} is listed without its beginning: ${(error as Error).message}`);
     }
     const [oldest] = this.#known.keys();
     if (this.#known.size >= ACP_BOUNDS.beginningsKept && oldest !== undefined) this.#known.delete(oldest);

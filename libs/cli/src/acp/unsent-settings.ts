@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import { McpServers, SessionId } from '@coxswain/protocol';
 import { z } from 'zod';
 import { ACP_BOUNDS } from './acp-bounds.ts';
+import { writeDiagnostic } from './diagnostics.ts';
 import { cannotSave } from './request-errors.ts';
 
 const Choice = z.strictObject({ model: z.string().optional(), mode: z.string().optional() });
@@ -49,7 +50,7 @@ export class UnsentSettings {
       return unsent;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
-        process.stderr.write(`cox acp: ignoring ${file}: ${(error as Error).message}\n`);
+        writeDiagnostic(`ignoring ${file}: ${(error as Error).message}`);
       return null;
     }
   }

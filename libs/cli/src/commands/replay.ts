@@ -5,7 +5,7 @@ import { replayJournal } from '@coxswain/session';
 import { withBus } from '../instance/open-bus.ts';
 import { EXIT, type ExitCode } from '../line/cli-error.ts';
 import type { CommandRun, Invocation } from '../line/command-spec.ts';
-import { unprovenTail } from '../run/exported-records.ts';
+import { unprovenNewest, unprovenTail } from '../run/exported-records.ts';
 import { journalSource, needsBus, type OpenJournal } from '../run/journal-source.ts';
 import { counted } from '../terminal/counted.ts';
 import { standardStreams } from '../terminal/streams.ts';
@@ -21,12 +21,13 @@ async function tell({ flags }: Invocation, { name, records: bytes, blobs, export
   try {
     const { records, sessionId } = await replayJournal(bytes, blobs);
     if (records === 0) throw new ExportLineInvalidError(`${name} is no export of a session: it holds no record`);
+    const isTailProven = exported?.isTailProven === true;
     if (flags.on('json')) {
       standardStreams.out(
-        `${JSON.stringify({ type: 'replayed', session_id: sessionId, records, byte_identical: true, tail_proven: exported?.isTailProven === true })}\n`,
+        `${JSON.stringify({ type: 'replayed', session_id: sessionId, records, byte_identical: true, tail_proven: isTailProven })}\n`,
       );
     } else standardStreams.out(`byte-identical (${counted(records, 'record')})\n`);
-    if (exported?.isTailProven === false) standardStreams.err(unprovenTail(name, records));
+    if (!isTailProven) standardStreams.err((exported ? unprovenTail : unprovenNewest)(name, records));
     return EXIT.ok;
   } catch (error) {
     const { code } = error as { code?: unknown };

@@ -14,6 +14,7 @@ import type { EmbeddedInstance } from './embedded.ts';
 import { type BusAddress, findBus } from './find-bus.ts';
 import { manifestNotice, manifestOf } from './manifest.ts';
 import { namedTenant } from './named-tenant.ts';
+import { untilPrepared } from './until-prepared.ts';
 import { whoActs } from './who-acts.ts';
 import { whyUnreachable } from './why-unreachable.ts';
 
@@ -84,7 +85,8 @@ async function openBus({ command, flags, env }: Where, services: boolean): Promi
     if (address && manifest) refuseElsewhere(flags, manifest);
     try {
       if (!address) return await startBus({ command, stateDir, port, services, env, manifest, tenant });
-      return await joinBus(address, env, stateDir, tenant);
+      const bus = await joinBus(address, env, stateDir, tenant);
+      if (!services || address.source !== 'state-dir' || (await isPrepared(bus, untilMs))) return bus;
     } catch (error) {
       // Between two looks another process has taken the state folder, or has just left it.
       const unsettled = address ? address.source === 'state-dir' : codeOf(error) === 'state_dir_in_use';
@@ -92,6 +94,17 @@ async function openBus({ command, flags, env }: Where, services: boolean): Promi
       await sleep(LOOKED_AGAIN_MS);
     }
   }
+}
+
+/** As {@link untilPrepared}. A bus that is not returned to the caller is closed. */
+async function isPrepared(bus: OpenBus, untilMs: number): Promise<boolean> {
+  let prepared = false;
+  try {
+    prepared = await untilPrepared(bus, untilMs);
+  } finally {
+    if (!prepared) await bus.close();
+  }
+  return prepared;
 }
 
 /** A port is that of a server that is started; where one runs already, it would be passed over in silence. */

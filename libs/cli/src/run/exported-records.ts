@@ -11,6 +11,11 @@ export function unprovenTail(name: string, records: number): string {
   return `the tail is unproven: ${name} has no closing line, so a change of record ${records}, or records missing after it, would not show\n`;
 }
 
+/** What people read of a session on the bus: nothing in the store holds the hash of its newest record. */
+export function unprovenNewest(name: string, records: number): string {
+  return `the tail is unproven: no later record of ${name} holds the hash of record ${records}, so a change of it in the store, or later records that were removed there, would not show\n`;
+}
+
 /**
  * Reads them in order.
  * @throws ExportLineInvalidError where it is no export, or one that was cut off; what `readRecord` throws for a record that

@@ -4,7 +4,8 @@
  * E1  Records are dense: one that was seen is left out, one that is missing is an error. It goes on behind the last one.
  * E2  Nothing is read ahead: while whoever asked is busy, the connection waits, and the gateway may cut it off.
  * E3  Before the first connection nobody may answer for ten seconds on end. Later it is tried for as long as it takes, with pauses.
- * E4  Whoever leaves does so at once: by the signal, by ending the loop, or by closing the client.
+ * E4  Whoever leaves does so at once: by the signal, by ending the loop, or by closing the client. On a closed client nothing
+ *     is followed: that is an error.
  */
 import { Delta, decodeRecord, EVENT_STREAM_LIVENESS, type JournalRecord, type SessionRef } from '@coxswain/protocol';
 import { ClientError, JournalGapError } from '../client-errors.ts';
@@ -34,6 +35,7 @@ export async function* followSession(
   ref: SessionRef,
   { from, deltas, signal, onConnection }: FollowOptions,
 ): AsyncGenerator<WatchItem, void, undefined> {
+  requests.closing.throwIfClosed();
   const leaving = new AbortController();
   const unlink = linked(leaving, signal, requests.closing);
   const pauses = new Pauses();

@@ -37,7 +37,7 @@ export class GatewayRequests {
   readonly #token: GatewayOptions['token'];
   readonly #fetch: typeof globalThis.fetch;
   /** Ends what is under way when it closes. */
-  readonly closing = new Closing();
+  readonly closing = new Closing('gateway_unreachable');
   /** Whether the token may be another one the next time. */
   readonly renewsToken: boolean;
 
@@ -135,7 +135,7 @@ export class GatewayRequests {
   }
 
   #throwIfClosed(): void {
-    if (this.closing.isClosed) throw new ClientError('gateway_unreachable', 'the client was closed');
+    this.closing.throwIfClosed();
   }
 }
 

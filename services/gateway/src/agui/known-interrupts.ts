@@ -18,7 +18,7 @@ export async function unknownInterrupt(
 ): Promise<Problem | null> {
   if (answers.length === 0) return null;
   const { approvals, suspended } = await session.state();
-  const unknown = new Map(answers.map(({ interruptId, body }) => [callOf(body), interruptId]));
+  const unknown = new Map(answers.map((answer) => [callOf(answer), answer.interruptId]));
   for (const { call_id } of approvals) unknown.delete(call_id);
   if (suspended !== null) unknown.delete(null);
   if (unknown.size > 0)
@@ -37,7 +37,7 @@ export async function unknownInterrupt(
   return new Problem(code, `resume: the session has no interrupt "${interruptId}"; nothing was sent to it`);
 }
 
-/** The call that an answer decides; null for one that resumes the session. */
-function callOf(body: Answered['body']): string | null {
-  return 'call_id' in body && typeof body.call_id === 'string' ? body.call_id : null;
+/** The call that an answer decides; null for the interrupt of a suspended session. */
+function callOf({ command }: Answered): string | null {
+  return command?.verb === 'approve' ? command.body.call_id : null;
 }

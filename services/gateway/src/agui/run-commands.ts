@@ -62,8 +62,8 @@ export function readAnswers(principal: Principal, { resume }: RunRequest): reado
     const field = `resume[${twice}].interruptId`;
     throw new Problem('invalid_field', `${field}: is answered twice in this request`, { field });
   }
-  const answers = resume.flatMap((entry, index) => answerOf(entry, index) ?? []);
-  for (const { verb } of answers) mayWith(principal, verb);
+  const answers = resume.map(answerOf);
+  for (const { command } of answers) if (command) mayWith(principal, command.verb);
   return answers;
 }
 
@@ -74,24 +74,29 @@ export async function sendAnswers(
   answers: readonly Answered[],
 ): Promise<readonly Sent[]> {
   const sent: Sent[] = [];
-  for (const { verb, body, interruptId } of answers) {
+  for (const { command, interruptId } of answers) {
+    if (!command) continue;
+    const { verb, body } = command;
     const id = commandOfAnswer(sending.session.id, runId, interruptId, body);
     sent.push(await send(sending, verb, body, id, SETTLED));
   }
   return sent;
 }
 
-/** See {@link readAnswers}. */
+/** The answer to one interrupt. */
 export interface Answered {
-  readonly verb: 'approve' | 'resume';
-  readonly body: BodyInput<'approve'> | BodyInput<'resume'>;
   readonly interruptId: string;
+  /** What the answer sends; null for a cancelled `suspended`, which leaves the session suspended. */
+  readonly command:
+    | { readonly verb: 'approve'; readonly body: BodyInput<'approve'> }
+    | { readonly verb: 'resume'; readonly body: BodyInput<'resume'> }
+    | null;
 }
 
-function answerOf({ interruptId, status, payload }: ResumeEntry, index: number): Answered | null {
+function answerOf({ interruptId, status, payload }: ResumeEntry, index: number): Answered {
   const at = `resume[${index}]`;
-  // Who leaves a suspended session alone lets it sleep.
-  if (interruptId === SUSPENDED_ID) return status === 'resolved' ? { verb: 'resume', body: {}, interruptId } : null;
+  if (interruptId === SUSPENDED_ID)
+    return { interruptId, command: status === 'resolved' ? { verb: 'resume', body: {} } : null };
   if (!interruptId.startsWith(APPROVAL_PREFIX)) {
     const message = `${at}.interruptId: there are ${APPROVAL_PREFIX}CALL and ${SUSPENDED_ID}, as interrupts name them`;
     throw new Problem('invalid_field', message, { field: `${at}.interruptId` });
@@ -102,7 +107,10 @@ function answerOf({ interruptId, status, payload }: ResumeEntry, index: number):
     throw new Problem('invalid_field', `${field}: names no call behind ${APPROVAL_PREFIX}`, { field });
   }
   if (status === 'cancelled')
-    return { verb: 'approve', body: { call_id, decision: 'deny', reason: 'left unanswered' }, interruptId };
+    return {
+      interruptId,
+      command: { verb: 'approve', body: { call_id, decision: 'deny', reason: 'left unanswered' } },
+    };
   const read = readStrictly(Answer, payload);
   if (!read.ok) {
     const { code, message, field = 'body' } = problemOf(read.problems);
@@ -115,11 +123,8 @@ function answerOf({ interruptId, status, payload }: ResumeEntry, index: number):
       field: `${at}.payload.args`,
     });
   const changed = args === undefined ? {} : { args };
-  return {
-    verb: 'approve',
-    body: { call_id, decision: approved ? 'allow' : 'deny', ...changed, ...more },
-    interruptId,
-  };
+  const body = { call_id, decision: approved ? ('allow' as const) : ('deny' as const), ...changed, ...more };
+  return { interruptId, command: { verb: 'approve', body } };
 }
 
 /**

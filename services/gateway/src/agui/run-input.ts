@@ -1,5 +1,5 @@
 /** What an AG-UI client asks for: a `RunAgentInput` of AG-UI 1.0, and what is ours in its `forwardedProps`. */
-import { cutText, ID_PATTERN, problemOf, readStrictly } from '@coxswain/protocol';
+import { cutText, hasVisibleText, ID_PATTERN, problemOf, readStrictly } from '@coxswain/protocol';
 import { z } from 'zod';
 import { Problem } from '../problem.ts';
 
@@ -121,7 +121,7 @@ function textOf(content: unknown, place: string): string {
     throw invalid(`${place}[${at}]`, 'only text can be said to a session; put files where its tools can read them');
   });
   const text = texts.join('\n');
-  if (!/[^\s\p{Cc}]/u.test(text)) throw new Problem('empty_body', `${place}: must not be empty`, { field: place });
+  if (!hasVisibleText(text)) throw new Problem('empty_body', `${place}: must not be empty`, { field: place });
   return text;
 }
 

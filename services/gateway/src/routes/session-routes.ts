@@ -15,7 +15,7 @@ import { expectMayAllow } from '../auth/verb-scopes.ts';
 import type { App } from '../create-app.ts';
 import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
 import { clientFor, expectBus, type GatewayContext, principalOf } from '../gateway-context.ts';
-import { refuseOtherStart } from '../idempotency.ts';
+import { refuseOtherStart, refuseReusedId } from '../idempotency.ts';
 import { Problem, whileAwaited, withFieldNamed } from '../problem.ts';
 import {
   keyedIds,
@@ -224,7 +224,10 @@ async function start(context: GatewayContext, request: FastifyRequest, reply: Fa
   const id = (body as { readonly command_id?: string }).command_id ?? ids?.startId;
   if (ids && named === undefined) await refuseOtherStart(client.session(sessionId), id);
   const session = client.session(sessionId);
-  const sent = await sendStart(context, request, reply, { session, body: natsBodyOf(body), id });
+  const onNats = natsBodyOf(body);
+  const sent = await sendStart(context, request, reply, { session, body: onNats, id });
+  if (sent.duplicate && id !== undefined && id !== ids?.startId)
+    await refuseReusedId(context.expensiveReads, session, { commandId: id, verb: 'start', body: onNats });
   return storedCommand(session, sent);
 }
 

@@ -16,6 +16,7 @@ import { isAllowed } from '../auth/principal.ts';
 import { VERB_SCOPES } from '../auth/verb-scopes.ts';
 import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
 import { type GatewayContext, principalOf, rateLimited, turnIn } from '../gateway-context.ts';
+import { refuseReusedId } from '../idempotency.ts';
 import { Problem, problemFrom } from '../problem.ts';
 import { Waiting } from '../routes/route-schemas.ts';
 import { refuseUnknown, sendOptions, storedCommand, told } from '../send-command.ts';
@@ -113,6 +114,8 @@ export class SocketCommands {
       const options = sendOptions(verb, { principal, id, waiting, signal: this.#leaving, traceparent });
       return told(this.#context, verb, () => this.#session.send(verb, onNats, options));
     });
+    if (sent.duplicate && id !== undefined)
+      await refuseReusedId(this.#context.expensiveReads, this.#session, { commandId: id, verb, body: onNats });
     return storedCommand(this.#session, sent);
   }
 
