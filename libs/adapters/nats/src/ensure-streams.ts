@@ -150,7 +150,8 @@ async function ensureStream(
   const marked = isCompressed(before) && 'compression' in wanted ? { [COMPRESSED_BLOCKS]: 'true' } : {};
   const metadata = { ...(isStale ? others : before.metadata), ...marked };
   const updated = await update(wire, spec.name, { ...before, ...changed, metadata });
-  if (updated === null) throw difference ? mismatch(difference, version) : new NotPermittedError(`$JS.API.STREAM.UPDATE.${spec.name}`);
+  if (updated === null)
+    throw difference ? mismatch(difference, version) : new NotPermittedError(`$JS.API.STREAM.UPDATE.${spec.name}`);
   if (updated.error) throw refused(spec, updated.error);
   const config = updated.config ?? {};
   const still = firstDifference(wanted, config, spec.name);

@@ -35,11 +35,13 @@ export interface FakeStream {
 
 type Query = { seq?: number; next_by_subj?: string; last_by_subj?: string; batch?: number; subjects_filter?: string };
 
-/** See the top of the file. Direct gets go to the servers of a stream in turn. */
+/** See the top of the file. */
 export class FakeCluster {
   readonly nc: NatsConnection;
   /** Requests in the order in which they were sent, by their subjects. */
   readonly asked: string[] = [];
+  /** The server that direct gets go to. Default: the servers of a stream in turn. */
+  answering: string | null = null;
   /** Servers that answer no direct get. */
   readonly silent = new Set<string>();
   /** Called with each request to the API, and answered once it resolves. */
@@ -115,7 +117,7 @@ export class FakeCluster {
 
   #direct({ replicas }: FakeStream, query: Query, { last, reply, traceTo }: DirectGet): void {
     const servers = Object.keys(replicas);
-    const server = servers[this.#turn++ % servers.length] as string;
+    const server = this.answering ?? (servers[this.#turn++ % servers.length] as string);
     if (this.silent.has(server)) return;
     if (traceTo) this.#deliver(traceTo, JSON.stringify({ server: { name: server }, hops: 0 }));
     const { index, served } = replicas[server] as FakeReplica;

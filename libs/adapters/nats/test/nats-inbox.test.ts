@@ -17,6 +17,9 @@ test('a notification brings every command before it, also where replicas step ov
     const { nc } = new FakeCluster({ [STREAMS.commands]: { leader: 'n1', replicas } });
     const inbox = await createNatsInbox(nc, log);
     for (let read = 0; read < 5; read++)
-      expect((await inbox.read(ref, 0, 3)).map(({ seq }) => seq), `without ${missing}`).toEqual([1, 2, 3]);
+      expect(
+        (await inbox.read(ref, 0, 3)).map(({ seq }) => seq),
+        `without ${missing}`,
+      ).toEqual([1, 2, 3]);
   }
 });
