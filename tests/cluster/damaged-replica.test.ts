@@ -36,7 +36,7 @@ function sameStream(count: number): SessionRef[] {
 
 async function checked(nc: NatsConnection): Promise<CheckedStream[]> {
   const streams: CheckedStream[] = [];
-  for await (const stream of checkReplicas(nc, { confirmMs: 200 })) streams.push(stream);
+  for await (const stream of checkReplicas(nc, { atOnce: Number.POSITIVE_INFINITY })) streams.push(stream);
   return streams;
 }
 

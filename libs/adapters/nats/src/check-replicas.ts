@@ -48,7 +48,7 @@ export interface CheckPace {
   readonly atOnce?: number | undefined;
   /** Between streams. Default 0. */
   readonly pauseMs?: number | undefined;
-  /** Between two looks at what may be a finding. Default 1,000. */
+  /** Between two looks at what may be a finding. Default {@link CONFIRM_MS}. */
   readonly confirmMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -71,6 +71,8 @@ const WINDOW = 16;
 const WINDOW_BYTES = 256 * 1024;
 /** Looks that a finding needs (C1). */
 const LOOKS = 3;
+/** All looks take longer than the two seconds after which a new follower begins to answer reads. */
+const CONFIRM_MS = 1_500;
 /** A stream that was not read by then is unchecked. */
 const CHECKED_WITHIN_MS = 30_000;
 
@@ -94,7 +96,7 @@ interface StreamAnswer {
  */
 export async function* checkReplicas(
   nc: NatsConnection,
-  { atOnce = 1, pauseMs = 0, confirmMs = 1_000, signal }: CheckPace = {},
+  { atOnce = 1, pauseMs = 0, confirmMs = CONFIRM_MS, signal }: CheckPace = {},
 ): AsyncGenerator<CheckedStream, void, undefined> {
   const reads = openTracedReads(nc);
   const started: Promise<CheckedStream | null>[] = [];
