@@ -40,6 +40,11 @@ export interface ReplicaCount {
   readonly broken: number;
 }
 
+/** A count in words. */
+export function countText({ server, read, acknowledged, broken }: ReplicaCount, journals: number): string {
+  return `${server}: ${read} of ${acknowledged} records read, ${broken} of ${journals} journals broken`;
+}
+
 /** A real journal, of some ten records with tool calls. */
 const TRACE = readFileSync(join(import.meta.dirname, '../traces/tool-calls.jsonl'));
 const WRITERS = 8;
