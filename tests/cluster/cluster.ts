@@ -48,7 +48,7 @@ export interface Cluster {
   readonly natsUrl: string;
   node(name: string): ClusterNode;
   /** A bare connection that knows all addresses and reconnects for as long as it takes. */
-  connect(options?: { readonly name?: string; readonly only?: string }): Promise<NatsConnection>;
+  connect(options?: { readonly name?: string }): Promise<NatsConnection>;
   /** The node that leads a stream, as the cluster says; null where nobody does. */
   leaderOf(stream: string): Promise<string | null>;
   /** Waits for a stream to have a leader, other than `not` where that is named. */
@@ -174,8 +174,7 @@ function clusterOf(nodes: readonly ClusterNode[], { token }: ClusterSettings, re
       if (!node) throw new Error(`there is no node ${name}`);
       return node;
     },
-    connect: ({ name = 'cluster-test', only } = {}) =>
-      connectTo(only === undefined ? servers : nodes.filter((node) => node.name === only).map(({ url }) => url), name),
+    connect: ({ name = 'cluster-test' } = {}) => connectTo(servers, name),
     leaderOf,
     awaitLeader: (stream, not) =>
       askUntil(

@@ -5,7 +5,7 @@
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type CheckedStream, checkReplicas, createNatsJournal, ensureStreams } from '@coxswain/adapter-nats';
-import { journalStreamOf, type SessionRef, sessionRef, TenantId } from '@coxswain/protocol';
+import { journalStreamOf, type SessionRef, sessionRef, TenantId, tenantSubjects } from '@coxswain/protocol';
 import { jetstream } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { expect, it, vi } from 'vitest';
@@ -18,6 +18,8 @@ vi.setConfig({ testTimeout: 240_000, hookTimeout: 300_000 });
 
 const fixture = clusterOfFile();
 const tenant = TenantId.parse('default');
+/** Of a user that may not read through the leader. */
+const viewer = tenantSubjects.inboxPrefix(tenant, 'viewer');
 /** One stream, and enough of it that the first sessions lie in a block before the last, which a server does not read at its start. */
 const SESSIONS = 24;
 const RECORD_BYTES = 480 * 1024;
@@ -34,7 +36,7 @@ function sameStream(count: number): SessionRef[] {
 
 async function checked(nc: NatsConnection): Promise<CheckedStream[]> {
   const streams: CheckedStream[] = [];
-  for await (const stream of checkReplicas(nc, { confirmMs: 200 })) streams.push(stream);
+  for await (const stream of checkReplicas(nc, { atOnce: Number.POSITIVE_INFINITY })) streams.push(stream);
   return streams;
 }
 
@@ -103,7 +105,7 @@ it('is found and named, hides no session, and is healed from the others', async 
     expect(listed).toEqual(new Set(refs.map(({ sessionId }) => sessionId)));
     for (const ref of refs) {
       expect((await journal.last(ref))?.bytes, ref.sessionId).toHaveLength(RECORD_BYTES);
-      expect(await lastBytes({ ...bus, inboxPrefix: '_INBOX.cox.default.viewer' }, ref)).toHaveLength(RECORD_BYTES);
+      expect(await lastBytes({ ...bus, inboxPrefix: viewer }, ref)).toHaveLength(RECORD_BYTES);
       const read = [];
       for await (const record of journal.read(ref)) read.push(record);
       expect(read, ref.sessionId).toHaveLength(1);

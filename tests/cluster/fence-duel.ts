@@ -10,8 +10,8 @@ import { connectNats, createNatsJournal, ensureStreams } from '@coxswain/adapter
 import type { Journal } from '@coxswain/ports';
 import { journalStreamOf, type SessionRef, sessionRef, subjects } from '@coxswain/protocol';
 import { type CommitResult, commit } from '@coxswain/session';
-import type { NatsConnection } from '@nats-io/transport-node';
 import type { Cluster } from './cluster.ts';
+import { replicaContents } from './replica-contents.ts';
 
 /** What a writer was told of one of its appends. */
 export interface Told {
@@ -68,7 +68,7 @@ export async function fightDuel(cluster: Cluster, sessions: number, strikes: Str
     await Promise.all(writers);
     await Promise.all(connections.map((nc) => nc.close()));
   }
-  return { told, journals: await readAll(cluster, refs), replicas: await readReplicas(cluster, refs) };
+  return { told, journals: await readAll(cluster, refs), replicas: await readAllReplicas(cluster, refs) };
 }
 
 /** One writer at one session: appends where it believes the end to be, and where another was quicker, reads on from there. */
@@ -132,34 +132,22 @@ async function readAll(cluster: Cluster, refs: readonly SessionRef[]): Promise<D
   return journals;
 }
 
-/** A node answers direct reads of whoever is connected to it from its own store, where it has one. */
-async function readReplicas(cluster: Cluster, refs: readonly SessionRef[]): Promise<Duel['replicas']> {
-  const replicas = new Map<string, Map<string, Standing[]>>();
-  for (const { name } of cluster.nodes) {
-    const nc = await cluster.connect({ only: name });
-    const journals = new Map<string, Standing[]>();
-    for (const ref of refs) {
-      const all: Standing[] = [];
-      for (let page = await readPage(nc, ref, 1); page.length > 0; ) {
-        all.push(...page);
-        page = await readPage(nc, ref, (page.at(-1) as Standing).seq + 1);
+/** What the replica of each node serves: by its name, and by session. */
+async function readAllReplicas(cluster: Cluster, refs: readonly SessionRef[]): Promise<Duel['replicas']> {
+  const nc = await connectNats({ servers: cluster.servers, token: cluster.token ?? undefined });
+  const servers = cluster.nodes.map(({ name }) => name);
+  const replicas = new Map(
+    servers.map((name) => [name, new Map(refs.map(({ sessionId }): [string, Standing[]] => [sessionId, []]))]),
+  );
+  const sessionOf = new Map(refs.map((ref) => [subjects.journal(ref), ref.sessionId]));
+  for (const stream of new Set(refs.map(({ sessionId }) => journalStreamOf(sessionId))))
+    for (const [name, messages] of await replicaContents(nc, stream, servers))
+      for (const { subject, seq, data } of messages) {
+        const session = sessionOf.get(subject);
+        if (session !== undefined) replicas.get(name)?.get(session)?.push(standing(data, seq));
       }
-      journals.set(ref.sessionId, all);
-    }
-    replicas.set(name, journals);
-  }
+  await nc.close();
   return replicas;
-}
-
-/** So many records at once; none is the end. */
-async function readPage(nc: NatsConnection, ref: SessionRef, seq: number): Promise<Standing[]> {
-  const query = JSON.stringify({ seq, next_by_subj: subjects.journal(ref), batch: 256 });
-  const subject = `$JS.API.DIRECT.GET.${journalStreamOf(ref.sessionId)}`;
-  const page: Standing[] = [];
-  // The end of a batch, and "there is none", come without a payload.
-  for await (const answer of await nc.requestMany(subject, query, { strategy: 'sentinel', maxWait: 10_000 }))
-    if (answer.data.length > 0) page.push(standing(answer.data, Number(answer.headers?.get('Nats-Sequence'))));
-  return page;
 }
 
 /**

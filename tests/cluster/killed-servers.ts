@@ -12,14 +12,13 @@ import {
   createNatsBlobs,
   createNatsJournal,
   ensureStreams,
-  openTracedReads,
-  type StoredMessage,
 } from '@coxswain/adapter-nats';
 import { JOURNAL_STREAMS, STREAMS, sessionRef, subjects } from '@coxswain/protocol';
 import { ImportRefusedError, importJournal, replayJournal } from '@coxswain/session';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { askUntil } from '../e2e/kit/ask-until.ts';
 import type { Cluster } from './cluster.ts';
+import { replicaContents } from './replica-contents.ts';
 
 /** What is done to a cluster. */
 export interface KilledServersCase {
@@ -41,11 +40,15 @@ export interface ReplicaCount {
   readonly broken: number;
 }
 
+/** A count in words. */
+export function countText({ server, read, acknowledged, broken }: ReplicaCount, journals: number): string {
+  return `${server}: ${read} of ${acknowledged} records read, ${broken} of ${journals} journals broken`;
+}
+
 /** A real journal, of some ten records with tool calls. */
 const TRACE = readFileSync(join(import.meta.dirname, '../traces/tool-calls.jsonl'));
 const WRITERS = 8;
 const RETRY_MS = 100;
-const WINDOW = { batch: 256, max_bytes: 4 * 1024 * 1024 };
 const PATIENCE_MS = 60_000;
 
 /** How the servers of a cluster are reached. */
@@ -91,9 +94,6 @@ export async function restartCleanly(cluster: Cluster): Promise<void> {
   }
   await Promise.all(JOURNAL_STREAMS.map((stream) => cluster.awaitLeader(stream)));
 }
-
-/** The bound of a replica's catch-up, before its reads count. */
-const CATCH_UP_MS = 60_000;
 
 /** Writes journals into the streams; a write without an answer is repeated until it is acknowledged. */
 export class JournalWriters {
@@ -146,7 +146,7 @@ export async function countReplicas(cluster: Cluster, recordsOf: ReadonlyMap<str
   const nc = await connectNats(addressesOf(cluster));
   const blobs = createNatsBlobs(nc);
   const servers = cluster.nodes.map(({ name }) => name);
-  const contents = await Promise.all(JOURNAL_STREAMS.map((stream) => readReplicas(nc, stream, servers)));
+  const contents = await Promise.all(JOURNAL_STREAMS.map((stream) => replicaContents(nc, stream, servers)));
   const counts: ReplicaCount[] = [];
   for (const server of servers) {
     const bySubject = new Map<string, Uint8Array[]>();
@@ -167,33 +167,4 @@ export async function countReplicas(cluster: Cluster, recordsOf: ReadonlyMap<str
   }
   await nc.close();
   return counts;
-}
-
-/** All messages of a stream, as each server's own replica serves them; none from where it cannot read on. */
-export async function readReplicas(
-  nc: NatsConnection,
-  stream: string,
-  servers: readonly string[],
-): Promise<Map<string, StoredMessage[]>> {
-  const reads = openTracedReads(nc);
-  const contents = new Map<string, StoredMessage[]>();
-  // A replica answers reads only when it has caught up after the restart of its server.
-  const caughtUpByMs = performance.now() + CATCH_UP_MS;
-  for (const server of servers) {
-    const messages: StoredMessage[] = [];
-    contents.set(server, messages);
-    for (let seq = 1; ; ) {
-      // A server that cannot read a block may give no answer at all.
-      const window = (await reads.ofEach(stream, [server], { seq, ...WINDOW })).get(server);
-      if (window === undefined && messages.length === 0 && performance.now() < caughtUpByMs) {
-        await sleep(RETRY_MS);
-        continue;
-      }
-      messages.push(...(window?.messages ?? []));
-      if (window === undefined || window.reachedEnd) break;
-      seq = (messages.at(-1)?.seq ?? 0) + 1;
-    }
-  }
-  reads.close();
-  return contents;
 }

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { headers, type NatsConnection } from '@nats-io/nats-core';
 import { askUntil } from '../e2e/kit/ask-until.ts';
 import type { Cluster } from './cluster.ts';
-import { readReplicas } from './killed-servers.ts';
+import { replicaContents } from './replica-contents.ts';
 
 /** What one server's replicas of a shape hold after the last restart. */
 export interface ShapeCount {
@@ -171,7 +171,7 @@ async function countShapes(
   const counts = new Map<string, { -readonly [member in keyof ShapeCount]: ShapeCount[member] }>();
   const servers = cluster.nodes.map(({ name }) => name);
   for (const { shape, name, expected } of streams) {
-    const replicas = await readReplicas(nc, name, servers);
+    const replicas = await replicaContents(nc, name, servers);
     const sizes = [...replicas.values()].map((messages) => messages.length);
     for (const server of servers) {
       const key = `${shape} ${server}`;

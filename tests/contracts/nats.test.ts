@@ -20,7 +20,15 @@ import {
   watchEvents,
 } from '@coxswain/adapter-nats';
 import type { CommandSender, Log } from '@coxswain/ports';
-import { BLOBS_STREAM, COMPRESSED_BLOCKS, JOURNAL_STREAMS, Receipt, STREAMS, subjects } from '@coxswain/protocol';
+import {
+  BLOBS_STREAM,
+  COMPRESSED_BLOCKS,
+  JOURNAL_STREAMS,
+  REWRITE_REPLICAS,
+  Receipt,
+  STREAMS,
+  subjects,
+} from '@coxswain/protocol';
 import { headers, type NatsConnection } from '@nats-io/nats-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { activeSessionsContract } from './active-sessions-contract.ts';
@@ -178,6 +186,18 @@ describe('NATS', { timeout: 60_000 }, () => {
         compression: 'none',
         metadata: { [COMPRESSED_BLOCKS]: 'true' },
       });
+    });
+
+    test('that a rewrite was to restore to their replicas are not, once another number is asked for', async () => {
+      const config = await configOf(STREAMS.snapshots);
+      onTestFinished(() => update(config));
+      const marked = async () => (await configOf(STREAMS.snapshots)).metadata as Record<string, string>;
+      await update({ ...config, metadata: { [REWRITE_REPLICAS]: '3', other: 'kept' } });
+      await ensureStreams(nc);
+      expect(await marked()).toMatchObject({ [REWRITE_REPLICAS]: '3' });
+      await ensureStreams(nc, { replicas: 1 });
+      expect(await marked()).not.toHaveProperty(REWRITE_REPLICAS);
+      expect(await marked()).toMatchObject({ other: 'kept' });
     });
 
     test('are made where a cluster that elects lost the request', async () => {

@@ -192,25 +192,47 @@ export async function lastBytes(bus: JournalBus, ref: SessionRef): Promise<Uint8
   return (await lastStored(bus, ref))?.bytes ?? null;
 }
 
-/** As {@link lastBytes}, with the time when it was stored. */
+/**
+ * As {@link lastBytes}, with the time when it was stored. A user that may not read through the leader reads a replica, which may lag
+ * behind or be damaged: the leader's index says whether that was the newest.
+ */
 export async function lastStored(bus: JournalBus, ref: SessionRef): Promise<NewestRecord | null> {
-  const found = await leadersLast(bus, ref);
-  if (found || !(await isReported(bus, ref))) return found;
-  // Whoever was asked has a damaged or a lagging store: each further direct get goes to a replica of the server's choice.
-  for (let tries = 0; tries < REPLICA_TRIES; tries++) {
-    const served = await replicasLast(bus.nc, ref);
-    if (served) return served;
+  const led = await leadersLast(bus, ref);
+  if (led) return led;
+  const [first, reported] = await Promise.all([
+    led === undefined ? replicasLast(bus.nc, ref) : null,
+    reportedRecords(bus, ref),
+  ]);
+  for (let tries = 0, served = first; ; tries++) {
+    if (reported === null || (await isNewest(bus, ref, served, reported))) return served;
+    if (tries === REPLICA_TRIES) break;
     await new Promise((resolve) => setTimeout(resolve, LAG_MS));
+    // It goes to a replica of the server's choice.
+    served = await replicasLast(bus.nc, ref);
   }
   throw new RecordNotServedError(journalStreamOf(ref.sessionId), subjects.journal(ref), null);
+}
+
+/** Whether what a replica serves is the newest: records are numbered from 1, and a tombstone is the last. */
+async function isNewest(
+  bus: JournalBus,
+  ref: SessionRef,
+  served: NewestRecord | null,
+  reported: number,
+): Promise<boolean> {
+  if (!served) return reported === 0;
+  const n = numberOf(served.bytes);
+  if (n === null || n === reported || tombstoneIn(served.bytes)) return true;
+  // More than the leader has reported: it was stored since, or the leader has purged a session that was deleted.
+  return n > reported && ((await reportedRecords(bus, ref)) ?? n) >= n;
 }
 
 /** A follower lags behind its leader for milliseconds. */
 const LAG_MS = 25;
 
-/** Through the stream's leader where this user may read that way, and from any replica otherwise. */
-async function leadersLast(bus: JournalBus, ref: SessionRef): Promise<NewestRecord | null> {
-  if (tenantsOwn.has(bus.nc) || isTenantsInbox(bus.inboxPrefix)) return replicasLast(bus.nc, ref);
+/** Through the stream's leader; undefined where this user may not read that way. */
+async function leadersLast(bus: JournalBus, ref: SessionRef): Promise<NewestRecord | null | undefined> {
+  if (tenantsOwn.has(bus.nc) || isTenantsInbox(bus.inboxPrefix)) return undefined;
   const manager = await jetstreamManager(bus.nc, { checkAPI: false, timeout: READ_TIMEOUT_MS });
   try {
     const message = await askStore(() =>
@@ -221,25 +243,27 @@ async function leadersLast(bus: JournalBus, ref: SessionRef): Promise<NewestReco
     if (isStreamNotFound(error)) return null;
     if (!isNotPermitted(error)) throw error;
     tenantsOwn.add(bus.nc);
-    return replicasLast(bus.nc, ref);
+    return undefined;
   }
 }
 
 /**
- * Whether the leader's index reports the session. It is asked in place of the leader's read, which cannot be bound to a tenant:
- * `$JS.API.STREAM.MSG.GET` names what is read in its body, so that a permission for it would be one for every tenant's records.
+ * How many records of the session the leader's index reports; null for a user that may not ask. It is asked in place of the
+ * leader's read, which cannot be bound to a tenant: `$JS.API.STREAM.MSG.GET` names what is read in its body, so that a permission
+ * for it would be one for every tenant's records.
  */
-async function isReported(bus: JournalBus, ref: SessionRef): Promise<boolean> {
+async function reportedRecords(bus: JournalBus, ref: SessionRef): Promise<number | null> {
   const manager = await jetstreamManager(bus.nc, { checkAPI: false, timeout: READ_TIMEOUT_MS });
   const subject = subjects.journal(ref);
   try {
     const { state } = await askStore(() =>
       manager.streams.info(journalStreamOf(ref.sessionId), { subjects_filter: subject }),
     );
-    return state.subjects?.[subject] !== undefined;
+    return state.subjects?.[subject] ?? 0;
   } catch (error) {
-    // Who may not ask is a user that reads no journals, or one of an earlier configuration: a 404 is all that it has.
-    if (isStreamNotFound(error) || isNotPermitted(error)) return false;
+    if (isStreamNotFound(error)) return 0;
+    // A user that reads no journals, or one of an earlier configuration: what replicas serve is all that it has.
+    if (isNotPermitted(error)) return null;
     throw error;
   }
 }

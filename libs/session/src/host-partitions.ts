@@ -379,12 +379,19 @@ export class HostPartitions {
       await this.#lookAfter(LOOK_AT_ALL_MS, async () => {
         const dueMs = this.#ports.clock.monotonicMs() - COMPARE_EVERY_MS;
         const isDue = (p: number) => (this.#compared.get(p) ?? Number.NEGATIVE_INFINITY) <= dueMs;
+        const failures: unknown[] = [];
         for (const p of [...this.#assigned].filter(isDue)) {
           if (this.#isLeaving || !this.#assigned.has(p)) continue;
-          await this.#compareOne(p);
-          this.#compared.set(p, this.#ports.clock.monotonicMs());
+          // A stream holds a few partitions. Those of the others are compared while one is unavailable.
+          try {
+            await this.#compareOne(p);
+            this.#compared.set(p, this.#ports.clock.monotonicMs());
+          } catch (error) {
+            failures.push(error);
+          }
           await this.#ports.clock.sleep(COMPARE_PAUSE_MS, this.#ended.signal);
         }
+        if (failures.length > 0) throw failures[0];
       });
     }
   }

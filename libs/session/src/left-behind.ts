@@ -19,7 +19,8 @@ export class LeftBehind {
 
   /** Keeps what a runner has left. */
   keep(ref: SessionRef, carried: Carried): void {
-    if (carried.outcomes.size > 0 || !carried.feedback.isEmpty) this.#kept.set(subjects.journal(ref), { ref, carried });
+    if (carried.outcomes.size > 0 || !carried.feedback.isEmpty || carried.unsettled)
+      this.#kept.set(subjects.journal(ref), { ref, carried });
   }
 
   /** Hands on what is kept of a session, and keeps it no more. */

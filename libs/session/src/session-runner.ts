@@ -130,6 +130,8 @@ export interface Carried {
   readonly outcomes: ReadonlyMap<string, Outcome>;
   /** Inbox feedback. Empty where somebody else works on the session, or nobody will: it was about what happened here. */
   readonly feedback: FeedbackBuffer;
+  /** The session's first record, if its append was given up without an answer: it may still be stored. */
+  readonly unsettled: SealedRecord | null;
 }
 
 /** What the host is told when a runner has gone. */
@@ -195,6 +197,8 @@ export class SessionRunner {
   #inboxJobWaits = false;
   readonly #copy: SessionCopy;
   readonly #feedback: FeedbackBuffer;
+  /** See {@link Carried.unsettled}. */
+  #unsettled: SealedRecord | null;
   #feedbackJobWaits = false;
   /** The host's table of hooks may be another than the one that the journal holds. */
   #hooksMayDiffer = true;
@@ -223,11 +227,12 @@ export class SessionRunner {
     ref: SessionRef,
     options: RunnerOptions,
     onDropped: (dropped: Dropped) => void,
-    carried: Carried = { outcomes: new Map(), feedback: new FeedbackBuffer() },
+    carried: Carried = { outcomes: new Map(), feedback: new FeedbackBuffer(), unsettled: null },
   ) {
     const ports = { ...given, log: sessionLog(given.log, ref, () => this.#committedState) };
     this.#ports = ports;
     this.#feedback = carried.feedback;
+    this.#unsettled = carried.unsettled;
     this.#ref = ref;
     this.#observer = new SessionObserver(ports, ref, options.traces);
     this.#options = options;
@@ -700,7 +705,7 @@ export class SessionRunner {
       return decision.deletes ? this.#delete(session, input as CommandInput, at) : true;
     }
     if (decision.kind === 'rejected' && session.n === 0)
-      return this.#rejectUnrecorded(input as CommandInput, decision.events[0], cursor);
+      return this.#rejectUnrecorded(session, input as CommandInput, decision.events[0], cursor);
     const frame = {
       sessionId: this.#ref.sessionId,
       n,
@@ -740,12 +745,14 @@ export class SessionRunner {
     const isLeft = () => this.#dropped;
     const bounds = this.#options.commitBounds ?? COMMIT_BOUNDS;
     const { telemetry, clock } = this.#ports;
+    if (session.n === 0) this.#unsettled = sealed;
     const beganMs = telemetry ? clock.monotonicMs() : 0;
     const result = await appendRecord(this.#ports, this.#ref, sealed, session.fence, isLeft, bounds);
     const { status } = result;
     telemetry?.meters.observe('coxswain_append_seconds', { outcome: status }, (clock.monotonicMs() - beganMs) / 1_000);
     if (status === 'foreign' || status === 'deleted')
       telemetry?.meters.add('coxswain_fence_rejections_total', { by: status });
+    if (session.n === 0 && status !== 'unavailable') this.#unsettled = null;
     if (this.#dropped) return null;
     if (result.status === 'stored') {
       // That it can be owned says nothing of whether it can be read.
@@ -769,12 +776,15 @@ export class SessionRunner {
   /**
    * An unknown session gets no record, so no fence says whether it is unknown still: another host may have begun it since
    * this one looked. The journal is asked once more; the machine that took the rejection is thrown away in any case.
+   * A first record that this host has sent may still be stored after the rejection, so it is sent again first: the fence decides.
    */
   async #rejectUnrecorded(
+    unrecorded: Live,
     input: CommandInput,
     rejected: Extract<SessionEvent, { type: 'command_rejected' }>,
     cursor: Cursor | undefined,
   ): Promise<boolean> {
+    if (this.#unsettled && (await this.#append(unrecorded, this.#unsettled)) === null) return false;
     const session = await this.#foldAgain();
     if (!session) return false;
     // It may have become an import, or a fork that somebody broke off.
@@ -886,7 +896,7 @@ export class SessionRunner {
     for (const handled of this.#awaited) handled();
     this.#timers.close();
     this.#rules.close();
-    const carried = { outcomes: this.#effects.close(), feedback: this.#feedback };
+    const carried = { outcomes: this.#effects.close(), feedback: this.#feedback, unsettled: this.#unsettled };
     this.#left = this.#worker.dispose().then((notes) => {
       // What could not be closed is worth a line, no more.
       for (const note of notes) this.#ports.log.warn({ session_id: this.#ref.sessionId }, note);

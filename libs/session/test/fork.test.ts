@@ -1,5 +1,5 @@
 /** Forks: a session's past recomputed under another id, what is otherwise from the last copied record on, and no mix of the two. */
-import type { Journal } from '@coxswain/ports';
+import type { AppendResult, Journal } from '@coxswain/ports';
 import {
   BOUNDS,
   type JournalRecord,
@@ -654,6 +654,50 @@ describe('a crash', () => {
     bed.journal.unreadable = null;
     await bed.time.advance(60_000);
     expect((await bed.records('f1')).length).toBeGreaterThan(3);
+  });
+});
+
+describe('whose first record is stored late, after its origin was deleted', () => {
+  /** The first append of f1 has no answer until the host has given it up; the origin is deleted meanwhile. */
+  async function storedLate(bed: TestBed): Promise<string> {
+    await ended(bed);
+    let first: (() => Promise<AppendResult>) | null = null;
+    bed.journal.always = async (append, { ref }) => {
+      if (ref.sessionId !== 'f1') return append();
+      first ??= append;
+      return { status: 'ambiguous', cause: 'no answer' };
+    };
+    const id = await fork(bed, 3);
+    await bed.send('delete', {});
+    const isGivenUp = () =>
+      bed.log.some(({ fields }) => (fields as { session_id?: string }).session_id === 'f1' && 'reason' in fields);
+    for (let waited = 0; waited < 40 && !isGivenUp(); waited++) await bed.time.advance(5_000);
+    expect(isGivenUp()).toBe(true);
+    bed.journal.always = async (append, { ref }) => {
+      const late = ref.sessionId === 'f1' ? first : null;
+      first = null;
+      await late?.();
+      return append();
+    };
+    return id;
+  }
+
+  test('is whole where the records are still there', async () => {
+    const bed = testBed();
+    const id = await storedLate(bed);
+    await bed.time.advance(60_000);
+    expect(bed.told(id)).not.toContain('rejected session_deleted');
+    expect(await bed.lines('f1')).toContain('owned 2 after copy');
+  });
+
+  test('ends with a code where they are gone', async () => {
+    const bed = testBed();
+    const id = await storedLate(bed);
+    bed.forget('s1');
+    await bed.time.advance(60_000);
+    expect(bed.told(id)).not.toContain('rejected session_deleted');
+    expect(await bed.lines('f1')).toContain('copy_failed 1 fork_origin_gone');
+    expect((await bed.lines('f1')).at(-1)).toBe('agent_end error');
   });
 });
 

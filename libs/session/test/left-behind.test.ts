@@ -13,7 +13,8 @@ function leftBehind() {
   const note = (fields: object, message: string) => void lines.push([message, fields]);
   const log: Log = { debug: note, info: note, warn: note, error: note };
   const feedback = new FeedbackBuffer();
-  return { lines, feedback, left: new LeftBehind(log), carried: { outcomes: new Map([['7-0', outcome]]), feedback } };
+  const carried = { outcomes: new Map([['7-0', outcome]]), feedback, unsettled: null };
+  return { lines, feedback, left: new LeftBehind(log), carried };
 }
 
 test('what is left is the next runner’s here, once, and nothing is said of it', () => {

@@ -1,7 +1,7 @@
 /** Taking a session up: what its next owner reads before it owns the session, and what only afterwards. */
 import type { StoredRecord } from '@coxswain/ports';
-import { decodeRecord } from '@coxswain/protocol';
-import { expect, test } from 'vitest';
+import { decodeRecord, partitionOf } from '@coxswain/protocol';
+import { expect, test, vi } from 'vitest';
 import { ChainBrokenError, loadSession, readTranscript } from '../src/mod.ts';
 import { ask, call, say } from './fake-model.ts';
 import { taking } from './fake-tools.ts';
@@ -154,4 +154,28 @@ test('a session whose note was lost is found by its journal, and one that has no
   expect(await bed.lines('ended')).toEqual(ended);
   const claimed = bed.log.filter(({ message }) => message.includes('no note'));
   expect(claimed.map(({ fields }) => fields)).toEqual([{ session_id: 'busy' }]);
+});
+
+test('a session whose note was lost is found while another stream of journals is unavailable', async () => {
+  const bed = testBed();
+  bed.tools = { slow: { run: taking(60_000) } };
+  const first = await bed.host();
+  bed.models.answers = [ask(call('c1', 'slow'))];
+  await bed.start({}, { session: 'busy-2' });
+  first.abandon();
+  const revision = await bed.bus.active.note(refOf('busy-2'), 'gone');
+  await bed.bus.active.forget(refOf('busy-2'), revision);
+  const own = partitionOf(refOf('busy-2').sessionId);
+  const sessionsOf = bed.journal.sessionsOf.bind(bed.journal);
+  const asked: number[] = [];
+  vi.spyOn(bed.journal, 'sessionsOf').mockImplementation((partition) => {
+    asked.push(partition);
+    if (partition !== own) throw new Error('no leader');
+    return sessionsOf(partition);
+  });
+  await bed.host();
+  await bed.time.advance(60_000);
+  expect(asked.indexOf(own)).toBeGreaterThan(0);
+  expect(await bed.lines('busy-2')).toContain('owned 2');
+  expect(bed.log.filter(({ message }) => message.includes('cannot be read now')).length).toBeGreaterThan(0);
 });

@@ -1,6 +1,6 @@
 /** kill -9 of one, two and three servers under load, then two clean restarts, then every record read from every replica. */
 import { startCluster } from '../../cluster/cluster.ts';
-import { killServers } from '../../cluster/killed-servers.ts';
+import { countText, killServers } from '../../cluster/killed-servers.ts';
 import type { Case, CaseTable } from '../case-table.ts';
 
 const SESSIONS = 96;
@@ -16,10 +16,7 @@ function caseOf(killed: number, syncInterval: string, compression: 'none' | 's2'
           isSound:
             counts.length === 3 &&
             counts.every(({ read, acknowledged, broken }) => read === acknowledged && broken === 0),
-          lines: counts.map(
-            ({ server, read, acknowledged, broken }) =>
-              `${server}: ${read} of ${acknowledged} records read, ${broken} of ${2 * SESSIONS} journals broken`,
-          ),
+          lines: counts.map((count) => countText(count, 2 * SESSIONS)),
         };
       } finally {
         await cluster.stop();

@@ -33,7 +33,9 @@ const asyncPersist: Case = {
     try {
       const nc = await cluster.connect();
       const config = { name: 'ASYNC', subjects: ['async'], storage: 'file', persist_mode: 'async' };
-      await nc.request('$JS.API.STREAM.CREATE.ASYNC', JSON.stringify(config));
+      const created = await nc.request('$JS.API.STREAM.CREATE.ASYNC', JSON.stringify(config));
+      const { error } = created.json<{ error?: { description: string } }>();
+      if (error) throw new Error(`the server refuses the stream: ${error.description}`);
       for (let i = 0; i < ASYNC_MESSAGES; i++) await nc.request('async', `${i}`);
       await cluster.node('n1').kill();
       await cluster.restore();

@@ -18,8 +18,26 @@ export const checkCommands: Checker = (journal, evidence) => {
   // What is deleted before it is forked leaves no fork.
   if (journal.records.length === 0 && isForkOfDeleted(journal.session, evidence)) return [];
   const consumed = journal.records.filter((record) => record.input.type === 'command');
-  return [...consumedOnce(consumed, sent), ...tookEffect(journal, consumed)];
+  return [...consumedOnce(consumed, sent), ...startTaken(consumed, sent, evidence), ...tookEffect(journal, consumed)];
 };
+
+/** A session has a record of its start, unless whoever asked for it was told that it is refused. */
+function startTaken(
+  consumed: readonly JournalRecord[],
+  sent: readonly SentCommand[],
+  { history }: Pick<Evidence, 'history'>,
+): string[] {
+  const refused = new Set(
+    history
+      .of('receipt')
+      .flatMap(({ receipt: { session_id, command_id, stage } }) =>
+        stage === 'rejected' ? [`${session_id} ${command_id}`] : [],
+      ),
+  );
+  const isOpen = ({ verb, session, commandId }: SentCommand) =>
+    verb === 'start' && !refused.has(`${session} ${commandId}`);
+  return consumed.length === 0 && sent.some(isOpen) ? ['the start was lost'] : [];
+}
 
 function isForkOfDeleted(session: string, { schedule, stored }: Evidence): boolean {
   const origin = schedule.copies?.find(({ as }) => as === session)?.of;
@@ -47,7 +65,6 @@ function consumedOnce(consumed: readonly JournalRecord[], sent: readonly SentCom
   for (const [id, copies] of byId) {
     if (!seen.has(id) && copies.some(({ seq }) => seq >= beginning)) wrong.push(`${id} was lost`);
   }
-  if (consumed.length === 0 && sent.some(({ verb }) => verb === 'start')) wrong.push('the start was lost');
   // Positions only go forward (see the chain), so first copies in the order of their records are in stream order.
   const firsts = consumed.map((record) => Math.min(...(byId.get(idOf(record)) ?? []).map(({ seq }) => seq)));
   for (let i = 1; i < firsts.length; i++) {

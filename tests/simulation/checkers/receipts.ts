@@ -1,10 +1,23 @@
 /** R3: a receipt tells only what stands in the journal by then, and each record is told to those who asked as what it is. */
 import { isDelivery } from '@coxswain/protocol';
-import type { Checker } from './check.ts';
+import type { Checker, Journal } from './check.ts';
+import { tombstoneOf } from './deletion.ts';
+
+/** Whether a record took the command in, other than to reject it. */
+function tookEffect({ records }: Journal, id: string): boolean {
+  return records.some(
+    ({ input, events }) =>
+      input.type === 'command' &&
+      input.command_id === id &&
+      !events.some((event) => event.type === 'command_rejected' && event.command_id === id),
+  );
+}
 
 /** See the top of the file. */
-export const checkReceipts: Checker = (journal, { history }) => {
+export const checkReceipts: Checker = (journal, { history, stored }) => {
   const wrong: string[] = [];
+  // What is delivered again behind a tombstone is told that the session is deleted, whatever became of it before.
+  const isDeleted = tombstoneOf(journal.session, { stored }) !== null;
   const sent = new Set(history.of('sent').map(({ command }) => `${command.session} ${command.commandId}`));
   for (const { receipt, recordsThen } of history.of('receipt')) {
     if (receipt.session_id !== journal.session) continue;
@@ -13,6 +26,8 @@ export const checkReceipts: Checker = (journal, { history }) => {
     if (n === undefined) {
       // A repetition is told what the first one was told; an unknown session leaves no record.
       if (stage === 'delivered') wrong.push(`${id} was told delivered, and not where`);
+      if (stage === 'rejected' && !isDeleted && tookEffect(journal, id))
+        wrong.push(`${id} was told rejected, and is in the journal all the same`);
       continue;
     }
     if (n > recordsThen) wrong.push(`${id} was told ${stage} of record ${n} when ${recordsThen} were stored`);

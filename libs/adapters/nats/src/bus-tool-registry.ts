@@ -12,7 +12,7 @@ import {
 import type { NatsConnection } from '@nats-io/nats-core';
 import { ensureBuckets } from './ensure-streams.ts';
 import { readKeys, valueIn } from './read-keys.ts';
-import { isTakenBack, replaceKey } from './registry-keys.ts';
+import { isTakenBack, readRegistry, replaceKey } from './registry-keys.ts';
 import type { StoredMessage } from './stream-reader.ts';
 
 /** An instance that serves a tool, as it says itself. */
@@ -40,11 +40,11 @@ export async function listBusTools(nc: NatsConnection, tenant: TenantId): Promis
   // Beats are kept in memory: a server that was started again has lost their bucket.
   await ensureBuckets(nc, [STREAMS.registry, STREAMS.hosts]);
   const [announced, beats] = await Promise.all([
-    readKeys(nc, STREAMS.registry, tenantSubjects.toolAnnouncements(tenant, '*')),
+    readRegistry(nc, tenantSubjects.toolAnnouncements(tenant, '*')),
     readKeys(nc, STREAMS.hosts, tenantSubjects.toolBeats(tenant, '*')),
   ]);
   const living = [...beats].flatMap(([subject, { data }]) => instanceOf(subject, data) ?? []);
-  return [...announced.values()]
+  return announced
     .flatMap((stored): ListedTool[] => {
       const announcement = announcementOf(stored);
       if (!announcement) return [];

@@ -3,17 +3,18 @@
  * a replica. Statuses are no proof: a server reports a stream as current whose blocks it cannot read.
  *
  * C1  A finding names what was seen three times in a row. What is appended, deleted or caught up meanwhile differs for a moment.
- *     A stream that does not answer at all is reported at once: its requests have already waited.
+ *     A stream that does not answer at all is reported at once: its requests have already waited. A look at a stream ends where a
+ *     server does not answer, and the check of a stream after {@link CHECKED_WITHIN_MS}.
  * C2  Replicas are compared with each other, and each with its own index. The second finds messages that all of them have lost.
  * C3  Nothing is written, no leader moves, and reads are bounded: per stream {@link SAMPLES} + 2 places, each of at most
  *     {@link WINDOW} messages and {@link WINDOW_BYTES} bytes.
  */
-import { createHash } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { BLOBS_STREAM, JOURNAL_STREAMS, STREAMS } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
+import { differencesIn, type ReplicaWindow, readWindow } from './compare-replicas.ts';
 import { type ApiError, answerOf, failureOf, isStreamNotFound, NatsUnavailableError } from './nats-status.ts';
-import { openTracedReads, type TracedReads, type TracedWindow } from './traced-reads.ts';
+import { openTracedReads, type TracedReads } from './traced-reads.ts';
 import { wireOf } from './wire.ts';
 
 /** Something that is wrong with a replica. */
@@ -43,9 +44,11 @@ export interface CheckedStream {
 
 /** How fast a check goes. */
 export interface CheckPace {
+  /** How many streams are checked at the same time. Default 1. */
+  readonly atOnce?: number | undefined;
   /** Between streams. Default 0. */
   readonly pauseMs?: number | undefined;
-  /** Between two looks at what may be a finding. Default 1,000. */
+  /** Between two looks at what may be a finding. Default {@link CONFIRM_MS}. */
   readonly confirmMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -68,6 +71,10 @@ const WINDOW = 16;
 const WINDOW_BYTES = 256 * 1024;
 /** Looks that a finding needs (C1). */
 const LOOKS = 3;
+/** All looks take longer than the two seconds after which a new follower begins to answer reads. */
+const CONFIRM_MS = 1_500;
+/** A stream that was not read by then is unchecked. */
+const CHECKED_WITHIN_MS = 30_000;
 
 interface StreamAnswer {
   readonly state?: { readonly first_seq: number; readonly last_seq: number; readonly messages: number };
@@ -84,21 +91,29 @@ interface StreamAnswer {
 }
 
 /**
- * Checks the streams of a bus, one after another. A stream that cannot be asked is yielded as `unchecked`, and the next follows.
+ * Checks the streams of a bus. A stream that cannot be asked is yielded as `unchecked`, and the next follows.
  * @throws NatsUnavailableError where the connection is closed; NatsRefusedError, NotPermittedError for a user that may not read all streams.
  */
 export async function* checkReplicas(
   nc: NatsConnection,
-  { pauseMs = 0, confirmMs = 1_000, signal }: CheckPace = {},
+  { atOnce = 1, pauseMs = 0, confirmMs = CONFIRM_MS, signal }: CheckPace = {},
 ): AsyncGenerator<CheckedStream, void, undefined> {
   const reads = openTracedReads(nc);
+  const started: Promise<CheckedStream | null>[] = [];
+  const check = (stream: string) => {
+    const checked = checkStream(nc, reads, stream, confirmMs).catch((error: unknown) => {
+      if (!(error instanceof NatsUnavailableError) || nc.isClosed()) throw error;
+      return uncheckedStream(stream, error);
+    });
+    // Owned by the loop below, which may end before it comes to this stream.
+    checked.catch(() => undefined);
+    started.push(checked);
+  };
   try {
-    for (const stream of CHECKED_STREAMS) {
+    for (let at = 0; at < CHECKED_STREAMS.length; at++) {
       if (signal?.aborted) return;
-      const checked = await checkStream(nc, reads, stream, confirmMs).catch((error: unknown) => {
-        if (!(error instanceof NatsUnavailableError) || nc.isClosed()) throw error;
-        return uncheckedStream(stream, error);
-      });
+      for (const stream of CHECKED_STREAMS.slice(started.length, at + atOnce)) check(stream);
+      const checked = await started[at];
       if (checked) yield checked;
       if (pauseMs > 0) await setTimeout(pauseMs, undefined, { signal }).catch(() => undefined);
     }
@@ -117,11 +132,12 @@ async function checkStream(
   let confirmed = new Map<string, ReplicaFinding>();
   const servers = new Set<string>();
   const samples = Array.from({ length: SAMPLES }, () => Math.random());
+  const giveUpAtMs = performance.now() + CHECKED_WITHIN_MS;
   for (let look = 0; look < LOOKS; look++) {
     if (look > 0) await setTimeout(confirmMs);
     const info = await infoOf(nc, stream);
     if (!info?.state || info.config?.allow_direct !== true) return null;
-    const found = await lookAt(reads, stream, info, samples, servers);
+    const found = await lookAt(reads, stream, info, samples, servers, giveUpAtMs);
     const before = confirmed;
     confirmed = new Map([...found].filter(([key]) => look === 0 || before.has(key)));
     if (confirmed.size === 0) break;
@@ -149,6 +165,7 @@ async function lookAt(
   { state, cluster }: StreamAnswer,
   samples: readonly number[],
   servers: Set<string>,
+  giveUpAtMs: number,
 ): Promise<Map<string, ReplicaFinding>> {
   const found = new Map<string, ReplicaFinding>();
   const report = (finding: Omit<ReplicaFinding, 'stream' | 'remedy'>) =>
@@ -175,62 +192,31 @@ async function lookAt(
     Math.max(first, last - WINDOW / 2 + 1),
   ];
   for (const seq of new Set(places)) {
-    const windows = await reads.ofEach(stream, expected, { seq, batch: WINDOW, max_bytes: WINDOW_BYTES });
-    for (const server of windows.keys()) servers.add(server);
-    for (const server of expected)
-      if (!windows.has(server))
-        report({ kind: 'unchecked', server, seq: null, message: `the replica on ${server} did not answer` });
-    compare(windows, report);
-    await compareWithIndex(reads, stream, seq, windows, report);
-    if (seq === first) compareCounts(cluster?.leader, windows, report);
+    if (performance.now() > giveUpAtMs)
+      throw new NatsUnavailableError(`it was not read within ${CHECKED_WITHIN_MS / 1_000} s`);
+    const window = await readWindow(reads, stream, expected, { seq, batch: WINDOW, max_bytes: WINDOW_BYTES });
+    for (const server of window.read.keys()) servers.add(server);
+    reportDifferences(window, report);
+    await compareWithIndex(reads, stream, window, report);
+    if (seq === first) compareCounts(cluster?.leader, window, report);
+    for (const server of window.silent)
+      report({ kind: 'unchecked', server, seq: null, message: `the replica on ${server} did not answer` });
+    // Each further read would wait for it, too.
+    if (window.silent.length > 0) break;
   }
   return found;
 }
 
 type Report = (finding: Omit<ReplicaFinding, 'stream' | 'remedy'>) => void;
 
-/** The messages of a window by sequence, as hashes of all that is stored. */
-function hashesOf({ messages }: TracedWindow): Map<number, string> {
-  return new Map(
-    messages.map(({ seq, subject, data }) => [
-      seq,
-      createHash('sha256').update(`${subject}\n`).update(data).digest('base64'),
-    ]),
-  );
-}
-
 /** Compares what the replicas serve from one place on. */
-function compare(windows: ReadonlyMap<string, TracedWindow>, report: Report): void {
-  const hashes = new Map([...windows].map(([server, window]) => [server, hashesOf(window)]));
-  const all = new Set([...hashes.values()].flatMap((of) => [...of.keys()]));
-  for (const [server, own] of hashes) {
-    const until = windows.get(server)?.reachedEnd ? Number.POSITIVE_INFINITY : Math.max(...own.keys());
-    const missing = [...all].filter((seq) => seq <= until && !own.has(seq)).sort((one, other) => one - other);
-    const [seq] = missing;
-    if (seq === undefined) continue;
-    const others = [...hashes].flatMap(([other, of]) => (of.has(seq) ? [other] : []));
-    report({
-      kind: 'missing',
-      server,
-      seq,
-      message: `the replica on ${server} does not serve message ${seq}, which ${others.join(', ')} serves`,
-    });
-  }
-  for (const seq of all) {
-    const byHash = new Map<string, string[]>();
-    for (const [server, of] of hashes) {
-      const hash = of.get(seq);
-      if (hash !== undefined) byHash.set(hash, [...(byHash.get(hash) ?? []), server]);
-    }
-    if (byHash.size < 2) continue;
-    const [most = [], ...fewer] = [...byHash.values()].sort((one, other) => other.length - one.length);
-    for (const server of fewer.flat())
-      report({
-        kind: 'differs',
-        server,
-        seq,
-        message: `the replica on ${server} has other bytes in message ${seq} than ${most.join(', ')}`,
-      });
+function reportDifferences(window: ReplicaWindow, report: Report): void {
+  for (const { kind, server, seq, others } of differencesIn(window)) {
+    const message =
+      kind === 'missing'
+        ? `the replica on ${server} does not serve message ${seq}, which ${others.join(', ')} serves`
+        : `the replica on ${server} has other bytes in message ${seq} than ${others.join(', ')}`;
+    report({ kind, server, seq, message });
   }
 }
 
@@ -238,8 +224,7 @@ function compare(windows: ReadonlyMap<string, TracedWindow>, report: Report): vo
 async function compareWithIndex(
   reads: TracedReads,
   stream: string,
-  seq: number,
-  windows: ReadonlyMap<string, TracedWindow>,
+  { seq, read: windows }: ReplicaWindow,
   report: Report,
 ): Promise<void> {
   const unreadable = (server: string, count: number, behind: number) =>
@@ -267,10 +252,10 @@ async function compareWithIndex(
 }
 
 /** Compares how many messages the replicas' indexes count. */
-function compareCounts(leader: string | undefined, windows: ReadonlyMap<string, TracedWindow>, report: Report): void {
-  const leads = leader === undefined ? undefined : windows.get(leader);
+function compareCounts(leader: string | undefined, { read }: ReplicaWindow, report: Report): void {
+  const leads = leader === undefined ? undefined : read.get(leader);
   if (!leads) return;
-  for (const [server, { counted }] of windows) {
+  for (const [server, { counted }] of read) {
     if (counted === leads.counted) continue;
     report({
       kind: 'differs',

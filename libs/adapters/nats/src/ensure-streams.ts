@@ -2,7 +2,7 @@
  * Makes the streams, and reads them back: a server that does not know a member of a configuration ignores it in
  * silence, and another program may have made the stream before.
  */
-import { COMPRESSED_BLOCKS, STREAMS } from '@coxswain/protocol';
+import { COMPRESSED_BLOCKS, REWRITE_REPLICAS, STREAMS } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import {
   type ApiError,
@@ -138,15 +138,20 @@ async function ensureStream(
   if (found.error) throw refused(spec, found.error);
   const before = found.config ?? {};
   const wanted = Object.fromEntries(Object.entries(spec).filter(([member]) => !kept.includes(member)));
+  const { [REWRITE_REPLICAS]: restored, ...others } = before.metadata ?? {};
+  // The number of replicas that an interrupted rewrite restores. Whoever asks for a number does not want that one back.
+  const isStale = restored !== undefined && 'num_replicas' in wanted;
   const difference = firstDifference(wanted, before, spec.name);
-  if (!difference) return { before, config: before };
+  if (!difference && !isStale) return { before, config: before };
   const changeable = changedInPlace(spec.name);
-  if (!changeable.some((one) => difference.member === `${spec.name}.${one}`)) throw mismatch(difference, version);
+  if (difference && !changeable.some((one) => difference.member === `${spec.name}.${one}`))
+    throw mismatch(difference, version);
   const changed = Object.fromEntries(changeable.filter((one) => one in wanted).map((one) => [one, wanted[one]]));
   const marked = isCompressed(before) && 'compression' in wanted ? { [COMPRESSED_BLOCKS]: 'true' } : {};
-  const metadata = { ...before.metadata, ...marked };
+  const metadata = { ...(isStale ? others : before.metadata), ...marked };
   const updated = await update(wire, spec.name, { ...before, ...changed, metadata });
-  if (updated === null) throw mismatch(difference, version);
+  if (updated === null)
+    throw difference ? mismatch(difference, version) : new NotPermittedError(`$JS.API.STREAM.UPDATE.${spec.name}`);
   if (updated.error) throw refused(spec, updated.error);
   const config = updated.config ?? {};
   const still = firstDifference(wanted, config, spec.name);

@@ -2,7 +2,7 @@
 import { HookAnnouncement, parseHookService, STREAMS, subjects, type TenantId } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { readKeys, valueIn } from './read-keys.ts';
-import { isTakenBack } from './registry-keys.ts';
+import { isTakenBack, readRegistry } from './registry-keys.ts';
 import type { StoredMessage } from './stream-reader.ts';
 
 /** What stands under a key: an announcement, or null where it was removed. */
@@ -32,8 +32,8 @@ function announcementOf(data: Uint8Array, service: string): HookAnnouncement | n
 
 /** Every service that is registered, of every tenant. @throws NatsUnavailableError, NatsRefusedError. */
 export async function readHookServices(nc: NatsConnection): Promise<RegisteredHooks[]> {
-  const found = await readKeys(nc, STREAMS.registry, subjects.hookServices);
-  return [...found.values()].flatMap((stored) => registeredHooksOf(stored) ?? []);
+  const found = await readRegistry(nc, subjects.hookServices);
+  return found.flatMap((stored) => registeredHooksOf(stored) ?? []);
 }
 
 /**

@@ -4,7 +4,7 @@ export * from './auth/mod.ts';
 export { connectionTo, type NamedBus } from './bus-address.ts';
 export { type ListedTool, type ListedToolInstance, listBusTools, removeBusTool } from './bus-tool-registry.ts';
 export { type CheckedStream, type CheckPace, checkReplicas, type ReplicaFinding } from './check-replicas.ts';
-export { compareReplicas, type ReplicaComparison, ReplicaUnreadableError } from './compare-replicas.ts';
+export { readReplicas, servedIn } from './compare-replicas.ts';
 export { type ConnectNatsOptions, connectNats, lostForGood } from './connect.ts';
 export { logConnection } from './connection-changes.ts';
 export { endOnce } from './end-once.ts';

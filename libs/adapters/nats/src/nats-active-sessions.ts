@@ -3,15 +3,12 @@ import type { ActiveSession, ActiveSessions } from '@coxswain/ports';
 import { ActiveNote, parseActiveSession, STREAMS, subjects } from '@coxswain/protocol';
 import { headers, type NatsConnection } from '@nats-io/nats-core';
 import { answerOf, isWrongSequence, NatsRefusedError, NatsUnavailableError, type PublishAck } from './nats-status.ts';
-import { readKeys, valueIn } from './read-keys.ts';
-import { createStreamReader, type StoredMessage, type StreamReader } from './stream-reader.ts';
+import { readEach, readKeys, reportedSubjects, valueIn } from './read-keys.ts';
+import { createStreamReader, type StoredMessage } from './stream-reader.ts';
 import { wireOf } from './wire.ts';
 
 /** A key that was taken back leaves a mark; it need only outlive a replica that lags. */
 const MARK_TTL = '60s';
-
-/** Notes that one replica lacks are read from the leader so many at a time. */
-const ASKED_AT_ONCE = 32;
 
 /** Notes on this connection. All throw NatsUnavailableError, NatsRefusedError. */
 export function createNatsActiveSessions(nc: NatsConnection): ActiveSessions {
@@ -42,25 +39,14 @@ export function createNatsActiveSessions(nc: NatsConnection): ActiveSessions {
       const filter = subjects.activeSessions(partition);
       const [notes, reported] = await Promise.all([
         readKeys(nc, STREAMS.active, filter, Number.POSITIVE_INFINITY).then((found) => new Map(found)),
-        subjectsOf(reader, filter),
+        reportedSubjects(reader, filter),
       ]);
       // Replicas of this bucket have been seen to differ for good after kills, and a note that is missed strands its session.
       const missed = reported.filter((subject) => !notes.has(subject));
-      for (let at = 0; at < missed.length; at += ASKED_AT_ONCE) {
-        const some = missed.slice(at, at + ASKED_AT_ONCE);
-        const found = await Promise.all(some.map((subject) => reader.leaderLast(subject)));
-        for (const note of found) if (note) notes.set(note.subject, note);
-      }
+      for (const note of await readEach(missed, (subject) => reader.leaderLast(subject))) notes.set(note.subject, note);
       return [...notes.values()].flatMap((stored) => activeIn(stored) ?? []);
     },
   };
-}
-
-/** All subjects that the leader reports. */
-async function subjectsOf(reader: StreamReader, filter: string): Promise<string[]> {
-  const found: string[] = [];
-  for await (const subject of reader.subjects(filter)) found.push(subject);
-  return found;
 }
 
 function activeIn({ subject, seq, data, headers: head }: StoredMessage): ActiveSession | null {

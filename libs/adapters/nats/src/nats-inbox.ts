@@ -190,9 +190,7 @@ export async function createNatsInbox(
       const commands: StoredCommand[] = [];
       let last = afterSeq;
       do {
-        // Most often one command waits, and one direct get brings it.
-        let found = commands.length === 0 ? listOf(await reader.next(subject, last + 1)) : [];
-        if (commands.length > 0) found = await reader.gaplessBatch(subject, last + 1, readBatch);
+        let found = await reader.gaplessBatch(subject, last + 1, readBatch);
         // The replica lags behind the notification, is damaged and steps over the command, or the command is gone: the leader
         // knows. Even that one may not have it yet where another server rang: what is committed is there for each of them in
         // its own time.

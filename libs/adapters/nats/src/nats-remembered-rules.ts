@@ -7,17 +7,13 @@ import {
   BOUNDS,
   parseRememberedRule,
   type RememberedRule,
-  STREAMS,
   StoredRule,
   subjects,
   type TenantId,
 } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
-import { readKeys, valueIn } from './read-keys.ts';
-import { replaceKey } from './registry-keys.ts';
-
-/** Pages of 256 keys that are read of one persona: its revoked rules are among them. */
-const PAGES_MAX = 64;
+import { valueIn } from './read-keys.ts';
+import { readRegistry, replaceKey } from './registry-keys.ts';
 
 /** The port on this connection. */
 export function createNatsRememberedRules(nc: NatsConnection): RememberedRules {
@@ -35,9 +31,9 @@ export function createNatsRememberedRules(nc: NatsConnection): RememberedRules {
  * @throws NatsUnavailableError, NatsRefusedError.
  */
 export async function listRememberedRules(nc: NatsConnection, tenant: TenantId, persona = '*'): Promise<StoredRule[]> {
-  const found = await readKeys(nc, STREAMS.registry, subjects.rememberedRulesOf(tenant, persona), PAGES_MAX);
+  const found = await readRegistry(nc, subjects.rememberedRulesOf(tenant, persona));
   const rules: StoredRule[] = [];
-  for (const [subject, { data }] of found) {
+  for (const { subject, data } of found) {
     const key = parseRememberedRule(subject);
     const stored = key && valueIn(data, StoredRule);
     if (stored && isUnder(stored.rule, key)) rules.push(stored);

@@ -18,7 +18,7 @@ import { onConnectionChange } from './connection-changes.ts';
 import { ensureBuckets } from './ensure-streams.ts';
 import { NatsUnavailableError } from './nats-status.ts';
 import { readKeys, valueIn } from './read-keys.ts';
-import { isTakenBack } from './registry-keys.ts';
+import { isTakenBack, readRegistry } from './registry-keys.ts';
 import type { StoredMessage } from './stream-reader.ts';
 import { watchRegistry } from './watch-registry.ts';
 
@@ -132,8 +132,7 @@ export async function watchToolPresence(nc: NatsConnection, log: Log): Promise<T
         for (const instance of instances.values()) instance.heardMs = listeningSinceMs;
     },
   });
-  for (const stored of (await readKeys(nc, STREAMS.registry, subjects.toolAnnouncements)).values())
-    take(stored, isTakenBack(stored), false);
+  for (const stored of await readRegistry(nc, subjects.toolAnnouncements)) take(stored, isTakenBack(stored), false);
   const watch = await watchRegistry(nc, 'tools.>', log);
   void (async () => {
     for await (const { key, revision, value, operation } of watch) {
@@ -161,8 +160,8 @@ export async function watchToolPresence(nc: NatsConnection, log: Log): Promise<T
       for (let pauseMs = LEARN_PAUSE_FIRST_MS; !signal.aborted; pauseMs = Math.min(2 * pauseMs, LEARN_PAUSE_MAX_MS)) {
         try {
           for (const name of names.filter(isUnknown)) {
-            const keys = await readKeys(nc, STREAMS.registry, subjects.toolAnnouncement(tenant, name));
-            for (const stored of keys.values()) take(stored, isTakenBack(stored), true);
+            const keys = await readRegistry(nc, subjects.toolAnnouncement(tenant, name));
+            for (const stored of keys) take(stored, isTakenBack(stored), true);
           }
           return;
         } catch (error) {

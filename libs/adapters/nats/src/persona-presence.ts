@@ -17,7 +17,7 @@ import { ensureBuckets } from './ensure-streams.ts';
 import type { CallPresence } from './nats-tool-calls.ts';
 import { servingIn } from './nats-tool-presence.ts';
 import { readKeys, valueIn } from './read-keys.ts';
-import { isTakenBack } from './registry-keys.ts';
+import { isTakenBack, readRegistry } from './registry-keys.ts';
 import { watchRegistry } from './watch-registry.ts';
 
 /** See the top of the file. As calls see it, what is served is a version: {@link servedAs} names it. */
@@ -151,7 +151,7 @@ export async function watchPersonaPresence(nc: NatsConnection, log: Log): Promis
     },
   });
   for (const keys of [subjects.personaAnnouncements, subjects.personaPauses])
-    for (const stored of (await readKeys(nc, STREAMS.registry, keys)).values())
+    for (const stored of await readRegistry(nc, keys))
       take(stored.subject, stored.seq, stored.data, isTakenBack(stored), false);
   const watches = await Promise.all(['personas.>', 'paused-personas.>'].map((key) => watchRegistry(nc, key, log)));
   for (const watch of watches)

@@ -12,7 +12,7 @@ import {
 import type { NatsConnection } from '@nats-io/nats-core';
 import { ensureBuckets } from './ensure-streams.ts';
 import { readKeys, valueIn } from './read-keys.ts';
-import { isTakenBack, replaceKey } from './registry-keys.ts';
+import { isTakenBack, readRegistry, replaceKey } from './registry-keys.ts';
 import type { StoredMessage } from './stream-reader.ts';
 
 /** An instance that serves a persona, as it says itself. */
@@ -39,8 +39,8 @@ export async function listServedPersonas(nc: NatsConnection, tenant: TenantId): 
   // Beats are kept in memory: a server that was started again has lost their bucket.
   await ensureBuckets(nc, [STREAMS.registry, STREAMS.hosts]);
   const [announced, paused, beats] = await Promise.all([
-    readKeys(nc, STREAMS.registry, tenantSubjects.personaAnnouncements(tenant)),
-    readKeys(nc, STREAMS.registry, tenantSubjects.personaPauses(tenant)),
+    readRegistry(nc, tenantSubjects.personaAnnouncements(tenant)),
+    readRegistry(nc, tenantSubjects.personaPauses(tenant)),
     readKeys(nc, STREAMS.hosts, tenantSubjects.personaBeats(tenant)),
   ]);
   const announcements = valuesIn(announced, PersonaAnnouncement);
@@ -88,11 +88,11 @@ async function takeBack(nc: NatsConnection, subject: string, what: string): Prom
 }
 
 function valuesIn<T>(
-  keys: ReadonlyMap<string, StoredMessage>,
+  keys: readonly StoredMessage[],
   schema: { safeParse(value: unknown): { readonly data?: T | undefined } },
 ): Map<string, T> {
   const found = new Map<string, T>();
-  for (const stored of keys.values()) {
+  for (const stored of keys) {
     const name = parseServedPersona(stored.subject)?.name;
     const value = isTakenBack(stored) ? null : valueIn(stored.data, schema);
     if (name !== undefined && value !== null) found.set(name, value);

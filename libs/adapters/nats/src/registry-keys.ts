@@ -2,6 +2,7 @@
 import { STREAMS } from '@coxswain/protocol';
 import { headers, type NatsConnection } from '@nats-io/nats-core';
 import { answerOf, failureOf, isWrongSequence, NatsUnavailableError, type PublishAck } from './nats-status.ts';
+import { readEach, reportedSubjects } from './read-keys.ts';
 import { createStreamReader, type StoredMessage } from './stream-reader.ts';
 import { wireOf } from './wire.ts';
 
@@ -12,6 +13,19 @@ const OPERATION = 'KV-Operation';
 /** Whether the key was taken back: what stands there is the marker of that. */
 export function isTakenBack({ headers: head }: Pick<StoredMessage, 'headers'>): boolean {
   return head.get(OPERATION) !== '';
+}
+
+/**
+ * The newest values of the registry's keys that a filter stands for, markers of removed keys included, in the order in which they
+ * were written. They are read through the leader: a replica may lag or lack keys, and then a pause, a revoked rule or a
+ * hook would be missed.
+ * @throws NatsUnavailableError, NatsRefusedError, NotPermittedError; RecordNotServedError where no replica serves a key that
+ *   the leader reports.
+ */
+export async function readRegistry(nc: NatsConnection, filter: string): Promise<readonly StoredMessage[]> {
+  const reader = createStreamReader(wireOf(nc), `KV_${STREAMS.registry}`);
+  const found = await readEach(await reportedSubjects(reader, filter), (subject) => reader.confirmedLast(subject));
+  return found.sort((one, other) => one.seq - other.seq);
 }
 
 /**

@@ -262,7 +262,8 @@ async function* replicaChecks(address: BusAddress): AsyncGenerator<Check> {
   let streams = 0;
   let isWhole = true;
   try {
-    for await (const checked of checkReplicas(nc)) {
+    // All at once: a stream that does not answer is waited for once, whatever the number of such streams.
+    for await (const checked of checkReplicas(nc, { atOnce: Number.POSITIVE_INFINITY })) {
       streams++;
       for (const server of checked.servers) servers.add(server);
       for (const finding of checked.findings) {

@@ -1,0 +1,74 @@
+/** The registry is read as its leader has it, whatever a replica lacks. */
+import { PersonaPause, type RememberedRule, STREAMS, type StoredRule, subjects, TenantId } from '@coxswain/protocol';
+import { expect, test } from 'vitest';
+import { listRememberedRules } from '../src/nats-remembered-rules.ts';
+import { valueIn } from '../src/read-keys.ts';
+import { readRegistry } from '../src/registry-keys.ts';
+import { damaged, FakeCluster, type FakeReplica, type Kept, whole } from './fake-cluster.ts';
+
+const tenant = TenantId.parse('default');
+
+/** The registry with a leader and another replica, to which all direct gets go. */
+function registry(leader: FakeReplica, other: FakeReplica) {
+  const cluster = new FakeCluster({
+    [`KV_${STREAMS.registry}`]: { leader: 'n1', replicas: { n1: leader, n2: other } },
+  });
+  cluster.answering = 'n2';
+  return cluster;
+}
+
+const pauseOf = (seq: number, name: string): Kept => ({
+  seq,
+  subject: subjects.personaPause(tenant, name),
+  text: JSON.stringify({ v: 1, since: '2026-01-01T00:00:00.000Z' } satisfies PersonaPause),
+});
+
+/** The personas that are paused. */
+async function paused({ nc }: FakeCluster): Promise<string[]> {
+  const found = await readRegistry(nc, subjects.personaPauses);
+  const pauses = found.filter(({ data }) => valueIn(data, PersonaPause));
+  return pauses.map(({ subject }) => subject.split('.').at(-1) as string);
+}
+
+const both = [pauseOf(1, 'ada'), pauseOf(2, 'ben')];
+const resumed = { ...pauseOf(1, 'ben'), text: '', headers: { 'KV-Operation': 'DEL' } };
+
+test.each([
+  { what: 'lacks a key', other: whole(both[0] as Kept) },
+  { what: 'has an older value of a key', other: whole(both[0] as Kept, resumed) },
+  { what: 'cannot read a key', other: damaged(whole(...both), 2) },
+])('a pause is seen although another replica $what', async ({ other }) => {
+  expect(await paused(registry(whole(...both), other))).toEqual(['ada', 'ben']);
+});
+
+test('a key that the leader reports and cannot read comes from another replica', async () => {
+  const reads = await paused(registry(damaged(whole(...both), 2), whole(...both)));
+  expect(reads).toEqual(['ada', 'ben']);
+});
+
+test('a key that no replica serves is an error, and is never left out', async () => {
+  const broken = damaged(whole(...both), 2);
+  await expect(readRegistry(registry(broken, broken).nc, subjects.personaPauses)).rejects.toMatchObject({
+    code: 'record_unreadable',
+  });
+});
+
+test('a revocation is seen although another replica has the rule as it was', async () => {
+  const rule: RememberedRule = {
+    id: 'r1',
+    persona: 'ada',
+    session: 's1',
+    scope: 'persona',
+    tool: 'read_file',
+    match: { kind: 'path', path: 'a' },
+    action: 'allow',
+    at: '2026-01-01T00:00:00.000Z',
+  };
+  const stored = (seq: number, revoked?: StoredRule['revoked']): Kept => ({
+    seq,
+    subject: subjects.rememberedRule(tenant, rule),
+    text: JSON.stringify({ rule, revoked } satisfies StoredRule),
+  });
+  const { nc } = registry(whole(stored(2, { at: '2026-01-02T00:00:00.000Z' })), whole(stored(1)));
+  expect((await listRememberedRules(nc, tenant, 'ada')).map(({ revoked }) => Boolean(revoked))).toEqual([true]);
+});
