@@ -50,10 +50,13 @@ export interface CheckPace {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The streams that are checked: all but the hosts' heartbeats, which are in memory and live for a second. */
+/**
+ * The streams that are checked: all but the hosts' heartbeats, which are in memory and live for a second. The first one is one that
+ * only admins and hosts may ask about: any other user is refused at once, and not after reads that nobody answers.
+ */
 export const CHECKED_STREAMS: readonly string[] = [
-  ...JOURNAL_STREAMS,
   STREAMS.commands,
+  ...JOURNAL_STREAMS,
   STREAMS.timers,
   STREAMS.snapshots,
   `KV_${STREAMS.registry}`,
