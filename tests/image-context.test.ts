@@ -95,6 +95,7 @@ describe('docker-compose.yml', () => {
     readonly read_only?: boolean;
     readonly restart?: string;
     readonly security_opt?: readonly string[];
+    readonly tmpfs?: readonly string[];
     readonly volumes?: readonly string[];
   }
   const { services } = parse(readFileSync(join(repository, 'docker-compose.yml'), 'utf8'), { merge: true }) as {
@@ -125,6 +126,7 @@ describe('docker-compose.yml', () => {
     COX_IMAGE: 'read by the file itself',
     COX_MANIFEST: 'the file gives hosts --manifest none',
     COX_NATS_SERVER: 'the image has no server',
+    COX_OTEL_RESOURCE_ATTRIBUTES: 'read by the file itself',
     COX_PERSONAS: 'read by the file itself',
     COX_SESSION: 'of an example of a client',
     COX_SNAPSHOTS: 'a stream',
@@ -155,6 +157,13 @@ describe('docker-compose.yml', () => {
     }
   });
 
+  test('takes no variable over that the docker command sets for its plugins', () => {
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: as the file says it
+    const own = '${COX_OTEL_RESOURCE_ATTRIBUTES:-}';
+    const given = lasting.flatMap(([, { environment = {} }]) => environment.OTEL_RESOURCE_ATTRIBUTES ?? []);
+    expect([...new Set(given)]).toEqual([own]);
+  });
+
   test('gives keys of providers to the services that ask models, and to no other container', () => {
     const withKeys = Object.entries(services)
       .filter(([, service]) => namesOf(service).some((name) => name.endsWith('_API_KEY')))
@@ -183,6 +192,14 @@ describe('docker-compose.yml', () => {
         socket,
         ...(host.volumes as string[]).filter((mount) => !isOfHostAlone(mount)),
       ]);
+      // Without these no package manager runs: the rest cannot be written, and an engine mounts tmpfs without exec.
+      expect(runner.tmpfs, name).toEqual(
+        expect.arrayContaining(
+          ['/tmp', '/home/node'].map((at) => expect.stringMatching(new RegExp(`^${at}:.*\\bexec$`))),
+        ),
+      );
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: as the file says it
+      expect(host.environment?.COX_ROOTS, name).toBe('${COX_ROOTS:-/workspace}');
       expect(networksOf(runner), name).toEqual(['commands']);
       expect(runner).toMatchObject({
         read_only: true,
