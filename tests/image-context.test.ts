@@ -67,6 +67,8 @@ test('no test of ours and nothing that is built here does', () => {
     'libs/cli/dist/cox/main.mjs',
     'libs/cli/node_modules/x/index.js',
     'tests/tidy.test.ts',
+    // Keys of a deployment.
+    '.env',
   ];
   expect(left.filter((file) => comesAlong(patterns, file))).toEqual([]);
 });
@@ -115,6 +117,7 @@ describe('docker-compose.yml', () => {
 
   /** Names in the guides that are no variables of a service, and why. */
   const NOT_OF_SERVICES: Readonly<Record<string, string>> = {
+    ALL_PROXY: 'not read by Node; the image fetches no server',
     COX_ACTOR: 'says who a person at a command line is',
     COX_CACHE_DIR: 'the image fetches no server',
     COX_COMMANDS: 'a stream',
@@ -162,6 +165,14 @@ describe('docker-compose.yml', () => {
     const own = '${COX_OTEL_RESOURCE_ATTRIBUTES:-}';
     const given = lasting.flatMap(([, { environment = {} }]) => environment.OTEL_RESOURCE_ATTRIBUTES ?? []);
     expect([...new Set(given)]).toEqual([own]);
+  });
+
+  test('has a Node that reads the variables of a proxy', () => {
+    const proxies = documented.filter((name) => /^HTTPS?_PROXY$/.test(name));
+    expect(proxies).toHaveLength(2);
+    for (const [name, service] of lasting.filter(([name]) => !name.startsWith('commands-')))
+      expect(namesOf(service), name).toEqual(expect.arrayContaining(proxies));
+    expect(source('Dockerfile')).toMatch(/^ENV .*\bNODE_USE_ENV_PROXY=1\b/m);
   });
 
   test('gives keys of providers to the services that ask models, and to no other container', () => {
