@@ -38,7 +38,8 @@ LABEL org.opencontainers.image.title="Coxswain" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
-ENV NODE_ENV=production COX_STATE_DIR=/var/lib/coxswain COX_FETCH=never
+# Node asks models through HTTP_PROXY and HTTPS_PROXY only where it is told to.
+ENV NODE_ENV=production COX_STATE_DIR=/var/lib/coxswain COX_FETCH=never NODE_USE_ENV_PROXY=1
 # By number, so that a cluster can see that it is not root.
 USER 1000:1000
 # The root of sessions that name none.

@@ -67,6 +67,8 @@ test('no test of ours and nothing that is built here does', () => {
     'libs/cli/dist/cox/main.mjs',
     'libs/cli/node_modules/x/index.js',
     'tests/tidy.test.ts',
+    // Keys of a deployment.
+    '.env',
   ];
   expect(left.filter((file) => comesAlong(patterns, file))).toEqual([]);
 });
@@ -95,6 +97,7 @@ describe('docker-compose.yml', () => {
     readonly read_only?: boolean;
     readonly restart?: string;
     readonly security_opt?: readonly string[];
+    readonly tmpfs?: readonly string[];
     readonly volumes?: readonly string[];
   }
   const { services } = parse(readFileSync(join(repository, 'docker-compose.yml'), 'utf8'), { merge: true }) as {
@@ -114,6 +117,7 @@ describe('docker-compose.yml', () => {
 
   /** Names in the guides that are no variables of a service, and why. */
   const NOT_OF_SERVICES: Readonly<Record<string, string>> = {
+    ALL_PROXY: 'not read by Node; the image fetches no server',
     COX_ACTOR: 'says who a person at a command line is',
     COX_CACHE_DIR: 'the image fetches no server',
     COX_COMMANDS: 'a stream',
@@ -125,6 +129,7 @@ describe('docker-compose.yml', () => {
     COX_IMAGE: 'read by the file itself',
     COX_MANIFEST: 'the file gives hosts --manifest none',
     COX_NATS_SERVER: 'the image has no server',
+    COX_OTEL_RESOURCE_ATTRIBUTES: 'read by the file itself',
     COX_PERSONAS: 'read by the file itself',
     COX_SESSION: 'of an example of a client',
     COX_SNAPSHOTS: 'a stream',
@@ -155,6 +160,21 @@ describe('docker-compose.yml', () => {
     }
   });
 
+  test('takes no variable over that the docker command sets for its plugins', () => {
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: as the file says it
+    const own = '${COX_OTEL_RESOURCE_ATTRIBUTES:-}';
+    const given = lasting.flatMap(([, { environment = {} }]) => environment.OTEL_RESOURCE_ATTRIBUTES ?? []);
+    expect([...new Set(given)]).toEqual([own]);
+  });
+
+  test('has a Node that reads the variables of a proxy', () => {
+    const proxies = documented.filter((name) => /^HTTPS?_PROXY$/.test(name));
+    expect(proxies).toHaveLength(2);
+    for (const [name, service] of lasting.filter(([name]) => !name.startsWith('commands-')))
+      expect(namesOf(service), name).toEqual(expect.arrayContaining(proxies));
+    expect(source('Dockerfile')).toMatch(/^ENV .*\bNODE_USE_ENV_PROXY=1\b/m);
+  });
+
   test('gives keys of providers to the services that ask models, and to no other container', () => {
     const withKeys = Object.entries(services)
       .filter(([, service]) => namesOf(service).some((name) => name.endsWith('_API_KEY')))
@@ -183,6 +203,14 @@ describe('docker-compose.yml', () => {
         socket,
         ...(host.volumes as string[]).filter((mount) => !isOfHostAlone(mount)),
       ]);
+      // Without these no package manager runs: the rest cannot be written, and an engine mounts tmpfs without exec.
+      expect(runner.tmpfs, name).toEqual(
+        expect.arrayContaining(
+          ['/tmp', '/home/node'].map((at) => expect.stringMatching(new RegExp(`^${at}:.*\\bexec$`))),
+        ),
+      );
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: as the file says it
+      expect(host.environment?.COX_ROOTS, name).toBe('${COX_ROOTS:-/workspace}');
       expect(networksOf(runner), name).toEqual(['commands']);
       expect(runner).toMatchObject({
         read_only: true,

@@ -99,6 +99,8 @@ test('nothing is root, nothing may write but where it has to, and the key that a
     if (service.startsWith('commands')) {
       expect(await inside('cat /run/coxswain/key.nk 2>&1 || true'), service).toContain('No such file');
       expect(await inside('getent hosts nats-1 || echo unknown'), service).toBe('unknown\n');
+      const program = 'for at in "$HOME" /tmp; do cp /bin/echo "$at/probe"; "$at/probe" ran; rm "$at/probe"; done';
+      expect(await inside(program), service).toBe('ran\nran\n');
       continue;
     }
     const role = service.replace(/s?(-\w+)?$/, '');

@@ -50,6 +50,7 @@ async function begin({ name, args, keyVolume, commandVolume, folders, variables 
     ...(commandVolume === null ? {} : { COX_COMMAND_SOCKET: join(folder, `${commandVolume}.sock`) }),
     COX_STATE_DIR: stateOf(name),
     COX_HOST_NAME: name,
+    ...(variables.includes('COX_ROOTS') ? { COX_ROOTS: join(folder, 'workspace') } : {}),
     // Hosts count passivated sessions only where they serve metrics.
     ...(variables.includes('COX_METRICS_PORT') && name !== 'gateway' ? { COX_METRICS_PORT: '0' } : {}),
   };
@@ -143,6 +144,18 @@ test('a command of a session is a child of the runner of its host', async () => 
   const host = /^sessions-\d/.exec(journal.records.at(-1)?.attempt ?? '')?.[0] ?? '';
   const runner = running.get(host.replace('sessions', 'commands')) as Child;
   expect(JSON.stringify(journal.of('call_ended'))).toContain(`child of ${runner.process.pid}\\n`);
+});
+
+test('a root outside the workspace fails: the file tools cannot read the key of a host', async () => {
+  const script = join(folder, 'key.yaml');
+  const call = `{ tool: read_file, args: { path: ${JSON.stringify(bus.file('host').slice(1))} } }`;
+  await writeFile(script, `turns:\n  - { text: Now., calls: [${call}] }\n  - text: Done.\n`);
+  const client = await bus.client('operator');
+  const model = `scripted/${script}`;
+  const { session } = await client.startSession({ prompt: 'Go.', model, root: '/' }, { sessionId: 'outside' });
+  const journal = await endOf({ client }, session.id);
+  expect(journal.of('agent_end')).toMatchObject([{ stop_reason: 'error', error: { code: 'root_not_local' } }]);
+  expect(journal.of('call_ended')).toEqual([]);
 });
 
 test('sessions are seen over HTTP, by the name that the file gives the gateway and with the token that it makes', async () => {

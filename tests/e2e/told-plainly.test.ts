@@ -38,9 +38,14 @@ test('doctor names the hosts to the admin, and how many copies streams have', as
   expect(checks.find(({ name }) => name === 'stream_COX_COMMANDS')).toMatchObject({
     message: expect.stringMatching(/, 1 copy$/),
   });
+  // Hosts elsewhere have the keys of providers.
+  expect(checks.find(({ name }) => name === 'keys')).toMatchObject({ status: 'ok' });
 });
 
 test('doctor reads the replicas with the key of an admin or a host, and says who reads them with any other', async () => {
+  const start = { prompt: 'Go.', model: await scripted([{ text: 'Done.' }]) };
+  const { session } = await (await fixture.bus.client('operator')).startSession(start, { wait: 'accepted' });
+  await session.result();
   for (const role of ['admin', 'host', 'operator'] as const) {
     const checks = (await cox(['doctor', '--json'], { env: fixture.bus.env(role) })).json;
     expect(
@@ -66,6 +71,13 @@ test.each([
     [{ code: 'not_permitted', message: expect.stringContaining(told) }],
   ]);
   expect(refused.told).not.toContain('$JS');
+});
+
+test('a service with --json that cannot start writes JSON, and nothing else to either stream', async () => {
+  for (const args of [['sessions'], ['tool', 'no-such-file.ts'], ['gateway']]) {
+    const refused = await cox(['serve', ...args, '--json'], { env: fixture.bus.env('operator') });
+    expect([refused.stderr, refused.json], refused.told).toMatchObject(['', [{ type: 'error' }]]);
+  }
 });
 
 test.each([['*'], ['a.b'], ['é x'], ['x'.repeat(65)]])('a host is not called %s', async (hostName) => {

@@ -33,3 +33,11 @@ test.each([
 ] as const)('what is pasted finds %s', (_what, address, stateDir, variables, line) => {
   expect(pastedCommand('show s1', { address, stateDir }, variables)).toBe(line);
 });
+
+test.each([
+  ['/usr/local/bin/cox', 'cox show s1'],
+  ['/home/ann/coxswain/node_modules/.bin/cox', 'npx cox show s1'],
+  ['/home/ann/coxswain/libs/cli/bin/cox.mjs', 'npx cox show s1'],
+])('what %s shows begins as it was called', (script, line) => {
+  expect(pastedCommand('show s1', { address: null, stateDir: byDefault }, env, script)).toBe(line);
+});

@@ -351,9 +351,9 @@ export const ERROR_CATALOGUE = {
     'Set the variable that the message names where the session is hosted: in this shell, or, where one runs already, in that of `cox up` or `cox serve sessions`, and start that again.',
   ),
   root_not_local: outcome(
-    'The root folder is not on this host.',
+    'The root folder is not on this host, or outside the folders that the host allows.',
     'Ends the run as failed.',
-    'Start the session where the folder is, or give another root.',
+    'Start the session where the folder is, or give another root; `COX_ROOTS` of a host names the folders that it allows.',
   ),
   mcp_server_failed: outcome(
     'An MCP server could not be started or did not answer.',

@@ -9,8 +9,8 @@ type Start = Pick<CommandBody<'start'>, 'persona' | 'personas' | 'permissions' |
 type Rules = Pick<Persona, 'permissions' | 'mcp_servers'>;
 
 /**
- * The first field by which calls, or a program on a host, would run with nobody asked: a rule or a default that allows, an MCP server
- * that is a command, in the start itself or in a persona that it brings with it; what hooks are to have said in a fork. A
+ * The first field by which calls, or a program on a host, would run with nobody asked, or a variable of a host would leave it: a rule
+ * or a default that allows, an MCP server that is a command or has `${VARIABLE}` in a header, in the start itself or in a persona that it brings with it; what hooks are to have said in a fork. A
  * persona that is named alone was written by whoever keeps the host's personas.
  * @returns its path, as in `permissions.rules.0.action`; null where there is none.
  */
@@ -32,6 +32,10 @@ function ruleThatAllows({ permissions, mcp_servers = {} }: Rules): string | null
   const rule = permissions?.rules.findIndex(({ action }) => action === 'allow') ?? -1;
   if (rule >= 0) return `permissions.rules.${rule}.action`;
   if (permissions?.default === 'allow') return 'permissions.default';
-  const server = Object.entries(mcp_servers).find(([, one]) => 'command' in one)?.[0];
-  return server === undefined ? null : `mcp_servers.${server}.command`;
+  for (const [name, server] of Object.entries(mcp_servers)) {
+    if ('command' in server) return `mcp_servers.${name}.command`;
+    const header = Object.entries(server.headers ?? {}).find(([, value]) => value.includes('${'))?.[0];
+    if (header !== undefined) return `mcp_servers.${name}.headers.${header}`;
+  }
+  return null;
 }

@@ -23,6 +23,11 @@ test.each<[string, object]>([
   ],
   ['permissions.default', { permissions: { default: 'allow' } }],
   ['mcp_servers.sea.command', { mcp_servers: { sea: { command: 'sh' } } }],
+  [
+    'mcp_servers.sea.headers.Authorization',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: as a configuration says it
+    { mcp_servers: { sea: { url: 'http://127.0.0.1:1/mcp', headers: { Authorization: 'Bearer ${OPENAI_API_KEY}' } } } },
+  ],
   ['persona.permissions.default', { persona: { ...persona, permissions: { default: 'allow' } } }],
   ['persona.mcp_servers.sea.command', { persona: { ...persona, mcp_servers: { sea: { command: 'sh' } } } }],
   [
@@ -43,7 +48,7 @@ test.each<[string, object]>([
   ['rules that refuse or ask', { permissions: { rules: [{ tool: '*', action: 'deny' }], default: 'ask' } }],
   ['a persona by its name', { persona: 'clerk' }],
   ['a persona that asks', { persona: { ...persona, permissions: { default: 'ask' } } }],
-  ['an MCP server elsewhere', { mcp_servers: { sea: { url: 'http://127.0.0.1:1/mcp' } } }],
+  ['an MCP server elsewhere', { mcp_servers: { sea: { url: 'http://127.0.0.1:1/mcp', headers: { a: '$b' } } } }],
   ['a fork with another prompt', { fork: { session: 's', n: 3, changes: { prompt: 'again' } } }],
 ])('%s has none', (_, body) => {
   expect(found(body)).toBeNull();

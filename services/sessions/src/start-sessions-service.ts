@@ -1,5 +1,5 @@
 /** The sessions service: a session host wired to NATS, models, MCP servers and the built-in tools. Wiring only. */
-import { resolve } from 'node:path';
+import { delimiter, resolve } from 'node:path';
 import { combineHooks, loadManifest, watchLeftBehind } from '@coxswain/adapter-hooks';
 import { createServiceLog, type LogTarget, secretMask } from '@coxswain/adapter-log';
 import { createMcpTools } from '@coxswain/adapter-mcp';
@@ -172,7 +172,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
         tools: combineToolSources([
           options.tools ??
             combineToolSources([
-              createBuiltInTools({ runCommand: { socket: env.COX_COMMAND_SOCKET || undefined } }),
+              createBuiltInTools({ roots: rootsIn(env), runCommand: { socket: env.COX_COMMAND_SOCKET || undefined } }),
               createCrewTools(),
               createMcpTools({ env }),
             ]),
@@ -249,6 +249,12 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
     endWatching();
     throw error;
   }
+}
+
+/** `COX_ROOTS`: the folders in which roots of sessions may lie, separated as in PATH; undefined where it is not set. */
+function rootsIn({ COX_ROOTS: text = '' }: NodeJS.ProcessEnv): string[] | undefined {
+  const folders = text.split(delimiter).filter((folder) => folder !== '');
+  return folders.length === 0 ? undefined : folders.map((folder) => resolve(folder));
 }
 
 /** Between two streams of the background check: all streams are read within some ten seconds, a few hundred reads a second. */

@@ -20,6 +20,8 @@ import { writeFileTool } from './write-file.ts';
 
 /** Settings of the built-in tools. */
 export interface BuiltInToolsOptions {
+  /** The folders in one of which the root of every session has to lie; anywhere if not given. */
+  readonly roots?: readonly string[] | undefined;
   /** Settings of `run_command`, or false to leave it out. */
   readonly runCommand?: RunCommandOptions | false;
   /** Turns `fetch_url` on; off if not given. */
@@ -36,7 +38,7 @@ export interface BuiltInToolsOptions {
  * skills and, if turned on, `fetch_url`.
  * Their files lie in `spec.root`, which they cannot leave:
  * a path that leads out is an error outcome with `detail.code` `outside_root`. `run_command` starts in the root and is
- * not confined to it. Opening fails with `root_not_local` where the root is no folder on this host.
+ * not confined to it. Opening fails with `root_not_local` where the root is no folder on this host, or outside all of `roots`.
  */
 export function createBuiltInTools(options: BuiltInToolsOptions = {}): ToolSource {
   const resultMaxBytes = Math.max(options.resultMaxBytes ?? TOOL_BOUNDS.resultMaxBytes, RESULT_MIN_BYTES);
@@ -48,7 +50,7 @@ export function createBuiltInTools(options: BuiltInToolsOptions = {}): ToolSourc
     async open(spec) {
       let root: RootFolder;
       try {
-        root = await RootFolder.open(spec.root);
+        root = await RootFolder.open(spec.root, undefined, options.roots);
       } catch (error) {
         // RootFolder throws nothing else.
         const { code, message } = error as ToolProblem;

@@ -49,14 +49,20 @@ export class RootFolder {
     this.#system = system;
   }
 
-  /** Opens the root. Throws `root_not_local` where it is no folder on this host. */
+  /**
+   * Opens the root. Throws `root_not_local` where it is no folder on this host, or lies outside all folders of `within`.
+   * @param within anywhere if not given.
+   */
   static async open(
     path: string,
     system: RootSystem = { realpath: realpathOf, anchoring: SYSTEM_ANCHORING },
+    within?: readonly string[],
   ): Promise<RootFolder> {
     try {
       const real = await system.realpath(path);
       if (!(await lstat(real)).isDirectory()) throw new Error('it is not a folder');
+      if (within && !(await isInAny(within, real, system)))
+        throw new Error(`this host allows roots in ${within.join(', ')} only`);
       return new RootFolder(resolve(path), real, system);
     } catch (error) {
       const reason = systemCode(error) === 'ENOENT' ? 'there is no such folder' : (error as Error).message;
@@ -186,6 +192,15 @@ export class RootFolder {
       throw systemProblem(path, error);
     }
   }
+}
+
+async function isInAny(folders: readonly string[], real: string, { realpath }: RootSystem): Promise<boolean> {
+  for (const folder of folders) {
+    // A folder that is not there holds no root.
+    const allowed = await realpath(folder).catch(() => null);
+    if (allowed !== null && isInside(allowed, real)) return true;
+  }
+  return false;
 }
 
 async function stands(path: string): Promise<boolean> {

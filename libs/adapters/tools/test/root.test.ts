@@ -319,6 +319,19 @@ test('a folder that flips between itself and a link never gives the secret away'
   expect(await everythingIn(outside)).toEqual({ 'secret.txt': SECRET });
 });
 
+test('a root lies in one of the folders that the host allows, also through links', async () => {
+  const { root, outside } = await freshGround();
+  await mkdir(join(root, 'below'));
+  await symlink(outside, join(root, 'link'));
+  const open = (path: string) => RootFolder.open(path, undefined, [join(outside, 'none'), root]);
+  for (const allowed of [root, join(root, 'below')]) expect((await open(allowed)).path).toBe(await realpath(allowed));
+  for (const refused of ['/', dirname(root), outside, join(root, 'link'), `${root}/..`])
+    await expect(open(refused), refused).rejects.toMatchObject({
+      code: 'root_not_local',
+      message: expect.stringContaining(`allows roots in ${join(outside, 'none')}, ${root} only`),
+    });
+});
+
 test.each([
   ['is not there', 'no/such/folder'],
   ['is a file', 'file.txt'],

@@ -62,7 +62,7 @@ export async function* checks(flags: Flags, env: NodeJS.ProcessEnv): AsyncGenera
   yield* manifestChecks(flags, env);
   yield* personaChecks(typedIn(env));
   yield await modelCheck(env);
-  yield keysCheck(env);
+  yield keysCheck(env, address);
 }
 
 /** The bus that is meant; a mistake in the command line is thrown still. */
@@ -382,9 +382,12 @@ async function modelCheck(env: NodeJS.ProcessEnv): Promise<Check> {
   return { name: 'model', status: 'failed', message, remedy: remedyOf(failure.code) };
 }
 
-function keysCheck(env: NodeJS.ProcessEnv): Check {
+function keysCheck(env: NodeJS.ProcessEnv, address: BusAddress | null): Check {
   const found = keysFound(env);
   if (found.length > 0) return { name: 'keys', status: 'ok', message: `keys found: ${found.join(', ')}` };
+  // Elsewhere the hosts ask the models.
+  if (address !== null && address.source !== 'state-dir')
+    return { name: 'keys', status: 'ok', message: 'no provider key is set here; session hosts use their own' };
   const variables = Object.keys(KEY_VARIABLES).join(', ');
   return {
     name: 'keys',

@@ -1,18 +1,21 @@
 /** Command lines that are shown to be pasted: they must find the same bus from another shell. */
+import { basename } from 'node:path';
 import { shellQuoted } from '../line/shell-quoted.ts';
 import type { OpenBus } from './open-bus.ts';
 import { defaultStateDir } from './state-dir.ts';
 
 /**
- * A `cox` command line for the root of a checkout, with what leads it to this bus. What may hold credentials is not
+ * A `cox` command line, with what leads it to this bus: for the root of a checkout, unless `cox` was found on the PATH. What may hold credentials is not
  * shown: a bus that `NATS_URL` names is found by the same variable, and one that `--nats` names is asked for.
  */
 export function pastedCommand(
   command: string,
   { address, stateDir }: Pick<OpenBus, 'address' | 'stateDir'>,
   env: NodeJS.ProcessEnv,
+  script = process.argv[1] ?? '',
 ): string {
-  const line = `npx cox ${command}`;
+  const isInstalled = basename(script) === 'cox' && !script.includes('node_modules');
+  const line = `${isInstalled ? 'cox' : 'npx cox'} ${command}`;
   if (address?.source === 'NATS_URL') return line;
   if (address?.source === '--nats') return `${line} --nats URL`;
   // A variable of this shell need not be set in the other.

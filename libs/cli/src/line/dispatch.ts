@@ -24,18 +24,22 @@ export async function dispatch(argv: readonly string[], env: NodeJS.ProcessEnv):
     const { run } = await command.load();
     return await run({ command: command.name, flags, args, env });
   } catch (error) {
-    return await tell(error, json);
+    return await tell(error, json, argv[0] === 'serve');
   }
 }
 
-async function tell(error: unknown, json: boolean): Promise<ExitCode> {
+/** @param isService its two streams end in one log, of which each line is JSON where `json` says so. */
+async function tell(error: unknown, json: boolean, isService: boolean): Promise<ExitCode> {
   const { exitCode, code, message } = asFailure(await coded(error));
   // What the command line says by itself ends with what to do.
   const remedy = error instanceof CliError || code === 'internal' ? undefined : await remedyOf(code);
-  if (json) process.stdout.write(`${JSON.stringify({ type: 'error', code, message, remedy, exit_code: exitCode })}\n`);
+  const stack = code === 'internal' && error instanceof Error ? error.stack : undefined;
+  const failure = { type: 'error', code, message, remedy, exit_code: exitCode };
+  if (json) process.stdout.write(`${JSON.stringify(isService ? { ...failure, stack } : failure)}\n`);
+  if (json && isService) return exitCode;
   process.stderr.write(`cox: ${await shown(message)}\n${remedy === undefined ? '' : `  → ${remedy}\n`}`);
   // A failure without a code is a mistake of ours: its stack is what helps.
-  if (code === 'internal' && error instanceof Error) process.stderr.write(`${error.stack}\n`);
+  if (stack !== undefined) process.stderr.write(`${stack}\n`);
   return exitCode;
 }
 

@@ -34,6 +34,10 @@ export function expectMayAllow(principal: Principal, body: unknown, written = (f
   const found = allowanceOf(read.body);
   if (found === null) return;
   const field = written(found);
-  const what = field.endsWith('.command') ? 'starts a program on a host' : 'lets calls run';
+  const what = field.endsWith('.command')
+    ? 'starts a program on a host'
+    : /\.headers\.[^.]+$/.test(field)
+      ? 'sends a variable of a host to another server'
+      : 'lets calls run';
   throw new Problem('scope_missing', `${field}: ${what} with nobody asked, which needs the scope approve`, { field });
 }
