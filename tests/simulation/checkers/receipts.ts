@@ -18,7 +18,10 @@ export const checkReceipts: Checker = (journal, { history, stored }) => {
   const wrong: string[] = [];
   // What is delivered again behind a tombstone is told that the session is deleted, whatever became of it before.
   const isDeleted = tombstoneOf(journal.session, { stored }) !== null;
-  const sent = new Set(history.of('sent').map(({ command }) => `${command.session} ${command.commandId}`));
+  const commands = history.of('sent').map(({ command }) => `${command.session} ${command.commandId}`);
+  const sent = new Set(commands);
+  // One that was refused for want of a session may be sent again.
+  const isSentOnce = (id: string) => commands.filter((one) => one === `${journal.session} ${id}`).length === 1;
   for (const { receipt, recordsThen } of history.of('receipt')) {
     if (receipt.session_id !== journal.session) continue;
     const { command_id: id, stage, n } = receipt;
@@ -26,7 +29,7 @@ export const checkReceipts: Checker = (journal, { history, stored }) => {
     if (n === undefined) {
       // A repetition is told what the first one was told; an unknown session leaves no record.
       if (stage === 'delivered') wrong.push(`${id} was told delivered, and not where`);
-      if (stage === 'rejected' && !isDeleted && tookEffect(journal, id))
+      if (stage === 'rejected' && !isDeleted && isSentOnce(id) && tookEffect(journal, id))
         wrong.push(`${id} was told rejected, and is in the journal all the same`);
       continue;
     }
