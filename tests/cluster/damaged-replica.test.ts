@@ -69,16 +69,16 @@ it('is found and named, hides no session, and is healed from the others', async 
 
   const leader = await cluster.awaitLeader('COX_JOURNAL_0');
   const victim = cluster.nodes.find(({ name }) => name !== leader) as ClusterNode;
-  await victim.terminate();
-  await damage(victim, 'COX_JOURNAL_0');
-  await victim.start();
-  await cluster.ready();
-
-  // The sampled places are random: a few checks read every block.
   let found: CheckedStream | undefined;
-  for (let tries = 0; tries < 10 && !found; tries++) {
-    const stream = (await checked(nc)).find((one) => one.findings.length > 0);
-    if (stream) found = stream;
+  // A server that has to rebuild its index finds the damage itself, and copies the block from the leader: then once more.
+  for (let round = 0; round < 3 && !found; round++) {
+    await victim.terminate();
+    await damage(victim, 'COX_JOURNAL_0');
+    await victim.start();
+    await cluster.ready();
+    // The sampled places are random: a few checks read every block.
+    for (let tries = 0; tries < 10 && !found; tries++)
+      found = (await checked(nc)).find((one) => one.findings.length > 0);
   }
   expect(found).toMatchObject({
     stream: 'COX_JOURNAL_0',

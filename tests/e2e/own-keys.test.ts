@@ -110,7 +110,7 @@ test('a tool service whose worker’s key is taken away ends, and says why', asy
   expect((await change('--remove', 'worker=stock')).code).toBe(0);
   await fixture.bus.reload();
   expect(await service.exited).toMatchObject({ code: 1 });
-  expect(service.told).toMatch(/^cox: nats_unreachable: the bus does not let this user in any more.*$/m);
+  expect(service.told).toMatch(/"code":"nats_unreachable","message":"[^"]*the bus does not let this user in any more/);
   expect(service.told).not.toMatch(/^\s+at /m);
 });
 

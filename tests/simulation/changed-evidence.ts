@@ -31,10 +31,10 @@ export class SoundEvidence {
     this.all = all;
   }
 
-  /** Of so many seeds. */
-  static async of(seeds: number): Promise<SoundEvidence> {
+  /** Of these seeds. */
+  static async of(seeds: readonly number[]): Promise<SoundEvidence> {
     const all: Evidence[] = [];
-    for (let seed = 1; seed <= seeds; seed++) all.push((await simulate(seed)).evidence);
+    for (const seed of seeds) all.push((await simulate(seed)).evidence);
     return new SoundEvidence(all);
   }
 

@@ -5,10 +5,12 @@ import { type Case, never, SoundEvidence, twice } from './changed-evidence.ts';
 import { CHANGED_LIVES } from './changed-lives.ts';
 import { CHECKERS, type Checker, check, type Evidence, found, type Journal } from './checkers/check.ts';
 
+/** It crosses one budget threshold in a record without a checkpoint, which none of the first forty does. */
+const RARE_SEED = 148;
 let sound: SoundEvidence;
 
 beforeAll(async () => {
-  sound = await SoundEvidence.of(40);
+  sound = await SoundEvidence.of([...Array.from({ length: 40 }, (_, i) => i + 1), RARE_SEED]);
 }, 240_000);
 
 const CASES: readonly Case[] = [
