@@ -62,7 +62,7 @@ export const HOOK_RETURNS = {
   messages: { written: '`{messages}`', means: 'what the request shows', points: SHAPES },
   gate: {
     written: '`[{allow, reason?}, …]`',
-    means: 'one answer per call, in call order; a missing or malformed one denies its call',
+    means: 'one answer per call, in call order; a malformed one denies its call, a list of another length all calls',
     points: GATES,
   },
   reminder: {

@@ -45,10 +45,11 @@ export function settleCancelled(
 export function resultAfterCancel(
   context: SessionContext,
   row: CallRow,
-  outcome: Pick<CallOutcome, 'status' | 'result'>,
+  outcome: Pick<CallOutcome, 'status' | 'result' | 'timed_out'>,
 ): ToolResult {
   const { who, reason } = cancellerOf(context, row);
-  const note = { type: 'text' as const, text: `Cancelled by ${who}${because(reason)}.` };
+  const mayStillRun = outcome.timed_out ? ' It did not stop in time: whether it took effect is unknown.' : '';
+  const note = { type: 'text' as const, text: `Cancelled by ${who}${because(reason)}.${mayStillRun}` };
   const answered = outcome.status === 'ok' || outcome.status === 'error';
   const isShown = answered && q.hooksFor(context, 'PostToolUse', row.tool).length === 0;
   // That nobody knows whether it took effect is the host's own word.

@@ -354,6 +354,16 @@ describe('cancel_call', () => {
       'cancelled',
     ],
     [
+      'a person, and that the outcome of a call that did not stop is unknown',
+      'Cancelled by ada: too slow. It did not stop in time: whether it took effect is unknown.',
+      [
+        calling('read'),
+        callCancelled('a', { reason: 'too slow' }, 'c', 'ada'),
+        returned('a', 'cancelled', { timed_out: true }),
+      ],
+      'cancelled',
+    ],
+    [
       'a person, before it has run',
       'Cancelled by ada before it was run: no need.',
       [calling('ask'), callCancelled('a', { reason: 'no need' }, 'c', 'ada')],
