@@ -379,8 +379,12 @@ export class SessionRunner {
     if (this.idleMs() > 0) this.#drop('passivated', 'passivated');
   }
 
-  /** Keeps a snapshot of what was recorded since the last one. */
+  /**
+   * Keeps a snapshot of what was recorded since the last one. Not of a session that was left because an append was not
+   * answered: its actor is ahead of the journal, and the next owner would count a command as accepted that has no record.
+   */
   async keep(): Promise<void> {
+    if (this.#dropped) return;
     if (this.#session && this.#session.n > 0 && this.#sinceSnapshot > 0) await this.#snapshot(this.#session);
   }
 

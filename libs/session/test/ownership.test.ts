@@ -613,6 +613,27 @@ test('a session that its old host lost behind the notes that were read, under it
   expect((await bed.lines(moving)).at(-1)).toBe('agent_end end_turn');
 });
 
+test('a host that leaves a session in the middle of an append keeps no snapshot of it: the next owner has the command', async () => {
+  const { bed, join, moving } = await crew((line) => line, {
+    commitBounds: { attemptsMax: 1, firstDelayMs: 1, maxDelayMs: 1 },
+  });
+  bed.models.answers = [say('done')];
+  await bed.start({}, { session: moving });
+  await bed.time.advance(500);
+  let fail = () => {};
+  const failed = new Promise<void>((resolve) => {
+    fail = resolve;
+  });
+  bed.journal.next = [() => failed.then(() => ({ status: 'ambiguous', cause: 'no answer' }))];
+  await bed.send('steer', { body: 'look', mode: 'audit_only' }, { session: moving, id: 'm' });
+  await join();
+  // The session is to move, and its append is waited for.
+  await bed.time.advance(2_000);
+  fail();
+  await bed.time.advance(30_000);
+  expect(await bed.lines(moving)).toContainEqual(expect.stringContaining('steering_received m'));
+});
+
 test('and so is one whose old host died', async () => {
   const { bed, first, second, moving } = await unread();
   first.abandon();
