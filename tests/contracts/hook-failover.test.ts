@@ -40,7 +40,6 @@ function stage({ timeoutMs = 5_000, takesMs = 0 } = {}) {
   const silentSince = new Map<string, number>();
   const left = new Set<string>();
   const failover = createHookFailover(createHookQuestions(host.nc, log), {
-    isConnected: () => host.isConnected,
     subject: (_request, instance) =>
       instance === undefined ? subjects.hook(tenant, 'h') : subjects.hookTo(tenant, 'h', instance),
     living: () => instances.flatMap(({ id }) => (silentSince.has(id) || left.has(id) ? [] : [id])),

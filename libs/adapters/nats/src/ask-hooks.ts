@@ -36,6 +36,8 @@ export interface HookQuestions {
     signal: AbortSignal,
     onTaken: (instance: string) => void,
   ): Promise<HookReply | null>;
+  /** Without a connection, silence says nothing of who is asked. */
+  isConnected(): boolean;
   /** Ends it; what is being asked fails. */
   stop(): void;
 }
@@ -54,8 +56,13 @@ interface Pending {
 export function createHookQuestions(nc: NatsConnection, log: Log): HookQuestions {
   const pending = new Map<string, Pending>();
   const inbox = createInbox(inboxPrefixOf(nc));
+  let connected = true;
   const endListening = onConnectionChange(nc, {
+    lost() {
+      connected = false;
+    },
     restored() {
+      connected = true;
       for (const { send } of [...pending.values()]) send();
     },
   });
@@ -82,7 +89,7 @@ export function createHookQuestions(nc: NatsConnection, log: Log): HookQuestions
           signal.removeEventListener('abort', aborted);
           resolve(reply);
         };
-        const aborted = () => settle(unavailable('nobody waits for it any more'));
+        const aborted = () => settle(unavailable('the host no longer waits for it'));
         const send = () => {
           try {
             const body = JSON.stringify(asked(request, `${inbox}.c.${token}`));
@@ -101,6 +108,7 @@ export function createHookQuestions(nc: NatsConnection, log: Log): HookQuestions
         });
       });
     },
+    isConnected: () => connected,
     stop() {
       endListening();
       for (const subscription of subscriptions) subscription.unsubscribe();

@@ -3,7 +3,6 @@ import type { HookReply, HookRequest, Log } from '@coxswain/ports';
 import { subjects, TOOL_LIVENESS, versionToken } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { createHookQuestions } from './ask-hooks.ts';
-import { onConnectionChange } from './connection-changes.ts';
 import { createHookFailover, EXPECTED_FOR_MS } from './hook-failover.ts';
 import { type PersonaPresence, servedAs } from './persona-presence.ts';
 
@@ -22,18 +21,8 @@ export type HookPresence = Pick<
 
 /** Questions on this connection. */
 export function createPersonaHookQuestions(nc: NatsConnection, log: Log, presence: HookPresence): PersonaHookQuestions {
-  let connected = true;
-  const endListening = onConnectionChange(nc, {
-    lost() {
-      connected = false;
-    },
-    restored() {
-      connected = true;
-    },
-  });
   const questions = createHookQuestions(nc, log);
   const failover = createHookFailover(questions, {
-    isConnected: () => connected,
     subject({ ref: { tenant }, registration }, instance) {
       const { persona = '', persona_version: version = '' } = registration;
       const at = [tenant, persona, versionToken(version)] as const;
@@ -54,10 +43,7 @@ export function createPersonaHookQuestions(nc: NatsConnection, log: Log, presenc
   });
   return {
     ask: (request, signal) => failover.ask(request, signal),
-    stop() {
-      endListening();
-      questions.stop();
-    },
+    stop: () => questions.stop(),
   };
 }
 

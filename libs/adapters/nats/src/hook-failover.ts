@@ -18,7 +18,6 @@ import { type HookQuestions, unavailable } from './ask-hooks.ts';
 
 /** What fail-over needs to know of instances. */
 export interface HookInstances {
-  isConnected(): boolean;
   /** Where a question goes: to one instance, or without it to all in their queue group. */
   subject(request: HookRequest, instance?: string): string;
   /** Instances that serve a request's registration, the one that was heard most recently first. */
@@ -94,13 +93,13 @@ export function createHookFailover(questions: HookQuestions, instances: HookInst
         /** @returns whether there was another instance to ask. */
         const askNext = (): boolean => {
           const next = instances.living(request).find((instance) => !tried.has(instance));
-          if (next === undefined || asked >= ASKED_MAX || !instances.isConnected()) return false;
+          if (next === undefined || asked >= ASKED_MAX || !questions.isConnected()) return false;
           ask(next);
           return true;
         };
         const look = () => {
           // Without a connection, silence says nothing of instances.
-          if (!instances.isConnected()) return;
+          if (!questions.isConnected()) return;
           const nowMs = performance.now();
           if (open === 0) {
             if (nowMs - askedMs < UNHEARD_PAUSE_MS) return;

@@ -50,7 +50,6 @@ export async function createNatsHooks(nc: NatsConnection, log: Log): Promise<Nat
   const services = new Map<string, Service>();
   const questions = createHookQuestions(nc, log);
   const failover = createHookFailover(questions, {
-    isConnected: () => connected,
     subject: ({ ref, registration: { id } }, instance) =>
       instance === undefined ? subjects.hook(ref.tenant, id) : subjects.hookTo(ref.tenant, id, instance),
     isExpected({ ref, registration }) {
@@ -79,7 +78,6 @@ export async function createNatsHooks(nc: NatsConnection, log: Log): Promise<Nat
   };
   const listeners = new Set<() => void>();
   const nameOf = ({ tenant, service }: { tenant: string; service: string }) => `${tenant}.${service}`;
-  let connected = true;
   let checking = false;
 
   const changed = () => {
@@ -139,11 +137,11 @@ export async function createNatsHooks(nc: NatsConnection, log: Log): Promise<Nat
   timer.unref();
   // A host that was itself held up has beats waiting for it: they are in by the time that the server answers.
   async function check(): Promise<void> {
-    if (checking || !connected || silent().length === 0) return;
+    if (checking || !questions.isConnected() || silent().length === 0) return;
     checking = true;
     try {
       await nc.flush();
-      if (connected) for (const service of silent()) setAlive(service, false);
+      if (questions.isConnected()) for (const service of silent()) setAlive(service, false);
     } catch {
       // The connection went; what is silent then says nothing of services.
     } finally {
@@ -152,11 +150,7 @@ export async function createNatsHooks(nc: NatsConnection, log: Log): Promise<Nat
   }
 
   const endListening = onConnectionChange(nc, {
-    lost() {
-      connected = false;
-    },
     restored() {
-      connected = true;
       const nowMs = performance.now();
       for (const { heardMs } of services.values()) for (const id of heardMs.keys()) heardMs.set(id, nowMs);
     },

@@ -89,9 +89,7 @@ interface Pending {
   hasBegun: boolean;
   /** How often the instance was ordered to begin. */
   begins: number;
-  /** It has run, or may have, at an instance that it was moved away from. */
-  hasMoved: boolean;
-  /** How often it moved away from an instance. */
+  /** How often it moved away from an instance, where it has run or may have. */
   moves: number;
   /** Instances that it was sent to since it was untaken. */
   readonly tried: Set<string>;
@@ -197,7 +195,7 @@ export function createNatsToolCalls(
 
   function attach(token: string, one: Pending): void {
     one.askedMs = performance.now();
-    publish(orderSubject(one, one.hasMoved), { ...named(one.call), want: 'attach' }, `${inbox}.${token}.a`);
+    publish(orderSubject(one, one.moves > 0), { ...named(one.call), want: 'attach' }, `${inbox}.${token}.a`);
   }
 
   function begin(token: string, one: Pending, { instance, hold }: Extract<ToolSaid, { type: 'ready' }>): void {
@@ -318,7 +316,7 @@ export function createNatsToolCalls(
     one.moves++;
     if (one.instance !== null) one.tried.add(one.instance);
     log.info({ key: one.call.idempotencyKey, instance: one.instance }, 'a call moves to another instance');
-    Object.assign(one, { instance: null, hasBegun: false, begins: 0, hasMoved: true, untakenMs: 0 });
+    Object.assign(one, { instance: null, hasBegun: false, begins: 0, untakenMs: 0 });
     one.pauseMs = PAUSE_FIRST_MS;
     send(token, one);
   }
@@ -401,10 +399,10 @@ export function createNatsToolCalls(
     if (one.abortedMs !== null) return;
     const { tool, ref } = one.call;
     // Every instance has said that it leaves: none is expected back.
-    const isDeserted = !one.hasMoved && one.sendings > 0 && isWithoutInstances(ref.tenant, tool);
+    const isDeserted = one.moves === 0 && one.sendings > 0 && isWithoutInstances(ref.tenant, tool);
     if (one.untakenMs <= TOOL_LIVENESS.untakenMaxMs && !isDeserted) {
       if (nowMs >= one.resendAtMs) send(token, one);
-    } else if (one.hasMoved) {
+    } else if (one.moves > 0) {
       one.settle(unavailable(`${LOST.gone}, and ${untakenText(tool, false)}; it may have taken effect`));
     } else one.settle(unavailable(one.refusal ?? untakenText(tool, isDeserted)));
   }
@@ -434,7 +432,6 @@ export function createNatsToolCalls(
         instance: instance ?? null,
         hasBegun: instance !== undefined,
         begins: 0,
-        hasMoved: false,
         moves: 0,
         tried: new Set(),
         sendings: 0,
@@ -459,7 +456,7 @@ export function createNatsToolCalls(
         one.abortedMs = performance.now();
         one.abortReason = reasonOf(signal.reason);
         abort(one);
-        const isHeld = !call.isRepeatable && !one.hasMoved && one.instance === null;
+        const isHeld = !call.isRepeatable && one.moves === 0 && one.instance === null;
         if (isHeld) one.settle({ status: 'cancelled', result: textOf('cancelled before it began', true) });
       };
       if (pending.size === 0) lookedMs = nowMs;
