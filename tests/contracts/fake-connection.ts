@@ -1,5 +1,19 @@
 /** A connection to a bus in memory, under the test's timers: queue groups, no responders, and processes that stand still. */
+import type { HookRequest } from '@coxswain/ports';
+import { type HookRegistration, SessionId, sessionRef, TenantId } from '@coxswain/protocol';
 import { headers, type Msg, type MsgHdrs, type NatsConnection, type Subscription } from '@nats-io/nats-core';
+
+/** What a host asks of the hook `registration`, for the session `s1`. */
+export function hookRequest(registration: HookRegistration): HookRequest {
+  return {
+    ref: sessionRef(SessionId.parse('s1'), TenantId.parse('default')),
+    effectId: '3-0',
+    registration,
+    payload: {},
+    transcript: () => [],
+    onFeedback: () => undefined,
+  };
+}
 
 interface Listener {
   readonly pattern: readonly string[];

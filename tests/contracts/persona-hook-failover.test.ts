@@ -1,18 +1,10 @@
 /** Questions to a persona's own hooks, over a bus in memory, in time that the test moves on: asked as those of hook services. */
-import type { HookReply, HookRequest } from '@coxswain/ports';
-import {
-  type HookRegistration,
-  SessionId,
-  sessionRef,
-  subjects,
-  TenantId,
-  TOOL_LIVENESS,
-  versionToken,
-} from '@coxswain/protocol';
+import type { HookReply } from '@coxswain/ports';
+import { type HookRegistration, subjects, TenantId, TOOL_LIVENESS, versionToken } from '@coxswain/protocol';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { createPersonaHookQuestions } from '../../libs/adapters/nats/src/ask-persona-hooks.ts';
 import { servePersonaHooks } from '../../libs/client/src/serve-persona-hooks.ts';
-import { FakeBus, FakeProcess } from './fake-connection.ts';
+import { FakeBus, FakeProcess, hookRequest } from './fake-connection.ts';
 
 const log = { debug() {}, info() {}, warn() {}, error() {} };
 const tenant = TenantId.parse('default');
@@ -27,14 +19,7 @@ const registration = {
   timeout_ms: 30_000,
   on_error: 'fail_closed',
 } as HookRegistration;
-const request: HookRequest = {
-  ref: sessionRef(SessionId.parse('s1'), tenant),
-  effectId: '3-0',
-  registration,
-  payload: {},
-  transcript: () => [],
-  onFeedback: () => undefined,
-};
+const request = hookRequest(registration);
 
 beforeEach(
   () =>

@@ -184,15 +184,19 @@ test('an order to begin that a frozen instance finds after the call has moved be
   expect(runs).toEqual(['b']);
 });
 
-test('an idempotent call moves within 4 s from an instance that froze after it had taken it', async () => {
+test.each<[string, (process: FakeProcess) => void]>([
+  ['froze after it had taken it', (process) => process.freeze()],
+  ['was killed', (process) => process.kill()],
+])('an idempotent call moves within 4 s from an instance that %s', async (_how, end) => {
   const { first, other, call, runs } = await pair();
   const called = call(true);
   await pass(10);
-  first.process.freeze();
+  end(first.process);
   await pass(4_000);
   expect(runs).toEqual(['a', 'b']);
   other.end();
   await pass(10);
+  expect(called.outcome?.status).toBe('ok');
   expect(textOf(called)).toBe('by b');
 });
 
@@ -208,18 +212,6 @@ test('an idempotent call of a frozen instance is waited for where no other one l
   await pass(1_000);
   expect(textOf(called)).toBe('by a');
   expect(runs).toEqual(['a']);
-});
-
-test('an idempotent call moves at once from an instance that was killed', async () => {
-  const { first, other, call, runs } = await pair();
-  const called = call(true);
-  await pass(10);
-  first.process.kill();
-  await pass(4_000);
-  expect(runs).toEqual(['a', 'b']);
-  other.end();
-  await pass(10);
-  expect(called.outcome?.status).toBe('ok');
 });
 
 test('any other call is lost when its instance was killed, and after 15 s when it is frozen; it runs nowhere else', async () => {
