@@ -38,7 +38,7 @@ LABEL org.opencontainers.image.title="Coxswain" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
-# Node asks models through HTTP_PROXY and HTTPS_PROXY only where it is told to.
+# Node uses HTTP_PROXY and HTTPS_PROXY for model requests only with this setting.
 ENV NODE_ENV=production COX_STATE_DIR=/var/lib/coxswain COX_FETCH=never NODE_USE_ENV_PROXY=1
 # By number, so that a cluster can see that it is not root.
 USER 1000:1000

@@ -110,7 +110,7 @@ test('a tool service whose worker’s key is taken away ends, and says why', asy
   expect((await change('--remove', 'worker=stock')).code).toBe(0);
   await fixture.bus.reload();
   expect(await service.exited).toMatchObject({ code: 1 });
-  expect(service.told).toMatch(/"code":"nats_unreachable","message":"[^"]*the bus does not let this user in any more/);
+  expect(service.told).toMatch(/"code":"nats_unreachable","message":"[^"]*the bus no longer authorizes this user/);
   expect(service.told).not.toMatch(/^\s+at /m);
 });
 
@@ -136,7 +136,7 @@ test('a tenant is added while the bus runs: its sessions are its own, the keys o
   const follow = async (items: AsyncGenerator<unknown, void, undefined>) => {
     for await (const _item of items);
   };
-  const over = { code: 'nats_unreachable', message: expect.stringContaining('does not let this user in any more') };
+  const over = { code: 'nats_unreachable', message: expect.stringContaining('no longer authorizes this user') };
   const follows = [session.events(), session.watch(), session.deltas()].map((items) =>
     expect(follow(items)).rejects.toMatchObject(over),
   );

@@ -143,7 +143,7 @@ const LISTENED: readonly (readonly [what: string, subject: string, roles: readon
   ['hooks of personas in their group', subjects.personaHooks('default', 'p', 'v'), ['personas'], PERSONA_QUEUE_GROUP],
   ['hooks of personas beside it', subjects.personaHooks('default', 'p', 'beside'), []],
   ['hooks of one instance', subjects.personaHookTo('default', 'p', 'v', 'i'), ['personas'], PERSONA_QUEUE_GROUP],
-  ['hooks of one instance beside it', subjects.personaHookTo('default', 'p', 'v', 'beside'), []],
+  ['hooks of another instance', subjects.personaHookTo('default', 'p', 'v', 'other'), []],
   ['hooks of another tenant’s personas', subjects.personaHooks('other', 'p', 'v'), [], PERSONA_QUEUE_GROUP],
   ['orders to personas', subjects.personaInstances('default', 'p', 'v'), ['personas']],
   ['orders to one instance of a persona', subjects.personaInstance('default', 'p', 'v', 'i'), ['personas']],

@@ -39,7 +39,7 @@ export class BusSession extends Session {
   }
 
   /**
-   * Says how far a job is that a hook of the session has begun: for whoever runs it. Its end reaches the model, also where
+   * Reports the progress of a job that a hook of the session started, for the process that runs it. Its end reaches the model, also where
    * the job is quicker than the record of its receipt: then the report is decided when the hooks have answered.
    */
   reportJob(report: JobReport, options: SendOptions = {}): Promise<SentCommand> {

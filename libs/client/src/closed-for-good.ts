@@ -9,5 +9,5 @@ import { ClientError } from './client-errors.ts';
 export async function closedForGood(nc: NatsConnection): Promise<ClientError> {
   const why = await nc.closed();
   const cause = why instanceof Error ? `: ${why.message}` : '';
-  return new ClientError('nats_unreachable', `the bus does not let this user in any more${cause}`, { cause: why });
+  return new ClientError('nats_unreachable', `the bus no longer authorizes this user${cause}`, { cause: why });
 }

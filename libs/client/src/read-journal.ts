@@ -300,7 +300,7 @@ export interface NotServed {
   readonly problem: RecordNotServedError;
 }
 
-/** Reads the newest record of a session that a replica has left out; null where there is none any more. */
+/** Reads the newest record of a session that a replica has left out; null where it has been deleted. */
 export async function readApart(bus: JournalBus, ref: SessionRef): Promise<NewestRecord | NotServed | null> {
   try {
     return await lastStored(bus, ref);

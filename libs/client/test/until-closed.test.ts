@@ -76,7 +76,7 @@ test('a loop that is left closes its source', async () => {
   expect(isClosed).toBe(true);
 });
 
-test('a source is told to stop by the client that closes, and by the signal of whoever reads', async () => {
+test('a source stops when the client closes, and when the signal of its reader aborts', async () => {
   const stopped = async (end: (closing: Closing, leaving: AbortController) => void) => {
     const [closing, leaving] = [new Closing('nats_unreachable'), new AbortController()];
     let stop: AbortSignal | undefined;

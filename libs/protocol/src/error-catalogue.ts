@@ -93,7 +93,7 @@ export const ERROR_CATALOGUE = {
     'Write a glob, or path == "value", path != "value", path =~ "regex" (RE2); docs/reference/hooks.md says what payloads have.',
   ),
   job_unknown: rejection(
-    'No hook of the session has begun a job of this id that is open: it was never begun, or has ended.',
+    'No hook of the session has an open job of this id: no hook started it, or it has ended.',
     'Report a job under the id of its receipt, and its end once.',
   ),
   internal_subject: rejection('Only hosts and workers may use this verb.', 'Use a verb of the command table.'),

@@ -367,7 +367,7 @@ export const EVENT_SCHEMAS = {
     /** The command that brought it. */
     command_id: z.string().optional(),
   }),
-  /** A report of a job that no hook of the session has begun, while one is asked that may begin it: decided with its answer. */
+  /** A report of a job that no hook of the session has started, while one is asked that may start it: decided with its answer. */
   job_report_deferred: event('job_report_deferred', {
     command_id: z.string(),
     receipt: JobReceipt,

@@ -9,9 +9,9 @@ type Start = Pick<CommandBody<'start'>, 'persona' | 'personas' | 'permissions' |
 type Rules = Pick<Persona, 'permissions' | 'mcp_servers'>;
 
 /**
- * The first field by which calls, or a program on a host, would run with nobody asked, or a variable of a host would leave it: a rule
- * or a default that allows, an MCP server that is a command or has `${VARIABLE}` in a header, in the start itself or in a persona that it brings with it; what hooks are to have said in a fork. A
- * persona that is named alone was written by whoever keeps the host's personas.
+ * The first field by which calls, or a program on a host, would run without an approval, or a variable of a host would leave it.
+ * In the start itself, or in a persona that it brings: a rule or a default that allows, an MCP server that is a command, or one with
+ * `${VARIABLE}` in a header. In a fork: replaced verdicts of hooks. A persona that is only named belongs to the host.
  * @returns its path, as in `permissions.rules.0.action`; null where there is none.
  */
 export function allowanceOf({ persona, personas = [], fork, ...start }: Start): string | null {
@@ -21,9 +21,10 @@ export function allowanceOf({ persona, personas = [], fork, ...start }: Start): 
     ...personas.map((one, at) => [`personas.${at}`, one] as const),
     ['fork.changes.persona', changes?.persona] as const,
   ];
-  const inPersonas = brought.map(([at, one]) =>
-    typeof one === 'object' && ruleThatAllows(one) !== null ? `${at}.${ruleThatAllows(one)}` : null,
-  );
+  const inPersonas = brought.map(([at, one]) => {
+    const field = typeof one === 'object' ? ruleThatAllows(one) : null;
+    return field && `${at}.${field}`;
+  });
   const inVerdicts = changes?.verdicts === undefined ? null : 'fork.changes.verdicts';
   return [ruleThatAllows(start), ...inPersonas, inVerdicts].find((field) => field !== null) ?? null;
 }

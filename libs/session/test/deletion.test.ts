@@ -103,7 +103,7 @@ describe('the command', () => {
     expect(await bed.bytes()).toEqual([]);
   });
 
-  test('is the last: what stands behind it in the same inbox is told that the session is deleted', async () => {
+  test('is the last: later commands of the same inbox are rejected: the session is deleted', async () => {
     const bed = testBed();
     const first = await ended(bed);
     first.abandon();
@@ -131,7 +131,7 @@ describe('the command', () => {
 
 describe('a deleted session', () => {
   test.each(['start', 'prompt', 'steer', 'approve', 'cancel', 'delete'])(
-    'answers %s with session_deleted, and is not begun again',
+    'answers %s with session_deleted, and does not start again',
     async (verb) => {
       const bed = testBed();
       await ended(bed);

@@ -7,7 +7,7 @@ import { testBed } from './test-bed.ts';
 
 type Raw = { [key: string]: Json } & { input: { [key: string]: Json }; events: { [key: string]: Json }[] };
 
-/** A session whose newest record is a steering message that somebody waits for. */
+/** A session whose newest record is a steering message whose receipt is awaited. */
 async function records(): Promise<Uint8Array[]> {
   const bed = testBed();
   bed.models.answers = [say('done')];

@@ -48,7 +48,7 @@ export function jobsAfter(jobs: readonly OpenJob[], hook: string, receipt: JobRe
   return [...jobs, { job_id, hook, ...(dedupe_key === undefined ? {} : { dedupe_key }) }];
 }
 
-/** A report of a job that no hook has begun so far. */
+/** A report of a job that no hook has started so far. */
 export interface DeferredReport {
   readonly command_id: string;
   readonly receipt: JobReceipt;
@@ -106,7 +106,7 @@ export function deferredReports(
 }
 
 const JOB_ID = 'job.job_id';
-const unknownText = ({ job_id }: JobReceipt) => `no hook of the session has begun a job ${job_id} that is open`;
+const unknownText = ({ job_id }: JobReceipt) => `no hook of the session has an open job ${job_id}`;
 
 /** @param before pieces of feedback that the same record has already. */
 function reported(

@@ -118,7 +118,7 @@ describe('a report of an unknown job', () => {
       .thenJournal('command_rejected job_unknown report-j1-succeeded');
   });
 
-  test('waits for the hooks that are asked: one of them may have begun it', () => {
+  test('waits for the hooks that are asked: one of them may have started it', () => {
     const { session } = given(...asked)
       .when(jobReported('j1'), jobReported('j2', 'running'))
       .thenJournal('job_report_deferred j1 succeeded', 'job_report_deferred j2 running')

@@ -21,7 +21,7 @@ export const checkCommands: Checker = (journal, evidence) => {
   return [...consumedOnce(consumed, sent), ...startTaken(consumed, sent, evidence), ...tookEffect(journal, consumed)];
 };
 
-/** A session has a record of its start, unless whoever asked for it was told that it is refused. */
+/** A session has a record of its start, unless its sender has a receipt that rejects it. */
 function startTaken(
   consumed: readonly JournalRecord[],
   sent: readonly SentCommand[],

@@ -16,7 +16,7 @@ function tookEffect({ records }: Journal, id: string): boolean {
 /** See the top of the file. */
 export const checkReceipts: Checker = (journal, { history, stored }) => {
   const wrong: string[] = [];
-  // What is delivered again behind a tombstone is told that the session is deleted, whatever became of it before.
+  // A command that is delivered again behind a tombstone gets the receipt `session_deleted`, whatever its fate before.
   const isDeleted = tombstoneOf(journal.session, { stored }) !== null;
   const commands = history.of('sent').map(({ command }) => `${command.session} ${command.commandId}`);
   const sent = new Set(commands);

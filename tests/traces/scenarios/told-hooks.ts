@@ -72,8 +72,7 @@ export const TOLD_HOOKS: readonly Scenario[] = [
   },
   {
     name: 'hooks-begin-quick-jobs',
-    shows:
-      'a job ends before the hook that has begun it has answered; a report of a job that there is not is rejected once',
+    shows: 'a job ends before the hook that started it has answered; a report of an unknown job is rejected once',
     turns: [ask(['log', { books: ['log/day'] }]), say('Written up.')],
     tools: ['log'],
     hooks: [at('file_edited', { job: { status: 'queued', job_id: 'lint' } }, { afterMs: 100 })],

@@ -28,7 +28,7 @@ export interface ConnectNatsOptions {
 export async function lostForGood(nc: NatsConnection): Promise<Error> {
   const why = await nc.closed();
   const cause = why instanceof Error ? `: ${why.message}` : '';
-  return new NatsUnavailableError(`the bus does not let this user in any more${cause}`);
+  return new NatsUnavailableError(`the bus no longer authorizes this user${cause}`);
 }
 
 /**

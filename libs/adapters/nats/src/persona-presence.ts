@@ -101,7 +101,7 @@ export async function watchPersonaPresence(nc: NatsConnection, log: Log): Promis
       const announcement = removed ? null : valueIn(data, PersonaAnnouncement);
       if (known.announcedRevision >= revision) return;
       if (!removed && announcement?.name !== key.name) {
-        log.warn({ key: cutText(subject, 256) }, 'what stands in the registry is no persona');
+        log.warn({ key: cutText(subject, 256) }, 'the registry holds an invalid persona');
         return;
       }
       known.announcedRevision = revision;

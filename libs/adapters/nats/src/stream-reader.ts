@@ -201,7 +201,7 @@ export function createStreamReader(wire: Wire, stream: string): StreamReader {
 
   const next = (subject: string, seq: number) =>
     directGet(directSubject, text.encode(`{"seq":${seq},"next_by_subj":"${subject}"}`));
-  // The subject stands in the request's own, so that a permission can be bound to it.
+  // The request's subject ends with the message's subject, so that a permission can be bound to it.
   const last = (subject: string) => directGet(`${directSubject}.${subject}`, new Uint8Array());
   const leaderNext = (subject: string, seq: number) => leaderGet({ seq, next_by_subj: subject });
   const leaderLast = (subject: string) => leaderGet({ last_by_subj: subject });

@@ -72,7 +72,7 @@ test('a service that lives announces itself again where the server was set up an
   expect(await ask(after, 'guard')).toEqual({ status: 'returned', raw: 'I am guard' });
 }, 60_000);
 
-test('a question that the last instance has when it is told to stop is answered', async () => {
+test('the last instance answers its open question before it stops', async () => {
   const server = await ownServer();
   const host = await createNatsHooks(await server.connect(), log);
   onTestFinished(() => host.stop());

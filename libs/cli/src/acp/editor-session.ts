@@ -323,6 +323,6 @@ export class EditorSession {
   #lost(error: Error): void {
     this.#present.reject(error);
     for (const prompt of this.#prompts.open) prompt.fail(asRequestError(error));
-    writeDiagnostic(`${this.id} is not followed any more: ${error.message}`);
+    writeDiagnostic(`${this.id} is no longer followed: ${error.message}`);
   }
 }

@@ -44,7 +44,7 @@ export class SessionApprovals {
           if (event.type === 'approval_needed') this.#below.set(`${child.id}/${event.call_id}`, event);
         this.ask();
       },
-      lost: (child, error) => writeDiagnostic(`${child.id} is not followed any more: ${error.message}`),
+      lost: (child, error) => writeDiagnostic(`${child.id} is no longer followed: ${error.message}`),
     });
   }
 

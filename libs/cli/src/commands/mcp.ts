@@ -38,7 +38,7 @@ export const run: CommandRun = async (invocation) => {
   }
 };
 
-/** Until the client has gone, or the instance has. @throws what the bus does not let this user in any more for. */
+/** Until the client has gone, or the instance has. @throws what the bus no longer authorizes this user for. */
 async function serveOn(bus: OpenBus, access: McpAccess, left: Promise<void>, isLeft: () => boolean): Promise<ExitCode> {
   access.has(bus);
   try {
