@@ -8,6 +8,7 @@
  */
 import { type AgentContext, methods, type PermissionOption } from '@agentclientprotocol/sdk';
 import { type BodyInput, newCommandId, type Session, type UiEventOf } from '@coxswain/client';
+import { cutText } from '@coxswain/protocol';
 import { callView } from './call-view.ts';
 import { writeDiagnostic } from './diagnostics.ts';
 import { asRequestError, hasCode } from './request-errors.ts';
@@ -133,13 +134,12 @@ export function decisionOf(answer: unknown, offered: readonly PermissionOption[]
   return chosen.endsWith('always') ? { decision, remember: 'session' } : { decision };
 }
 
-/** An editor's own words are foreign text: cut at a code point, and well-formed. */
+/** An editor's own words are foreign text. */
 function denied(reason: string): PermissionDecision {
-  const cut = Array.from(reason).slice(0, REASON_MAX_CODE_POINTS).join('');
-  return { decision: 'deny', reason: Buffer.from(cut, 'utf8').toString('utf8') };
+  return { decision: 'deny', reason: cutText(reason.toWellFormed(), REASON_MAX_CHARS) };
 }
 
-const REASON_MAX_CODE_POINTS = 400;
+const REASON_MAX_CHARS = 400;
 
 function keyOf({ sessionId, event }: Asked): string {
   return `${sessionId}/${event.call_id}`;

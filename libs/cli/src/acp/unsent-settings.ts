@@ -6,11 +6,11 @@
  * UNSENT-1: A request is answered only after the file is written.
  * UNSENT-2: The journal wins. A choice is restored only while the session still has the setting that it was to replace.
  */
-import { randomBytes } from 'node:crypto';
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { McpServers, SessionId } from '@coxswain/protocol';
 import { z } from 'zod';
+import { replaceFile } from '../instance/replace-file.ts';
 import { ACP_BOUNDS } from './acp-bounds.ts';
 import { writeDiagnostic } from './diagnostics.ts';
 import { cannotSave } from './request-errors.ts';
@@ -79,14 +79,7 @@ export class UnsentSettings {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     if (!this.#isPruned) await this.#prune();
     this.#isPruned = true;
-    const draft = `${file}.${process.pid}-${randomBytes(4).toString('hex')}`;
-    try {
-      await writeFile(draft, JSON.stringify({ v: 1, ...unsent }), { mode: 0o600, flush: true });
-      await rename(draft, file);
-    } catch (error) {
-      await rm(draft, { force: true });
-      throw error;
-    }
+    await replaceFile(file, JSON.stringify({ v: 1, ...unsent }));
   }
 
   /** Removes what is too old, and the oldest where there are too many: most editors open sessions that they never prompt. */

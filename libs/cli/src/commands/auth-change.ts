@@ -1,6 +1,5 @@
 /** `cox auth --add`, `--remove` and `--renew`: keys and tenants more or fewer, or today’s rights, in a folder that is there. */
-import { randomUUID } from 'node:crypto';
-import { mkdir, readFile, rename, rm, rmdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import {
   KEYS_PER_ROLE_MAX,
@@ -20,6 +19,7 @@ import {
   withTenant,
 } from '@coxswain/adapter-nats';
 import { cutGraphemes, TenantId } from '@coxswain/protocol';
+import { replaceFile } from '../instance/replace-file.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
 import { readWorker, WORKERS_MAX } from '../run/typed-worker.ts';
@@ -68,12 +68,12 @@ export async function changeKeys(out: string, changes: readonly Change[], flags:
   for (const { path, text } of added.values()) {
     const file = join(out, path);
     await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-    if (removed.has(path)) await replace(file, text);
+    if (removed.has(path)) await replaceFile(file, text);
     else await writeFile(file, text, { mode: 0o600, flag: 'wx' });
   }
   const accounts = join(out, 'accounts.conf');
   const before = await readFile(accounts, 'utf8').catch(() => null);
-  for (const { path, text } of ringFiles(ring)) await replace(join(out, path), text);
+  for (const { path, text } of ringFiles(ring)) await replaceFile(join(out, path), text);
   for (const file of removed) if (!added.has(file)) await removeKey(out, file);
   const isNew = before !== (await readFile(accounts, 'utf8'));
   const isTenantNew = changes.some((change) => change.name === 'add' && tenantOf(change) !== undefined);
@@ -181,13 +181,6 @@ async function ringIn(out: string): Promise<Keyring> {
     if (error instanceof KeyringError) throw new CliError(EXIT.error, error.code, `${error.code}: ${error.message}`);
     throw error;
   }
-}
-
-/** A server that reads it meanwhile finds the old one or the new one. */
-async function replace(path: string, text: string): Promise<void> {
-  const unfinished = `${path}.${randomUUID()}`;
-  await writeFile(unfinished, text, { mode: 0o600, flag: 'wx' });
-  await rename(unfinished, path);
 }
 
 function tell(

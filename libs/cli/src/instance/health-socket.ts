@@ -86,7 +86,7 @@ async function look(service: string, { title, ping, remark }: Asked): Promise<He
   try {
     await Promise.race([ping(), tooLate]);
     const known = remark?.() ?? null;
-    return said(true, known === null ? `${title} serves` : `${title} serves; ${known.slice(0, 500)}`);
+    return said(true, known === null ? `${title} serves` : `${title} serves; ${cutGraphemes(known, 500)}`);
   } catch (error) {
     return said(false, `${title} does not serve: ${cutGraphemes((error as Error).message, 500)}`);
   } finally {

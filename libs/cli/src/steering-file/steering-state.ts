@@ -1,6 +1,6 @@
 /** What is remembered of a steering file, beside it on the disk. */
-import { randomBytes } from 'node:crypto';
-import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
+import { replaceFile } from '../instance/replace-file.ts';
 import { newTrack, type Track } from './tracked-file.ts';
 
 /** The file itself, and the one that stood in its place before it was last cleared. */
@@ -34,14 +34,7 @@ function isTrack(value: unknown): value is Track {
   );
 }
 
-/** Writes the state in one step, so that nobody finds half of it. */
+/** Writes the state. @throws as {@link replaceFile}. */
 export async function writeState(path: string, { current, sent }: SteeringState): Promise<void> {
-  const draft = `${path}.${process.pid}-${randomBytes(4).toString('hex')}`;
-  try {
-    await writeFile(draft, JSON.stringify({ v: STATE_VERSION, current, sent }), { mode: 0o600, flush: true });
-    await rename(draft, path);
-  } catch (error) {
-    await rm(draft, { force: true });
-    throw error;
-  }
+  await replaceFile(path, JSON.stringify({ v: STATE_VERSION, current, sent }));
 }
