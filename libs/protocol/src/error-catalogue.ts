@@ -47,8 +47,8 @@ export const ERROR_CATALOGUE = {
     'Use the nearest verb, which the message names.',
   ),
   invalid_json: rejection(
-    'The body begins with { and is not valid JSON, or the verb takes no plain text.',
-    'Send valid JSON; for plain text do not begin with {.',
+    'The body begins with { and is not valid JSON, a member of an object is repeated, or the verb takes no plain text.',
+    'Send valid JSON in which each member has a name of its own; for plain text do not begin with {.',
   ),
   invalid_utf8: rejection(
     'The body is not UTF-8.',
@@ -111,8 +111,8 @@ export const ERROR_CATALOGUE = {
     'Send JSON with the header `content-type: application/json`.',
   ),
   request_unreadable: refusal(
-    'What came on the connection is not HTTP that can be read.',
-    'Speak HTTP/1.1, and without TLS where the gateway is reached directly.',
+    'What came on the connection is not HTTP that can be read, or a request repeats a header that it may have once.',
+    'Speak HTTP/1.1, and without TLS where the gateway is reached directly; send host, authorization and content-type once.',
   ),
   request_closed: refusal(
     'Whoever has sent the request has gone before it was answered.',

@@ -75,6 +75,7 @@ export * from './statechart.ts';
 export * from './steps.ts';
 export * from './stop-conditions.ts';
 export * from './stored-blobs.ts';
+export * from './strict-json.ts';
 export * from './subjects.ts';
 export * from './timers.ts';
 export * from './tombstone.ts';
