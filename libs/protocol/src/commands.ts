@@ -14,6 +14,7 @@ import { Limits, McpServers, modeProblem, Persona } from './persona.ts';
 import { Reason } from './reason.ts';
 import { RememberScope } from './remembered-rules.ts';
 import { REMINDER_FIELDS } from './reminders.ts';
+import { secretProblem } from './request-secrets.ts';
 import { readStrictly, type SchemaProblem } from './schema-problems.ts';
 import { type Mode, ModeInput } from './seams.ts';
 import { StandIns, ToolSelection } from './tool-selection.ts';
@@ -90,6 +91,8 @@ export const StartSettings = z.strictObject({
     .optional(),
   /** What its traces are known by; all that it starts has the same. */
   trace: z.string().regex(ID_PATTERN, { error: 'a trace is 1 to 64 characters of A-Z a-z 0-9 _ -' }).optional(),
+  /** Holds the session to the policy of its host, also where the host trusts the bus. Hosts set it for restricted senders. */
+  restricted: z.literal(true).optional(),
 });
 /** See {@link StartSettings}. */
 export type StartSettings = z.infer<typeof StartSettings>;
@@ -289,13 +292,18 @@ function readBody(verb: string, payload: Uint8Array): { readonly value: unknown 
     try {
       return { value: JSON.parse(text) };
     } catch (error) {
-      const message = `the body begins with { but is not valid JSON: ${(error as Error).message}`;
+      const message = `the body begins with { but is not valid JSON: ${withoutQuote((error as Error).message)}`;
       return { code: 'invalid_json', message, field };
     }
   }
   if (TEXT_VERBS.has(verb)) return { value: { body: text } };
   if (text.trim() === '') return { value: {} };
   return { code: 'invalid_json', message: `${verb} takes a JSON object, not plain text`, field };
+}
+
+/** V8 quotes the text around the mistake, which may be a secret. */
+function withoutQuote(message: string): string {
+  return message.replace(/, (?:\.\.\.)?"[\s\S]*$/, '');
 }
 
 function unknownVerb(verb: string): CommandProblem {
@@ -317,6 +325,8 @@ export function parseBody(verb: Verb, value: unknown): ParsedCommand {
     return { ok: false, problem: refused, ...identityOf(value) };
   }
   const { id, actor, ...body } = read.data as { id?: CommandId; actor?: Actor } & JsonObject;
+  const secret = secretProblem(verb, body);
+  if (secret) return { ok: false, problem: secret, id, actor };
   return { ok: true, verb, id, actor, body };
 }
 
