@@ -350,10 +350,23 @@ export const ERROR_CATALOGUE = {
     'Rejects a start before there is a session; ends a later run as failed.',
     'Set the variable that the message names where the session is hosted: in this shell, or, where one runs already, in that of `cox up` or `cox serve sessions`, and start that again.',
   ),
+  not_allowed_by_policy: {
+    kind: 'rejection',
+    meaning:
+      'The request names something that the policy of the host does not allow: the message has the field and the line.',
+    runtime:
+      'Rejects the command before anything of it is done, and logs it. Ends a run as failed if an imported, forked or older session names it.',
+    caller:
+      'Use what the message lists. Or ask the person who runs the host to add it to the policy: see the guide “Policy of a host”.',
+  },
+  secret_in_request: rejection(
+    'A URL has a user name, a password or a key, or a header or variable of an MCP server has a literal credential.',
+    'Name a variable of the host instead, and allow it in the `variables` of the host’s policy. Nothing of the value was kept.',
+  ),
   root_not_local: outcome(
     'The root folder is not on this host, or outside the folders that the host allows.',
     'Ends the run as failed.',
-    'Start the session where the folder is, or give another root; `COX_ROOTS` of a host names the folders that it allows.',
+    'Start the session where the folder is, or give another root; `roots` of the host’s policy names the folders that it allows.',
   ),
   mcp_server_failed: outcome(
     'An MCP server could not be started or did not answer.',

@@ -46,6 +46,7 @@ import { effectsOf, isEnded, type SessionState, timersOf, type WorkEffect } from
 import { admitCommand, admitTimer } from './admit-command.ts';
 import { appendRecord } from './append-record.ts';
 import { checkCommand } from './check-command.ts';
+import { withinPolicy } from './check-policy.ts';
 import { COMMIT_BOUNDS, type CommitBounds, foreignRecord } from './commit.ts';
 import { SessionCopy } from './copy-session.ts';
 import { copyAfter, ImportUnfinishedError, isUnfinishedImport } from './copy-state.ts';
@@ -613,7 +614,7 @@ export class SessionRunner {
     const session = this.#session;
     if (!session || this.#dropped) return false;
     if (command.isTimer) return this.#takeTimer(session, command, cursor);
-    const input = admitCommand(command, this.#ports.inbox.incarnation);
+    const input = withinPolicy(this.#ports, command, admitCommand(command, this.#ports.inbox.incarnation));
     this.#taking = command;
     try {
       return await this.#take(session, input, cursor);
