@@ -333,6 +333,8 @@ export const HEADERS = {
   receiptTo: 'Cox-Receipt-To',
   actor: 'Cox-Actor',
   total: 'Cox-Total',
+  /** On every part of a query's answer but the last. */
+  more: 'Cox-More',
   error: 'Cox-Error',
   /** W3C Trace Context, on commands and on what is asked of workers. */
   traceparent: 'traceparent',
