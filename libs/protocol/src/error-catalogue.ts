@@ -276,7 +276,7 @@ export const ERROR_CATALOGUE = {
     '`cox pending` lists what waits.',
   ),
   too_many_reminders: rejection(
-    '256 reminders wait or are shown already.',
+    '256 reminders, or reminders of 1 MiB together, wait or are shown already.',
     'Revoke some, or give them a dedupe_key or ttl_turns.',
   ),
   too_many_signals: rejection(
@@ -284,6 +284,16 @@ export const ERROR_CATALOGUE = {
     'Send only those that a session waits for.',
   ),
   too_many_pending: rejection('1,000 injections wait already.', 'Wait until some are delivered, or revoke some.'),
+  pending_full: rejection(
+    'The queued steers, reminders and follow-ups of the session would have more than 1 MiB together.',
+    'Wait until some are delivered, revoke some, or put a long text into a file and name the file.',
+  ),
+  quota_exceeded: {
+    kind: 'rejection',
+    meaning: 'The tenant, or the sender, has used up a quota of the host; the message names it.',
+    runtime: 'Sends the receipt and counts it. Records nothing, and does not remember the id.',
+    caller: 'Send it again after the time that the message names, under the same id; or have the quota raised.',
+  },
   invalid_arguments: rejection(
     'The edited arguments do not fit the tool’s schema.',
     'Correct them as the message says.',
@@ -477,6 +487,11 @@ export const ERROR_CATALOGUE = {
     'The batch has more than 64 calls.',
     'Those beyond get error results.',
     'Nothing: the model is told to ask for fewer. `limits.parallel_calls` bounds how many run at once.',
+  ),
+  arguments_too_large: outcome(
+    'The arguments of the calls of one answer have more than 768 KiB together.',
+    'The calls beyond get error results, and their arguments are not kept.',
+    'Nothing: the model is told to split the work.',
   ),
   tool_failed: outcome(
     'The tool threw or its server failed.',

@@ -86,6 +86,8 @@ const CODES: Readonly<Record<number, readonly ErrorCode[]>> = {
     'too_many_reminders',
     'too_many_signals',
     'too_many_pending',
+    'pending_full',
+    'quota_exceeded',
   ],
   // Nobody reads it: for logs and metrics, by the number that proxies have made usual.
   499: ['request_closed'],

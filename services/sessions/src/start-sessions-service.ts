@@ -161,7 +161,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
       {
         journal: await createNatsJournal(nc),
         inbox: await createNatsInbox(nc, log, fail),
-        snapshots: createNatsSnapshots(nc),
+        snapshots: createNatsSnapshots(nc, blobs),
         timers: createNatsTimers(nc),
         blobs,
         hostLine: options.hostLine ?? createNatsHostLine(nc, log),
