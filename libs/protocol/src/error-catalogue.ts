@@ -240,6 +240,14 @@ export const ERROR_CATALOGUE = {
     'Someone has decided this call already; the first decision stands.',
     'Nothing; the message says who decided.',
   ),
+  edited_call_denied: rejection(
+    'A permission rule or a `PreToolUse` hook denies the call with the edited arguments. The call stays parked.',
+    'Decide again: with other arguments, as the model asked, or deny. The detail names the rule or the hook, and why.',
+  ),
+  edit_pending: rejection(
+    'Hooks are asked about an edit of this call, or they changed before they could be asked.',
+    'Decide again in a moment. A decision without edited arguments is taken at once.',
+  ),
   not_rememberable: rejection(
     'A decision cannot be remembered for calls like this one: its arguments are too large, or the question is whether it ran.',
     'Decide this call alone, without remember; a rule of the persona holds for later ones.',
