@@ -204,14 +204,14 @@ describe('skills', () => {
 test('a name is looked for in personas/ and else left to the host', async () => {
   await mkdir(join(folder, 'personas'), { recursive: true });
   await writeFile(join(folder, 'personas/local.yaml'), 'name: local\n');
-  expect(await choosePersona('local', folder)).toMatchObject({ persona: { name: 'local' } });
-  expect(await choosePersona('elsewhere', folder)).toBe('elsewhere');
-  await expect(choosePersona('./none.yaml', folder)).rejects.toThrow('there is no such file');
+  expect(await choosePersona('local', folder, null)).toMatchObject({ persona: { name: 'local' } });
+  expect(await choosePersona('elsewhere', folder, null)).toBe('elsewhere');
+  await expect(choosePersona('./none.yaml', folder, null)).rejects.toThrow('there is no such file');
   // What a file works with may lie in a folder of its name.
   await mkdir(join(folder, 'personas/local'));
-  expect(await choosePersona('local', folder)).toMatchObject({ persona: { name: 'local' } });
+  expect(await choosePersona('local', folder, null)).toMatchObject({ persona: { name: 'local' } });
   await mkdir(join(folder, 'personas/bare'));
-  await expect(choosePersona('bare', folder)).rejects.toThrow('bare: this folder has no persona.yaml');
+  await expect(choosePersona('bare', folder, null)).rejects.toThrow('bare: this folder has no persona.yaml');
 });
 
 describe('a crew', () => {
@@ -241,7 +241,7 @@ describe('a crew', () => {
 });
 
 test('what is neither a name nor a path is said to be neither', async () => {
-  await expect(choosePersona('a b', folder)).rejects.toMatchObject({
+  await expect(choosePersona('a b', folder, null)).rejects.toMatchObject({
     exitCode: 2,
     message: expect.stringContaining('a file has a dot or a slash'),
   });
