@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { FolderTrust } from '../src/instance/folder-trust.ts';
 import { chooseCrew, choosePersona, readPersona } from '../src/run/persona-file.ts';
 
 let folder: string;
@@ -215,8 +216,9 @@ test('a name is looked for in personas/ and else left to the host', async () => 
 });
 
 describe('a crew', () => {
+  const trust = () => new FolderTrust(join(folder, 'ship'), { XDG_STATE_HOME: join(folder, 'state') }, false);
   const namesOf = async (...given: string[]) =>
-    (await chooseCrew(given, join(folder, 'ship'), 'mate')).map(({ persona }) => persona.name);
+    (await chooseCrew(given, join(folder, 'ship'), 'mate', trust())).map(({ persona }) => persona.name);
 
   beforeAll(async () => {
     await mkdir(join(folder, 'ship/personas'), { recursive: true });
