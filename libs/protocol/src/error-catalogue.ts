@@ -724,6 +724,11 @@ export const ERROR_CATALOGUE = {
     'Stops, naming file, line and column.',
     'Correct the line that the message names, or leave the manifest out: `--manifest none`.',
   ),
+  folder_not_trusted: exception(
+    'The current folder brings code or permissions that the user has not trusted, and no terminal can ask.',
+    'Starts nothing, and runs no code of the folder.',
+    'Look at the file that the message names, then run `cox trust` in the folder; or name it: `--manifest FILE`, `--persona ./FILE`.',
+  ),
   hook_id_taken: exception(
     'Another hook service has announced a hook of this id.',
     'Stops before anything is announced.',

@@ -64,6 +64,8 @@ export interface SessionsServiceOptions {
   readonly hooks?: Hooks | undefined;
   /** The manifest, `coxswain.yaml`: its hooks run in this process. */
   readonly manifest?: string | undefined;
+  /** The digest of `inspectManifest`: a manifest with another content is refused. Any content, if not given. */
+  readonly manifestDigest?: string | undefined;
   /** Stop conditions in code, for personas that name them in stop_when. */
   readonly stopPredicates?: StopPredicates | undefined;
   /** Where its meters are served; without it, where `COX_METRICS_PORT` says. Null: nowhere. */
@@ -135,7 +137,8 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
   let connected: Awaited<ReturnType<typeof connectNats>> | undefined;
   let storeClock: StoreClock | undefined;
   try {
-    const declared = options.manifest === undefined ? null : await loadManifest(options.manifest);
+    const declared =
+      options.manifest === undefined ? null : await loadManifest(options.manifest, undefined, options.manifestDigest);
     const nc = await connectNats({ ...bus, name: 'cox-sessions' });
     connected = nc;
     void lostForGood(nc).then(fail);
