@@ -173,6 +173,19 @@ describe('a result', () => {
     ]);
   });
 
+  test.each([
+    ['file:///a/b.bin', 'b.bin'],
+    ['file:///a/b.bin#/c', 'b.bin'],
+    ['C:\\a\\b.bin', 'b.bin'],
+    ['file:///a/', undefined],
+    // Quadratic work over this address would take minutes.
+    [`${'a'.repeat(400_000)}/`, undefined],
+  ])('of a file is named by the end of its address', (uri, filename) => {
+    const { result } = outcomeOf({ content: [{ type: 'resource', resource: { uri, blob: 'AA==' } }] });
+    expect(result.content).toMatchObject([filename === undefined ? { type: 'file' } : { type: 'file', filename }]);
+    expect(result.content[0]).toSatisfy((part: object) => 'filename' in part === (filename !== undefined));
+  });
+
   test('of structured content alone is shown as text too', () => {
     const outcome = outcomeOf({ content: [], structuredContent: { answer: 42 } });
     expect(outcome.result).toEqual({
