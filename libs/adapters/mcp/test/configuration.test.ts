@@ -84,6 +84,13 @@ describe('variables', () => {
     expect(expandVariables({ key: value }, host, 'env', new Map())).toEqual({ key: expanded });
   });
 
+  test('without end stay as they are, in linear time', () => {
+    // Quadratic work over this value would take minutes.
+    const value = `}${'$'}{X}${`${'$'}{A:-`.repeat(100_000)}`;
+    const expanded = `}x${`${'$'}{A:-`.repeat(100_000)}`;
+    expect(expandVariables({ key: value }, { X: 'x' }, 'env', new Map()).key === expanded).toBe(true);
+  });
+
   test('that are missing are named, and no other is shown', () => {
     const expand = () =>
       expandVariables({ a: `$\{SECRET}`, b: `$\{NONE}` }, { SECRET: 'secret' }, 'headers', new Map());
