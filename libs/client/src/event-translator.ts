@@ -311,6 +311,8 @@ class Translator implements EventTranslator {
       case 'hook_returned':
       case 'consult_ended':
       case 'guard_ended':
+      case 'edited_call_proposed':
+      case 'edited_call_checked':
       case 'announced':
       case 'job_report_deferred':
       case 'job_reported':

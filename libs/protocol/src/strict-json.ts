@@ -16,11 +16,16 @@ export function parseStrictJson(text: string): StrictJson {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    return { ok: false, why: (error as Error).message };
+    return { ok: false, why: withoutQuote((error as Error).message) };
   }
   const repeated = repeatedMember(text);
   if (repeated === null) return { ok: true, value };
   return { ok: false, why: `the member ${JSON.stringify(cutText(repeated, PATH_MAX_CHARS))} is repeated` };
+}
+
+/** V8 quotes the text around the mistake, which may be a secret. */
+function withoutQuote(message: string): string {
+  return message.replace(/, (?:\.\.\.)?"[\s\S]*$/, '');
 }
 
 /** An object or list of the text that has not ended. */
