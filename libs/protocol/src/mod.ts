@@ -51,6 +51,7 @@ export * from './persona-hooks.ts';
 export * from './persona-services.ts';
 export * from './persona-steps.ts';
 export * from './prices.ts';
+export * from './quotas.ts';
 export * from './read-persona-hooks.ts';
 export * from './read-registration.ts';
 export * from './reason.ts';
