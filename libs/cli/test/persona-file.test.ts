@@ -111,7 +111,7 @@ test('what is no UTF-8 text is refused, and the mark that editors put in front o
   const latin = join(folder, 'latin.yaml');
   await writeFile(latin, Buffer.from('name: latin\nprompt: "caf\u00e9"\n', 'latin1'));
   await expect(readPersona(latin)).rejects.toThrow('latin.yaml: is not UTF-8');
-  await expect(readPersona('/dev/null')).rejects.toThrow('/dev/null: is no file');
+  await expect(readPersona('/dev/null')).rejects.toThrow('/dev/null: is a device, not a regular file');
 });
 
 test.each([
@@ -207,7 +207,7 @@ test('a name is looked for in personas/ and else left to the host', async () => 
   await writeFile(join(folder, 'personas/local.yaml'), 'name: local\n');
   expect(await choosePersona('local', folder, null)).toMatchObject({ persona: { name: 'local' } });
   expect(await choosePersona('elsewhere', folder, null)).toBe('elsewhere');
-  await expect(choosePersona('./none.yaml', folder, null)).rejects.toThrow('there is no such file');
+  await expect(choosePersona('./none.yaml', folder, null)).rejects.toThrow('none.yaml: does not exist');
   // What a file works with may lie in a folder of its name.
   await mkdir(join(folder, 'personas/local'));
   expect(await choosePersona('local', folder, null)).toMatchObject({ persona: { name: 'local' } });
@@ -235,7 +235,7 @@ describe('a crew', () => {
 
   test.each([
     ['stoker', /no .*stoker\.yaml.* personas that the host knows need no --crew/],
-    ['./stoker.yaml', /stoker\.yaml: there is no such file/],
+    ['./stoker.yaml', /stoker\.yaml: does not exist/],
     ['empty', /no persona lies in/],
   ])('%s is not there', async (given, message) => {
     await expect(namesOf(given)).rejects.toMatchObject({ exitCode: 2, message: expect.stringMatching(message) });

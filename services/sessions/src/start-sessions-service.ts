@@ -30,6 +30,7 @@ import {
   type NamedBus,
   serveLargeFields,
   serveQueries,
+  serveTenantKeys,
   storeAnswers,
   tellApproval,
   timersTimeMs,
@@ -164,7 +165,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
       {
         journal: await createNatsJournal(nc),
         inbox: await createNatsInbox(nc, log, fail),
-        snapshots: createNatsSnapshots(nc),
+        snapshots: createNatsSnapshots(nc, blobs),
         timers: createNatsTimers(nc),
         blobs,
         hostLine: options.hostLine ?? createNatsHostLine(nc, log),
@@ -205,6 +206,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
     const { found } = await host.start();
     const stopQueries = serveQueries(nc, log, (ref) => host.status(ref));
     const stopLargeFields = serveLargeFields(nc, log, blobs);
+    const stopTenantKeys = serveTenantKeys(nc, log);
     const replicas = watchReplicas({
       // Hosts are listed by name: one of them checks for all.
       isFirst: async () => (await listHosts(nc))[0] === host.peerName,
@@ -218,6 +220,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
       replicas.stop();
       stopQueries();
       stopLargeFields();
+      stopTenantKeys();
       await host.stop();
       await served.stop();
       await busTools.stop();

@@ -1,7 +1,8 @@
 /** The manifest, `coxswain.yaml`: hooks that a file declares. Whatever is wrong with it is told by file, line and column. */
 import { createHash } from 'node:crypto';
-import { readFile, realpath, stat } from 'node:fs/promises';
+import { realpath } from 'node:fs/promises';
 import { dirname, relative, resolve } from 'node:path';
+import { readRegularFile } from '@coxswain/ports/regular-file';
 import { type HookRegistrationInput, readStrictly } from '@coxswain/protocol';
 import { z } from 'zod';
 import { readHandlerName } from './handler-name.ts';
@@ -178,11 +179,9 @@ async function readManifest(
 
 async function textOf(file: string): Promise<string> {
   try {
-    const { size } = await stat(file);
-    if (size > FILE_MAX_BYTES) throw new Error(`it has ${size} bytes, at most ${FILE_MAX_BYTES} are read`);
-    return await readFile(file, 'utf8');
+    return (await readRegularFile(file, FILE_MAX_BYTES)).bytes.toString('utf8');
   } catch (error) {
-    throw new ManifestError(`${file}:1:1: ${(error as Error).message}`, { cause: error });
+    throw new ManifestError(`${file}:1:1: the file ${(error as Error).message}`, { cause: error });
   }
 }
 
