@@ -53,12 +53,14 @@ export class FolderTrust {
     const refused = (why: string) =>
       new CliError(EXIT.error, 'folder_not_trusted', `folder_not_trusted: ${join(folder, needed.name)} ${why}`);
     if (!this.#mayAsk || process.stdin.isTTY !== true || process.stderr.isTTY !== true)
-      throw refused('is new or has changed, and cox trusts no file of a folder without asking');
+      throw refused(
+        'needs your trust, as it is new or has changed: run cox trust in its folder, or name it by its path',
+      );
     const { broughtBy } = await import('./brought-by.ts');
     const others = (await broughtBy(folder)).filter(({ name }) => name !== needed.name);
     const brought = [needed, ...others].sort((one, other) => (one.name < other.name ? -1 : 1));
     standardStreams.err(describeBrought(folder, brought));
-    if (!(await askYes(QUESTION))) throw refused('is not trusted');
+    if (!(await askYes(QUESTION))) throw refused('is not trusted, and nothing was started');
     await this.trust(brought);
   }
 
