@@ -37,6 +37,8 @@ export interface EmbeddedOptions {
   readonly holder: StateDirHolder;
   /** The manifest of the session hosts, if there is one. */
   readonly manifest?: string | undefined;
+  /** The file of their policy, if there is one. */
+  readonly policy?: string | undefined;
   /** Where the services log; a file in the state folder by default. */
   readonly log?: 'file' | 'stderr' | undefined;
   /** Where the services' meters are served; nowhere by default: what the environment names is for those that stay. */
@@ -70,6 +72,9 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedI
       nats: { servers: server.url, token: server.token },
       stateDir,
       manifest: options.manifest,
+      policyFile: options.policy,
+      // The server is this process's own: its token may configure the host.
+      trustsBus: true,
       log: options.log ?? 'file',
       metrics: options.metrics ?? null,
       // What stays says it in its log, which somebody reads.

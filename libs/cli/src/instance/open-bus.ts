@@ -14,6 +14,7 @@ import type { EmbeddedInstance } from './embedded.ts';
 import { type BusAddress, findBus } from './find-bus.ts';
 import { manifestNotice, manifestOf } from './manifest.ts';
 import { namedTenant } from './named-tenant.ts';
+import { policyOf } from './policy.ts';
 import { untilPrepared } from './until-prepared.ts';
 import { whoActs } from './who-acts.ts';
 import { whyUnreachable } from './why-unreachable.ts';
@@ -76,6 +77,7 @@ export async function withBusOnce<T>(where: Where, services: boolean, task: (bus
 async function openBus({ command, flags, env }: Where, services: boolean): Promise<OpenBus> {
   const port = flags.whole('port', { min: 1, max: 65_535 });
   const manifest = services ? manifestOf(flags, env) : undefined;
+  const policy = services ? policyOf(flags, env) : undefined;
   const untilMs = Date.now() + SETTLED_WITHIN_MS;
   for (;;) {
     const { address, stateDir } = await findBus(flags, env);
@@ -84,7 +86,7 @@ async function openBus({ command, flags, env }: Where, services: boolean): Promi
     // Not within the attempt: what is refused here would be tried again.
     if (address && manifest) refuseElsewhere(flags, manifest);
     try {
-      if (!address) return await startBus({ command, stateDir, port, services, env, manifest, tenant });
+      if (!address) return await startBus({ command, stateDir, port, services, env, manifest, policy, tenant });
       const bus = await joinBus(address, env, stateDir, tenant);
       if (!services || address.source !== 'state-dir' || (await isPrepared(bus, untilMs))) return bus;
     } catch (error) {
@@ -159,6 +161,7 @@ async function startBus(options: {
   readonly services: boolean;
   readonly env: NodeJS.ProcessEnv;
   readonly manifest: string | undefined;
+  readonly policy: string | undefined;
   readonly tenant: TenantId;
 }): Promise<OpenBus> {
   const { startEmbedded } = await import('./embedded.ts');
