@@ -350,6 +350,14 @@ export const ERROR_CATALOGUE = {
     'Rejects a start before there is a session; ends a later run as failed.',
     'Set the variable that the message names where the session is hosted: in this shell, or, where one runs already, in that of `cox up` or `cox serve sessions`, and start that again.',
   ),
+  not_allowed_by_policy: {
+    kind: 'rejection',
+    meaning:
+      'The request names something that the policy of the host does not allow: the message has the field and the line.',
+    runtime:
+      'Rejects the command before anything of it is done, and logs it. A model that sends a message gets an error result.',
+    caller: 'Use what the message lists. Or ask the person who runs the host to allow it in the policy.',
+  },
   root_not_local: outcome(
     'The root folder is not on this host, or outside the folders that the host allows.',
     'Ends the run as failed.',

@@ -19,7 +19,14 @@ const CODES: Readonly<Record<number, readonly ErrorCode[]>> = {
     'request_unreadable',
   ],
   401: ['unauthorized'],
-  403: ['not_permitted', 'scope_missing', 'host_not_allowed', 'origin_not_allowed', 'internal_subject'],
+  403: [
+    'not_permitted',
+    'not_allowed_by_policy',
+    'scope_missing',
+    'host_not_allowed',
+    'origin_not_allowed',
+    'internal_subject',
+  ],
   404: [
     'route_not_found',
     'session_not_found',

@@ -17,9 +17,11 @@ import {
   type CrewVerb,
   ceilingBelow,
   cutText,
+  DEFAULT_SESSION_MESSAGES,
   type Failure,
   type JsonObject,
   type MessageBody,
+  messageProblem,
   type NotifyOutcome,
   type ParentLink,
   type Persona,
@@ -280,11 +282,15 @@ export async function sendMessage(
         : textOutcome('error', text, code).result,
     duration_ms: 0,
   });
+  const { sessionMessages = DEFAULT_SESSION_MESSAGES } = ports;
+  const { mode = 'steer' } = args;
+  const forbidden = messageProblem(sessionMessages, mode);
+  if (forbidden) return ended('error', `Nothing was sent. ${forbidden.message}`, forbidden.code);
   const to = sessionRef(args.to, ref.tenant);
   const last = await asked(ports, () => ports.journal.last(to), signal);
   if (!signal.aborted && (!last || tombstoneIn(last.bytes)))
     return ended('error', `There is no session ${args.to}. Nothing was sent.`, 'session_not_found');
-  const body: MessageBody = { from: ref.sessionId, hops, body: args.body, mode: args.mode ?? 'steer' };
+  const body: MessageBody = { from: ref.sessionId, hops, body: args.body, mode };
   const payload = encode(body);
   const read = parseCrewCommand('message', payload);
   if (!read.ok) return ended('error', `The message cannot be sent: ${read.problem.message}`, read.problem.code);

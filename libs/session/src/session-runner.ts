@@ -30,6 +30,7 @@ import {
   type CommandInput,
   type CommandProblem,
   type Cursor,
+  DEFAULT_SESSION_MESSAGES,
   type ErrorCode,
   type Input,
   isOfPersona,
@@ -683,7 +684,8 @@ export class SessionRunner {
 
   #check(session: Live, input: CommandInput): Promise<CommandInput> {
     if (session.n === 0) return checkStart(this.#ports, this.#ref, input);
-    return checkCommand({ actor: session.actor, transcript: transcriptOf(session) }, input, this.#ports.blobs);
+    const { blobs, sessionMessages = DEFAULT_SESSION_MESSAGES } = this.#ports;
+    return checkCommand({ actor: session.actor, transcript: transcriptOf(session) }, input, blobs, sessionMessages);
   }
 
   // ---- one step ----

@@ -20,6 +20,7 @@ import {
   type Message,
   type Outcome,
   type PersonaStepInput,
+  type SessionMessages,
   type SessionRef,
   type ToolDefinition,
 } from '@coxswain/protocol';
@@ -64,6 +65,8 @@ export interface WorkerPorts extends ProvisionPorts {
   readonly journal: Journal;
   /** Puts into other sessions' inboxes what this one does to them. */
   readonly sender: CommandSender;
+  /** The most that a message between sessions may do; `steer` by default. */
+  readonly sessionMessages?: SessionMessages | undefined;
   /** Who looks on from outside; nobody where it is left out. */
   readonly telemetry?: Telemetry | undefined;
 }
