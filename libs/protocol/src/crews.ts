@@ -63,36 +63,6 @@ export const MessageMode = z.enum(['steer', 'interrupt', 'followup', 'prompt']);
 /** See {@link MessageMode}. */
 export type MessageMode = z.infer<typeof MessageMode>;
 
-/**
- * The most that a message from another session may do: wait for the end of the run or begin the next, reach the session at
- * its next seam, or interrupt it. Only an interrupt ends approvals that wait.
- */
-export const SessionMessages = z.enum(['followup', 'steer', 'interrupt']);
-/** See {@link SessionMessages}. */
-export type SessionMessages = z.infer<typeof SessionMessages>;
-
-/** What a host allows unless its policy says otherwise. */
-export const DEFAULT_SESSION_MESSAGES: SessionMessages = 'steer';
-
-/**
- * Why a message of this mode may not be sent or taken in, or null.
- * @param allowed `session_messages` of the host's policy.
- */
-export function messageProblem(
-  allowed: SessionMessages,
-  mode: MessageMode,
-): { readonly code: 'not_allowed_by_policy'; readonly message: string; readonly field: 'mode' } | null {
-  const modes = MessageMode.options.filter((one) => isWithin(allowed, one));
-  if (modes.includes(mode)) return null;
-  const message = `mode: the host's policy allows messages between sessions the modes ${modes.join(', ')}, not ${mode} (session_messages: ${allowed})`;
-  return { code: 'not_allowed_by_policy', message, field: 'mode' };
-}
-
-function isWithin(allowed: SessionMessages, mode: MessageMode): boolean {
-  const { options } = SessionMessages;
-  return options.indexOf(mode === 'prompt' ? 'followup' : mode) <= options.indexOf(allowed);
-}
-
 /** The id of the child that an effect of a session starts: 128 bits, which follow from both. */
 export function childIdOf(parent: string, effectId: string): string {
   return fingerprint(`${parent}/${effectId}`) + fingerprint(`${effectId} of ${parent}`);

@@ -1,14 +1,6 @@
 /** What a command says, held against the session that it is for, before it becomes a record. */
 import type { Blobs, ToolOutcome } from '@coxswain/ports';
-import {
-  type CommandInput,
-  type JsonObject,
-  type MessageBody,
-  messageProblem,
-  modeProblem,
-  type SessionMessages,
-  type ToolDefinition,
-} from '@coxswain/protocol';
+import { type CommandInput, type JsonObject, modeProblem, type ToolDefinition } from '@coxswain/protocol';
 import { argumentsProblem } from '@coxswain/protocol/validate-arguments';
 import type { SessionActor } from '@coxswain/turn';
 import { boundResult, READ_ON_TOOL } from './bound-result.ts';
@@ -20,28 +12,14 @@ export interface CheckedSession {
   readonly transcript: Transcript;
 }
 
-/**
- * The command as the session may take it: edited arguments validated, a result within its bounds.
- * @param messages the most that a message from another session may do here, whatever the host of its sender allows.
- */
-export async function checkCommand(
-  session: CheckedSession,
-  input: CommandInput,
-  blobs: Blobs,
-  messages: SessionMessages,
-): Promise<CommandInput> {
+/** The command as the session may take it: edited arguments validated, a result within its bounds. */
+export async function checkCommand(session: CheckedSession, input: CommandInput, blobs: Blobs): Promise<CommandInput> {
   if (input.problem) return input;
-  if (input.verb === 'message') return withAllowedMode(input, messages);
   if (input.verb === 'approve') return withValidArguments(session, input);
   if (input.verb === 'prompt') return withKnownMode(session, input);
   return input.verb === 'call_outcome' || input.verb === 'child_ended'
     ? withBoundedResult(session, input, blobs)
     : input;
-}
-
-function withAllowedMode(input: CommandInput, messages: SessionMessages): CommandInput {
-  const problem = messageProblem(messages, (input.body as unknown as MessageBody).mode);
-  return problem === null ? input : { ...input, problem };
 }
 
 /** A run in a mode that there is not would only fail, and so would those after it. */

@@ -30,7 +30,6 @@ import {
   type CommandInput,
   type CommandProblem,
   type Cursor,
-  DEFAULT_SESSION_MESSAGES,
   type ErrorCode,
   type Input,
   isOfPersona,
@@ -47,6 +46,7 @@ import { effectsOf, isEnded, type SessionState, timersOf, type WorkEffect } from
 import { admitCommand, admitTimer } from './admit-command.ts';
 import { appendRecord } from './append-record.ts';
 import { checkCommand } from './check-command.ts';
+import { withinPolicy } from './check-policy.ts';
 import { COMMIT_BOUNDS, type CommitBounds, foreignRecord } from './commit.ts';
 import { SessionCopy } from './copy-session.ts';
 import { copyAfter, ImportUnfinishedError, isUnfinishedImport } from './copy-state.ts';
@@ -214,6 +214,8 @@ export class SessionRunner {
   #session: Live | null = null;
   #committed: SessionStatus | null = null;
   #committedState: SessionState | null = null;
+  /** Whether a record was sent whose storage is not acknowledged yet: others may read it already. */
+  #appending = false;
   #sinceSnapshot = 0;
   /** Whether there was work when it was last looked at. */
   #hadWork = false;
@@ -305,11 +307,11 @@ export class SessionRunner {
   }
 
   /**
-   * The session after its newest acknowledged record (R3); null while it is being loaded, or unknown, or where another
-   * host wrote last: that one may have gone on since.
+   * The session after its newest acknowledged record (R3). Null where only the journal knows the newest record: while the
+   * session is loaded, or unknown, while an append waits for its acknowledgement, or where another host wrote last.
    */
   get status(): SessionStatus | null {
-    if (!this.#committedState || this.#session?.writer !== this.#options.host) return null;
+    if (!this.#committedState || this.#appending || this.#session?.writer !== this.#options.host) return null;
     const { n, at } = this.#session;
     if (this.#committed?.n !== n) this.#committed = statusOf(this.#committedState, n, at);
     return this.#committed;
@@ -612,7 +614,7 @@ export class SessionRunner {
     const session = this.#session;
     if (!session || this.#dropped) return false;
     if (command.isTimer) return this.#takeTimer(session, command, cursor);
-    const input = admitCommand(command, this.#ports.inbox.incarnation);
+    const input = withinPolicy(this.#ports, command, admitCommand(command, this.#ports.inbox.incarnation));
     this.#taking = command;
     try {
       return await this.#take(session, input, cursor);
@@ -684,8 +686,7 @@ export class SessionRunner {
 
   #check(session: Live, input: CommandInput): Promise<CommandInput> {
     if (session.n === 0) return checkStart(this.#ports, this.#ref, input);
-    const { blobs, sessionMessages = DEFAULT_SESSION_MESSAGES } = this.#ports;
-    return checkCommand({ actor: session.actor, transcript: transcriptOf(session) }, input, blobs, sessionMessages);
+    return checkCommand({ actor: session.actor, transcript: transcriptOf(session) }, input, this.#ports.blobs);
   }
 
   // ---- one step ----
@@ -752,6 +753,7 @@ export class SessionRunner {
     const bounds = this.#options.commitBounds ?? COMMIT_BOUNDS;
     const { telemetry, clock } = this.#ports;
     if (session.n === 0) this.#unsettled = sealed;
+    this.#appending = true;
     const beganMs = telemetry ? clock.monotonicMs() : 0;
     const result = await appendRecord(this.#ports, this.#ref, sealed, session.fence, isLeft, bounds);
     const { status } = result;
@@ -807,6 +809,7 @@ export class SessionRunner {
     const before = this.#committedState;
     this.#session = session;
     this.#committedState = state;
+    this.#appending = false;
     for (const event of events) session.transcript?.push(event);
     session.receipts.committed(input, events, session.n, isEnded(state));
     // What was under way in the origin at some record is nothing that is to be done here.
@@ -869,6 +872,7 @@ export class SessionRunner {
   /** Throws away what the machine did beyond the journal. */
   async #foldAgain(): Promise<Live | null> {
     this.#session = null;
+    this.#appending = false;
     return this.#load();
   }
 

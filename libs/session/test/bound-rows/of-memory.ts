@@ -2,6 +2,7 @@
 import { createMemoryBus } from '@coxswain/adapter-memory';
 import { BOUNDS, type SessionEvent } from '@coxswain/protocol';
 import { SessionActor } from '@coxswain/turn';
+import { expect } from 'vitest';
 import { given, type Outcome } from '../../../turn/test/given.ts';
 import {
   approved,
@@ -47,6 +48,29 @@ export const OF_MEMORY: BoundRows = {
     // Reminders have a bound of their own, below this one.
     const kinds = [steered, followedUp] as const;
     return refusal(given(running()).when(...list(size, (i) => (kinds[i % 2] as typeof followedUp)(`m${i}`))));
+  }),
+  pendingInjectionsMaxBytes: most('pending_full', (size) => {
+    const half = 512 * 1024;
+    const rest = (id: string) => ({ body: id.repeat(size - half) });
+    return refusal(
+      given(running()).when(
+        steered('a', 'finish_step', { body: 'a'.repeat(half) }),
+        // What takes another's place needs only the difference.
+        steered('b', 'finish_step', { body: 'b'.repeat(size - half - 1), dedupe_key: 'k' }),
+        steered('c', 'finish_step', { ...rest('c'), dedupe_key: 'k' }),
+      ),
+    );
+  }),
+  remindersLiveMaxBytes: most('too_many_reminders', (size) => {
+    const half = 512 * 1024;
+    const { session } = given(
+      running(),
+      asked(call('c', 'read')),
+      reminded('a', 'finish_step', { body: 'a'.repeat(half) }),
+      returned('c'),
+    ).when(reminded('b', 'finish_step', { body: 'b'.repeat(size - half) }));
+    expect(session.state.context.reminders).toHaveLength(1);
+    return codeIn(session.steps.flatMap(({ events }) => events));
   }),
   remindersLiveMax: most('too_many_reminders', (size) =>
     refusal(given(running()).when(...list(size, (i) => reminded(`r${i}`)))),
