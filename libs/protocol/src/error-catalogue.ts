@@ -933,9 +933,9 @@ export const ERROR_CATALOGUE = {
     'Check permissions, limits and disk space of the server.',
   ),
   fetch_checksum_mismatch: exception(
-    'A fetched server does not have the published checksum.',
+    'A fetched server does not have the published checksum, or not the one that this version of Coxswain pins.',
     'Throws it away.',
-    'Try again; if it stays, do not trust the source.',
+    'Try again; if it stays, do not trust the source: install nats-server yourself and name it in COX_NATS_SERVER.',
   ),
   nats_server_unusable: exception(
     'The named server binary is missing, not executable, or built for another system.',
