@@ -26,6 +26,8 @@ const everyTest = {
   hookTimeout: 180_000,
   // Most files of `tests` wait for processes, leases and elections: one worker per core would leave cores idle.
   maxWorkers: Math.max(4, availableParallelism() - 1),
+  // Tests allocate much that lives briefly: a larger young generation saves a twentieth of the CPU time.
+  execArgv: ['--max-semi-space-size=64', '--min-semi-space-size=32'],
   sequence: { sequencer: LongestFirst },
   globalSetup: ['tests/e2e/kit/global-setup.ts'],
   reporters: ['default', './tests/plain-reporter.ts'],
