@@ -216,6 +216,32 @@ describe('while hooks are asked about an edited call', () => {
   });
 });
 
+describe('while hooks are asked about an edited call, others', () => {
+  test('are refused, and permission_replied hooks are told so afterwards', () => {
+    given(
+      running({ hooks: [hook('PreToolUse', 'limit', { pattern: 'ask' }), hook('permission_replied')] }),
+      asked(call('a', 'ask', { args: ARGS }), call('b', 'ask')),
+      noObjection,
+      noObjection,
+      edit(),
+      denied('b'),
+    )
+      .when(noObjection)
+      .thenIncludes('hook_call permission_replied permission_replied', 'call_started a')
+      .thenEvent('hook_call', {
+        payload: {
+          event: 'permission_replied',
+          session: { id: 's1' },
+          persona: 'coder',
+          turn: 1,
+          tool: { name: 'ask', args: {}, call_id: 'b' },
+          decision: 'deny',
+          by: 'user',
+        },
+      });
+  });
+});
+
 describe('an edit that waits for other hooks', () => {
   const both = [hook('PreToolUse', 'limit', { pattern: 'ask' }), hook('PostToolUse', 'post', { pattern: 'read' })];
   const waiting: Move = [
