@@ -13,6 +13,7 @@ import {
   type CallAccepted,
   type CallOutcome,
   type CancelChildBody,
+  type Ceiling,
   type ChildEndedBody,
   type CrewVerb,
   ceilingBelow,
@@ -37,6 +38,7 @@ import { handedOn, type SessionState, type WorkEffect } from '@coxswain/turn';
 import { textOutcome } from './dispatch-with-hook.ts';
 import { type KnownPersonas, namedPersona, personaNames } from './find-persona.ts';
 import { readRecord } from './load-session.ts';
+import { POLICY_CEILING } from './provision-session.ts';
 import { sha256Hex } from './seal-record.ts';
 import type { WorkerPorts } from './session-worker.ts';
 import { traceForChild } from './trace/trace-ids.ts';
@@ -83,6 +85,8 @@ export async function startChild(
   if (!read.ok)
     return failed({ code: read.problem.code, message: `the child cannot be started: ${read.problem.message}` });
   const to = sessionRef(child.session, ref.tenant);
+  const full = ports.quotas?.sessionProblem(ref.tenant);
+  if (full) return failed({ code: 'quota_exceeded', message: `the child was not started: ${full.message}` });
   const other = await strangerAt(ports, to, body.parent, signal);
   if (other) return failed(other);
   const refused = await store(ports, ref, to, 'start_child', payload, `start-${effect_id}`, signal, traceparent);
@@ -143,7 +147,7 @@ function startOf(
     depth: (parent?.depth ?? 0) + 1,
     depth_left: Math.max(0, (pinned?.delegation?.depth ?? 1) - 1),
     hops: context.hops,
-    ceiling: pinned ? ceilingBelow(ref.sessionId, pinned.permissions) : [],
+    ceiling: pinned ? withoutPolicy(ceilingBelow(ref.sessionId, pinned.permissions)) : [],
   };
   return {
     prompt: args.prompt,
@@ -153,11 +157,17 @@ function startOf(
     ...(args.mode === undefined ? {} : { mode: args.mode }),
     ...(Object.keys(limits).length > 0 ? { limits } : {}),
     ...(settings?.personas ? { personas: settings.personas } : {}),
+    ...(settings?.restricted ? { restricted: true as const } : {}),
     ...(frame ? { root: frame.root } : {}),
     trace: traceForChild(tracedSession(ref, state, spans), context.run),
     parent: link,
     reminders: [...handedOn(context).reminders],
   };
+}
+
+/** The host of the child adds what its own policy says. */
+function withoutPolicy(ceiling: readonly Ceiling[]): Ceiling[] {
+  return ceiling.filter(({ session }) => session !== POLICY_CEILING);
 }
 
 /** A model, as a start asks for it. */

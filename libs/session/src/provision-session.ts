@@ -13,14 +13,19 @@ import type {
 } from '@coxswain/ports';
 import {
   BOUNDS,
+  type Ceiling,
   canonicalJson,
+  commandCeiling,
   type EventOf,
   type Failure,
   globMatches,
   HANDOFF,
   type HookRegistration,
   type HookTable,
+  type HostRules,
+  isBelow,
   LOAD_SKILL,
+  type McpServers,
   type ModelSettings,
   modelName,
   modeProblem,
@@ -42,6 +47,7 @@ import {
   type ToolSelection,
 } from '@coxswain/protocol';
 import type { Repins } from '@coxswain/turn';
+import { type PolicyPorts, rulesOfSession } from './check-policy.ts';
 import { compactionProblem, resolveCompaction } from './context-window.ts';
 import { canDelegate, withCrew, withHandoffs } from './crew-names.ts';
 import { type FoundPersona, findPersona, type KnownPersonas, personaNames } from './find-persona.ts';
@@ -51,7 +57,7 @@ import { sha256Hex } from './seal-record.ts';
 import { untilAnswered } from './until-answered.ts';
 
 /** What provisioning needs of the host. */
-export interface ProvisionPorts extends KnownPersonas {
+export interface ProvisionPorts extends KnownPersonas, PolicyPorts {
   readonly clock: Clock;
   readonly models: Models;
   readonly tools: ToolSource;
@@ -197,16 +203,22 @@ async function provision(
   if (isFailure(own)) return failed(own);
   const hooks = seenTable(ports.hooks, ref.tenant, [...(pinned.hooksBefore ?? []), ...own]);
   if (isFailure(hooks)) return failed(hooks);
-  const root = pinned.root ?? settings.root ?? ports.defaultRoot;
-  const mcpServers = { ...persona.mcp_servers, ...settings.mcp_servers };
+  const rules = rulesOfSession(ports, ref.tenant, settings);
+  const root = pinned.root ?? settings.root ?? defaultRootIn(rules, ports.defaultRoot);
+  const mcpServers = mcpServersOf(persona, served, settings);
   const { stand_ins: standIns } = settings;
+  if (rules.stand_ins === 'none' && Object.keys(standIns ?? {}).length > 0)
+    return failed({
+      code: 'not_allowed_by_policy',
+      message: 'stand_ins: the session names tools that stand in for built-in ones; policy.stand_ins is "none"',
+    });
   const serving = served && { name: persona.name, version: personaVersion(persona), tools: pinned.servedTools };
   const { skills } = persona;
   const [modelProblem, remembered, toolset] = await Promise.all([
     // Whoever serves the persona says whether its model can be asked.
-    served ? null : ports.models.check(model).catch(unasked),
+    served ? null : ports.models.check(model, rules).catch(unasked),
     rulesOf(ports, ref, { persona: persona.name, root, identity }, signal),
-    ports.tools.open({ ref, root, mcpServers, standIns, served: serving, onFeedback, results, skills }, signal),
+    ports.tools.open({ ref, root, mcpServers, rules, standIns, served: serving, onFeedback, results, skills }, signal),
   ]);
   if (modelProblem || isFailure(remembered) || isFailure(toolset)) {
     if (!isFailure(toolset)) await toolset.close();
@@ -231,7 +243,8 @@ async function provision(
   }
   const notifies = ports.approvalNotices !== undefined;
   const daemon = pinned.daemon ?? ownDaemon(settings, persona);
-  const chosen = { identity, served, model, modeName, mode, root, daemon };
+  const ceiling = ceilingOf(settings, rules);
+  const chosen = { identity, served, model, modeName, mode, root, daemon, ceiling };
   const base = pin(settings, persona, chosen, tools, hooks.table, limits, price, notifies);
   const resolved = remembered.length === 0 ? base : { ...base, remembered: [...remembered] };
   return { outcome: { type: 'provision_outcome', effect_id: effectId, status: 'ok', provision: resolved }, toolset };
@@ -308,6 +321,31 @@ export function chooseModel(
     code: 'model_not_given',
     message: 'neither the start nor the persona names a model; give one as provider/name',
   };
+}
+
+/** The MCP servers that this host opens: those of a served persona run in the process that serves it. */
+export function mcpServersOf(
+  { mcp_servers }: Pick<Persona, 'mcp_servers'>,
+  served: true | undefined,
+  settings: Pick<StartSettings, 'mcp_servers'> | null,
+): McpServers {
+  return { ...(served ? {} : mcp_servers), ...settings?.mcp_servers };
+}
+
+/** The root of a session that names none: the working folder, or the first folder that the policy allows in its place. */
+function defaultRootIn({ roots }: HostRules, folder: string): string {
+  if (roots === 'any' || roots.some((root) => isBelow(root, folder))) return folder;
+  return roots[0] ?? folder;
+}
+
+/** Under this name the ruling of a call quotes the host's policy, in the place of a session's id. */
+export const POLICY_CEILING = 'host-policy';
+
+function ceilingOf({ parent }: ProvisionSettings, rules: HostRules): Ceiling[] {
+  const above = parent?.ceiling ?? [];
+  const own = commandCeiling(rules);
+  if (own.length === 0) return above;
+  return [...above, { session: POLICY_CEILING, permissions: { rules: own, default: 'allow' } }];
 }
 
 function promptOfMode(mode: string | undefined, persona: Persona): string | Failure {
@@ -396,12 +434,14 @@ interface Chosen {
   readonly mode: string;
   readonly root: string;
   readonly daemon: Daemon;
+  /** The rules of sessions above it, and those of the host's policy. */
+  readonly ceiling: readonly Ceiling[];
 }
 
 function pin(
   settings: ProvisionSettings,
   persona: Persona,
-  { identity, served, model, modeName, mode, root, daemon }: Chosen,
+  { identity, served, model, modeName, mode, root, daemon, ceiling }: Chosen,
   tools: readonly ToolDefinition[],
   hooks: HookTable,
   limits: RunLimits,
@@ -420,7 +460,7 @@ function pin(
     system_prompt: system,
     permissions: {
       ...pinPermissions(persona.permissions, settings.permissions),
-      ...(settings.parent?.ceiling.length ? { ceiling: settings.parent.ceiling } : {}),
+      ...(ceiling.length > 0 ? { ceiling: [...ceiling] } : {}),
     },
     ...limits,
     ...(settings.takesOver ? wholeRunLimits(settings) : {}),

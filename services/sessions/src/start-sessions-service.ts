@@ -30,6 +30,7 @@ import {
   type NamedBus,
   serveLargeFields,
   serveQueries,
+  serveTenantKeys,
   storeAnswers,
   tellApproval,
   timersTimeMs,
@@ -63,6 +64,8 @@ export interface SessionsServiceOptions {
   readonly hooks?: Hooks | undefined;
   /** The manifest, `coxswain.yaml`: its hooks run in this process. */
   readonly manifest?: string | undefined;
+  /** The digest of `inspectManifest`: a manifest with another content is refused. Any content, if not given. */
+  readonly manifestDigest?: string | undefined;
   /** Stop conditions in code, for personas that name them in stop_when. */
   readonly stopPredicates?: StopPredicates | undefined;
   /** Where its meters are served; without it, where `COX_METRICS_PORT` says. Null: nowhere. */
@@ -134,7 +137,8 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
   let connected: Awaited<ReturnType<typeof connectNats>> | undefined;
   let storeClock: StoreClock | undefined;
   try {
-    const declared = options.manifest === undefined ? null : await loadManifest(options.manifest);
+    const declared =
+      options.manifest === undefined ? null : await loadManifest(options.manifest, undefined, options.manifestDigest);
     const nc = await connectNats({ ...bus, name: 'cox-sessions' });
     connected = nc;
     void lostForGood(nc).then(fail);
@@ -161,7 +165,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
       {
         journal: await createNatsJournal(nc),
         inbox: await createNatsInbox(nc, log, fail),
-        snapshots: createNatsSnapshots(nc),
+        snapshots: createNatsSnapshots(nc, blobs),
         timers: createNatsTimers(nc),
         blobs,
         hostLine: options.hostLine ?? createNatsHostLine(nc, log),
@@ -202,6 +206,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
     const { found } = await host.start();
     const stopQueries = serveQueries(nc, log, (ref) => host.status(ref));
     const stopLargeFields = serveLargeFields(nc, log, blobs);
+    const stopTenantKeys = serveTenantKeys(nc, log);
     const replicas = watchReplicas({
       // Hosts are listed by name: one of them checks for all.
       isFirst: async () => (await listHosts(nc))[0] === host.peerName,
@@ -215,6 +220,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
       replicas.stop();
       stopQueries();
       stopLargeFields();
+      stopTenantKeys();
       await host.stop();
       await served.stop();
       await busTools.stop();

@@ -60,7 +60,8 @@ export async function startGuardedBus(
   await writeFile(
     config,
     `listen: "127.0.0.1:-1"\nports_file_dir: ${JSON.stringify(folder)}\nlog_file: ${JSON.stringify(log)}\n` +
-      `max_payload: 2097152\nmax_control_line: 65536\njetstream { store_dir: ${JSON.stringify(folder)} }\ninclude "accounts.conf"\n`,
+      // The server's own max_payload, 1 MiB: everything has to fit it.
+      `max_control_line: 65536\njetstream { store_dir: ${JSON.stringify(folder)} }\ninclude "accounts.conf"\n`,
   );
   const start = () => spawn(found.path, ['-c', config], { stdio: 'ignore' });
   const server = start();

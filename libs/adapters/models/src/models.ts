@@ -2,6 +2,7 @@
 import { isAbsolute, resolve } from 'node:path';
 import type { Clock, Model, Models } from '@coxswain/ports';
 import type { Failure, ModelSettings } from '@coxswain/protocol';
+import { FileReads } from './file-reads.ts';
 import { KeptFiles } from './kept-files.ts';
 import { connect } from './providers/connect.ts';
 import { type Endpoint, type Environment, endpointOf, type HttpProvider } from './providers/endpoint.ts';
@@ -61,8 +62,11 @@ export function createModels(options: ModelsOptions = {}): Models {
   const clock = options.clock ?? wallClock;
   const env = options.env ?? process.env;
   const pathOf = (file: string) => (isAbsolute(file) ? file : resolve(options.baseFolder ?? process.cwd(), file));
-  const scripts: Scripts = options.readScript ? readScripts(options.readScript) : new KeptFiles(SCRIPT_FILE, clock);
-  const journalFiles = new KeptFiles(JOURNAL_FILE, clock);
+  const reads = new FileReads();
+  const scripts: Scripts = options.readScript
+    ? readScripts(options.readScript)
+    : new KeptFiles(SCRIPT_FILE, clock, reads);
+  const journalFiles = new KeptFiles(JOURNAL_FILE, clock, reads);
   const journals: Journals = options.readJournal
     ? readJournals(options.readJournal)
     : (name) => journalFiles.load(pathOf(name), name);

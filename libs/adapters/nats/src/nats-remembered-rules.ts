@@ -8,6 +8,7 @@ import {
   bindingProblem,
   parseRememberedRule,
   type RememberedRule,
+  STREAMS,
   StoredRule,
   subjects,
   type TenantId,
@@ -15,6 +16,7 @@ import {
 import type { NatsConnection } from '@nats-io/nats-core';
 import { valueIn } from './read-keys.ts';
 import { readRegistry, replaceKey } from './registry-keys.ts';
+import { isTenantsKey, readTenantKeys } from './tenant-keys.ts';
 
 /** The port on this connection. */
 export function createNatsRememberedRules(nc: NatsConnection): RememberedRules {
@@ -31,13 +33,16 @@ export function createNatsRememberedRules(nc: NatsConnection): RememberedRules {
 
 /**
  * The rules of a persona, or of all (`*`), revoked ones included: in the order in which they were made.
- * @throws NatsUnavailableError, NatsRefusedError.
+ * @throws NoHostAnswersError for a tenant's key, NatsUnavailableError, NatsRefusedError.
  */
 export async function listRememberedRules(nc: NatsConnection, tenant: TenantId, persona = '*'): Promise<StoredRule[]> {
-  const found = await readRegistry(nc, subjects.rememberedRulesOf(tenant, persona));
+  const found = isTenantsKey(nc)
+    ? await readTenantKeys(nc, tenant, STREAMS.registry, 'permissions')
+    : await readRegistry(nc, subjects.rememberedRulesOf(tenant, persona));
   const rules: StoredRule[] = [];
   for (const { subject, data } of found) {
     const key = parseRememberedRule(subject);
+    if (persona !== '*' && key?.persona !== persona) continue;
     const stored = key && valueIn(data, StoredRule);
     if (stored && isUnder(stored.rule, key)) rules.push(stored);
   }

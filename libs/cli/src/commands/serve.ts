@@ -4,7 +4,7 @@ import { basename, resolve } from 'node:path';
 import type { PersonaToServe } from '@coxswain/personas';
 import { cutGraphemes, HookServiceName, HostName, PERSONA_SERVICE_BOUNDS, readId } from '@coxswain/protocol';
 import { type BusAddress, findBus } from '../instance/find-bus.ts';
-import { manifestNotice, manifestOf } from '../instance/manifest.ts';
+import { chooseManifest, manifestNotice } from '../instance/manifest.ts';
 import { metricsAddressOf, metricsLine, metricsMember } from '../instance/metrics-address.ts';
 import { namedTenant } from '../instance/named-tenant.ts';
 import { permittedTo } from '../instance/permitted-to.ts';
@@ -159,7 +159,7 @@ function named(personas: readonly { readonly name: string; readonly version: str
 
 async function serveSessions(invocation: Invocation): Promise<ExitCode> {
   const { flags, env } = invocation;
-  const manifest = manifestOf(flags, env);
+  const manifest = await chooseManifest(flags, env);
   const hostName = env.COX_HOST_NAME ? readId(HostName, 'COX_HOST_NAME', env.COX_HOST_NAME) : undefined;
   const { address, stateDir } = await someBus(invocation);
   if (manifest) standardStreams.err(manifestNotice(manifest));
@@ -169,7 +169,15 @@ async function serveSessions(invocation: Invocation): Promise<ExitCode> {
     { name: 'sessions', stateDir, title: ({ hostId }) => `the session host ${hostId}` },
     () =>
       permittedTo('host sessions: give a key of hosts', () =>
-        startSessionsService({ nats: address, stateDir, hostName, manifest, log: logTarget(), metrics }),
+        startSessionsService({
+          nats: address,
+          stateDir,
+          hostName,
+          manifest: manifest?.path,
+          manifestDigest: manifest?.digest,
+          log: logTarget(),
+          metrics,
+        }),
       ),
     ({ hostId, metricsUrl }) => {
       const more = metricsMember({ metricsUrl });

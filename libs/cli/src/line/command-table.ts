@@ -22,7 +22,7 @@ const PORT: FlagSpec = { value: 'N', help: 'Port of the embedded server (a free 
 
 const MANIFEST: FlagSpec = {
   value: 'FILE',
-  help: 'Hooks that a file declares, or none (COX_MANIFEST; coxswain.yaml of this folder)',
+  help: 'Hooks of a file, or none (COX_MANIFEST; a trusted coxswain.yaml of this folder)',
 };
 
 const BUS = {
@@ -704,6 +704,18 @@ export const COMMANDS: readonly CommandSpec[] = [
       'cox personas show reviewer',
     ],
     load: () => import('../commands/personas.ts'),
+  },
+  {
+    name: 'trust',
+    args: [],
+    help: 'Trust the code and permissions that the current folder brings',
+    flags: {
+      yes: { help: 'Trust them without a question' },
+      forget: { help: 'Trust the folder no longer' },
+      json: JSON_LINES,
+    },
+    examples: ['cox trust', 'cox trust --forget'],
+    load: () => import('../commands/trust.ts'),
   },
   {
     name: 'auth',

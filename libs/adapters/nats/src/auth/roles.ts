@@ -151,6 +151,7 @@ export function systemRights(role: SystemRole): RoleRights {
       ...systemSubjects.instances,
       subjects.queries,
       subjects.largeFields,
+      subjects.allTenantKeys,
       ...MISADDRESSED_COMMANDS,
     ],
   };
@@ -192,14 +193,16 @@ const blobPassages: readonly Passage[] = [
   ...ownConsumer(BLOBS).map(one),
 ];
 
-const registryReads: readonly Passage[] = [one(api(`STREAM.MSG.GET.${REGISTRY}`)), many(api(`DIRECT.GET.${REGISTRY}`))];
-const hostsReads: readonly Passage[] = [many(api(`DIRECT.GET.${HOSTS}`))];
-const bucketInfos: readonly Passage[] = [REGISTRY, HOSTS].map((stream) => one(api(`STREAM.INFO.${stream}`)));
+/**
+ * Reads one key of the registry. The key stands in the subject of the request; every other form of a read names it in the body,
+ * where no permission restricts it, so that tenants' keys list keys through a session host.
+ */
+const keyRead = (keys: string) => many(api(`DIRECT.GET.${REGISTRY}.${keys}`));
 
 /** What a tenant's role reaches of the streams' account. */
 export function passagesOf(role: TenantRole, tenant: string, settings: AuthSettings): readonly Passage[] {
   const commands = verbsOf(role, settings).map((verb) => one(tenantSubjects.command(tenant, verb)));
-  const asks = one(tenantSubjects.queries(tenant));
+  const asks = many(tenantSubjects.queries(tenant));
   switch (role) {
     case 'steerer':
       return [...commands, asks];
@@ -214,19 +217,17 @@ export function passagesOf(role: TenantRole, tenant: string, settings: AuthSetti
         asks,
         ...journalReads(tenant),
         ...blobReads(tenant, settings),
-        ...registryReads,
-        ...hostsReads,
-        ...bucketInfos,
+        many(tenantSubjects.keys(tenant)),
         // Pausing a persona and letting it go on.
+        keyRead(tenantSubjects.personaPauses(tenant)),
         one(tenantSubjects.personaPauses(tenant)),
       ];
     case 'hooks':
       return [
         ...commands,
-        ...registryReads,
-        ...bucketInfos,
-        one(api('INFO')),
-        many(api(`DIRECT.GET.${REGISTRY}.${tenantSubjects.hookServices(tenant)}`)),
+        // The ids of the tenant's other hook services.
+        many(subjects.tenantKeys(tenant, STREAMS.registry, 'hooks')),
+        keyRead(tenantSubjects.hookServices(tenant)),
         one(tenantSubjects.hookServices(tenant)),
         { subject: tenantSubjects.hookInstances(tenant), answers: 'none' },
         one(systemSubjects.callbacks),
