@@ -52,7 +52,7 @@ export class Client {
 
   #decide(session: string, callId: string | undefined): void {
     const decision = this.#random.chance(0.7) ? 'allow' : 'deny';
-    const isEdited = decision === 'allow' && this.#edits.chance(0.3);
+    const isEdited = decision === 'allow' && this.#edits.chance(0.6);
     const edited = isEdited ? { args: { n: 1_000 + this.#edits.int(1_000) } } : {};
     this.#soon(3_000, session, 'approve', { call_id: callId, decision, ...edited });
   }

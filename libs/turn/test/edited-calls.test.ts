@@ -1,5 +1,5 @@
 /** Edited calls: which guards they pass, what a refusal leaves behind, and what may happen while hooks are asked. */
-import type { HookRegistration, JsonObject } from '@coxswain/protocol';
+import { BOUNDS, type HookRegistration, type JsonObject } from '@coxswain/protocol';
 import { describe, test } from 'vitest';
 import { given } from './given.ts';
 import {
@@ -149,6 +149,15 @@ describe('an edited call', () => {
       .thenIncludes('permission_remembered allow-a session', 'approval_decided a allow edited', 'call_started a')
       .when(returned('a'), asked(call('b', 'ask', { args: EDITED })), noObjection)
       .thenIncludes('call_started b');
+  });
+
+  test('is rejected where the arguments of its batch would be too large', () => {
+    const size = BOUNDS.batchArgsMaxBytes / 4;
+    const large = (text: string) => ({ text: text.repeat(size) });
+    given(running(), asked(...['a', 'b', 'c', 'd'].map((id) => call(id, 'ask'))))
+      .when(...['a', 'b', 'c'].map((id) => approved(id, { args: large(id) })), approved('d', { args: large('d') }))
+      .thenIncludes('approval_decided c allow edited', 'command_rejected body_too_large allow-d')
+      .thenState('function_awaiting_approval.parked');
   });
 
   test('with the arguments of the model is not edited: no hook is asked again', () => {
