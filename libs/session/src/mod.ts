@@ -1,4 +1,5 @@
 /** Sessions at work: the runner, its effects, the host, replay. */
+export { ruleHolder } from '@coxswain/turn';
 export { assignPartitions } from './assign-partitions.ts';
 export { type CommitBounds, type CommitResult, commit } from './commit.ts';
 export { type DeleteOptions, type DeletePorts, type Deletion, deleteSession } from './delete-session.ts';
