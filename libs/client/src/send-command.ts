@@ -202,6 +202,10 @@ async function store(
       throw new CommandRejectedError('not_permitted', message, { commandId });
     }
     if (error instanceof BusNotPreparedError) throw error;
+    if (isStreamFull(error)) {
+      const message = `the command stream takes no more: ${error.message}`;
+      throw new CommandRejectedError('quota_exceeded', message, { commandId });
+    }
     throw new CommandNotStoredError(commandId, asTrouble(error) ?? error);
   }
 }
@@ -239,6 +243,14 @@ export async function streamIsMissing(bus: Pick<CommandBus, 'nc'>, stream: strin
     return isStreamNotFound(error);
   }
 }
+
+/** Whether the store refuses a message because of a limit of its stream, of bytes or of messages of one subject. */
+function isStreamFull(error: unknown): error is JetStreamApiError {
+  return error instanceof JetStreamApiError && error.code === STORE_FAILED;
+}
+
+/** The server's number of this error. */
+const STORE_FAILED = 10_077;
 
 /** Whether an error is the server's "no such stream". */
 export function isStreamNotFound(error: unknown): boolean {
