@@ -220,7 +220,7 @@ async function offered(
     try {
       return await publish(Math.max(1, Math.min(STORE_TIMEOUT_MS, giveUpAtMs - performance.now())));
     } catch (error) {
-      if (!isUnanswered(error)) throw error;
+      if (!isUnanswered(error) || isStreamFull(error)) throw error;
       if (isUnheard(error)) {
         if (bus.nc.info?.jetstream === false) throw error;
         if (await streamIsMissing(bus, STREAMS.commands)) throw new BusNotPreparedError({ cause: error });
@@ -246,10 +246,10 @@ export async function streamIsMissing(bus: Pick<CommandBus, 'nc'>, stream: strin
 
 /** Whether the store refuses a message because of a limit of its stream, of bytes or of messages of one subject. */
 function isStreamFull(error: unknown): error is JetStreamApiError {
-  return error instanceof JetStreamApiError && error.code === STORE_FAILED;
+  return error instanceof JetStreamApiError && error.code === STORE_FAILED && error.message.includes('maximum');
 }
 
-/** The server's number of this error. */
+/** The server's number of an error of its store; only the text tells a limit from a disk that fails. */
 const STORE_FAILED = 10_077;
 
 /** Whether an error is the server's "no such stream". */
