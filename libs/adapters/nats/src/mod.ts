@@ -30,6 +30,7 @@ export { createNatsRememberedRules, keepRememberedRule, listRememberedRules } fr
 export { createNatsSender } from './nats-sender.ts';
 export { NatsRefusedError, NatsUnavailableError, NotPermittedError } from './nats-status.ts';
 export { createNatsBlobs, createNatsSnapshots } from './nats-storage.ts';
+export { createNatsTenantUsage } from './nats-tenant-usage.ts';
 export { createNatsTimers, timersTimeMs } from './nats-timers.ts';
 export { createNatsTools, type NatsTools } from './nats-tools.ts';
 export {
@@ -53,7 +54,8 @@ export { serveLargeFields } from './serve-large-fields.ts';
 export * from './server/mod.ts';
 export { type StalledConsumers, watchForStalledConsumers } from './stalled-consumers.ts';
 export { storeAnswers } from './store-answers.ts';
-export type { StreamSettings } from './stream-configs.ts';
+export { LIMITED, type Limited, type StreamSettings } from './stream-configs.ts';
+export { streamFill } from './stream-fill.ts';
 export type { StoredMessage } from './stream-reader.ts';
 export { StreamsGoneError } from './streams-gone-error.ts';
 export { tellHost } from './tell-host.ts';

@@ -231,8 +231,20 @@ export function remedyOf(code: string | undefined): string {
     .replace(/\.$/, '');
 }
 
-/** Whether a stream is there, with as many copies as it is to have. */
-export function streamCheck({ name, present, messages, copies, current, atRisk }: StreamPresence): Check {
+/** The share of its limit from which on a stream is reported, as the alert rules have it. */
+const NEARLY_FULL = 0.8;
+
+/** Whether a stream is there, with room, and with as many copies as it is to have. */
+export function streamCheck({
+  name,
+  present,
+  messages,
+  bytes,
+  maxBytes,
+  copies,
+  current,
+  atRisk,
+}: StreamPresence): Check {
   const check = `stream_${name}`;
   if (!present)
     return {
@@ -244,6 +256,13 @@ export function streamCheck({ name, present, messages, copies, current, atRisk }
   const lacks =
     current < copies ? `, of which ${copies - current} ${copies - current === 1 ? 'is' : 'are'} not up to date` : '';
   const message = `stream ${name}: ${counted(messages, 'message')}, ${copies === 1 ? '1 copy' : `${copies} copies`}${lacks}`;
+  if (maxBytes !== null && bytes >= maxBytes * NEARLY_FULL)
+    return {
+      name: check,
+      status: bytes >= maxBytes ? 'failed' : 'warning',
+      message: `${message}; it has ${bytes} of at most ${maxBytes} bytes, and a full stream refuses what is new`,
+      remedy: 'delete sessions (cox sweep), or raise the limit with cox streams --max-bytes',
+    };
   if (lacks === '' && atRisk)
     return {
       name: check,

@@ -773,10 +773,18 @@ export const COMMANDS: readonly CommandSpec[] = [
         value: 'N',
         help: 'Copies of every stream, 1 to 5; without it they stay as they are, and new ones get 1',
       },
+      'max-bytes': {
+        value: 'NAME=SIZE,…',
+        help: 'Limit commands, journals, snapshots or files; 0 removes a limit',
+      },
       yes: { help: 'Do not ask before copies are taken away' },
       rewrite: { help: 'Rewrite blocks that earlier versions compressed, copy by copy' },
     },
-    examples: ['NATS_NKEY=./auth/admin.nk cox streams --replicas 3', 'cox streams --rewrite'],
+    examples: [
+      'NATS_NKEY=./auth/admin.nk cox streams --replicas 3',
+      'cox streams --max-bytes journals=40GiB',
+      'cox streams --rewrite',
+    ],
     load: () => import('../commands/streams.ts'),
   },
   {
