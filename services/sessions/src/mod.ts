@@ -8,6 +8,11 @@ export {
   webhookFrom,
 } from './approval-notices.ts';
 export {
+  type RetentionService,
+  type RetentionServiceOptions,
+  startRetentionService,
+} from './start-retention-service.ts';
+export {
   type HeardOnBus,
   type SessionsService,
   type SessionsServiceOptions,
