@@ -17,9 +17,17 @@ const CODES: Readonly<Record<number, readonly ErrorCode[]>> = {
     'invalid_pattern',
     'invalid_arguments',
     'request_unreadable',
+    'secret_in_request',
   ],
   401: ['unauthorized'],
-  403: ['not_permitted', 'scope_missing', 'host_not_allowed', 'origin_not_allowed', 'internal_subject'],
+  403: [
+    'not_permitted',
+    'not_allowed_by_policy',
+    'scope_missing',
+    'host_not_allowed',
+    'origin_not_allowed',
+    'internal_subject',
+  ],
   404: [
     'route_not_found',
     'session_not_found',
@@ -44,6 +52,7 @@ const CODES: Readonly<Record<number, readonly ErrorCode[]>> = {
     'call_not_open',
     'stale_epoch',
     'already_decided',
+    'edit_pending',
     'not_running',
     'already_cancelled',
     'not_suspended',
@@ -60,6 +69,7 @@ const CODES: Readonly<Record<number, readonly ErrorCode[]>> = {
   415: ['unsupported_media_type'],
   417: ['expectation_failed'],
   422: [
+    'edited_call_denied',
     'not_rememberable',
     'fork_too_long',
     'fork_change_misfit',
@@ -78,6 +88,8 @@ const CODES: Readonly<Record<number, readonly ErrorCode[]>> = {
     'too_many_reminders',
     'too_many_signals',
     'too_many_pending',
+    'pending_full',
+    'quota_exceeded',
   ],
   // Nobody reads it: for logs and metrics, by the number that proxies have made usual.
   499: ['request_closed'],

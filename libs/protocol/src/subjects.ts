@@ -347,7 +347,11 @@ export const HEADERS = {
   commandId: 'Cox-Command-Id',
   receiptTo: 'Cox-Receipt-To',
   actor: 'Cox-Actor',
+  /** On a command: hold it to the policy of the host, also where the host trusts the bus. Its value is `1`. */
+  restricted: 'Cox-Restricted',
   total: 'Cox-Total',
+  /** On every part of a query's answer but the last. */
+  more: 'Cox-More',
   error: 'Cox-Error',
   /** W3C Trace Context, on commands and on what is asked of workers. */
   traceparent: 'traceparent',

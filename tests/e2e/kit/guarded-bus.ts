@@ -16,6 +16,7 @@ import { type BusClient, connect as connectClient } from '@coxswain/client';
 import { errors, type NatsConnection } from '@nats-io/nats-core';
 import { Child, cox, SESSIONS_MAIN } from './child.ts';
 import { scratchFolder } from './scratch.ts';
+import { TRUSTED_BUS } from './trusted-bus.ts';
 import { until } from './until.ts';
 
 /** Whose key: a role's, or a tool worker's own. */
@@ -61,7 +62,8 @@ export async function startGuardedBus(
   await writeFile(
     config,
     `listen: "127.0.0.1:-1"\nports_file_dir: ${JSON.stringify(folder)}\nlog_file: ${JSON.stringify(log)}\n` +
-      `max_payload: 2097152\nmax_control_line: 65536\njetstream { store_dir: ${JSON.stringify(folder)} }\ninclude "accounts.conf"\n`,
+      // The server's own max_payload, 1 MiB: everything has to fit it.
+      `max_control_line: 65536\njetstream { store_dir: ${JSON.stringify(folder)} }\ninclude "accounts.conf"\n`,
   );
   const start = () => spawn(found.path, ['-c', config], { stdio: 'ignore' });
   const server = start();
@@ -122,7 +124,9 @@ function guardedBus(
       server = start();
     },
     async startHost(keyFile = file('host')) {
-      const host = new Child(SESSIONS_MAIN, [], { env: { NATS_URL: url, NATS_NKEY: keyFile, COX_STATE_DIR: folder } });
+      const host = new Child(SESSIONS_MAIN, [], {
+        env: { ...TRUSTED_BUS, NATS_URL: url, NATS_NKEY: keyFile, COX_STATE_DIR: folder },
+      });
       await host.says('session host is up');
       return host;
     },

@@ -5,6 +5,7 @@
 import type { RememberedRules } from '@coxswain/ports';
 import {
   BOUNDS,
+  bindingProblem,
   parseRememberedRule,
   type RememberedRule,
   STREAMS,
@@ -20,9 +21,11 @@ import { isTenantsKey, readTenantKeys } from './tenant-keys.ts';
 /** The port on this connection. */
 export function createNatsRememberedRules(nc: NatsConnection): RememberedRules {
   return {
-    async of(tenant, persona) {
-      const stored = await listRememberedRules(nc, tenant, persona);
-      return stored.flatMap(({ rule, revoked }) => (revoked ? [] : [rule])).slice(-BOUNDS.rememberedRulesMax);
+    async of(tenant, holder) {
+      const stored = await listRememberedRules(nc, tenant, holder.persona);
+      return stored
+        .flatMap(({ rule, revoked }) => (revoked || bindingProblem(rule, holder) !== null ? [] : [rule]))
+        .slice(-BOUNDS.rememberedRulesMax);
     },
     keep: (tenant, stored) => keepRememberedRule(nc, tenant, stored),
   };

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { join, relative } from 'node:path';
+import { basename, join, relative } from 'node:path';
 import {
   checkReplicas,
   connectionTo,
@@ -28,6 +28,7 @@ import { PERSONAS_FOLDER, personaPaths, readPersona, whatLiesAt } from '../run/p
 import { KEY_VARIABLES, keysFound } from '../run/start-body.ts';
 import { counted } from '../terminal/counted.ts';
 import { type BusAddress, findBus } from './find-bus.ts';
+import { FolderTrust } from './folder-trust.ts';
 import { gatewayChecks } from './gateway-checks.ts';
 import { manifestOf } from './manifest.ts';
 import { connectTo } from './open-bus.ts';
@@ -366,12 +367,23 @@ async function liveHosts(address: BusAddress): Promise<readonly string[]> {
 
 /** The manifest that hosts started here would use. Its handlers are not run. */
 async function* manifestChecks(flags: Flags, env: NodeJS.ProcessEnv): AsyncGenerator<Check> {
-  const path = manifestOf(flags, env);
-  if (path === undefined) return;
-  const { checkManifest, ManifestError } = await import('@coxswain/adapter-hooks');
+  const found = manifestOf(flags, env);
+  if (found === undefined) return;
+  const { path } = found;
+  const { inspectManifest, ManifestError } = await import('@coxswain/adapter-hooks');
   try {
-    const hooks = await checkManifest(path);
-    yield { name: 'manifest', status: 'ok', message: `manifest ${path}: ${counted(hooks, 'hook')}` };
+    const { hooks, digest } = await inspectManifest(path);
+    const message = `manifest ${path}: ${counted(hooks.length, 'hook')}`;
+    const trust = new FolderTrust(typedIn(env), env, false);
+    if (found.isNamed || (await trust.has({ name: basename(path), digest })))
+      yield { name: 'manifest', status: 'ok', message };
+    else
+      yield {
+        name: 'manifest',
+        status: 'warning',
+        message: `${message}; not trusted yet, or changed since`,
+        remedy: 'look at it, then run cox trust; or name it with --manifest',
+      };
   } catch (error) {
     if (!(error instanceof ManifestError)) throw error;
     yield { name: 'manifest', status: 'failed', message: `manifest ${error.message}`, remedy: remedyOf(error.code) };

@@ -230,7 +230,7 @@ const keyRead = (keys: string) => many(api(`DIRECT.GET.${REGISTRY}.${keys}`));
 /** What a tenant's role reaches of the streams' account. */
 export function passagesOf(role: TenantRole, tenant: string, settings: AuthSettings): readonly Passage[] {
   const commands = verbsOf(role, settings).map((verb) => one(tenantSubjects.command(tenant, verb)));
-  const asks = one(tenantSubjects.queries(tenant));
+  const asks = many(tenantSubjects.queries(tenant));
   switch (role) {
     case 'steerer':
       return [...commands, asks];
