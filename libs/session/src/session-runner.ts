@@ -22,6 +22,7 @@ import type {
   CommandInbox,
   Doorbell,
   Journal,
+  Retention,
   SessionSummary,
   Snapshots,
   StoredCommand,
@@ -102,6 +103,8 @@ export interface RunnerPorts extends WorkerPorts {
   readonly inbox: CommandInbox;
   readonly snapshots: Snapshots;
   readonly timers: Timers;
+  /** Asked at a deletion; without it no purge is promised. */
+  readonly retention?: Retention | undefined;
 }
 
 /** How a runner behaves. */
@@ -862,8 +865,9 @@ export class SessionRunner {
   async #delete(session: Live, input: CommandInput, at: string): Promise<boolean> {
     const tombstone = tombstoneOf(this.#ref, session, { at, by: input.actor, reason: input.body.reason });
     if ((await this.#append(session, tombstone.sealed)) === null) return false;
-    session.receipts.committed(input, [], session.n + 1, true);
     this.#dropDeleted(tombstone.sentence);
+    const within = (await this.#ports.retention?.purgesWithin()) ?? null;
+    session.receipts.deleted(input, session.n + 1, within);
     return true;
   }
 

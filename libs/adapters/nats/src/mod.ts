@@ -27,6 +27,7 @@ export { createNatsPublisher, tellApproval } from './nats-publisher.ts';
 export { createNatsPurge } from './nats-purge.ts';
 export { serveQueries } from './nats-queries.ts';
 export { createNatsRememberedRules, keepRememberedRule, listRememberedRules } from './nats-remembered-rules.ts';
+export { answerRetention, createNatsRetention } from './nats-retention.ts';
 export { createNatsSender } from './nats-sender.ts';
 export { NatsRefusedError, NatsUnavailableError, NotPermittedError } from './nats-status.ts';
 export { createNatsBlobs, createNatsSnapshots } from './nats-storage.ts';

@@ -8,6 +8,7 @@ import {
   checkReplicas,
   connectionTo,
   connectNats,
+  createNatsRetention,
   findServer,
   folderTrouble,
   listHosts,
@@ -179,6 +180,7 @@ async function* busChecks(address: BusAddress, env: NodeJS.ProcessEnv): AsyncGen
     for (const stream of streams) yield streamCheck(stream);
     if (jetstream && newEnough) yield* replicaChecks(address);
     yield await hostCheck(client, address);
+    yield* retentionChecks(address);
   } catch (error) {
     yield busFailure(address, error);
   } finally {
@@ -344,6 +346,30 @@ async function hostCheck(client: BusClient, address: BusAddress): Promise<Check>
 }
 
 const HOSTS_TOLD_MAX = 64;
+
+/** Whether deleted sessions are purged; nothing for a tenant's key, which may not ask. */
+async function* retentionChecks(address: BusAddress): AsyncGenerator<Check> {
+  if (address.credentials?.tenant !== undefined) return;
+  const nc = await connectNats({ ...connectionTo(address), name: 'cox-doctor' });
+  try {
+    const within = await createNatsRetention(nc).purgesWithin();
+    if (within)
+      yield {
+        name: 'retention',
+        status: 'ok',
+        message: `a retention job purges deleted sessions within ${within.recordsMs / 1_000} s`,
+      };
+    else
+      yield {
+        name: 'retention',
+        status: 'warning',
+        message: 'no retention job answers: the records of sessions that a command deletes stay in the store',
+        remedy: 'cox serve retention, with the key retention.nk; or cox sweep from time to time',
+      };
+  } finally {
+    await nc.close();
+  }
+}
 
 /** The hosts, by what they say of themselves; none where this user may not hear it, as clients may not. */
 async function liveHosts(address: BusAddress): Promise<readonly string[]> {
