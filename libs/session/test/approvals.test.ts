@@ -23,8 +23,7 @@ describe('remember: persona', () => {
     await bed.start({ permissions: ASKING });
     await bed.send('approve', { call_id: 'a', decision: 'allow', remember: 'persona' }, { id: 'r1' });
     await bed.time.advance(5_000);
-    const [remembered] = await bed.eventsOf('permission_remembered');
-    const rule = remembered?.rule as RememberedRule;
+    const rule = (await bed.eventsOf('permission_remembered'))[0]?.rule as RememberedRule;
     expect(rule).toMatchObject({ persona: 'assistant', source: 'built_in', root: '/work' });
     expect(await store.of(tenant, rule)).toEqual([rule]);
     await bed.send('revoke', { command_id: 'r1' });
