@@ -5,12 +5,13 @@
  */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, realpath, rm, stat, writeFile } from 'node:fs/promises';
 import { isBuiltin, SourceMap } from 'node:module';
 import { tmpdir } from 'node:os';
 import { basename, dirname, extname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
+import { readRegularFile } from '@coxswain/ports/regular-file';
 import type { BuildFailure, Loader, Plugin } from 'esbuild';
 import { runAs } from './left-behind.ts';
 
@@ -28,6 +29,9 @@ export class HookModuleError extends Error {
 
 /** What the bundle would be called, if it were written beside its module. */
 const BUNDLE = 'coxswain.bundle.mjs';
+
+/** Of one file of a module. Files are read before a person has said whether their folder is trusted. */
+const FILE_MAX_BYTES = 16 * 1024 * 1024;
 
 /** How long a module's own code may take before it is there. */
 const LOADED_WITHIN_MS = 30_000;
@@ -209,10 +213,11 @@ function filesKnowWhereTheyLie(digests: Map<string, string>): Plugin {
     name: 'files-know-where-they-lie',
     setup(build) {
       build.onLoad({ filter: /./, namespace: 'file' }, async ({ path }) => {
+        // esbuild itself would read a device without end.
+        const { bytes } = await readRegularFile(path, FILE_MAX_BYTES);
         const loader = LOADERS[extname(path)];
         // esbuild says what is wrong with any other file.
         if (loader === undefined) return null;
-        const bytes = await readFile(path);
         digests.set(path, createHash('sha256').update(bytes).digest('hex'));
         if (loader === 'json' || loader === 'text') return { contents: bytes, loader };
         const values = { url: pathToFileURL(path).href, filename: path, dirname: dirname(path) };
