@@ -14,3 +14,4 @@ export type * from './stop-predicates.ts';
 export type * from './storage.ts';
 export type * from './telemetry.ts';
 export type * from './tools.ts';
+export type * from './usage.ts';

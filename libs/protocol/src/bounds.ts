@@ -58,6 +58,12 @@ export const BOUNDS = {
   hookPayloadMaxBytes: 256 * 1024,
   /** Command ids that a session remembers, so that a repeated command changes nothing. */
   commandIdsRemembered: 4_096,
+  /**
+   * Rejections among the newest commands of a session that get a record, and how many commands are looked at. A rejection
+   * beyond that is answered and counted, so that a sender of invalid commands does not fill the journal.
+   */
+  rejectionsRecordedMax: 64,
+  rejectionWindowCommands: 256,
   /** Turns of one run when the persona does not say. */
   maxTurnsDefault: 50,
   /** Files that one call may say it has edited; those beyond are dropped. */

@@ -65,6 +65,13 @@ const ENTRIES = {
     unit: 'count',
     of: host,
   },
+  coxswain_rejections_unrecorded_total: {
+    type: 'counter',
+    help: 'Commands that were rejected without a record, by the quota that was used up; rejections: a session had its share of them.',
+    labels: ['reason'],
+    unit: 'count',
+    of: host,
+  },
   coxswain_append_seconds: {
     type: 'histogram',
     help: 'How long a record took to be durable, retries included, by how its append ended.',

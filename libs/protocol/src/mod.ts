@@ -52,6 +52,7 @@ export * from './persona-services.ts';
 export * from './persona-steps.ts';
 export * from './policy.ts';
 export * from './prices.ts';
+export * from './quotas.ts';
 export * from './read-persona-hooks.ts';
 export * from './read-registration.ts';
 export * from './reason.ts';

@@ -85,6 +85,8 @@ export async function startChild(
   if (!read.ok)
     return failed({ code: read.problem.code, message: `the child cannot be started: ${read.problem.message}` });
   const to = sessionRef(child.session, ref.tenant);
+  const full = ports.quotas?.sessionProblem(ref.tenant);
+  if (full) return failed({ code: 'quota_exceeded', message: `the child was not started: ${full.message}` });
   const other = await strangerAt(ports, to, body.parent, signal);
   if (other) return failed(other);
   const refused = await store(ports, ref, to, 'start_child', payload, `start-${effect_id}`, signal, traceparent);

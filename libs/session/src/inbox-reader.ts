@@ -42,29 +42,33 @@ export class InboxReader {
   /**
    * Reads what has rung and hands it on, one command after another.
    * @param take takes one command; false where the session was left, and the rest waits for whoever has it next.
+   *   `hasRung`: its delivery is here, so that it is acknowledged when all were taken.
+   * @returns whether all were taken and acknowledged.
    */
   async read(
     cursor: Cursor | undefined,
-    take: (command: StoredCommand, place: Cursor) => Promise<boolean>,
-  ): Promise<void> {
+    take: (command: StoredCommand, place: Cursor, hasRung: boolean) => Promise<boolean>,
+  ): Promise<boolean> {
     const doorbells = this.#answered();
+    const rung = new Set(doorbells.map(({ seq }) => seq));
     const after = Math.max(this.position(cursor), this.#takenSeq);
     const known = this.#catchesUp ? await this.#readUpTo(null, after) : [];
     this.#catchesUp = false;
     const more = known && (await this.#upTo(lastOf(doorbells), known.at(-1)?.seq ?? after));
     const commands = more && (await this.#withRung([...known, ...more], doorbells, after));
     // The inbox could not be read: nothing is acknowledged, so the store delivers again.
-    if (commands === null) return;
+    if (commands === null) return false;
     const { stream, created } = this.#inbox.incarnation;
     for (const command of commands) {
-      if (!(await take(command, { stream, created, seq: command.seq }))) {
+      if (!(await take(command, { stream, created, seq: command.seq }, rung.has(command.seq)))) {
         this.#doorbells.push(...doorbells);
-        return;
+        return false;
       }
       this.#takenSeq = command.seq;
     }
     // Each now stands in the journal, or left nothing that could be lost.
     this.#acknowledge(doorbells, commands, after);
+    return true;
   }
 
   /**

@@ -14,6 +14,9 @@
  * R9  A settled outcome is kept until a record that holds it is acknowledged; a refold offers it again.
  * R10 A runner whose append is refused by a foreign record aborts its effects and appends nothing more. The session's
  *     next runner begins with `owned {epoch: last + 1}`.
+ * R11 A command leaves no record where a quota is used up, or where rejections have their share of the newest commands.
+ *     It is judged by the newest state and only where its delivery is here; its receipt is sent once that delivery is
+ *     acknowledged, or the cursor has passed it. So a command that was rejected is not taken later unless it is sent again.
  */
 import type {
   CommandInbox,
@@ -31,22 +34,35 @@ import {
   type CommandProblem,
   type Cursor,
   type ErrorCode,
+  type EventOf,
   type Input,
+  isCrewVerb,
   isOfPersona,
   type JournalRecord,
   type Outcome,
   type PersonaStepInput,
+  type QuotaName,
   type SessionEvent,
   type SessionRef,
   type SessionStatus,
   type TimerInput,
   toWellFormed,
 } from '@coxswain/protocol';
-import { effectsOf, isEnded, type SessionState, timersOf, type WorkEffect } from '@coxswain/turn';
+import {
+  decide,
+  effectsOf,
+  isEnded,
+  pendingBytes,
+  recordsRejection,
+  type SessionState,
+  timersOf,
+  type WorkEffect,
+} from '@coxswain/turn';
 import { admitCommand, admitTimer } from './admit-command.ts';
 import { appendRecord } from './append-record.ts';
 import { checkCommand } from './check-command.ts';
 import { withinPolicy } from './check-policy.ts';
+import type { CommandQuotas, QuotaProblem } from './command-quotas.ts';
 import { COMMIT_BOUNDS, type CommitBounds, foreignRecord } from './commit.ts';
 import { SessionCopy } from './copy-session.ts';
 import { copyAfter, ImportUnfinishedError, isUnfinishedImport } from './copy-state.ts';
@@ -80,6 +96,8 @@ import { sessionLog } from './trace/session-log.ts';
 
 /** The ports that a runner uses. */
 export interface RunnerPorts extends WorkerPorts {
+  /** The host's quotas; nothing is limited where they are left out. */
+  readonly quotas?: CommandQuotas | undefined;
   readonly journal: Journal;
   readonly inbox: CommandInbox;
   readonly snapshots: Snapshots;
@@ -222,8 +240,15 @@ export class SessionRunner {
   #hasWritten = false;
   #left: Promise<void> = Promise.resolve();
   readonly #observer: SessionObserver;
-  /** The command that is being taken in. */
+  /** The command that is being taken in, and whether its delivery is here. */
   #taking: StoredCommand | null = null;
+  #takingHasRung = false;
+  /** Receipts of commands without a record, until these are settled (R11). */
+  #unsettledReceipts: (() => void)[] = [];
+  /** Bytes of queued injections that the host's quotas know of. */
+  #notedPending = 0;
+  /** The log has been told that rejections get no record any longer. */
+  #warnedOfRejections = false;
 
   constructor(
     given: RunnerPorts,
@@ -416,7 +441,7 @@ export class SessionRunner {
     const session = this.#session ?? loaded;
     switch (job.kind) {
       case 'inbox':
-        await this.#inbox.read(session.cursor, (command, place) => this.#takeCommand(command, place));
+        await this.#readInbox(session);
         // What came behind a deletion, or has shown that there was one.
         if (this.#deleted !== null) await this.#inbox.refuse(this.#ports.publisher, 'session_deleted', this.#deleted);
         return;
@@ -543,6 +568,7 @@ export class SessionRunner {
       this.#sinceSnapshot = tail;
       this.#hadWork = workOf(live.actor.state).length > 0;
       if (loaded.n > 0) this.#committedState = loaded.actor.state;
+      this.#notePending(pendingBytes(loaded.actor.state.context));
       this.#takeUpCarried(loaded);
       return this.#session;
     } catch (error) {
@@ -607,6 +633,21 @@ export class SessionRunner {
       // Loading it says what is wrong.
       return false;
     }
+  }
+
+  async #readInbox(session: Live): Promise<void> {
+    const isSettled = await this.#inbox.read(session.cursor, (command, place, hasRung) => {
+      this.#takingHasRung = hasRung;
+      return this.#takeCommand(command, place);
+    });
+    // Those that are not acknowledged are delivered, and judged, again.
+    if (isSettled) this.#sendUnsettledReceipts();
+    this.#unsettledReceipts = [];
+  }
+
+  #sendUnsettledReceipts(): void {
+    for (const send of this.#unsettledReceipts) send();
+    this.#unsettledReceipts = [];
   }
 
   /** @returns false where the session was left. */
@@ -678,10 +719,57 @@ export class SessionRunner {
   async #take(session: Live, input: CommandInput | TimerInput, cursor: Cursor | undefined): Promise<boolean> {
     // The journal may have been read again since the inbox was, and hold more than it did then.
     if (cursor && cursor.seq <= this.#inbox.position(session.cursor)) return true;
+    if (input.type === 'command' && this.#takingHasRung) {
+      const problem = this.#quotaProblem(session, input);
+      if (problem) return this.#leaveUnrecorded(session, input, quotaRejection(input, problem), problem.quota);
+      const judged = await this.#judgeUnrecorded(session, input);
+      if (judged !== null) return judged;
+    }
     if (session.n === 0 && asksForFork(input)) return this.#copy.fork(session, input, cursor);
     if (!(await this.#own(session))) return false;
     const owned = this.#session ?? session;
     return this.#step(owned, input.type === 'command' ? await this.#check(owned, input) : input, cursor);
+  }
+
+  #quotaProblem({ n }: Live, { verb, receipt_to, actor }: CommandInput): QuotaProblem | null {
+    const bytes = this.#taking?.payload.length ?? 0;
+    const command = { ref: this.#ref, verb, bytes, receiptTo: receipt_to, actor: actor?.name, isNew: n === 0 };
+    return this.#ports.quotas?.take(command) ?? null;
+  }
+
+  /**
+   * Rejects a command without a record where rejections have their share (R11).
+   * @returns null where it gets a record after all; otherwise whether the session is still here.
+   */
+  async #judgeUnrecorded(session: Live, input: CommandInput): Promise<boolean | null> {
+    const { state } = session.actor;
+    // What a host does to a session it repeats until it has happened: it is never garbage.
+    if (session.n === 0 || isCrewVerb(input.verb) || recordsRejection(state.context)) return null;
+    const checked = toWellFormed(await this.#check(session, input));
+    const decision = decide(state, checked, this.#nowMs(checked));
+    if (decision.kind !== 'rejected') return null;
+    // A command that cannot be read is invalid in every state. Any other may be valid in a state that another host has made.
+    if (!input.problem && !(await this.#isNewest(session))) return false;
+    return this.#leaveUnrecorded(session, checked, decision.events[0], 'rejections');
+  }
+
+  /** @returns true: the session is still here. */
+  #leaveUnrecorded(
+    session: Live,
+    input: CommandInput,
+    rejected: EventOf<'command_rejected'>,
+    reason: QuotaName | 'rejections',
+  ): true {
+    this.#unsettledReceipts.push(() => session.receipts.rejectedUnrecorded(input, rejected));
+    this.#ports.telemetry?.meters.add('coxswain_rejections_unrecorded_total', { reason });
+    const { command_id, verb, code } = rejected;
+    const level = this.#warnedOfRejections ? 'debug' : 'warn';
+    this.#warnedOfRejections = true;
+    this.#ports.log[level](
+      { session_id: this.#ref.sessionId, command_id, verb, code, reason },
+      'a command was rejected without a record',
+    );
+    return true;
   }
 
   #check(session: Live, input: CommandInput): Promise<CommandInput> {
@@ -810,6 +898,9 @@ export class SessionRunner {
     this.#session = session;
     this.#committedState = state;
     this.#appending = false;
+    if (record.cursor) this.#sendUnsettledReceipts();
+    if (record.n === 1) this.#ports.quotas?.noteStart(this.#ref.tenant);
+    this.#notePending(pendingBytes(state.context));
     for (const event of events) session.transcript?.push(event);
     session.receipts.committed(input, events, session.n, isEnded(state));
     // What was under way in the origin at some record is nothing that is to be done here.
@@ -819,6 +910,12 @@ export class SessionRunner {
     }
     this.#observer.recorded(record, { before, after: state }, this.#taking);
     if (++this.#sinceSnapshot >= this.#options.snapshotEvery) void this.#snapshot(session);
+  }
+
+  #notePending(bytes: number): void {
+    if (bytes === this.#notedPending) return;
+    this.#notedPending = bytes;
+    this.#ports.quotas?.notePending(this.#ref, bytes);
   }
 
   async #snapshot(session: Live): Promise<void> {
@@ -902,6 +999,8 @@ export class SessionRunner {
     if (this.#dropped) return;
     this.#dropped = true;
     if (LOSES_FEEDBACK.has(reason)) this.#loseFeedback();
+    // What is queued in a session that left memory is still here; in any other it is another host's, or gone.
+    if (reason !== 'passivated') this.#notePending(0);
     this.#mailbox.close();
     for (const handled of this.#awaited) handled();
     this.#timers.close();
@@ -917,4 +1016,12 @@ export class SessionRunner {
 
 function workOf(state: SessionState): WorkEffect[] {
   return effectsOf(state).filter((effect): effect is WorkEffect => effect.kind !== 'timer');
+}
+
+function quotaRejection(
+  { command_id, verb }: CommandInput,
+  { quota, message, retryAfterMs }: QuotaProblem,
+): EventOf<'command_rejected'> {
+  const detail = { quota, ...(retryAfterMs === undefined ? {} : { retry_after_ms: retryAfterMs }) };
+  return { type: 'command_rejected', command_id, verb, code: 'quota_exceeded', message, detail };
 }

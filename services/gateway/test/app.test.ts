@@ -4,13 +4,13 @@ import { type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
 import { NoHostError, ReceiptTimeoutError, type Session } from '@coxswain/client';
 import type { EndedSpan } from '@coxswain/protocol';
+import { RequestRates } from '@coxswain/session';
 import { describe, expect, test, vi } from 'vitest';
 import { SessionFeeds } from '../src/feed/session-feeds.ts';
 import type { GatewayClient } from '../src/gateway-context.ts';
 import { createMetrics } from '../src/gateway-metrics.ts';
 import type { KnownSessions } from '../src/known-sessions.ts';
 import { Problem, problemFrom } from '../src/problem.ts';
-import { RequestRates } from '../src/request-rates.ts';
 import { appOnNothing, connected, SILENT } from './app-on-nothing.ts';
 
 const host = 'gateway.test';

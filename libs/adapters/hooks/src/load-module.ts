@@ -30,8 +30,8 @@ export class HookModuleError extends Error {
 /** What the bundle would be called, if it were written beside its module. */
 const BUNDLE = 'coxswain.bundle.mjs';
 
-/** Of one file of a module. Files are read before a person has said whether their folder is trusted. */
-const FILE_MAX_BYTES = 16 * 1024 * 1024;
+/** The size of one file of a module. Files are read before a person has said whether their folder is trusted. */
+const MODULE_MAX_BYTES = 16 * 1024 * 1024;
 
 /** How long a module's own code may take before it is there. */
 const LOADED_WITHIN_MS = 30_000;
@@ -214,7 +214,7 @@ function filesKnowWhereTheyLie(digests: Map<string, string>): Plugin {
     setup(build) {
       build.onLoad({ filter: /./, namespace: 'file' }, async ({ path }) => {
         // esbuild itself would read a device without end.
-        const { bytes } = await readRegularFile(path, FILE_MAX_BYTES);
+        const { bytes } = await readRegularFile(path, MODULE_MAX_BYTES);
         const loader = LOADERS[extname(path)];
         // esbuild says what is wrong with any other file.
         if (loader === undefined) return null;

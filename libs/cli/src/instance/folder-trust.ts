@@ -4,10 +4,11 @@
  * folder itself or in a state folder that a command line names, as either may come with the folder.
  */
 import { createHash } from 'node:crypto';
-import { readFile, realpath, rm } from 'node:fs/promises';
+import { realpath, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { folderTrouble, makeFolder } from '@coxswain/adapter-nats';
 import { printable } from '@coxswain/client';
+import { readRegularFile, UnreadableFileError } from '@coxswain/ports/regular-file';
 import { cutGraphemes } from '@coxswain/protocol';
 import { z } from 'zod';
 import { CliError, EXIT } from '../line/cli-error.ts';
@@ -18,6 +19,7 @@ import type { Brought } from './brought.ts';
 import { replaceFile } from './replace-file.ts';
 import { defaultStateDir } from './state-dir.ts';
 
+const ANSWER_MAX_BYTES = 1024 * 1024;
 const LINES_MAX = 24;
 const HEAD_CHARS = 120;
 const TAIL_CHARS = 80;
@@ -51,12 +53,14 @@ export class FolderTrust {
     const refused = (why: string) =>
       new CliError(EXIT.error, 'folder_not_trusted', `folder_not_trusted: ${join(folder, needed.name)} ${why}`);
     if (!this.#mayAsk || process.stdin.isTTY !== true || process.stderr.isTTY !== true)
-      throw refused('is new or has changed, and cox trusts no file of a folder without asking');
+      throw refused(
+        'needs your trust, as it is new or has changed: run cox trust in its folder, or name it by its path',
+      );
     const { broughtBy } = await import('./brought-by.ts');
     const others = (await broughtBy(folder)).filter(({ name }) => name !== needed.name);
     const brought = [needed, ...others].sort((one, other) => (one.name < other.name ? -1 : 1));
     standardStreams.err(describeBrought(folder, brought));
-    if (!(await askYes(QUESTION))) throw refused('is not trusted');
+    if (!(await askYes(QUESTION))) throw refused('is not trusted, and nothing was started');
     await this.trust(brought);
   }
 
@@ -86,19 +90,20 @@ export class FolderTrust {
 
   async #read(): Promise<Readonly<Record<string, string>>> {
     const file = await this.#file();
-    const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return null;
-      throw new CliError(EXIT.error, 'folder_not_trusted', `folder_not_trusted: ${file}: ${folderTrouble(error)}`);
+    const read = await readRegularFile(file, ANSWER_MAX_BYTES).catch((error: unknown) => {
+      if (!(error instanceof UnreadableFileError)) throw error;
+      if (error.reason === 'not_found') return null;
+      throw new CliError(EXIT.error, 'folder_not_trusted', `folder_not_trusted: ${file} ${error.message}`);
     });
-    if (text === null) return {};
+    if (read === null) return {};
     let value: unknown;
     try {
-      value = JSON.parse(text);
+      value = JSON.parse(read.bytes.toString('utf8'));
     } catch {
       // A file that cannot be understood grants nothing; the next answer replaces it.
     }
-    const read = Answer.safeParse(value);
-    return read.success && read.data.folder === (await realpath(this.#folder)) ? read.data.trusted : {};
+    const answer = Answer.safeParse(value);
+    return answer.success && answer.data.folder === (await realpath(this.#folder)) ? answer.data.trusted : {};
   }
 
   async #file(): Promise<string> {

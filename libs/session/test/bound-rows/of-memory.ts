@@ -1,7 +1,7 @@
 /** Bounds of what a session keeps in mind: queues, ids, what it watches for. */
 import { createMemoryBus } from '@coxswain/adapter-memory';
 import { BOUNDS, type SessionEvent } from '@coxswain/protocol';
-import { SessionActor } from '@coxswain/turn';
+import { recordsRejection, SessionActor } from '@coxswain/turn';
 import { expect } from 'vitest';
 import { given, type Outcome } from '../../../turn/test/given.ts';
 import {
@@ -42,6 +42,9 @@ function turn(id: number, args: number, result: string): Move {
 const notices = ({ session }: Outcome) =>
   `${session.lines().filter((line) => line.startsWith('feedback_received')).length} notices`;
 
+/** Whether one more rejection gets a record behind these commands. */
+const recorded = (command_ids: readonly string[]) => (recordsRejection({ command_ids }) ? 'ok' : 'unrecorded');
+
 /** See the top of the file. */
 export const OF_MEMORY: BoundRows = {
   pendingInjectionsMax: most('too_many_pending', (size) => {
@@ -72,6 +75,15 @@ export const OF_MEMORY: BoundRows = {
     expect(session.state.context.reminders).toHaveLength(1);
     return codeIn(session.steps.flatMap(({ events }) => events));
   }),
+  rejectionsRecordedMax: most('unrecorded', (size) => recorded(list(size - 1, (i) => `r${i}!invalid_json`))),
+  rejectionWindowCommands: {
+    of: (size) =>
+      recorded([
+        ...list(BOUNDS.rejectionsRecordedMax, (i) => `r${i}!invalid_json`),
+        ...list(size - BOUNDS.rejectionsRecordedMax, (i) => `a${i}`),
+      ]),
+    comes: ['unrecorded', 'unrecorded', 'ok'],
+  },
   remindersLiveMax: most('too_many_reminders', (size) =>
     refusal(given(running()).when(...list(size, (i) => reminded(`r${i}`)))),
   ),
