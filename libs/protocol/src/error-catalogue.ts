@@ -729,6 +729,11 @@ export const ERROR_CATALOGUE = {
     'Starts nothing, and runs no code of the folder.',
     'Look at the file that the message names, then run `cox trust` in the folder; or name it: `--manifest FILE`, `--persona ./FILE`.',
   ),
+  policy_invalid: exception(
+    'The policy file of a host cannot be read, or has a member or value that no policy has.',
+    'Stops, naming file, line and column.',
+    'Correct the line that the message names; the guide “Policy of a host” has every member.',
+  ),
   hook_id_taken: exception(
     'Another hook service has announced a hook of this id.',
     'Stops before anything is announced.',

@@ -96,7 +96,19 @@ export interface HostSurroundings {
   readonly origins: readonly AllowedOrigin[];
   /** Whether senders on the bus are trusted where the policy does not say it. */
   readonly trustsBus: boolean;
+  /** Real paths of the host's own files, in addition to {@link SYSTEM_PATHS}. */
+  readonly ownPaths?: readonly RefusedPath[] | undefined;
 }
+
+/** A file or folder that no session opens, whatever its root is. */
+export interface RefusedPath {
+  readonly path: string;
+  /** Folders below it that sessions may open. */
+  readonly except?: readonly string[] | undefined;
+}
+
+/** File systems of the kernel: they hold the environment and the memory of the host's process. */
+export const SYSTEM_PATHS: readonly RefusedPath[] = [{ path: '/proc' }, { path: '/sys' }, { path: '/dev' }];
 
 /** A policy for one tenant and one kind of sender, with nothing left open. `any` lifts a restriction. */
 export interface HostRules {
@@ -111,6 +123,8 @@ export interface HostRules {
   readonly run_command: 'deny' | 'ask' | 'allow';
   readonly stand_ins: 'none' | 'any';
   readonly session_messages: 'followup' | 'steer' | 'interrupt';
+  /** What no session opens, and no model is read from; the same for every sender. */
+  readonly refused: readonly RefusedPath[];
 }
 
 /** The rules of a sender who may configure the host. Adapters still refuse the host's own files. */
@@ -125,6 +139,7 @@ export const OPEN_RULES: HostRules = {
   run_command: 'allow',
   stand_ins: 'any',
   session_messages: 'steer',
+  refused: SYSTEM_PATHS,
 };
 
 /**
@@ -137,10 +152,12 @@ export function rulesFor(policy: HostPolicy, host: HostSurroundings, tenant: str
   const own = tenants && Object.hasOwn(tenants, tenant) ? tenants[tenant] : undefined;
   const sections = { ...shared, ...own };
   const { session_messages = 'steer' } = sections;
-  if (trust_bus && !restricted) return { ...OPEN_RULES, folder: host.folder, session_messages };
+  const { folder, ownPaths = [] } = host;
+  const always = { folder, session_messages, refused: [...SYSTEM_PATHS, ...ownPaths] };
+  if (trust_bus && !restricted) return { ...OPEN_RULES, ...always };
   return {
-    folder: host.folder,
-    roots: sections.roots ?? [host.folder],
+    ...always,
+    roots: sections.roots ?? [folder],
     variables: sections.variables ?? [],
     origins: [...host.origins, ...(sections.origins ?? [])],
     mcp_servers: sections.mcp_servers ?? 'none',
@@ -148,7 +165,6 @@ export function rulesFor(policy: HostPolicy, host: HostSurroundings, tenant: str
     personas: sections.personas ?? 'any',
     run_command: sections.run_command ?? 'ask',
     stand_ins: sections.stand_ins ?? 'none',
-    session_messages,
   };
 }
 
@@ -319,6 +335,13 @@ export function mayHaveKey({ origins }: Pick<HostRules, 'origins'>, url: string,
   if (origins === 'any') return true;
   const { origin } = new URL(url);
   return origins.some((allowed) => allowed.origin === origin && allowed.key_of === owner);
+}
+
+/** Whether a real path belongs to the host itself: no session opens it. */
+export function isRefused({ refused }: Pick<HostRules, 'refused'>, path: string): boolean {
+  return refused.some(
+    ({ path: own, except = [] }) => isBelow(own, path) && !except.some((folder) => isBelow(folder, path)),
+  );
 }
 
 /** Whether a path is a folder or lies below it, both absolute and compared as text, with `.` and `..` resolved. */

@@ -7,6 +7,7 @@ export {
   WebhookSettingsError,
   webhookFrom,
 } from './approval-notices.ts';
+export { PolicyFileError, readPolicyFile } from './load-policy.ts';
 export {
   type HeardOnBus,
   type SessionsService,

@@ -1,10 +1,10 @@
 /** The sessions service: a session host wired to NATS, models, MCP servers and the built-in tools. Wiring only. */
-import { delimiter, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { combineHooks, loadManifest, watchLeftBehind } from '@coxswain/adapter-hooks';
 import { createServiceLog, type LogTarget, secretMask } from '@coxswain/adapter-log';
 import { createMcpTools } from '@coxswain/adapter-mcp';
 import { createIds, createSystemClock, StoreClock } from '@coxswain/adapter-memory';
-import { createModels, KNOWN_PRICES, readPrices } from '@coxswain/adapter-models';
+import { createModels, KNOWN_PRICES, ownOrigins, readPrices } from '@coxswain/adapter-models';
 import {
   checkReplicas,
   connectionTo,
@@ -37,11 +37,19 @@ import {
   whenAnswered,
 } from '@coxswain/adapter-nats';
 import { type MetricsAddress, type SpansLost, startTelemetry } from '@coxswain/adapter-telemetry';
-import { combineToolSources, createBuiltInTools, createCrewTools } from '@coxswain/adapter-tools';
+import { combineToolSources, createBuiltInTools, createCrewTools, createPublicFetch } from '@coxswain/adapter-tools';
 import type { Hooks, HostLine, Personas, ServedPersonas, StopPredicates, ToolSource } from '@coxswain/ports';
-import { type HookTable, HostName, type PriceTable, readId, type TenantId } from '@coxswain/protocol';
+import {
+  type HookTable,
+  HostName,
+  type HostPolicyInput,
+  type PriceTable,
+  readId,
+  type TenantId,
+} from '@coxswain/protocol';
 import { createSessionHost } from '@coxswain/session';
 import { createApprovalNotices, webhookFrom } from './approval-notices.ts';
+import { hostRules } from './load-policy.ts';
 import { watchReplicas } from './watch-replicas.ts';
 
 /** What the service is started with. */
@@ -66,6 +74,14 @@ export interface SessionsServiceOptions {
   readonly manifest?: string | undefined;
   /** The digest of `inspectManifest`: a manifest with another content is refused. Any content, if not given. */
   readonly manifestDigest?: string | undefined;
+  /** What requests may name; instead of the file. */
+  readonly policy?: HostPolicyInput | undefined;
+  /** The file that declares it; `COX_POLICY` if neither is given. */
+  readonly policyFile?: string | undefined;
+  /** Whether senders on the bus may configure the host if the policy does not say it. Default: false. */
+  readonly trustsBus?: boolean | undefined;
+  /** Files with keys of this host, in addition to that of `NATS_NKEY`: no session opens them. */
+  readonly keyFiles?: readonly string[] | undefined;
   /** Stop conditions in code, for personas that name them in stop_when. */
   readonly stopPredicates?: StopPredicates | undefined;
   /** Where its meters are served; without it, where `COX_METRICS_PORT` says. Null: nowhere. */
@@ -108,13 +124,25 @@ export interface SessionsService {
 
 /**
  * Starts a session host on a bus and resolves when it serves.
- * @throws InvalidIdError where the host's name is none, and what the adapters throw where the bus cannot be reached or is not fit.
+ * @throws PolicyFileError if the policy is not valid, InvalidIdError where the host's name is none, and what the adapters throw where the bus cannot be reached or is not fit.
  */
 export async function startSessionsService(options: SessionsServiceOptions): Promise<SessionsService> {
   const env = options.env ?? process.env;
   const name = readId(HostName, 'hostName', options.hostName ?? 'host');
   const ownPrices = env.COX_PRICES ? await readPrices(resolve(options.defaultRoot ?? '.', env.COX_PRICES)) : [];
   const webhook = await webhookFrom(env);
+  const defaultRoot = options.defaultRoot ?? process.cwd();
+  const rulesFor = await hostRules({
+    file: options.policyFile,
+    policy: options.policy,
+    trustsBus: options.trustsBus ?? false,
+    folder: resolve(defaultRoot),
+    stateDir: options.stateDir,
+    keyFiles: options.keyFiles ?? [],
+    origins: ownOrigins(env),
+    env,
+  });
+  const publicFetch = createPublicFetch();
   const bus = connectionTo(options.nats);
   const secrets = [bus.token, bus.password, bus.seed];
   const log = createServiceLog('sessions', options.log ?? 'file', options.stateDir, env, secrets);
@@ -154,7 +182,6 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
     storeClock = clock;
     await whenAnswered(() => clock.start(), log);
     const ids = createIds(clock);
-    const defaultRoot = options.defaultRoot ?? process.cwd();
     const served = await createNatsHooks(nc, log);
     const busTools = await createNatsTools(nc, log);
     const servedPersonas = await createNatsPersonas(nc, log);
@@ -172,13 +199,13 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
         active: createNatsActiveSessions(nc),
         publisher: createNatsPublisher(nc, log),
         sender: await createNatsSender(nc),
-        models: createModels({ env, clock, baseFolder: defaultRoot }),
+        models: createModels({ env, clock, baseFolder: defaultRoot, publicFetch }),
         tools: combineToolSources([
           options.tools ??
             combineToolSources([
-              createBuiltInTools({ roots: rootsIn(env), runCommand: { socket: env.COX_COMMAND_SOCKET || undefined } }),
+              createBuiltInTools({ runCommand: { socket: env.COX_COMMAND_SOCKET || undefined } }),
               createCrewTools(),
-              createMcpTools({ env }),
+              createMcpTools({ env, publicFetch }),
             ]),
           servedPersonas.tools,
           busTools,
@@ -197,6 +224,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
         log,
         telemetry,
         defaultRoot,
+        rulesFor,
         defaultModel: env.COX_MODEL || undefined,
         stopPredicates: options.stopPredicates,
         prices: [...(options.prices ?? []), ...ownPrices, ...KNOWN_PRICES],
@@ -255,12 +283,6 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
     endWatching();
     throw error;
   }
-}
-
-/** `COX_ROOTS`: the folders in which roots of sessions may lie, separated as in PATH; undefined where it is not set. */
-function rootsIn({ COX_ROOTS: text = '' }: NodeJS.ProcessEnv): string[] | undefined {
-  const folders = text.split(delimiter).filter((folder) => folder !== '');
-  return folders.length === 0 ? undefined : folders.map((folder) => resolve(folder));
 }
 
 /** Between two streams of the background check: all streams are read within some ten seconds, a few hundred reads a second. */

@@ -15,6 +15,7 @@ import { type BusClient, connect as connectClient } from '@coxswain/client';
 import { errors, type NatsConnection } from '@nats-io/nats-core';
 import { Child, cox, SESSIONS_MAIN } from './child.ts';
 import { scratchFolder } from './scratch.ts';
+import { TRUSTED_BUS } from './trusted-bus.ts';
 import { until } from './until.ts';
 
 /** Whose key: a role's, or a tool worker's own. */
@@ -120,7 +121,9 @@ function guardedBus(
       server = start();
     },
     async startHost(keyFile = file('host')) {
-      const host = new Child(SESSIONS_MAIN, [], { env: { NATS_URL: url, NATS_NKEY: keyFile, COX_STATE_DIR: folder } });
+      const host = new Child(SESSIONS_MAIN, [], {
+        env: { ...TRUSTED_BUS, NATS_URL: url, NATS_NKEY: keyFile, COX_STATE_DIR: folder },
+      });
       await host.says('session host is up');
       return host;
     },

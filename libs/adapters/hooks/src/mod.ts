@@ -20,3 +20,4 @@ export {
   type ManifestInspection,
 } from './load-manifest.ts';
 export { HookModuleError, type LoadedModule, loadModule } from './load-module.ts';
+export { type BrokenYaml, type LocatedYaml, readLocatedYaml } from './located-yaml.ts';

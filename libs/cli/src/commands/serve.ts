@@ -8,6 +8,7 @@ import { chooseManifest, manifestNotice } from '../instance/manifest.ts';
 import { metricsAddressOf, metricsLine, metricsMember } from '../instance/metrics-address.ts';
 import { namedTenant } from '../instance/named-tenant.ts';
 import { permittedTo } from '../instance/permitted-to.ts';
+import { policyOf } from '../instance/policy.ts';
 import { logTarget, serveUntilTold } from '../instance/serve-until-told.ts';
 import { stateDirOf, typedIn } from '../instance/state-dir.ts';
 import { thrownByOthers } from '../instance/thrown-by-others.ts';
@@ -34,6 +35,7 @@ export const run: CommandRun = (invocation) => {
   if (invocation.flags.on('socket')) throw usageError('--socket is for cox serve commands');
   for (const flag of OF_GATEWAY) if (invocation.flags.on(flag)) throw usageError(`--${flag} is for cox serve gateway`);
   if (invocation.flags.on('at-once')) throw usageError('--at-once is for cox serve persona');
+  if (what !== 'sessions' && invocation.flags.on('policy')) throw usageError('--policy is for cox serve sessions');
   if (what === 'hooks') return serveHooks(invocation, file);
   if (what === 'tool') return serveTool(invocation, file);
   if (what !== 'sessions')
@@ -160,6 +162,8 @@ function named(personas: readonly { readonly name: string; readonly version: str
 async function serveSessions(invocation: Invocation): Promise<ExitCode> {
   const { flags, env } = invocation;
   const manifest = await chooseManifest(flags, env);
+  const policyFile = policyOf(flags, env);
+  const nkey = flags.text('nkey');
   const hostName = env.COX_HOST_NAME ? readId(HostName, 'COX_HOST_NAME', env.COX_HOST_NAME) : undefined;
   const { address, stateDir } = await someBus(invocation);
   if (manifest) standardStreams.err(manifestNotice(manifest));
@@ -175,6 +179,8 @@ async function serveSessions(invocation: Invocation): Promise<ExitCode> {
           hostName,
           manifest: manifest?.path,
           manifestDigest: manifest?.digest,
+          policyFile,
+          keyFiles: nkey === undefined ? [] : [resolve(typedIn(env), nkey)],
           log: logTarget(),
           metrics,
         }),
@@ -211,6 +217,7 @@ const NOT_OF_COMMANDS = [
   'nkey',
   'tenant',
   'manifest',
+  'policy',
   'name',
   'at-once',
   'metrics-port',

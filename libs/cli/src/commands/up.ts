@@ -10,6 +10,7 @@ import { chooseManifest, manifestNotice } from '../instance/manifest.ts';
 import { metricsAddressOf, metricsLine, metricsMember } from '../instance/metrics-address.ts';
 import { gatewayLines, ownGatewayPort, startOwnGateway } from '../instance/own-gateway.ts';
 import { pastedCommand } from '../instance/pasted-command.ts';
+import { policyOf } from '../instance/policy.ts';
 import { logTarget, serveUntilTold } from '../instance/serve-until-told.ts';
 import { startOffersOf } from '../instance/start-offers.ts';
 import { stateDirOf } from '../instance/state-dir.ts';
@@ -44,11 +45,12 @@ async function upEmbedded(invocation: Invocation, port: number | undefined): Pro
   const waitMs = flags.duration('wait-for-folder', { minMs: 1, maxMs: 86_400_000 }) ?? FOLDER_FREE_WITHIN_MS;
   const stateDir = stateDirOf(flags, env);
   const manifest = await chooseManifest(flags, env);
+  const policy = policyOf(flags, env);
   if (manifest) standardStreams.err(manifestNotice(manifest));
   const told = stopSignal();
   const holder = { title: 'cox up', passing: false };
   const instance = await whenFree(
-    () => startEmbedded({ stateDir, port, services: true, env, manifest, holder, log: logTarget(), metrics }),
+    () => startEmbedded({ stateDir, port, services: true, env, manifest, policy, holder, log: logTarget(), metrics }),
     { waitMs, told: told.promise, say: standardStreams.err },
   );
   if (instance === null) return EXIT.ok;
@@ -123,6 +125,7 @@ async function upOnBus(invocation: Invocation, url: string): Promise<ExitCode> {
   const gatewayPort = ownGatewayPort(flags);
   const stateDir = stateDirOf(flags, env);
   const manifest = await chooseManifest(flags, env);
+  const policyFile = policyOf(flags, env);
   if (manifest) standardStreams.err(manifestNotice(manifest));
   return serveUntilTold(
     { name: 'up', stateDir, title: ({ hostId }) => `the session host ${hostId}` },
@@ -133,6 +136,7 @@ async function upOnBus(invocation: Invocation, url: string): Promise<ExitCode> {
         stateDir,
         manifest: manifest?.path,
         manifestDigest: manifest?.digest,
+        policyFile,
         log: logTarget(),
         metrics,
       });

@@ -38,6 +38,8 @@ export interface EmbeddedOptions {
   readonly holder: StateDirHolder;
   /** The manifest of the session hosts, if there is one. */
   readonly manifest?: ChosenManifest | undefined;
+  /** The file of their policy, if there is one. */
+  readonly policy?: string | undefined;
   /** Where the services log; a file in the state folder by default. */
   readonly log?: 'file' | 'stderr' | undefined;
   /** Where the services' meters are served; nowhere by default: what the environment names is for those that stay. */
@@ -72,6 +74,9 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedI
       stateDir,
       manifest: options.manifest?.path,
       manifestDigest: options.manifest?.digest,
+      policyFile: options.policy,
+      // The server is this process's own: its token may configure the host.
+      trustsBus: true,
       log: options.log ?? 'file',
       metrics: options.metrics ?? null,
       // What stays says it in its log, which somebody reads.

@@ -14,6 +14,7 @@ import type { EmbeddedInstance } from './embedded.ts';
 import { type BusAddress, findBus } from './find-bus.ts';
 import { type ChosenManifest, chooseManifest, manifestNotice, manifestOf } from './manifest.ts';
 import { namedTenant } from './named-tenant.ts';
+import { policyOf } from './policy.ts';
 import { untilPrepared } from './until-prepared.ts';
 import { whoActs } from './who-acts.ts';
 import { whyUnreachable } from './why-unreachable.ts';
@@ -82,6 +83,7 @@ async function openBus({ command, flags, env }: Where, services: boolean, isFirs
   const found = services ? manifestOf(flags, env) : undefined;
   const mayAsk = isFirst && !OF_PROTOCOLS.includes(command);
   let manifest: ChosenManifest | undefined;
+  const policy = services ? policyOf(flags, env) : undefined;
   const untilMs = Date.now() + SETTLED_WITHIN_MS;
   for (;;) {
     const { address, stateDir } = await findBus(flags, env);
@@ -92,7 +94,7 @@ async function openBus({ command, flags, env }: Where, services: boolean, isFirs
     // Nor is the user's answer within it: it may take longer than another process to settle.
     if (!address && found) manifest ??= await chooseManifest(flags, env, mayAsk);
     try {
-      if (!address) return await startBus({ command, stateDir, port, services, env, manifest, tenant });
+      if (!address) return await startBus({ command, stateDir, port, services, env, manifest, policy, tenant });
       const bus = await joinBus(address, env, stateDir, tenant);
       if (!services || address.source !== 'state-dir' || (await isPrepared(bus, untilMs))) return bus;
     } catch (error) {
@@ -167,6 +169,7 @@ async function startBus(options: {
   readonly services: boolean;
   readonly env: NodeJS.ProcessEnv;
   readonly manifest: ChosenManifest | undefined;
+  readonly policy: string | undefined;
   readonly tenant: TenantId;
 }): Promise<OpenBus> {
   const { startEmbedded } = await import('./embedded.ts');

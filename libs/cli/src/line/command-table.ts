@@ -25,6 +25,8 @@ const MANIFEST: FlagSpec = {
   help: 'Hooks of a file, or none (COX_MANIFEST; a trusted coxswain.yaml of this folder)',
 };
 
+const POLICY: FlagSpec = { value: 'FILE', help: 'What requests may name: a policy in YAML (COX_POLICY)' };
+
 const BUS = {
   nats: { value: 'URL', help: 'A bus to use: nats://[token@]host:port (NATS_URL)' },
   nkey: { value: 'FILE', help: 'The key that lets this user in, a file of cox auth (NATS_NKEY)' },
@@ -209,7 +211,7 @@ const SERVICES: readonly HelpSpec[] = [
     name: 'sessions',
     args: [],
     help: 'Host sessions, of all tenants; any number of hosts share them (COX_HOST_NAME names this one)',
-    flags: { ...BUS, 'state-dir': SERVED_DIR, manifest: MANIFEST, 'metrics-port': METRICS_PORT },
+    flags: { ...BUS, 'state-dir': SERVED_DIR, manifest: MANIFEST, policy: POLICY, 'metrics-port': METRICS_PORT },
     examples: ['cox serve sessions', 'COX_HOST_NAME=two cox serve sessions --nats nats://bus:4222'],
   },
   {
@@ -624,6 +626,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       ...BUS,
       port: PORT,
       manifest: MANIFEST,
+      policy: POLICY,
       'wait-for-folder': { value: 'TIME', help: 'How long to wait for a command that runs on the state folder (1m)' },
       'gateway-port': GATEWAY_PORT,
       'no-gateway': { help: 'Do not serve HTTP' },
