@@ -1,5 +1,12 @@
 /** Ports of approvals: rules that a persona remembers, and notices to whoever is outside. */
-import type { ApprovalNotice, NoticeOutcome, RememberedRule, RuleHolder, StoredRule, TenantId } from '@coxswain/protocol';
+import type {
+  ApprovalNotice,
+  NoticeOutcome,
+  RememberedRule,
+  RuleHolder,
+  StoredRule,
+  TenantId,
+} from '@coxswain/protocol';
 
 /** The rules of personas, for later sessions. The session in which one was made holds the truth; this is where others find it. */
 export interface RememberedRules {
