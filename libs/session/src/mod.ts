@@ -35,6 +35,7 @@ export { type ProvisionPorts, personaVersion, provisionSession } from './provisi
 export { linesOf } from './read-lines.ts';
 export { asDivergence, JournalReplay, ReplayDivergedError, replayJournal } from './replay-journal.ts';
 export { RequestRates } from './request-rates.ts';
+export { type RetentionJob, type RetentionOptions, startRetentionJob } from './retention-job.ts';
 export { buildRecord, type RecordFrame, type SealedRecord, sealRecord, sha256Hex } from './seal-record.ts';
 export { createSessionHost, type HostOptions, type HostPorts, type SessionHost } from './session-host.ts';
 export { type InspectedFold, type InspectorOptions, SessionInspector } from './session-inspector.ts';
