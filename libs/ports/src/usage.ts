@@ -3,9 +3,9 @@ import type { TenantId } from '@coxswain/protocol';
 
 /** A measurement of one tenant. */
 export interface MeasuredUsage {
-  /** Journals, those of deleted sessions not counted once they are purged. */
+  /** Sessions with a journal. A deleted session does not count once its records are purged. */
   readonly sessions: number;
-  /** Bytes of these journals. */
+  /** Bytes of these journals; an estimate where several tenants share a store. */
   readonly storedBytes: number;
 }
 

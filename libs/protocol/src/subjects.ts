@@ -205,6 +205,8 @@ export const subjects = {
   hostBeats: '$KV.cox_hosts.host.*',
   /** Where a host is told of commands for sessions that it works on. */
   hostRing: (host: string) => `cox-host.ring.${token(host)}`,
+  /** Where the retention job is asked within what time it purges. */
+  retention: 'cox-retention.within',
   /** Where hosts are told of sessions that wait for their next host. */
   hostReleases: 'cox-host.released',
   /** The note that a session has work under way: a key of the bucket of active sessions. */

@@ -111,8 +111,9 @@ export class CommandQuotas {
 
   /** A session has begun on this host. */
   noteStart(id: TenantId): void {
-    const tenant = this.#tenant(id, this.#quotasOf(id));
-    this.#measured(id, tenant);
+    const quotas = this.#quotasOf(id);
+    const tenant = this.#tenant(id, quotas);
+    if (quotas.sessions !== null) this.#measured(id, tenant);
     tenant.started++;
   }
 

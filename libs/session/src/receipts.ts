@@ -1,5 +1,5 @@
 /** Receipts: told only of what is durable, and only to those who asked. */
-import type { Publisher } from '@coxswain/ports';
+import type { Publisher, PurgesWithin } from '@coxswain/ports';
 import {
   BOUNDS,
   type CommandInput,
@@ -79,6 +79,22 @@ export class Receipts {
       this.#waiting.delete(told.of);
       this.#send(to, { ...this.#head(told.of), ...rememberedIn(events, told.of), ...told.fate, n });
     }
+  }
+
+  /** Reports that the session is deleted, and within what time the retention job purges what is left; null without a job. */
+  deleted(input: CommandInput, n: number, within: PurgesWithin | null): void {
+    if (!input.receipt_to) return;
+    const purge = within && { records_within_ms: within.recordsMs, files_within_ms: within.filesMs };
+    const message = within
+      ? `records are purged within ${within.recordsMs / 1_000} s, files within ${within.filesMs / 3_600_000} h`
+      : 'no retention job answers: records stay in the store until one runs (cox serve retention), or cox sweep';
+    this.#send(input.receipt_to, {
+      ...this.#head(input.command_id),
+      stage: 'accepted',
+      n,
+      message,
+      detail: { purge },
+    });
   }
 
   /** Tells of a rejection that left no record: an unknown session, a stray subject. */

@@ -14,14 +14,15 @@
  * R9  A settled outcome is kept until a record that holds it is acknowledged; a refold offers it again.
  * R10 A runner whose append is refused by a foreign record aborts its effects and appends nothing more. The session's
  *     next runner begins with `owned {epoch: last + 1}`.
- * R11 A command leaves no record where a quota is used up, or where rejections have their share of the newest commands.
- *     It is judged by the newest state and only where its delivery is here; its receipt is sent once that delivery is
- *     acknowledged, or the cursor has passed it. So a command that was rejected is not taken later unless it is sent again.
+ * R11 A command leaves no record where a quota is used up, or where rejections have their share of the newest commands. It
+ *     is judged by the newest state, and its receipt is sent once its delivery is acknowledged or the cursor has passed it.
+ *     So a command that was rejected is not taken later unless it is sent again.
  */
 import type {
   CommandInbox,
   Doorbell,
   Journal,
+  Retention,
   SessionSummary,
   Snapshots,
   StoredCommand,
@@ -102,6 +103,8 @@ export interface RunnerPorts extends WorkerPorts {
   readonly inbox: CommandInbox;
   readonly snapshots: Snapshots;
   readonly timers: Timers;
+  /** Asked at a deletion; without it no purge is promised. */
+  readonly retention?: Retention | undefined;
 }
 
 /** How a runner behaves. */
@@ -240,11 +243,10 @@ export class SessionRunner {
   #hasWritten = false;
   #left: Promise<void> = Promise.resolve();
   readonly #observer: SessionObserver;
-  /** The command that is being taken in, and whether its delivery is here. */
+  /** The command that is being taken in. */
   #taking: StoredCommand | null = null;
-  #takingHasRung = false;
-  /** Receipts of commands without a record, until these are settled (R11). */
-  #unsettledReceipts: (() => void)[] = [];
+  /** Receipts of commands without a record, by their places, until these are settled (R11). */
+  readonly #unsettledReceipts = new Map<number, () => void>();
   /** Bytes of queued injections that the host's quotas know of. */
   #notedPending = 0;
   /** The log has been told that rejections get no record any longer. */
@@ -636,18 +638,16 @@ export class SessionRunner {
   }
 
   async #readInbox(session: Live): Promise<void> {
-    const isSettled = await this.#inbox.read(session.cursor, (command, place, hasRung) => {
-      this.#takingHasRung = hasRung;
-      return this.#takeCommand(command, place);
-    });
-    // Those that are not acknowledged are delivered, and judged, again.
-    if (isSettled) this.#sendUnsettledReceipts();
-    this.#unsettledReceipts = [];
+    const acknowledged = await this.#inbox.read(session.cursor, (command, place) => this.#takeCommand(command, place));
+    this.#sendReceipts(acknowledged);
   }
 
-  #sendUnsettledReceipts(): void {
-    for (const send of this.#unsettledReceipts) send();
-    this.#unsettledReceipts = [];
+  /** Sends the receipts of commands without a record that are settled. @param seqs their places in the command stream. */
+  #sendReceipts(seqs: Iterable<number>): void {
+    for (const seq of seqs) {
+      this.#unsettledReceipts.get(seq)?.();
+      this.#unsettledReceipts.delete(seq);
+    }
   }
 
   /** @returns false where the session was left. */
@@ -719,10 +719,10 @@ export class SessionRunner {
   async #take(session: Live, input: CommandInput | TimerInput, cursor: Cursor | undefined): Promise<boolean> {
     // The journal may have been read again since the inbox was, and hold more than it did then.
     if (cursor && cursor.seq <= this.#inbox.position(session.cursor)) return true;
-    if (input.type === 'command' && this.#takingHasRung) {
+    if (input.type === 'command' && cursor) {
       const problem = this.#quotaProblem(session, input);
-      if (problem) return this.#leaveUnrecorded(session, input, quotaRejection(input, problem), problem.quota);
-      const judged = await this.#judgeUnrecorded(session, input);
+      if (problem) return this.#leaveUnrecorded(session, cursor, input, quotaRejection(input, problem), problem.quota);
+      const judged = await this.#judgeUnrecorded(session, cursor, input);
       if (judged !== null) return judged;
     }
     if (session.n === 0 && asksForFork(input)) return this.#copy.fork(session, input, cursor);
@@ -741,7 +741,7 @@ export class SessionRunner {
    * Rejects a command without a record where rejections have their share (R11).
    * @returns null where it gets a record after all; otherwise whether the session is still here.
    */
-  async #judgeUnrecorded(session: Live, input: CommandInput): Promise<boolean | null> {
+  async #judgeUnrecorded(session: Live, cursor: Cursor, input: CommandInput): Promise<boolean | null> {
     const { state } = session.actor;
     // What a host does to a session it repeats until it has happened: it is never garbage.
     if (session.n === 0 || isCrewVerb(input.verb) || recordsRejection(state.context)) return null;
@@ -750,17 +750,18 @@ export class SessionRunner {
     if (decision.kind !== 'rejected') return null;
     // A command that cannot be read is invalid in every state. Any other may be valid in a state that another host has made.
     if (!input.problem && !(await this.#isNewest(session))) return false;
-    return this.#leaveUnrecorded(session, checked, decision.events[0], 'rejections');
+    return this.#leaveUnrecorded(session, cursor, checked, decision.events[0], 'rejections');
   }
 
   /** @returns true: the session is still here. */
   #leaveUnrecorded(
     session: Live,
+    { seq }: Cursor,
     input: CommandInput,
     rejected: EventOf<'command_rejected'>,
     reason: QuotaName | 'rejections',
   ): true {
-    this.#unsettledReceipts.push(() => session.receipts.rejectedUnrecorded(input, rejected));
+    this.#unsettledReceipts.set(seq, () => session.receipts.rejectedUnrecorded(input, rejected));
     this.#ports.telemetry?.meters.add('coxswain_rejections_unrecorded_total', { reason });
     const { command_id, verb, code } = rejected;
     const level = this.#warnedOfRejections ? 'debug' : 'warn';
@@ -864,8 +865,9 @@ export class SessionRunner {
   async #delete(session: Live, input: CommandInput, at: string): Promise<boolean> {
     const tombstone = tombstoneOf(this.#ref, session, { at, by: input.actor, reason: input.body.reason });
     if ((await this.#append(session, tombstone.sealed)) === null) return false;
-    session.receipts.committed(input, [], session.n + 1, true);
     this.#dropDeleted(tombstone.sentence);
+    const within = (await this.#ports.retention?.purgesWithin()) ?? null;
+    session.receipts.deleted(input, session.n + 1, within);
     return true;
   }
 
@@ -898,7 +900,8 @@ export class SessionRunner {
     this.#session = session;
     this.#committedState = state;
     this.#appending = false;
-    if (record.cursor) this.#sendUnsettledReceipts();
+    // All of them were taken before this command: the cursor has passed them.
+    if (record.cursor) this.#sendReceipts(this.#unsettledReceipts.keys());
     if (record.n === 1) this.#ports.quotas?.noteStart(this.#ref.tenant);
     this.#notePending(pendingBytes(state.context));
     for (const event of events) session.transcript?.push(event);

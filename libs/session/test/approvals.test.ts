@@ -1,7 +1,7 @@
 /** Approvals on running sessions: what a persona remembers goes from one session to the next, and notices are given. */
 import { createMemoryRememberedRules } from '@coxswain/adapter-memory';
 import type { ApprovalNotices, RememberedRules } from '@coxswain/ports';
-import { type ApprovalNotice, type JsonObject, type RememberedRule, TenantId, textOf } from '@coxswain/protocol';
+import { type ApprovalNotice, type JsonObject, type RememberedRule, TenantId } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { ask, call, say } from './fake-model.ts';
 import { ASKING, testBed } from './test-bed.ts';
@@ -23,7 +23,7 @@ describe('remember: persona', () => {
     await bed.start({ permissions: ASKING });
     await bed.send('approve', { call_id: 'a', decision: 'allow', remember: 'persona' }, { id: 'r1' });
     await bed.time.advance(5_000);
-    const [{ rule }] = (await bed.eventsOf('permission_remembered')) as [{ rule: RememberedRule }];
+    const rule = (await bed.eventsOf('permission_remembered'))[0]?.rule as RememberedRule;
     expect(rule).toMatchObject({ persona: 'assistant', source: 'built_in', root: '/work' });
     expect(await store.of(tenant, rule)).toEqual([rule]);
     await bed.send('revoke', { command_id: 'r1' });
@@ -91,5 +91,7 @@ test('a model is told that a person has edited the arguments of its call, before
   await bed.send('approve', { call_id: 'a', decision: 'allow', args: { path: 'safe' }, actor: 'ann' });
   await bed.time.advance(1_000);
   const shown = bed.models.requests.at(-1)?.messages.find(({ role }) => role === 'tool');
-  expect(shown && textOf(shown)).toMatch(/^\[ann \(a person\) has edited the arguments .*\{"path":"safe"\}\]/);
+  expect(shown?.role === 'tool' && shown.note).toMatch(
+    /^\[ann \(a person\) has edited the arguments .*\{"path":"safe"\}\]/,
+  );
 });

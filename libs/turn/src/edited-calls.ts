@@ -10,6 +10,7 @@
  * X4  A wait that ends in another way rejects the edit in the same record.
  */
 import {
+  BOUNDS,
   type CommandInput,
   canonicalJson,
   type Denial,
@@ -27,6 +28,7 @@ import { setCall } from './call-rows.ts';
 import type { CallRow, OpenConsult, ProposedEdit, SessionContext } from './context.ts';
 import { alreadyDecided, settleApproval } from './decide-approval.ts';
 import { because, by, type Decision, events, why } from './decision.ts';
+import { textBytes } from './injection-bytes.ts';
 import * as q from './queries.ts';
 import { controlOutcome, reject, rejected, withOutcome } from './rejection.ts';
 import { rememberedBy } from './remembered.ts';
@@ -64,7 +66,7 @@ export function decideEdit(
     return reject(input, 'edit_pending', `hooks are asked about another edit of call ${call_id}; decide again soon`, {
       field: 'args',
     });
-  const refused = refusedByRule(context, input, row, args);
+  const refused = tooLarge(context, input, row, args) ?? refusedByRule(context, input, row, args);
   if (refused) return refused;
   if (hooksOn(context, row, args).length === 0) return settleApproval(context, input, row, args, atMs);
   const remembered = rememberedBy(context, input, row, args, atMs);
@@ -80,6 +82,15 @@ export function decideEdit(
     ...by(input),
     ...why(input.body.reason),
   });
+}
+
+/** The bound on the arguments of a batch holds for edited ones too: they stand in the context, and so in snapshots. */
+function tooLarge({ calls }: SessionContext, input: CommandInput, row: CallRow, args: JsonObject): Decision | null {
+  const held = calls.map((other) => (other === row ? args : (other.edit?.args ?? other.args)));
+  const bytes = held.reduce<number>((sum, one) => sum + textBytes(canonicalJson(one)), 0);
+  if (bytes <= BOUNDS.batchArgsMaxBytes) return null;
+  const message = `with this edit the arguments of the batch have ${bytes} bytes; together they may have ${BOUNDS.batchArgsMaxBytes}`;
+  return reject(input, 'body_too_large', message, { field: 'args' });
 }
 
 function refusedByRule(context: SessionContext, input: CommandInput, row: CallRow, args: Json): Decision | null {

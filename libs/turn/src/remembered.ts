@@ -83,7 +83,12 @@ export function rememberedBy(
     );
   const holder = ruleHolder(context);
   if (holder === null)
-    return reject(input, 'not_rememberable', 'an earlier version began this run; remember it in the next run', field);
+    return reject(
+      input,
+      'not_rememberable',
+      'this session was started by an earlier version, which recorded no identity of its persona',
+      field,
+    );
   const match = matchOf(row.tool, args);
   if (typeof match === 'string') return reject(input, 'not_rememberable', match, field);
   if (context.remembered.filter(({ revoked }) => !revoked).length >= BOUNDS.rememberedRulesMax)

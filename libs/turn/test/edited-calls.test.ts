@@ -1,5 +1,5 @@
 /** Edited calls: which guards they pass, what a refusal leaves behind, and what may happen while hooks are asked. */
-import type { HookRegistration, JsonObject } from '@coxswain/protocol';
+import { BOUNDS, type HookRegistration, type JsonObject } from '@coxswain/protocol';
 import { describe, test } from 'vitest';
 import { given } from './given.ts';
 import {
@@ -151,6 +151,15 @@ describe('an edited call', () => {
       .thenIncludes('call_started b');
   });
 
+  test('is rejected where the arguments of its batch would be too large', () => {
+    const size = BOUNDS.batchArgsMaxBytes / 4;
+    const large = (text: string) => ({ text: text.repeat(size) });
+    given(running(), asked(...['a', 'b', 'c', 'd'].map((id) => call(id, 'ask'))))
+      .when(...['a', 'b', 'c'].map((id) => approved(id, { args: large(id) })), approved('d', { args: large('d') }))
+      .thenIncludes('approval_decided c allow edited', 'command_rejected body_too_large allow-d')
+      .thenState('function_awaiting_approval.parked');
+  });
+
   test('with the arguments of the model is not edited: no hook is asked again', () => {
     given(hooked())
       .when(approved('a', { args: ARGS }))
@@ -213,6 +222,32 @@ describe('while hooks are asked about an edited call', () => {
       .thenState('function_awaiting_approval.parked')
       .when(noObjection)
       .thenIncludes('call_started a');
+  });
+});
+
+describe('while hooks are asked about an edited call, others', () => {
+  test('are refused, and permission_replied hooks are told so afterwards', () => {
+    given(
+      running({ hooks: [hook('PreToolUse', 'limit', { pattern: 'ask' }), hook('permission_replied')] }),
+      asked(call('a', 'ask', { args: ARGS }), call('b', 'ask')),
+      noObjection,
+      noObjection,
+      edit(),
+      denied('b'),
+    )
+      .when(noObjection)
+      .thenIncludes('hook_call permission_replied permission_replied', 'call_started a')
+      .thenEvent('hook_call', {
+        payload: {
+          event: 'permission_replied',
+          session: { id: 's1' },
+          persona: 'coder',
+          turn: 1,
+          tool: { name: 'ask', args: {}, call_id: 'b' },
+          decision: 'deny',
+          by: 'user',
+        },
+      });
   });
 });
 

@@ -8,6 +8,7 @@ import {
   connectNats,
   findServer,
   readSeedFile,
+  SYSTEM_ROLES,
   type SystemRole,
   type TenantRole,
 } from '@coxswain/adapter-nats';
@@ -75,6 +76,8 @@ export async function startGuardedBus(
   return bus;
 }
 
+const isSystemRole = (role: string) => SYSTEM_ROLES.some((one) => one === role);
+
 function guardedBus(
   url: string,
   keys: string,
@@ -86,7 +89,7 @@ function guardedBus(
   let server = first;
   const open: { close(): Promise<void> }[] = [];
   const file = (role: string, tenant = 'default') =>
-    role === 'admin' || role === 'host' ? join(keys, `${role}.nk`) : join(keys, 'tenants', tenant, `${role}.nk`);
+    isSystemRole(role) ? join(keys, `${role}.nk`) : join(keys, 'tenants', tenant, `${role}.nk`);
   const env = (role: string, tenant?: string) => ({ NATS_URL: url, NATS_NKEY: file(role, tenant) });
   return {
     url,

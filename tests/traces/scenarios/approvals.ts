@@ -127,7 +127,8 @@ export const APPROVALS: readonly Scenario[] = [
   },
   {
     name: 'approval-edited',
-    shows: 'a person edits a call: a hook denies the first edit, the call stays parked, and it runs as the second edit says',
+    shows:
+      'a person edits a call: a hook denies the first edit, the call stays parked, and it runs as the second edit says',
     turns: [ask(['haul', { ms: 10 }]), say('Hauled.')],
     tools: ['haul'],
     hooks: [

@@ -15,7 +15,7 @@ import {
 } from './nats-status.ts';
 import { NatsServerTooOldError } from './server/server-errors.ts';
 import { minimumServerVersion, serverVersionAtLeast } from './server/server-version.ts';
-import { type StreamSettings, type StreamSpec, streamSpecs } from './stream-configs.ts';
+import { limitedBy, limitMembers, type StreamSettings, type StreamSpec, streamSpecs } from './stream-configs.ts';
 import { inboxPrefixOf, type Wire, wireOf } from './wire.ts';
 
 /** A stream is not as it has to be. */
@@ -75,7 +75,10 @@ export async function ensureStreams(nc: NatsConnection, settings: StreamSettings
   const uncompressed: string[] = [];
   const atRisk: string[] = [];
   const ensure = async (spec: StreamSpec) => {
-    const { before, config } = await ensureStream(wire, spec, version, kept);
+    const { before, config } = await ensureStream(wire, spec, version, (before) => [
+      ...kept,
+      ...keptLimits(spec.name, before, settings),
+    ]);
     if (isCompressed(before) && !isCompressed(config)) uncompressed.push(spec.name);
     if (holdsCompressedBlocks(config) && Number(config.num_replicas) > 1) atRisk.push(spec.name);
   };
@@ -83,6 +86,14 @@ export async function ensureStreams(nc: NatsConnection, settings: StreamSettings
   if (timers) await ensure(timers);
   await Promise.all(others.map(ensure));
   return { uncompressed: uncompressed.sort(), atRisk: atRisk.sort() };
+}
+
+/** Limits are for the operator of the bus to change, not for each host that starts; and only those that are named. */
+function keptLimits(stream: string, before: StreamConfig, { maxBytes }: StreamSettings): readonly string[] {
+  const limited = limitedBy(stream);
+  if (limited === null || (maxBytes && maxBytes[limited] !== undefined)) return [];
+  const isLimited = Number(before.max_bytes ?? -1) > 0;
+  return maxBytes && !isLimited ? [] : limitMembers(stream);
 }
 
 /** Whether a stream compresses the blocks that it fills. */
@@ -108,7 +119,9 @@ export async function ensureBuckets(nc: NatsConnection, names: readonly string[]
   }
   if (isTenantsInbox(inboxPrefixOf(nc))) return;
   const wanted = streamSpecs().filter(({ name }) => names.some((bucket) => name === `KV_${bucket}`));
-  await Promise.all(wanted.map((spec) => ensureStream(wireOf(nc), spec, version, ['num_replicas', 'compression'])));
+  await Promise.all(
+    wanted.map((spec) => ensureStream(wireOf(nc), spec, version, () => ['num_replicas', 'compression'])),
+  );
 }
 
 /** The version of the server at the other end, `unknown` before it has said so. */
@@ -125,14 +138,14 @@ interface StreamAnswer {
 
 /**
  * Makes one stream, or checks it.
- * @param kept members that an existing stream keeps as they are; a new one gets those of its specification.
+ * @param keptOf members that an existing stream keeps as they are; a new one gets those of its specification.
  * @returns its configuration as it was found and as it is now; the same where nothing was changed.
  */
 async function ensureStream(
   wire: Wire,
   spec: StreamSpec,
   version: string,
-  kept: readonly string[],
+  keptOf: (before: StreamConfig) => readonly string[],
 ): Promise<{ readonly before: StreamConfig; readonly config: StreamConfig }> {
   let found = await ask(wire, 'INFO', spec.name);
   if (found.error && isStreamNotFound(found.error)) {
@@ -142,6 +155,7 @@ async function ensureStream(
   }
   if (found.error) throw refused(spec, found.error);
   const before = found.config ?? {};
+  const kept = keptOf(before);
   const wanted = Object.fromEntries(Object.entries(spec).filter(([member]) => !kept.includes(member)));
   const { [REWRITE_REPLICAS]: restored, ...others } = before.metadata ?? {};
   // The number of replicas that an interrupted rewrite restores. Whoever asks for a number does not want that one back.
@@ -169,7 +183,7 @@ async function ensureStream(
  * could not be read by direct get.
  */
 function changedInPlace(name: string): readonly string[] {
-  const common = ['num_replicas', 'compression'];
+  const common = ['num_replicas', 'compression', ...limitMembers(name)];
   if (name.startsWith('KV_')) return [...common, 'allow_rollup_hdrs'];
   return name === STREAMS.timers ? [...common, 'allow_direct'] : common;
 }
@@ -216,7 +230,14 @@ function mismatch({ member, wanted, found }: Difference, version: string): Strea
   return new StreamConfigMismatchError(member, wanted, found, version);
 }
 
-const CHANGED_LAST: ReadonlySet<string> = new Set(['num_replicas', 'compression']);
+const CHANGED_LAST: ReadonlySet<string> = new Set([
+  'num_replicas',
+  'compression',
+  'max_bytes',
+  'max_msgs_per_subject',
+  'discard',
+  'discard_new_per_subject',
+]);
 
 /** A member that is not as it was asked for. */
 export interface Difference {
@@ -254,5 +275,7 @@ function compare(wanted: unknown, found: unknown, member: string): Difference | 
   }
   // The server leaves out what is off or nought.
   const off = wanted === false || wanted === 0;
-  return wanted === found || (off && found === undefined) ? null : { member, wanted, found };
+  // It says -1 for a limit that is none.
+  const isOff = found === undefined || (wanted === 0 && found === -1);
+  return wanted === found || (off && isOff) ? null : { member, wanted, found };
 }

@@ -300,6 +300,14 @@ describe('edit_file', () => {
     expect(textOf(await call('edit_file', { path: 'a.txt', old_text: 'one\ntwo', new_text: '' }))).toContain('\\r\\n');
   });
 
+  test('says when the text holds the marks with which the host shows its tags', async () => {
+    const { root, call } = await builtIns();
+    await writeFile(join(root, 'a.txt'), 'return `<system-reminder>`;');
+    const edit = (old_text: string) => call('edit_file', { path: 'a.txt', old_text, new_text: '<b>' });
+    expect(textOf(await edit('<quoted-system-reminder>'))).toContain('leave out "quoted-"');
+    expect((await edit('<system-reminder>')).status).toBe('ok');
+  });
+
   test.each([
     ['is not there', 'deep/nothing.txt', 'no such file'],
     ['is not UTF-8', 'latin.txt', 'not UTF-8'],

@@ -121,7 +121,7 @@ async function beside<T>(instance: EmbeddedInstance, start: () => Promise<T>): P
 async function upOnBus(invocation: Invocation, url: string): Promise<ExitCode> {
   const { flags, env } = invocation;
   const metrics = await metricsAddressOf(invocation);
-  const { startSessionsService } = await import('@coxswain/sessions');
+  const { startRetentionService, startSessionsService } = await import('@coxswain/sessions');
   const gatewayPort = ownGatewayPort(flags);
   const stateDir = stateDirOf(flags, env);
   const manifest = await chooseManifest(flags, env);
@@ -144,8 +144,14 @@ async function upOnBus(invocation: Invocation, url: string): Promise<ExitCode> {
         const starts = startOffersOf(env, null);
         const gateway = await startOwnGateway(gatewayPort, { nats, stateDir, log: logTarget(), starts });
         const endReports = await reportsOf(flags, nats);
+        // A key that may host may not purge: then the bus needs a retention job of its own, and cox doctor says so.
+        const retention = await startRetentionService({ nats, stateDir, log: logTarget() }).catch((error: unknown) => {
+          if ((error as { code?: unknown }).code !== 'not_permitted') throw error;
+          return null;
+        });
         const stop = async () => {
           await endReports();
+          await retention?.stop();
           await gateway?.stop();
           await sessions.stop();
         };

@@ -8,6 +8,7 @@ import {
   checkReplicas,
   connectionTo,
   connectNats,
+  createNatsRetention,
   findServer,
   folderTrouble,
   listHosts,
@@ -179,6 +180,7 @@ async function* busChecks(address: BusAddress, env: NodeJS.ProcessEnv): AsyncGen
     for (const stream of streams) yield streamCheck(stream);
     if (jetstream && newEnough) yield* replicaChecks(address);
     yield await hostCheck(client, address);
+    yield* retentionChecks(address);
   } catch (error) {
     yield busFailure(address, error);
   } finally {
@@ -231,8 +233,20 @@ export function remedyOf(code: string | undefined): string {
     .replace(/\.$/, '');
 }
 
-/** Whether a stream is there, with as many copies as it is to have. */
-export function streamCheck({ name, present, messages, copies, current, atRisk }: StreamPresence): Check {
+/** The share of its limit from which on a stream is reported, as the alert rules have it. */
+const NEARLY_FULL = 0.8;
+
+/** Whether a stream is there, with room, and with as many copies as it is to have. */
+export function streamCheck({
+  name,
+  present,
+  messages,
+  bytes,
+  maxBytes,
+  copies,
+  current,
+  atRisk,
+}: StreamPresence): Check {
   const check = `stream_${name}`;
   if (!present)
     return {
@@ -244,6 +258,13 @@ export function streamCheck({ name, present, messages, copies, current, atRisk }
   const lacks =
     current < copies ? `, of which ${copies - current} ${copies - current === 1 ? 'is' : 'are'} not up to date` : '';
   const message = `stream ${name}: ${counted(messages, 'message')}, ${copies === 1 ? '1 copy' : `${copies} copies`}${lacks}`;
+  if (maxBytes !== null && bytes >= maxBytes * NEARLY_FULL)
+    return {
+      name: check,
+      status: bytes >= maxBytes ? 'failed' : 'warning',
+      message: `${message}; it has ${bytes} of at most ${maxBytes} bytes, and a full stream refuses what is new`,
+      remedy: 'delete sessions (cox sweep), or raise the limit with cox streams --max-bytes',
+    };
   if (lacks === '' && atRisk)
     return {
       name: check,
@@ -325,6 +346,30 @@ async function hostCheck(client: BusClient, address: BusAddress): Promise<Check>
 }
 
 const HOSTS_TOLD_MAX = 64;
+
+/** Whether deleted sessions are purged; nothing for a tenant's key, which may not ask. */
+async function* retentionChecks(address: BusAddress): AsyncGenerator<Check> {
+  if (address.credentials?.tenant !== undefined) return;
+  const nc = await connectNats({ ...connectionTo(address), name: 'cox-doctor' });
+  try {
+    const within = await createNatsRetention(nc).purgesWithin();
+    if (within)
+      yield {
+        name: 'retention',
+        status: 'ok',
+        message: `a retention job purges deleted sessions within ${within.recordsMs / 1_000} s`,
+      };
+    else
+      yield {
+        name: 'retention',
+        status: 'warning',
+        message: 'no retention job answers: the records of sessions that a command deletes stay in the store',
+        remedy: 'cox serve retention, with the key retention.nk; or cox sweep from time to time',
+      };
+  } finally {
+    await nc.close();
+  }
+}
 
 /** The hosts, by what they say of themselves; none where this user may not hear it, as clients may not. */
 async function liveHosts(address: BusAddress): Promise<readonly string[]> {

@@ -68,7 +68,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedI
     };
   }
   try {
-    const { startSessionsService } = await import('@coxswain/sessions');
+    const { startRetentionService, startSessionsService } = await import('@coxswain/sessions');
     const service = await startSessionsService({
       nats: { servers: server.url, token: server.token },
       stateDir,
@@ -82,9 +82,18 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedI
       // What stays says it in its log, which somebody reads.
       ...(holder.passing ? { spansWithinMs: SPANS_WITHIN_MS, spansLost: tellSpansLost } : {}),
     });
+    const retention = await startRetentionService({
+      nats: { servers: server.url, token: server.token },
+      stateDir,
+      log: options.log ?? 'file',
+    }).catch(async (error: unknown) => {
+      await service.stop();
+      throw error;
+    });
     const stop = endOnce(async () => {
       try {
         await service.stop();
+        await retention.stop();
       } finally {
         await server.stop();
       }

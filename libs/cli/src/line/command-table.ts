@@ -215,6 +215,13 @@ const SERVICES: readonly HelpSpec[] = [
     examples: ['cox serve sessions', 'COX_HOST_NAME=two cox serve sessions --nats nats://bus:4222'],
   },
   {
+    name: 'retention',
+    args: [],
+    help: 'Purge what is left of deleted sessions',
+    flags: { ...BUS, 'state-dir': SERVED_DIR },
+    examples: ['NATS_NKEY=./auth/retention.nk cox serve retention --nats nats://bus:4222'],
+  },
+  {
     name: 'commands',
     args: [],
     help: 'Run the commands of session hosts, away from their keys',
@@ -637,7 +644,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   {
     name: 'serve',
     args: ['<what>', '[file…]'],
-    help: 'Run one service until stopped: hooks FILE, persona PATH…, tool FILE, sessions, commands, or gateway',
+    help: 'Run one service until stopped: hooks FILE, persona PATH…, tool FILE, sessions, retention, commands, or gateway',
     flags: Object.fromEntries(SERVICES.flatMap(({ flags }) => Object.entries(flags))),
     parts: SERVICES,
     load: () => import('../commands/serve.ts'),
@@ -773,10 +780,18 @@ export const COMMANDS: readonly CommandSpec[] = [
         value: 'N',
         help: 'Copies of every stream, 1 to 5; without it they stay as they are, and new ones get 1',
       },
+      'max-bytes': {
+        value: 'NAME=SIZE,…',
+        help: 'Limit commands, journals, snapshots or files; 0 removes a limit',
+      },
       yes: { help: 'Do not ask before copies are taken away' },
       rewrite: { help: 'Rewrite blocks that earlier versions compressed, copy by copy' },
     },
-    examples: ['NATS_NKEY=./auth/admin.nk cox streams --replicas 3', 'cox streams --rewrite'],
+    examples: [
+      'NATS_NKEY=./auth/admin.nk cox streams --replicas 3',
+      'cox streams --max-bytes journals=40GiB',
+      'cox streams --rewrite',
+    ],
     load: () => import('../commands/streams.ts'),
   },
   {
