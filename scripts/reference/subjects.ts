@@ -102,6 +102,8 @@ const HEADER_MEANING: Readonly<Record<keyof typeof HEADERS, string>> = {
   error: 'Why there is no answer, in an empty one that ends it: a code of the error catalogue.',
   more: 'More messages of the same answer follow; the last has no such header. Join their bytes in order.',
   total: 'How many bytes the whole has of which an answer brings a part.',
+  restricted:
+    'on a command: `1` holds it to the policy of the host, also where the host trusts the bus; gateways set it for every token without the scope `admin`',
   actor: 'Who sends, where the body has no `actor`. What the sender says, not what anyone has checked.',
   traceparent:
     'where the sender stands in a trace, as W3C Trace Context writes it; a `start` that names no `trace` keeps it',

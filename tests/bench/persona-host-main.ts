@@ -8,6 +8,7 @@ const service = await startSessionsService({
   defaultRoot: folder,
   hostName: 'bench-personas',
   log: 'silent',
+  trustsBus: true,
 });
 process.once('SIGTERM', () => void service.stop().then(() => process.exit(0)));
 process.once('disconnect', () => process.exit(0));

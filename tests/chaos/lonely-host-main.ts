@@ -13,6 +13,7 @@ const service = await startSessionsService({
   stateDir: COX_STATE_DIR,
   hostName: COX_HOST_NAME,
   log: 'stdout',
+  trustsBus: true,
   // A line in this process, with nobody else on it.
   hostLine: createMemoryBus(createSystemClock()).createHostLine(),
 });

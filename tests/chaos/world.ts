@@ -1,6 +1,7 @@
 /** The world of a run: what clients talk to and the nemesis strikes. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { TRUSTED_BUS } from '../e2e/kit/trusted-bus.ts';
 import type { HistoryWriter } from './history.ts';
 import { ProcessFleet } from './process-fleet.ts';
 import { type Programs, programs } from './programs.ts';
@@ -55,6 +56,7 @@ export async function openWorld(
       NATS_URL: servers.natsUrlOf?.(name) ?? natsUrl,
       COX_STATE_DIR: stateDir,
       COX_HOST_NAME: name,
+      ...TRUSTED_BUS,
       COX_LOG_LEVEL: 'debug',
       ...hostSetting.env,
     },

@@ -10,6 +10,7 @@ import { Child, COX_MAIN, SESSIONS_MAIN } from './kit/child.ts';
 import { removeScratch, scratchFolder } from './kit/scratch.ts';
 import { scripted } from './kit/scripts.ts';
 import { toolModule } from './kit/tool-service.ts';
+import { TRUSTED_BUS } from './kit/trusted-bus.ts';
 import { until } from './kit/until.ts';
 
 const ending: (() => Promise<unknown>)[] = [];
@@ -47,7 +48,7 @@ test('the call goes on where it runs, its result is asked for and comes once, an
   const servers = `nats://127.0.0.1:${port}`;
   let server = await startServer(port, folder);
   ending.push(() => killed(server));
-  const host = new Child(SESSIONS_MAIN, [], { env: { NATS_URL: servers, COX_STATE_DIR: folder } });
+  const host = new Child(SESSIONS_MAIN, [], { env: { ...TRUSTED_BUS, NATS_URL: servers, COX_STATE_DIR: folder } });
   ending.push(() => host.kill());
   await host.says('session host is up');
   const module = await toolModule(

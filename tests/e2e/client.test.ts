@@ -27,7 +27,13 @@ beforeAll(async () => {
   bus = await startBus();
   client = bus.client;
   const nats = { servers: bus.natsUrl };
-  service = await startSessionsService({ nats, stateDir: folder, log: 'silent', defaultRoot: folder });
+  service = await startSessionsService({
+    nats,
+    stateDir: join(folder, 'state'),
+    log: 'silent',
+    defaultRoot: folder,
+    trustsBus: true,
+  });
 }, 180_000);
 
 afterAll(async () => {

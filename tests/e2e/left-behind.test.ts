@@ -8,6 +8,7 @@ import { policyFile, serveHooks } from './kit/hook-service.ts';
 import { endOf } from './kit/journal.ts';
 import { scratchFolder } from './kit/scratch.ts';
 import { scripted } from './kit/scripts.ts';
+import { TRUSTED_BUS } from './kit/trusted-bus.ts';
 import { until } from './kit/until.ts';
 
 const fixture = busAndHost();
@@ -73,7 +74,9 @@ test('a host logs it of its manifest, and its sessions go on', async () => {
   const manifest = join(folder, 'coxswain.yaml');
   await writeFile(manifest, "hooks: [{ event: post_turn, id: declared, handler: './leaving.js#leave' }]\n");
   const more = ['--nats', bus.natsUrl, '--state-dir', bus.stateDir];
-  fixture.host = new Child(COX_MAIN, ['serve', 'sessions', '--manifest', manifest, '--json', ...more]);
+  fixture.host = new Child(COX_MAIN, ['serve', 'sessions', '--manifest', manifest, '--json', ...more], {
+    env: TRUSTED_BUS,
+  });
   await fixture.host.says('"type":"ready"');
   await start('hosted');
   const journal = await endOf(bus, 'hosted');

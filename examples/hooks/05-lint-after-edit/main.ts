@@ -45,7 +45,7 @@ hooks.registerAll(
   }),
 );
 
-const service = await startSessionsService({ nats, stateDir, hooks });
+const service = await startSessionsService({ nats, stateDir, hooks, trustsBus: true });
 try {
   const permissions = { rules: [{ tool: '*', action: 'allow' as const }] };
   const { session } = await client.startSession({ prompt, model, root, permissions });

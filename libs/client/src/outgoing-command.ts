@@ -35,6 +35,11 @@ export interface SendOptions<Stage extends WaitStage = 'stored' | 'accepted'> {
   readonly signal?: AbortSignal | undefined;
   /** Where the sender stands in a trace, as W3C Trace Context writes it: a start is told below it. What is none is left out. */
   readonly traceparent?: string | undefined;
+  /**
+   * Holds the command, and a session that it starts, to the policy of the host, also where the host trusts the bus. For programs
+   * that send for others, as a gateway does; over HTTP the gateway decides. Default: false.
+   */
+  readonly restricted?: boolean | undefined;
 }
 
 /** A command that is stored. */

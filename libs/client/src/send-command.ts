@@ -85,17 +85,14 @@ export async function sendPayload(
 ): Promise<SentCommand> {
   const commandId = options.id === undefined ? newCommandId() : checkedCommandId(options.id);
   const wait = options.wait ?? 'stored';
-  if (wait === 'stored') return store(bus, ref, verb, payload, commandId, { traceparent: options.traceparent });
+  if (wait === 'stored') return store(bus, ref, verb, payload, commandId, options);
 
   const receipts = new AwaitedReceipt(bus, ref, commandId, wait);
   const leaving = new AbortController();
   let fate: Promise<Receipt | null> = Promise.resolve(null);
   try {
     const before = wait === 'delivered' ? await whereReadable(lastNumber(bus, ref)) : 0;
-    const sent = await store(bus, ref, verb, payload, commandId, {
-      receiptTo: receipts.subject,
-      traceparent: options.traceparent,
-    });
+    const sent = await store(bus, ref, verb, payload, commandId, { ...options, receiptTo: receipts.subject });
     const told = Promise.race([
       receipts.settled(sent, options.timeoutMs ?? RECEIPT_TIMEOUT_MS, options.signal, options.acceptedWithinMs),
       deletedWhenSilent(bus, ref, leaving.signal),
@@ -175,7 +172,11 @@ async function store(
   verb: string,
   payload: Uint8Array,
   commandId: CommandId,
-  { receiptTo, traceparent }: { readonly receiptTo?: string | undefined; readonly traceparent?: string | undefined },
+  {
+    receiptTo,
+    traceparent,
+    restricted,
+  }: Pick<SendOptions, 'traceparent' | 'restricted'> & { readonly receiptTo?: string | undefined },
 ): Promise<SentCommand> {
   const traced = parseTraceparent(traceparent);
   const giveUpAtMs = performance.now() + STORED_WITHIN_MS;
@@ -186,6 +187,7 @@ async function store(
         const head = headers();
         head.set(HEADERS.commandId, commandId);
         if (receiptTo !== undefined) head.set(HEADERS.receiptTo, receiptTo);
+        if (restricted) head.set(HEADERS.restricted, '1');
         if (traced) head.set(HEADERS.traceparent, formatTraceparent(traced));
         const options = { headers: head, timeout, ...(msgID === undefined ? {} : { msgID }) };
         return bus.js.publish(subjects.command(ref, verb), payload, options);

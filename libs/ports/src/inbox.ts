@@ -22,6 +22,8 @@ export interface StoredCommand {
   readonly actor?: string | undefined;
   /** `traceparent`, unchecked. */
   readonly traceparent?: string | undefined;
+  /** `Cox-Restricted` is set: the policy of the host holds, also where the host trusts the bus. */
+  readonly restricted?: boolean | undefined;
 }
 
 /** A command has arrived for a session. Says where, not what: read the inbox for that. */
@@ -86,6 +88,8 @@ export interface CommandSender {
       readonly receiptTo?: string;
       readonly actor?: string;
       readonly traceparent?: string;
+      /** Holds the command to the policy of the host. */
+      readonly restricted?: boolean;
     },
   ): Promise<{ readonly seq: number; readonly commandId: string }>;
 }

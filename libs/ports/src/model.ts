@@ -1,5 +1,13 @@
 /** The model port. */
-import type { AssistantMessage, Failure, Message, ModelSettings, ToolDefinition, Usage } from '@coxswain/protocol';
+import type {
+  AssistantMessage,
+  Failure,
+  HostRules,
+  Message,
+  ModelSettings,
+  ToolDefinition,
+  Usage,
+} from '@coxswain/protocol';
 
 /** One request for one answer. */
 export interface ModelRequest {
@@ -9,7 +17,10 @@ export interface ModelRequest {
   readonly turn: number;
   readonly model: ModelSettings;
   readonly system: string;
-  /** The view of the transcript, oldest first. Calls and results are paired; injected messages follow the results. */
+  /**
+   * The view of the transcript, oldest first. Calls and results are paired; injected messages follow the results. Texts are the
+   * original ones: a model that sends them on marks them first, by where they are from (`prompt-marks.ts` of the protocol).
+   */
   readonly messages: readonly Message[];
   readonly tools: readonly ToolDefinition[];
   /**
@@ -55,8 +66,11 @@ export interface Model {
 
 /** Finds a model by the provider in its name. */
 export interface Models {
-  /** Null where the model can be asked; else what is missing, for an early and clear error. */
-  check(model: ModelSettings): Promise<Failure | null>;
+  /**
+   * Null where the model can be asked; else what is missing, for an early and clear error.
+   * @param rules what the session may use; without it everything.
+   */
+  check(model: ModelSettings, rules?: HostRules): Promise<Failure | null>;
   /** The model of a `provider/name`. Throws only where {@link check} would have given a failure. */
-  resolve(model: ModelSettings): Model;
+  resolve(model: ModelSettings, rules?: HostRules): Model;
 }

@@ -1,6 +1,7 @@
 /** The tool port. */
 import type {
   Failure,
+  HostRules,
   JsonObject,
   McpServers,
   ParkRequest,
@@ -101,6 +102,8 @@ export interface ToolsetSpec {
   /** Absolute path of the session's root folder. */
   readonly root: string;
   readonly mcpServers: McpServers;
+  /** What the session may use of the host; without it everything. */
+  readonly rules?: HostRules | undefined;
   /** Tools of the bus that carry out built-in ones for the session. */
   readonly standIns?: StandIns | undefined;
   /**

@@ -14,8 +14,10 @@ import { Limits, McpServers, modeProblem, Persona } from './persona.ts';
 import { Reason } from './reason.ts';
 import { RememberScope } from './remembered-rules.ts';
 import { REMINDER_FIELDS } from './reminders.ts';
+import { secretProblem } from './request-secrets.ts';
 import { readStrictly, type SchemaProblem } from './schema-problems.ts';
 import { type Mode, ModeInput } from './seams.ts';
+import { parseStrictJson } from './strict-json.ts';
 import { StandIns, ToolSelection } from './tool-selection.ts';
 import { cutText, hasVisibleText } from './unicode-text.ts';
 import { unwritableProblem } from './unwritable-json.ts';
@@ -90,6 +92,8 @@ export const StartSettings = z.strictObject({
     .optional(),
   /** What its traces are known by; all that it starts has the same. */
   trace: z.string().regex(ID_PATTERN, { error: 'a trace is 1 to 64 characters of A-Z a-z 0-9 _ -' }).optional(),
+  /** Holds the session to the policy of its host, also where the host trusts the bus. Hosts set it for restricted senders. */
+  restricted: z.literal(true).optional(),
 });
 /** See {@link StartSettings}. */
 export type StartSettings = z.infer<typeof StartSettings>;
@@ -286,12 +290,9 @@ function readBody(verb: string, payload: Uint8Array): { readonly value: unknown 
     return { code: 'invalid_utf8', message: 'the body is not UTF-8 text', field };
   }
   if (text.trimStart().startsWith('{')) {
-    try {
-      return { value: JSON.parse(text) };
-    } catch (error) {
-      const message = `the body begins with { but is not valid JSON: ${(error as Error).message}`;
-      return { code: 'invalid_json', message, field };
-    }
+    const json = parseStrictJson(text);
+    if (json.ok) return { value: json.value };
+    return { code: 'invalid_json', message: `the body begins with { but is not valid JSON: ${json.why}`, field };
   }
   if (TEXT_VERBS.has(verb)) return { value: { body: text } };
   if (text.trim() === '') return { value: {} };
@@ -317,6 +318,8 @@ export function parseBody(verb: Verb, value: unknown): ParsedCommand {
     return { ok: false, problem: refused, ...identityOf(value) };
   }
   const { id, actor, ...body } = read.data as { id?: CommandId; actor?: Actor } & JsonObject;
+  const secret = secretProblem(verb, body);
+  if (secret) return { ok: false, problem: secret, id, actor };
   return { ok: true, verb, id, actor, body };
 }
 

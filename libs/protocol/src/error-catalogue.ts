@@ -47,8 +47,8 @@ export const ERROR_CATALOGUE = {
     'Use the nearest verb, which the message names.',
   ),
   invalid_json: rejection(
-    'The body begins with { and is not valid JSON, or the verb takes no plain text.',
-    'Send valid JSON; for plain text do not begin with {.',
+    'The body begins with { and is not valid JSON, a member of an object is repeated, or the verb takes no plain text.',
+    'Send valid JSON in which each member has a name of its own; for plain text do not begin with {.',
   ),
   invalid_utf8: rejection(
     'The body is not UTF-8.',
@@ -111,8 +111,8 @@ export const ERROR_CATALOGUE = {
     'Send JSON with the header `content-type: application/json`.',
   ),
   request_unreadable: refusal(
-    'What came on the connection is not HTTP that can be read.',
-    'Speak HTTP/1.1, and without TLS where the gateway is reached directly.',
+    'What came on the connection is not HTTP that can be read, or a request repeats a header that it may have once.',
+    'Speak HTTP/1.1, and without TLS where the gateway is reached directly; send host, authorization and content-type once.',
   ),
   request_closed: refusal(
     'Whoever has sent the request has gone before it was answered.',
@@ -240,6 +240,14 @@ export const ERROR_CATALOGUE = {
     'Someone has decided this call already; the first decision stands.',
     'Nothing; the message says who decided.',
   ),
+  edited_call_denied: rejection(
+    'A permission rule or a `PreToolUse` hook denies the call with the edited arguments. The call stays parked.',
+    'Decide again: with other arguments, as the model asked, or deny. The detail names the rule or the hook, and why.',
+  ),
+  edit_pending: rejection(
+    'Hooks are asked about an edit of this call, or they changed before they could be asked.',
+    'Decide again in a moment. A decision without edited arguments is taken at once.',
+  ),
   not_rememberable: rejection(
     'A decision cannot be remembered for calls like this one: its arguments are too large, or the question is whether it ran.',
     'Decide this call alone, without remember; a rule of the persona holds for later ones.',
@@ -360,10 +368,23 @@ export const ERROR_CATALOGUE = {
     'Rejects a start before there is a session; ends a later run as failed.',
     'Set the variable that the message names where the session is hosted: in this shell, or, where one runs already, in that of `cox up` or `cox serve sessions`, and start that again.',
   ),
+  not_allowed_by_policy: {
+    kind: 'rejection',
+    meaning:
+      'The request names something that the policy of the host does not allow: the message has the field and the line.',
+    runtime:
+      'Rejects the command before anything of it is done, and logs it. Ends a run as failed if an imported, forked or older session names it.',
+    caller:
+      'Use what the message lists. Or ask the person who runs the host to add it to the policy: see the guide “Policy of a host”.',
+  },
+  secret_in_request: rejection(
+    'A URL has a user name, a password or a key, or a header or variable of an MCP server has a literal credential.',
+    'Name a variable of the host instead, and allow it in the `variables` of the host’s policy. Nothing of the value was kept.',
+  ),
   root_not_local: outcome(
     'The root folder is not on this host, or outside the folders that the host allows.',
     'Ends the run as failed.',
-    'Start the session where the folder is, or give another root; `COX_ROOTS` of a host names the folders that it allows.',
+    'Start the session where the folder is, or give another root; `roots` of the host’s policy names the folders that it allows.',
   ),
   mcp_server_failed: outcome(
     'An MCP server could not be started or did not answer.',
@@ -703,6 +724,16 @@ export const ERROR_CATALOGUE = {
     'Stops, naming file, line and column.',
     'Correct the line that the message names, or leave the manifest out: `--manifest none`.',
   ),
+  folder_not_trusted: exception(
+    'The current folder brings code or permissions that the user has not trusted, and no terminal can ask.',
+    'Starts nothing, and runs no code of the folder.',
+    'Look at the file that the message names, then run `cox trust` in the folder; or name it: `--manifest FILE`, `--persona ./FILE`.',
+  ),
+  policy_invalid: exception(
+    'The policy file of a host cannot be read, or has a member or value that no policy has.',
+    'Stops, naming file, line and column.',
+    'Correct the line that the message names; the guide “Policy of a host” has every member.',
+  ),
   hook_id_taken: exception(
     'Another hook service has announced a hook of this id.',
     'Stops before anything is announced.',
@@ -907,9 +938,9 @@ export const ERROR_CATALOGUE = {
     'Check permissions, limits and disk space of the server.',
   ),
   fetch_checksum_mismatch: exception(
-    'A fetched server does not have the published checksum.',
+    'A fetched server does not have the published checksum, or not the one that this version of Coxswain pins.',
     'Throws it away.',
-    'Try again; if it stays, do not trust the source.',
+    'Try again; if it stays, do not trust the source: install nats-server yourself and name it in COX_NATS_SERVER.',
   ),
   nats_server_unusable: exception(
     'The named server binary is missing, not executable, or built for another system.',

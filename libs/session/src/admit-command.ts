@@ -64,18 +64,25 @@ export function admitCommand(command: StoredCommand, incarnation: CommandInbox['
     type: 'command',
     verb: cutText(command.verb, 64),
     command_id: asked === undefined || hostileId ? position : asked,
-    body: parsed.ok && !problem ? withTrace(parsed.body, command) : {},
+    body: parsed.ok && !problem ? withHeaders(parsed.body, command) : {},
     ...(actor ? { actor } : {}),
     ...(receiptTo !== undefined && !refusedReceipt ? { receipt_to: receiptTo } : {}),
     ...(problem ? { problem } : {}),
   };
 }
 
-/** A start keeps where its sender stands in a trace, as nobody would know it after a takeover; what its body says holds. */
-function withTrace(body: JsonObject, { verb, traceparent }: StoredCommand): JsonObject {
-  const sent =
-    verb === 'start' && body.trace === undefined && body.fork === undefined ? parseTraceparent(traceparent) : null;
-  return sent ? { ...body, trace: formatTraceparent(sent) } : body;
+/**
+ * A start keeps what its headers say for as long as there is a session: where its sender stands in a trace, unless the body says
+ * it, and that the sender is restricted. A fork has both from its origin.
+ */
+function withHeaders(body: JsonObject, { verb, traceparent, restricted }: StoredCommand): JsonObject {
+  if (verb !== 'start' || body.fork !== undefined) return body;
+  const sent = body.trace === undefined ? parseTraceparent(traceparent) : null;
+  return {
+    ...body,
+    ...(sent ? { trace: formatTraceparent(sent) } : {}),
+    ...(restricted ? { restricted: true } : {}),
+  };
 }
 
 function parsedBody({ verb, payload }: StoredCommand): ReturnType<typeof parseCommand> {

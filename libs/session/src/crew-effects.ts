@@ -13,6 +13,7 @@ import {
   type CallAccepted,
   type CallOutcome,
   type CancelChildBody,
+  type Ceiling,
   type ChildEndedBody,
   type CrewVerb,
   ceilingBelow,
@@ -20,6 +21,7 @@ import {
   type Failure,
   type JsonObject,
   type MessageBody,
+  messageProblem,
   type NotifyOutcome,
   type ParentLink,
   type Persona,
@@ -34,9 +36,11 @@ import {
   usdOf,
 } from '@coxswain/protocol';
 import { handedOn, type SessionState, type WorkEffect } from '@coxswain/turn';
+import { rulesOfSession } from './check-policy.ts';
 import { textOutcome } from './dispatch-with-hook.ts';
 import { type KnownPersonas, namedPersona, personaNames } from './find-persona.ts';
 import { readRecord } from './load-session.ts';
+import { POLICY_CEILING } from './provision-session.ts';
 import { sha256Hex } from './seal-record.ts';
 import type { WorkerPorts } from './session-worker.ts';
 import { traceForChild } from './trace/trace-ids.ts';
@@ -145,7 +149,7 @@ function startOf(
     depth: (parent?.depth ?? 0) + 1,
     depth_left: Math.max(0, (pinned?.delegation?.depth ?? 1) - 1),
     hops: context.hops,
-    ceiling: pinned ? ceilingBelow(ref.sessionId, pinned.permissions) : [],
+    ceiling: pinned ? withoutPolicy(ceilingBelow(ref.sessionId, pinned.permissions)) : [],
   };
   return {
     prompt: args.prompt,
@@ -155,11 +159,17 @@ function startOf(
     ...(args.mode === undefined ? {} : { mode: args.mode }),
     ...(Object.keys(limits).length > 0 ? { limits } : {}),
     ...(settings?.personas ? { personas: settings.personas } : {}),
+    ...(settings?.restricted ? { restricted: true as const } : {}),
     ...(frame ? { root: frame.root } : {}),
     trace: traceForChild(tracedSession(ref, state, spans), context.run),
     parent: link,
     reminders: [...handedOn(context).reminders],
   };
+}
+
+/** The host of the child adds what its own policy says. */
+function withoutPolicy(ceiling: readonly Ceiling[]): Ceiling[] {
+  return ceiling.filter(({ session }) => session !== POLICY_CEILING);
 }
 
 /** A model, as a start asks for it. */
@@ -267,7 +277,7 @@ function answerText(answer: AssistantMessage | null): string {
 /** Says something to another session. */
 export async function sendMessage(
   ports: WorkerPorts,
-  { ref }: CrewSession,
+  { ref, state }: CrewSession,
   { id: effect_id, callId: call_id, args, hops }: Of<'send_message'>,
   signal: AbortSignal,
 ): Promise<CallOutcome> {
@@ -282,11 +292,14 @@ export async function sendMessage(
         : textOutcome('error', text, code).result,
     duration_ms: 0,
   });
+  const { mode = 'steer' } = args;
+  const forbidden = messageProblem(rulesOfSession(ports, ref.tenant, state.context.settings), mode);
+  if (forbidden) return ended('error', `Nothing was sent. ${forbidden.message}`, forbidden.code);
   const to = sessionRef(args.to, ref.tenant);
   const last = await asked(ports, () => ports.journal.last(to), signal);
   if (!signal.aborted && (!last || tombstoneIn(last.bytes)))
     return ended('error', `There is no session ${args.to}. Nothing was sent.`, 'session_not_found');
-  const body: MessageBody = { from: ref.sessionId, hops, body: args.body, mode: args.mode ?? 'steer' };
+  const body: MessageBody = { from: ref.sessionId, hops, body: args.body, mode };
   const payload = encode(body);
   const read = parseCrewCommand('message', payload);
   if (!read.ok) return ended('error', `The message cannot be sent: ${read.problem.message}`, read.problem.code);

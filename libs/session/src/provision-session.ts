@@ -13,20 +13,26 @@ import type {
 } from '@coxswain/ports';
 import {
   BOUNDS,
+  type Ceiling,
   canonicalJson,
+  commandCeiling,
   type EventOf,
   type Failure,
   globMatches,
   HANDOFF,
   type HookRegistration,
   type HookTable,
+  type HostRules,
+  isBelow,
   LOAD_SKILL,
+  type McpServers,
   type ModelSettings,
   modelName,
   modeProblem,
   type ParentLink,
   PERSONA_TOOL_SOURCE,
   type Persona,
+  type PersonaIdentity,
   type PinnedPrice,
   type PriceTable,
   type Provision,
@@ -41,6 +47,7 @@ import {
   type ToolSelection,
 } from '@coxswain/protocol';
 import type { Repins } from '@coxswain/turn';
+import { type PolicyPorts, rulesOfSession } from './check-policy.ts';
 import { compactionProblem, resolveCompaction } from './context-window.ts';
 import { canDelegate, withCrew, withHandoffs } from './crew-names.ts';
 import { type FoundPersona, findPersona, type KnownPersonas, personaNames } from './find-persona.ts';
@@ -50,7 +57,7 @@ import { sha256Hex } from './seal-record.ts';
 import { untilAnswered } from './until-answered.ts';
 
 /** What provisioning needs of the host. */
-export interface ProvisionPorts extends KnownPersonas {
+export interface ProvisionPorts extends KnownPersonas, PolicyPorts {
   readonly clock: Clock;
   readonly models: Models;
   readonly tools: ToolSource;
@@ -79,6 +86,7 @@ export type ProvisionSettings = StartSettings & {
 /** What a session has pinned and is not to choose again. */
 export interface Pins {
   readonly definition?: Persona | undefined;
+  readonly identity?: PersonaIdentity | undefined;
   readonly served?: true | undefined;
   /** Of a served persona: the tools of its own process. */
   readonly servedTools?: readonly ToolDefinition[] | undefined;
@@ -105,9 +113,9 @@ export function pinsOf(
   repins: Repins | null,
   chosenMode?: string,
 ): Pins {
-  const { definition, served, model, root } = pinned ?? {};
+  const { definition, identity, served, model, root } = pinned ?? {};
   const mode = repins === 'mode' || repins === 'model_and_mode' ? chosenMode : pinned?.mode;
-  const own = { definition, mode, ...(pinned ? { daemon: daemonOf(pinned) } : {}) };
+  const own = { definition, identity, mode, ...(pinned ? { daemon: daemonOf(pinned) } : {}) };
   const persona = served ? { ...own, served, servedTools: toolsOfPersona(tools) } : own;
   if (repins === null || repins === 'mode') return { ...persona, model, root };
   return { root, ...(repins === 'persona' ? {} : persona) };
@@ -171,11 +179,12 @@ async function provision(
     toolset: null,
   });
   const found = pinned.definition
-    ? { definition: pinned.definition, served: pinned.served }
+    ? { definition: pinned.definition, served: pinned.served, identity: pinned.identity }
     : await untilAnswered(ports.clock, signal, () => findPersona(ports, ref.tenant, settings.persona));
   if (!found) return cancelledProvision(effectId);
   if (isFailure(found)) return failed(found);
   const { definition: persona, served } = found;
+  const identity = 'source' in found ? identityOf(found) : found.identity;
   const model = pinned.model ?? chooseModel(settings, persona, ports.defaultModel);
   if (isFailure(model)) return failed(model);
   const compaction = compactionProblem(persona.compaction, model);
@@ -194,16 +203,22 @@ async function provision(
   if (isFailure(own)) return failed(own);
   const hooks = seenTable(ports.hooks, ref.tenant, [...(pinned.hooksBefore ?? []), ...own]);
   if (isFailure(hooks)) return failed(hooks);
-  const root = pinned.root ?? settings.root ?? ports.defaultRoot;
-  const mcpServers = { ...persona.mcp_servers, ...settings.mcp_servers };
+  const rules = rulesOfSession(ports, ref.tenant, settings);
+  const root = pinned.root ?? settings.root ?? defaultRootIn(rules, ports.defaultRoot);
+  const mcpServers = mcpServersOf(persona, served, settings);
   const { stand_ins: standIns } = settings;
+  if (rules.stand_ins === 'none' && Object.keys(standIns ?? {}).length > 0)
+    return failed({
+      code: 'not_allowed_by_policy',
+      message: 'stand_ins: the session names tools that stand in for built-in ones; policy.stand_ins is "none"',
+    });
   const serving = served && { name: persona.name, version: personaVersion(persona), tools: pinned.servedTools };
   const { skills } = persona;
   const [modelProblem, remembered, toolset] = await Promise.all([
     // Whoever serves the persona says whether its model can be asked.
-    served ? null : ports.models.check(model).catch(unasked),
-    rulesOf(ports, ref, persona, signal),
-    ports.tools.open({ ref, root, mcpServers, standIns, served: serving, onFeedback, results, skills }, signal),
+    served ? null : ports.models.check(model, rules).catch(unasked),
+    rulesOf(ports, ref, { persona: persona.name, root, identity }, signal),
+    ports.tools.open({ ref, root, mcpServers, rules, standIns, served: serving, onFeedback, results, skills }, signal),
   ]);
   if (modelProblem || isFailure(remembered) || isFailure(toolset)) {
     if (!isFailure(toolset)) await toolset.close();
@@ -228,8 +243,9 @@ async function provision(
   }
   const notifies = ports.approvalNotices !== undefined;
   const daemon = pinned.daemon ?? ownDaemon(settings, persona);
-  const chosen = { model, modeName, mode, root, daemon };
-  const base = pin(settings, found, chosen, tools, hooks.table, limits, price, notifies);
+  const ceiling = ceilingOf(settings, rules);
+  const chosen = { identity, served, model, modeName, mode, root, daemon, ceiling };
+  const base = pin(settings, persona, chosen, tools, hooks.table, limits, price, notifies);
   const resolved = remembered.length === 0 ? base : { ...base, remembered: [...remembered] };
   return { outcome: { type: 'provision_outcome', effect_id: effectId, status: 'ok', provision: resolved }, toolset };
 }
@@ -271,14 +287,15 @@ function unasked(error: Error): Failure {
 async function rulesOf(
   { rememberedRules, clock }: ProvisionPorts,
   { tenant }: SessionRef,
-  { name }: Persona,
+  { persona, root, identity }: { persona: string; root: string; identity: PersonaIdentity | undefined },
   signal: AbortSignal,
 ): Promise<readonly RememberedRule[] | Failure> {
-  if (!rememberedRules) return [];
+  if (!rememberedRules || !identity) return [];
+  const holder = { persona, root, ...identity };
   try {
-    return (await untilAnswered(clock, signal, () => rememberedRules.of(tenant, name))) ?? [];
+    return (await untilAnswered(clock, signal, () => rememberedRules.of(tenant, holder))) ?? [];
   } catch (error) {
-    const message = `what persona ${name} was made to remember could not be read: ${(error as Error).message}`;
+    const message = `what persona ${persona} was made to remember could not be read: ${(error as Error).message}`;
     return { code: 'provision_failed', message };
   }
 }
@@ -304,6 +321,31 @@ export function chooseModel(
     code: 'model_not_given',
     message: 'neither the start nor the persona names a model; give one as provider/name',
   };
+}
+
+/** The MCP servers that this host opens: those of a served persona run in the process that serves it. */
+export function mcpServersOf(
+  { mcp_servers }: Pick<Persona, 'mcp_servers'>,
+  served: true | undefined,
+  settings: Pick<StartSettings, 'mcp_servers'> | null,
+): McpServers {
+  return { ...(served ? {} : mcp_servers), ...settings?.mcp_servers };
+}
+
+/** The root of a session that names none: the working folder, or the first folder that the policy allows in its place. */
+function defaultRootIn({ roots }: HostRules, folder: string): string {
+  if (roots === 'any' || roots.some((root) => isBelow(root, folder))) return folder;
+  return roots[0] ?? folder;
+}
+
+/** Under this name the ruling of a call quotes the host's policy, in the place of a session's id. */
+export const POLICY_CEILING = 'host-policy';
+
+function ceilingOf({ parent }: ProvisionSettings, rules: HostRules): Ceiling[] {
+  const above = parent?.ceiling ?? [];
+  const own = commandCeiling(rules);
+  if (own.length === 0) return above;
+  return [...above, { session: POLICY_CEILING, permissions: { rules: own, default: 'allow' } }];
 }
 
 function promptOfMode(mode: string | undefined, persona: Persona): string | Failure {
@@ -356,6 +398,11 @@ export function personaVersion(persona: Persona): string {
   return persona.version ?? sha256Hex(canonicalJson(persona)).slice(0, 16);
 }
 
+/** What remembered rules are bound to, apart from the root. A version that a persona names itself says nothing of its content. */
+function identityOf({ definition, source }: FoundPersona): PersonaIdentity {
+  return { source, fingerprint: sha256Hex(canonicalJson(definition)) };
+}
+
 function withSettings(definition: ToolDefinition, { tool_settings = [] }: Persona): ToolDefinition {
   const settings = tool_settings.find(({ tool }) => globMatches(tool, definition.name));
   if (!settings) return definition;
@@ -380,17 +427,21 @@ function ownDaemon({ parent }: ProvisionSettings, { daemon }: Persona): Daemon {
 
 /** What is settled before a provision is put together. `mode`: what the mode adds to the prompt. */
 interface Chosen {
+  readonly identity: PersonaIdentity | undefined;
+  readonly served: true | undefined;
   readonly model: ModelSettings;
   readonly modeName: string | undefined;
   readonly mode: string;
   readonly root: string;
   readonly daemon: Daemon;
+  /** The rules of sessions above it, and those of the host's policy. */
+  readonly ceiling: readonly Ceiling[];
 }
 
 function pin(
   settings: ProvisionSettings,
-  { definition: persona, served }: FoundPersona,
-  { model, modeName, mode, root, daemon }: Chosen,
+  persona: Persona,
+  { identity, served, model, modeName, mode, root, daemon, ceiling }: Chosen,
   tools: readonly ToolDefinition[],
   hooks: HookTable,
   limits: RunLimits,
@@ -401,6 +452,7 @@ function pin(
   const system = [persona.prompt, index, mode].filter((text) => text.trim() !== '').join('\n\n');
   const pinned = {
     persona: { name: persona.name, version: personaVersion(persona) },
+    ...(identity ? { identity } : {}),
     definition: persona,
     ...(served ? { served } : {}),
     ...(modeName === undefined ? {} : { mode: modeName }),
@@ -408,7 +460,7 @@ function pin(
     system_prompt: system,
     permissions: {
       ...pinPermissions(persona.permissions, settings.permissions),
-      ...(settings.parent?.ceiling.length ? { ceiling: settings.parent.ceiling } : {}),
+      ...(ceiling.length > 0 ? { ceiling: [...ceiling] } : {}),
     },
     ...limits,
     ...(settings.takesOver ? wholeRunLimits(settings) : {}),

@@ -1,5 +1,6 @@
 /** Starts that could only fail: refused before there is a session. */
 import { type CommandInput, type ErrorCode, isErrorCode, type SessionRef } from '@coxswain/protocol';
+import { rulesOfSession } from './check-policy.ts';
 import { findPersona } from './find-persona.ts';
 import { chooseModel, isFailure, type ProvisionPorts, type ProvisionSettings } from './provision-session.ts';
 
@@ -17,12 +18,14 @@ export async function checkStart(ports: ProvisionPorts, ref: SessionRef, input: 
     const found = await findPersona(ports, ref.tenant, settings.persona);
     if (isFailure(found) || found.served) return input;
     const model = chooseModel(settings, found.definition, ports.defaultModel);
-    const failure = isFailure(model) ? model : await ports.models.check(model);
+    const failure = isFailure(model)
+      ? model
+      : await ports.models.check(model, rulesOfSession(ports, ref.tenant, settings));
     if (!failure || failure.retryable || !isErrorCode(failure.code)) return input;
     const problem: { code: ErrorCode; message: string; field: string } = {
       code: failure.code,
       message: failure.message,
-      field: 'model',
+      field: failure.code === 'not_allowed_by_policy' && settings.base_url !== undefined ? 'base_url' : 'model',
     };
     return { ...input, problem };
   } catch {

@@ -82,7 +82,10 @@ export interface SessionHost {
    * @returns `found`: sessions that may have something to do, and are being taken up.
    */
   start(): Promise<{ readonly found: number }>;
-  /** A session after its newest acknowledged record, or null for an unknown one. */
+  /**
+   * A session after its newest stored record, or null for an unknown one. A caller that has read a record gets a status
+   * that includes it, also where the host itself still waits for that record's acknowledgement.
+   */
   status(ref: SessionRef): Promise<SessionStatus | null>;
   /** Whether it has heard itself on the bus a moment ago: what it says reaches others, and what they say reaches it. */
   readonly isHeard: boolean;

@@ -22,6 +22,7 @@ import type {
   CommandInbox,
   Doorbell,
   Journal,
+  Retention,
   SessionSummary,
   Snapshots,
   StoredCommand,
@@ -61,6 +62,7 @@ import {
 import { admitCommand, admitTimer } from './admit-command.ts';
 import { appendRecord } from './append-record.ts';
 import { checkCommand } from './check-command.ts';
+import { withinPolicy } from './check-policy.ts';
 import type { CommandQuotas, QuotaProblem } from './command-quotas.ts';
 import { COMMIT_BOUNDS, type CommitBounds, foreignRecord } from './commit.ts';
 import { SessionCopy } from './copy-session.ts';
@@ -101,6 +103,8 @@ export interface RunnerPorts extends WorkerPorts {
   readonly inbox: CommandInbox;
   readonly snapshots: Snapshots;
   readonly timers: Timers;
+  /** Asked at a deletion; without it no purge is promised. */
+  readonly retention?: Retention | undefined;
 }
 
 /** How a runner behaves. */
@@ -231,6 +235,8 @@ export class SessionRunner {
   #session: Live | null = null;
   #committed: SessionStatus | null = null;
   #committedState: SessionState | null = null;
+  /** Whether a record was sent whose storage is not acknowledged yet: others may read it already. */
+  #appending = false;
   #sinceSnapshot = 0;
   /** Whether there was work when it was last looked at. */
   #hadWork = false;
@@ -328,11 +334,11 @@ export class SessionRunner {
   }
 
   /**
-   * The session after its newest acknowledged record (R3); null while it is being loaded, or unknown, or where another
-   * host wrote last: that one may have gone on since.
+   * The session after its newest acknowledged record (R3). Null where only the journal knows the newest record: while the
+   * session is loaded, or unknown, while an append waits for its acknowledgement, or where another host wrote last.
    */
   get status(): SessionStatus | null {
-    if (!this.#committedState || this.#session?.writer !== this.#options.host) return null;
+    if (!this.#committedState || this.#appending || this.#session?.writer !== this.#options.host) return null;
     const { n, at } = this.#session;
     if (this.#committed?.n !== n) this.#committed = statusOf(this.#committedState, n, at);
     return this.#committed;
@@ -649,7 +655,7 @@ export class SessionRunner {
     const session = this.#session;
     if (!session || this.#dropped) return false;
     if (command.isTimer) return this.#takeTimer(session, command, cursor);
-    const input = admitCommand(command, this.#ports.inbox.incarnation);
+    const input = withinPolicy(this.#ports, command, admitCommand(command, this.#ports.inbox.incarnation));
     this.#taking = command;
     try {
       return await this.#take(session, input, cursor);
@@ -836,6 +842,7 @@ export class SessionRunner {
     const bounds = this.#options.commitBounds ?? COMMIT_BOUNDS;
     const { telemetry, clock } = this.#ports;
     if (session.n === 0) this.#unsettled = sealed;
+    this.#appending = true;
     const beganMs = telemetry ? clock.monotonicMs() : 0;
     const result = await appendRecord(this.#ports, this.#ref, sealed, session.fence, isLeft, bounds);
     const { status } = result;
@@ -858,8 +865,9 @@ export class SessionRunner {
   async #delete(session: Live, input: CommandInput, at: string): Promise<boolean> {
     const tombstone = tombstoneOf(this.#ref, session, { at, by: input.actor, reason: input.body.reason });
     if ((await this.#append(session, tombstone.sealed)) === null) return false;
-    session.receipts.committed(input, [], session.n + 1, true);
     this.#dropDeleted(tombstone.sentence);
+    const within = (await this.#ports.retention?.purgesWithin()) ?? null;
+    session.receipts.deleted(input, session.n + 1, within);
     return true;
   }
 
@@ -891,6 +899,7 @@ export class SessionRunner {
     const before = this.#committedState;
     this.#session = session;
     this.#committedState = state;
+    this.#appending = false;
     // All of them were taken before this command: the cursor has passed them.
     if (record.cursor) this.#sendReceipts(this.#unsettledReceipts.keys());
     if (record.n === 1) this.#ports.quotas?.noteStart(this.#ref.tenant);
@@ -963,6 +972,7 @@ export class SessionRunner {
   /** Throws away what the machine did beyond the journal. */
   async #foldAgain(): Promise<Live | null> {
     this.#session = null;
+    this.#appending = false;
     return this.#load();
   }
 

@@ -17,6 +17,7 @@ import {
   BOUNDS,
   type HookPoint,
   type HookRegistration,
+  type HostRules,
   type Message,
   type Outcome,
   type PersonaStepInput,
@@ -27,6 +28,7 @@ import { lostTries, openStep, personaWait, type SessionState, type WorkEffect } 
 import { askCompaction } from './ask-compaction.ts';
 import { askModel } from './ask-model.ts';
 import { READ_ON_TOOL } from './bound-result.ts';
+import { rulesOfSession } from './check-policy.ts';
 import { checkStop } from './check-stop.ts';
 import type { CommandQuotas } from './command-quotas.ts';
 import { consultHooks } from './consult-hooks.ts';
@@ -39,6 +41,7 @@ import { notifyApproval } from './notify-approval.ts';
 import { provisionHandoff } from './provision-handoff.ts';
 import {
   isFailure,
+  mcpServersOf,
   type ProvisionPorts,
   pinsOf,
   provisionSession,
@@ -436,13 +439,14 @@ export class SessionWorker implements EffectWorker {
     const { persona } = transcript.frame;
     if (!persona) return null;
     const { settings } = this.#view().state.context;
-    const mcpServers = { ...persona.definition.mcp_servers, ...settings?.mcp_servers };
+    const mcpServers = mcpServersOf(persona.definition, persona.served, settings);
     const { name, version } = persona.persona;
     const { skills } = persona.definition;
     const spec = {
       ref: this.#ref,
       root: persona.root,
       mcpServers,
+      rules: rulesOfSession(this.#ports, this.#ref.tenant, settings),
       standIns: settings?.stand_ins,
       served: persona.served ? { name, version, tools: toolsOfPersona(transcript.frame.tools) } : undefined,
       onFeedback: this.#feedback,
@@ -468,9 +472,11 @@ export class SessionWorker implements EffectWorker {
 
   /** The models as a step of this session has them: in this process, or in one that serves its persona. */
   #models({ id: effectId, epoch: askedIn }: WorkEffect): Models {
-    const { served, models, clock } = this.#ports;
+    const { served, clock } = this.#ports;
     const { state, transcript } = this.#view();
     const { persona } = transcript.frame;
+    const rules = rulesOfSession(this.#ports, this.#ref.tenant, state.context.settings);
+    const models = heldTo(rules, this.#ports.models);
     if (!served || !persona) return models;
     return stepModels(models, served, clock, {
       ref: this.#ref,
@@ -490,6 +496,10 @@ export class SessionWorker implements EffectWorker {
   #key(effectId: string): string {
     return `${this.#ref.tenant}.${this.#ref.sessionId}.${effectId}`;
   }
+}
+
+function heldTo(rules: HostRules, models: Models): Models {
+  return { check: (model) => models.check(model, rules), resolve: (model) => models.resolve(model, rules) };
 }
 
 // One that has been taken back since it was to be asked cannot be asked any more.

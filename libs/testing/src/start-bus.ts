@@ -144,6 +144,7 @@ export async function startBus(options: StartBusOptions = {}): Promise<TestBus> 
       stateDir,
       env,
       defaultRoot,
+      trustsBus: true,
       hooks: await sceneHooks(options.hooks, QUIET),
       ...(options.tools === undefined
         ? {}

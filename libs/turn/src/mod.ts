@@ -23,6 +23,7 @@ export { next } from './next.ts';
 export type { OpenChild } from './open-children.ts';
 export { lostTries, type PersonaWait, personaWait } from './persona-waits.ts';
 export { anythingInFlight } from './queries.ts';
+export { ruleHolder } from './remembered.ts';
 export { countDownAtCompaction, inheritedReminders, type LiveReminder } from './reminders.ts';
 export { rewriteResult, textLength } from './rewrite-result.ts';
 export {

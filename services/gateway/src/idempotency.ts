@@ -135,8 +135,8 @@ function comparisonWith({ commandId, verb, body }: RepeatedCommand): (record: Jo
   };
 }
 
-/** A start's record also holds the trace of the request that brought it. */
-function comparable({ trace: _, ...body }: JsonObject): string {
+/** A start's record also holds the trace of the request that brought it, and whether its sender is restricted. */
+function comparable({ trace: _, restricted: __, ...body }: JsonObject): string {
   return canonicalJson(body);
 }
 

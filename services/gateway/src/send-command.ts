@@ -10,7 +10,7 @@ import {
   type Verb,
 } from '@coxswain/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Principal } from './auth/principal.ts';
+import { isAllowed, type Principal } from './auth/principal.ts';
 import { clientFor, type GatewayContext, principalOf } from './gateway-context.ts';
 import { idsOfKey, type KeyedIds, refuseOtherCommand, refuseReusedId } from './idempotency.ts';
 import { Problem, requestClosed, withFieldNamed } from './problem.ts';
@@ -134,7 +134,16 @@ export function sendOptions(verb: Verb, { principal, id, waiting, signal, tracep
   const { wait, timeout_ms } = waiting;
   if (wait === 'delivered' && !DELIVERED_VERBS.has(verb))
     throw new Problem('invalid_field', `wait: ${verb} is accepted, and not delivered later`, { field: 'wait' });
-  return { id, actor: principal.name, wait: wait ?? ('stored' as const), timeoutMs: timeout_ms, signal, traceparent };
+  return {
+    id,
+    actor: principal.name,
+    wait: wait ?? ('stored' as const),
+    timeoutMs: timeout_ms,
+    signal,
+    traceparent,
+    // Only a token that may do everything may configure the host.
+    restricted: !isAllowed(principal, 'admin'),
+  };
 }
 
 /**

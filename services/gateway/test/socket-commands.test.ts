@@ -66,6 +66,7 @@ test('so is each beyond what a token may send', async () => {
 
 test.each([
   ['no JSON', '{'],
+  ['a repeated member', '{"verb":"cancel","verb":"cancel"}'],
   ['no command', '{"type":"command","ref":"one","verb":"steeer"}'],
 ])('%s counts as well', async (_what, text) => {
   const { say, sayText, told } = onSilentSession(1);

@@ -1,6 +1,6 @@
 /** The persona service: the model steps and tools of one or several personas, in a process of their own. */
 import { createServiceLog, type LogTarget, secretMask } from '@coxswain/adapter-log';
-import { createModels } from '@coxswain/adapter-models';
+import { createModels, ownOrigins } from '@coxswain/adapter-models';
 import { connectionTo, connectNats, endOnce, ensureBuckets, type NamedBus } from '@coxswain/adapter-nats';
 import { type MetricsAddress, startWorkerTelemetry } from '@coxswain/adapter-telemetry';
 import {
@@ -12,7 +12,19 @@ import {
   type ServedPersonaInstance,
   type ServedToolDefinition,
 } from '@coxswain/client';
-import { DEFAULT_TENANT, problemSentences, readPersona, STREAMS } from '@coxswain/protocol';
+import type { Models } from '@coxswain/ports';
+import {
+  type AllowedOrigin,
+  DEFAULT_TENANT,
+  type HostRules,
+  KEY_OWNERS,
+  type ModelSettings,
+  type Persona,
+  problemSentences,
+  readPersona,
+  rulesFor,
+  STREAMS,
+} from '@coxswain/protocol';
 import { type McpOfPersona, openMcpOf } from './mcp-of-persona.ts';
 
 /** One persona, as it was loaded. */
@@ -108,7 +120,7 @@ export async function startPersonaService(options: PersonaServiceOptions): Promi
       open.push(mcp);
       served.push(
         await client.servePersona(persona, {
-          models: createModels({ env, baseFolder: folder }),
+          models: modelsOf(persona, env, folder),
           tools,
           handlers,
           foreignTools: mcp.tools,
@@ -133,6 +145,29 @@ export async function startPersonaService(options: PersonaServiceOptions): Promi
     ping: async () => void (await client.roundTripMs()),
     stop,
   };
+}
+
+/**
+ * The models of a persona. Hosts pass on what the start of a session names, so its sender is not trusted here: keys go to the
+ * providers' own origins, to those that the environment names, and to the address in the definition of the persona. No other
+ * address is asked, and files of scripted models lie in the folder of the persona.
+ */
+function modelsOf({ model }: Persona, env: NodeJS.ProcessEnv, folder: string): Models {
+  const models = createModels({ env, baseFolder: folder });
+  const own: ModelSettings | undefined = model;
+  const declared = own?.base_url === undefined ? [] : keyedOrigins(own.base_url);
+  const host = { folder, origins: [...ownOrigins(env), ...declared], trustsBus: false };
+  const rules = rulesFor({}, host, DEFAULT_TENANT, true);
+  const rulesOf = ({ name }: ModelSettings): HostRules => (name === own?.name ? { ...rules, roots: 'any' } : rules);
+  return {
+    check: (settings) => models.check(settings, rulesOf(settings)),
+    resolve: (settings) => models.resolve(settings, rulesOf(settings)),
+  };
+}
+
+function keyedOrigins(url: string): AllowedOrigin[] {
+  const { origin } = new URL(url);
+  return KEY_OWNERS.map((key_of) => ({ origin, key_of }));
 }
 
 function checked(definition: unknown) {

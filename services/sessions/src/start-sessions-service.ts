@@ -1,10 +1,10 @@
 /** The sessions service: a session host wired to NATS, models, MCP servers and the built-in tools. Wiring only. */
-import { delimiter, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { combineHooks, loadManifest, watchLeftBehind } from '@coxswain/adapter-hooks';
 import { createServiceLog, type LogTarget, secretMask } from '@coxswain/adapter-log';
 import { createMcpTools } from '@coxswain/adapter-mcp';
 import { createIds, createSystemClock, StoreClock } from '@coxswain/adapter-memory';
-import { createModels, KNOWN_PRICES, readPrices } from '@coxswain/adapter-models';
+import { createModels, KNOWN_PRICES, ownOrigins, readPrices } from '@coxswain/adapter-models';
 import {
   checkReplicas,
   connectionTo,
@@ -18,6 +18,7 @@ import {
   createNatsPersonas,
   createNatsPublisher,
   createNatsRememberedRules,
+  createNatsRetention,
   createNatsSender,
   createNatsSnapshots,
   createNatsTenantUsage,
@@ -31,6 +32,7 @@ import {
   type NamedBus,
   serveLargeFields,
   serveQueries,
+  serveTenantKeys,
   storeAnswers,
   streamFill,
   tellApproval,
@@ -38,19 +40,19 @@ import {
   whenAnswered,
 } from '@coxswain/adapter-nats';
 import { type MetricsAddress, type SpansLost, startTelemetry } from '@coxswain/adapter-telemetry';
-import { combineToolSources, createBuiltInTools, createCrewTools } from '@coxswain/adapter-tools';
+import { combineToolSources, createBuiltInTools, createCrewTools, createPublicFetch } from '@coxswain/adapter-tools';
 import type { Hooks, HostLine, Personas, ServedPersonas, StopPredicates, ToolSource } from '@coxswain/ports';
 import {
-  DEFAULT_QUOTAS,
   type HookTable,
   HostName,
+  type HostPolicyInput,
   type PriceTable,
-  type Quotas,
   readId,
   type TenantId,
 } from '@coxswain/protocol';
 import { createSessionHost } from '@coxswain/session';
 import { createApprovalNotices, webhookFrom } from './approval-notices.ts';
+import { hostRules } from './load-policy.ts';
 import { watchReplicas } from './watch-replicas.ts';
 import { watchStreamFill } from './watch-stream-fill.ts';
 
@@ -74,6 +76,16 @@ export interface SessionsServiceOptions {
   readonly hooks?: Hooks | undefined;
   /** The manifest, `coxswain.yaml`: its hooks run in this process. */
   readonly manifest?: string | undefined;
+  /** The digest of `inspectManifest`: a manifest with another content is refused. Any content, if not given. */
+  readonly manifestDigest?: string | undefined;
+  /** What requests may name; instead of the file. */
+  readonly policy?: HostPolicyInput | undefined;
+  /** The file that declares it; `COX_POLICY` if neither is given. */
+  readonly policyFile?: string | undefined;
+  /** Whether senders on the bus may configure the host if the policy does not say it. Default: false. */
+  readonly trustsBus?: boolean | undefined;
+  /** Files with keys of this host, in addition to that of `NATS_NKEY`: no session opens them. */
+  readonly keyFiles?: readonly string[] | undefined;
   /** Stop conditions in code, for personas that name them in stop_when. */
   readonly stopPredicates?: StopPredicates | undefined;
   /** Where its meters are served; without it, where `COX_METRICS_PORT` says. Null: nowhere. */
@@ -82,8 +94,6 @@ export interface SessionsServiceOptions {
   readonly spansWithinMs?: number | undefined;
   /** Told at the end of spans that no collector has, beside the log. */
   readonly spansLost?: ((lost: SpansLost) => void) | undefined;
-  /** Quotas by tenant; a tenant without a member here has {@link DEFAULT_QUOTAS}. */
-  readonly quotas?: Readonly<Record<string, Quotas>> | undefined;
   /** In place of the line between hosts on the bus: what this host hears of others, and they of it. */
   readonly hostLine?: HostLine | undefined;
 }
@@ -118,13 +128,25 @@ export interface SessionsService {
 
 /**
  * Starts a session host on a bus and resolves when it serves.
- * @throws InvalidIdError where the host's name is none, and what the adapters throw where the bus cannot be reached or is not fit.
+ * @throws PolicyFileError if the policy is not valid, InvalidIdError where the host's name is none, and what the adapters throw where the bus cannot be reached or is not fit.
  */
 export async function startSessionsService(options: SessionsServiceOptions): Promise<SessionsService> {
   const env = options.env ?? process.env;
   const name = readId(HostName, 'hostName', options.hostName ?? 'host');
   const ownPrices = env.COX_PRICES ? await readPrices(resolve(options.defaultRoot ?? '.', env.COX_PRICES)) : [];
   const webhook = await webhookFrom(env);
+  const defaultRoot = options.defaultRoot ?? process.cwd();
+  const rulesFor = await hostRules({
+    file: options.policyFile,
+    policy: options.policy,
+    trustsBus: options.trustsBus ?? false,
+    folder: resolve(defaultRoot),
+    stateDir: options.stateDir,
+    keyFiles: options.keyFiles ?? [],
+    origins: ownOrigins(env),
+    env,
+  });
+  const publicFetch = createPublicFetch();
   const bus = connectionTo(options.nats);
   const secrets = [bus.token, bus.password, bus.seed];
   const log = createServiceLog('sessions', options.log ?? 'file', options.stateDir, env, secrets);
@@ -147,7 +169,8 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
   let connected: Awaited<ReturnType<typeof connectNats>> | undefined;
   let storeClock: StoreClock | undefined;
   try {
-    const declared = options.manifest === undefined ? null : await loadManifest(options.manifest);
+    const declared =
+      options.manifest === undefined ? null : await loadManifest(options.manifest, undefined, options.manifestDigest);
     const nc = await connectNats({ ...bus, name: 'cox-sessions' });
     connected = nc;
     void lostForGood(nc).then(fail);
@@ -163,7 +186,6 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
     storeClock = clock;
     await whenAnswered(() => clock.start(), log);
     const ids = createIds(clock);
-    const defaultRoot = options.defaultRoot ?? process.cwd();
     const served = await createNatsHooks(nc, log);
     const busTools = await createNatsTools(nc, log);
     const servedPersonas = await createNatsPersonas(nc, log);
@@ -171,7 +193,6 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
     const hooks = combineHooks([...own, served], log);
     const blobs = createNatsBlobs(nc);
     const usage = createNatsTenantUsage(nc, log);
-    const quotas = new Map(Object.entries(options.quotas ?? {}));
     const host = createSessionHost(
       {
         journal: await createNatsJournal(nc),
@@ -182,15 +203,16 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
         usage,
         hostLine: options.hostLine ?? createNatsHostLine(nc, log),
         active: createNatsActiveSessions(nc),
+        retention: createNatsRetention(nc),
         publisher: createNatsPublisher(nc, log),
         sender: await createNatsSender(nc),
-        models: createModels({ env, clock, baseFolder: defaultRoot }),
+        models: createModels({ env, clock, baseFolder: defaultRoot, publicFetch }),
         tools: combineToolSources([
           options.tools ??
             combineToolSources([
-              createBuiltInTools({ roots: rootsIn(env), runCommand: { socket: env.COX_COMMAND_SOCKET || undefined } }),
+              createBuiltInTools({ runCommand: { socket: env.COX_COMMAND_SOCKET || undefined } }),
               createCrewTools(),
-              createMcpTools({ env }),
+              createMcpTools({ env, publicFetch }),
             ]),
           servedPersonas.tools,
           busTools,
@@ -209,15 +231,17 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
         log,
         telemetry,
         defaultRoot,
+        rulesFor,
         defaultModel: env.COX_MODEL || undefined,
         stopPredicates: options.stopPredicates,
         prices: [...(options.prices ?? []), ...ownPrices, ...KNOWN_PRICES],
       },
-      { name, quotas: (tenant) => quotas.get(tenant) ?? DEFAULT_QUOTAS },
+      { name, quotas: (tenant) => rulesFor(tenant, false).quotas },
     );
     const { found } = await host.start();
     const stopQueries = serveQueries(nc, log, (ref) => host.status(ref));
     const stopLargeFields = serveLargeFields(nc, log, blobs);
+    const stopTenantKeys = serveTenantKeys(nc, log);
     // Hosts are listed by name: one of them checks for all.
     const isFirst = async () => (await listHosts(nc))[0] === host.peerName;
     const streams = watchStreamFill({ isFirst, fill: () => streamFill(nc), log });
@@ -236,6 +260,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
       usage.close();
       stopQueries();
       stopLargeFields();
+      stopTenantKeys();
       await host.stop();
       await served.stop();
       await busTools.stop();
@@ -270,12 +295,6 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
     endWatching();
     throw error;
   }
-}
-
-/** `COX_ROOTS`: the folders in which roots of sessions may lie, separated as in PATH; undefined where it is not set. */
-function rootsIn({ COX_ROOTS: text = '' }: NodeJS.ProcessEnv): string[] | undefined {
-  const folders = text.split(delimiter).filter((folder) => folder !== '');
-  return folders.length === 0 ? undefined : folders.map((folder) => resolve(folder));
 }
 
 /** Between two streams of the background check: all streams are read within some ten seconds, a few hundred reads a second. */

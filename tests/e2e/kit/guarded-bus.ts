@@ -8,6 +8,7 @@ import {
   connectNats,
   findServer,
   readSeedFile,
+  SYSTEM_ROLES,
   type SystemRole,
   type TenantRole,
 } from '@coxswain/adapter-nats';
@@ -15,6 +16,7 @@ import { type BusClient, connect as connectClient } from '@coxswain/client';
 import { errors, type NatsConnection } from '@nats-io/nats-core';
 import { Child, cox, SESSIONS_MAIN } from './child.ts';
 import { scratchFolder } from './scratch.ts';
+import { TRUSTED_BUS } from './trusted-bus.ts';
 import { until } from './until.ts';
 
 /** Whose key: a role's, or a tool worker's own. */
@@ -74,6 +76,8 @@ export async function startGuardedBus(
   return bus;
 }
 
+const isSystemRole = (role: string) => SYSTEM_ROLES.some((one) => one === role);
+
 function guardedBus(
   url: string,
   keys: string,
@@ -85,7 +89,7 @@ function guardedBus(
   let server = first;
   const open: { close(): Promise<void> }[] = [];
   const file = (role: string, tenant = 'default') =>
-    role === 'admin' || role === 'host' ? join(keys, `${role}.nk`) : join(keys, 'tenants', tenant, `${role}.nk`);
+    isSystemRole(role) ? join(keys, `${role}.nk`) : join(keys, 'tenants', tenant, `${role}.nk`);
   const env = (role: string, tenant?: string) => ({ NATS_URL: url, NATS_NKEY: file(role, tenant) });
   return {
     url,
@@ -120,7 +124,9 @@ function guardedBus(
       server = start();
     },
     async startHost(keyFile = file('host')) {
-      const host = new Child(SESSIONS_MAIN, [], { env: { NATS_URL: url, NATS_NKEY: keyFile, COX_STATE_DIR: folder } });
+      const host = new Child(SESSIONS_MAIN, [], {
+        env: { ...TRUSTED_BUS, NATS_URL: url, NATS_NKEY: keyFile, COX_STATE_DIR: folder },
+      });
       await host.says('session host is up');
       return host;
     },

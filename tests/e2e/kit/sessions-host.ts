@@ -1,13 +1,16 @@
 /** A sessions host as a process of its own, to be killed. */
 import type { TestBus } from './bus.ts';
 import { Child, SESSIONS_MAIN, STANDBY_MAIN } from './child.ts';
+import { TRUSTED_BUS } from './trusted-bus.ts';
 
 /** Starts the service as it is shipped and waits until it serves. */
 export async function startHost(
   bus: Pick<TestBus, 'natsUrl' | 'stateDir'>,
   env: NodeJS.ProcessEnv = {},
 ): Promise<Child> {
-  const host = new Child(SESSIONS_MAIN, [], { env: { NATS_URL: bus.natsUrl, COX_STATE_DIR: bus.stateDir, ...env } });
+  const host = new Child(SESSIONS_MAIN, [], {
+    env: { ...TRUSTED_BUS, NATS_URL: bus.natsUrl, COX_STATE_DIR: bus.stateDir, ...env },
+  });
   await host.says('session host is up');
   return host;
 }
@@ -18,7 +21,7 @@ export async function startHost(
  */
 export function standbyHost(bus: TestBus): Child {
   return new Child(STANDBY_MAIN, [], {
-    env: { NATS_URL: bus.natsUrl, COX_STATE_DIR: bus.stateDir },
+    env: { ...TRUSTED_BUS, NATS_URL: bus.natsUrl, COX_STATE_DIR: bus.stateDir },
   });
 }
 

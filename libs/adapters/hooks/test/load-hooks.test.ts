@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { HOOK_CATALOGUE, HOOK_POINTS } from '@coxswain/protocol';
 import { afterAll, describe, expect, test } from 'vitest';
-import { HookModuleError, loadHooks, loadManifest, ManifestError } from '../src/mod.ts';
+import { HookModuleError, inspectManifest, loadHooks, loadManifest, ManifestError } from '../src/mod.ts';
 import { askFirst, payloadOf } from './ask.ts';
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), 'load-hooks-')));
@@ -244,5 +244,46 @@ hooks:
     expect(error).toBeInstanceOf(ManifestError);
     expect(error.message).toMatch(/^\/.*\/coxswain\.yaml:\d+:\d+: /);
     expect(error.message).toMatch(message);
+  });
+});
+
+describe('the content of a manifest', () => {
+  const files: Readonly<Record<string, string>> = {
+    'coxswain.yaml': "hooks: [{ event: post_turn, handler: './policy.ts' }, { event: pre_tool_use, deny: no }]\n",
+    'package.json': '{ "type": "module", "imports": { "#near": "./near.js" } }',
+    'policy.ts': "import words from './lib/words.json';\nimport '#near';\nimport 'far';\nexport default () => words;\n",
+    'lib/words.json': '{}',
+    'near.js': "import './nearer.js';\nthrow new Error('it ran');\n",
+    'nearer.js': '',
+    'node_modules/far/package.json': '{ "name": "far", "main": "index.js" }',
+    'node_modules/far/index.js': '',
+  };
+
+  test('is inspected whole without running it: the modules of its own package, and the names of others', async () => {
+    expect(await inspectManifest(written(files))).toMatchObject({
+      hooks: [
+        { event: 'post_turn', handler: './policy.ts' },
+        { event: 'pre_tool_use', handler: undefined },
+      ],
+      modules: ['lib/words.json', 'near.js', 'nearer.js', 'policy.ts'],
+      packages: ['far'],
+    });
+  });
+
+  test('has the same digest in another folder, and another one for another byte in any file', async () => {
+    const digestOf = async (more: Readonly<Record<string, string>> = {}) =>
+      (await inspectManifest(written({ ...files, ...more }))).digest;
+    const digest = await digestOf();
+    expect(await digestOf()).toBe(digest);
+    for (const name of ['coxswain.yaml', 'policy.ts', 'lib/words.json', 'near.js', 'nearer.js'])
+      expect(await digestOf({ [name]: `${files[name]} ` }), name).not.toBe(digest);
+  });
+
+  test('that has changed since is not run', async () => {
+    const manifest = written({ ...files, 'near.js': "import './nearer.js';" });
+    const { digest } = await inspectManifest(manifest);
+    await loadManifest(manifest, 'manifest', digest);
+    writeFileSync(join(dirname(manifest), 'nearer.js'), "throw new Error('it ran');");
+    expect((await failure(loadManifest(manifest, 'manifest', digest))).message).toContain('has changed since');
   });
 });

@@ -33,6 +33,8 @@ export interface ConnectionSpec {
   readonly root: string;
   readonly hostEnv: HostEnvironment;
   readonly startTimeoutMs: number;
+  /** What requests to the server are sent with; the system's `fetch` if not given. */
+  readonly fetch?: typeof globalThis.fetch | undefined;
 }
 
 /** A connection that stands, or stood. */
@@ -151,11 +153,11 @@ function overStdio(
 }
 
 function overHttp(
-  { name, hostEnv, startTimeoutMs }: ConnectionSpec,
+  { name, hostEnv, startTimeoutMs, fetch }: ConnectionSpec,
   server: Extract<McpServer, { url: string }>,
 ): Connection & { transport: Transport } {
   const used = new Map<string, string>();
-  const answers = new HttpAnswers(startTimeoutMs);
+  const answers = new HttpAnswers(startTimeoutMs, fetch);
   const transport = new StreamableHTTPClientTransport(new URL(server.url), {
     fetch: answers.fetch,
     requestInit: { headers: expandVariables(server.headers ?? {}, hostEnv, 'headers', used) },

@@ -32,17 +32,19 @@ interface Watched {
 /** Watches the answers of one connection. `fetch` is what the connection has to fetch with. */
 export class HttpAnswers {
   readonly #graceMs: number;
+  readonly #fetch: Fetch;
   readonly #watched = new Map<string, Watched>();
   #resumptions = 0;
 
-  constructor(graceMs: number) {
+  constructor(graceMs: number, fetchWith: Fetch = globalThis.fetch) {
     this.#graceMs = graceMs;
+    this.#fetch = fetchWith;
   }
 
   readonly fetch: Fetch = async (url, init) => {
     const key = callKeyIn(init);
     const resumes = key === null && new Headers(init?.headers).has('last-event-id');
-    const response = await fetch(url, init);
+    const response = await this.#fetch(url, init);
     if (response.body === null || !response.ok) return response;
 
     const isStream = response.headers.get('content-type')?.includes('text/event-stream') === true;

@@ -4,8 +4,13 @@ import {
   cutText,
   DEFAULT_TRAITS,
   type Failure,
+  type HostRules,
+  isListed,
   type JsonObject,
+  type McpServer,
   type SessionRef,
+  secretInUrl,
+  serverProblem,
   type ToolDefinition,
 } from '@coxswain/protocol';
 import type { LoggingLevel, Tool } from '@modelcontextprotocol/sdk/types.js';
@@ -42,6 +47,11 @@ export interface McpToolsOptions {
   readonly restartsMax?: number;
   /** What `${VAR}` in `env` and `headers` stands for; the host's environment if not given. */
   readonly env?: HostEnvironment;
+  /**
+   * What servers are asked with whose origin the policy does not list: it must refuse addresses that are not public. Without it
+   * sessions that are held to a policy have such servers not at all.
+   */
+  readonly publicFetch?: typeof globalThis.fetch;
   /** Told when a toolset's list has become another; the toolset has it already. Must not throw. */
   readonly onChanged?: (change: McpToolsChange) => void;
   /** Told what servers log (`notifications/message`), and what is left out of a list and why. Must not throw. */
@@ -56,11 +66,33 @@ export interface McpToolsOptions {
 export function createMcpTools(options: McpToolsOptions = {}): ToolSource {
   return {
     async open(spec, signal): Promise<Toolset | Failure> {
+      const refused = refusedServer(spec, options);
+      if (refused) return refused;
       const toolset = new McpToolset(spec, options);
       const failure = await toolset.open(signal);
       return failure ?? toolset;
     },
   };
+}
+
+/** The first server that the session may not have; it was admitted elsewhere, or under an older policy. */
+function refusedServer({ mcpServers, rules }: ToolsetSpec, { publicFetch }: McpToolsOptions): Failure | null {
+  for (const [name, server] of Object.entries(mcpServers)) {
+    const field = `mcp_servers.${name}`;
+    const problem = rules ? serverProblem(rules, server, field) : null;
+    if (problem) return { code: problem.code, message: problem.message };
+    if (isUnlisted(rules, server) && !publicFetch) {
+      const message = `${field}.url: this host asks listed origins only; policy: add it to origins`;
+      return { code: 'not_allowed_by_policy', message };
+    }
+    if ('url' in server && secretInUrl(server.url) !== null)
+      return { code: 'mcp_server_failed', message: `${field}.url: the address has ${secretInUrl(server.url)}` };
+  }
+  return null;
+}
+
+function isUnlisted(rules: HostRules | undefined, server: McpServer): boolean {
+  return rules !== undefined && rules.origins !== 'any' && 'url' in server && !isListed(rules.origins, server.url);
 }
 
 /** Warning and above, RFC 5424 6.2.1. */
@@ -79,7 +111,7 @@ class McpToolset implements Toolset {
   #tools: readonly ToolDefinition[] = [];
   #byName: ReadonlyMap<string, { readonly server: McpServerTools; readonly tool: string }> = new Map();
 
-  constructor({ ref, root, mcpServers, onFeedback }: ToolsetSpec, options: McpToolsOptions) {
+  constructor({ ref, root, mcpServers, rules, onFeedback }: ToolsetSpec, options: McpToolsOptions) {
     this.#ref = ref;
     this.#onFeedback = onFeedback;
     this.#options = options;
@@ -90,6 +122,7 @@ class McpToolset implements Toolset {
           server,
           root,
           hostEnv: options.env ?? process.env,
+          fetch: isUnlisted(rules, server) ? options.publicFetch : undefined,
           startTimeoutMs: Math.min(options.startTimeoutMs ?? MCP_BOUNDS.startTimeoutMs, TIMER_MAX_MS),
           callTimeoutMs: Math.min(options.callTimeoutMs ?? MCP_BOUNDS.callTimeoutMs, TIMER_MAX_MS),
           restartsMax: options.restartsMax ?? MCP_BOUNDS.restartsMax,

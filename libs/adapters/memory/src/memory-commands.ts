@@ -30,6 +30,7 @@ interface Headers {
   readonly receiptTo?: string | undefined;
   readonly actor?: string | undefined;
   readonly traceparent?: string | undefined;
+  readonly restricted?: boolean | undefined;
   readonly isTimer?: true;
 }
 
@@ -249,6 +250,7 @@ export function createMemoryCommands(clock: Clock, assertOpen: () => void): Memo
         receiptTo: headers[HEADERS.receiptTo],
         actor: headers[HEADERS.actor],
         traceparent: headers[HEADERS.traceparent],
+        restricted: headers[HEADERS.restricted] !== undefined || undefined,
       });
     },
     storeTimer(ref, payload) {

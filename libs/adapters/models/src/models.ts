@@ -1,10 +1,12 @@
 /** Which provider answers for a model's name. */
 import { isAbsolute, resolve } from 'node:path';
 import type { Clock, Model, Models } from '@coxswain/ports';
-import type { Failure, ModelSettings } from '@coxswain/protocol';
+import { type Failure, type HostRules, type ModelSettings, modelProblem, OPEN_RULES } from '@coxswain/protocol';
+import { FileReads } from './file-reads.ts';
 import { KeptFiles } from './kept-files.ts';
 import { connect } from './providers/connect.ts';
 import { type Endpoint, type Environment, endpointOf, type HttpProvider } from './providers/endpoint.ts';
+import { refusedFile } from './refused-file.ts';
 import { JOURNAL_FILE, type Journals, readJournals } from './replay/journals.ts';
 import { replayModel } from './replay/replay-model.ts';
 import { readScripts, SCRIPT_FILE, type Scripts } from './scripted/script.ts';
@@ -30,6 +32,11 @@ export interface ModelsOptions {
    * read again when the file changes.
    */
   readonly readScript?: (name: string) => Promise<string>;
+  /**
+   * What providers are asked with whose origin the policy does not list: it must refuse addresses that are not public. Without it
+   * sessions that are held to a policy cannot use such a provider.
+   */
+  readonly publicFetch?: typeof globalThis.fetch;
   /** How long a provider may send nothing before its answer has begun; 120,000 ms by default. */
   readonly firstByteTimeoutMs?: number;
   /** How long a provider may send nothing in the middle of its answer; 60,000 ms by default. */
@@ -61,43 +68,63 @@ export function createModels(options: ModelsOptions = {}): Models {
   const clock = options.clock ?? wallClock;
   const env = options.env ?? process.env;
   const pathOf = (file: string) => (isAbsolute(file) ? file : resolve(options.baseFolder ?? process.cwd(), file));
-  const scripts: Scripts = options.readScript ? readScripts(options.readScript) : new KeptFiles(SCRIPT_FILE, clock);
-  const journalFiles = new KeptFiles(JOURNAL_FILE, clock);
+  const reads = new FileReads();
+  const scripts: Scripts = options.readScript
+    ? readScripts(options.readScript)
+    : new KeptFiles(SCRIPT_FILE, clock, reads);
+  const journalFiles = new KeptFiles(JOURNAL_FILE, clock, reads);
   const journals: Journals = options.readJournal
     ? readJournals(options.readJournal)
     : (name) => journalFiles.load(pathOf(name), name);
+  // A script that one session has read is not read again for another, so a restricted one has no use of what is kept.
+  const allowedScripts = (rules: HostRules): Scripts => ({
+    kept: (path) => (rules.roots === 'any' ? scripts.kept(path) : undefined),
+    load: async (path, name) =>
+      (options.readScript ? null : await refusedFile(rules, 'script', path, name)) ?? scripts.load(path, name),
+  });
+  const allowedJournals =
+    (rules: HostRules): Journals =>
+    async (name) =>
+      (options.readJournal ? null : await refusedFile(rules, 'journal', pathOf(name), name)) ?? journals(name);
   const limits = {
     firstByteMs: options.firstByteTimeoutMs ?? 120_000,
     betweenBytesMs: options.betweenBytesTimeoutMs ?? 60_000,
   };
 
   return {
-    async check(settings: ModelSettings): Promise<Failure | null> {
-      const found = find(settings, env);
+    async check(settings: ModelSettings, rules = OPEN_RULES): Promise<Failure | null> {
+      const found = find(settings, env, rules, options.publicFetch);
       if ('code' in found) return found;
       const { provider, model } = found;
       const read =
         provider === 'scripted'
-          ? await scripts.load(pathOf(model), model)
+          ? await allowedScripts(rules).load(pathOf(model), model)
           : provider === 'replay'
-            ? await journals(model)
+            ? await allowedJournals(rules)(model)
             : found;
       return 'code' in read ? read : null;
     },
-    resolve(settings: ModelSettings): Model {
-      const found = find(settings, env);
+    resolve(settings: ModelSettings, rules = OPEN_RULES): Model {
+      const found = find(settings, env, rules, options.publicFetch);
       if ('code' in found) throw new ModelUnusableError(found);
       const { provider, model } = found;
-      if (provider === 'scripted') return scriptedModel(scripts, pathOf(model), model, clock);
-      if (provider === 'replay') return replayModel(model, journals);
-      return providerModel(connect(found as Endpoint), limits, clock);
+      if (provider === 'scripted') return scriptedModel(allowedScripts(rules), pathOf(model), model, clock);
+      if (provider === 'replay') return replayModel(model, allowedJournals(rules));
+      return providerModel(connect(found as Endpoint, options.publicFetch), limits, clock);
     },
   };
 }
 
 type Found = Endpoint | { readonly provider: 'scripted' | 'replay'; readonly model: string };
 
-function find(settings: ModelSettings, env: Environment): Found | Failure {
+function find(
+  settings: ModelSettings,
+  env: Environment,
+  rules: HostRules,
+  publicFetch: typeof globalThis.fetch | undefined,
+): Found | Failure {
+  const refused = modelProblem(rules, settings.name);
+  if (refused) return { code: refused.code, message: refused.message, retryable: false };
   const slash = settings.name.indexOf('/');
   const name = slash < 0 ? settings.name : settings.name.slice(0, slash);
   const model = slash < 0 ? '' : settings.name.slice(slash + 1);
@@ -108,5 +135,8 @@ function find(settings: ModelSettings, env: Environment): Found | Failure {
     return { code: 'provider_unknown', message, retryable: false };
   }
   if (provider === 'scripted' || provider === 'replay') return { provider, model };
-  return endpointOf(provider, model, settings, env);
+  const endpoint = endpointOf(provider, model, settings, env, rules);
+  if ('code' in endpoint || !endpoint.isUnlisted || publicFetch) return endpoint;
+  const message = `base_url: this host asks listed origins only; policy: add ${new URL(endpoint.baseUrl).origin} to origins`;
+  return { code: 'not_allowed_by_policy', message, retryable: false };
 }

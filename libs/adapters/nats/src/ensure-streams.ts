@@ -2,7 +2,7 @@
  * Makes the streams, and reads them back: a server that does not know a member of a configuration ignores it in
  * silence, and another program may have made the stream before.
  */
-import { COMPRESSED_BLOCKS, REWRITE_REPLICAS, STREAMS } from '@coxswain/protocol';
+import { COMPRESSED_BLOCKS, isTenantsInbox, REWRITE_REPLICAS, STREAMS } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import {
   type ApiError,
@@ -16,7 +16,7 @@ import {
 import { NatsServerTooOldError } from './server/server-errors.ts';
 import { minimumServerVersion, serverVersionAtLeast } from './server/server-version.ts';
 import { limitedBy, limitMembers, type StreamSettings, type StreamSpec, streamSpecs } from './stream-configs.ts';
-import { type Wire, wireOf } from './wire.ts';
+import { inboxPrefixOf, type Wire, wireOf } from './wire.ts';
 
 /** A stream is not as it has to be. */
 export class StreamConfigMismatchError extends Error {
@@ -37,8 +37,11 @@ export class StreamConfigMismatchError extends Error {
 export class StreamsMissingError extends Error {
   override readonly name = 'StreamsMissingError';
   readonly code = 'streams_missing';
-  constructor(stream: string) {
-    super(`${stream} is missing, and this user may not make streams; run cox streams with the key of an admin`);
+  constructor(stream: string, options?: ErrorOptions) {
+    super(
+      `${stream} is missing, and this user may not make streams; run cox streams with the key of an admin`,
+      options,
+    );
   }
 }
 
@@ -105,7 +108,8 @@ function holdsCompressedBlocks(config: StreamConfig): boolean {
 
 /**
  * Makes the named buckets where they are missing, and checks those that are there but for their number of replicas: that
- * is for whoever makes all streams to say.
+ * is for whoever makes all streams to say. A tenant's key may neither make nor look at a bucket: then only the server's version
+ * is checked, and a missing bucket shows at the first read.
  * @throws as {@link ensureStreams}.
  */
 export async function ensureBuckets(nc: NatsConnection, names: readonly string[]): Promise<void> {
@@ -113,6 +117,7 @@ export async function ensureBuckets(nc: NatsConnection, names: readonly string[]
   if (!serverVersionAtLeast(version, minimumServerVersion)) {
     throw new NatsServerTooOldError(nc.getServer(), version, minimumServerVersion);
   }
+  if (isTenantsInbox(inboxPrefixOf(nc))) return;
   const wanted = streamSpecs().filter(({ name }) => names.some((bucket) => name === `KV_${bucket}`));
   await Promise.all(
     wanted.map((spec) => ensureStream(wireOf(nc), spec, version, () => ['num_replicas', 'compression'])),

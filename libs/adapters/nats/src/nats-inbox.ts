@@ -245,5 +245,6 @@ function commandOf(ref: SessionRef, { subject, seq, timeMs, data, headers }: Sto
     receiptTo: headers.get(HEADERS.receiptTo) || undefined,
     actor: headers.get(HEADERS.actor) || undefined,
     traceparent: headers.get(HEADERS.traceparent) || undefined,
+    restricted: headers.has(HEADERS.restricted) || undefined,
   };
 }

@@ -16,7 +16,7 @@ export async function createNatsSender(nc: NatsConnection): Promise<CommandSende
   const incarnation = await commandStreamIncarnation(wire);
   return {
     async send(ref, verb, payload, options = {}) {
-      const { commandId, receiptTo, actor, traceparent } = options;
+      const { commandId, receiptTo, actor, traceparent, restricted } = options;
       const head = headers();
       if (commandId !== undefined) {
         head.append(HEADERS.commandId, commandId);
@@ -24,6 +24,7 @@ export async function createNatsSender(nc: NatsConnection): Promise<CommandSende
       }
       if (receiptTo !== undefined) head.append(HEADERS.receiptTo, receiptTo);
       if (actor !== undefined) head.append(HEADERS.actor, actor);
+      if (restricted) head.append(HEADERS.restricted, '1');
       if (traceparent !== undefined) head.append(HEADERS.traceparent, traceparent);
       const answer = answerOf<PublishAck>(
         await wire.request(subjects.command(ref, verb), payload, head.keys().length > 0 ? head : undefined),

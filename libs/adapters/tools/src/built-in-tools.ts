@@ -1,5 +1,6 @@
 /** The built-in tools of a session: files inside its root folder, commands in it and, if turned on, the web. */
 import type { ToolSource } from '@coxswain/ports';
+import { OPEN_RULES } from '@coxswain/protocol';
 import { appendFileTool } from './append-file.ts';
 import { bindBuiltIn, type ResultBounds } from './built-in-tool.ts';
 import { editFileTool } from './edit-file.ts';
@@ -20,8 +21,6 @@ import { writeFileTool } from './write-file.ts';
 
 /** Settings of the built-in tools. */
 export interface BuiltInToolsOptions {
-  /** The folders in one of which the root of every session has to lie; anywhere if not given. */
-  readonly roots?: readonly string[] | undefined;
   /** Settings of `run_command`, or false to leave it out. */
   readonly runCommand?: RunCommandOptions | false;
   /** Turns `fetch_url` on; off if not given. */
@@ -38,7 +37,8 @@ export interface BuiltInToolsOptions {
  * skills and, if turned on, `fetch_url`.
  * Their files lie in `spec.root`, which they cannot leave:
  * a path that leads out is an error outcome with `detail.code` `outside_root`. `run_command` starts in the root and is
- * not confined to it. Opening fails with `root_not_local` where the root is no folder on this host, or outside all of `roots`.
+ * not confined to it. Opening fails with `root_not_local` if the root is not a folder on this host or the rules of the session do not
+ * allow it. Rules that deny `run_command` leave it out.
  */
 export function createBuiltInTools(options: BuiltInToolsOptions = {}): ToolSource {
   const resultMaxBytes = Math.max(options.resultMaxBytes ?? TOOL_BOUNDS.resultMaxBytes, RESULT_MIN_BYTES);
@@ -47,10 +47,10 @@ export function createBuiltInTools(options: BuiltInToolsOptions = {}): ToolSourc
     fileMaxBytes: options.fileMaxBytes ?? TOOL_BOUNDS.fileMaxBytes,
   };
   return {
-    async open(spec) {
+    async open({ rules = OPEN_RULES, ...spec }) {
       let root: RootFolder;
       try {
-        root = await RootFolder.open(spec.root, undefined, options.roots);
+        root = await RootFolder.open(spec.root, undefined, rules);
       } catch (error) {
         // RootFolder throws nothing else.
         const { code, message } = error as ToolProblem;
@@ -66,7 +66,8 @@ export function createBuiltInTools(options: BuiltInToolsOptions = {}): ToolSourc
         bindBuiltIn(searchFilesTool, root, bounds),
         parkTool,
       ];
-      if (options.runCommand !== false) tools.push(bindBuiltIn(runCommandTool(options.runCommand ?? {}), root, bounds));
+      if (options.runCommand !== false && rules.run_command !== 'deny')
+        tools.push(bindBuiltIn(runCommandTool(options.runCommand ?? {}), root, bounds));
       if (options.fetchUrl !== undefined && options.fetchUrl !== false) {
         tools.push(bindBuiltIn(fetchUrlTool(options.fetchUrl === true ? {} : options.fetchUrl), root, bounds));
       }

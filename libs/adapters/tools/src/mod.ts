@@ -8,5 +8,6 @@ export type { FetchUrlOptions } from './fetch-url.ts';
 export type { CallContext } from './function-toolset.ts';
 export { createLoadSkillTool } from './load-skill.ts';
 export { createParkTool } from './park.ts';
+export { createPublicFetch } from './public-fetch.ts';
 export type { RunCommandOptions } from './run-command.ts';
 export { TOOL_BOUNDS } from './tool-bounds.ts';

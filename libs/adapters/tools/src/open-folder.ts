@@ -45,9 +45,22 @@ export function outsideRoot(path: string, why: string): ToolProblem {
   });
 }
 
+/** Where a session may open something: in its root, but nothing that belongs to the host. */
+export interface Confines {
+  /** Real path. */
+  readonly root: string;
+  /** Whether a real path belongs to the host itself. */
+  readonly isRefused: (real: string) => boolean;
+}
+
+/** The refusal of a path that belongs to the host. */
+export function hostsOwn(path: string): ToolProblem {
+  return new ToolProblem('outside_root', `${JSON.stringify(path)} belongs to the host; no session opens it`, { path });
+}
+
 /** Opens a file or folder by its real path and makes sure that what is open lies inside the root. */
 export async function openVerified(
-  root: string,
+  { root, isRefused }: Confines,
   real: string,
   flags: number,
   anchoring: Anchoring,
@@ -59,10 +72,12 @@ export async function openVerified(
     if (anchoring === 'descriptor') {
       const opened = await readlink(`/proc/self/fd/${handle.fd}`);
       if (!isInside(root, opened)) throw changed(root, real);
+      if (isRefused(opened)) throw hostsOwn(relative(root, real) || '.');
     } else {
       const [now, opened, found] = [await realpath(real), await handle.stat(), await stat(real)];
       if (now !== real || !isInside(root, now)) throw changed(root, real);
       if (opened.dev !== found.dev || opened.ino !== found.ino) throw changed(root, real);
+      if (isRefused(now)) throw hostsOwn(relative(root, real) || '.');
     }
     return handle;
   } catch (error) {
@@ -99,34 +114,34 @@ function changed(root: string, real: string): ToolProblem {
 /** A folder held open. Whoever opened it closes it. */
 export class OpenFolder {
   readonly #handle: FileHandle;
-  readonly #root: string;
+  readonly #confines: Confines;
   readonly #anchoring: Anchoring;
   /** Real path at the time of opening; for showing, and for `cwd`. */
   readonly path: string;
 
-  private constructor(root: string, path: string, handle: FileHandle, anchoring: Anchoring) {
-    this.#root = root;
+  private constructor(confines: Confines, path: string, handle: FileHandle, anchoring: Anchoring) {
+    this.#confines = confines;
     this.path = path;
     this.#handle = handle;
     this.#anchoring = anchoring;
   }
 
   /** Opens a folder by its real path. */
-  static async open(root: string, real: string, anchoring: Anchoring): Promise<OpenFolder> {
-    const handle = await openVerified(root, real, fs.O_RDONLY | fs.O_DIRECTORY, anchoring);
-    return new OpenFolder(root, real, handle, anchoring);
+  static async open(confines: Confines, real: string, anchoring: Anchoring): Promise<OpenFolder> {
+    const handle = await openVerified(confines, real, fs.O_RDONLY | fs.O_DIRECTORY, anchoring);
+    return new OpenFolder(confines, real, handle, anchoring);
   }
 
   /** Opens a folder in this folder; a link is refused. */
   async openFolder(name: string): Promise<OpenFolder> {
     const handle = await this.openFile(name, fs.O_RDONLY | fs.O_DIRECTORY);
-    return new OpenFolder(this.#root, join(this.path, name), handle, this.#anchoring);
+    return new OpenFolder(this.#confines, join(this.path, name), handle, this.#anchoring);
   }
 
   /** Opens a name in this folder with the flags of open(2); a link is refused. */
   async openFile(name: string, flags: number, mode?: number): Promise<FileHandle> {
     await this.#stillHere();
-    return openVerified(this.#root, join(this.path, name), flags, this.#anchoring, mode, this.#at(name));
+    return openVerified(this.#confines, join(this.path, name), flags, this.#anchoring, mode, this.#at(name));
   }
 
   /** What stands under a name, links not followed; null where nothing does. */
@@ -151,12 +166,14 @@ export class OpenFolder {
 
   /** Puts one name of this folder in the place of another. A link in that place is replaced, not followed. */
   async replace(from: string, to: string): Promise<void> {
+    this.#expectOurs(to);
     await this.#stillHere();
     await rename(this.#at(from), this.#at(to));
   }
 
   /** Removes a file. */
   async remove(name: string): Promise<void> {
+    this.#expectOurs(name);
     await unlink(this.#at(name));
   }
 
@@ -170,7 +187,7 @@ export class OpenFolder {
       if (found.length > TOOL_BOUNDS.folderEntriesMax) {
         throw new ToolProblem(
           'tool_failed',
-          `${relative(this.#root, this.path) || '.'} has more than ${TOOL_BOUNDS.folderEntriesMax} entries`,
+          `${relative(this.#confines.root, this.path) || '.'} has more than ${TOOL_BOUNDS.folderEntriesMax} entries`,
         );
       }
     }
@@ -179,6 +196,12 @@ export class OpenFolder {
 
   async close(): Promise<void> {
     await this.#handle.close();
+  }
+
+  #expectOurs(name: string): void {
+    const { root, isRefused } = this.#confines;
+    const path = join(this.path, name);
+    if (isRefused(path)) throw hostsOwn(relative(root, path));
   }
 
   #at(name: string): string {
@@ -190,6 +213,7 @@ export class OpenFolder {
 
   /** By path there is nothing that holds the folder in its place, so it is looked at before each use. (O3) */
   async #stillHere(): Promise<void> {
-    if (this.#anchoring === 'path' && (await realpath(this.path)) !== this.path) throw changed(this.#root, this.path);
+    if (this.#anchoring === 'path' && (await realpath(this.path)) !== this.path)
+      throw changed(this.#confines.root, this.path);
   }
 }

@@ -4,13 +4,23 @@
  * R1: Every path is made normal and resolved through all its links before it is used, and must then lie in the root.
  * R2: What is opened is checked again after it was opened, because a link may have been swapped in between (O1, O3).
  * R3: A link that leads nowhere is refused: what would be created through it lies wherever it points.
- * R4: Hard links are ordinary files: nothing tells which of their names lies outside.
+ * R4: Files of the host itself are refused, also below a root that contains them.
+ * R5: Hard links are ordinary files: nothing tells which of their names lies outside.
  */
 
 import { constants as fs } from 'node:fs';
 import { type FileHandle, lstat, realpath as realpathOf } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, relative, resolve, sep } from 'node:path';
-import { type Anchoring, isInside, OpenFolder, openVerified, outsideRoot, SYSTEM_ANCHORING } from './open-folder.ts';
+import { type HostRules, isRefused, OPEN_RULES } from '@coxswain/protocol';
+import {
+  type Anchoring,
+  type Confines,
+  isInside,
+  OpenFolder,
+  openVerified,
+  outsideRoot,
+  SYSTEM_ANCHORING,
+} from './open-folder.ts';
 import { TOOL_BOUNDS } from './tool-bounds.ts';
 import { systemCode, systemProblem, ToolProblem } from './tool-problem.ts';
 
@@ -42,28 +52,31 @@ export class RootFolder {
   readonly path: string;
   readonly #given: string;
   readonly #system: RootSystem;
+  readonly #confines: Confines;
 
-  private constructor(given: string, path: string, system: RootSystem) {
+  private constructor(given: string, path: string, system: RootSystem, isRefused: Confines['isRefused']) {
     this.#given = given;
     this.path = path;
     this.#system = system;
+    this.#confines = { root: path, isRefused };
   }
 
   /**
-   * Opens the root. Throws `root_not_local` where it is no folder on this host, or lies outside all folders of `within`.
-   * @param within anywhere if not given.
+   * Opens the root. Throws `root_not_local` if it is not a folder on this host, lies outside all folders that the rules allow, or
+   * belongs to the host itself.
    */
   static async open(
     path: string,
     system: RootSystem = { realpath: realpathOf, anchoring: SYSTEM_ANCHORING },
-    within?: readonly string[],
+    rules: Pick<HostRules, 'roots' | 'refused'> = OPEN_RULES,
   ): Promise<RootFolder> {
     try {
       const real = await system.realpath(path);
       if (!(await lstat(real)).isDirectory()) throw new Error('it is not a folder');
-      if (within && !(await isInAny(within, real, system)))
-        throw new Error(`this host allows roots in ${within.join(', ')} only`);
-      return new RootFolder(resolve(path), real, system);
+      if (rules.roots !== 'any' && !(await isInAny(rules.roots, real, system)))
+        throw new Error(`policy.roots allows ${rules.roots.join(', ') || 'none'}`);
+      if (isRefused(rules, real)) throw new Error('it belongs to the host itself');
+      return new RootFolder(resolve(path), real, system, (file) => isRefused(rules, file));
     } catch (error) {
       const reason = systemCode(error) === 'ENOENT' ? 'there is no such folder' : (error as Error).message;
       throw new ToolProblem('root_not_local', `the root ${path} cannot be used on this host: ${reason}`);
@@ -74,7 +87,7 @@ export class RootFolder {
   async openFile(path: string): Promise<OpenedFile> {
     return this.#guarded(path, async () => {
       const real = await this.#existing(path);
-      const handle = await openVerified(this.path, real, fs.O_RDONLY, this.#system.anchoring);
+      const handle = await openVerified(this.#confines, real, fs.O_RDONLY, this.#system.anchoring);
       try {
         const found = await handle.stat();
         if (found.isDirectory()) throw new ToolProblem('tool_failed', `${path} is a folder; list_files shows it`);
@@ -92,7 +105,7 @@ export class RootFolder {
     return this.#guarded(path, async () => {
       const real = await this.#existing(path);
       if (!(await lstat(real)).isDirectory()) throw new ToolProblem('tool_failed', `${path} is not a folder`);
-      return OpenFolder.open(this.path, real, this.#system.anchoring);
+      return OpenFolder.open(this.#confines, real, this.#system.anchoring);
     });
   }
 
@@ -108,7 +121,7 @@ export class RootFolder {
       const names = missing.length > 0 ? missing : [basename(existing)];
       if (missing.length === 0 && existing === this.path) throw new ToolProblem('tool_failed', `${path} is the root`);
       const above = missing.length > 0 ? existing : dirname(existing);
-      let folder = await OpenFolder.open(this.path, above, this.#system.anchoring);
+      let folder = await OpenFolder.open(this.#confines, above, this.#system.anchoring);
       try {
         for (const name of names.slice(0, -1)) {
           await folder.makeFolder(name);

@@ -2,7 +2,7 @@
 import { constants as fs } from 'node:fs';
 import { link, mkdir, readdir, readFile, realpath, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import type { JsonObject } from '@coxswain/protocol';
+import { type JsonObject, OPEN_RULES } from '@coxswain/protocol';
 import { describe, expect, test, vi } from 'vitest';
 import type { Anchoring } from '../src/open-folder.ts';
 import { replaceFile } from '../src/replace-file.ts';
@@ -323,12 +323,13 @@ test('a root lies in one of the folders that the host allows, also through links
   const { root, outside } = await freshGround();
   await mkdir(join(root, 'below'));
   await symlink(outside, join(root, 'link'));
-  const open = (path: string) => RootFolder.open(path, undefined, [join(outside, 'none'), root]);
+  const open = (path: string) =>
+    RootFolder.open(path, undefined, { ...OPEN_RULES, roots: [join(outside, 'none'), root] });
   for (const allowed of [root, join(root, 'below')]) expect((await open(allowed)).path).toBe(await realpath(allowed));
   for (const refused of ['/', dirname(root), outside, join(root, 'link'), `${root}/..`])
     await expect(open(refused), refused).rejects.toMatchObject({
       code: 'root_not_local',
-      message: expect.stringContaining(`allows roots in ${join(outside, 'none')}, ${root} only`),
+      message: expect.stringContaining(`policy.roots allows ${join(outside, 'none')}, ${root}`),
     });
 });
 

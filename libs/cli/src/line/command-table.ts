@@ -22,8 +22,10 @@ const PORT: FlagSpec = { value: 'N', help: 'Port of the embedded server (a free 
 
 const MANIFEST: FlagSpec = {
   value: 'FILE',
-  help: 'Hooks that a file declares, or none (COX_MANIFEST; coxswain.yaml of this folder)',
+  help: 'Hooks of a file, or none (COX_MANIFEST; a trusted coxswain.yaml of this folder)',
 };
+
+const POLICY: FlagSpec = { value: 'FILE', help: 'What requests may name: a policy in YAML (COX_POLICY)' };
 
 const BUS = {
   nats: { value: 'URL', help: 'A bus to use: nats://[token@]host:port (NATS_URL)' },
@@ -209,8 +211,15 @@ const SERVICES: readonly HelpSpec[] = [
     name: 'sessions',
     args: [],
     help: 'Host sessions, of all tenants; any number of hosts share them (COX_HOST_NAME names this one)',
-    flags: { ...BUS, 'state-dir': SERVED_DIR, manifest: MANIFEST, 'metrics-port': METRICS_PORT },
+    flags: { ...BUS, 'state-dir': SERVED_DIR, manifest: MANIFEST, policy: POLICY, 'metrics-port': METRICS_PORT },
     examples: ['cox serve sessions', 'COX_HOST_NAME=two cox serve sessions --nats nats://bus:4222'],
+  },
+  {
+    name: 'retention',
+    args: [],
+    help: 'Purge what is left of deleted sessions',
+    flags: { ...BUS, 'state-dir': SERVED_DIR },
+    examples: ['NATS_NKEY=./auth/retention.nk cox serve retention --nats nats://bus:4222'],
   },
   {
     name: 'commands',
@@ -624,6 +633,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       ...BUS,
       port: PORT,
       manifest: MANIFEST,
+      policy: POLICY,
       'wait-for-folder': { value: 'TIME', help: 'How long to wait for a command that runs on the state folder (1m)' },
       'gateway-port': GATEWAY_PORT,
       'no-gateway': { help: 'Do not serve HTTP' },
@@ -634,7 +644,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   {
     name: 'serve',
     args: ['<what>', '[file…]'],
-    help: 'Run one service until stopped: hooks FILE, persona PATH…, tool FILE, sessions, commands, or gateway',
+    help: 'Run one service until stopped: hooks FILE, persona PATH…, tool FILE, sessions, retention, commands, or gateway',
     flags: Object.fromEntries(SERVICES.flatMap(({ flags }) => Object.entries(flags))),
     parts: SERVICES,
     load: () => import('../commands/serve.ts'),
@@ -704,6 +714,18 @@ export const COMMANDS: readonly CommandSpec[] = [
       'cox personas show reviewer',
     ],
     load: () => import('../commands/personas.ts'),
+  },
+  {
+    name: 'trust',
+    args: [],
+    help: 'Trust the code and permissions that the current folder brings',
+    flags: {
+      yes: { help: 'Trust them without a question' },
+      forget: { help: 'Trust the folder no longer' },
+      json: JSON_LINES,
+    },
+    examples: ['cox trust', 'cox trust --forget'],
+    load: () => import('../commands/trust.ts'),
   },
   {
     name: 'auth',

@@ -65,14 +65,18 @@ const ADAPTERS: Readonly<Record<HttpProvider, Adapter>> = {
 // The adapters refuse to have no key, and look for one in the process's own environment.
 const NO_KEY = 'none';
 
-/** The connection to an endpoint's model. */
-export function connect(endpoint: Endpoint): Connection {
+/**
+ * The connection to an endpoint's model.
+ * @param publicFetch what addresses are asked with that the policy does not list.
+ */
+export function connect(endpoint: Endpoint, publicFetch?: typeof globalThis.fetch): Connection {
   const { rules, open, defaultOptions } = ADAPTERS[endpoint.provider];
   const compatible = endpoint.provider === 'openai-compatible';
   return {
     provider: endpoint.provider,
     rules,
     secret: endpoint.apiKey,
+    fetch: endpoint.isUnlisted ? publicFetch : undefined,
     defaultOptions: defaultOptions ?? {},
     // A compatible server without a key is sent no Authorization at all.
     open: (fetch) => open(endpoint, endpoint.apiKey ?? (compatible ? '' : NO_KEY), fetch),

@@ -1,5 +1,15 @@
 /** Where a model's provider is reached and with which key, from its settings and the environment. */
-import type { Failure, ModelSettings } from '@coxswain/protocol';
+import {
+  type AllowedOrigin,
+  type Failure,
+  type HostRules,
+  isListed,
+  type KeyOwner,
+  type ModelSettings,
+  mayHaveKey,
+  OPEN_RULES,
+  secretInUrl,
+} from '@coxswain/protocol';
 
 /** The providers that are reached over HTTP. */
 export type HttpProvider = 'openai' | 'openai-chat' | 'openai-compatible' | 'anthropic' | 'google';
@@ -10,14 +20,18 @@ export interface Endpoint {
   /** The model's name as its provider knows it. */
   readonly model: string;
   readonly baseUrl: string;
-  /** Null where none is needed and none is set. */
+  /** Null where none is needed and none is set, or where the policy keeps it from this address. */
   readonly apiKey: string | null;
+  /** Whether a request has named an address that the policy does not list: only the public network is asked. */
+  readonly isUnlisted: boolean;
 }
 
 /** Environment variables, as `process.env` has them. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 interface ProviderEntry {
+  /** Whose key it is, as a policy says it. */
+  readonly keyOf: KeyOwner;
   readonly keys: readonly string[];
   readonly urls: readonly string[];
   /** Null where an address must be given. */
@@ -27,6 +41,7 @@ interface ProviderEntry {
 }
 
 const OPENAI: ProviderEntry = {
+  keyOf: 'openai',
   keys: ['OPENAI_API_KEY'],
   urls: ['OPENAI_BASE_URL'],
   defaultUrl: 'https://api.openai.com/v1',
@@ -37,6 +52,7 @@ const ENTRIES: Readonly<Record<HttpProvider, ProviderEntry>> = {
   openai: OPENAI,
   'openai-chat': OPENAI,
   'openai-compatible': {
+    keyOf: 'openai-compatible',
     keys: ['OPENAI_COMPATIBLE_API_KEY'],
     urls: ['OPENAI_COMPATIBLE_BASE_URL'],
     defaultUrl: null,
@@ -44,12 +60,14 @@ const ENTRIES: Readonly<Record<HttpProvider, ProviderEntry>> = {
     path: '',
   },
   anthropic: {
+    keyOf: 'anthropic',
     keys: ['ANTHROPIC_API_KEY'],
     urls: ['ANTHROPIC_BASE_URL'],
     defaultUrl: 'https://api.anthropic.com/v1',
     path: '/v1',
   },
   google: {
+    keyOf: 'google',
     keys: ['GOOGLE_GENERATIVE_AI_API_KEY', 'GEMINI_API_KEY'],
     urls: ['GOOGLE_GENERATIVE_AI_BASE_URL'],
     defaultUrl: 'https://generativelanguage.googleapis.com/v1beta',
@@ -57,12 +75,24 @@ const ENTRIES: Readonly<Record<HttpProvider, ProviderEntry>> = {
   },
 };
 
-/** The endpoint of a model, or `model_key_missing` or `provision_failed` naming what to set. */
+/** The origins that keys of a host go to by themselves: each provider's own, or the one that the environment names instead. */
+export function ownOrigins(env: Environment): AllowedOrigin[] {
+  return Object.values(ENTRIES).flatMap(({ keyOf, urls, defaultUrl, path }) => {
+    const urlsOf = [firstSet(urls, env)?.value, defaultUrl].filter((url) => typeof url === 'string');
+    return urlsOf.flatMap((url) => {
+      const address = baseUrlOf(url, path);
+      return address === null ? [] : [{ origin: new URL(address).origin, key_of: keyOf }];
+    });
+  });
+}
+
+/** The endpoint of a model; or `model_key_missing`, `not_allowed_by_policy` or `provision_failed`, naming what to set. */
 export function endpointOf(
   provider: HttpProvider,
   model: string,
   settings: ModelSettings,
   env: Environment,
+  rules: HostRules = OPEN_RULES,
 ): Endpoint | Failure {
   const entry = ENTRIES[provider];
   const given = settings.base_url ?? firstSet(entry.urls, env)?.value ?? null;
@@ -75,7 +105,22 @@ export function endpointOf(
   }
   const baseUrl = baseUrlOf(address, entry.path);
   if (baseUrl === null) {
-    return unusable('provision_failed', `${provider}: ${JSON.stringify(address)} is no http or https address`);
+    return unusable('provision_failed', `${provider}: its address is not an http or https address`);
+  }
+  const secret = secretInUrl(baseUrl);
+  if (secret !== null) {
+    return unusable(
+      'provision_failed',
+      `${provider}: its address has ${secret}; set the key as ${entry.keys.join(' or ')}`,
+    );
+  }
+  const named = settings.base_url !== undefined;
+  const isUnlisted = named && rules.origins !== 'any' && !isListed(rules.origins, baseUrl);
+  if (named && !mayHaveKey(rules, baseUrl, entry.keyOf)) {
+    if (!isUnlisted || provider === 'openai-compatible') return { provider, model, baseUrl, apiKey: null, isUnlisted };
+    const { origin } = new URL(baseUrl);
+    const message = `base_url: ${origin} gets no key of this host, and ${provider} needs one; policy: add it to origins, with key_of if it is to get a key of this host`;
+    return unusable('not_allowed_by_policy', message);
   }
   const key = firstSet(entry.keys, env);
   if (key && !/^[\x21-\x7e]+$/.test(key.value)) {
@@ -85,7 +130,7 @@ export function endpointOf(
   if (!key && !optional) {
     return unusable('model_key_missing', `${provider} needs a key: set ${entry.keys.join(' or ')}`);
   }
-  return { provider, model, baseUrl, apiKey: key?.value ?? null };
+  return { provider, model, baseUrl, apiKey: key?.value ?? null, isUnlisted };
 }
 
 function firstSet(names: readonly string[], env: Environment): { name: string; value: string } | null {
@@ -102,7 +147,11 @@ function baseUrlOf(address: string, path: string): string | null {
   const url = new URL(address);
   if (url.protocol !== 'http:' && url.protocol !== 'https:') return null;
   if (url.pathname === '/') url.pathname = path;
-  return url.href.replace(/\/+$/, '');
+  const { href } = url;
+  let end = href.length;
+  // In linear time: an expression for the slashes at the end tries each run of them from each of its places.
+  while (href[end - 1] === '/') end -= 1;
+  return href.slice(0, end);
 }
 
 function isLoopback(baseUrl: string): boolean {

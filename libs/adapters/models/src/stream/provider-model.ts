@@ -23,6 +23,8 @@ export interface Connection {
   readonly rules: PromptRules;
   /** A secret that must not stand in any message. */
   readonly secret: string | null;
+  /** What requests are sent with; the system's `fetch` if not given. */
+  readonly fetch?: typeof globalThis.fetch | undefined;
   /** The provider's own options that a request has unless the persona says otherwise. */
   readonly defaultOptions: SharedV3ProviderOptions;
   /** The model, with its requests going through the given `fetch`. */
@@ -68,7 +70,7 @@ async function tryOnce(
   onPart: (part: ModelPart) => void,
   signal: AbortSignal,
 ): Promise<Attempt> {
-  const wire = new Wire(clock, limits, signal);
+  const wire = new Wire(clock, limits, signal, connection.fetch);
   const answer = new Answer(onPart, new CallIds(request.messages, effectOf(request.idempotencyKey)));
   let failure: Failure | null = null;
   try {

@@ -34,6 +34,7 @@ export class Wire {
   readonly #clock: Clock;
   readonly #limits: SilenceLimits;
   readonly #outer: AbortSignal;
+  readonly #fetch: typeof globalThis.fetch | undefined;
   readonly #controller = new AbortController();
   readonly #cut: Promise<never>;
   #rejectCut: (reason: Error) => void = () => {};
@@ -43,7 +44,8 @@ export class Wire {
   #settling = false;
   #closed = false;
 
-  constructor(clock: Clock, limits: SilenceLimits, outer: AbortSignal) {
+  constructor(clock: Clock, limits: SilenceLimits, outer: AbortSignal, fetchWith?: typeof globalThis.fetch) {
+    this.#fetch = fetchWith;
     this.#clock = clock;
     this.#limits = limits;
     this.#outer = outer;
@@ -73,7 +75,7 @@ export class Wire {
     this.#silentFrom(this.#limits.firstByteMs);
     let response: Response;
     try {
-      response = await globalThis.fetch(input, init);
+      response = await (this.#fetch ?? globalThis.fetch)(input, init);
     } catch (error) {
       this.networkError = error;
       throw error;

@@ -1,0 +1,85 @@
+/**
+ * Secrets that a request would put into a journal: credentials in a URL, literal keys in headers and environment variables of
+ * MCP servers. Journals and exports keep what a request says, so it has to name a variable of the host instead.
+ */
+import type { CommandProblem } from './commands.ts';
+import type { McpServer } from './persona.ts';
+import { namesIn } from './request-names.ts';
+
+/** Names of headers, variables and query parameters whose values are credentials. */
+const CREDENTIAL_NAME =
+  /authorization|authentication|cookie|token|secret|key|passw|passphrase|credential|signature|(^|[-_])(auth|pat|pwd|pass)([-_]|$)/i;
+const REFERENCE = /\$\{[A-Za-z_][A-Za-z0-9_]*\}/g;
+/** What may stand next to a reference: an authentication scheme, a cookie's name. */
+const AROUND_REFERENCE = /^[A-Za-z _=;:-]{0,16}$/;
+const USER_INFO_IN_TEXT = /[a-z][a-z0-9+.-]*:\/\/[^/?#\s]*@/i;
+
+/** Whether the value of a header or variable of this name is a credential. */
+export function isCredentialName(name: string): boolean {
+  return CREDENTIAL_NAME.test(name);
+}
+
+/** Whether a credential's value is a reference to a variable, such as `Bearer ${TOKEN}`, and holds no literal secret. */
+export function isReference(value: string): boolean {
+  const rest = value.replace(REFERENCE, '');
+  return value.trim() === '' || (rest !== value && AROUND_REFERENCE.test(rest));
+}
+
+/**
+ * The first literal secret of a `start` or `prompt` that has passed its schema; null if there is none. The message names the
+ * field and never quotes the value.
+ */
+export function secretProblem(verb: string, body: object): CommandProblem | null {
+  for (const named of namesIn(verb, body)) {
+    if (named.section === 'origins') {
+      const what = secretInUrl(named.url);
+      if (what !== null)
+        return refuse(named.field, `the address has ${what}`, 'let the host hold the key of the provider');
+    }
+    if (named.section !== 'mcp_servers') continue;
+    const found = secretOfServer(named.server);
+    if (found) return refuse(`${named.field}.${found.member}`, found.what, found.instead);
+  }
+  return null;
+}
+
+/** Why an address must not be kept in a journal, as in `a user name or password`; null if it may be. */
+export function secretInUrl(text: string): string | null {
+  if (!URL.canParse(text)) return null;
+  const url = new URL(text);
+  if (url.username !== '' || url.password !== '') return 'a user name or password';
+  const parameter = [...url.searchParams.keys()].find(isCredentialName);
+  return parameter === undefined ? null : 'a key in its query';
+}
+
+interface FoundSecret {
+  readonly member: string;
+  readonly what: string;
+  readonly instead: string;
+}
+
+const BY_VARIABLE = `write \${NAME} and set that variable in the environment of the host`;
+
+function secretOfServer(server: McpServer): FoundSecret | null {
+  if ('url' in server) {
+    const what = secretInUrl(server.url);
+    const instead = `send it in a header, as \${NAME}`;
+    if (what !== null) return { member: 'url', what: `the address has ${what}`, instead };
+    return secretIn('headers', server.headers);
+  }
+  return secretIn('env', server.env);
+}
+
+function secretIn(member: 'headers' | 'env', values: Readonly<Record<string, string>> = {}): FoundSecret | null {
+  for (const [name, value] of Object.entries(values)) {
+    const isSecret = (isCredentialName(name) && !isReference(value)) || USER_INFO_IN_TEXT.test(value);
+    if (isSecret)
+      return { member: `${member}.${name}`, what: 'the value is a literal credential', instead: BY_VARIABLE };
+  }
+  return null;
+}
+
+function refuse(field: string, what: string, instead: string): CommandProblem {
+  const message = `${field}: ${what}, which the journal and its exports would keep; ${instead}`;
+  return { code: 'secret_in_request', message, field };
+}

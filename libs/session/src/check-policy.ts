@@ -1,0 +1,51 @@
+/** The host's policy, applied to a command before anything of it is done. */
+import type { Log, StoredCommand } from '@coxswain/ports';
+import {
+  type CommandInput,
+  checkRequest,
+  type HostRules,
+  OPEN_RULES,
+  type StartSettings,
+  type TenantId,
+} from '@coxswain/protocol';
+
+/** Gives the rules of a tenant, for restricted senders and their sessions or for the others; see `rulesFor` of the protocol. */
+export type RulesFor = (tenant: TenantId, restricted: boolean) => HostRules;
+
+/** What the check needs of the host. */
+export interface PolicyPorts {
+  /** Without it {@link OPEN_RULES} hold: the program that runs the host sends every command itself. */
+  readonly rulesFor?: RulesFor | undefined;
+}
+
+/**
+ * The command with a problem if it names something that the policy does not allow. The rejection is logged, and the body is
+ * dropped: its record keeps nothing of it.
+ */
+export function withinPolicy(
+  { rulesFor, log }: PolicyPorts & { readonly log: Log },
+  { ref, restricted = false }: StoredCommand,
+  input: CommandInput,
+): CommandInput {
+  if (input.problem) return input;
+  // Without a policy the default still limits messages from other sessions: the program that runs the host does not send them.
+  const rules = rulesFor?.(ref.tenant, restricted || input.body.restricted === true) ?? OPEN_RULES;
+  const problem = checkRequest(rules, input.verb, input.body);
+  if (!problem) return input;
+  const { verb, command_id, actor } = input;
+  const { code, field, message } = problem;
+  log.warn(
+    { tenant: ref.tenant, session_id: ref.sessionId, verb, command_id, actor: actor?.name, code, field },
+    `a command was rejected by the policy of this host: ${message}`,
+  );
+  return { ...input, body: {}, problem };
+}
+
+/** The rules that hold for a session, wherever what it names is used. */
+export function rulesOfSession(
+  { rulesFor }: PolicyPorts,
+  tenant: TenantId,
+  settings: Pick<StartSettings, 'restricted'> | null,
+): HostRules {
+  return rulesFor?.(tenant, settings?.restricted === true) ?? OPEN_RULES;
+}

@@ -1,0 +1,108 @@
+/** The policy of a host: its file, what the host adds to it, and the paths that no session opens. */
+import { readFile, realpath, stat } from 'node:fs/promises';
+import { delimiter, join, resolve } from 'node:path';
+import { readLocatedYaml } from '@coxswain/adapter-hooks';
+import {
+  HostPolicy,
+  type HostPolicyInput,
+  type HostRules,
+  type HostSurroundings,
+  pathText,
+  type RefusedPath,
+  readStrictly,
+  rulesFor,
+  type TenantId,
+} from '@coxswain/protocol';
+
+/** A policy that is refused. The message begins with `path:line:column`. */
+export class PolicyFileError extends Error {
+  override readonly name = 'PolicyFileError';
+  readonly code = 'policy_invalid';
+}
+
+const FILE_MAX_BYTES = 1024 * 1024;
+
+/** Reads a policy file in YAML or JSON. @throws PolicyFileError */
+export async function readPolicyFile(path: string): Promise<HostPolicy> {
+  const file = resolve(path);
+  const yaml = readLocatedYaml(await textOf(file));
+  if (!yaml.ok) throw new PolicyFileError(`${file}:${yaml.at}: ${yaml.problem}`);
+  const read = readStrictly(HostPolicy, yaml.value ?? {});
+  if (read.ok) return read.data;
+  const [{ path: at, kind, words }] = read.problems;
+  if (kind !== 'unknown_key') throw new PolicyFileError(`${file}:${yaml.at(at)}: ${pathText(at)}: ${words}`);
+  const place = yaml.at(at.slice(0, -1), String(at.at(-1)));
+  throw new PolicyFileError(`${file}:${place}: unknown key "${pathText(at)}"${words}`);
+}
+
+async function textOf(file: string): Promise<string> {
+  try {
+    const found = await stat(file);
+    if (!found.isFile()) throw new Error('it is not a regular file');
+    if (found.size > FILE_MAX_BYTES) throw new Error(`it has ${found.size} bytes, the limit is ${FILE_MAX_BYTES}`);
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    throw new PolicyFileError(`${file}:1:1: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+/** What a host's policy is made from. */
+export interface PolicySources {
+  /** Path of the policy file; `COX_POLICY` if not given. */
+  readonly file: string | undefined;
+  /** A policy in code, instead of a file. */
+  readonly policy: HostPolicyInput | undefined;
+  readonly trustsBus: boolean;
+  /** The working folder. */
+  readonly folder: string;
+  readonly stateDir: string;
+  /** Files with keys of this host. */
+  readonly keyFiles: readonly string[];
+  readonly origins: HostSurroundings['origins'];
+  readonly env: NodeJS.ProcessEnv;
+}
+
+/**
+ * The rules of each tenant of a host.
+ * @throws PolicyFileError if the file is not valid, or names `roots` that `COX_ROOTS` names too.
+ */
+export async function hostRules(sources: PolicySources): Promise<(tenant: TenantId, restricted: boolean) => HostRules> {
+  const { env, folder, stateDir, trustsBus, origins } = sources;
+  const file = sources.file ?? (env.COX_POLICY || undefined);
+  const declared = sources.policy ? HostPolicy.parse(sources.policy) : file ? await readPolicyFile(file) : {};
+  const roots = rootsIn(env);
+  if (roots && declared.roots)
+    throw new PolicyFileError(`${file ?? 'policy'}:1:1: roots: COX_ROOTS names them, too; remove one of the two`);
+  const policy = { ...declared, ...(roots ? { roots } : {}) };
+  const keyFiles = [env.NATS_NKEY, env.COX_TOKENS, file, ...sources.keyFiles].filter((one) => one !== undefined);
+  const ownPaths = await Promise.all([
+    refusedFolder(stateDir),
+    ...keyFiles.filter((one) => one.trim() !== '').map(async (one) => ({ path: await realOf(resolve(one)) })),
+  ]);
+  const surroundings: HostSurroundings = { folder, origins, trustsBus, ownPaths };
+  const known = new Map<string, HostRules>();
+  return (tenant, restricted) => {
+    const own = policy.tenants && Object.hasOwn(policy.tenants, tenant) ? tenant : '';
+    const key = `${own}/${restricted}`;
+    const rules = known.get(key) ?? rulesFor(policy, surroundings, tenant, restricted);
+    known.set(key, rules);
+    return rules;
+  };
+}
+
+/** The state folder holds tokens and the store of an embedded server. Two folders in it are there for sessions and people. */
+async function refusedFolder(stateDir: string): Promise<RefusedPath> {
+  const path = await realOf(resolve(stateDir));
+  return { path, except: [join(path, 'demo'), join(path, 'steering')] };
+}
+
+/** Where a path leads; itself if nothing is there yet. */
+async function realOf(path: string): Promise<string> {
+  return realpath(path).catch(() => path);
+}
+
+/** `COX_ROOTS`: `roots` in one line, separated as in PATH; undefined if it is not set. */
+function rootsIn({ COX_ROOTS: text = '' }: NodeJS.ProcessEnv): string[] | undefined {
+  const folders = text.split(delimiter).filter((folder) => folder !== '');
+  return folders.length === 0 ? undefined : folders.map((folder) => resolve(folder));
+}
