@@ -50,7 +50,9 @@ async function begin({ name, args, keyVolume, commandVolume, folders, variables 
     ...(commandVolume === null ? {} : { COX_COMMAND_SOCKET: join(folder, `${commandVolume}.sock`) }),
     COX_STATE_DIR: stateOf(name),
     COX_HOST_NAME: name,
-    ...(variables.includes('COX_ROOTS') ? { COX_ROOTS: [join(folder, 'workspace'), ...Object.values(folders)].join(delimiter) } : {}),
+    ...(variables.includes('COX_ROOTS')
+      ? { COX_ROOTS: [join(folder, 'workspace'), ...Object.values(folders)].join(delimiter) }
+      : {}),
     // Hosts count passivated sessions only where they serve metrics.
     ...(variables.includes('COX_METRICS_PORT') && name !== 'gateway' ? { COX_METRICS_PORT: '0' } : {}),
   };
