@@ -72,16 +72,22 @@ export function createModels(options: ModelsOptions = {}): Models {
   const journals: Journals = options.readJournal
     ? readJournals(options.readJournal)
     : (name) => journalFiles.load(pathOf(name), name);
-  // A script that one session has read is not read again for another, so a restricted one has no use of what is kept.
+  // What is kept was allowed to a session without restrictions, or is checked again: only such a session has it at once.
+  const isOpen = ({ roots }: HostRules) => roots === 'any';
   const allowedScripts = (rules: HostRules): Scripts => ({
-    kept: (path) => (rules.roots === 'any' ? scripts.kept(path) : undefined),
-    load: async (path, name) =>
-      (options.readScript ? null : await refusedFile(rules, 'script', path, name)) ?? scripts.load(path, name),
+    kept: (path) => (isOpen(rules) ? scripts.kept(path) : undefined),
+    load: async (path, name) => {
+      const isKnown = options.readScript !== undefined || (isOpen(rules) && scripts.kept(path) !== undefined);
+      return (isKnown ? null : await refusedFile(rules, 'script', path, name)) ?? scripts.load(path, name);
+    },
   });
   const allowedJournals =
     (rules: HostRules): Journals =>
-    async (name) =>
-      (options.readJournal ? null : await refusedFile(rules, 'journal', pathOf(name), name)) ?? journals(name);
+    async (name) => {
+      const path = pathOf(name);
+      const isKnown = options.readJournal !== undefined || (isOpen(rules) && journalFiles.kept(path) !== undefined);
+      return (isKnown ? null : await refusedFile(rules, 'journal', path, name)) ?? journals(name);
+    };
   const limits = {
     firstByteMs: options.firstByteTimeoutMs ?? 120_000,
     betweenBytesMs: options.betweenBytesTimeoutMs ?? 60_000,
