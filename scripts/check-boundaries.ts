@@ -57,6 +57,9 @@ const LAYERS: Readonly<Record<string, LayerRule>> = {
   },
 };
 
+/** Files of pure layers that may import from Node: what adapters share, as they may not import each other. */
+const NODE_FILES: readonly string[] = ['libs/ports/src/regular-file.ts'];
+
 /** Rooms of the vendors that must not spread. A vendor that is not listed may stand wherever it is declared. */
 const VENDOR_ROOMS: Readonly<Record<string, readonly string[]>> = {
   '@agentclientprotocol/*': ['@coxswain/cli'],
@@ -186,7 +189,9 @@ function brokenImportRule(
   }
   if (specifier.startsWith('#')) return `subpath import hides its target: ${specifier}`;
   if (isBuiltin(specifier)) {
-    return rule.nodeBuiltins ? null : `layer ${project.layer} may not import Node's ${specifier}`;
+    return rule.nodeBuiltins || NODE_FILES.includes(file)
+      ? null
+      : `layer ${project.layer} may not import Node's ${specifier}`;
   }
 
   const packageName = packageNameOf(specifier);

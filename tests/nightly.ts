@@ -27,6 +27,8 @@ const SEARCHES: readonly Search[] = [
     command: vitest('libs/turn/test/random-runs.test.ts'),
     env: { TURN_RUNS: '10000', TURN_SEED: seed },
   },
+  { name: 'fence-duel', command: vitest('tests/cluster/fence-duel.test.ts'), env: { COX_NIGHTLY: '1' } },
+  { name: 'crews', command: vitest('tests/simulation/crews.test.ts'), env: { COX_NIGHTLY: '1' } },
   { name: 'watchers', command: vitest('tests/e2e/gateway-watchers.test.ts'), env: { COX_NIGHTLY: '1' } },
   { name: 'traces-on-nats', command: vitest('tests/traces/on-nats.test.ts'), env: { COX_NIGHTLY: '1' } },
   {

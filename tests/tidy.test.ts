@@ -151,6 +151,19 @@ const exportWithoutDocstring: Rule = (file, text) => {
   return [...bare].map(([name, node]) => at(node, name));
 };
 
+/** In these a reader types in the checkout, or in a project that depends on `cox`. */
+const IN_PROJECT =
+  /^(README\.md|docs\/tutorial\.md|docs\/guides\/cli\.md|examples\/.*|libs\/cli\/starter\/.*|libs\/cli\/src\/commands\/init\.ts)$/;
+const TYPED_NPX = /\bnpx\s+(-\S+\s+)*cox\b/g;
+const UNASKED_NPX =
+  /\bnpx\s+(-\S+\s+)+cox\b|\bnpx["']\s*,\s*(["']?args["']?\s*:\s*)?\[\s*(["']-\S+["']\s*,\s*)*["']cox["']/g;
+
+/** The registry's package `cox` is another project's: outside a project that depends on ours, npx runs that one. */
+const unrelatedCox: Rule = (file, text) =>
+  [...(IN_PROJECT.test(file) ? [] : [TYPED_NPX]), UNASKED_NPX].flatMap((pattern) =>
+    [...text.matchAll(pattern)].map(({ 0: found, index }) => `${text.slice(0, index).split('\n').length}: ${found}`),
+  );
+
 const inSource = (file: string): boolean => /^(libs|services)\/.*\bsrc\/.*\.[cm]?tsx?$/.test(file);
 const inCode = (file: string): boolean => /\.[cm]?[jt]sx?$/.test(file);
 
@@ -204,6 +217,16 @@ const RULES: Readonly<Record<string, { rule: Rule; governs: (file: string) => bo
     rule: unfinished,
     governs: (file) => file !== 'package-lock.json',
     breaks: [`// ${'TO'}${'DO'}: later`, `# ${'FIX'}${'ME'}`],
+  },
+  'npx runs cox only in a project that depends on it': {
+    rule: unrelatedCox,
+    governs: (file) => !/^(tests\/|CHANGELOG\.md$)/.test(file),
+    breaks: [
+      'npx cox up',
+      'npx -y cox mcp',
+      '{ "command": "npx", "args": ["cox", "mcp"] }',
+      "{ command: 'npx', args: ['-y', 'cox'] }",
+    ],
   },
   'every exported name has a docstring': {
     rule: exportWithoutDocstring,
@@ -271,6 +294,7 @@ describe('a broken rule is seen:', () => {
     ],
     ['a property named like a global', impureInTurn, 'x = { process: call.process }'],
     ['a date made from the record', impureInTurn, 'new Date(record.at)'],
+    ['the path of the command', unrelatedCox, 'node /path/to/coxswain/libs/cli/bin/cox.mjs up'],
     ['the name of the configuration file', subjectSpelled, "'cox.yaml'"],
   ] as const)('but not %s', (_name, rule, text) => {
     expect(rule('call-table.ts', text)).toEqual([]);
@@ -284,6 +308,37 @@ test('every package is of the release that the code says it is', () => {
   );
   expect(manifests.length).toBeGreaterThan(10);
   expect(others).toEqual([]);
+});
+
+/** Entries of a lock file that npm would install without a checksum, or from a host other than the configured registry. */
+function unverifiedEntries(lock: string): string[] {
+  interface Entry {
+    readonly link?: boolean;
+    readonly integrity?: string;
+    readonly resolved?: string;
+  }
+  const { packages } = JSON.parse(lock) as { packages: Record<string, Entry> };
+  return Object.entries(packages)
+    .filter(([path, { link }]) => path.includes('node_modules/') && !link)
+    .filter(([, { integrity, resolved }]) => !/^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity ?? '') || resolved)
+    .map(([path]) => path);
+}
+
+test('every package of the lock file has a checksum and names no registry host', () => {
+  expect(unverifiedEntries(readFileSync(join(repository, 'package-lock.json'), 'utf8'))).toEqual([]);
+  const integrity = `sha512-${'A'.repeat(86)}==`;
+  const planted = {
+    'node_modules/good': { integrity },
+    'node_modules/workspace': { link: true, resolved: 'libs/workspace' },
+    'node_modules/unchecked': {},
+    'libs/a/node_modules/weak': { integrity: 'sha1-AAAA' },
+    'node_modules/elsewhere': { integrity, resolved: 'https://registry.example/elsewhere.tgz' },
+  };
+  expect(unverifiedEntries(JSON.stringify({ packages: planted }))).toEqual([
+    'node_modules/unchecked',
+    'libs/a/node_modules/weak',
+    'node_modules/elsewhere',
+  ]);
 });
 
 test('the error reference documents every code of the catalogue', () => {

@@ -4,6 +4,9 @@
 set -eu
 
 if [ -e /keys/all/auth ]; then cox auth --out /keys/all/auth --renew; else cox auth --out /keys/all/auth; fi
+# An installation of an earlier release has no keys of these roles.
+[ -e /keys/all/auth/retention.nk ] || cox auth --out /keys/all/auth --add retention
+[ -e /keys/all/auth/tenants/default/personas.nk ] || cox auth --out /keys/all/auth --add default/personas
 
 # give FILE VOLUME NAME: a file appears whole or not at all.
 give() {
@@ -16,8 +19,7 @@ give() {
 give accounts.conf accounts accounts.conf
 give admin.nk admin key.nk
 give host.nk host key.nk
-# Keys of before there was this role go on as they are.
-[ -e /keys/all/auth/tenants/default/personas.nk ] || cox auth --out /keys/all/auth --add default/personas
+give retention.nk retention key.nk
 for role in hooks tools personas gateway operator; do give "tenants/default/$role.nk" "$role" key.nk; done
 # Whoever holds the operator's key has a token of the gateway, too. Others are added with `cox auth token`.
 [ -e /keys/all/auth/tokens.json ] \

@@ -100,6 +100,7 @@ const HEADER_MEANING: Readonly<Record<keyof typeof HEADERS, string>> = {
   receiptTo:
     'Where receipts go: `_INBOX.…`, or `_INBOX_<name>.…` where permissions are bound to it; to none of a host, nor of another tenant.',
   error: 'Why there is no answer, in an empty one that ends it: a code of the error catalogue.',
+  more: 'More messages of the same answer follow; the last has no such header. Join their bytes in order.',
   total: 'How many bytes the whole has of which an answer brings a part.',
   restricted:
     'on a command: `1` holds it to the policy of the host, also where the host trusts the bus; gateways set it for every token without the scope `admin`',

@@ -2,11 +2,14 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Cluster, startCluster } from './cluster.ts';
 import { type Duel, fightDuel, judgeDuel } from './fence-duel.ts';
-import { leaderStrikes } from './leader-strikes.ts';
+import { type LeaderStrike, leaderStrikes } from './leader-strikes.ts';
 
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 300_000 });
 
 const SESSIONS = 12;
+/** `npm test` has the two that give the leader no time; the nightly run has all. */
+const STRIKES: readonly LeaderStrike[] =
+  process.env.COX_NIGHTLY === '1' ? ['kill', 'terminate', 'pause', 'step down'] : ['kill', 'pause'];
 
 describe('two writers at the same journals', () => {
   let cluster: Cluster;
@@ -15,17 +18,14 @@ describe('two writers at the same journals', () => {
   });
   afterAll(() => cluster?.stop());
 
-  it.each(['kill', 'terminate', 'pause', 'step down'] as const)(
-    'agree on every record over a leader struck by %s',
-    async (strike) => {
-      const duel = await fightDuel(cluster, SESSIONS, leaderStrikes([strike]));
-      expect(judgeDuel(duel)).toEqual([]);
-      // Both have won, and both have lost: else there was nothing to decide.
-      for (const writer of ['w0', 'w1'])
-        for (const outcome of ['stored', 'foreign'])
-          expect(duel.told.some((one) => one.id.startsWith(writer) && one.outcome === outcome)).toBe(true);
-    },
-  );
+  it.each(STRIKES)('agree on every record over a leader struck by %s', async (strike) => {
+    const duel = await fightDuel(cluster, SESSIONS, leaderStrikes([strike]));
+    expect(judgeDuel(duel)).toEqual([]);
+    // Both have won, and both have lost: else there was nothing to decide.
+    for (const writer of ['w0', 'w1'])
+      for (const outcome of ['stored', 'foreign'])
+        expect(duel.told.some((one) => one.id.startsWith(writer) && one.outcome === outcome)).toBe(true);
+  });
 });
 
 describe('the judge of a duel', () => {

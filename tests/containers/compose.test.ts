@@ -22,6 +22,7 @@ const LASTING = [
   'nats-3',
   'persona-reviewer',
   'persona-writer',
+  'retention',
   'sessions-1',
   'sessions-2',
   'tools',

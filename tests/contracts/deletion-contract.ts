@@ -99,6 +99,24 @@ export function deletionContract(name: string, stores: () => DeletionStores): vo
       expect(text((await all.snapshots.get(two.ref)) ?? bytes(''))).toBe('t');
     });
 
+    test('lists what is deleted behind a place, each session once', async () => {
+      const all = stores();
+      const [before, one, two] = [await session(all), await session(all), await session(all)];
+      await deleteSession(portsOf(all), before.ref);
+      let { place } = await all.purge.deletedSince(null);
+      const listed: string[] = [];
+      for (const { ref } of [one, two]) {
+        await deleteSession(portsOf(all), ref);
+        await session(all);
+        for (let isAtEnd = false; !isAtEnd; ) {
+          const read = await all.purge.deletedSince(place);
+          listed.push(...read.refs.map(({ sessionId }) => sessionId));
+          ({ place, isAtEnd } = read);
+        }
+      }
+      expect(listed).toEqual([one.ref.sessionId, two.ref.sessionId]);
+    });
+
     test('refuses whoever appends behind the fence that they had, and whoever begins the session anew', async () => {
       const all = stores();
       const { ref, fence } = await session(all);

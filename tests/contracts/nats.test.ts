@@ -12,9 +12,11 @@ import {
   createNatsRememberedRules,
   createNatsSender,
   createNatsSnapshots,
+  createNatsTenantUsage,
   createNatsTimers,
   ensureStreams,
   listSessions,
+  streamFill,
   timersTimeMs,
   watchDeltas,
   watchEvents,
@@ -27,7 +29,9 @@ import {
   REWRITE_REPLICAS,
   Receipt,
   STREAMS,
+  sessionRef,
   subjects,
+  type TenantId,
 } from '@coxswain/protocol';
 import { headers, type NatsConnection } from '@nats-io/nats-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
@@ -130,6 +134,27 @@ describe('NATS', { timeout: 60_000 }, () => {
     },
   }));
 
+  test('what tenants have stored is measured, each by itself; a deleted session does not count', async () => {
+    const usage = createNatsTenantUsage(otherNc, log, 50);
+    onTestFinished(() => usage.close());
+    const journal = createNatsJournal(nc);
+    const [red, blue] = ['usage-red', 'usage-blue'].map((tenant) => tenant as TenantId);
+    const store = async (tenant: string, session: string, records: number) => {
+      for (let fence = 0, n = 0; n < records; n++) {
+        const stored = await journal.append(sessionRef(session, tenant), bytes('x'.repeat(1_000)), fence);
+        fence = stored.status === 'stored' ? stored.fence : fence;
+      }
+    };
+    await store('usage-red', 'a', 3);
+    await store('usage-red', 'b', 2);
+    await store('usage-red', 'tombstone', 1);
+    await store('usage-blue', 'a', 2);
+    expect(usage.of(red as TenantId)).toBeNull();
+    await eventually('both are measured', () => Boolean(usage.of(red as TenantId) && usage.of(blue as TenantId)));
+    expect([usage.of(red as TenantId)?.sessions, usage.of(blue as TenantId)?.sessions]).toEqual([2, 1]);
+    expect(usage.of(red as TenantId)?.storedBytes).toBeGreaterThan(5_000);
+  });
+
   test('large fields are read without a consumer for each: a server bounds how many there may be', async () => {
     const blobs = createNatsBlobs(nc);
     const data = randomBytes(300_000);
@@ -169,6 +194,30 @@ describe('NATS', { timeout: 60_000 }, () => {
       await update({ ...(await configOf(registry)), allow_rollup_hdrs: true });
       await ensureStreams(nc);
       expect((await configOf(registry)).allow_rollup_hdrs).toBe(false);
+    });
+
+    test('that have no limit get one from the admin, and not from a host; a limit that was set stays', async () => {
+      const config = await configOf(STREAMS.commands);
+      onTestFinished(() => update(config));
+      const { max_bytes: _, discard_new_per_subject: __, ...unlimited } = config;
+      await update({ ...unlimited, discard: 'old', max_msgs_per_subject: -1 });
+      await ensureStreams(nc);
+      expect(await configOf(STREAMS.commands)).toMatchObject({ max_bytes: -1, discard: 'old' });
+      await ensureStreams(nc, { maxBytes: {} });
+      const limited = {
+        max_bytes: 256 * 2 ** 20,
+        max_msgs_per_subject: 4_096,
+        discard: 'new',
+        discard_new_per_subject: true,
+      };
+      expect(await configOf(STREAMS.commands)).toMatchObject(limited);
+      await ensureStreams(nc, { maxBytes: { commands: 2 ** 20, journals: 2 ** 30, files: 0 } });
+      await ensureStreams(nc, { maxBytes: {} });
+      expect(await configOf(STREAMS.commands)).toMatchObject({ ...limited, max_bytes: 2 ** 20 });
+      expect(await configOf(JOURNAL_STREAMS[0] as string)).toMatchObject({ max_bytes: 2 ** 26, discard: 'new' });
+      expect((await streamFill(nc)).get(STREAMS.commands)).toBeLessThan(1);
+      await ensureStreams(nc, { maxBytes: { journals: 0 } });
+      expect(await configOf(JOURNAL_STREAMS[0] as string)).toMatchObject({ max_bytes: -1 });
     });
 
     test('that compress their blocks, as they once did, are left to the operator, who switches it off', async () => {
@@ -234,6 +283,27 @@ describe('NATS', { timeout: 60_000 }, () => {
       const { seq } = await sender.send(ref, 'steer', bytes('after it'));
       expect((await inbox.read(ref, 0, seq)).map(({ payload }) => text(payload))).toEqual(['after it']);
       expect(strays.filter((subject) => subject.length > 65_536)).toEqual([]);
+    });
+
+    test('at its limit refuses what is new and keeps what it has; a timer that comes due waits for room', async () => {
+      const config = await configOf(STREAMS.commands);
+      onTestFinished(() => update(config));
+      const ref = freshSession();
+      const inbox = await createInbox();
+      await sender.send(ref, 'steer', bytes('kept'));
+      const stored = async () => (await inbox.read(ref, 0, null)).map(({ verb }) => verb);
+      await update({ ...config, max_msgs_per_subject: 1 });
+      await expect(sender.send(ref, 'steer', bytes('x'))).rejects.toThrow('maximum messages per subject exceeded');
+      const info = await nc.request(`$JS.API.STREAM.INFO.${STREAMS.commands}`, '', { timeout: 5_000 });
+      const { bytes: max_bytes } = info.json<{ state: { bytes: number } }>().state;
+      await update({ ...config, max_bytes });
+      await expect(sender.send(ref, 'remind', bytes('x'))).rejects.toThrow('maximum bytes exceeded');
+      await createNatsTimers(nc).schedule(ref, '1-0', Date.now(), bytes('{}'));
+      await eventually('the timer has fired', async () => (await messagesOn(STREAMS.timers, subjects.timersDue)) > 0);
+      expect(await stored()).toEqual(['steer']);
+      await update(config);
+      await eventually('the timer has arrived', async () => (await stored()).length === 2);
+      expect(await stored()).toEqual(['steer', 'timer']);
     });
 
     test('takes no schedule, no time to live and no rollup from those who may publish a steer', async () => {
@@ -449,6 +519,14 @@ describe('NATS', { timeout: 60_000 }, () => {
 async function configOf(stream: string): Promise<Record<string, unknown>> {
   const answer = await nc.request(`$JS.API.STREAM.INFO.${stream}`, '', { timeout: 5_000 });
   return answer.json<{ config: Record<string, unknown> }>().config;
+}
+
+/** Messages of a stream on the subjects that a filter stands for. */
+async function messagesOn(stream: string, filter: string): Promise<number> {
+  const query = JSON.stringify({ subjects_filter: filter });
+  const answer = await nc.request(`$JS.API.STREAM.INFO.${stream}`, query, { timeout: 5_000 });
+  const { subjects: counts = {} } = answer.json<{ state: { subjects?: Record<string, number> } }>().state;
+  return Object.values(counts).reduce((sum, count) => sum + count, 0);
 }
 
 async function consumersOf(stream: string): Promise<number> {

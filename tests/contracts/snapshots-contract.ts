@@ -39,6 +39,18 @@ export function snapshotsContract(name: string, make: () => Snapshots): void {
       if (here.length === 0) expect(await of(partitionOf(plain.sessionId))).toEqual([{ ref: plain, summary: stopped }]);
     });
 
+    test('keep a snapshot of the size that a session at all its bounds has, with its summary', async () => {
+      const snapshots = make();
+      const ref = freshSession();
+      const large = bytes('x'.repeat(4 * 1024 * 1024));
+      const summary = { state: 'stopped', approvals: 0, oldestApprovalMs: null };
+      await snapshots.put(ref, large, summary);
+      expect(Buffer.compare((await snapshots.get(ref)) ?? bytes(''), large)).toBe(0);
+      expect(await snapshots.summaries(partitionOf(ref.sessionId))).toContainEqual({ ref, summary });
+      await snapshots.put(ref, bytes('small again'), summary);
+      expect(text((await snapshots.get(ref)) ?? bytes(''))).toBe('small again');
+    });
+
     test('keep bytes that the writer then uses for something else', async () => {
       const snapshots = make();
       const ref = freshSession();

@@ -2,7 +2,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { checkManifest } from '@coxswain/adapter-hooks';
+import { inspectManifest } from '@coxswain/adapter-hooks';
 import { readPrices } from '@coxswain/adapter-models';
 import { readPersonaFile } from '@coxswain/personas/persona-file';
 import { readPolicyFile } from '@coxswain/sessions';
@@ -40,7 +40,7 @@ export async function wrongData(text: string): Promise<string | null> {
     else if (kind === 'policy') await readPolicyFile(file);
     else if (kind === 'manifest') {
       await standIns(folder, text);
-      await checkManifest(file);
+      await inspectManifest(file);
     } else {
       await standIns(folder, text);
       await readPersonaFile(file);

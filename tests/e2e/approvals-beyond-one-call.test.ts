@@ -132,9 +132,9 @@ test('remember session: the same command runs unasked, another asks; revoked, it
   expect(await linesOf(root)).toEqual([]);
 });
 
-test('remember persona: later sessions go by it, also on another host, until it is revoked', async () => {
+test('remember persona: later sessions of the same root go by it, also on another host, until it is revoked', async () => {
   const persona = { name: 'rememberer', prompt: 'You run things.' };
-  await started('persona-1', [run('echo p')], { persona });
+  const root = await started('persona-1', [run('echo p')], { persona });
   await parked('persona-1', 'c1_1');
   await send('persona-1', 'approve', { call_id: 'c1_1', decision: 'allow', remember: 'persona', actor: 'ann' }, 'kept');
   await endOf(bus, 'persona-1');
@@ -144,7 +144,7 @@ test('remember persona: later sessions go by it, also on another host, until it 
   // Put there by the one host, read by the other.
   const second = await until('a session that goes by the rule', async () => {
     const id = `persona-2-${++serial}`;
-    await started(id, [run('echo p')], { persona });
+    await started(id, [run('echo p')], { persona, root });
     await until('a result or a question', async () => {
       const journal = await journalOf(bus, id).catch(() => null);
       return (journal && journal.of('approval_requested').length + journal.of('call_started').length > 0) || null;
@@ -159,10 +159,15 @@ test('remember persona: later sessions go by it, also on another host, until it 
     { rules: [{ id: 'kept', session: 'persona-1', actor: { name: 'ann' } }] },
   ]);
 
+  // The same command is another one in another root.
+  await started('persona-elsewhere', [run('echo p')], { persona });
+  await parked('persona-elsewhere', 'c1_1');
+  await send('persona-elsewhere', 'cancel', {});
+
   await send('persona-1', 'revoke', { command_id: 'kept' });
   await until('the rule to be gone for new sessions', async () => {
     const id = `persona-3-${++serial}`;
-    await started(id, [run('echo p')], { persona });
+    await started(id, [run('echo p')], { persona, root });
     const event = await Promise.race([
       parked(id, 'c1_1').then(() => 'asked'),
       eventOf(bus, id, 'call_started').then(() => 'ran'),

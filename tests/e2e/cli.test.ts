@@ -183,7 +183,7 @@ describe('approvals where nobody sits at a terminal', () => {
   test('exit 6; then approve without a call id, from another process; attach to the end; approve again is refused', async () => {
     const run = await bed.run(['run', 'go', '--id', 'asks', ...model('edit')]);
     expect(run.code).toBe(6);
-    expect(run.stderr).toContain('cox approve asks');
+    expect(run.stderr).toContain('cox.mjs approve asks');
     expect(jsonLines((await bed.run(['approvals', '--json'])).stdout)).toEqual([
       expect.objectContaining({
         session_id: 'asks',

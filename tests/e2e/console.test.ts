@@ -385,8 +385,13 @@ function inBrowser(): void {
     const other = await startGateway(fixture.bus, { consoleFolder: await builtConsole(), tokensFile });
     try {
       const page = await (await served.browser.newContext()).newPage();
+      // The address changes right after the page was drawn for the first time: that change counts, too.
+      await page.addInitScript(`new MutationObserver((_, observer) => {
+        if (document.querySelector('nav[aria-label="Console"]') === null) return;
+        observer.disconnect();
+        location.hash = '#/sessions/${body.session_id}';
+      }).observe(document, { childList: true, subtree: true });`);
       await page.goto(`${other.url}/#token=${reader.token}`);
-      await page.goto(`${other.url}/#/sessions/${body.session_id}`);
       await page.locator('.approval').waitFor();
       for (const name of ['Allow', 'Deny', 'Steer', 'Suspend', 'Cancel run', 'Fork from here', 'New session'])
         expect(await page.getByRole('button', { name, exact: true }).count(), name).toBe(0);

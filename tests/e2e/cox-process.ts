@@ -5,6 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
+import { expect, onTestFailed } from 'vitest';
 import { COX_MAIN, SHORT_LIVED } from './kit/child.ts';
 import { isShort, runShort } from './kit/cox-runner.ts';
 
@@ -126,8 +127,10 @@ export class CoxBed {
   run(args: readonly string[], options: CoxOptions = {}): Promise<CoxEnd> {
     const isAnswered = (this.#isUp && !args.includes('--state-dir')) || args.includes('--nats');
     const hasInput = options.input !== undefined || options.inputFrom !== undefined;
-    if (isAnswered && !hasInput && isShort(args)) return runShort(args, this.folder, this.#env(options));
-    return this.start(args, options).end;
+    const isShared = isAnswered && !hasInput && isShort(args);
+    const end = isShared ? runShort(args, this.folder, this.#env(options)) : this.start(args, options).end;
+    printIfTestFails(args, end);
+    return end;
   }
 
   #env({ env }: CoxOptions): NodeJS.ProcessEnv {
@@ -148,6 +151,16 @@ export class CoxBed {
     );
     await rm(this.folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
   }
+}
+
+/** Prints how a command ended if its test fails: a comparison of code and stdout does not show the reason on stderr. */
+function printIfTestFails(args: readonly string[], end: Promise<CoxEnd>): void {
+  // Hooks of a file have no test that can fail.
+  if (expect.getState().currentTestName === undefined) return;
+  onTestFailed(async () => {
+    const { code, stderr } = await end.catch((error: Error) => ({ code: null, stderr: error.message }));
+    console.error(`cox ${args.join(' ')} ended with ${code}, stderr:\n${stderr.slice(-2_000)}`);
+  });
 }
 
 /** JSON lines, parsed. */

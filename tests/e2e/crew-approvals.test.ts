@@ -60,8 +60,8 @@ test('where nobody sits at a terminal the command ends and says which session as
   );
   const shown = await cox(['show', 'asks'], { env: env() });
   expect(shown.stdout, shown.told).toContain(`${writer} (writer) for approval: c1_1 write_file path: out.txt`);
-  expect(shown.stdout).toContain(`npx cox approve ${writer} c1_1\n`);
-  expect(run.stderr).toMatch(new RegExp(`cox approve ${writer} && .*cox attach asks`));
+  expect(shown.stdout).toContain(`/bin/cox.mjs approve ${writer} c1_1\n`);
+  expect(run.stderr).toMatch(new RegExp(`cox.mjs approve ${writer} && .*cox.mjs attach asks`));
   expect(await cox(['approve', 'asks', 'c9'], { env: env() })).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(/call_unknown/),

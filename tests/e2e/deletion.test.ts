@@ -1,13 +1,17 @@
 /** Deleting sessions on a real bus, with real processes: what goes, what stays, who may, and what everybody is told afterwards. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { readSeedFile } from '@coxswain/adapter-nats';
+import { connect } from '@coxswain/client';
+import { journalStreamOf, sessionRef, subjects } from '@coxswain/protocol';
 import { afterAll, describe, expect, test, vi } from 'vitest';
-import { cox } from './kit/child.ts';
+import { Child, COX_MAIN, cox } from './kit/child.ts';
 import { busAndHost } from './kit/fixture.ts';
 import { type GuardedBus, startGuardedBus } from './kit/guarded-bus.ts';
 import { endOf, eventOf, expectReplays, journalOf } from './kit/journal.ts';
 import { removeScratch, scratchFolder } from './kit/scratch.ts';
 import { scripted } from './kit/scripts.ts';
+import { until } from './kit/until.ts';
 
 // Many processes, some of which wait for forks that may be under way.
 vi.setConfig({ testTimeout: 240_000 });
@@ -149,6 +153,51 @@ describe('on a bus where every program has a key of its own', () => {
       await expect(session.state()).rejects.toMatchObject({ code: 'session_deleted' });
       await expect(session.prompt('On.', { wait: 'accepted' })).rejects.toMatchObject({ code: 'session_deleted' });
     } finally {
+      await host.terminate();
+    }
+  });
+
+  test('a retention job with a key of its own purges what a command deletes, and its receipt says within what time', async () => {
+    bus ??= await startGuardedBus(['default', 'red']);
+    const host = await bus.startHost();
+    const credentials = await readSeedFile(bus.file('admin'));
+    const admin = await connect({ servers: bus.url, ...credentials, tenant: 'red' });
+    const records = async (id: string) => {
+      const ref = sessionRef(id, 'red');
+      const asked = { subjects_filter: subjects.journal(ref) };
+      const stream = `$JS.API.STREAM.INFO.${journalStreamOf(id)}`;
+      const info = (await (await bus?.as('admin'))?.request(stream, JSON.stringify(asked)))?.json<{
+        state: { subjects?: Record<string, number> };
+      }>();
+      return info?.state.subjects?.[subjects.journal(ref)];
+    };
+    const deleted = async (id: string) => {
+      const model = await scripted([{ text: 'Done.' }]);
+      const { session } = await admin.startSession({ prompt: 'Go.', model }, { sessionId: id, wait: 'accepted' });
+      await session.result();
+      return (await session.delete('asked for', { wait: 'accepted' })).receipt;
+    };
+    let retention: Child | undefined;
+    try {
+      expect(await deleted('before')).toMatchObject({ stage: 'accepted', detail: { purge: null } });
+      expect(await records('before')).toBeGreaterThan(1);
+      retention = new Child(COX_MAIN, ['serve', 'retention', '--json'], { env: bus.env('retention') });
+      await retention.says('"type":"ready"');
+      expect(await deleted('after')).toMatchObject({
+        stage: 'accepted',
+        message: expect.stringContaining('purged within 60 s'),
+        detail: { purge: { records_within_ms: 60_000, files_within_ms: 172_800_000 } },
+      });
+      for (const id of ['before', 'after']) await until(`the purge of ${id}`, async () => (await records(id)) === 1);
+      const doctor = await cox(['doctor', '--nats', bus.url, '--json'], { env: bus.env('admin') });
+      expect(doctor.json).toContainEqual(expect.objectContaining({ name: 'retention', status: 'ok' }));
+      expect((await bus.refusals()).filter((line) => line.includes('retention'))).toEqual([]);
+
+      const refused = await cox(['serve', 'retention', '--nats', bus.url], { env: bus.env('host') });
+      expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('give the key of retention')]);
+    } finally {
+      await retention?.terminate();
+      await admin.close();
       await host.terminate();
     }
   });

@@ -18,6 +18,7 @@ import { until } from './kit/until.ts';
 /** Which key lies in which volume, as deploy/compose/make-keys.sh hands them out. */
 const KEYS: Readonly<Record<string, KeyOwner>> = {
   'key-host': 'host',
+  'key-retention': 'retention',
   'key-hooks': 'hooks',
   'key-tools': 'tools',
   'key-personas': 'personas',
@@ -98,12 +99,13 @@ afterAll(async () => {
   await removeScratch();
 });
 
-test('it runs two hosts, hooks, tools, two personas and a gateway, each with a key of its own kind, and runners without one', () => {
+test('it runs two hosts, a retention job, hooks, tools, two personas and a gateway, each with a key of its own kind, and runners without one', () => {
   expect(services.map(({ name, keyVolume }) => [name, keyVolume && KEYS[keyVolume]])).toEqual([
     ['sessions-1', 'host'],
     ['sessions-2', 'host'],
     ['commands-1', null],
     ['commands-2', null],
+    ['retention', 'retention'],
     ['hooks', 'hooks'],
     ['tools', 'tools'],
     ['persona-reviewer', 'personas'],

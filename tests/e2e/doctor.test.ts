@@ -156,8 +156,9 @@ test('a manifest with a mistake is named by its line, and none of its code is ru
   await writeFile(manifest, 'hooks:\n  - event: PreToolUse\n    handler: ./policy.mjs\n');
   const state = ['--state-dir', join(folder, 'state')];
   expect((await doctor(folder, state)).of('manifest')).toMatchObject({
-    status: 'ok',
-    message: expect.stringContaining('1 hook'),
+    status: 'warning',
+    message: expect.stringContaining('1 hook; not trusted yet'),
+    remedy: expect.stringContaining('cox trust'),
   });
   await writeFile(manifest, 'hooks:\n  - event: PreToolUze\n    handler: ./policy.mjs\n');
   const { code, of } = await doctor(folder, state);

@@ -45,9 +45,9 @@ test('where the demo leaves its state it says how to look again, from whichever 
   const state = `${bed.folder}/a state`;
   const { code, stdout, stderr } = await bed.run(['start', '--state-dir', 'a state']);
   expect(code, stdout + stderr).toBe(0);
-  const [, show = '', id] = /^ {2}npx cox (show (\w+) .+)$/m.exec(stdout) ?? [];
+  const [, show = '', id] = /^ {2}\S+\/bin\/cox\.mjs (show (\w+) .+)$/m.exec(stdout) ?? [];
   expect(show).toBe(`show ${id} --state-dir '${state}'`);
-  expect(stdout).toContain(`  npx cox export ${id} --state-dir '${state}'\n`);
+  expect(stdout).toContain(`/bin/cox.mjs export ${id} --state-dir '${state}'\n`);
   const shown = await bed.run(['show', id as string, '--state-dir', state]);
   expect(shown, shown.stderr).toMatchObject({ code: 0, stdout: expect.stringContaining('stopped (end_turn)') });
 }, 180_000);
@@ -115,7 +115,7 @@ test('SIGINT without a terminal leaves the session behind, with 130', async () =
   run.child.kill('SIGINT');
   const { code, stderr } = await run.end;
   expect(code).toBe(130);
-  expect(stderr).toContain('cox attach left');
+  expect(stderr).toContain('cox.mjs attach left');
 }, 120_000);
 
 test('commands to a session that nothing runs are stored, and taken up later', async () => {

@@ -359,7 +359,10 @@ test('of a manifest: a blocked prompt ends cox run with 5, and what is wrong wit
   );
   const model = await scripted([done, done], { loop: true });
   const run = (prompt: string) =>
-    cox(['run', prompt, '--model', model, '--state-dir', stateDir], { cwd: folder, env: { INIT_CWD: folder } });
+    cox(['run', prompt, '--model', model, '--state-dir', stateDir, '--manifest', 'coxswain.yaml'], {
+      cwd: folder,
+      env: { INIT_CWD: folder },
+    });
   const blocked = await run('my key is sk-123');
   expect([blocked.code, blocked.told]).toEqual([5, expect.stringContaining('coxswain.yaml are used')]);
   const passed = await run('hello');

@@ -27,11 +27,13 @@ function typed(cwd: string, program: string, args: readonly string[], env: NodeJ
   });
 }
 
-const init = (cwd: string, ...args: string[]) => cox(['init', ...args], { cwd });
+const init = async (cwd: string, ...args: string[]) =>
+  cox(['init', ...args], { cwd, env: { XDG_STATE_HOME: await scratchFolder('init-state') } });
 
 test('a project is written, installed, tested and run', async () => {
   const folder = await scratchFolder('init');
-  const made = await typed(folder, process.execPath, [COX, 'init', 'My Agents']);
+  const stateHome = { XDG_STATE_HOME: await scratchFolder('init-state') };
+  const made = await typed(folder, process.execPath, [COX, 'init', 'My Agents'], stateHome);
   expect(made, made.stderr).toMatchObject({ code: 0 });
   expect(made.stdout).toContain("cd 'My Agents'\n  npm install\n  npm test\n");
 
@@ -53,6 +55,10 @@ test('a project is written, installed, tested and run', async () => {
   const skipped = await typed(project, process.execPath, overBus, withoutServer);
   expect(skipped, skipped.stdout + skipped.stderr).toMatchObject({ code: 0 });
   expect(skipped.stdout).toMatch(/^ok 1 - the tool is called where it is served # SKIP .*nats-server/m);
+
+  // What the user's own command has written needs no question.
+  const trusted = await typed(project, process.execPath, [COX, 'trust', '--json'], stateHome);
+  expect(JSON.parse(trusted.stdout)).toMatchObject({ trusted: true, files: ['coxswain.yaml'] });
 
   // Over HTTP alone, as pages import it; what both have is the same.
   await writeFile(

@@ -546,6 +546,12 @@ describe('personas', () => {
       code: 'persona_invalid',
       text: expect.stringContaining('unknown key "prompts"'),
     });
+    // The client is not the user, and nobody can be asked here.
+    await writeFile(join(root, 'personas/wild.yaml'), 'name: wild\npermissions: { default: allow }\n');
+    expect(await mcp.refused('start_session', { prompt: 'x', persona: 'wild' })).toMatchObject({
+      code: 'folder_not_trusted',
+      text: expect.stringContaining('run cox trust'),
+    });
   });
 });
 

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { connect as connectSocket } from 'node:net';
 import { join } from 'node:path';
 import { connectionTo, connectNats, createNatsJournal } from '@coxswain/adapter-nats';
-import { METRIC_CATALOGUE, type MetricName, sessionRef } from '@coxswain/protocol';
+import { BOUNDS, METRIC_CATALOGUE, type MetricName, sessionRef } from '@coxswain/protocol';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startBus, type TestBus } from './kit/bus.ts';
 import { calls, done } from './kit/called-tools.ts';
@@ -118,6 +118,23 @@ const MOVED: Readonly<Record<MetricName, () => Promise<void>>> = {
     expect
       .poll(() => scrape('host'), { timeout: 60_000, interval: 500 })
       .toContain('coxswain_replica_findings{kind="unreadable"} 0'),
+  coxswain_stream_fill_ratio: () =>
+    expect
+      .poll(() => scrape('host'), { timeout: 60_000, interval: 500 })
+      .toContain('coxswain_stream_fill_ratio{stream="COX_COMMANDS"} 0'),
+  coxswain_rejections_unrecorded_total: async () => {
+    const id = await waiting();
+    const reason = 'reason="rejections"';
+    await moves(
+      'host',
+      'coxswain_rejections_unrecorded_total',
+      async () => {
+        for (let i = 0; i <= BOUNDS.rejectionsRecordedMax; i++)
+          await bus.command(id, 'steer', { mode: 'nope', body: 'x' });
+      },
+      reason,
+    );
+  },
   coxswain_approvals_waiting: () => moves('host', 'coxswain_approvals_waiting', waiting),
   coxswain_approvals_oldest_seconds: async () => {
     await waiting();

@@ -27,15 +27,15 @@ const pieces = (guide: string, language: string) =>
   ].map(([, text]) => text ?? '');
 const fixture = busAndHost();
 let gateway: GatewayUnderTest;
-/** Where `npx cox` is the one under test. */
+/** Where `node /path/to/coxswain/…` runs the command under test. */
 let path: string;
 
 beforeAll(async () => {
   gateway = await startGateway(fixture.bus);
   const folder = await scratchFolder('bin');
-  const npx = join(folder, 'npx');
-  await writeFile(npx, `#!/bin/sh\nshift\nexec '${process.execPath}' '${COX_MAIN}' "$@"\n`);
-  await chmod(npx, 0o755);
+  const node = join(folder, 'node');
+  await writeFile(node, `#!/bin/sh\nshift\nexec '${process.execPath}' '${COX_MAIN}' "$@"\n`);
+  await chmod(node, 0o755);
   path = `${folder}:${process.env.PATH}`;
 });
 afterAll(async () => {

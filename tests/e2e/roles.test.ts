@@ -42,15 +42,24 @@ const verbs = (role: Role): readonly string[] => {
   if (role === 'operator') return clientVerbs;
   if (role === 'gateway') return clientVerbs.filter((verb) => verb !== 'approve');
   if (role === 'approver') return ['approve'];
+  // Has a host look at a session that is deleted already, of any tenant.
+  if (role === 'retention') return ['delete'];
   return role === 'steerer' ? ['steer', 'remind', 'followup', 'revoke', 'replace'] : [];
 };
 const roles = Object.keys(ROLES).filter((role) => role !== 'admin') as Role[];
 const whoMay = (verb: string) => roles.filter((role) => verbs(role).includes(verb));
 
+/** Who sends a verb to sessions of every tenant. */
+const ofAnyTenant = (verb: string): readonly Role[] => (verb === 'delete' ? ['retention'] : []);
+
 /** Each action: what is published or listened to, and who may. */
 const PUBLISHED: readonly (readonly [what: string, subject: string, roles: readonly Role[]])[] = [
   ...VERBS.map((verb) => [verb, subjects.command(ref, verb), whoMay(verb)] as const),
-  ...VERBS.map((verb) => [`${verb} of another tenant`, subjects.command(theirs, verb), []] as const),
+  ...VERBS.map((verb) => [`${verb} of another tenant`, subjects.command(theirs, verb), ofAnyTenant(verb)] as const),
+  ['a list of the tenant’s keys', subjects.tenantKeys('default', 'cox_registry', 'tools'), ['operator']],
+  ['a list of its hook services', subjects.tenantKeys('default', 'cox_registry', 'hooks'), ['operator', 'hooks']],
+  ['a list of another tenant’s keys', subjects.tenantKeys('other', 'cox_registry', 'hooks'), []],
+  ['a question to the retention job', subjects.retention, ['host']],
   ['the outcome of a call', subjects.command(ref, 'call_outcome'), ['host', 'tools']],
   ['the report of a job', subjects.command(ref, 'feedback'), ['host', 'hooks']],
   ['a timer', subjects.command(ref, 'timer'), []],
@@ -91,10 +100,12 @@ const PUBLISHED: readonly (readonly [what: string, subject: string, roles: reado
   ['an order to a persona', subjects.personaInstances('default', 'p', 'v'), ['host']],
   ['a question to a hook of a persona', subjects.personaHooks('default', 'p', 'v'), ['host']],
   ['a question to a hook of one instance', subjects.personaHookTo('default', 'p', 'v', 'i'), ['host']],
-  ['a purge', `$JS.API.STREAM.PURGE.${firstJournal}`, []],
-  ['a purge of snapshots', '$JS.API.STREAM.PURGE.COX_SNAPSHOTS', []],
-  ['a purge of timers', '$JS.API.STREAM.PURGE.COX_TIMERS', []],
-  ['a purge of files', '$JS.API.STREAM.PURGE.OBJ_cox_blobs', []],
+  ['a purge', `$JS.API.STREAM.PURGE.${firstJournal}`, ['retention']],
+  ['a purge of snapshots', '$JS.API.STREAM.PURGE.COX_SNAPSHOTS', ['retention']],
+  ['a purge of timers', '$JS.API.STREAM.PURGE.COX_TIMERS', ['retention']],
+  ['a purge of commands', '$JS.API.STREAM.PURGE.COX_COMMANDS', []],
+  ['a purge of the registry', '$JS.API.STREAM.PURGE.KV_cox_registry', []],
+  ['a purge of files', '$JS.API.STREAM.PURGE.OBJ_cox_blobs', ['retention']],
   ['a deletion of a stream', `$JS.API.STREAM.DELETE.${firstJournal}`, []],
   ['a new stream', '$JS.API.STREAM.CREATE.EVIL', []],
   ['a changed stream', '$JS.API.STREAM.UPDATE.COX_COMMANDS', []],
@@ -111,12 +122,12 @@ const PUBLISHED: readonly (readonly [what: string, subject: string, roles: reado
     [],
   ],
   ['a consumer of all journals', `$JS.API.CONSUMER.CREATE.${firstJournal}.x`, []],
-  ['a read of any journal', `$JS.API.STREAM.MSG.GET.${firstJournal}`, ['host']],
-  ['a direct read of any journal', `$JS.API.DIRECT.GET.${firstJournal}`, ['host']],
+  ['a read of any journal', `$JS.API.STREAM.MSG.GET.${firstJournal}`, ['host', 'retention']],
+  ['a direct read of any journal', `$JS.API.DIRECT.GET.${firstJournal}`, ['host', 'retention']],
   [
     'the newest record',
     `$JS.API.DIRECT.GET.${journalStreamOf(ref.sessionId)}.${subjects.journal(ref)}`,
-    ['host', ...readers],
+    ['host', 'retention', ...readers],
   ],
 ];
 
@@ -150,6 +161,8 @@ const LISTENED: readonly (readonly [what: string, subject: string, roles: readon
   ['queries', subjects.queries, ['host']],
   ['beats of hosts', subjects.hostBeats, ['host']],
   ['rings', subjects.hostRing('x'), ['host']],
+  ['lists of keys', subjects.allTenantKeys, ['host']],
+  ['questions to the retention job', subjects.retention, ['retention']],
 ];
 
 /** What the server has refused this connection. */

@@ -108,7 +108,7 @@ test('no piece of the page is left out here', () => {
 
 test('what the shell needs is found by cox', async () => {
   const id = await working();
-  const text = piece('').replaceAll('npx cox', `${process.execPath} ${COX_MAIN}`).replace('eval', 'true');
+  const text = piece('').replaceAll('$(cox ', `$(${process.execPath} ${COX_MAIN} `).replace('eval', 'true');
   const { stdout } = await promisify(execFile)('/bin/sh', ['-ec', `${text}\nprintf %s "$SESSION"`], {
     env: { ...env(''), COX_STATE_DIR: fixture.bus.stateDir },
   });

@@ -33,7 +33,9 @@ describe('code review', () => {
   ])('%s is told', async (_what, flags, model, code, says) => {
     const readme = await Walkthrough.of('code-review', 'crews');
     const named = model.includes('/') ? model : `scripted/${model}`;
-    const run = await readme.type(`npx cox run "Review the last commit" --persona planner ${flags} --model ${named}`);
+    const run = await readme.type(
+      `npx cox run "Review the last commit" --persona personas/planner.yaml ${flags} --model ${named}`,
+    );
     expect({ ...run, code: run.code }).toEqual({ code, output: expect.stringContaining(says) });
   });
 });

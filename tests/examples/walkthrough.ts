@@ -4,6 +4,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { chmod, cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
@@ -82,7 +83,9 @@ export class Walkthrough {
     this.folder = join(scratch, folder);
     this.stateDir = join(scratch, 'state');
     const path = [join(scratch, 'bin'), process.env.PATH].join(delimiter);
-    this.#env = cleanEnv({ PATH: path, COX_STATE_DIR: this.stateDir });
+    // A reader at a terminal is asked whether to trust the example; here it is named.
+    const manifest = existsSync(join(this.folder, 'coxswain.yaml')) ? { COX_MANIFEST: 'coxswain.yaml' } : {};
+    this.#env = cleanEnv({ PATH: path, COX_STATE_DIR: this.stateDir, ...manifest });
     this.#blocks = blocks;
   }
 

@@ -177,7 +177,7 @@ export const FAULTS_OF_HOOKS: readonly PlantedFault[] = [
   {
     name: 'what a PreToolUse hook refuses is told as a decision about permissions',
     file: 'announcements.ts',
-    find: "  if (!row || context.consult?.point === 'PreToolUse') return null;\n",
+    find: "  if (!row || (consult?.point === 'PreToolUse' && !isOfEdit(consult))) return null;\n",
     instead: '  if (!row) return null;\n',
   },
   {

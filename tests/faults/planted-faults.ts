@@ -205,6 +205,24 @@ const FAULTS_OF_TURNS: readonly PlantedFault[] = [
     instead: 'if (!context.model) return late(outcome.effect_id);',
   },
   {
+    name: 'an edited call starts without asking hooks',
+    file: 'edited-calls.ts',
+    find: '  if (hooksOn(context, row, args).length === 0) return',
+    instead: '  return',
+  },
+  {
+    name: 'a hook may rewrite what a person has edited',
+    file: 'edited-calls.ts',
+    find: "if (verdict?.kind === 'rewrite_args' &&",
+    instead: "if (verdict?.kind === 'deny' &&",
+  },
+  {
+    name: 'a remembered rule answers for another definition',
+    file: 'remembered.ts',
+    find: '.filter((rule) => bindingProblem(rule, holder) === null)',
+    instead: '.filter((rule) => rule.persona === holder.persona)',
+  },
+  {
     name: 'a second decision overrules the first',
     file: 'decide-approval.ts',
     find: '  if (row.decided) return alreadyDecided',

@@ -15,6 +15,7 @@ export class Client {
   readonly #bus: SimBus;
   readonly #history: History;
   readonly #random: Random;
+  readonly #edits: Random;
   readonly #incarnation: { readonly stream: string; readonly created: string };
   #own = 0;
 
@@ -22,6 +23,7 @@ export class Client {
     this.#bus = bus;
     this.#history = history;
     this.#random = random;
+    this.#edits = random.fork('edits');
     this.#incarnation = bus.bus.createInbox().incarnation;
     bus.bus.subscribeReceipts(INBOX, (receipt) =>
       history.push({ what: 'receipt', receipt, recordsThen: bus.recordsOf(receipt.session_id) }),
@@ -50,7 +52,9 @@ export class Client {
 
   #decide(session: string, callId: string | undefined): void {
     const decision = this.#random.chance(0.7) ? 'allow' : 'deny';
-    this.#soon(3_000, session, 'approve', { call_id: callId, decision });
+    const isEdited = decision === 'allow' && this.#edits.chance(0.6);
+    const edited = isEdited ? { args: { n: 1_000 + this.#edits.int(1_000) } } : {};
+    this.#soon(3_000, session, 'approve', { call_id: callId, decision, ...edited });
   }
 
   #meddle(session: string, callId: string | undefined): void {

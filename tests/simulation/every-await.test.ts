@@ -139,7 +139,7 @@ function forking(seed: number, nemesis: readonly NemesisAct[]): Schedule {
 }
 
 /** Every await takes minutes: `npm test` strikes at a sample of them, and the nightly run at each. */
-const STRIDE = process.env.COX_NIGHTLY === '1' ? 1 : 80;
+const STRIDE = process.env.COX_NIGHTLY === '1' ? 1 : 160;
 
 async function strikeAll(make: typeof schedule, kind: Strike, seed: number): Promise<void> {
   // One seed for all, so that everything is the same up to the moment at which it strikes.

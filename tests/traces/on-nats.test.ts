@@ -9,8 +9,8 @@ import { recordTrace } from './record-trace.ts';
 import { SCENARIOS } from './scenarios/all.ts';
 import { readTrace } from './trace-files.ts';
 
-/** `npm test` plays every fourth: the contract tests own the adapters. The nightly run plays every scenario. */
-const isPlayed = (_: unknown, index: number) => process.env.COX_NIGHTLY === '1' || index % 4 === 2;
+/** `npm test` plays every eighth: the contract tests own the adapters. The nightly run plays every scenario. */
+const isPlayed = (_: unknown, index: number) => process.env.COX_NIGHTLY === '1' || index % 8 === 2;
 const ground = natsGround();
 
 const scenarios = SCENARIOS.filter(({ racing }) => !racing).filter(isPlayed);

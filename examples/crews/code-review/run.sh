@@ -11,4 +11,4 @@ git -C work/harbour-fees symbolic-ref HEAD refs/heads/main
 git -C work/harbour-fees reset --quiet --hard
 
 COX_MODEL="${COX_MODEL:-scripted/script.yaml}" exec npx cox run "Review the last commit, and have mended what is wrong with it." \
-  --persona planner --crew personas --root work/harbour-fees "$@"
+  --persona personas/planner.yaml --crew personas --root work/harbour-fees "$@"

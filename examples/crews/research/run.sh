@@ -9,4 +9,4 @@ cp -R input work
 
 COX_MODEL="${COX_MODEL:-scripted/script.yaml}" exec npx cox run \
   "How high above today's chart datum did the flood of February 1953 stand at Marrow Point, and how sure is that?" \
-  --persona lead --crew personas --root work "$@"
+  --persona personas/lead.yaml --crew personas --root work "$@"

@@ -30,7 +30,7 @@ until cox tools 2>/dev/null | grep -q '^refund '; do
 done
 
 COX_MODEL="${COX_MODEL:-scripted/script.yaml}" cox run "The desk is open." \
-  --persona triage --crew personas --id "$DESK" --root work/desk --detach "$@"
+  --persona personas/triage.yaml --crew personas --id "$DESK" --root work/desk --detach "$@"
 for ticket in input/tickets/*.txt; do cox followup "$DESK" - <"$ticket" >/dev/null; done
 
 if [ -t 0 ]; then cox attach "$DESK"; else cox attach "$DESK" --on-ask wait; fi

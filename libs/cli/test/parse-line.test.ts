@@ -38,6 +38,11 @@ describe('a command line', () => {
     expect(command('run', '42', '--id', '0012').flags.text('id')).toBe('0012');
   });
 
+  test('knows no flag by a name that every object has', () => {
+    for (const name of ['constructor', '__proto__', 'toString'])
+      expect(refusal('run', `--${name}`).exitCode).toBe(EXIT.usage);
+  });
+
   test('takes - as an argument, and everything behind -- as arguments', () => {
     expect(command('run', '-').args).toEqual(['-']);
     expect(command('steer', 'k3', '--', '--mode is wrong').args).toEqual(['k3', '--mode is wrong']);

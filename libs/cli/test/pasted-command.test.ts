@@ -1,7 +1,10 @@
+import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { pastedCommand } from '../src/instance/pasted-command.ts';
 
 const env = { XDG_STATE_HOME: '/home/ann/state' };
+/** The command of this checkout. */
+const COX = resolve(import.meta.dirname, '../bin/cox.mjs');
 const byDefault = '/home/ann/state/coxswain';
 const at = (source: '--nats' | 'NATS_URL' | 'state-dir') => ({
   servers: 'nats://secret@host',
@@ -10,34 +13,34 @@ const at = (source: '--nats' | 'NATS_URL' | 'state-dir') => ({
 });
 
 test.each([
-  ['the default folder', null, byDefault, env, 'npx cox show s1'],
-  ['another folder', null, '/srv/cox', env, 'npx cox show s1 --state-dir /srv/cox'],
-  ['a folder with a space', null, "/srv/ann's cox", env, `npx cox show s1 --state-dir '/srv/ann'\\''s cox'`],
-  ['an instance that ran already', at('state-dir'), '/srv/cox', env, 'npx cox show s1 --state-dir /srv/cox'],
+  ['the default folder', null, byDefault, env, `${COX} show s1`],
+  ['another folder', null, '/srv/cox', env, `${COX} show s1 --state-dir /srv/cox`],
+  ['a folder with a space', null, "/srv/ann's cox", env, `${COX} show s1 --state-dir '/srv/ann'\\''s cox'`],
+  ['an instance that ran already', at('state-dir'), '/srv/cox', env, `${COX} show s1 --state-dir /srv/cox`],
   [
     'a folder that a variable names',
     null,
     '/srv/cox',
     { ...env, COX_STATE_DIR: '/srv/cox' },
-    'npx cox show s1 --state-dir /srv/cox',
+    `${COX} show s1 --state-dir /srv/cox`,
   ],
   [
     'the default folder before NATS_URL',
     null,
     byDefault,
     { ...env, NATS_URL: 'x' },
-    `npx cox show s1 --state-dir ${byDefault}`,
+    `${COX} show s1 --state-dir ${byDefault}`,
   ],
-  ['NATS_URL', at('NATS_URL'), byDefault, env, 'npx cox show s1'],
-  ['--nats', at('--nats'), byDefault, env, 'npx cox show s1 --nats URL'],
+  ['NATS_URL', at('NATS_URL'), byDefault, env, `${COX} show s1`],
+  ['--nats', at('--nats'), byDefault, env, `${COX} show s1 --nats URL`],
 ] as const)('what is pasted finds %s', (_what, address, stateDir, variables, line) => {
   expect(pastedCommand('show s1', { address, stateDir }, variables)).toBe(line);
 });
 
 test.each([
   ['/usr/local/bin/cox', 'cox show s1'],
-  ['/home/ann/coxswain/node_modules/.bin/cox', 'npx cox show s1'],
-  ['/home/ann/coxswain/libs/cli/bin/cox.mjs', 'npx cox show s1'],
-])('what %s shows begins as it was called', (script, line) => {
+  ['/home/ann/coxswain/node_modules/.bin/cox', `${COX} show s1`],
+  ['/home/ann/coxswain/libs/cli/bin/cox.mjs', `${COX} show s1`],
+])('what %s shows works from every folder', (script, line) => {
   expect(pastedCommand('show s1', { address: null, stateDir: byDefault }, env, script)).toBe(line);
 });

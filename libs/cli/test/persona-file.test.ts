@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { FolderTrust } from '../src/instance/folder-trust.ts';
 import { chooseCrew, choosePersona, readPersona } from '../src/run/persona-file.ts';
 
 let folder: string;
@@ -110,7 +111,7 @@ test('what is no UTF-8 text is refused, and the mark that editors put in front o
   const latin = join(folder, 'latin.yaml');
   await writeFile(latin, Buffer.from('name: latin\nprompt: "caf\u00e9"\n', 'latin1'));
   await expect(readPersona(latin)).rejects.toThrow('latin.yaml: is not UTF-8');
-  await expect(readPersona('/dev/null')).rejects.toThrow('/dev/null: is no file');
+  await expect(readPersona('/dev/null')).rejects.toThrow('/dev/null: is a device, not a regular file');
 });
 
 test.each([
@@ -204,19 +205,20 @@ describe('skills', () => {
 test('a name is looked for in personas/ and else left to the host', async () => {
   await mkdir(join(folder, 'personas'), { recursive: true });
   await writeFile(join(folder, 'personas/local.yaml'), 'name: local\n');
-  expect(await choosePersona('local', folder)).toMatchObject({ persona: { name: 'local' } });
-  expect(await choosePersona('elsewhere', folder)).toBe('elsewhere');
-  await expect(choosePersona('./none.yaml', folder)).rejects.toThrow('there is no such file');
+  expect(await choosePersona('local', folder, null)).toMatchObject({ persona: { name: 'local' } });
+  expect(await choosePersona('elsewhere', folder, null)).toBe('elsewhere');
+  await expect(choosePersona('./none.yaml', folder, null)).rejects.toThrow('none.yaml: does not exist');
   // What a file works with may lie in a folder of its name.
   await mkdir(join(folder, 'personas/local'));
-  expect(await choosePersona('local', folder)).toMatchObject({ persona: { name: 'local' } });
+  expect(await choosePersona('local', folder, null)).toMatchObject({ persona: { name: 'local' } });
   await mkdir(join(folder, 'personas/bare'));
-  await expect(choosePersona('bare', folder)).rejects.toThrow('bare: this folder has no persona.yaml');
+  await expect(choosePersona('bare', folder, null)).rejects.toThrow('bare: this folder has no persona.yaml');
 });
 
 describe('a crew', () => {
+  const trust = () => new FolderTrust(join(folder, 'ship'), { XDG_STATE_HOME: join(folder, 'state') }, false);
   const namesOf = async (...given: string[]) =>
-    (await chooseCrew(given, join(folder, 'ship'), 'mate')).map(({ persona }) => persona.name);
+    (await chooseCrew(given, join(folder, 'ship'), 'mate', trust())).map(({ persona }) => persona.name);
 
   beforeAll(async () => {
     await mkdir(join(folder, 'ship/personas'), { recursive: true });
@@ -233,7 +235,7 @@ describe('a crew', () => {
 
   test.each([
     ['stoker', /no .*stoker\.yaml.* personas that the host knows need no --crew/],
-    ['./stoker.yaml', /stoker\.yaml: there is no such file/],
+    ['./stoker.yaml', /stoker\.yaml: does not exist/],
     ['empty', /no persona lies in/],
   ])('%s is not there', async (given, message) => {
     await expect(namesOf(given)).rejects.toMatchObject({ exitCode: 2, message: expect.stringMatching(message) });
@@ -241,7 +243,7 @@ describe('a crew', () => {
 });
 
 test('what is neither a name nor a path is said to be neither', async () => {
-  await expect(choosePersona('a b', folder)).rejects.toMatchObject({
+  await expect(choosePersona('a b', folder, null)).rejects.toMatchObject({
     exitCode: 2,
     message: expect.stringContaining('a file has a dot or a slash'),
   });

@@ -12,7 +12,7 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true }));
 
 test('the personas of the folder as they are now, also one whose file is not valid', async () => {
-  const offers = startOffersOf(folder, null);
+  const offers = startOffersOf({ INIT_CWD: folder, XDG_STATE_HOME: join(folder, 'state') }, null);
   expect(await offers.options()).toEqual({ folder, personas: [], has_demo: false });
   await mkdir(join(folder, 'personas'));
   await writeFile(
@@ -20,15 +20,17 @@ test('the personas of the folder as they are now, also one whose file is not val
     'name: mate\nmodel: a/b\nprompt: You help.\ndescription: Helps.\n',
   );
   await writeFile(join(folder, 'personas/torn.yaml'), 'name: torn\nprompts: x\n');
+  await writeFile(join(folder, 'personas/wild.yaml'), 'name: wild\npermissions: { default: allow }\n');
   const { personas } = await offers.options();
   expect(personas).toMatchObject([
     { name: 'mate', description: 'Helps.', model: 'a/b', definition: { name: 'mate' }, problem: null },
     { name: 'torn', definition: null, problem: expect.stringContaining('prompts') },
+    { name: 'wild', definition: null, problem: expect.stringContaining('folder_not_trusted') },
   ]);
 });
 
 test('a demo has files of its own each time, and a bound on how many are kept', async () => {
-  const { prepareDemo } = startOffersOf(folder, join(folder, 'demo'));
+  const { prepareDemo } = startOffersOf({ INIT_CWD: folder }, join(folder, 'demo'));
   const roots = new Set<string>();
   for (let count = 0; count < 10; count++) {
     const { root, model } = (await prepareDemo?.()) ?? { root: '', model: '' };

@@ -2,8 +2,9 @@
 import { canonicalJson, STREAMS } from '@coxswain/protocol';
 import { JetStreamApiCodes, JetStreamApiError, jetstreamManager } from '@nats-io/jetstream';
 import { headers, type MsgHdrs } from '@nats-io/nats-core';
+import { isUnheard } from './ask-store.ts';
 import { BusNotPreparedError, ClientError } from './client-errors.ts';
-import { type CommandBus, streamIsMissing } from './send-command.ts';
+import type { CommandBus } from './send-command.ts';
 
 const WRITES_MAX = 16;
 /** A follower of a cluster may lag behind what was written a moment ago. */
@@ -71,11 +72,17 @@ export async function takeBack<T>(bus: CommandBus, key: Announced<T>): Promise<v
   if (value !== null) await written(bus, key.subject, '', revision, { 'KV-Operation': 'DEL' });
 }
 
-/** Reads what stands under a key: its own alone, by a subject that permissions can name. @throws as {@link announce}. */
+/**
+ * Reads what stands under a key: its own alone, by a subject that permissions can name. A key of a worker has no right to ask
+ * whether the registry is there; a direct get without a subscriber says that it is not.
+ * @throws as {@link announce}.
+ */
 export async function announcedNow<T>(bus: CommandBus, { subject, schema }: Announced<T>): Promise<Standing<T>> {
-  if (await streamIsMissing(bus, REGISTRY)) throw new BusNotPreparedError();
   const manager = await jetstreamManager(bus.nc, { checkAPI: false });
-  const stored = await manager.direct.getMessage(REGISTRY, { last_by_subj: subject });
+  const stored = await manager.direct.getMessage(REGISTRY, { last_by_subj: subject }).catch((error: unknown) => {
+    if (isUnheard(error) && bus.nc.info?.jetstream !== false) throw new BusNotPreparedError({ cause: error });
+    throw error;
+  });
   if (!stored) return { value: null, revision: 0, headers: null };
   const isTakenBack = stored.header.get('KV-Operation') !== '';
   const value = isTakenBack ? null : announcementIn(stored.data, schema);

@@ -11,6 +11,9 @@ export interface StreamPresence {
   readonly name: string;
   readonly present: boolean;
   readonly messages: number;
+  readonly bytes: number;
+  /** The most bytes that it may have; null without a limit. */
+  readonly maxBytes: number | null;
   /** How many copies there are to be: its number of replicas. 0 where it is missing. */
   readonly copies: number;
   /** How many of them are there and up to date. */
@@ -48,7 +51,7 @@ export async function busInfo(nc: NatsConnection): Promise<BusInfo> {
     } catch (error) {
       if (isNotPermitted(error)) return null;
       if (!isStreamNotFound(error)) throw error;
-      return { name, present: false, messages: 0, copies: 0, current: 0, atRisk: false };
+      return { name, present: false, messages: 0, bytes: 0, maxBytes: null, copies: 0, current: 0, atRisk: false };
     }
   };
   const streams = await Promise.all(NAMES.map(presence));
@@ -61,6 +64,8 @@ function presenceOf({ config, state, cluster }: StreamInfo): StreamPresence {
     name: config.name,
     present: true,
     messages: state.messages,
+    bytes: state.bytes,
+    maxBytes: config.max_bytes > 0 ? config.max_bytes : null,
     copies: config.num_replicas,
     current: 1 + followers.length,
     atRisk: config.num_replicas > 1 && holdsCompressedBlocks(config),

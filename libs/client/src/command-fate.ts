@@ -5,12 +5,13 @@
 import {
   type CommandId,
   type CommandInput,
+  deferredFateIn,
   hasEnded,
   injectionFateIn,
+  isDeferredBy,
   type JournalRecord,
   type Receipt,
-  reportFateIn,
-  type SessionEvent,
+  rejectionIn,
 } from '@coxswain/protocol';
 
 const INJECTIONS: ReadonlySet<string> = new Set(['steer', 'remind', 'followup']);
@@ -30,14 +31,14 @@ export class CommandFate {
     const head = { type: 'receipt' as const, session_id: record.session_id, command_id: this.#commandId };
     const { input } = record;
     const isHere = this.#receipt === null && input.type === 'command' && isOf(input, this.#commandId);
-    // A deferred report is decided by a later record.
-    if (isHere && !record.events.some(({ type }) => type === 'job_report_deferred')) {
-      const rejected = rejectionIn(record.events);
+    // A deferred command is decided by a later record.
+    if (isHere && !isDeferredBy(record.events, input.command_id)) {
+      const rejected = rejectionIn(record.events, input.command_id);
       this.#waits = rejected === null && INJECTIONS.has(input.verb);
       this.#receipt = { ...head, n: record.n, ...(rejected ?? { stage: 'accepted' }) };
     }
     for (const event of record.events) {
-      const settled = this.#waits ? injectionFateIn(event) : this.#receipt === null ? reportFateIn(event) : null;
+      const settled = this.#waits ? injectionFateIn(event) : this.#receipt === null ? deferredFateIn(event) : null;
       if (settled?.of !== this.#commandId) continue;
       this.#waits = false;
       this.#receipt = { ...head, n: record.n, ...settled.fate };
@@ -53,17 +54,4 @@ export class CommandFate {
 /** A fork's own command stands in the copy of its origin's first record. */
 function isOf(input: CommandInput, commandId: CommandId): boolean {
   return input.command_id === commandId || input.copied_from?.command_id === commandId;
-}
-
-function rejectionIn(events: readonly SessionEvent[]): Pick<Receipt, 'stage' | 'code' | 'message'> | null {
-  const rejected = events.find((event) => event.type === 'command_rejected');
-  if (rejected?.type !== 'command_rejected') return null;
-  const { code, message, field, detail } = rejected;
-  return {
-    stage: 'rejected',
-    code,
-    message,
-    ...(field === undefined ? {} : { field }),
-    ...(detail === undefined ? {} : { detail }),
-  };
 }

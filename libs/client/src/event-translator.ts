@@ -14,7 +14,7 @@ import {
   textOf,
 } from '@coxswain/protocol';
 import { AnswerText } from './answer-text.ts';
-import { printable, summarizeArgs, summarizeResult } from './args-summary.ts';
+import { DECISION_MAX_CHARS, printable, summarizeArgs, summarizeResult } from './args-summary.ts';
 import type { DeliveredInjection, FromRecord, UiEvent } from './ui-events.ts';
 
 /** A translator for one session, fed in the order in which things arrive. */
@@ -113,7 +113,8 @@ class Translator implements EventTranslator {
       }
       case 'approval_requested': {
         const { call_id, tool, args, requested_by } = event;
-        const summary = this.#summary(call_id, args);
+        this.#summaries.set(call_id, summarizeArgs(args));
+        const summary = summarizeArgs(args, DECISION_MAX_CHARS);
         return [
           {
             type: 'approval_needed',
@@ -310,6 +311,8 @@ class Translator implements EventTranslator {
       case 'hook_returned':
       case 'consult_ended':
       case 'guard_ended':
+      case 'edited_call_proposed':
+      case 'edited_call_checked':
       case 'announced':
       case 'job_report_deferred':
       case 'job_reported':

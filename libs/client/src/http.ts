@@ -3,7 +3,14 @@
  * in browsers, too; bundlers for browsers are given this for `@coxswain/client`.
  */
 export { hasEnded, topState } from '@coxswain/protocol';
-export { printable, printableJson, summarizeArgs, summarizeResult } from './args-summary.ts';
+export {
+  DECISION_MAX_CHARS,
+  printable,
+  printableJson,
+  summarizeArgs,
+  summarizeResult,
+  visibleLine,
+} from './args-summary.ts';
 export { Client } from './client.ts';
 export {
   BusNotPreparedError,

@@ -1,10 +1,12 @@
 /** Asks a session host what a session is doing. */
-import { type SessionRef, SessionStatus, subjects } from '@coxswain/protocol';
+import { HEADERS, type SessionRef, SessionStatus, subjects } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { errors } from '@nats-io/nats-core';
 import { ClientError, NoHostError, SessionNotFoundError } from './client-errors.ts';
 
 const QUERY_TIMEOUT_MS = 5_000;
+/** Several times what a session's bounds allow its state. */
+const ANSWER_MAX_BYTES = 64 * 1024 * 1024;
 
 /**
  * The session's status after its newest record.
@@ -17,8 +19,7 @@ export async function queryState(
 ): Promise<SessionStatus> {
   let answer: unknown;
   try {
-    const reply = await nc.request(subjects.query(ref, 'get_state'), undefined, { timeout: timeoutMs });
-    answer = reply.json();
+    answer = await askInParts(nc, subjects.query(ref, 'get_state'), timeoutMs);
   } catch (error) {
     if (isUnanswered(error)) throw new NoHostError({ cause: error });
     throw error;
@@ -34,6 +35,43 @@ export async function queryState(
       'what answered is no host of this version: its answer is no state of a session',
     );
   return status.data;
+}
+
+/**
+ * The answer to a query, read as JSON. Each part but the last has the header `Cox-More`.
+ * @throws NoHostError where the last part does not come in time, ClientError where the answer has too many bytes.
+ */
+async function askInParts(nc: NatsConnection, subject: string, timeoutMs: number): Promise<unknown> {
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const { data, headers } of await nc.requestMany(subject, undefined, { maxWait: timeoutMs })) {
+    parts.push(data);
+    bytes += data.length;
+    if (bytes > ANSWER_MAX_BYTES)
+      throw new ClientError('answer_unreadable', `the answer has more than ${ANSWER_MAX_BYTES} bytes`);
+    if (headers?.has(HEADERS.more)) continue;
+    return parts.length === 1 ? readJson(data) : readJson(concatenated(parts, bytes));
+  }
+  throw new NoHostError();
+}
+
+function concatenated(parts: readonly Uint8Array[], bytes: number): Uint8Array {
+  const all = new Uint8Array(bytes);
+  let at = 0;
+  for (const part of parts) {
+    all.set(part, at);
+    at += part.length;
+  }
+  return all;
+}
+
+/** Undefined where it is not JSON, which is the answer of no host. */
+function readJson(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes));
+  } catch {
+    return undefined;
+  }
 }
 
 function isUnanswered(error: unknown): boolean {

@@ -204,6 +204,10 @@ async function store(
       throw new CommandRejectedError('not_permitted', message, { commandId });
     }
     if (error instanceof BusNotPreparedError) throw error;
+    if (isStreamFull(error)) {
+      const message = `the command stream takes no more: ${error.message}`;
+      throw new CommandRejectedError('quota_exceeded', message, { commandId });
+    }
     throw new CommandNotStoredError(commandId, asTrouble(error) ?? error);
   }
 }
@@ -218,7 +222,7 @@ async function offered(
     try {
       return await publish(Math.max(1, Math.min(STORE_TIMEOUT_MS, giveUpAtMs - performance.now())));
     } catch (error) {
-      if (!isUnanswered(error)) throw error;
+      if (!isUnanswered(error) || isStreamFull(error)) throw error;
       if (isUnheard(error)) {
         if (bus.nc.info?.jetstream === false) throw error;
         if (await streamIsMissing(bus, STREAMS.commands)) throw new BusNotPreparedError({ cause: error });
@@ -241,6 +245,14 @@ export async function streamIsMissing(bus: Pick<CommandBus, 'nc'>, stream: strin
     return isStreamNotFound(error);
   }
 }
+
+/** Whether the store refuses a message because of a limit of its stream, of bytes or of messages of one subject. */
+function isStreamFull(error: unknown): error is JetStreamApiError {
+  return error instanceof JetStreamApiError && error.code === STORE_FAILED && error.message.includes('maximum');
+}
+
+/** The server's number of an error of its store; only the text tells a limit from a disk that fails. */
+const STORE_FAILED = 10_077;
 
 /** Whether an error is the server's "no such stream". */
 export function isStreamNotFound(error: unknown): boolean {

@@ -29,7 +29,13 @@ describe('what the journal says of a command', () => {
   });
 
   test('rejected, with what was said of it; a repetition later changes nothing', () => {
-    const rejected = { type: 'command_rejected', code: 'not_pending', message: 'why', field: 'call_id' };
+    const rejected = {
+      type: 'command_rejected',
+      command_id: ID,
+      code: 'not_pending',
+      message: 'why',
+      field: 'call_id',
+    };
     expect(fateAfter({ n: 4, verb: 'approve', events: [rejected] }, { n: 5, verb: 'approve' })).toEqual({
       ...head,
       stage: 'rejected',
@@ -56,6 +62,27 @@ describe('what the journal says of a command', () => {
       ...{ ...head, n: 3 },
       ...{ stage: 'rejected', code: 'job_unknown', message: 'why' },
     });
+  });
+
+  test('an edit is decided, or rejected, by a later record; what that record rejects besides is not its fate', () => {
+    const edit = { n: 2, verb: 'approve', events: [{ type: 'edited_call_proposed', command_id: ID }] };
+    const decided = { type: 'approval_decided', command_id: ID, decision: 'allow' };
+    const other = {
+      type: 'command_rejected',
+      verb: 'approve',
+      command_id: 'other',
+      code: 'already_decided',
+      message: '',
+    };
+    expect(fateAfter(edit)).toBeNull();
+    expect(fateAfter(edit, { n: 3, events: [decided, other] })).toEqual({ ...head, stage: 'accepted', n: 3 });
+    const detail = { by: 'hook', hook: 'limit' };
+    const denied = { ...other, command_id: ID, code: 'edited_call_denied', message: 'why', detail };
+    expect(fateAfter(edit, { n: 3, events: [denied] })).toEqual({
+      ...{ ...head, n: 3, stage: 'rejected' },
+      ...{ code: 'edited_call_denied', message: 'why', detail },
+    });
+    expect(fateAfter({ n: 3, verb: 'approve', events: [other] })).toEqual({ ...head, stage: 'accepted', n: 3 });
   });
 
   test('delivered, where and in which turn', () => {

@@ -1,10 +1,20 @@
 /** Ports of approvals: rules that a persona remembers, and notices to whoever is outside. */
-import type { ApprovalNotice, NoticeOutcome, RememberedRule, StoredRule, TenantId } from '@coxswain/protocol';
+import type {
+  ApprovalNotice,
+  NoticeOutcome,
+  RememberedRule,
+  RuleHolder,
+  StoredRule,
+  TenantId,
+} from '@coxswain/protocol';
 
 /** The rules of personas, for later sessions. The session in which one was made holds the truth; this is where others find it. */
 export interface RememberedRules {
-  /** Those that hold, the oldest first: the newest `BOUNDS.rememberedRulesMax` of them. Contract: rejects where it is not known. */
-  of(tenant: TenantId, persona: string): Promise<readonly RememberedRule[]>;
+  /**
+   * The rules that hold for this persona in this root, the oldest first: the newest `BOUNDS.rememberedRulesMax` of them.
+   * Contract: rejects where it is not known.
+   */
+  of(tenant: TenantId, holder: RuleHolder): Promise<readonly RememberedRule[]>;
   /** Keeps one that is not known yet, or that it is revoked, which is for good. The same again changes nothing. */
   keep(tenant: TenantId, stored: StoredRule): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** Ports: interfaces to the world, and nothing that does anything. */
+/** Ports: interfaces to the world. The one function of the package has an export of its own: `regular-file`. */
 export type * from './approvals.ts';
 export type * from './clock.ts';
 export type * from './hooks.ts';
@@ -14,3 +14,4 @@ export type * from './stop-predicates.ts';
 export type * from './storage.ts';
 export type * from './telemetry.ts';
 export type * from './tools.ts';
+export type * from './usage.ts';

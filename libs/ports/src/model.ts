@@ -17,7 +17,10 @@ export interface ModelRequest {
   readonly turn: number;
   readonly model: ModelSettings;
   readonly system: string;
-  /** The view of the transcript, oldest first. Calls and results are paired; injected messages follow the results. */
+  /**
+   * The view of the transcript, oldest first. Calls and results are paired; injected messages follow the results. Texts are the
+   * original ones: a model that sends them on marks them first, by where they are from (`prompt-marks.ts` of the protocol).
+   */
   readonly messages: readonly Message[];
   readonly tools: readonly ToolDefinition[];
   /**

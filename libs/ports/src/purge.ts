@@ -10,6 +10,30 @@ export interface StoredBlob {
   readonly revision: number;
 }
 
+/** How far deletions were read, by journal stream: the next position to read. */
+export type DeletionPlace = Readonly<Record<string, number>>;
+
+/** Deletions behind a place. */
+export interface DeletedSince {
+  readonly place: DeletionPlace;
+  readonly refs: readonly SessionRef[];
+  readonly isAtEnd: boolean;
+}
+
+/** Times that a retention job keeps, milliseconds from the deletion on. */
+export interface PurgesWithin {
+  /** Records, timers and snapshots. */
+  readonly recordsMs: number;
+  /** Large fields and files that no other session refers to. */
+  readonly filesMs: number;
+}
+
+/** The retention job of a bus, as session hosts see it. */
+export interface Retention {
+  /** Within what time a session that is deleted now is purged; null where no retention job answers. Contract: does not reject. */
+  purgesWithin(): Promise<PurgesWithin | null>;
+}
+
 /** Takes away what sessions have left. Whatever is away already is no error. */
 export interface Purge {
   /** Changes nothing. Rejects where whoever asks may not purge: so that nothing is begun that cannot be ended. */
@@ -24,6 +48,11 @@ export interface Purge {
   timers(ref: SessionRef): Promise<void>;
   /** The store's own time, milliseconds since 1970: what `storedAtMs` is measured with. */
   nowMs(): Promise<number>;
+  /**
+   * The sessions that were deleted behind a place, in no order, and the place that was read up to: null starts at the end of what
+   * is stored now. One call reads a bounded part; the place tells the next call where to go on, and `isAtEnd` whether to.
+   */
+  deletedSince(place: DeletionPlace | null): Promise<DeletedSince>;
   /** All tenants that have a session, or had one. */
   tenants(): Promise<readonly string[]>;
   /**

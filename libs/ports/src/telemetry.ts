@@ -20,7 +20,8 @@ export interface Meters {
       | 'coxswain_sessions'
       | 'coxswain_approvals_waiting'
       | 'coxswain_approvals_oldest_seconds'
-      | 'coxswain_replica_findings',
+      | 'coxswain_replica_findings'
+      | 'coxswain_stream_fill_ratio',
     take: () => ReadonlyMap<string, number>,
   ): boolean;
 }

@@ -4,8 +4,12 @@ export const BOUNDS = {
   commandBodyMaxBytes: 256 * 1024,
   /** Injections (steers, reminders, follow-ups) that wait in one session. */
   pendingInjectionsMax: 1_000,
+  /** The texts of these injections together, in UTF-8. */
+  pendingInjectionsMaxBytes: 1024 * 1024,
   /** Reminders of one session that wait or are shown. */
   remindersLiveMax: 256,
+  /** The texts of these reminders together, in UTF-8. */
+  remindersLiveMaxBytes: 1024 * 1024,
   /** Signals that wait in one session for a suspension that waits for them. */
   signalsStoredMax: 64,
   /** The data of one signal, as JSON. */
@@ -30,6 +34,8 @@ export const BOUNDS = {
   reasonMaxBytes: 2 * 1024,
   /** Calls in one batch; the calls beyond it get error results. */
   callsPerBatchMax: 64,
+  /** The arguments of one batch together, as JSON in UTF-8; calls beyond it get error results and lose their arguments. */
+  batchArgsMaxBytes: 768 * 1024,
   /** A tool result that stays in its record; a larger one is cut, the whole goes to the object store. */
   toolResultInlineMaxBytes: 64 * 1024,
   /** The least that `max_output` may leave of a result. */
@@ -52,6 +58,12 @@ export const BOUNDS = {
   hookPayloadMaxBytes: 256 * 1024,
   /** Command ids that a session remembers, so that a repeated command changes nothing. */
   commandIdsRemembered: 4_096,
+  /**
+   * Rejections among the newest commands of a session that get a record, and how many commands are looked at. A rejection
+   * beyond that is answered and counted, so that a sender of invalid commands does not fill the journal.
+   */
+  rejectionsRecordedMax: 64,
+  rejectionWindowCommands: 256,
   /** Turns of one run when the persona does not say. */
   maxTurnsDefault: 50,
   /** Files that one call may say it has edited; those beyond are dropped. */

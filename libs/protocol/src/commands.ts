@@ -17,6 +17,7 @@ import { REMINDER_FIELDS } from './reminders.ts';
 import { secretProblem } from './request-secrets.ts';
 import { readStrictly, type SchemaProblem } from './schema-problems.ts';
 import { type Mode, ModeInput } from './seams.ts';
+import { parseStrictJson } from './strict-json.ts';
 import { StandIns, ToolSelection } from './tool-selection.ts';
 import { cutText, hasVisibleText } from './unicode-text.ts';
 import { unwritableProblem } from './unwritable-json.ts';
@@ -289,21 +290,13 @@ function readBody(verb: string, payload: Uint8Array): { readonly value: unknown 
     return { code: 'invalid_utf8', message: 'the body is not UTF-8 text', field };
   }
   if (text.trimStart().startsWith('{')) {
-    try {
-      return { value: JSON.parse(text) };
-    } catch (error) {
-      const message = `the body begins with { but is not valid JSON: ${withoutQuote((error as Error).message)}`;
-      return { code: 'invalid_json', message, field };
-    }
+    const json = parseStrictJson(text);
+    if (json.ok) return { value: json.value };
+    return { code: 'invalid_json', message: `the body begins with { but is not valid JSON: ${json.why}`, field };
   }
   if (TEXT_VERBS.has(verb)) return { value: { body: text } };
   if (text.trim() === '') return { value: {} };
   return { code: 'invalid_json', message: `${verb} takes a JSON object, not plain text`, field };
-}
-
-/** V8 quotes the text around the mistake, which may be a secret. */
-function withoutQuote(message: string): string {
-  return message.replace(/, (?:\.\.\.)?"[\s\S]*$/, '');
 }
 
 function unknownVerb(verb: string): CommandProblem {

@@ -47,8 +47,8 @@ export const ERROR_CATALOGUE = {
     'Use the nearest verb, which the message names.',
   ),
   invalid_json: rejection(
-    'The body begins with { and is not valid JSON, or the verb takes no plain text.',
-    'Send valid JSON; for plain text do not begin with {.',
+    'The body begins with { and is not valid JSON, a member of an object is repeated, or the verb takes no plain text.',
+    'Send valid JSON in which each member has a name of its own; for plain text do not begin with {.',
   ),
   invalid_utf8: rejection(
     'The body is not UTF-8.',
@@ -111,8 +111,8 @@ export const ERROR_CATALOGUE = {
     'Send JSON with the header `content-type: application/json`.',
   ),
   request_unreadable: refusal(
-    'What came on the connection is not HTTP that can be read.',
-    'Speak HTTP/1.1, and without TLS where the gateway is reached directly.',
+    'What came on the connection is not HTTP that can be read, or a request repeats a header that it may have once.',
+    'Speak HTTP/1.1, and without TLS where the gateway is reached directly; send host, authorization and content-type once.',
   ),
   request_closed: refusal(
     'Whoever has sent the request has gone before it was answered.',
@@ -240,6 +240,14 @@ export const ERROR_CATALOGUE = {
     'Someone has decided this call already; the first decision stands.',
     'Nothing; the message says who decided.',
   ),
+  edited_call_denied: rejection(
+    'A permission rule or a `PreToolUse` hook denies the call with the edited arguments. The call stays parked.',
+    'Decide again: with other arguments, as the model asked, or deny. The detail names the rule or the hook, and why.',
+  ),
+  edit_pending: rejection(
+    'Hooks are asked about an edit of this call, or they changed before they could be asked.',
+    'Decide again in a moment. A decision without edited arguments is taken at once.',
+  ),
   not_rememberable: rejection(
     'A decision cannot be remembered for calls like this one: its arguments are too large, or the question is whether it ran.',
     'Decide this call alone, without remember; a rule of the persona holds for later ones.',
@@ -276,7 +284,7 @@ export const ERROR_CATALOGUE = {
     '`cox pending` lists what waits.',
   ),
   too_many_reminders: rejection(
-    '256 reminders wait or are shown already.',
+    '256 reminders, or reminders of 1 MiB together, wait or are shown already.',
     'Revoke some, or give them a dedupe_key or ttl_turns.',
   ),
   too_many_signals: rejection(
@@ -284,6 +292,16 @@ export const ERROR_CATALOGUE = {
     'Send only those that a session waits for.',
   ),
   too_many_pending: rejection('1,000 injections wait already.', 'Wait until some are delivered, or revoke some.'),
+  pending_full: rejection(
+    'The queued steers, reminders and follow-ups of the session would have more than 1 MiB together.',
+    'Wait until some are delivered, revoke some, or put a long text into a file and name the file.',
+  ),
+  quota_exceeded: {
+    kind: 'rejection',
+    meaning: 'The tenant, or the sender, has used up a quota of the host; the message names it.',
+    runtime: 'Sends the receipt and counts it. Records nothing, and does not remember the id.',
+    caller: 'Send it again after the time that the message names, under the same id; or have the quota raised.',
+  },
   invalid_arguments: rejection(
     'The edited arguments do not fit the tool’s schema.',
     'Correct them as the message says.',
@@ -477,6 +495,11 @@ export const ERROR_CATALOGUE = {
     'The batch has more than 64 calls.',
     'Those beyond get error results.',
     'Nothing: the model is told to ask for fewer. `limits.parallel_calls` bounds how many run at once.',
+  ),
+  arguments_too_large: outcome(
+    'The arguments of the calls of one answer have more than 768 KiB together.',
+    'The calls beyond get error results, and their arguments are not kept.',
+    'Nothing: the model is told to split the work.',
   ),
   tool_failed: outcome(
     'The tool threw or its server failed.',
@@ -701,6 +724,11 @@ export const ERROR_CATALOGUE = {
     'Stops, naming file, line and column.',
     'Correct the line that the message names, or leave the manifest out: `--manifest none`.',
   ),
+  folder_not_trusted: exception(
+    'The current folder brings code or permissions that the user has not trusted, and no terminal can ask.',
+    'Starts nothing, and runs no code of the folder.',
+    'Look at the file that the message names, then run `cox trust` in the folder; or name it: `--manifest FILE`, `--persona ./FILE`.',
+  ),
   policy_invalid: exception(
     'The policy file of a host cannot be read, or has a member or value that no policy has.',
     'Stops, naming file, line and column.',
@@ -910,9 +938,9 @@ export const ERROR_CATALOGUE = {
     'Check permissions, limits and disk space of the server.',
   ),
   fetch_checksum_mismatch: exception(
-    'A fetched server does not have the published checksum.',
+    'A fetched server does not have the published checksum, or not the one that this version of Coxswain pins.',
     'Throws it away.',
-    'Try again; if it stays, do not trust the source.',
+    'Try again; if it stays, do not trust the source: install nats-server yourself and name it in COX_NATS_SERVER.',
   ),
   nats_server_unusable: exception(
     'The named server binary is missing, not executable, or built for another system.',

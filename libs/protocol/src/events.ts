@@ -20,7 +20,7 @@ import { OnTimeout, ParkRequest } from './parking.ts';
 import { CompactionStrategy } from './persona.ts';
 import { PERSONA_STEP_EVENTS } from './persona-steps.ts';
 import { PinnedPrice } from './prices.ts';
-import { RememberedRule } from './remembered-rules.ts';
+import { RememberedRule, RememberScope } from './remembered-rules.ts';
 import { ExpiryReason, STORED_REMINDER_FIELDS } from './reminders.ts';
 import { Mode, SeamKind } from './seams.ts';
 import { ErrorBoundary, StepArgs, StepStatus } from './steps.ts';
@@ -443,6 +443,22 @@ export const EVENT_SCHEMAS = {
   }),
   /** What people have had the run's persona remember, as of this run. */
   permissions_changed: event('permissions_changed', { rules: z.array(RememberedRule) }),
+  /** A person would allow a parked call with other arguments. `PreToolUse` hooks are asked about it; meanwhile it stays parked. */
+  edited_call_proposed: event('edited_call_proposed', {
+    call_id: z.string(),
+    /** The `approve`. Its receipt follows from a later record. */
+    command_id: z.string(),
+    args: JsonObject,
+    remember: RememberScope.optional(),
+    actor: Actor.optional(),
+    reason: z.string().optional(),
+  }),
+  /** The hooks that were asked about an edited call have answered. The same record decides the call or rejects the edit. */
+  edited_call_checked: event('edited_call_checked', {
+    call_id: z.string(),
+    command_id: z.string(),
+    effect_id: effectId,
+  }),
   approval_decided: event('approval_decided', {
     call_id: z.string(),
     decision: z.enum(['allow', 'deny', 'superseded', 'aborted', 'expired']),
@@ -461,7 +477,7 @@ export const EVENT_SCHEMAS = {
     point: HookPoint,
     effect_id: effectId,
     call_id: z.string().optional(),
-    /** The steer or follow-up that the guard asks about. */
+    /** The steer or follow-up that the guard asks about, or the `approve` whose edited call is checked. */
     command_id: z.string().optional(),
     payload: JsonObject,
   }),

@@ -49,3 +49,14 @@ export type HostRelease = z.infer<typeof HostRelease>;
 export const ActiveNote = z.strictObject({ v: z.literal(1), host: host.nullable() });
 /** See {@link ActiveNote}. */
 export type ActiveNote = z.infer<typeof ActiveNote>;
+
+/** What a retention job answers: within what time it purges a session that is deleted now, milliseconds. */
+export const RetentionAnswer = z.strictObject({
+  v: z.literal(1),
+  /** Records, timers and snapshots. */
+  records_ms: z.number().positive(),
+  /** Large fields and files that no other session refers to. */
+  files_ms: z.number().positive(),
+});
+/** See {@link RetentionAnswer}. */
+export type RetentionAnswer = z.infer<typeof RetentionAnswer>;

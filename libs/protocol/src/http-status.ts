@@ -52,6 +52,7 @@ const CODES: Readonly<Record<number, readonly ErrorCode[]>> = {
     'call_not_open',
     'stale_epoch',
     'already_decided',
+    'edit_pending',
     'not_running',
     'already_cancelled',
     'not_suspended',
@@ -68,6 +69,7 @@ const CODES: Readonly<Record<number, readonly ErrorCode[]>> = {
   415: ['unsupported_media_type'],
   417: ['expectation_failed'],
   422: [
+    'edited_call_denied',
     'not_rememberable',
     'fork_too_long',
     'fork_change_misfit',
@@ -86,6 +88,8 @@ const CODES: Readonly<Record<number, readonly ErrorCode[]>> = {
     'too_many_reminders',
     'too_many_signals',
     'too_many_pending',
+    'pending_full',
+    'quota_exceeded',
   ],
   // Nobody reads it: for logs and metrics, by the number that proxies have made usual.
   499: ['request_closed'],

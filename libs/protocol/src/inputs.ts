@@ -19,7 +19,7 @@ import { PinnedPermissions } from './permissions.ts';
 import { CompactionStrategy, ModelSettings, Persona } from './persona.ts';
 import { PersonaStepInput } from './persona-steps.ts';
 import { PinnedPrice } from './prices.ts';
-import { RememberedRule } from './remembered-rules.ts';
+import { PersonaIdentity, RememberedRule } from './remembered-rules.ts';
 import { TimerInput } from './timers.ts';
 import { HookAnswer } from './verdicts.ts';
 
@@ -78,6 +78,8 @@ export type ResolvedCompaction = z.infer<typeof ResolvedCompaction>;
 /** A session's surroundings, resolved and pinned for a run. */
 export const Provision = z.strictObject({
   persona: z.strictObject({ name: z.string(), version: z.string() }),
+  /** What remembered rules are bound to. Absent in journals of earlier versions: no remembered rule holds there. */
+  identity: PersonaIdentity.optional(),
   /** The whole definition, as pinned. */
   definition: Persona,
   /** Only where its steps and tools run in processes that serve it: no host runs them itself. */

@@ -1,6 +1,7 @@
 /** The messages of a transcript, as the journal holds them and as models are shown them. */
 import { z } from 'zod';
 import { CallStatus } from './calls.ts';
+import { ID_PATTERN } from './ids.ts';
 import { BlobRef, Json, JsonObject } from './json.ts';
 import { RoleHint } from './reminders.ts';
 
@@ -49,6 +50,18 @@ export type ReasoningPart = z.infer<typeof ReasoningPart>;
 /** See {@link CallPart}. */
 export type CallPart = z.infer<typeof CallPart>;
 
+/**
+ * Where a message of a transcript is from, where that is neither a person nor a tool. Transcripts say so, from the events
+ * that brought the message; no command can. `notice`: a host notice, as its record has it. `summary` and
+ * `notes`: what a compaction left. `transcript`: messages to summarise. `persona`: a skill, by the persona's author.
+ */
+export const MessageOrigin = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.enum(['notice', 'summary', 'notes', 'transcript', 'persona']) }),
+  z.strictObject({ kind: z.literal('session'), session: z.string().regex(ID_PATTERN) }),
+]);
+/** See {@link MessageOrigin}. */
+export type MessageOrigin = z.infer<typeof MessageOrigin>;
+
 /** What a person, another session or the runtime says to the model. */
 export const UserMessage = z.strictObject({
   role: z.literal('user'),
@@ -60,6 +73,8 @@ export const AssistantMessage = z.strictObject({
   content: z.array(z.discriminatedUnion('type', [TextPart, ReasoningPart, CallPart])),
   partial: z.literal(true).optional(),
 });
+/** A user message of a transcript: with where it is from, unless a person has written it. */
+export const ShownUserMessage = UserMessage.extend({ origin: MessageOrigin.optional() });
 /** One call's result. Every call of an assistant message has exactly one. */
 export const ToolMessage = z.strictObject({
   role: z.literal('tool'),
@@ -68,6 +83,9 @@ export const ToolMessage = z.strictObject({
   status: CallStatus,
   is_error: z.boolean(),
   content: z.array(z.discriminatedUnion('type', [TextPart, FilePart])),
+  /** What the host has to say of the call; the model reads it before the result. */
+  note: z.string().optional(),
+  origin: MessageOrigin.optional(),
 });
 /** A reminder: rendered as `<system-reminder>`, never in place of a user message. */
 export const ReminderMessage = z.strictObject({
@@ -77,9 +95,11 @@ export const ReminderMessage = z.strictObject({
   role_hint: RoleHint.optional(),
 });
 /** Any message of a transcript. */
-export const Message = z.discriminatedUnion('role', [UserMessage, AssistantMessage, ToolMessage, ReminderMessage]);
+export const Message = z.discriminatedUnion('role', [ShownUserMessage, AssistantMessage, ToolMessage, ReminderMessage]);
 /** See {@link UserMessage}. */
 export type UserMessage = z.infer<typeof UserMessage>;
+/** See {@link ShownUserMessage}. */
+export type ShownUserMessage = z.infer<typeof ShownUserMessage>;
 /** See {@link AssistantMessage}. */
 export type AssistantMessage = z.infer<typeof AssistantMessage>;
 /** See {@link ToolMessage}. */

@@ -9,7 +9,7 @@ export interface MetricEntry {
   /** What it counts or measures. */
   readonly help: string;
   readonly labels: readonly string[];
-  readonly unit: 'count' | 'seconds' | 'tokens' | 'USD';
+  readonly unit: 'count' | 'seconds' | 'tokens' | 'USD' | 'ratio';
   /** Which processes have it. */
   readonly of: readonly ('host' | 'gateway' | 'worker')[];
   /** Upper bounds of a histogram's buckets, in its unit. */
@@ -34,6 +34,13 @@ const ENTRIES = {
     help: 'What the last background check of the store found wrong with replicas, by kind; no series on hosts that do not check.',
     labels: ['kind'],
     unit: 'count',
+    of: host,
+  },
+  coxswain_stream_fill_ratio: {
+    type: 'gauge',
+    help: 'The share of its limit that a stream has, 0 to 1; no series for streams without a limit, and on hosts that do not check.',
+    labels: ['stream'],
+    unit: 'ratio',
     of: host,
   },
   coxswain_approvals_waiting: {
@@ -62,6 +69,13 @@ const ENTRIES = {
     type: 'counter',
     help: 'Commands that sessions have recorded, by whether they were accepted.',
     labels: ['verb', 'outcome'],
+    unit: 'count',
+    of: host,
+  },
+  coxswain_rejections_unrecorded_total: {
+    type: 'counter',
+    help: 'Commands that were rejected without a record, by the quota that was used up; rejections: a session had its share of them.',
+    labels: ['reason'],
     unit: 'count',
     of: host,
   },

@@ -5,6 +5,8 @@
  */
 import { z } from 'zod';
 import type { CommandProblem } from './commands.ts';
+import type { MessageBody } from './crew-commands.ts';
+import { MessageMode } from './crews.ts';
 import { ID_PATTERN } from './ids.ts';
 import { globMatches } from './patterns.ts';
 import type { PermissionRule } from './permissions.ts';
@@ -40,6 +42,9 @@ export interface AllowedOrigin {
   readonly key_of?: KeyOwner | undefined;
 }
 
+/** The least to the most that a message from another session may do. */
+const SESSION_MESSAGES = ['followup', 'steer', 'interrupt'] as const;
+
 const SECTIONS = {
   /** Folders in which the roots of sessions, and the files of scripted and replay models, must lie. Default: the working folder of the host. */
   roots: z.array(Folder).max(64).optional(),
@@ -61,7 +66,7 @@ const SECTIONS = {
    * The most that a message from another session may do: wait for the next run, wait for the next seam, or interrupt. It holds
    * for every session of the host, also where the bus is trusted. Default: `steer`, which never ends an approval that waits.
    */
-  session_messages: z.enum(['followup', 'steer', 'interrupt']).optional(),
+  session_messages: z.enum(SESSION_MESSAGES).optional(),
 } as const;
 
 /** The sections that differ between tenants. */
@@ -122,7 +127,7 @@ export interface HostRules {
   readonly personas: 'named' | 'any';
   readonly run_command: 'deny' | 'ask' | 'allow';
   readonly stand_ins: 'none' | 'any';
-  readonly session_messages: 'followup' | 'steer' | 'interrupt';
+  readonly session_messages: (typeof SESSION_MESSAGES)[number];
   /** What no session opens, and no model is read from; the same for every sender. */
   readonly refused: readonly RefusedPath[];
 }
@@ -169,10 +174,11 @@ export function rulesFor(policy: HostPolicy, host: HostSurroundings, tenant: str
 }
 
 /**
- * The first thing that a `start` or `prompt` names and the rules do not allow; null if there is none. The body has passed its
- * schema. Paths are compared as text: adapters look at the file system.
+ * The first thing that a `start` or `prompt` names and the rules do not allow, or the mode of a `message`; null if there is
+ * none. The body has passed its schema. Paths are compared as text: adapters look at the file system.
  */
 export function checkRequest(rules: HostRules, verb: string, body: object): CommandProblem | null {
+  if (verb === 'message') return messageProblem(rules, (body as MessageBody).mode);
   for (const named of namesIn(verb, body)) {
     const problem = problemWith(rules, named);
     if (problem) return problem;
@@ -293,6 +299,25 @@ function variableProblem(
 /** Whether `${name}` may be replaced by the value of the host's variable. */
 export function mayExpand({ variables }: Pick<HostRules, 'variables'>, name: string): boolean {
   return variables === 'any' || variables.includes(name);
+}
+
+/** Why a message to another session may not have this mode; null if it may. */
+export function messageProblem(
+  { session_messages: most }: Pick<HostRules, 'session_messages'>,
+  mode: MessageMode,
+): CommandProblem | null {
+  const allowed = MessageMode.options.filter((one) => rankOf(one) <= rankOf(most));
+  if (allowed.includes(mode)) return null;
+  return notAllowed(
+    'mode',
+    `a message to another session may not have the mode ${mode}`,
+    `session_messages is "${most}" and allows ${listed(allowed)}`,
+  );
+}
+
+// A prompt waits for the end of the run as a follow-up does.
+function rankOf(mode: MessageMode): number {
+  return SESSION_MESSAGES.indexOf(mode === 'prompt' ? 'followup' : mode);
 }
 
 /** A rule of a request that would run commands without a decision of a person, or that the policy denies. */

@@ -122,7 +122,7 @@ function readOne(
     );
   const bare = handler === undefined && max_output !== undefined && returns === undefined ? { no_handler: true } : {};
   const given = Object.fromEntries(Object.entries(written).filter(([, value]) => value !== undefined));
-  const own = id ?? `${event.replace(/\W.*$/, '').slice(0, 48)}-${Number(path[1] ?? 0) + 1}`;
+  const own = id ?? `${/^\w{0,48}/.exec(event)?.[0]}-${Number(path[1] ?? 0) + 1}`;
   const read = readRegistration({ ...given, ...bare, id: own, point: event, persona: name });
   if (!read.ok) {
     const { field, message } = read.problem;

@@ -1,6 +1,6 @@
 /** Receipts: what becomes of a command, told to the inbox that its sender named. */
 import { z } from 'zod';
-import { isDelivery, type SessionEvent } from './events.ts';
+import { type EventOf, isDelivery, type SessionEvent } from './events.ts';
 import { JsonObject } from './json.ts';
 
 /** One receipt. A receipt is sent only after the record that it speaks of is durable. */
@@ -27,16 +27,48 @@ export type Receipt = z.infer<typeof Receipt>;
 /** How the waiting of an injection ends, in the words of its receipt. */
 export type InjectionFate = Pick<Receipt, 'stage' | 'seam' | 'turn' | 'reason' | 'detail'>;
 
-/** Which deferred report of a job an event decides, and how; null for every other event. */
-export function reportFateIn(event: SessionEvent): { readonly of: string; readonly fate: ReportFate } | null {
-  if (event.type === 'job_reported') return { of: event.command_id, fate: { stage: 'accepted' } };
-  if (event.type !== 'command_rejected' || event.verb !== 'feedback') return null;
-  const { command_id, code, message, field } = event;
-  return { of: command_id, fate: { stage: 'rejected', code, message, ...(field === undefined ? {} : { field }) } };
+/**
+ * Whether a record defers the decision on a command to a later one: the report of a job that no hook has started so far, or
+ * an `approve` whose edited call hooks are asked about. Its receipt follows from the later record.
+ */
+export function isDeferredBy(events: readonly SessionEvent[], commandId: string): boolean {
+  return events.some(
+    (event) =>
+      (event.type === 'job_report_deferred' || event.type === 'edited_call_proposed') && event.command_id === commandId,
+  );
 }
 
-/** How a deferred report is decided, in the words of its receipt. */
-export type ReportFate = Pick<Receipt, 'stage' | 'code' | 'message' | 'field'>;
+/** Which deferred command an event decides, and how; null for an event that decides none. */
+export function deferredFateIn(event: SessionEvent): { readonly of: string; readonly fate: DeferredFate } | null {
+  if (event.type === 'job_reported') return { of: event.command_id, fate: { stage: 'accepted' } };
+  if (event.type === 'approval_decided' && event.command_id !== undefined)
+    return { of: event.command_id, fate: { stage: 'accepted' } };
+  if (event.type !== 'command_rejected' || !DEFERRABLE.has(event.verb)) return null;
+  return { of: event.command_id, fate: rejectedFate(event) };
+}
+
+const DEFERRABLE: ReadonlySet<string> = new Set(['feedback', 'approve']);
+
+/** How a deferred command is decided, in the words of its receipt. */
+export type DeferredFate = Pick<Receipt, 'stage' | 'code' | 'message' | 'field' | 'detail'>;
+
+/** How a record rejects a command, in the words of its receipt; null where it does not. A record may reject others too. */
+export function rejectionIn(events: readonly SessionEvent[], commandId: string): DeferredFate | null {
+  for (const event of events)
+    if (event.type === 'command_rejected' && event.command_id === commandId) return rejectedFate(event);
+  return null;
+}
+
+/** A rejection in the words of a receipt. */
+export function rejectedFate({ code, message, field, detail }: EventOf<'command_rejected'>): DeferredFate {
+  return {
+    stage: 'rejected',
+    code,
+    message,
+    ...(field === undefined ? {} : { field }),
+    ...(detail === undefined ? {} : { detail }),
+  };
+}
 
 /** Whose waiting an event ends, and how; null for an event that ends none. */
 export function injectionFateIn(event: SessionEvent): { readonly of: string; readonly fate: InjectionFate } | null {

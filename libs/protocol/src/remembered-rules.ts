@@ -6,6 +6,8 @@
  * M2  Of several that match, one that denies wins.
  * M3  What only begins with a remembered command is allowed with plain further words alone: nothing that a shell would make
  *     another command of, no option, and no path that leads out of the folder. Denied it is whatever follows.
+ * M4  A rule holds only for the root and the agent definition under which it was made (`RuleHolder`). Stores keep the rules
+ *     of each tenant apart. Where the definition or the root differs, the question is asked again.
  */
 import { z } from 'zod';
 import { BOUNDS } from './bounds.ts';
@@ -31,14 +33,40 @@ export const RememberedMatch = z.discriminatedUnion('kind', [
 /** See {@link RememberedMatch}. */
 export type RememberedMatch = z.infer<typeof RememberedMatch>;
 
+/**
+ * Where a session has its agent definition (persona) from. `host`: the host's files, by name. `served`: a service that runs
+ * the persona. `request`: the body of a start. `built_in`: the definition for sessions that name none.
+ */
+export const PersonaSource = z.enum(['host', 'served', 'request', 'built_in']);
+/** See {@link PersonaSource}. */
+export type PersonaSource = z.infer<typeof PersonaSource>;
+
+/** What an agent definition is, apart from its name. */
+export const PersonaIdentity = z.strictObject({
+  source: PersonaSource,
+  /** SHA-256 of the definition's canonical JSON, in hex. */
+  fingerprint: z.string(),
+});
+/** See {@link PersonaIdentity}. */
+export type PersonaIdentity = z.infer<typeof PersonaIdentity>;
+
+/** What a remembered rule is bound to (M4): a session is the holder of the rules whose binding is its own. */
+export const RuleHolder = PersonaIdentity.extend({
+  /** The persona's name. */
+  persona: z.string(),
+  /** The absolute path of the root folder. */
+  root: z.string(),
+});
+/** See {@link RuleHolder}. */
+export type RuleHolder = z.infer<typeof RuleHolder>;
+
 /** A remembered rule. */
-export const RememberedRule = z.strictObject({
+export const RememberedRule = RuleHolder.extend({
   /** The id of the `approve` that made it: what revokes it. */
   id: z.string(),
   /** The session in which it was made. */
   session: z.string(),
   scope: RememberScope,
-  persona: z.string(),
   tool: z.string(),
   match: RememberedMatch,
   action: z.enum(['allow', 'deny']),
@@ -148,6 +176,35 @@ export function describeRule({ action, tool, match }: Pick<RememberedRule, 'acti
     case 'args':
       return `${action} ${tool} with exactly ${JSON.stringify(match.args)}`;
   }
+}
+
+/**
+ * Why a rule does not hold for a session (M4).
+ * @param holder the session's persona and root.
+ * @returns the difference as the end of a sentence, or null where the rule holds.
+ */
+export function bindingProblem(rule: RuleHolder, holder: RuleHolder): string | null {
+  if (rule.persona !== holder.persona) return `it was made for the persona ${rule.persona}, not ${holder.persona}`;
+  if (rule.root !== holder.root) return `it was made in the root ${rule.root}, not ${holder.root}`;
+  if (rule.source !== holder.source)
+    return `it was made for the persona ${rule.persona} ${FROM[rule.source]}, not ${FROM[holder.source]}`;
+  return rule.fingerprint === holder.fingerprint
+    ? null
+    : `the definition of ${rule.persona} has changed: ${shortFingerprint(rule)} then, ${shortFingerprint(holder)} now`;
+}
+
+const FROM: Readonly<Record<PersonaSource, string>> = {
+  host: 'of the host',
+  served: 'of a persona service',
+  request: 'of a request',
+  built_in: 'that is built in',
+};
+
+const shortFingerprint = ({ fingerprint }: PersonaIdentity) => fingerprint.slice(0, 12);
+
+/** What a rule is bound to, in a line for people. */
+export function describeHolder(holder: RuleHolder): string {
+  return `${holder.persona} ${FROM[holder.source]}, ${shortFingerprint(holder)}, in ${holder.root}`;
 }
 
 /**

@@ -117,6 +117,11 @@ export const subjects = {
    * where it is stored tells a timer from a client's forgery.
    */
   timerCommandTransform: 'cox-cmd.{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}.timer.{{wildcard(4)}}',
+  /** Where a tenant's key lists one kind of keys of a bucket: {@link TENANT_KEYS}. A session host answers. */
+  tenantKeys: (tenant: string, bucket: string, kind: string) =>
+    `cox.${TenantId.parse(tenant)}.keys.${token(bucket)}.${token(kind)}`,
+  /** All requests that list keys: what hosts answer. */
+  allTenantKeys: 'cox.*.keys.*.*',
   /** Requests to a bus tool. */
   tool: (tenant: string, name: string) => `cox.${TenantId.parse(tenant)}.tool.${token(name, TOOL_NAME_PATTERN)}`,
   /** What every instance of a bus tool hears: what became of a call, and that one shall stop. */
@@ -200,6 +205,8 @@ export const subjects = {
   hostBeats: '$KV.cox_hosts.host.*',
   /** Where a host is told of commands for sessions that it works on. */
   hostRing: (host: string) => `cox-host.ring.${token(host)}`,
+  /** Where the retention job is asked within what time it purges. */
+  retention: 'cox-retention.within',
   /** Where hosts are told of sessions that wait for their next host. */
   hostReleases: 'cox-host.released',
   /** The note that a session has work under way: a key of the bucket of active sessions. */
@@ -223,6 +230,8 @@ export const tenantSubjects = {
   commands: (tenant: string) => `cox.${TenantId.parse(tenant)}.session.*.*`,
   queries: (tenant: string) => `cox.${TenantId.parse(tenant)}.query.*.*`,
   largeFields: (tenant: string) => `cox.${TenantId.parse(tenant)}.large.*`,
+  /** Lists of all kinds of its keys. */
+  keys: (tenant: string) => `cox.${TenantId.parse(tenant)}.keys.*.*`,
   events: (tenant: string) => `cox.${TenantId.parse(tenant)}.events.*`,
   deltas: (tenant: string) => `cox.${TenantId.parse(tenant)}.deltas.*`,
   /** Notices of calls that wait for a person. */
@@ -301,6 +310,12 @@ export const STREAMS = {
   blobs: 'cox_blobs',
 } as const;
 
+/** The kinds of keys that carry a tenant, by bucket: the first token of a key names the kind, the second the tenant. */
+export const TENANT_KEYS: Readonly<Record<string, readonly string[]>> = {
+  [STREAMS.registry]: ['hooks', 'tools', 'personas', 'paused-personas', 'permissions'],
+  [STREAMS.hosts]: ['hooks', 'tools', 'personas'],
+};
+
 /**
  * Metadata of a stream that compressed its blocks once and has not been rewritten since. A server killed with SIGKILL may
  * damage such blocks where the stream has several replicas.
@@ -335,6 +350,8 @@ export const HEADERS = {
   /** On a command: hold it to the policy of the host, also where the host trusts the bus. Its value is `1`. */
   restricted: 'Cox-Restricted',
   total: 'Cox-Total',
+  /** On every part of a query's answer but the last. */
+  more: 'Cox-More',
   error: 'Cox-Error',
   /** W3C Trace Context, on commands and on what is asked of workers. */
   traceparent: 'traceparent',
@@ -419,6 +436,17 @@ export function parseLargeField(subject: string): string | null {
   const [cox, tenant, large, sha256, ...rest] = subject.split('.');
   if (cox !== 'cox' || large !== 'large' || rest.length > 0 || !ID_PATTERN.test(tenant ?? '')) return null;
   return SHA256.test(sha256 ?? '') ? (sha256 as string) : null;
+}
+
+/**
+ * Reads the subject of a request that lists keys.
+ * @returns the bucket, and the filter of the tenant's keys of that kind; null for an unknown bucket or kind, or an invalid tenant.
+ */
+export function parseTenantKeys(subject: string): { readonly bucket: string; readonly filter: string } | null {
+  const [cox, tenant, keys, bucket = '', kind = '', ...rest] = subject.split('.');
+  if (cox !== 'cox' || keys !== 'keys' || rest.length > 0 || !ID_PATTERN.test(tenant ?? '')) return null;
+  const kinds = Object.hasOwn(TENANT_KEYS, bucket) ? TENANT_KEYS[bucket] : undefined;
+  return kinds?.includes(kind) ? { bucket, filter: `$KV.${bucket}.${kind}.${tenant}.>` } : null;
 }
 
 /** Reads the key of a hook service or of one of its instances; null where it is none, or a name is hostile. */

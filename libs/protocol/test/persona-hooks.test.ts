@@ -26,6 +26,11 @@ const refusal = (persona: object): string => {
 };
 const hook = (more: object) => ({ hooks: [more] });
 
+test('an event of any length is refused in linear time', () => {
+  // Quadratic work over this name would take minutes.
+  expect(refusal(hook({ event: `${'!'.repeat(400_000)}\n!`, deny: 'no' }))).toMatch(/event/);
+});
+
 describe('what sessions see', () => {
   test('the registration of a hook is that of a manifest, under the persona’s name, in its sessions, by its version', () => {
     const [first, second] = hooksOf({

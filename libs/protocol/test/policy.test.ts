@@ -12,6 +12,7 @@ import {
   HostPolicy,
   type HostPolicyInput,
   isBelow,
+  MessageMode,
   MODEL_DECISIONS,
   ModelSettings,
   mayHaveKey,
@@ -160,6 +161,17 @@ test('a prompt may name listed origins only: its session may have been started w
   const body = { body: 'go', model: 'openai-compatible/x', base_url: 'https://llm.example.org/v1' };
   expect(refusal(body, {}, 'prompt')).toMatchObject({ code: 'not_allowed_by_policy', field: 'base_url' });
   expect(refusal(body, { origins: ['https://llm.example.org'] }, 'prompt')).toBeNull();
+});
+
+test.each([
+  [{ session_messages: 'followup' }, ['followup', 'prompt']],
+  [{}, ['steer', 'followup', 'prompt']],
+  [{ session_messages: 'interrupt' }, ['steer', 'interrupt', 'followup', 'prompt']],
+] as const)('a message from another session has at most the mode that the policy allows: %j', (policy, modes) => {
+  for (const trust_bus of [false, true]) {
+    const rules = rulesOf({ ...policy, trust_bus });
+    expect(MessageMode.options.filter((mode) => checkRequest(rules, 'message', { mode }) === null)).toEqual(modes);
+  }
 });
 
 test('a trusted bus lifts the sections, but not for a restricted sender', () => {

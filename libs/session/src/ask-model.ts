@@ -90,13 +90,25 @@ function checkedCalls<P extends { readonly type: string }>(
   tools: readonly ToolDefinition[],
 ): P[] {
   let calls = 0;
+  let argsBytes = 0;
   return content.map((part) => {
     if (part.type !== 'call') return part;
     const call = part as unknown as CallPart;
     calls++;
+    const bytes = Buffer.byteLength(JSON.stringify(call.args) ?? '', 'utf8');
+    // The session keeps a batch's arguments in its state; a model without a limit must not fill it.
+    if (argsBytes + bytes > BOUNDS.batchArgsMaxBytes) return { ...part, args: {}, problem: tooLarge(bytes) };
+    argsBytes += bytes;
     const problem = call.problem ?? problemOf(call, calls, tools);
     return problem ? { ...part, problem } : part;
   });
+}
+
+function tooLarge(bytes: number): CallPart['problem'] {
+  return {
+    code: 'arguments_too_large',
+    message: `The arguments have ${bytes} bytes. The calls of one answer may have ${BOUNDS.batchArgsMaxBytes} together. Split the work.`,
+  };
 }
 
 function problemOf(call: CallPart, position: number, tools: readonly ToolDefinition[]): CallPart['problem'] {

@@ -14,6 +14,7 @@ import {
   type JournalRecord,
   type Json,
   type JsonObject,
+  rejectionIn,
 } from '@coxswain/protocol';
 import { argumentsProblem } from '@coxswain/protocol/validate-arguments';
 import type { SessionState } from '@coxswain/turn';
@@ -36,9 +37,7 @@ const PROMPTED: ReadonlySet<string> = new Set(['start', 'start_child', 'prompt',
 
 /** Whether a changed prompt is this record's own, and not one for after it. */
 export function isPromptRecord({ input, events }: Pick<JournalRecord, 'input' | 'events'>): boolean {
-  return (
-    input.type === 'command' && PROMPTED.has(input.verb) && !events.some(({ type }) => type === 'command_rejected')
-  );
+  return input.type === 'command' && PROMPTED.has(input.verb) && !rejectionIn(events, input.command_id);
 }
 
 /** Changes the input of a record. Members of `changes` that are about what follows it are left alone. */
@@ -156,8 +155,7 @@ async function changeResult(
 
 function calledIn({ input, events }: JournalRecord): string | undefined {
   if (input.type === 'call_outcome') return input.call_id;
-  const isRejected = events.some(({ type }) => type === 'command_rejected');
-  return input.type === 'command' && input.verb === 'call_outcome' && !isRejected
+  return input.type === 'command' && input.verb === 'call_outcome' && !rejectionIn(events, input.command_id)
     ? String(input.body.call_id)
     : undefined;
 }

@@ -21,6 +21,7 @@ import {
   type Failure,
   type JsonObject,
   type MessageBody,
+  messageProblem,
   type NotifyOutcome,
   type ParentLink,
   type Persona,
@@ -35,6 +36,7 @@ import {
   usdOf,
 } from '@coxswain/protocol';
 import { handedOn, type SessionState, type WorkEffect } from '@coxswain/turn';
+import { rulesOfSession } from './check-policy.ts';
 import { textOutcome } from './dispatch-with-hook.ts';
 import { type KnownPersonas, namedPersona, personaNames } from './find-persona.ts';
 import { readRecord } from './load-session.ts';
@@ -85,6 +87,8 @@ export async function startChild(
   if (!read.ok)
     return failed({ code: read.problem.code, message: `the child cannot be started: ${read.problem.message}` });
   const to = sessionRef(child.session, ref.tenant);
+  const full = ports.quotas?.sessionProblem(ref.tenant);
+  if (full) return failed({ code: 'quota_exceeded', message: `the child was not started: ${full.message}` });
   const other = await strangerAt(ports, to, body.parent, signal);
   if (other) return failed(other);
   const refused = await store(ports, ref, to, 'start_child', payload, `start-${effect_id}`, signal, traceparent);
@@ -273,7 +277,7 @@ function answerText(answer: AssistantMessage | null): string {
 /** Says something to another session. */
 export async function sendMessage(
   ports: WorkerPorts,
-  { ref }: CrewSession,
+  { ref, state }: CrewSession,
   { id: effect_id, callId: call_id, args, hops }: Of<'send_message'>,
   signal: AbortSignal,
 ): Promise<CallOutcome> {
@@ -288,11 +292,14 @@ export async function sendMessage(
         : textOutcome('error', text, code).result,
     duration_ms: 0,
   });
+  const { mode = 'steer' } = args;
+  const forbidden = messageProblem(rulesOfSession(ports, ref.tenant, state.context.settings), mode);
+  if (forbidden) return ended('error', `Nothing was sent. ${forbidden.message}`, forbidden.code);
   const to = sessionRef(args.to, ref.tenant);
   const last = await asked(ports, () => ports.journal.last(to), signal);
   if (!signal.aborted && (!last || tombstoneIn(last.bytes)))
     return ended('error', `There is no session ${args.to}. Nothing was sent.`, 'session_not_found');
-  const body: MessageBody = { from: ref.sessionId, hops, body: args.body, mode: args.mode ?? 'steer' };
+  const body: MessageBody = { from: ref.sessionId, hops, body: args.body, mode };
   const payload = encode(body);
   const read = parseCrewCommand('message', payload);
   if (!read.ok) return ended('error', `The message cannot be sent: ${read.problem.message}`, read.problem.code);

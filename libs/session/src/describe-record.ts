@@ -1,14 +1,11 @@
 /** What a record is, in a few words: for refusals that are about one, and for people who compare journals. */
-import { assertNever, type CommandInput, type JournalRecord } from '@coxswain/protocol';
+import { assertNever, type CommandInput, isDeferredBy, type JournalRecord, rejectionIn } from '@coxswain/protocol';
 
 /** `the result of call c1 (read)`, `a steer`, `what hooks returned at PreToolUse (policy)`. */
 export function describeRecord({ input, events }: Pick<JournalRecord, 'input' | 'events'>): string {
   switch (input.type) {
     case 'command':
-      return describeCommand(
-        input,
-        events.some(({ type }) => type === 'command_rejected'),
-      );
+      return describeCommand(input, events);
     case 'provision_outcome':
       return 'the resolving of persona, model and tools';
     case 'model_outcome':
@@ -52,8 +49,9 @@ export function describeRecord({ input, events }: Pick<JournalRecord, 'input' | 
   }
 }
 
-function describeCommand({ verb, body }: CommandInput, isRejected: boolean): string {
-  if (isRejected) return `the rejection of a ${verb}`;
+function describeCommand({ verb, body, command_id }: CommandInput, events: JournalRecord['events']): string {
+  if (rejectionIn(events, command_id)) return `the rejection of a ${verb}`;
+  if (verb === 'approve' && isDeferredBy(events, command_id)) return `an edit of call ${String(body.call_id)}`;
   if (verb === 'call_outcome') return `the result of call ${String(body.call_id)}`;
   return verb === 'approve' ? `the decision of call ${String(body.call_id)}` : `a ${verb}`;
 }

@@ -1,6 +1,6 @@
 /** Which persona a session has: one that came with its start, one that a host knows by name, or one that is served. */
 import type { Personas, ServedPersonas } from '@coxswain/ports';
-import type { Failure, Persona, StartSettings, TenantId } from '@coxswain/protocol';
+import type { Failure, Persona, PersonaSource, StartSettings, TenantId } from '@coxswain/protocol';
 
 /** The personas that a host knows by name. */
 export interface KnownPersonas {
@@ -12,6 +12,7 @@ export interface KnownPersonas {
 /** A persona, and who runs it. */
 export interface FoundPersona {
   readonly definition: Persona;
+  readonly source: PersonaSource;
   /** Processes of its own run its steps and tools. */
   readonly served?: true | undefined;
 }
@@ -29,7 +30,11 @@ export async function findPersona(
   asked: StartSettings['persona'],
 ): Promise<FoundPersona | Failure> {
   const found =
-    typeof asked === 'string' ? await namedPersona(known, tenant, asked) : { definition: asked ?? PLAIN_PERSONA };
+    typeof asked === 'string'
+      ? await namedPersona(known, tenant, asked)
+      : asked
+        ? { definition: asked, source: 'request' as const }
+        : { definition: PLAIN_PERSONA, source: 'built_in' as const };
   if (!found) {
     const names = await personaNames(known, tenant);
     return {
@@ -49,8 +54,8 @@ export async function namedPersona(
   const announced = served?.find(tenant, name);
   const isServed = announced && served?.isServed(tenant, name, announced.version);
   const own = isServed ? null : await personas.find(name);
-  if (own) return { definition: own };
-  return announced ? { definition: announced.definition, served: true } : null;
+  if (own) return { definition: own, source: 'host' };
+  return announced ? { definition: announced.definition, source: 'served', served: true } : null;
 }
 
 /** All names by which {@link namedPersona} finds one, in order. */

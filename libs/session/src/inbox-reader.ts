@@ -42,11 +42,13 @@ export class InboxReader {
   /**
    * Reads what has rung and hands it on, one command after another.
    * @param take takes one command; false where the session was left, and the rest waits for whoever has it next.
+   * @returns the places of the commands whose deliveries were acknowledged. A command may be taken before its delivery is
+   *   here: that is acknowledged by a later read.
    */
   async read(
     cursor: Cursor | undefined,
     take: (command: StoredCommand, place: Cursor) => Promise<boolean>,
-  ): Promise<void> {
+  ): Promise<readonly number[]> {
     const doorbells = this.#answered();
     const after = Math.max(this.position(cursor), this.#takenSeq);
     const known = this.#catchesUp ? await this.#readUpTo(null, after) : [];
@@ -54,17 +56,17 @@ export class InboxReader {
     const more = known && (await this.#upTo(lastOf(doorbells), known.at(-1)?.seq ?? after));
     const commands = more && (await this.#withRung([...known, ...more], doorbells, after));
     // The inbox could not be read: nothing is acknowledged, so the store delivers again.
-    if (commands === null) return;
+    if (commands === null) return [];
     const { stream, created } = this.#inbox.incarnation;
     for (const command of commands) {
       if (!(await take(command, { stream, created, seq: command.seq }))) {
         this.#doorbells.push(...doorbells);
-        return;
+        return [];
       }
       this.#takenSeq = command.seq;
     }
     // Each now stands in the journal, or left nothing that could be lost.
-    this.#acknowledge(doorbells, commands, after);
+    return this.#acknowledge(doorbells, commands, after);
   }
 
   /**
@@ -105,12 +107,17 @@ export class InboxReader {
    * What has rung and was not found is acknowledged by nobody: either it has gone, or the server that was asked has not
    * got that far yet, as in a cluster the one that rings need not be the one that is read from. The store rings again.
    */
-  #acknowledge(doorbells: Iterable<Doorbell>, found: readonly StoredCommand[], after: number): void {
+  #acknowledge(doorbells: Iterable<Doorbell>, found: readonly StoredCommand[], after: number): readonly number[] {
     const seqs = new Set(found.map(({ seq }) => seq));
+    const acknowledged: number[] = [];
     for (const doorbell of doorbells) {
-      if (doorbell.seq <= after || seqs.has(doorbell.seq)) doorbell.ack();
-      else this.#log.debug({ session_id: this.#ref.sessionId, seq: doorbell.seq }, 'a command that rang was not found');
+      if (doorbell.seq <= after || seqs.has(doorbell.seq)) {
+        doorbell.ack();
+        acknowledged.push(doorbell.seq);
+      } else
+        this.#log.debug({ session_id: this.#ref.sessionId, seq: doorbell.seq }, 'a command that rang was not found');
     }
+    return acknowledged;
   }
 
   #answered(): readonly Doorbell[] {

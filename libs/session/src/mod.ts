@@ -1,4 +1,5 @@
 /** Sessions at work: the runner, its effects, the host, replay. */
+export { ruleHolder } from '@coxswain/turn';
 export { assignPartitions } from './assign-partitions.ts';
 export { type CommitBounds, type CommitResult, commit } from './commit.ts';
 export { type DeleteOptions, type DeletePorts, type Deletion, deleteSession } from './delete-session.ts';
@@ -33,6 +34,8 @@ export { type MachineDefinition, machineDefinition } from './machine-definition.
 export { type ProvisionPorts, personaVersion, provisionSession } from './provision-session.ts';
 export { linesOf } from './read-lines.ts';
 export { asDivergence, JournalReplay, ReplayDivergedError, replayJournal } from './replay-journal.ts';
+export { RequestRates } from './request-rates.ts';
+export { type RetentionJob, type RetentionOptions, startRetentionJob } from './retention-job.ts';
 export { buildRecord, type RecordFrame, type SealedRecord, sealRecord, sha256Hex } from './seal-record.ts';
 export { createSessionHost, type HostOptions, type HostPorts, type SessionHost } from './session-host.ts';
 export { type InspectedFold, type InspectorOptions, SessionInspector } from './session-inspector.ts';

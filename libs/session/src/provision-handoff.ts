@@ -43,8 +43,8 @@ export async function provisionHandoff(
     provisionSession(ports, ref, id, settings, pins, results, signal, onFeedback);
   const earlier = transcript.earlier(to);
   if (earlier) {
-    const { definition, served, mode, model } = earlier;
-    return resolve(start, { definition, served, mode, model, ...stays });
+    const { definition, identity, served, mode, model } = earlier;
+    return resolve(start, { definition, identity, served, mode, model, ...stays });
   }
   const failed = (error: Failure): Provisioned => ({
     outcome: { type: 'provision_outcome', effect_id: id, status: 'failed', error },

@@ -32,6 +32,7 @@ import {
   type ParentLink,
   PERSONA_TOOL_SOURCE,
   type Persona,
+  type PersonaIdentity,
   type PinnedPrice,
   type PriceTable,
   type Provision,
@@ -85,6 +86,7 @@ export type ProvisionSettings = StartSettings & {
 /** What a session has pinned and is not to choose again. */
 export interface Pins {
   readonly definition?: Persona | undefined;
+  readonly identity?: PersonaIdentity | undefined;
   readonly served?: true | undefined;
   /** Of a served persona: the tools of its own process. */
   readonly servedTools?: readonly ToolDefinition[] | undefined;
@@ -111,9 +113,9 @@ export function pinsOf(
   repins: Repins | null,
   chosenMode?: string,
 ): Pins {
-  const { definition, served, model, root } = pinned ?? {};
+  const { definition, identity, served, model, root } = pinned ?? {};
   const mode = repins === 'mode' || repins === 'model_and_mode' ? chosenMode : pinned?.mode;
-  const own = { definition, mode, ...(pinned ? { daemon: daemonOf(pinned) } : {}) };
+  const own = { definition, identity, mode, ...(pinned ? { daemon: daemonOf(pinned) } : {}) };
   const persona = served ? { ...own, served, servedTools: toolsOfPersona(tools) } : own;
   if (repins === null || repins === 'mode') return { ...persona, model, root };
   return { root, ...(repins === 'persona' ? {} : persona) };
@@ -177,11 +179,12 @@ async function provision(
     toolset: null,
   });
   const found = pinned.definition
-    ? { definition: pinned.definition, served: pinned.served }
+    ? { definition: pinned.definition, served: pinned.served, identity: pinned.identity }
     : await untilAnswered(ports.clock, signal, () => findPersona(ports, ref.tenant, settings.persona));
   if (!found) return cancelledProvision(effectId);
   if (isFailure(found)) return failed(found);
   const { definition: persona, served } = found;
+  const identity = 'source' in found ? identityOf(found) : found.identity;
   const model = pinned.model ?? chooseModel(settings, persona, ports.defaultModel);
   if (isFailure(model)) return failed(model);
   const compaction = compactionProblem(persona.compaction, model);
@@ -214,7 +217,7 @@ async function provision(
   const [modelProblem, remembered, toolset] = await Promise.all([
     // Whoever serves the persona says whether its model can be asked.
     served ? null : ports.models.check(model, rules).catch(unasked),
-    rulesOf(ports, ref, persona, signal),
+    rulesOf(ports, ref, { persona: persona.name, root, identity }, signal),
     ports.tools.open({ ref, root, mcpServers, rules, standIns, served: serving, onFeedback, results, skills }, signal),
   ]);
   if (modelProblem || isFailure(remembered) || isFailure(toolset)) {
@@ -241,8 +244,8 @@ async function provision(
   const notifies = ports.approvalNotices !== undefined;
   const daemon = pinned.daemon ?? ownDaemon(settings, persona);
   const ceiling = ceilingOf(settings, rules);
-  const chosen = { model, modeName, mode, root, daemon, ceiling };
-  const base = pin(settings, found, chosen, tools, hooks.table, limits, price, notifies);
+  const chosen = { identity, served, model, modeName, mode, root, daemon, ceiling };
+  const base = pin(settings, persona, chosen, tools, hooks.table, limits, price, notifies);
   const resolved = remembered.length === 0 ? base : { ...base, remembered: [...remembered] };
   return { outcome: { type: 'provision_outcome', effect_id: effectId, status: 'ok', provision: resolved }, toolset };
 }
@@ -284,14 +287,15 @@ function unasked(error: Error): Failure {
 async function rulesOf(
   { rememberedRules, clock }: ProvisionPorts,
   { tenant }: SessionRef,
-  { name }: Persona,
+  { persona, root, identity }: { persona: string; root: string; identity: PersonaIdentity | undefined },
   signal: AbortSignal,
 ): Promise<readonly RememberedRule[] | Failure> {
-  if (!rememberedRules) return [];
+  if (!rememberedRules || !identity) return [];
+  const holder = { persona, root, ...identity };
   try {
-    return (await untilAnswered(clock, signal, () => rememberedRules.of(tenant, name))) ?? [];
+    return (await untilAnswered(clock, signal, () => rememberedRules.of(tenant, holder))) ?? [];
   } catch (error) {
-    const message = `what persona ${name} was made to remember could not be read: ${(error as Error).message}`;
+    const message = `what persona ${persona} was made to remember could not be read: ${(error as Error).message}`;
     return { code: 'provision_failed', message };
   }
 }
@@ -394,6 +398,11 @@ export function personaVersion(persona: Persona): string {
   return persona.version ?? sha256Hex(canonicalJson(persona)).slice(0, 16);
 }
 
+/** What remembered rules are bound to, apart from the root. A version that a persona names itself says nothing of its content. */
+function identityOf({ definition, source }: FoundPersona): PersonaIdentity {
+  return { source, fingerprint: sha256Hex(canonicalJson(definition)) };
+}
+
 function withSettings(definition: ToolDefinition, { tool_settings = [] }: Persona): ToolDefinition {
   const settings = tool_settings.find(({ tool }) => globMatches(tool, definition.name));
   if (!settings) return definition;
@@ -418,6 +427,8 @@ function ownDaemon({ parent }: ProvisionSettings, { daemon }: Persona): Daemon {
 
 /** What is settled before a provision is put together. `mode`: what the mode adds to the prompt. */
 interface Chosen {
+  readonly identity: PersonaIdentity | undefined;
+  readonly served: true | undefined;
   readonly model: ModelSettings;
   readonly modeName: string | undefined;
   readonly mode: string;
@@ -429,8 +440,8 @@ interface Chosen {
 
 function pin(
   settings: ProvisionSettings,
-  { definition: persona, served }: FoundPersona,
-  { model, modeName, mode, root, daemon, ceiling }: Chosen,
+  persona: Persona,
+  { identity, served, model, modeName, mode, root, daemon, ceiling }: Chosen,
   tools: readonly ToolDefinition[],
   hooks: HookTable,
   limits: RunLimits,
@@ -441,6 +452,7 @@ function pin(
   const system = [persona.prompt, index, mode].filter((text) => text.trim() !== '').join('\n\n');
   const pinned = {
     persona: { name: persona.name, version: personaVersion(persona) },
+    ...(identity ? { identity } : {}),
     definition: persona,
     ...(served ? { served } : {}),
     ...(modeName === undefined ? {} : { mode: modeName }),

@@ -1,13 +1,16 @@
 /** Receipts: told only of what is durable, and only to those who asked. */
-import type { Publisher } from '@coxswain/ports';
+import type { Publisher, PurgesWithin } from '@coxswain/ports';
 import {
   BOUNDS,
   type CommandInput,
+  deferredFateIn,
   describeRule,
   injectionFateIn,
+  isDeferredBy,
   type Json,
   type Receipt,
-  reportFateIn,
+  rejectedFate,
+  rejectionIn,
   type SessionEvent,
   type SessionRef,
 } from '@coxswain/protocol';
@@ -18,7 +21,7 @@ const INJECTIONS: ReadonlySet<string> = new Set(['steer', 'remind', 'followup'])
 export class Receipts {
   readonly #publisher: Publisher;
   readonly #ref: SessionRef;
-  /** Where the delivery of what waits, and the decision on a deferred report, is to be told. As many as may wait. */
+  /** Where the delivery of what waits, and the decision on a deferred command, is to be told. As many as may wait. */
   readonly #waiting = new Map<string, string>();
 
   constructor(publisher: Publisher, ref: SessionRef, waiting: Readonly<Record<string, string>> = {}) {
@@ -37,12 +40,12 @@ export class Receipts {
     if (
       isCommand(input) &&
       input.receipt_to &&
-      (INJECTIONS.has(input.verb) || isDeferred(events)) &&
-      !rejection(events)
+      (INJECTIONS.has(input.verb) || isDeferredBy(events, input.command_id)) &&
+      !rejectionIn(events, input.command_id)
     )
       this.#keep(input.command_id, input.receipt_to);
     for (const event of events) {
-      const told = injectionFateIn(event) ?? reportFateIn(event);
+      const told = injectionFateIn(event) ?? deferredFateIn(event);
       if (told) this.#waiting.delete(told.of);
     }
   }
@@ -50,16 +53,16 @@ export class Receipts {
   /** Tells what a record that is now durable means to those who asked. */
   committed(input: { readonly type: string }, events: readonly SessionEvent[], n: number, ended: boolean): void {
     if (isCommand(input) && input.receipt_to) {
-      const rejected = rejection(events);
+      const rejected = rejectionIn(events, input.command_id);
       if (rejected) this.#send(input.receipt_to, { ...this.#head(input.command_id), ...rejected, n });
-      else if (isDeferred(events)) this.#keep(input.command_id, input.receipt_to);
+      else if (isDeferredBy(events, input.command_id)) this.#keep(input.command_id, input.receipt_to);
       else {
         const waits = INJECTIONS.has(input.verb);
         this.#send(input.receipt_to, {
           ...this.#head(input.command_id),
           stage: 'accepted',
           n,
-          ...rememberedIn(events),
+          ...rememberedIn(events, input.command_id),
           ...(waits && ended ? { pending_for_next_run: true as const } : {}),
         });
         if (waits) this.#keep(input.command_id, input.receipt_to);
@@ -70,18 +73,33 @@ export class Receipts {
       this.#send(asked.receipt_to, { ...this.#head(asked.command_id), stage: 'accepted', n });
     for (const event of events) {
       if (event.type === 'agent_end') this.#tellKept(n);
-      const told = injectionFateIn(event) ?? reportFateIn(event);
+      const told = injectionFateIn(event) ?? deferredFateIn(event);
       const to = told && this.#waiting.get(told.of);
       if (!to) continue;
       this.#waiting.delete(told.of);
-      this.#send(to, { ...this.#head(told.of), ...told.fate, n });
+      this.#send(to, { ...this.#head(told.of), ...rememberedIn(events, told.of), ...told.fate, n });
     }
+  }
+
+  /** Reports that the session is deleted, and within what time the retention job purges what is left; null without a job. */
+  deleted(input: CommandInput, n: number, within: PurgesWithin | null): void {
+    if (!input.receipt_to) return;
+    const purge = within && { records_within_ms: within.recordsMs, files_within_ms: within.filesMs };
+    const message = within
+      ? `records are purged within ${within.recordsMs / 1_000} s, files within ${within.filesMs / 3_600_000} h`
+      : 'no retention job answers: records stay in the store until one runs (cox serve retention), or cox sweep';
+    this.#send(input.receipt_to, {
+      ...this.#head(input.command_id),
+      stage: 'accepted',
+      n,
+      message,
+      detail: { purge },
+    });
   }
 
   /** Tells of a rejection that left no record: an unknown session, a stray subject. */
   rejectedUnrecorded(input: CommandInput, rejected: Extract<SessionEvent, { type: 'command_rejected' }>): void {
-    if (input.receipt_to)
-      this.#send(input.receipt_to, { ...this.#head(input.command_id), ...rejectionFields(rejected) });
+    if (input.receipt_to) this.#send(input.receipt_to, { ...this.#head(input.command_id), ...rejectedFate(rejected) });
   }
 
   /** Tells the sender of a repetition what the first one was told. */
@@ -115,28 +133,10 @@ function isCommand(input: { readonly type: string }): input is CommandInput {
   return input.type === 'command';
 }
 
-/** Whether the command is decided by a later record. */
-function isDeferred(events: readonly SessionEvent[]): boolean {
-  return events.some(({ type }) => type === 'job_report_deferred');
-}
-
 /** An approver is shown what is remembered: it goes further than the one call. */
-function rememberedIn(events: readonly SessionEvent[]): Pick<Receipt, 'detail'> {
-  const event = events.find((one) => one.type === 'permission_remembered');
-  return event ? { detail: { remembered: event.rule as unknown as Json, says: describeRule(event.rule) } } : {};
-}
-
-function rejection(events: readonly SessionEvent[]) {
-  const rejected = events.find((event) => event.type === 'command_rejected');
-  return rejected ? rejectionFields(rejected) : undefined;
-}
-
-function rejectionFields({ code, message, field, detail }: Extract<SessionEvent, { type: 'command_rejected' }>) {
-  return {
-    stage: 'rejected' as const,
-    code,
-    message,
-    ...(field === undefined ? {} : { field }),
-    ...(detail ? { detail } : {}),
-  };
+function rememberedIn(events: readonly SessionEvent[], commandId: string): Pick<Receipt, 'detail'> {
+  const event = events.find((one) => one.type === 'permission_remembered' && one.rule.id === commandId);
+  return event?.type === 'permission_remembered'
+    ? { detail: { remembered: event.rule as unknown as Json, says: describeRule(event.rule) } }
+    : {};
 }

@@ -11,6 +11,7 @@ import type {
   Ids,
   SessionSummary,
   StrayCommand,
+  TenantUsage,
 } from '@coxswain/ports';
 import {
   cutText,
@@ -20,13 +21,16 @@ import {
   partitionOf,
   positionalCommandId,
   publishedAs,
+  type Quotas,
   RecordUnreadableError,
   readId,
   type SessionRef,
   type SessionStatus,
   strayField,
   subjects,
+  type TenantId,
 } from '@coxswain/protocol';
+import { CommandQuotas } from './command-quotas.ts';
 import type { CommitBounds } from './commit.ts';
 import { HostPartitions, type PartitionedSessions } from './host-partitions.ts';
 import { LeftBehind } from './left-behind.ts';
@@ -40,7 +44,9 @@ import { summaryOf } from './session-summary.ts';
 import { sideBySide } from './side-by-side.ts';
 
 /** The ports of a host. */
-export interface HostPorts extends RunnerPorts {
+export interface HostPorts extends Omit<RunnerPorts, 'quotas'> {
+  /** Measures tenants, for quotas of sessions and stored bytes. */
+  readonly usage?: TenantUsage | undefined;
   readonly ids: Ids;
   readonly hostLine: HostLine;
   readonly active: ActiveSessions;
@@ -62,6 +68,8 @@ export interface HostOptions {
   readonly liveness?: HostLiveness;
   /** How long an append without an answer is tried. */
   readonly commitBounds?: CommitBounds;
+  /** The quotas of a tenant. When left out nothing is limited. */
+  readonly quotas?: (tenant: TenantId) => Quotas;
 }
 
 /** A host of sessions. */
@@ -74,7 +82,10 @@ export interface SessionHost {
    * @returns `found`: sessions that may have something to do, and are being taken up.
    */
   start(): Promise<{ readonly found: number }>;
-  /** A session after its newest acknowledged record, or null for an unknown one. */
+  /**
+   * A session after its newest stored record, or null for an unknown one. A caller that has read a record gets a status
+   * that includes it, also where the host itself still waits for that record's acknowledgement.
+   */
   status(ref: SessionRef): Promise<SessionStatus | null>;
   /** Whether it has heard itself on the bus a moment ago: what it says reaches others, and what they say reaches it. */
   readonly isHeard: boolean;
@@ -116,7 +127,7 @@ export function createSessionHost(ports: HostPorts, options: HostOptions = {}): 
 
 class Host implements SessionHost, PartitionedSessions {
   readonly id: string;
-  readonly #ports: HostPorts;
+  readonly #ports: HostPorts & RunnerPorts;
   readonly #options: HostOptions;
   readonly #partitions: HostPartitions;
   readonly #runners = new Map<string, SessionRunner>();
@@ -138,7 +149,8 @@ class Host implements SessionHost, PartitionedSessions {
   constructor(ports: HostPorts, options: HostOptions) {
     // Every session that waits to be tried again listens to it.
     setMaxListeners(0, this.#ended.signal);
-    this.#ports = ports;
+    const quotas = options.quotas && new CommandQuotas(ports, options.quotas);
+    this.#ports = { ...ports, quotas };
     this.#options = options;
     this.#loads = new LoadTurns(ports.clock);
     this.#transcripts = new LoadTurns(ports.clock, TRANSCRIPTS_AT_ONCE);

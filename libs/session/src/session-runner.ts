@@ -14,11 +14,15 @@
  * R9  A settled outcome is kept until a record that holds it is acknowledged; a refold offers it again.
  * R10 A runner whose append is refused by a foreign record aborts its effects and appends nothing more. The session's
  *     next runner begins with `owned {epoch: last + 1}`.
+ * R11 A command leaves no record where a quota is used up, or where rejections have their share of the newest commands. It
+ *     is judged by the newest state, and its receipt is sent once its delivery is acknowledged or the cursor has passed it.
+ *     So a command that was rejected is not taken later unless it is sent again.
  */
 import type {
   CommandInbox,
   Doorbell,
   Journal,
+  Retention,
   SessionSummary,
   Snapshots,
   StoredCommand,
@@ -31,22 +35,35 @@ import {
   type CommandProblem,
   type Cursor,
   type ErrorCode,
+  type EventOf,
   type Input,
+  isCrewVerb,
   isOfPersona,
   type JournalRecord,
   type Outcome,
   type PersonaStepInput,
+  type QuotaName,
   type SessionEvent,
   type SessionRef,
   type SessionStatus,
   type TimerInput,
   toWellFormed,
 } from '@coxswain/protocol';
-import { effectsOf, isEnded, type SessionState, timersOf, type WorkEffect } from '@coxswain/turn';
+import {
+  decide,
+  effectsOf,
+  isEnded,
+  pendingBytes,
+  recordsRejection,
+  type SessionState,
+  timersOf,
+  type WorkEffect,
+} from '@coxswain/turn';
 import { admitCommand, admitTimer } from './admit-command.ts';
 import { appendRecord } from './append-record.ts';
 import { checkCommand } from './check-command.ts';
 import { withinPolicy } from './check-policy.ts';
+import type { CommandQuotas, QuotaProblem } from './command-quotas.ts';
 import { COMMIT_BOUNDS, type CommitBounds, foreignRecord } from './commit.ts';
 import { SessionCopy } from './copy-session.ts';
 import { copyAfter, ImportUnfinishedError, isUnfinishedImport } from './copy-state.ts';
@@ -80,10 +97,14 @@ import { sessionLog } from './trace/session-log.ts';
 
 /** The ports that a runner uses. */
 export interface RunnerPorts extends WorkerPorts {
+  /** The host's quotas; nothing is limited where they are left out. */
+  readonly quotas?: CommandQuotas | undefined;
   readonly journal: Journal;
   readonly inbox: CommandInbox;
   readonly snapshots: Snapshots;
   readonly timers: Timers;
+  /** Asked at a deletion; without it no purge is promised. */
+  readonly retention?: Retention | undefined;
 }
 
 /** How a runner behaves. */
@@ -214,6 +235,8 @@ export class SessionRunner {
   #session: Live | null = null;
   #committed: SessionStatus | null = null;
   #committedState: SessionState | null = null;
+  /** Whether a record was sent whose storage is not acknowledged yet: others may read it already. */
+  #appending = false;
   #sinceSnapshot = 0;
   /** Whether there was work when it was last looked at. */
   #hadWork = false;
@@ -222,6 +245,12 @@ export class SessionRunner {
   readonly #observer: SessionObserver;
   /** The command that is being taken in. */
   #taking: StoredCommand | null = null;
+  /** Receipts of commands without a record, by their places, until these are settled (R11). */
+  readonly #unsettledReceipts = new Map<number, () => void>();
+  /** Bytes of queued injections that the host's quotas know of. */
+  #notedPending = 0;
+  /** The log has been told that rejections get no record any longer. */
+  #warnedOfRejections = false;
 
   constructor(
     given: RunnerPorts,
@@ -305,11 +334,11 @@ export class SessionRunner {
   }
 
   /**
-   * The session after its newest acknowledged record (R3); null while it is being loaded, or unknown, or where another
-   * host wrote last: that one may have gone on since.
+   * The session after its newest acknowledged record (R3). Null where only the journal knows the newest record: while the
+   * session is loaded, or unknown, while an append waits for its acknowledgement, or where another host wrote last.
    */
   get status(): SessionStatus | null {
-    if (!this.#committedState || this.#session?.writer !== this.#options.host) return null;
+    if (!this.#committedState || this.#appending || this.#session?.writer !== this.#options.host) return null;
     const { n, at } = this.#session;
     if (this.#committed?.n !== n) this.#committed = statusOf(this.#committedState, n, at);
     return this.#committed;
@@ -414,7 +443,7 @@ export class SessionRunner {
     const session = this.#session ?? loaded;
     switch (job.kind) {
       case 'inbox':
-        await this.#inbox.read(session.cursor, (command, place) => this.#takeCommand(command, place));
+        await this.#readInbox(session);
         // What came behind a deletion, or has shown that there was one.
         if (this.#deleted !== null) await this.#inbox.refuse(this.#ports.publisher, 'session_deleted', this.#deleted);
         return;
@@ -541,6 +570,7 @@ export class SessionRunner {
       this.#sinceSnapshot = tail;
       this.#hadWork = workOf(live.actor.state).length > 0;
       if (loaded.n > 0) this.#committedState = loaded.actor.state;
+      this.#notePending(pendingBytes(loaded.actor.state.context));
       this.#takeUpCarried(loaded);
       return this.#session;
     } catch (error) {
@@ -604,6 +634,19 @@ export class SessionRunner {
     } catch {
       // Loading it says what is wrong.
       return false;
+    }
+  }
+
+  async #readInbox(session: Live): Promise<void> {
+    const acknowledged = await this.#inbox.read(session.cursor, (command, place) => this.#takeCommand(command, place));
+    this.#sendReceipts(acknowledged);
+  }
+
+  /** Sends the receipts of commands without a record that are settled. @param seqs their places in the command stream. */
+  #sendReceipts(seqs: Iterable<number>): void {
+    for (const seq of seqs) {
+      this.#unsettledReceipts.get(seq)?.();
+      this.#unsettledReceipts.delete(seq);
     }
   }
 
@@ -676,10 +719,58 @@ export class SessionRunner {
   async #take(session: Live, input: CommandInput | TimerInput, cursor: Cursor | undefined): Promise<boolean> {
     // The journal may have been read again since the inbox was, and hold more than it did then.
     if (cursor && cursor.seq <= this.#inbox.position(session.cursor)) return true;
+    if (input.type === 'command' && cursor) {
+      const problem = this.#quotaProblem(session, input);
+      if (problem) return this.#leaveUnrecorded(session, cursor, input, quotaRejection(input, problem), problem.quota);
+      const judged = await this.#judgeUnrecorded(session, cursor, input);
+      if (judged !== null) return judged;
+    }
     if (session.n === 0 && asksForFork(input)) return this.#copy.fork(session, input, cursor);
     if (!(await this.#own(session))) return false;
     const owned = this.#session ?? session;
     return this.#step(owned, input.type === 'command' ? await this.#check(owned, input) : input, cursor);
+  }
+
+  #quotaProblem({ n }: Live, { verb, receipt_to, actor }: CommandInput): QuotaProblem | null {
+    const bytes = this.#taking?.payload.length ?? 0;
+    const command = { ref: this.#ref, verb, bytes, receiptTo: receipt_to, actor: actor?.name, isNew: n === 0 };
+    return this.#ports.quotas?.take(command) ?? null;
+  }
+
+  /**
+   * Rejects a command without a record where rejections have their share (R11).
+   * @returns null where it gets a record after all; otherwise whether the session is still here.
+   */
+  async #judgeUnrecorded(session: Live, cursor: Cursor, input: CommandInput): Promise<boolean | null> {
+    const { state } = session.actor;
+    // What a host does to a session it repeats until it has happened: it is never garbage.
+    if (session.n === 0 || isCrewVerb(input.verb) || recordsRejection(state.context)) return null;
+    const checked = toWellFormed(await this.#check(session, input));
+    const decision = decide(state, checked, this.#nowMs(checked));
+    if (decision.kind !== 'rejected') return null;
+    // A command that cannot be read is invalid in every state. Any other may be valid in a state that another host has made.
+    if (!input.problem && !(await this.#isNewest(session))) return false;
+    return this.#leaveUnrecorded(session, cursor, checked, decision.events[0], 'rejections');
+  }
+
+  /** @returns true: the session is still here. */
+  #leaveUnrecorded(
+    session: Live,
+    { seq }: Cursor,
+    input: CommandInput,
+    rejected: EventOf<'command_rejected'>,
+    reason: QuotaName | 'rejections',
+  ): true {
+    this.#unsettledReceipts.set(seq, () => session.receipts.rejectedUnrecorded(input, rejected));
+    this.#ports.telemetry?.meters.add('coxswain_rejections_unrecorded_total', { reason });
+    const { command_id, verb, code } = rejected;
+    const level = this.#warnedOfRejections ? 'debug' : 'warn';
+    this.#warnedOfRejections = true;
+    this.#ports.log[level](
+      { session_id: this.#ref.sessionId, command_id, verb, code, reason },
+      'a command was rejected without a record',
+    );
+    return true;
   }
 
   #check(session: Live, input: CommandInput): Promise<CommandInput> {
@@ -751,6 +842,7 @@ export class SessionRunner {
     const bounds = this.#options.commitBounds ?? COMMIT_BOUNDS;
     const { telemetry, clock } = this.#ports;
     if (session.n === 0) this.#unsettled = sealed;
+    this.#appending = true;
     const beganMs = telemetry ? clock.monotonicMs() : 0;
     const result = await appendRecord(this.#ports, this.#ref, sealed, session.fence, isLeft, bounds);
     const { status } = result;
@@ -773,8 +865,9 @@ export class SessionRunner {
   async #delete(session: Live, input: CommandInput, at: string): Promise<boolean> {
     const tombstone = tombstoneOf(this.#ref, session, { at, by: input.actor, reason: input.body.reason });
     if ((await this.#append(session, tombstone.sealed)) === null) return false;
-    session.receipts.committed(input, [], session.n + 1, true);
     this.#dropDeleted(tombstone.sentence);
+    const within = (await this.#ports.retention?.purgesWithin()) ?? null;
+    session.receipts.deleted(input, session.n + 1, within);
     return true;
   }
 
@@ -806,6 +899,11 @@ export class SessionRunner {
     const before = this.#committedState;
     this.#session = session;
     this.#committedState = state;
+    this.#appending = false;
+    // All of them were taken before this command: the cursor has passed them.
+    if (record.cursor) this.#sendReceipts(this.#unsettledReceipts.keys());
+    if (record.n === 1) this.#ports.quotas?.noteStart(this.#ref.tenant);
+    this.#notePending(pendingBytes(state.context));
     for (const event of events) session.transcript?.push(event);
     session.receipts.committed(input, events, session.n, isEnded(state));
     // What was under way in the origin at some record is nothing that is to be done here.
@@ -815,6 +913,12 @@ export class SessionRunner {
     }
     this.#observer.recorded(record, { before, after: state }, this.#taking);
     if (++this.#sinceSnapshot >= this.#options.snapshotEvery) void this.#snapshot(session);
+  }
+
+  #notePending(bytes: number): void {
+    if (bytes === this.#notedPending) return;
+    this.#notedPending = bytes;
+    this.#ports.quotas?.notePending(this.#ref, bytes);
   }
 
   async #snapshot(session: Live): Promise<void> {
@@ -868,6 +972,7 @@ export class SessionRunner {
   /** Throws away what the machine did beyond the journal. */
   async #foldAgain(): Promise<Live | null> {
     this.#session = null;
+    this.#appending = false;
     return this.#load();
   }
 
@@ -897,6 +1002,8 @@ export class SessionRunner {
     if (this.#dropped) return;
     this.#dropped = true;
     if (LOSES_FEEDBACK.has(reason)) this.#loseFeedback();
+    // What is queued in a session that left memory is still here; in any other it is another host's, or gone.
+    if (reason !== 'passivated') this.#notePending(0);
     this.#mailbox.close();
     for (const handled of this.#awaited) handled();
     this.#timers.close();
@@ -912,4 +1019,12 @@ export class SessionRunner {
 
 function workOf(state: SessionState): WorkEffect[] {
   return effectsOf(state).filter((effect): effect is WorkEffect => effect.kind !== 'timer');
+}
+
+function quotaRejection(
+  { command_id, verb }: CommandInput,
+  { quota, message, retryAfterMs }: QuotaProblem,
+): EventOf<'command_rejected'> {
+  const detail = { quota, ...(retryAfterMs === undefined ? {} : { retry_after_ms: retryAfterMs }) };
+  return { type: 'command_rejected', command_id, verb, code: 'quota_exceeded', message, detail };
 }

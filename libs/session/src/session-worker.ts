@@ -30,6 +30,7 @@ import { askModel } from './ask-model.ts';
 import { READ_ON_TOOL } from './bound-result.ts';
 import { rulesOfSession } from './check-policy.ts';
 import { checkStop } from './check-stop.ts';
+import type { CommandQuotas } from './command-quotas.ts';
 import { consultHooks } from './consult-hooks.ts';
 import { notifyParent, sendMessage, startChild, stopChild } from './crew-effects.ts';
 import { dispatchWithHook, INTERRUPTED, textOutcome } from './dispatch-with-hook.ts';
@@ -67,6 +68,8 @@ export interface WorkerPorts extends ProvisionPorts {
   readonly journal: Journal;
   /** Puts into other sessions' inboxes what this one does to them. */
   readonly sender: CommandSender;
+  /** Whether a tenant may have a further session; it may where this is left out. */
+  readonly quotas?: Pick<CommandQuotas, 'sessionProblem'> | undefined;
   /** Who looks on from outside; nobody where it is left out. */
   readonly telemetry?: Telemetry | undefined;
 }

@@ -2,6 +2,9 @@
  * The transcript: the messages of a session as models are shown them, built from events alone. A call is never parted
  * from its result, and what was injected into an open batch follows the batch's results.
  *
+ * The texts are the original ones. Each message says where it is from, unless a person or a tool wrote it: an adapter marks
+ * the text by that when it builds a request (`prompt-marks.ts` of the protocol).
+ *
  * Only a compaction and the end of a reminder change what stands there already: the one puts a summary, or stubs, in the
  * place of whole turns (P2 in the turn machine's compaction), the other takes the reminder out. What is dropped here, the
  * journal has.
@@ -13,10 +16,14 @@ import {
   cutText,
   type EventOf,
   type Json,
+  LOAD_SKILL,
   type Message,
+  type MessageOrigin,
+  type MessageSource,
+  quoteHostTags,
   type ReminderMessage,
   type SessionEvent,
-  type TextPart,
+  type ShownUserMessage,
   type ToolDefinition,
   type ToolMessage,
   type ToolResult,
@@ -48,7 +55,7 @@ export interface OlderMessages {
 interface OpenBatch {
   readonly order: readonly string[];
   /** Notes on calls whose arguments a person has edited. */
-  readonly edited: Map<string, TextPart>;
+  readonly edited: Map<string, string>;
   readonly results: Map<string, ToolMessage>;
   readonly after: Message[];
 }
@@ -70,8 +77,10 @@ export class Transcript {
   readonly #pins = new Map<Message, 'run' | 'session'>();
   /** Reminders that are shown, by the command that brought them. */
   readonly #reminders = new Map<string, ReminderMessage>();
+  /** Messages of other sessions that are queued, by the command that brought them. */
+  readonly #senders = new Map<string, MessageOrigin>();
   /** The messages that opened the run. */
-  #prompt: readonly Message[] = [];
+  #prompt: readonly ShownUserMessage[] = [];
   #batch: OpenBatch | null = null;
   #wholes: Set<string> | null = null;
   #storedFiles = false;
@@ -158,6 +167,7 @@ export class Transcript {
       case 'control_outcome':
         if (event.control === 'cancel' && event.status === 'cancelled')
           this.#cancelled = `${nameOf(event.actor)} cancelled the run${because(event.reason)}`;
+        if (event.status === 'revoked') this.#senders.delete(event.target);
         break;
       case 'message_complete':
         this.#answer(event);
@@ -172,13 +182,21 @@ export class Transcript {
       case 'call_ended':
         this.#result(event);
         break;
+      case 'steering_received':
+      case 'followup_received':
+        if (event.from) this.#senders.set(event.command_id, originOf(event.from));
+        break;
+      case 'injection_collapsed':
+      case 'injection_blocked':
+        this.#senders.delete(event.command_id);
+        break;
       case 'message_injected':
-        if (!event.audit_only) this.#inject(event);
+        this.#deliver(event);
         break;
       case 'reminder_fired':
         if (event.audit_only) break;
         this.#reminders.set(event.command_id, event.message);
-        this.#inject(event);
+        this.#inject(event, event.message);
         break;
       case 'reminder_inherited':
         this.#inherit(event);
@@ -202,17 +220,31 @@ export class Transcript {
     }
   }
 
-  #beginRun({ messages }: EventOf<'prompt_received'>): void {
+  // A child's prompt is its task, and has no mark: to the child, the session that started it speaks as its user.
+  #beginRun({ command_id, messages, from }: EventOf<'prompt_received'>): void {
     this.#cancelled = null;
     for (const [message, how] of this.#pins) if (how === 'run') this.#pins.delete(message);
-    this.#prompt = messages;
-    for (const message of messages) this.#add(message);
+    this.#senders.delete(command_id);
+    this.#prompt = from ? messages.map((message) => withOrigin(message, originOf(from))) : messages;
+    for (const message of this.#prompt) this.#add(message);
   }
 
-  #inject(event: EventOf<'message_injected'> | EventOf<'reminder_fired'>): void {
+  #deliver(event: EventOf<'message_injected'>): void {
+    const sender = this.#senders.get(event.command_id);
+    this.#senders.delete(event.command_id);
+    if (event.audit_only) return;
+    const origin: MessageOrigin | undefined = event.origin === 'feedback' ? { kind: 'notice' } : sender;
+    const { message } = event;
+    this.#inject(event, message.role === 'user' && origin ? withOrigin(message, origin) : message);
+  }
+
+  #inject(
+    event: EventOf<'message_injected'> | EventOf<'reminder_fired'>,
+    message: ShownUserMessage | ReminderMessage,
+  ): void {
     const pin = pinOf(event);
-    if (pin) this.#pins.set(event.message, pin);
-    this.#add(event.message);
+    if (pin) this.#pins.set(message, pin);
+    this.#add(message);
   }
 
   #inherit({ command_id, body, role_hint, preserve_on_compact }: EventOf<'reminder_inherited'>): void {
@@ -250,7 +282,7 @@ export class Transcript {
 
   /** A model takes its own text for complete, unless the text says that it is not. */
   #marked(message: AssistantMessage): AssistantMessage {
-    const text = `\n[This answer was cut off here${because(this.#cancelled)}. It is not complete.]`;
+    const text = quoteHostTags(`\n[This answer was cut off here${because(this.#cancelled)}. It is not complete.]`);
     return { ...message, content: [...message.content, { type: 'text', text }] };
   }
 
@@ -263,14 +295,15 @@ export class Transcript {
     this.#storedFiles ||= event.result.content.some(isStored);
     const batch = this.#batch;
     if (!batch) return;
-    batch.results.set(event.call_id, toolMessage(event, batch.edited.get(event.call_id)));
+    const tool = this.#frame.tools.find(({ name }) => name === event.tool);
+    batch.results.set(event.call_id, toolMessage(event, tool, batch.edited.get(event.call_id)));
     if (batch.results.size < batch.order.length) return;
     for (const callId of batch.order) this.#messages.push(batch.results.get(callId) as ToolMessage);
     this.#messages.push(...batch.after);
     this.#batch = null;
   }
 
-  #add(message: UserMessage | ReminderMessage): void {
+  #add(message: ShownUserMessage | ReminderMessage): void {
     if (this.#batch) this.#batch.after.push(message);
     else this.#messages.push(message);
   }
@@ -301,12 +334,16 @@ export class Transcript {
 }
 
 /** The message that stands for what was summarised. */
-export function summaryMessage(strategy: 'summary' | 'notes', text: string): UserMessage {
-  const [tag, what] =
-    strategy === 'notes'
-      ? ['session-notes', 'The notes of this session so far stand for its earlier messages:']
-      : ['session-summary', 'This summary stands for the earlier messages of this session:'];
-  return userText(`${what}\n<${tag}>\n${text}\n</${tag}>`);
+export function summaryMessage(strategy: 'summary' | 'notes', text: string): ShownUserMessage {
+  return withOrigin(userText(text), { kind: strategy });
+}
+
+function withOrigin(message: UserMessage, origin: MessageOrigin): ShownUserMessage {
+  return { ...message, origin };
+}
+
+function originOf({ session }: MessageSource): MessageOrigin {
+  return { kind: 'session', session };
 }
 
 const STUB_ARGS_CHARS = 120;
@@ -331,13 +368,27 @@ function stub(message: ToolMessage, args: Json | undefined): ToolMessage {
   const short = shown.length > STUB_ARGS_CHARS ? `${cutText(shown, STUB_ARGS_CHARS)}…` : shown;
   const size = [chars > 0 && `${chars} characters`, files > 0 && `${files} file${files === 1 ? '' : 's'}`];
   const text = `[Cleared to save room: ${size.filter(Boolean).join(' and ')}, the result of ${message.tool} ${short}]`;
-  return { ...message, content: [{ type: 'text', text }] };
+  const { note: _, ...rest } = message;
+  return { ...rest, content: [{ type: 'text', text }] };
 }
 
-function toolMessage(event: EventOf<'call_ended'>, note: TextPart | undefined): ToolMessage {
+function toolMessage(
+  event: EventOf<'call_ended'>,
+  definition: ToolDefinition | undefined,
+  note: string | undefined,
+): ToolMessage {
   const { call_id, tool, status, is_error, result } = event;
-  const content = contentOf(result);
-  return { role: 'tool', call_id, tool, status, is_error, content: note ? [note, ...content] : content };
+  return {
+    role: 'tool',
+    call_id,
+    tool,
+    status,
+    is_error,
+    content: contentOf(result),
+    ...(note === undefined ? {} : { note }),
+    // A skill is the word of the persona's author. Another tool of that name is a tool like any other.
+    ...(definition?.name === LOAD_SKILL && definition.source === 'built_in' ? { origin: { kind: 'persona' } } : {}),
+  };
 }
 
 // Providers refuse an empty result.

@@ -1,7 +1,7 @@
 /** Approvals on running sessions: what a persona remembers goes from one session to the next, and notices are given. */
 import { createMemoryRememberedRules } from '@coxswain/adapter-memory';
 import type { ApprovalNotices, RememberedRules } from '@coxswain/ports';
-import { type ApprovalNotice, TenantId, textOf } from '@coxswain/protocol';
+import { type ApprovalNotice, type JsonObject, type RememberedRule, TenantId } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { ask, call, say } from './fake-model.ts';
 import { ASKING, testBed } from './test-bed.ts';
@@ -23,10 +23,30 @@ describe('remember: persona', () => {
     await bed.start({ permissions: ASKING });
     await bed.send('approve', { call_id: 'a', decision: 'allow', remember: 'persona' }, { id: 'r1' });
     await bed.time.advance(5_000);
-    expect(await store.of(tenant, 'assistant')).toMatchObject([{ id: 'r1', action: 'allow', tool: 'ask' }]);
+    const rule = (await bed.eventsOf('permission_remembered'))[0]?.rule as RememberedRule;
+    expect(rule).toMatchObject({ persona: 'assistant', source: 'built_in', root: '/work' });
+    expect(await store.of(tenant, rule)).toEqual([rule]);
     await bed.send('revoke', { command_id: 'r1' });
     await bed.time.advance(1_000);
-    expect(await store.of(tenant, 'assistant')).toEqual([]);
+    expect(await store.of(tenant, rule)).toEqual([]);
+  });
+
+  test('is bound to the root and the definition: another of either asks again', async () => {
+    const bed = testBed();
+    bed.tools = { ask: {} };
+    bed.models.answers = [ask(call('a', 'ask')), say('Done.'), ...[2, 3, 4, 5].map((n) => ask(call(`a${n}`, 'ask')))];
+    await bed.host({}, { rememberedRules: createMemoryRememberedRules() });
+    await bed.start({ permissions: ASKING });
+    await bed.send('approve', { call_id: 'a', decision: 'allow', remember: 'persona' }, { id: 'r1' });
+    await bed.time.advance(1_000);
+    const ruling = async (session: string, settings: JsonObject) => {
+      await bed.start({ permissions: ASKING, ...settings }, { session });
+      await bed.time.advance(1_000);
+      return (await bed.eventsOf('approval_requested', session)).length === 0 ? 'runs' : 'asks';
+    };
+    expect(await ruling('s2', {})).toBe('runs');
+    expect(await ruling('s3', { root: '/elsewhere' })).toBe('asks');
+    expect(await ruling('s4', { persona: { name: 'assistant', prompt: 'Do as I say.' } })).toBe('asks');
   });
 
   test('is a reason not to begin where it cannot be read: a rule that denies must not be missed', async () => {
@@ -71,5 +91,7 @@ test('a model is told that a person has edited the arguments of its call, before
   await bed.send('approve', { call_id: 'a', decision: 'allow', args: { path: 'safe' }, actor: 'ann' });
   await bed.time.advance(1_000);
   const shown = bed.models.requests.at(-1)?.messages.find(({ role }) => role === 'tool');
-  expect(shown && textOf(shown)).toMatch(/^\[ann \(a person\) has edited the arguments .*\{"path":"safe"\}\]/);
+  expect(shown?.role === 'tool' && shown.note).toMatch(
+    /^\[ann \(a person\) has edited the arguments .*\{"path":"safe"\}\]/,
+  );
 });

@@ -8,6 +8,7 @@ import {
   type Deletion,
   deleteSession,
   sha256Hex,
+  startRetentionJob,
   sweepBlobs,
 } from '../src/mod.ts';
 import { sweepSessions } from '../src/sweep.ts';
@@ -486,4 +487,85 @@ test('no session is deleted from outside while a call of it runs', async () => {
   await bed.start();
   expect(await deleted(bed)).toMatchObject({ status: 'refused', code: 'session_busy' });
   expect((await bed.lines()).at(-1)).toBe('call_started c1');
+});
+
+describe('the retention job', () => {
+  const QUIET = { debug() {}, info() {}, warn() {}, error() {} };
+  const running = (bed: TestBed, purge: Partial<Purge> = {}) =>
+    startRetentionJob(portsOf(bed, { purge: { ...bed.bus.purge, ...purge } }), QUIET);
+  const stopped = async (bed: TestBed, job: ReturnType<typeof running>) => {
+    let isStopped = false;
+    const stopping = job.stop().then(() => {
+      isStopped = true;
+    });
+    await bed.time.until(() => isStopped, 60_000);
+    await stopping;
+  };
+  const isPurged = async (bed: TestBed, session = 's1') =>
+    (await bed.bytes(session)).every((bytes) => tombstoneIn(bytes)) &&
+    (await bed.bus.snapshots.get(refOf(session))) === null;
+
+  test('purges what a command deletes within the time that it promises, and no session without a tombstone', async () => {
+    const bed = testBed();
+    await ended(bed);
+    bed.models.answers = [say('done')];
+    await bed.start({}, { session: 's2' });
+    const kept = await bed.bytes('s2');
+    const job = running(bed);
+    await bed.time.advance(60_000);
+    expect(await bed.bytes('s2')).toEqual(kept);
+    await bed.send('delete');
+    expect(await isPurged(bed)).toBe(false);
+    await bed.time.advance(job.within.recordsMs);
+    expect(await isPurged(bed)).toBe(true);
+    expect(await bed.bytes('s2')).toEqual(kept);
+    await stopped(bed, job);
+  });
+
+  test('finds what was deleted while it was not running', async () => {
+    const bed = testBed();
+    await ended(bed);
+    await bed.send('delete');
+    const job = running(bed);
+    await bed.time.advance(job.within.recordsMs);
+    expect(await isPurged(bed)).toBe(true);
+    await stopped(bed, job);
+  });
+
+  test('tries again what has failed, and reports it until then', async () => {
+    const bed = testBed();
+    await ended(bed);
+    let isFailing = true;
+    const { journalBefore } = bed.bus.purge;
+    const job = running(bed, {
+      journalBefore: (ref, fence) => (isFailing ? Promise.reject(new Error('no leader')) : journalBefore(ref, fence)),
+    });
+    await bed.send('delete');
+    await bed.time.advance(30_000);
+    expect(await isPurged(bed)).toBe(false);
+    await expect(job.ping()).rejects.toThrow('no leader');
+    isFailing = false;
+    await bed.time.advance(30_000);
+    expect(await isPurged(bed)).toBe(true);
+    await expect(job.ping()).resolves.toBeUndefined();
+    await stopped(bed, job);
+  });
+
+  test.each([
+    { purgesWithin: { recordsMs: 60_000, filesMs: 172_800_000 }, says: 'within 60 s, files within 48 h' },
+    { purgesWithin: null, says: 'no retention job answers' },
+  ])('the receipt of a deletion says $says', async ({ purgesWithin, says }) => {
+    const bed = testBed();
+    bed.models.answers = [say('done')];
+    await bed.host({}, { retention: { purgesWithin: async () => purgesWithin } });
+    await bed.start();
+    const id = await bed.send('delete');
+    expect(bed.receipts.filter(({ command_id }) => command_id === id)).toMatchObject([
+      {
+        stage: 'accepted',
+        message: expect.stringContaining(says),
+        detail: { purge: purgesWithin && { records_within_ms: 60_000, files_within_ms: 172_800_000 } },
+      },
+    ]);
+  });
 });

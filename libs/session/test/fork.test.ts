@@ -704,7 +704,7 @@ describe('whose first record is stored late, after its origin was deleted', () =
 test('a long copy leaves room for other sessions', async () => {
   const bed = testBed();
   await ended(bed);
-  for (let i = 0; i < 100; i++) await bed.send('signal', { name: 'nobody' });
+  for (let i = 0; i < 100; i++) await bed.send('followup', 'later');
   const n = (await bed.records()).length;
   const order: string[] = [];
   bed.journal.always = (append, { ref }) => {

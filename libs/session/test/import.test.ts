@@ -128,7 +128,7 @@ describe('is refused, naming the line, and nothing is written', () => {
     ['another release’s record', (l) => changed(l, 2, (raw) => ({ ...raw, v: 2 })), 'record_unreadable', 2],
     [
       'another machine’s run',
-      (l) => l.map((line) => line.replace('"machine_version":1', '"machine_version":9')),
+      (l) => l.map((line) => line.replace('"machine_version":2', '"machine_version":9')),
       'machine_version_unknown',
       2,
     ],

@@ -1,6 +1,7 @@
 /** Messages between sessions: they arrive once, say whom they are from, and stop by themselves. */
-import { BOUNDS, textOf } from '@coxswain/protocol';
+import { BOUNDS, OPEN_RULES, textOf } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
+import type { HostPorts } from '../src/mod.ts';
 import { type CrewBed, crewBed, tell } from './crew-bed.ts';
 import { ask, call, say } from './fake-model.ts';
 
@@ -10,6 +11,9 @@ const codes = async (bed: CrewBed, session: string) =>
   );
 const heard = async (bed: CrewBed, session: string) =>
   (await bed.eventsOf('message_injected', session)).map(({ message }) => textOf(message));
+
+/** A host whose policy lets messages interrupt. */
+const INTERRUPTS: Partial<HostPorts> = { rulesFor: () => ({ ...OPEN_RULES, session_messages: 'interrupt' }) };
 
 describe('a message', () => {
   test('steers a session that runs, which is told whom it is from', async () => {
@@ -86,6 +90,78 @@ describe('a message', () => {
     });
   });
 
+  describe('that is to interrupt', () => {
+    /** `mate` has a call parked for approval as `lead` sends its message. */
+    const parked = async (ports: Partial<HostPorts>) => {
+      const bed = crewBed();
+      bed.tools = { drop: {} };
+      bed.personas = { mate: { permissions: { default: 'ask' } } };
+      bed.parts = {
+        mate: [ask(call('d', 'drop')), say('dropped')],
+        lead: [tell('s2', 'stop that', { mode: 'interrupt' }), say('told')],
+      };
+      await bed.crewHost({}, ports);
+      await bed.begin('mate', {}, 's2');
+      await bed.begin('lead');
+      await bed.time.advance(10_000);
+      return bed;
+    };
+    const decisions = async (bed: CrewBed) =>
+      (await bed.eventsOf('approval_decided', 's2')).map(({ decision }) => decision);
+
+    test('is refused where its sender runs, with the reason, and ends no approval', async () => {
+      const bed = await parked({});
+      expect(await codes(bed, 's1')).toEqual(['error not_allowed_by_policy']);
+      const [{ result } = {}] = await bed.eventsOf('call_ended', 's1');
+      expect(result?.content).toEqual([
+        {
+          type: 'text',
+          text: 'Nothing was sent. mode: a message to another session may not have the mode interrupt; policy.session_messages is "steer" and allows steer, followup, prompt',
+        },
+      ]);
+      expect(await decisions(bed)).toEqual([]);
+      expect(await heard(bed, 's2')).toEqual([]);
+    });
+
+    test('is rejected where its receiver runs, whatever the host of the sender allows', async () => {
+      const bed = crewBed();
+      bed.tools = { drop: {} };
+      bed.personas = { mate: { permissions: { default: 'ask' } } };
+      bed.parts = { mate: [ask(call('d', 'drop')), say('dropped')] };
+      await bed.crewHost();
+      await bed.begin('mate', {}, 's2');
+      await bed.send('message', { from: 's9', hops: 1, body: 'stop that', mode: 'interrupt' }, { session: 's2' });
+      await bed.time.advance(10_000);
+      expect(await bed.eventsOf('command_rejected', 's2')).toMatchObject([
+        { code: 'not_allowed_by_policy', field: 'mode' },
+      ]);
+      expect(await decisions(bed)).toEqual([]);
+    });
+
+    test('ends an approval where the policy allows interrupts', async () => {
+      const bed = await parked(INTERRUPTS);
+      expect(await codes(bed, 's1')).toEqual(['ok']);
+      expect(await decisions(bed)).toEqual(['superseded']);
+    });
+  });
+
+  test('that steers waits while a call is parked', async () => {
+    const bed = crewBed();
+    bed.tools = { drop: {} };
+    bed.personas = { mate: { permissions: { default: 'ask' } } };
+    bed.parts = { mate: [ask(call('d', 'drop')), say('dropped')], lead: [tell('s2', 'stop that'), say('told')] };
+    await bed.crewHost();
+    await bed.begin('mate', {}, 's2');
+    await bed.begin('lead');
+    await bed.time.advance(10_000);
+    expect(await codes(bed, 's1')).toEqual(['ok']);
+    expect(await heard(bed, 's2')).toEqual([]);
+    await bed.send('approve', { call_id: 'd', decision: 'allow' }, { session: 's2' });
+    await bed.time.advance(1_000);
+    const shown = bed.models.requests.findLast(({ sessionId }) => sessionId === 's2')?.messages.at(-1);
+    expect(shown).toMatchObject({ role: 'user', origin: { kind: 'session', session: 's1' } });
+  });
+
   test('to nobody is an error result', async () => {
     const bed = crewBed();
     bed.parts = { lead: [tell('s9', 'hello'), say('ok')] };
@@ -159,7 +235,7 @@ describe('sessions that answer each other', () => {
         },
       },
     };
-    await bed.crewHost();
+    await bed.crewHost({}, INTERRUPTS);
     await bed.begin('desk', {}, 'desk');
     await bed.begin('lead');
     await bed.time.advance(5_000);

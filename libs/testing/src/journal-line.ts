@@ -79,6 +79,10 @@ export function journalLine(event: SessionEvent): string {
       );
     case 'approval_decided':
       return words('approval_decided', event.call_id, event.decision, event.hook, event.args && 'edited');
+    case 'edited_call_proposed':
+      return `edited_call_proposed ${event.call_id} by ${event.command_id}`;
+    case 'edited_call_checked':
+      return `edited_call_checked ${event.call_id} by ${event.command_id}`;
     case 'approval_notified':
       return `approval_notified ${event.call_id} ${event.status}`;
     case 'permission_remembered':

@@ -140,6 +140,18 @@ describe('approvals', () => {
     journal.expectCalls([{ tool: 'pay', status: 'ok', text: 'paid 3', args: { amount: 3 } }]);
   });
 
+  test('an edit that a hook denies leaves the call waiting', async () => {
+    const atMost4 = defineHooks({
+      PreToolUse: ({ tool }) => ((tool.args as { amount: number }).amount > 4 ? { deny: 'over 4' } : undefined),
+    });
+    const model = [calls('pay', { amount: 2 }), says('Done.')];
+    const scene = given({ persona: asking, model, tools: { pay: ({ amount }) => `paid ${amount}` }, hooks: atMost4 });
+    const journal = await scene.when(prompt('pay'), approve({ args: { amount: 5 } }));
+    journal.expect({ type: 'command_rejected', code: 'edited_call_denied' }).expectNone('call_started');
+    const later = await scene.when(approve({ args: { amount: 3 } }));
+    later.expectCalls([{ tool: 'pay', status: 'ok', text: 'paid 3', args: { amount: 3 } }]);
+  });
+
   test('a call that is refused never runs', async () => {
     const journal = await given({ persona: asking, model: paying, tools: { pay: 'paid' } }).when(
       prompt('pay'),

@@ -16,6 +16,7 @@ import {
   type SessionEvent,
 } from '@coxswain/protocol';
 import type { CallRow, SessionContext } from './context.ts';
+import { isOfEdit } from './edited-calls.ts';
 import { personaOfTurn } from './handoff.ts';
 import * as q from './queries.ts';
 
@@ -122,7 +123,8 @@ function allowedBy(context: SessionContext, row: CallRow): string {
 // What a PreToolUse hook refuses never came before those who decide what may run.
 function refusal(context: SessionContext, { call_id, denial }: EventOf<'call_ended'>): Announcement | null {
   const row = denial && q.callRow(context, call_id);
-  if (!row || context.consult?.point === 'PreToolUse') return null;
+  const { consult } = context;
+  if (!row || (consult?.point === 'PreToolUse' && !isOfEdit(consult))) return null;
   const { by, rule, hook, reason } = denial;
   return replied(
     row,

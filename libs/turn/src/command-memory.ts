@@ -14,6 +14,16 @@ export function remember(
   return { command_ids: [...(ids.length < BOUNDS.commandIdsRemembered ? ids : ids.slice(1)), entry] };
 }
 
+/**
+ * Whether one more rejection gets a record: not where rejections have their share of the newest commands already. Accepted
+ * commands make room again, so a journal holds at most a third more rejections than accepted commands, and 64.
+ */
+export function recordsRejection({ command_ids: ids }: Pick<SessionContext, 'command_ids'>): boolean {
+  let rejections = 0;
+  for (const entry of ids.slice(-BOUNDS.rejectionWindowCommands)) if (entry.includes('!')) rejections++;
+  return rejections < BOUNDS.rejectionsRecordedMax;
+}
+
 /** What is remembered of a command id: `accepted`, its reject code, or undefined where it is new. */
 export function remembered(context: SessionContext, commandId: string): string | undefined {
   const ids = context.command_ids;

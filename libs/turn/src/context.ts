@@ -5,6 +5,7 @@
 import type {
   Actor,
   CallStatus,
+  ErrorCode,
   Failure,
   HookPoint,
   HookTable,
@@ -15,9 +16,11 @@ import type {
   OnTimeout,
   ParentLink,
   ParkRequest,
+  PersonaIdentity,
   PinnedPermissions,
   PinnedPrice,
   RememberedRule,
+  RememberScope,
   ReminderFields,
   ReminderMessage,
   ResolvedCompaction,
@@ -138,6 +141,8 @@ export interface CallRow {
   readonly requested_by?: string | undefined;
   /** Who decided that it needs no person: `hook:<id>`. */
   readonly granted_by?: string | undefined;
+  /** A person would allow it with other arguments, and hooks are asked about those first. */
+  readonly edit?: ProposedEdit | undefined;
   /** A person's decision; or a hook's, or time's. */
   readonly decided?: CallDecision | undefined;
   /** Since when it has waited for a person. */
@@ -173,6 +178,17 @@ export interface CallRow {
   readonly is_error?: boolean | undefined;
 }
 
+/** An `approve` that edits a call, while hooks are asked about the edited call. */
+export interface ProposedEdit {
+  readonly command_id: string;
+  readonly args: JsonObject;
+  readonly actor?: Actor | undefined;
+  readonly reason?: string | undefined;
+  readonly remember?: RememberScope | undefined;
+  /** It was rejected, and its outcome follows in the same record. */
+  readonly rejected?: ErrorCode | undefined;
+}
+
 /** What was decided about a call that waited for a person. */
 export interface CallDecision {
   readonly decision: 'allow' | 'deny';
@@ -195,7 +211,7 @@ export interface OpenConsult {
   readonly epoch: number;
   readonly point: HookPoint;
   readonly call_id?: string | undefined;
-  /** The steer or follow-up that it is about: it is the guard's. */
+  /** The steer or follow-up that the guard asks about, or the `approve` whose edited call is checked. */
   readonly command_id?: string | undefined;
   readonly hooks: readonly string[];
   /** Those of them whose failure refuses nothing. */
@@ -263,6 +279,10 @@ export interface Pinned {
   readonly persona: string;
   /** Absent in a snapshot of an earlier build. */
   readonly persona_version?: string | undefined;
+  /** What remembered rules are bound to. Absent in a journal of an earlier version. */
+  readonly identity?: PersonaIdentity | undefined;
+  /** The absolute path of the root folder; absent in a snapshot of an earlier build. */
+  readonly root?: string | undefined;
   readonly persona_fingerprint: string;
   readonly prompt_fingerprint: string;
   readonly tools_fingerprint: string;

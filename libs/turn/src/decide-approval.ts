@@ -1,8 +1,9 @@
 /** Decides `approve`, and what became of telling somebody outside that a call waits. */
 import type { CommandInput, JsonObject, NoticeOutcome, SessionEvent } from '@coxswain/protocol';
 import { NOT_IN_TIME } from './approvals.ts';
-import type { CallDecision, SessionContext } from './context.ts';
+import type { CallDecision, CallRow, SessionContext } from './context.ts';
 import { by, type Decision, events, late, why } from './decision.ts';
+import { decideEdit, editedArgs } from './edited-calls.ts';
 import * as q from './queries.ts';
 import { controlOutcome, reject } from './rejection.ts';
 import { rememberedBy } from './remembered.ts';
@@ -22,7 +23,22 @@ export function decideApproval(state: SessionState, input: CommandInput, atMs: n
       field: 'call_id',
     });
   }
-  const args = input.body.args as JsonObject | undefined;
+  const args = editedArgs(input, row);
+  return args ? decideEdit(context, input, row, args, atMs) : settleApproval(context, input, row, undefined, atMs);
+}
+
+/**
+ * A person's decision on a parked call, with what is remembered of it.
+ * @param args the arguments as the approver has edited them, where that is so.
+ * @param atMs when the record is made, milliseconds since 1970.
+ */
+export function settleApproval(
+  context: SessionContext,
+  input: CommandInput,
+  row: CallRow,
+  args: JsonObject | undefined,
+  atMs: number,
+): Decision {
   const decision = input.body.decision as 'allow' | 'deny';
   const remembered = rememberedBy(context, input, row, args ?? row.args, atMs);
   if ('kind' in remembered) return remembered;
@@ -33,7 +49,7 @@ export function decideApproval(state: SessionState, input: CommandInput, atMs: n
   };
   const decided: SessionEvent = {
     type: 'approval_decided',
-    call_id: callId,
+    call_id: row.call_id,
     decision,
     command_id: input.command_id,
     ...by(input),
@@ -43,7 +59,11 @@ export function decideApproval(state: SessionState, input: CommandInput, atMs: n
   return events(...remembered, decided, outcome);
 }
 
-function alreadyDecided(input: CommandInput, { decision, actor, hook, expired }: CallDecision): Decision {
+/** The rejection of a decision that came after another one. */
+export function alreadyDecided(
+  input: CommandInput,
+  { decision, actor, hook, expired }: CallDecision,
+): Extract<Decision, { kind: 'rejected' }> {
   const who = expired ? 'expiry' : hook === undefined ? (actor?.name ?? 'someone') : `hook ${hook}`;
   const message = expired ? NOT_IN_TIME : `${who} has decided this call: ${decision}`;
   return reject(input, 'already_decided', message, { field: 'call_id', detail: { by: who, decision } });

@@ -15,7 +15,8 @@ import { afterVeto } from './compaction.ts';
 import type { AskedSuspension, CallRow, OpenConsult, SessionContext } from './context.ts';
 import { parkRequested } from './decide-suspend.ts';
 import { because, type Decision, events, late } from './decision.ts';
-import { guardDecided } from './guard.ts';
+import { decideEditChecked, isEditSettled, isOfEdit } from './edited-calls.ts';
+import { guardDecided, isOfGuard } from './guard.ts';
 import { hookReminders } from './hook-reminders.ts';
 import { deferredReports, untrackedJobs } from './jobs.ts';
 import { denied, ended } from './next.ts';
@@ -28,25 +29,25 @@ export function decideConsult(context: SessionContext, outcome: ConsultOutcome, 
   const { consult } = context;
   if (consult?.effect_id !== outcome.effect_id) return late(outcome.effect_id);
   const row = consult.call_id === undefined ? undefined : q.callRow(context, consult.call_id);
-  const unwanted = outcome.status === 'cancelled' && (context.aborting || row?.cancel !== undefined);
+  const isSettled = row?.cancel !== undefined || isEditSettled(context, consult);
+  const unwanted = outcome.status === 'cancelled' && (context.aborting || isSettled);
   const answers = unwanted ? outcome.answers : answersOf(consult, outcome);
   return events(
     ...answers.map((answer) => hookReturned(consult, answer)),
     ...untrackedJobs(context, answers),
     ...deferredReports(context, consult, answers),
     ...hookReminders(context, consult, answers, atMs),
-    ...(isGuards(consult)
-      ? guardDecided(context, consult, outcome, blocked(context, answers))
-      : ending(context, consult, { ...outcome, answers })),
+    ...ending(context, consult, { ...outcome, answers }, atMs),
   );
 }
 
-function isGuards(consult: OpenConsult): consult is OpenConsult & { readonly command_id: string } {
-  return consult.command_id !== undefined;
-}
-
-function ending(context: SessionContext, consult: OpenConsult, outcome: ConsultOutcome): SessionEvent[] {
+function ending(context: SessionContext, consult: OpenConsult, outcome: ConsultOutcome, atMs: number): SessionEvent[] {
   const { point, effect_id, call_id } = consult;
+  if (isOfGuard(consult)) return guardDecided(context, consult, outcome, blocked(context, outcome.answers));
+  if (isOfEdit(consult)) {
+    const failed = (answer: HookAnswer) => failsClosed(context, answer);
+    return decideEditChecked(context, consult, outcome.answers, failed, atMs);
+  }
   if (isAnnounced(point)) {
     const told: SessionEvent = { type: 'announced', point, effect_id };
     return point === 'OnApprovalRequested' ? [told, ...refusedWhileAsking(context, consult, outcome)] : [told];

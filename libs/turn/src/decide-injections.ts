@@ -17,6 +17,7 @@ import {
 import type { PendingFollowup, PendingInjection, SessionContext } from './context.ts';
 import { type Decision, events } from './decision.ts';
 import { injectionFate } from './evolve-injections.ts';
+import { bodyBytes, pendingBytes, reminderBytes, textBytes } from './injection-bytes.ts';
 import { controlOutcome, reject } from './rejection.ts';
 import { supersededBy } from './reminders.ts';
 
@@ -27,9 +28,20 @@ export function decideInjection(context: SessionContext, input: CommandInput, at
   const older = dedupeKey === undefined ? undefined : waitingUnder(context, verb, dedupeKey);
   if (!older && context.pending.length + context.followups.length >= BOUNDS.pendingInjectionsMax)
     return reject(input, 'too_many_pending', `${BOUNDS.pendingInjectionsMax} injections wait already`);
-  const takesNoRoom = older !== undefined || supersededBy(context, { command_id, dedupe_key: dedupeKey }) !== undefined;
+  const bytes = textBytes(body.body as string);
+  const full = fullProblem(context, bytes, older);
+  if (full !== null) return reject(input, 'pending_full', full);
+  const superseded = supersededBy(context, { command_id, dedupe_key: dedupeKey });
+  const takesNoRoom = older !== undefined || superseded !== undefined;
   if (verb === 'remind' && !takesNoRoom && remindersOf(context) >= BOUNDS.remindersLiveMax)
     return reject(input, 'too_many_reminders', `${BOUNDS.remindersLiveMax} reminders wait or are shown already`);
+  const freed = (older ? bodyBytes(older) : 0) + (superseded ? bodyBytes(superseded) : 0);
+  if (verb === 'remind' && reminderBytes(context) - freed + bytes > BOUNDS.remindersLiveMaxBytes)
+    return reject(
+      input,
+      'too_many_reminders',
+      `reminders that wait or are shown may have ${BOUNDS.remindersLiveMaxBytes} bytes together; with this one of ${bytes} bytes they have more`,
+    );
   const received = receivedEvent(input, new Date(atMs).toISOString());
   if (!older) return events(received);
   return events(received, {
@@ -38,6 +50,20 @@ export function decideInjection(context: SessionContext, input: CommandInput, at
     into: command_id,
     dedupe_key: dedupeKey as string,
   });
+}
+
+/**
+ * Why the queues have no room for a text of so many bytes, or null.
+ * @param replaced the entry whose place it takes.
+ */
+function fullProblem(
+  context: SessionContext,
+  bytes: number,
+  replaced: PendingInjection | PendingFollowup | undefined,
+): string | null {
+  const waiting = pendingBytes(context) - (replaced ? bodyBytes(replaced) : 0);
+  if (waiting + bytes <= BOUNDS.pendingInjectionsMaxBytes) return null;
+  return `injections of ${waiting} bytes wait already, and this one has ${bytes}; together they may have ${BOUNDS.pendingInjectionsMaxBytes} bytes`;
 }
 
 function receivedEvent(input: CommandInput, at: string): SessionEvent {
@@ -95,7 +121,12 @@ export function decideReplace(context: SessionContext, input: CommandInput): Dec
   const target = input.body.command_id as string;
   const fate = injectionFate(context, target);
   if (fate !== 'waiting') return rejectFate(input, target, fate === 'shown' ? 'delivered' : fate);
-  return events({ ...controlOutcome(context.session_id, input, 'replaced'), body: input.body.body as string });
+  const body = input.body.body as string;
+  const isTarget = ({ command_id }: { readonly command_id: string }) => command_id === target;
+  const replaced = context.pending.find(isTarget) ?? context.followups.find(isTarget);
+  const full = fullProblem(context, textBytes(body), replaced);
+  if (full !== null) return reject(input, 'pending_full', full);
+  return events({ ...controlOutcome(context.session_id, input, 'replaced'), body });
 }
 
 function rejectFate(input: CommandInput, target: string, fate: 'delivered' | 'revoked' | 'unknown'): Decision {

@@ -13,6 +13,7 @@ import { expiriesOf, noticesOf } from './approvals.ts';
 import type { CallCancel, CallRow, SessionContext } from './context.ts';
 import { isReprovisioning } from './copied-session.ts';
 import { type SessionTool, sessionToolOf } from './delegation.ts';
+import { isEditSettled } from './edited-calls.ts';
 import { handoffArgs } from './handoff.ts';
 import type { OpenChild } from './open-children.ts';
 import { personaWait } from './persona-waits.ts';
@@ -108,6 +109,9 @@ export type TimerEffect = Extract<Effect, { kind: 'timer' }>;
 /** An effect that the host itself works on. */
 export type WorkEffect = Exclude<Effect, TimerEffect>;
 
+/** Nothing depends on the answers of hooks that are asked about an edit whose call waits no more. */
+const SETTLED_ORDER: AbortOrder = { reason: 'the approval was decided', graceMs: BOUNDS.abortGraceMs };
+
 /** What must be going on now, oldest kinds first. Pure. */
 export function effectsOf(state: SessionState): readonly Effect[] {
   const { context } = state;
@@ -164,11 +168,12 @@ export function effectsOf(state: SessionState): readonly Effect[] {
     // Someone cancelled the call whose result the hooks are looking at.
     const row = context.calls.find((candidate) => candidate.call_id === call_id);
     const cancel = row?.status === 'returned' && row.cancel ? orderOf(row.cancel) : null;
+    const settled = isEditSettled(context, context.consult) ? SETTLED_ORDER : null;
     effects.push({
       kind: 'consult',
       id: effect_id,
       epoch,
-      abort: cancel ?? (of_end ? null : abort),
+      abort: cancel ?? settled ?? (of_end ? null : abort),
       point,
       callId: call_id,
       hooks,

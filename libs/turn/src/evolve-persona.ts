@@ -28,6 +28,8 @@ function pinnedFrom(context: SessionContext, { provision }: PersonaChanged): Pin
   return {
     persona: provision.persona.name,
     persona_version: provision.persona.version,
+    ...(provision.identity ? { identity: provision.identity } : {}),
+    root: provision.root,
     persona_fingerprint: provision.fingerprints.persona,
     prompt_fingerprint: provision.fingerprints.prompt,
     tools_fingerprint: context.pinned?.tools_fingerprint ?? '',

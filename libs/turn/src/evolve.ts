@@ -21,6 +21,7 @@ import { remember } from './command-memory.ts';
 import { passDue } from './compaction.ts';
 import { type CallRow, type KnownTool, NO_STALL, NO_USAGE, type OpenEffect, type SessionContext } from './context.ts';
 import { changedSettings, ownedAfterCopy, repinned } from './copied-session.ts';
+import { editAnswered, editProposed } from './edited-calls.ts';
 import { editedFiles } from './edited-files.ts';
 import { nextIndex } from './effect-index.ts';
 import {
@@ -287,6 +288,10 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         }),
         next_effect: nextIndex(context, event) + waitCount(event),
       };
+    case 'edited_call_proposed':
+      return editProposed(context, event);
+    case 'edited_call_checked':
+      return { consult: null };
     case 'approval_notified':
       return setCall(context, event.call_id, { notice: undefined });
     case 'permission_remembered':
@@ -365,7 +370,10 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         ...(event.point === 'file_edited' ? { edited: context.edited.slice(1) } : {}),
       };
     case 'command_rejected':
-      return remember(context, event.command_id, `${event.command_id}!${event.code}`);
+      return {
+        ...remember(context, event.command_id, `${event.command_id}!${event.code}`),
+        ...editAnswered(context, event),
+      };
     case 'control_outcome':
       return controlled(context, event);
     case 'suspend_requested': {
@@ -561,6 +569,7 @@ function consulted(
 function controlled(context: SessionContext, event: EventOf<'control_outcome'>): Partial<SessionContext> {
   if (event.control === 'revoke' || event.control === 'replace') return ofInjection(context, event);
   const remembered = remember(context, event.command_id);
+  if (event.control === 'approve') return { ...remembered, ...editAnswered(context, event) };
   if (event.control === 'cancel' && event.status === 'cancelled') {
     // A budget that is used up has ended the run already, and says why.
     if (context.stop_reason === 'budget_exceeded') return remembered;

@@ -23,8 +23,8 @@ const LOOP_EXIT = 'tearing_down.loop_exit';
 export function guardConsult(context: SessionContext, leaf: string, effectId: string): SessionEvent | null {
   if (context.hooks.length === 0) return null;
   const { consult } = context;
-  if (consult !== null && (consult.command_id === undefined || !q.isAsking(context))) return null;
-  const asked = consult === null ? nextToGuard(context, leaf) : waiting(context, consult.command_id as string);
+  if (consult !== null && !(isOfGuard(consult) && q.isAsking(context))) return null;
+  const asked = consult === null ? nextToGuard(context, leaf) : waiting(context, consult.command_id);
   if (!asked) return null;
   const payload = consult?.payload ?? guardPayload(context, asked);
   const hooks = q.hooksFor(context, 'user_prompt_submit', context.pinned?.persona ?? '', payload);
@@ -34,6 +34,11 @@ export function guardConsult(context: SessionContext, leaf: string, effectId: st
   if (!hook) return consult ? null : { type: 'guard_ended', command_id, verdict: 'allowed' };
   const effect_id = consult?.effect_id ?? effectId;
   return { type: 'hook_call', hook: hook.id, point: 'user_prompt_submit', effect_id, command_id, payload };
+}
+
+/** Whether a consult is the guard's. */
+export function isOfGuard(consult: OpenConsult): consult is OpenConsult & { readonly command_id: string } {
+  return consult.point === 'user_prompt_submit' && consult.command_id !== undefined;
 }
 
 function guardPayload(context: SessionContext, asked: PendingInjection | PendingFollowup): JsonObject {

@@ -12,6 +12,7 @@ import {
   type SessionEvent,
 } from '@coxswain/protocol';
 import type { OpenConsult, PendingInjection, SessionContext } from './context.ts';
+import { bodyBytes, reminderBytes } from './injection-bytes.ts';
 import { supersededBy } from './reminders.ts';
 
 interface Draft {
@@ -30,12 +31,17 @@ export function hookReminders(
   if (drafts.length === 0) return [];
   let room = BOUNDS.remindersLiveMax - context.reminders.length;
   room -= context.pending.filter(({ kind }) => kind === 'remind').length;
+  let roomBytes = BOUNDS.remindersLiveMaxBytes - reminderBytes(context);
   const at = new Date(atMs).toISOString();
   return drafts.flatMap(({ hook, reminder }, index): SessionEvent[] => {
     const command_id = `hook:${effect_id}:${index + 1}`;
     const isAudit = reminder.mode === 'audit_only';
     const shown = isAudit ? undefined : supersededBy(context, { command_id, dedupe_key: reminder.dedupe_key });
-    if (!isAudit && !shown && room-- <= 0) return [{ type: 'reminder_dropped', hook, code: 'too_many_reminders' }];
+    const bytes = isAudit ? 0 : bodyBytes(reminder) - (shown ? bodyBytes(shown) : 0);
+    const hasRoom = isAudit || ((shown !== undefined || room > 0) && bytes <= roomBytes);
+    if (!hasRoom) return [{ type: 'reminder_dropped', hook, code: 'too_many_reminders' }];
+    if (!isAudit && !shown) room--;
+    roomBytes -= bytes;
     const injected = injection(command_id, hook, reminder, at);
     return [injected, ...fired(context, injected, shown?.command_id)];
   });

@@ -1,6 +1,7 @@
 /** The turn machine and the pure functions around it. Nothing else decides anything. */
 export { type BudgetState, budgetsOf } from './budgets.ts';
 export { nameOf } from './canceller.ts';
+export { recordsRejection } from './command-memory.ts';
 export { type CallRow, emptyContext, type OpenConsult, type Repins, type SessionContext } from './context.ts';
 export { decide } from './decide.ts';
 export { because, type Decision } from './decision.ts';
@@ -16,11 +17,13 @@ export {
   type WorkEffect,
 } from './effects.ts';
 export { isClearable } from './estimate-tokens.ts';
+export { pendingBytes } from './injection-bytes.ts';
 export { MACHINE_VERSION, REPLAYED_VERSIONS } from './machine-versions.ts';
 export { next } from './next.ts';
 export type { OpenChild } from './open-children.ts';
 export { lostTries, type PersonaWait, personaWait } from './persona-waits.ts';
 export { anythingInFlight } from './queries.ts';
+export { ruleHolder } from './remembered.ts';
 export { countDownAtCompaction, inheritedReminders, type LiveReminder } from './reminders.ts';
 export { rewriteResult, textLength } from './rewrite-result.ts';
 export {

@@ -31,6 +31,7 @@ import type { CallRow, PendingInjection, SessionContext } from './context.ts';
 import { parkRequested } from './decide-suspend.ts';
 import { because } from './decision.ts';
 import { childOwed, crewRefusal } from './delegation.ts';
+import { consultEdit, overruledEdit } from './edited-calls.ts';
 import { type EndingPoint, endingPayload } from './ending.ts';
 import { feedbackEvent, owedFeedback } from './feedback.ts';
 import { guardConsult } from './guard.ts';
@@ -63,6 +64,7 @@ export function next(state: SessionState): SessionEvent | null {
   const { context } = state;
   const leaf = leafOf(state);
   return (
+    overruledEdit(context) ??
     owed(context) ??
     abandonsStep(context) ??
     childOwed(context, effectId(context)) ??
@@ -116,7 +118,7 @@ const derive: { readonly [leaf: string]: Derivation } = {
   'function_execute.dispatching': dispatchCheckpoint,
   'function_execute.running': runCalls,
   'function_execute.post_tool_dispatch': (context) => toolStop(context) ?? checkpoint(context, 'post_tool_dispatch'),
-  'function_awaiting_approval.parked': runCalls,
+  'function_awaiting_approval.parked': (context) => consultEdit(context, effectId(context)) ?? runCalls(context),
   'function_awaiting_approval.pre_tool_dispatch': dispatchCheckpoint,
   'steering_check.post_turn': (context) => consult(context, 'post_turn', {}),
   'steering_check.file_edited': consultEdited,

@@ -16,7 +16,12 @@ export interface RejectionDetail {
 }
 
 /** A command is rejected: recorded, told to its sender, and nothing else changes. */
-export function reject(input: CommandInput, code: ErrorCode, message: string, more?: RejectionDetail): Decision {
+export function reject(
+  input: CommandInput,
+  code: ErrorCode,
+  message: string,
+  more?: RejectionDetail,
+): Extract<Decision, { kind: 'rejected' }> {
   return { kind: 'rejected', events: [rejected(input, code, message, more)] };
 }
 

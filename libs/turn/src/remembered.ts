@@ -1,6 +1,7 @@
 /** Rules that people have had remembered: how they come, what they answer, and how they go. */
 import {
   BOUNDS,
+  bindingProblem,
   type CommandInput,
   canonicalJson,
   type EventOf,
@@ -8,6 +9,7 @@ import {
   matchOf,
   type RememberedRule,
   type RememberScope,
+  type RuleHolder,
   type Ruling,
   rememberedFor,
   type SessionEvent,
@@ -18,36 +20,42 @@ import { controlOutcome, reject } from './rejection.ts';
 
 const NONE: readonly RememberedRule[] = [];
 
-/** The rules that hold: those of this session that were not revoked, and those that its persona had when the run began. */
-function rulesIn({ remembered, persona_rules, pinned }: SessionContext): readonly RememberedRule[] {
-  if (remembered.length + persona_rules.length === 0) return NONE;
+/** What the rules of the run are bound to (M4); null where its journal does not say. */
+export function ruleHolder({ pinned }: Pick<SessionContext, 'pinned'>): RuleHolder | null {
+  if (!pinned?.identity || pinned.root === undefined) return null;
+  return { persona: pinned.persona, root: pinned.root, ...pinned.identity };
+}
+
+/**
+ * The rules that hold: those of this session, and those that its persona had when the run began. Without those that were
+ * revoked in this session, and those that are bound to another persona or root.
+ */
+function rulesIn(context: SessionContext): readonly RememberedRule[] {
+  const { remembered, persona_rules } = context;
+  const holder = ruleHolder(context);
+  if (holder === null || remembered.length + persona_rules.length === 0) return NONE;
   const gone = remembered.filter(({ revoked }) => revoked);
-  // What was said of a persona holds for that one, whoever has the session.
-  const own = remembered.filter(
-    ({ revoked, scope, persona }) => !revoked && (scope === 'session' || persona === (pinned?.persona ?? '')),
-  );
-  // Revoked here, it holds no more here, though the run began with it.
   return [
-    ...own,
+    ...remembered.filter(({ revoked }) => !revoked),
     ...persona_rules.filter((rule) => !gone.some((one) => one.id === rule.id && one.session === rule.session)),
-  ];
+  ].filter((rule) => bindingProblem(rule, holder) === null);
 }
 
 // As with rulings by rules: asked again and again of the same rows and the same lists.
 const rulings = new WeakMap<
   CallRow,
-  { readonly own: unknown; readonly persona: unknown; readonly ruling: Ruling | null }
+  { readonly own: unknown; readonly persona: unknown; readonly pinned: unknown; readonly ruling: Ruling | null }
 >();
 
 /** What was decided in advance of a call about which a person would be asked; null where nothing was. */
 export function rememberedRuling(context: SessionContext, row: CallRow): Ruling | null {
-  const { remembered: own, persona_rules: persona } = context;
+  const { remembered: own, persona_rules: persona, pinned } = context;
   if (own.length + persona.length === 0) return null;
   const known = rulings.get(row);
-  if (known?.own === own && known.persona === persona) return known.ruling;
+  if (known?.own === own && known.persona === persona && known.pinned === pinned) return known.ruling;
   const rule = rememberedFor(rulesIn(context), row.tool, row.args);
   const ruling = rule ? { action: rule.action, rule: `remembered:${rule.id}` } : null;
-  rulings.set(row, { own, persona, ruling });
+  rulings.set(row, { own, persona, pinned, ruling });
   return ruling;
 }
 
@@ -73,6 +81,14 @@ export function rememberedBy(
       'the question is whether this call ran, which no later one is like',
       field,
     );
+  const holder = ruleHolder(context);
+  if (holder === null)
+    return reject(
+      input,
+      'not_rememberable',
+      'this session was started by an earlier version, which recorded no identity of its persona',
+      field,
+    );
   const match = matchOf(row.tool, args);
   if (typeof match === 'string') return reject(input, 'not_rememberable', match, field);
   if (context.remembered.filter(({ revoked }) => !revoked).length >= BOUNDS.rememberedRulesMax)
@@ -82,7 +98,7 @@ export function rememberedBy(
     id: input.command_id,
     session: context.session_id,
     scope,
-    persona: context.pinned?.persona ?? '',
+    ...holder,
     tool: row.tool,
     match,
     action: input.body.decision as 'allow' | 'deny',

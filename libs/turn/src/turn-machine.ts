@@ -73,6 +73,8 @@ export const turnMachine = turnSetup.createMachine({
     step_output_rewritten: evolves,
     step_finished: evolves,
     call_ended: evolves,
+    edited_call_proposed: evolves,
+    edited_call_checked: evolves,
     approval_decided: evolves,
     approval_notified: evolves,
     permission_remembered: evolves,

@@ -193,6 +193,17 @@ describe('bounds', () => {
     expect(pending.length + followups.length).toBe(BOUNDS.pendingInjectionsMax);
   });
 
+  test('eleven steers of 200 kB: the sixth is pending_full, and so is a longer text in the place of a queued one', () => {
+    const { put } = hosted();
+    const body = 'x'.repeat(200_000);
+    const lines = Array.from({ length: 11 }, (_, i) => put(steered(`m${i}`, 'finish_step', { body }))[0]);
+    expect(lines.filter((line) => line?.startsWith('steering_received'))).toHaveLength(5);
+    expect(lines[5]).toBe('command_rejected pending_full m5');
+    expect(put(replaced('m0', 'x'.repeat(250_000)))[0]).toBe('command_rejected pending_full replace-m0');
+    expect(put(replaced('m0', 'short', 'r2'))[0]).toMatch(/^control_outcome/);
+    expect(put(followedUp('f', { body }))[0]).toMatch(/^followup_received/);
+  });
+
   test('the newest ids are remembered; a UUIDv7 older than those is command_too_old', () => {
     const { actor, put } = hosted();
     const uuid = (i: number) => `0190${i.toString(16).padStart(4, '0')}-0000-7000-8000-000000000000`;

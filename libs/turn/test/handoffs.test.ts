@@ -404,24 +404,17 @@ describe('what was remembered', () => {
     { tool: '*', action: 'allow' as const },
   ];
   const asking: Surroundings = { ...CODER, rules };
-  test.each([
-    ['session', 'holds for the other one, too', ['call_tool b']],
-    ['persona', 'holds for that one alone', []],
-  ] as const)('for the %s %s', (remember, _, effects) => {
-    const args = { path: 'x' };
-    given(running(asking), asked(call('a', 'ask', { args })), approved('a', { remember }), returned('a'))
-      .when(asked(handoff('h')), tookOver('h', { ...TESTER, rules }), asked(call('b', 'ask', { args })))
-      .thenEffects(...effects)
-      .thenState(effects.length > 0 ? 'function_execute.running' : 'function_awaiting_approval.parked');
-  });
-
-  test('for the persona holds again when it has the session again', () => {
-    const args = { path: 'x' };
-    given(running(asking), asked(call('a', 'ask', { args })), approved('a', { remember: 'persona' }), returned('a'))
-      .when(asked(handoff('h')), tookOver('h', { ...TESTER, rules }))
-      .when(asked(handoff('i', 'coder')), tookOver('i', asking), asked(call('b', 'ask', { args })))
-      .thenEffects('call_tool b');
-  });
+  test.each(['session', 'persona'] as const)(
+    'for the %s holds for that persona alone, and again when it has the session again',
+    (remember) => {
+      const args = { path: 'x' };
+      given(running(asking), asked(call('a', 'ask', { args })), approved('a', { remember }), returned('a'))
+        .when(asked(handoff('h')), tookOver('h', { ...TESTER, rules }), asked(call('b', 'ask', { args })))
+        .thenState('function_awaiting_approval.parked')
+        .when(denied('b'), asked(handoff('i', 'coder')), tookOver('i', asking), asked(call('c', 'ask', { args })))
+        .thenEffects('call_tool c');
+    },
+  );
 });
 
 describe('limits', () => {

@@ -4,11 +4,13 @@
  */
 import {
   callsOf,
+  canonicalJson,
   type EventOf,
   globMatches,
   HOOK_POINTS,
   type HookTable,
   isDelivery,
+  type JsonObject,
   type Mode,
   SEAMS,
   type SessionEvent,
@@ -221,7 +223,9 @@ export const RULES: Readonly<Record<string, Rule>> = {
       if (event.type === 'consult_ended' && event.point === 'PreToolUse') vetted.add(event.call_id ?? '');
       if (event.type === 'approval_decided' && event.decision === 'allow') granted.add(event.call_id);
       if (event.type === 'hook_vetoed' && event.decision === 'allow') granted.add(event.call_id ?? '');
-      if (event.type === 'hook_vetoed' && event.decision === 'deny') refused.add(event.call_id ?? '');
+      // A hook that denies an edit leaves the call as the model asked for it.
+      if (event.type === 'hook_vetoed' && event.decision === 'deny' && event.command_id === undefined)
+        refused.add(event.call_id ?? '');
       if (event.type === 'approval_decided' && /^(deny|expired)$/.test(event.decision)) refused.add(event.call_id);
       if (event.type === 'permission_remembered' && event.rule.action === 'allow') allowedForGood.add(event.rule.id);
       if (event.type === 'permission_forgotten') allowedForGood.delete(event.rule_id);
@@ -241,6 +245,41 @@ export const RULES: Readonly<Record<string, Rule>> = {
     }
     return broken;
   },
+
+  'an edited call starts only where every PreToolUse hook that sees it has let it pass, and every edit is answered once':
+    (journal) => {
+      let table: HookTable = [];
+      const tools = new Map<string, string>();
+      const proposed = new Map<string, JsonObject>();
+      return journal.flatMap(({ n, events }) =>
+        events.flatMap((event) => {
+          const broken = [place({ n, event })];
+          if (event.type === 'hooks_changed') table = event.table;
+          if (event.type === 'message_complete')
+            for (const part of callsOf(event.message)) tools.set(part.call_id, part.tool);
+          if (event.type === 'edited_call_proposed') proposed.set(event.command_id, event.args);
+          if (event.type === 'command_rejected') proposed.delete(event.command_id);
+          if (event.type === 'turn_end' && proposed.size > 0) return broken;
+          if (event.type !== 'approval_decided' || !event.args) return [];
+          const { command_id = '', call_id, args } = event;
+          const asked = proposed.get(command_id);
+          proposed.delete(command_id);
+          const tool = tools.get(call_id) ?? '';
+          const hooks = table.filter(({ point, pattern }) => point === 'PreToolUse' && globMatches(pattern, tool));
+          if (!asked) return hooks.length === 0 ? [] : broken;
+          const answers = events.flatMap((one) =>
+            one.type === 'hook_returned' && one.command_id === command_id ? [one] : [],
+          );
+          const objects = answers.some(
+            ({ verdict, failure, hook: id }) =>
+              verdict?.kind === 'deny' ||
+              (verdict?.kind === 'rewrite_args' && canonicalJson(verdict.args) !== canonicalJson(args)) ||
+              (failure && !hooks.some((hook) => hook.id === id && hook.on_error === 'fail_open')),
+          );
+          return answers.length > 0 && !objects && canonicalJson(asked) === canonicalJson(args) ? [] : broken;
+        }),
+      );
+    },
 
   'a result reaches the model only after the hooks that are to see it': (journal) => {
     let table: HookTable = [];
@@ -516,7 +555,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
         if (open && (open.effect_id !== event.effect_id || open.point !== event.point)) return [place(at)];
         open = event;
       }
-      if (event.type === 'guard_ended') {
+      if (event.type === 'guard_ended' || event.type === 'edited_call_checked') {
         const matches = open?.effect_id === event.effect_id && (!open || open.command_id === event.command_id);
         open = null;
         return matches ? [] : [place(at)];

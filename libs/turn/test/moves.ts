@@ -162,6 +162,10 @@ export interface Surroundings {
   readonly notifies?: boolean;
   /** `coder` if not given. */
   readonly persona?: string;
+  /** The definition that bears that name: the host's, if not given. */
+  readonly identity?: Provision['identity'];
+  /** The root folder: `/` if not given. */
+  readonly root?: string;
   /** Whom it may hand off to; then it has the tool for that. */
   readonly handoffs?: readonly string[] | undefined;
   /** What the start allows the whole run. */
@@ -175,6 +179,7 @@ export function provision(around: Surroundings = {}): Provision {
   const fingerprint = (value: unknown) => JSON.stringify(value).length.toString(16);
   return {
     persona: { name: persona, version: '1' },
+    identity: around.identity ?? { source: 'host', fingerprint: persona },
     definition: {
       name: persona,
       prompt: '',
@@ -212,7 +217,7 @@ export function provision(around: Surroundings = {}): Provision {
           },
         }
       : {}),
-    root: '/',
+    root: around.root ?? '/',
     ...(around.budgets
       ? { budgets: { limits: around.budgets, thresholds: [...(around.thresholds ?? DEFAULT_THRESHOLDS)] } }
       : {}),

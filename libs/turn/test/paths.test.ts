@@ -58,6 +58,9 @@ const REMEMBERED: RememberedRule = {
   session: 's0',
   scope: 'persona',
   persona: 'coder',
+  source: 'host',
+  fingerprint: 'coder',
+  root: '/',
   tool: 'ask',
   match: { kind: 'args', args: { never: true } },
   action: 'deny',
@@ -93,6 +96,10 @@ const WORLDS: Readonly<Record<string, World>> = {
   'a gate alone': {
     around: { hooks: [hook('gate_tool_calls')] },
     happens: only('asks.*', 'hooks say .*', 'steer interrupt.*'),
+  },
+  'edited calls': {
+    around: { hooks: [hook('PreToolUse', 'pre', { pattern: 'ask' })] },
+    happens: only('asks ask', 'allow . edited', 'hooks say .*'),
   },
   'permission hooks alone': { around: { hooks: [hook('permission_asked')] }, happens: only('asks.*', 'hooks say .*') },
   'hooks before and after the loop': {

@@ -32,6 +32,9 @@ const rule = (more: Partial<RememberedRule> = {}): RememberedRule => ({
   session: 's0',
   scope: 'persona',
   persona: 'coder',
+  source: 'host',
+  fingerprint: 'coder',
+  root: '/',
   tool: 'ask',
   match: { kind: 'args', args: { key: 'one' } },
   action: 'allow',
@@ -57,6 +60,9 @@ describe('a decision that is remembered', () => {
           session: 's1',
           scope: 'session',
           persona: 'coder',
+          source: 'host',
+          fingerprint: 'coder',
+          root: '/',
           tool: 'ask',
           match: { kind: 'args', args: { key: 'one' } },
           action: 'allow',
@@ -150,6 +156,17 @@ describe('a decision that is remembered', () => {
       .thenJournal('command_rejected too_many_rules allow-b', 'control_outcome approve too_many_rules b')
       .when(revoked('allow-a0'), approved('b', { remember: 'session' }, 'again'))
       .thenIncludes('permission_remembered again session', 'approval_decided b allow');
+  });
+
+  test.each([
+    ['another root', { root: '/elsewhere' }],
+    ['another source of the definition', { identity: { source: 'request' as const, fingerprint: 'coder' } }],
+    ['another definition', { identity: { source: 'host' as const, fingerprint: 'changed' } }],
+  ])('answers for no run with %s', (_, changed) => {
+    given(running({ remembered: [rule()], ...changed }))
+      .when(asked(ask('a')))
+      .thenIncludes('approval_requested a')
+      .thenNever('call_started a');
   });
 
   test('does not decide a call that waits already', () => {

@@ -1,6 +1,7 @@
 /** The HTTP face: who is let in, how what comes in is read, how trouble is told. Routes are in `routes/`. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { cutText, nearestWord } from '@coxswain/protocol';
+import { RequestRates } from '@coxswain/session';
 import Fastify, { type FastifyRequest } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { bearerOf } from './auth/bearer.ts';
@@ -13,8 +14,7 @@ import type { GatewayMetrics } from './gateway-metrics.ts';
 import { MethodTable } from './method-table.ts';
 import { Problem, problemFrom, requestClosed, sendProblem } from './problem.ts';
 import { readBodies } from './read-bodies.ts';
-import { isVisit, type RequestGuard } from './request-guard.ts';
-import { RequestRates } from './request-rates.ts';
+import { isVisit, type RequestGuard, refuseRepeatedHeaders } from './request-guard.ts';
 import { aguiRoutes } from './routes/agui-routes.ts';
 import { approvalRoutes } from './routes/approval-routes.ts';
 import { AT_THE_END, commandRoutes } from './routes/command-routes.ts';
@@ -139,6 +139,7 @@ function letIn(app: App, context: GatewayContext, guard: RequestGuard, methods: 
 
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(ALWAYS);
+    refuseRepeatedHeaders(request.raw.rawHeaders);
     // Probes ask by the address of the machine; they are told nothing but that it is there.
     if (!PROBES.has(request.routeOptions.url ?? '')) {
       guard.checkHost(request.headers);

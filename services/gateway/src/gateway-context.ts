@@ -2,6 +2,7 @@
 import type { BusClient } from '@coxswain/client';
 import type { Log, SpanSink } from '@coxswain/ports';
 import type { DemoStart, StartOptions } from '@coxswain/protocol';
+import type { RequestRates } from '@coxswain/session';
 import type { FastifyRequest } from 'fastify';
 import type { Authenticator, Principal, Scope } from './auth/principal.ts';
 import type { JournalPages } from './feed/journal-pages.ts';
@@ -10,7 +11,6 @@ import type { GatewayMetrics } from './gateway-metrics.ts';
 import type { KnownSessions } from './known-sessions.ts';
 import type { LimitedReads } from './limited-reads.ts';
 import { Problem } from './problem.ts';
-import type { RequestRates } from './request-rates.ts';
 import type { InspectorSeats } from './socket/inspector-seats.ts';
 import type { KeptFolds } from './socket/kept-folds.ts';
 

@@ -1,4 +1,6 @@
 /** The document of all routes, without a gateway that runs: for references and for clients that are generated. */
+
+import { RequestRates } from '@coxswain/session';
 import { createApp } from './create-app.ts';
 import { JournalPages } from './feed/journal-pages.ts';
 import { SessionFeeds } from './feed/session-feeds.ts';
@@ -8,7 +10,6 @@ import { createMetrics } from './gateway-metrics.ts';
 import { KnownSessions } from './known-sessions.ts';
 import { LimitedReads } from './limited-reads.ts';
 import { createGuard } from './request-guard.ts';
-import { RequestRates } from './request-rates.ts';
 import { InspectorSeats } from './socket/inspector-seats.ts';
 import { KeptFolds } from './socket/kept-folds.ts';
 

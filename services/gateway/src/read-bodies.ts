@@ -1,5 +1,5 @@
 /** Bodies: JSON, and plain text where a route takes it. By the same rules as on the bus. */
-import { unwritableProblem } from '@coxswain/protocol';
+import { parseStrictJson, unwritableProblem } from '@coxswain/protocol';
 import type { FastifyRequest } from 'fastify';
 import type { App } from './create-app.ts';
 import { Problem } from './problem.ts';
@@ -59,15 +59,11 @@ export function saidInText({ text }: TextBody): unknown {
 }
 
 function parsed(text: string): unknown {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    throw new Problem('invalid_json', `the body is not valid JSON: ${(error as Error).message}`, { field: 'body' });
-  }
-  const unwritable = unwritableProblem(value);
+  const json = parseStrictJson(text);
+  if (!json.ok) throw new Problem('invalid_json', `the body is not valid JSON: ${json.why}`, { field: 'body' });
+  const unwritable = unwritableProblem(json.value);
   if (unwritable) throw new Problem(unwritable.code, unwritable.message, { field: unwritable.field });
-  return value;
+  return json.value;
 }
 
 function utf8(bytes: Buffer): string {

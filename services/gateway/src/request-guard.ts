@@ -50,6 +50,27 @@ export function createGuard(options: () => GuardOptions): RequestGuard {
   };
 }
 
+/** Headers of which Node keeps the first and drops the others, while a proxy in front may have judged by another. */
+const SINGLE_HEADERS: ReadonlySet<string> = new Set(['host', 'authorization', 'content-type', 'content-length']);
+
+/**
+ * Refuses a request that sends one of {@link SINGLE_HEADERS} twice (for `host` required by RFC 9112, section 3.2).
+ * @param rawHeaders names and values in turn, as Node has them.
+ * @throws Problem `request_unreadable`, which names the header.
+ */
+export function refuseRepeatedHeaders(rawHeaders: readonly string[]): void {
+  const seen = new Set<string>();
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = (rawHeaders[at] as string).toLowerCase();
+    if (!SINGLE_HEADERS.has(name)) continue;
+    if (seen.has(name))
+      throw new Problem('request_unreadable', `${name}: the request repeats this header; send it once`, {
+        field: name,
+      });
+    seen.add(name);
+  }
+}
+
 /** Whether somebody goes to this address with their browser, rather than a page asking for it in their name. */
 export function isVisit({ origin, 'sec-fetch-mode': mode, 'sec-fetch-dest': what }: IncomingHttpHeaders): boolean {
   return origin === undefined && mode === 'navigate' && what === 'document';

@@ -2,6 +2,7 @@
 import { connect } from 'node:net';
 import type { BusSession } from '@coxswain/client';
 import type { Log } from '@coxswain/ports';
+import { RequestRates } from '@coxswain/session';
 import { newToken, TokenTable } from '../src/auth/token-file.ts';
 import type { ConsoleFile } from '../src/console/console-files.ts';
 import { type App, createApp } from '../src/create-app.ts';
@@ -13,7 +14,6 @@ import { createMetrics } from '../src/gateway-metrics.ts';
 import { KnownSessions } from '../src/known-sessions.ts';
 import { LimitedReads } from '../src/limited-reads.ts';
 import { createGuard, type GuardOptions } from '../src/request-guard.ts';
-import { RequestRates } from '../src/request-rates.ts';
 import { InspectorSeats } from '../src/socket/inspector-seats.ts';
 import { KeptFolds } from '../src/socket/kept-folds.ts';
 

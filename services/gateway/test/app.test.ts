@@ -4,13 +4,13 @@ import { type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
 import { NoHostError, ReceiptTimeoutError, type Session } from '@coxswain/client';
 import type { EndedSpan } from '@coxswain/protocol';
+import { RequestRates } from '@coxswain/session';
 import { describe, expect, test, vi } from 'vitest';
 import { SessionFeeds } from '../src/feed/session-feeds.ts';
 import type { GatewayClient } from '../src/gateway-context.ts';
 import { createMetrics } from '../src/gateway-metrics.ts';
 import type { KnownSessions } from '../src/known-sessions.ts';
 import { Problem, problemFrom } from '../src/problem.ts';
-import { RequestRates } from '../src/request-rates.ts';
 import { appOnNothing, connected, SILENT } from './app-on-nothing.ts';
 
 const host = 'gateway.test';
@@ -220,6 +220,14 @@ test.each([
     417,
     'expectation_failed',
   ],
+  ...['host: gateway.test', 'Authorization: Bearer other', 'content-type: text/plain'].map(
+    (repeated): [string, string, number, string] => [
+      `a repeated header, ${repeated},`,
+      `POST /v1/sessions HTTP/1.1\r\nhost: gateway.test\r\nauthorization: Bearer one\r\ncontent-type: text/plain\r\n${repeated}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`,
+      400,
+      'request_unreadable',
+    ],
+  ),
   ['a WebSocket at an address that cannot be read', upgradeOf('/v1/sessions/%zz/inspect'), 404, 'route_not_found'],
   ['a WebSocket of an id that is too long', upgradeOf(`/v1/sessions/${'x'.repeat(2_000)}/ws`), 400, 'invalid_id'],
 ])('%s is answered with a problem, and the end', async (_what, sent, status, code) => {
@@ -242,6 +250,23 @@ test('what nobody may say is not offered either', async () => {
   });
   const { detail } = JSON.parse(body) as { detail: string };
   expect(detail).toBe('unknown field "acto"; cancel takes command_id, reason');
+});
+
+test('a body with a repeated member is refused, also where it came as plain text', async () => {
+  const { app, authorization } = await appOnNothing();
+  for (const type of ['application/json', 'text/plain']) {
+    const answer = await app.inject({
+      method: 'POST',
+      url: '/v1/sessions/x/steer',
+      headers: { host, authorization, 'content-type': type },
+      payload: '{"body": "stop", "body": "go on"}',
+    });
+    expect(answer.json()).toMatchObject({
+      status: 400,
+      code: 'invalid_json',
+      detail: expect.stringContaining('the member "body" is repeated'),
+    });
+  }
 });
 
 test('who has gone while a session is looked for takes no place among those who watch it', async () => {

@@ -71,3 +71,31 @@ test('what is no word of a scope allows nothing, and what stands beside it is re
     expect((await shown({ scope }))?.scopes).toEqual(new Set());
   expect((await shown({ scope: [{ toString: 5 }, 'cox:steer'], scp: 7 }))?.scopes).toEqual(new Set(['steer']));
 });
+
+test.each([
+  'http://keys.example/jwks.json',
+  'HTTP://keys.example/jwks.json',
+  'http://127.0.0.1.evil.example/k',
+  'http://localhost:x@evil.example/k',
+  'http://localhost.evil.example:80/k',
+  'https://user:password@keys.example/k',
+  'ftp://keys.example/k',
+  'http://',
+])('keys are not fetched from %s', async (jwks) => {
+  const opened = openJsonWebTokens({ jwks, issuer, audience, now: () => 0 });
+  await expect(opened).rejects.toMatchObject({ code: 'gateway_option_invalid', message: /^--jwks: / });
+});
+
+test.each(['https://keys.example/k', 'http://127.0.0.1:1/k', 'http://localhost/k', 'http://[::1]:1/k'])(
+  'keys may be fetched from %s',
+  async (jwks) => {
+    await expect(openJsonWebTokens({ jwks, issuer, audience, now: () => 0 })).resolves.toBeDefined();
+  },
+);
+
+test('an error about a file of keys does not quote it', async () => {
+  const jwks = join(folder, 'private');
+  await writeFile(jwks, 'SECRET');
+  const opened = openJsonWebTokens({ jwks, issuer, audience, now: () => 0 });
+  await expect(opened).rejects.toThrow(/private is not a JWK Set: it is not JSON$/);
+});

@@ -1,6 +1,7 @@
 /** What comes over a WebSocket, and how it is answered. */
 import type { Session } from '@coxswain/client';
 import { CommandId } from '@coxswain/protocol';
+import { RequestRates } from '@coxswain/session';
 import type { FastifyRequest } from 'fastify';
 import { expect, test } from 'vitest';
 import type { WebSocket } from 'ws';
@@ -8,7 +9,6 @@ import { GATEWAY_BOUNDS } from '../src/gateway-bounds.ts';
 import type { GatewayContext } from '../src/gateway-context.ts';
 import { createMetrics } from '../src/gateway-metrics.ts';
 import { LimitedReads } from '../src/limited-reads.ts';
-import { RequestRates } from '../src/request-rates.ts';
 import { SocketCommands } from '../src/socket/socket-commands.ts';
 import { SILENT } from './app-on-nothing.ts';
 
@@ -66,6 +66,7 @@ test('so is each beyond what a token may send', async () => {
 
 test.each([
   ['no JSON', '{'],
+  ['a repeated member', '{"verb":"cancel","verb":"cancel"}'],
   ['no command', '{"type":"command","ref":"one","verb":"steeer"}'],
 ])('%s counts as well', async (_what, text) => {
   const { say, sayText, told } = onSilentSession(1);

@@ -2,9 +2,10 @@
  * Personas as people write them: a YAML or JSON file, or a folder with persona.yaml, prompt.md and skills. What is wrong is
  * told by file, line and column.
  */
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { type LocatedYaml, readLocatedYaml } from '@coxswain/adapter-hooks/located-yaml';
+import { readRegularFile, UnreadableFileError } from '@coxswain/ports/regular-file';
 import {
   type Persona,
   type PersonaInput,
@@ -115,21 +116,12 @@ async function skillsIn(folder: string): Promise<Skill[]> {
 
 async function readText(path: string): Promise<string> {
   try {
-    const found = await stat(path);
-    // A pipe or a device may never come to an end.
-    if (!found.isFile()) throw new PersonaFileError(`persona ${path}: is no file`);
-    const { size } = found;
-    if (size > FILE_MAX_BYTES)
-      throw new PersonaFileError(`persona ${path}: has ${size} bytes; a persona has at most ${FILE_MAX_BYTES}`);
-    const text = utf8Of(await readFile(path));
+    const text = utf8Of((await readRegularFile(path, FILE_MAX_BYTES)).bytes);
     if (text === null) throw new PersonaFileError(`persona ${path}: is not UTF-8`);
     return text;
   } catch (error) {
-    const { syscall, code, message } = error as NodeJS.ErrnoException;
-    if (syscall === undefined) throw error;
-    throw new PersonaFileError(
-      `persona ${path}: ${code === 'ENOENT' ? 'there is no such file' : `cannot be read: ${message}`}`,
-    );
+    if (!(error instanceof UnreadableFileError)) throw error;
+    throw new PersonaFileError(`persona ${path}: ${error.message}`, { cause: error });
   }
 }
 

@@ -2,9 +2,10 @@
  * Skills as people write them: a folder with a SKILL.md, which begins with front matter, and files beside it. Read whole:
  * a session may go on where this disk is not. What lies outside the folder is never read, however a link or a path says so.
  */
-import { lstat, readdir, readFile, realpath, stat } from 'node:fs/promises';
+import { lstat, readdir, realpath, stat } from 'node:fs/promises';
 import { basename, join, relative, sep } from 'node:path';
 import { readLocatedYaml } from '@coxswain/adapter-hooks/located-yaml';
+import { readRegularFile, UnreadableFileError } from '@coxswain/ports/regular-file';
 import { BOUNDS, problemSentences, readStrictly, SKILL_FILE, Skill, type SkillFile, utf8Of } from '@coxswain/protocol';
 import { PersonaFileError } from './persona-file-error.ts';
 
@@ -80,7 +81,7 @@ async function filesBeside(root: string, shown: string): Promise<SkillFile[]> {
         throw new PersonaFileError(
           `${said}: with this file the skill has ${bytes} bytes; a persona carries ${BOUNDS.skillsMaxBytes}`,
         );
-      files.push(fileOf(relative(root, path).split(sep).join('/'), await readFile(path)));
+      files.push(fileOf(relative(root, path).split(sep).join('/'), await bytesOf(path, said)));
     }
   };
   await walk(root, 1);
@@ -102,10 +103,17 @@ async function readSkillFile(root: string, path: string): Promise<string | null>
   if (real === null) return null;
   if (real !== join(root, SKILL_FILE))
     throw new PersonaFileError(`${path}: is a link; what a skill needs must lie in its folder`);
-  const { size } = await stat(real);
-  if (size > BOUNDS.skillsMaxBytes)
-    throw new PersonaFileError(`${path}: has ${size} bytes; a persona carries ${BOUNDS.skillsMaxBytes}`);
-  const text = utf8Of(await readFile(real));
+  const text = utf8Of(await bytesOf(real, path));
   if (text === null) throw new PersonaFileError(`${path}: is not UTF-8`);
   return text;
+}
+
+/** The bytes of a file that errors call `said`. @throws PersonaFileError */
+async function bytesOf(path: string, said: string): Promise<Buffer> {
+  try {
+    return (await readRegularFile(path, BOUNDS.skillsMaxBytes)).bytes;
+  } catch (error) {
+    if (!(error instanceof UnreadableFileError)) throw error;
+    throw new PersonaFileError(`${said}: ${error.message}`, { cause: error });
+  }
 }

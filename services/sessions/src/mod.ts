@@ -9,6 +9,11 @@ export {
 } from './approval-notices.ts';
 export { PolicyFileError, readPolicyFile } from './load-policy.ts';
 export {
+  type RetentionService,
+  type RetentionServiceOptions,
+  startRetentionService,
+} from './start-retention-service.ts';
+export {
   type HeardOnBus,
   type SessionsService,
   type SessionsServiceOptions,

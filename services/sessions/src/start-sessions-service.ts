@@ -18,8 +18,10 @@ import {
   createNatsPersonas,
   createNatsPublisher,
   createNatsRememberedRules,
+  createNatsRetention,
   createNatsSender,
   createNatsSnapshots,
+  createNatsTenantUsage,
   createNatsTimers,
   createNatsTools,
   endOnce,
@@ -30,7 +32,9 @@ import {
   type NamedBus,
   serveLargeFields,
   serveQueries,
+  serveTenantKeys,
   storeAnswers,
+  streamFill,
   tellApproval,
   timersTimeMs,
   whenAnswered,
@@ -39,10 +43,12 @@ import { type MetricsAddress, type SpansLost, startTelemetry } from '@coxswain/a
 import { combineToolSources, createBuiltInTools, createCrewTools, createPublicFetch } from '@coxswain/adapter-tools';
 import type { Hooks, HostLine, Personas, ServedPersonas, StopPredicates, ToolSource } from '@coxswain/ports';
 import {
+  DEFAULT_QUOTAS,
   type HookTable,
   HostName,
   type HostPolicyInput,
   type PriceTable,
+  type Quotas,
   readId,
   type TenantId,
 } from '@coxswain/protocol';
@@ -50,6 +56,7 @@ import { createSessionHost } from '@coxswain/session';
 import { createApprovalNotices, webhookFrom } from './approval-notices.ts';
 import { hostRules } from './load-policy.ts';
 import { watchReplicas } from './watch-replicas.ts';
+import { watchStreamFill } from './watch-stream-fill.ts';
 
 /** What the service is started with. */
 export interface SessionsServiceOptions {
@@ -71,6 +78,8 @@ export interface SessionsServiceOptions {
   readonly hooks?: Hooks | undefined;
   /** The manifest, `coxswain.yaml`: its hooks run in this process. */
   readonly manifest?: string | undefined;
+  /** The digest of `inspectManifest`: a manifest with another content is refused. Any content, if not given. */
+  readonly manifestDigest?: string | undefined;
   /** What requests may name; instead of the file. */
   readonly policy?: HostPolicyInput | undefined;
   /** The file that declares it; `COX_POLICY` if neither is given. */
@@ -87,6 +96,8 @@ export interface SessionsServiceOptions {
   readonly spansWithinMs?: number | undefined;
   /** Told at the end of spans that no collector has, beside the log. */
   readonly spansLost?: ((lost: SpansLost) => void) | undefined;
+  /** Quotas by tenant; a tenant without a member here has {@link DEFAULT_QUOTAS}. */
+  readonly quotas?: Readonly<Record<string, Quotas>> | undefined;
   /** In place of the line between hosts on the bus: what this host hears of others, and they of it. */
   readonly hostLine?: HostLine | undefined;
 }
@@ -162,7 +173,8 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
   let connected: Awaited<ReturnType<typeof connectNats>> | undefined;
   let storeClock: StoreClock | undefined;
   try {
-    const declared = options.manifest === undefined ? null : await loadManifest(options.manifest);
+    const declared =
+      options.manifest === undefined ? null : await loadManifest(options.manifest, undefined, options.manifestDigest);
     const nc = await connectNats({ ...bus, name: 'cox-sessions' });
     connected = nc;
     void lostForGood(nc).then(fail);
@@ -184,15 +196,19 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
     const own = [declared?.hooks, options.hooks].filter((hooks) => hooks !== undefined);
     const hooks = combineHooks([...own, served], log);
     const blobs = createNatsBlobs(nc);
+    const usage = createNatsTenantUsage(nc, log);
+    const quotas = new Map(Object.entries(options.quotas ?? {}));
     const host = createSessionHost(
       {
         journal: await createNatsJournal(nc),
         inbox: await createNatsInbox(nc, log, fail),
-        snapshots: createNatsSnapshots(nc),
+        snapshots: createNatsSnapshots(nc, blobs),
         timers: createNatsTimers(nc),
         blobs,
+        usage,
         hostLine: options.hostLine ?? createNatsHostLine(nc, log),
         active: createNatsActiveSessions(nc),
+        retention: createNatsRetention(nc),
         publisher: createNatsPublisher(nc, log),
         sender: await createNatsSender(nc),
         models: createModels({ env, clock, baseFolder: defaultRoot, publicFetch }),
@@ -225,14 +241,18 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
         stopPredicates: options.stopPredicates,
         prices: [...(options.prices ?? []), ...ownPrices, ...KNOWN_PRICES],
       },
-      { name },
+      { name, quotas: (tenant) => quotas.get(tenant) ?? DEFAULT_QUOTAS },
     );
     const { found } = await host.start();
     const stopQueries = serveQueries(nc, log, (ref) => host.status(ref));
     const stopLargeFields = serveLargeFields(nc, log, blobs);
+    const stopTenantKeys = serveTenantKeys(nc, log);
+    // Hosts are listed by name: one of them checks for all.
+    const isFirst = async () => (await listHosts(nc))[0] === host.peerName;
+    const streams = watchStreamFill({ isFirst, fill: () => streamFill(nc), log });
+    telemetry.meters.census('coxswain_stream_fill_ratio', () => streams.fill());
     const replicas = watchReplicas({
-      // Hosts are listed by name: one of them checks for all.
-      isFirst: async () => (await listHosts(nc))[0] === host.peerName,
+      isFirst,
       check: (signal) => checkReplicas(nc, { pauseMs: REPLICAS_PAUSE_MS, signal }),
       log,
     });
@@ -241,8 +261,11 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
     const stop = endOnce(async () => {
       log.info({ host: host.id }, 'session host stops');
       replicas.stop();
+      streams.stop();
+      usage.close();
       stopQueries();
       stopLargeFields();
+      stopTenantKeys();
       await host.stop();
       await served.stop();
       await busTools.stop();

@@ -8,6 +8,7 @@ import {
   connectNats,
   findServer,
   readSeedFile,
+  SYSTEM_ROLES,
   type SystemRole,
   type TenantRole,
 } from '@coxswain/adapter-nats';
@@ -61,7 +62,8 @@ export async function startGuardedBus(
   await writeFile(
     config,
     `listen: "127.0.0.1:-1"\nports_file_dir: ${JSON.stringify(folder)}\nlog_file: ${JSON.stringify(log)}\n` +
-      `max_payload: 2097152\nmax_control_line: 65536\njetstream { store_dir: ${JSON.stringify(folder)} }\ninclude "accounts.conf"\n`,
+      // The server's own max_payload, 1 MiB: everything has to fit it.
+      `max_control_line: 65536\njetstream { store_dir: ${JSON.stringify(folder)} }\ninclude "accounts.conf"\n`,
   );
   const start = () => spawn(found.path, ['-c', config], { stdio: 'ignore' });
   const server = start();
@@ -74,6 +76,8 @@ export async function startGuardedBus(
   return bus;
 }
 
+const isSystemRole = (role: string) => SYSTEM_ROLES.some((one) => one === role);
+
 function guardedBus(
   url: string,
   keys: string,
@@ -85,7 +89,7 @@ function guardedBus(
   let server = first;
   const open: { close(): Promise<void> }[] = [];
   const file = (role: string, tenant = 'default') =>
-    role === 'admin' || role === 'host' ? join(keys, `${role}.nk`) : join(keys, 'tenants', tenant, `${role}.nk`);
+    isSystemRole(role) ? join(keys, `${role}.nk`) : join(keys, 'tenants', tenant, `${role}.nk`);
   const env = (role: string, tenant?: string) => ({ NATS_URL: url, NATS_NKEY: file(role, tenant) });
   return {
     url,

@@ -9,6 +9,8 @@ export const OWN_SERVER_FILES: Readonly<Record<string, string>> = {
   'auth-files.test.ts': 'writes keys, and needs no server',
   'auth-personas.test.ts': 'a server that knows the users of cox auth',
   'auth.test.ts': 'a server that knows the users of cox auth',
+  'state-at-its-bounds.test.ts': 'a server with the default max_payload',
+  'flooding.test.ts': 'a server that knows the users of cox auth',
   'cli.test.ts': 'cox starts its embedded server',
   'cox-inspect.test.ts': 'cox starts its embedded server',
   'deployment.test.ts': 'a server that knows the users of cox auth',

@@ -2,7 +2,7 @@
  * Each command that the stream has stored takes effect exactly once and in stream order, or is rejected; none is lost.
  * What becomes of the messages among them `fates.ts` looks at.
  */
-import { ControlVerb, isDelivery, type JournalRecord } from '@coxswain/protocol';
+import { ControlVerb, isDelivery, type JournalRecord, rejectionIn } from '@coxswain/protocol';
 import { UNKNOWN_OUTCOME } from '@coxswain/turn';
 import type { SentCommand } from '../history.ts';
 import type { Checker, Evidence, Journal, Placed } from './check.ts';
@@ -113,7 +113,7 @@ function tookEffect(journal: Journal, consumed: readonly JournalRecord[]): strin
       );
     if (verb === 'suspend' && count(({ event }) => isFateOfSuspension(event, id)) > 1)
       wrong.push(`${id} (suspend) came to something more than once`);
-    if (record.events.some((event) => event.type === 'command_rejected')) continue;
+    if (rejectionIn(record.events, id)) continue;
     switch (verb) {
       case 'steer':
       case 'remind':
@@ -132,7 +132,12 @@ function tookEffect(journal: Journal, consumed: readonly JournalRecord[]): strin
         expectOne('prompt_received', ({ event }) => event.type === 'prompt_received' && event.command_id === id);
         break;
       case 'approve':
-        expectOne('approval_decided', ({ event }) => event.type === 'approval_decided' && event.command_id === id);
+        // An edit is decided, or rejected, by a later record.
+        expectOne(
+          'decision or rejection',
+          ({ event }) =>
+            (event.type === 'approval_decided' || event.type === 'command_rejected') && event.command_id === id,
+        );
         break;
       case 'signal':
         expectOne('signal_received', ({ event }) => event.type === 'signal_received' && event.command_id === id);

@@ -1,15 +1,13 @@
 /** R3: a receipt tells only what stands in the journal by then, and each record is told to those who asked as what it is. */
-import { isDelivery } from '@coxswain/protocol';
+import { isDelivery, rejectionIn } from '@coxswain/protocol';
 import type { Checker, Journal } from './check.ts';
 import { tombstoneOf } from './deletion.ts';
 
-/** Whether a record took the command in, other than to reject it. */
+/** Whether a record took the command in, and neither it nor a later one rejected it. */
 function tookEffect({ records }: Journal, id: string): boolean {
-  return records.some(
-    ({ input, events }) =>
-      input.type === 'command' &&
-      input.command_id === id &&
-      !events.some((event) => event.type === 'command_rejected' && event.command_id === id),
+  return (
+    records.some(({ input }) => input.type === 'command' && input.command_id === id) &&
+    !records.some(({ events }) => rejectionIn(events, id))
   );
 }
 

@@ -126,6 +126,26 @@ export const APPROVALS: readonly Scenario[] = [
     },
   },
   {
+    name: 'approval-edited',
+    shows:
+      'a person edits a call: a hook denies the first edit, the call stays parked, and it runs as the second edit says',
+    turns: [ask(['haul', { ms: 10 }]), say('Hauled.')],
+    tools: ['haul'],
+    hooks: [
+      at('PreToolUse', true, { id: 'look', pattern: 'haul' }),
+      at('PreToolUse', { deny: 'too long' }, { id: 'limit', pattern: 'tool.args.ms =~ "^[0-9]{3}"', priority: 1 }),
+    ],
+    async play(stage) {
+      await stage.host();
+      await stage.start({ permissions: asking('haul') });
+      await stage.wait(50);
+      await stage.send('approve', { call_id: 'c1_1', decision: 'allow', args: { ms: 900 }, actor: 'mara' });
+      await stage.wait(50);
+      await stage.send('approve', { call_id: 'c1_1', decision: 'allow', args: { ms: 20 }, actor: 'mara' });
+      await stage.wait(100);
+    },
+  },
+  {
     name: 'approval-for-good',
     shows:
       'somebody outside is told of each call that waits, in vain the second time; the next run goes by what the persona remembers',

@@ -132,7 +132,7 @@ export function createHookRegistry({ name = 'code', source }: HookRegistryOption
   }
 
   function entryOf({ id, ...written }: Partial<HookRegistrationInput>, handler: unknown): Entry {
-    const point = String(written.point ?? '').replace(/\W.*$/, '');
+    const point = /^\w*/.exec(String(written.point ?? ''))?.[0] ?? '';
     const read = readRegistration({ ...written, ...(source ? { source } : {}), id: id ?? nextId(point) });
     if (!read.ok) throw new HookRegistrationError(read.problem);
     const { deny, no_handler, returns } = read.registration;

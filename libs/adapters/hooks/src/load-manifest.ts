@@ -1,6 +1,8 @@
 /** The manifest, `coxswain.yaml`: hooks that a file declares. Whatever is wrong with it is told by file, line and column. */
-import { readFile, stat } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
+import { createHash } from 'node:crypto';
+import { realpath } from 'node:fs/promises';
+import { dirname, relative, resolve } from 'node:path';
+import { readRegularFile } from '@coxswain/ports/regular-file';
 import { type HookRegistrationInput, readStrictly } from '@coxswain/protocol';
 import { z } from 'zod';
 import { readHandlerName } from './handler-name.ts';
@@ -8,7 +10,7 @@ import { HookRegistrationError } from './hook-registration-error.ts';
 import { createHookRegistry } from './hook-registry.ts';
 import { type FoundHandler, loadHandler } from './load-handler.ts';
 import type { LoadedHooks } from './load-hooks.ts';
-import type { LoadedModule } from './load-module.ts';
+import { bundleModule, HookModuleError, importBundle, type LoadedModule, type ModuleBundle } from './load-module.ts';
 import { readLocatedYaml } from './located-yaml.ts';
 import type { AnyHandler } from './run-handler.ts';
 
@@ -45,41 +47,97 @@ const Manifest = z.strictObject({
 
 type Path = readonly PropertyKey[];
 
+/** A hook of a manifest, as the file declares it. */
+export interface DeclaredHook {
+  readonly event: string;
+  /** `./policy.ts#name`; undefined where the hook runs no code. */
+  readonly handler: string | undefined;
+}
+
+/** What a manifest would run. Nothing of it has run. */
+export interface ManifestInspection {
+  readonly hooks: readonly DeclaredHook[];
+  /** Modules that its handlers are made of, sorted, by their paths from the manifest's folder. */
+  readonly modules: readonly string[];
+  /** Packages that the modules import, sorted. Their code is not part of the digest. */
+  readonly packages: readonly string[];
+  /** SHA-256 in hex of the manifest and of all its modules. Another byte in any of them is another digest. */
+  readonly digest: string;
+}
+
 /**
  * Reads a manifest and loads its handlers.
  * @param name what ids of hooks begin with where the file gives none.
+ * @param digest of an earlier {@link inspectManifest}: another content is not run.
  * @throws ManifestError
  */
-export function loadManifest(path: string, name = 'manifest'): Promise<LoadedHooks> {
+export async function loadManifest(path: string, name = 'manifest', digest?: string): Promise<LoadedHooks> {
+  const { file, text, bundles, found } = await bundleManifest(path);
+  if (digest !== undefined && digest !== found.digest)
+    throw new ManifestError(`${file}:1:1: the manifest or a module of it has changed since it was trusted`);
   const modules = new Map<string, Promise<LoadedModule>>();
-  return readManifest(path, name, (handler, folder) => loadHandler(handler, folder, modules));
+  for (const [module, bundle] of bundles) {
+    const loading = importBundle(bundle);
+    modules.set(module, loading);
+    // What cannot be loaded is reported for the handler that names it.
+    await loading.catch(() => undefined);
+  }
+  return readManifest(file, text, name, (handler, folder) => loadHandler(handler, folder, modules));
 }
 
 /**
- * Checks a manifest as {@link loadManifest} does, and runs nothing of it: of handlers it looks only whether their files are there.
- * @returns how many hooks it declares.
+ * Checks a manifest and the modules that it names, and runs nothing of them.
  * @throws ManifestError
  */
-export async function checkManifest(path: string): Promise<number> {
-  const { hooks } = await readManifest(path, 'manifest', async (handler, folder): Promise<FoundHandler> => {
+export async function inspectManifest(path: string): Promise<ManifestInspection> {
+  return (await bundleManifest(path)).found;
+}
+
+interface BundledManifest {
+  readonly file: string;
+  readonly text: string;
+  readonly bundles: ReadonlyMap<string, ModuleBundle>;
+  readonly found: ManifestInspection;
+}
+
+/** Reads each file once: what is digested here is what runs later. */
+async function bundleManifest(path: string): Promise<BundledManifest> {
+  const file = resolve(path);
+  const text = await textOf(file);
+  const bundles = new Map<string, ModuleBundle>();
+  const hooks: DeclaredHook[] = [];
+  const bundle = async (handler: string, folder: string): Promise<FoundHandler> => {
     const named = readHandlerName(handler, folder);
     if ('problem' in named) return [undefined, named.problem, []];
-    const there = await stat(named.file).then(
-      (found) => found.isFile(),
-      () => false,
-    );
-    return there ? [() => undefined, null, []] : [undefined, `there is no file ${named.file}`, []];
-  });
-  return hooks.table().length;
+    try {
+      const made = bundles.get(named.file) ?? (await bundleModule(named.file));
+      bundles.set(named.file, made);
+      return [() => undefined, null, made.files];
+    } catch (error) {
+      if (!(error instanceof HookModuleError)) throw error;
+      return [undefined, error.message, []];
+    }
+  };
+  await readManifest(file, text, 'manifest', bundle, (hook) => hooks.push(hook));
+  const folder = await realpath(dirname(file));
+  const digests = new Map<string, string>();
+  for (const made of bundles.values())
+    for (const [module, sha256] of made.digests) digests.set(relative(folder, module), sha256);
+  const modules = [...digests.keys()].sort();
+  const hash = createHash('sha256').update(text);
+  for (const module of modules) hash.update(`\0${module}\0${digests.get(module)}`);
+  const packages = [...new Set([...bundles.values()].flatMap((made) => made.packages))].sort();
+  return { file, text, bundles, found: { hooks, modules, packages, digest: hash.digest('hex') } };
 }
 
 async function readManifest(
-  path: string,
+  file: string,
+  text: string,
   name: string,
   find: (handler: string, folder: string) => Promise<FoundHandler>,
+  declared: (hook: DeclaredHook) => void = () => undefined,
 ): Promise<LoadedHooks> {
-  const file = resolve(path);
-  const yaml = readLocatedYaml(await textOf(file));
+  const yaml = readLocatedYaml(text);
   if (!yaml.ok) throw new ManifestError(`${file}:${yaml.at}: ${yaml.problem}`);
   const refuse = (at: Path, what: string, key?: string): ManifestError =>
     new ManifestError(`${file}:${yaml.at(at, key)}: ${what}`);
@@ -94,6 +152,7 @@ async function readManifest(
   const files = [file];
   for (const [index, { event, handler, ...written }] of read.data.hooks.entries()) {
     const at = ['hooks', index];
+    declared({ event, handler });
     let found: AnyHandler | undefined;
     if (handler !== undefined) {
       const [module, problem, loaded] = await find(handler, dirname(file));
@@ -120,11 +179,9 @@ async function readManifest(
 
 async function textOf(file: string): Promise<string> {
   try {
-    const { size } = await stat(file);
-    if (size > FILE_MAX_BYTES) throw new Error(`it has ${size} bytes, at most ${FILE_MAX_BYTES} are read`);
-    return await readFile(file, 'utf8');
+    return (await readRegularFile(file, FILE_MAX_BYTES)).bytes.toString('utf8');
   } catch (error) {
-    throw new ManifestError(`${file}:1:1: ${(error as Error).message}`, { cause: error });
+    throw new ManifestError(`${file}:1:1: the file ${(error as Error).message}`, { cause: error });
   }
 }
 

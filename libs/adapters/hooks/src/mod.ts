@@ -12,6 +12,12 @@ export {
 export { watchLeftBehind } from './left-behind.ts';
 export { type FoundHandler, loadHandler } from './load-handler.ts';
 export { type LoadedHooks, loadHooks } from './load-hooks.ts';
-export { checkManifest, loadManifest, ManifestError } from './load-manifest.ts';
+export {
+  type DeclaredHook,
+  inspectManifest,
+  loadManifest,
+  ManifestError,
+  type ManifestInspection,
+} from './load-manifest.ts';
 export { HookModuleError, type LoadedModule, loadModule } from './load-module.ts';
 export { type BrokenYaml, type LocatedYaml, readLocatedYaml } from './located-yaml.ts';

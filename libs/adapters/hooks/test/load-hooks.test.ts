@@ -1,11 +1,11 @@
 /** Handlers from files: what is loaded, and how what is wrong is told. */
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { HOOK_CATALOGUE, HOOK_POINTS } from '@coxswain/protocol';
 import { afterAll, describe, expect, test } from 'vitest';
-import { HookModuleError, loadHooks, loadManifest, ManifestError } from '../src/mod.ts';
+import { HookModuleError, inspectManifest, loadHooks, loadManifest, ManifestError } from '../src/mod.ts';
 import { askFirst, payloadOf } from './ask.ts';
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), 'load-hooks-')));
@@ -74,6 +74,17 @@ describe('a module', () => {
       'node_modules/words/index.js': "exports.word = 'from a package';",
     });
     expect(await said(file)).toMatchObject({ raw: { body: 'from a package/' } });
+  });
+
+  test.skipIf(process.platform === 'win32').each([
+    ['/dev/zero', 'policy.ts'],
+    ['/dev/zero', 'lib.ts'],
+  ])('that leads to the device %s by %s is refused, and not read', async (device, name) => {
+    const policy = written({ 'policy.ts': "import './lib.ts'; export default {};", 'lib.ts': '' });
+    const link = join(dirname(policy), name);
+    rmSync(link);
+    symlinkSync(device, link);
+    expect((await failure(loadHooks(policy, 'policy'))).message).toMatch(/is a device, not a regular file/);
   });
 
   test('that is a folder is refused, by its path', async () => {
@@ -244,5 +255,46 @@ hooks:
     expect(error).toBeInstanceOf(ManifestError);
     expect(error.message).toMatch(/^\/.*\/coxswain\.yaml:\d+:\d+: /);
     expect(error.message).toMatch(message);
+  });
+});
+
+describe('the content of a manifest', () => {
+  const files: Readonly<Record<string, string>> = {
+    'coxswain.yaml': "hooks: [{ event: post_turn, handler: './policy.ts' }, { event: pre_tool_use, deny: no }]\n",
+    'package.json': '{ "type": "module", "imports": { "#near": "./near.js" } }',
+    'policy.ts': "import words from './lib/words.json';\nimport '#near';\nimport 'far';\nexport default () => words;\n",
+    'lib/words.json': '{}',
+    'near.js': "import './nearer.js';\nthrow new Error('it ran');\n",
+    'nearer.js': '',
+    'node_modules/far/package.json': '{ "name": "far", "main": "index.js" }',
+    'node_modules/far/index.js': '',
+  };
+
+  test('is inspected whole without running it: the modules of its own package, and the names of others', async () => {
+    expect(await inspectManifest(written(files))).toMatchObject({
+      hooks: [
+        { event: 'post_turn', handler: './policy.ts' },
+        { event: 'pre_tool_use', handler: undefined },
+      ],
+      modules: ['lib/words.json', 'near.js', 'nearer.js', 'policy.ts'],
+      packages: ['far'],
+    });
+  });
+
+  test('has the same digest in another folder, and another one for another byte in any file', async () => {
+    const digestOf = async (more: Readonly<Record<string, string>> = {}) =>
+      (await inspectManifest(written({ ...files, ...more }))).digest;
+    const digest = await digestOf();
+    expect(await digestOf()).toBe(digest);
+    for (const name of ['coxswain.yaml', 'policy.ts', 'lib/words.json', 'near.js', 'nearer.js'])
+      expect(await digestOf({ [name]: `${files[name]} ` }), name).not.toBe(digest);
+  });
+
+  test('that has changed since is not run', async () => {
+    const manifest = written({ ...files, 'near.js': "import './nearer.js';" });
+    const { digest } = await inspectManifest(manifest);
+    await loadManifest(manifest, 'manifest', digest);
+    writeFileSync(join(dirname(manifest), 'nearer.js'), "throw new Error('it ran');");
+    expect((await failure(loadManifest(manifest, 'manifest', digest))).message).toContain('has changed since');
   });
 });

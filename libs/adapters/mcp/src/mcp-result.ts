@@ -37,8 +37,7 @@ function addBlock(parts: BoundedParts, block: CallToolResult['content'][number])
     case 'resource': {
       const { resource } = block;
       if ('blob' in resource) {
-        const filename = /([^/\\?#]+)(?:[?#].*)?$/.exec(resource.uri)?.[1];
-        parts.file(resource.mimeType, resource.blob, filename);
+        parts.file(resource.mimeType, resource.blob, fileNameOf(resource.uri));
       } else {
         parts.text(`[resource ${[resource.uri, resource.mimeType].filter(Boolean).join(', ')}]\n${resource.text}`);
       }
@@ -99,4 +98,10 @@ function wholeCharacters(bytes: Buffer, maxBytes: number): string {
   // Continuation bytes are 10xxxxxx: step back to the beginning of a character.
   while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
   return bytes.toString('utf8', 0, end);
+}
+
+/** The last name of an address's path; undefined where it ends with a slash. */
+function fileNameOf(uri: string): string | undefined {
+  const [path = ''] = uri.split(/[?#]/, 1);
+  return path.slice(Math.max(path.lastIndexOf('/'), path.lastIndexOf('\\')) + 1) || undefined;
 }

@@ -84,6 +84,13 @@ describe('variables', () => {
     expect(expandVariables({ key: value }, host, 'env', new Map())).toEqual({ key: expanded });
   });
 
+  test('without end stay as they are, in linear time', () => {
+    // Quadratic work over this value would take minutes.
+    const value = `}${'$'}{X}${`${'$'}{A:-`.repeat(100_000)}`;
+    const expanded = `}x${`${'$'}{A:-`.repeat(100_000)}`;
+    expect(expandVariables({ key: value }, { X: 'x' }, 'env', new Map()).key === expanded).toBe(true);
+  });
+
   test('that are missing are named, and no other is shown', () => {
     const expand = () =>
       expandVariables({ a: `$\{SECRET}`, b: `$\{NONE}` }, { SECRET: 'secret' }, 'headers', new Map());
@@ -171,6 +178,19 @@ describe('a result', () => {
       { type: 'file', media_type: 'audio/wav', data: 'AAA=' },
       { type: 'file', media_type: 'application/octet-stream', filename: 'b.bin', data: 'AA==' },
     ]);
+  });
+
+  test.each([
+    ['file:///a/b.bin', 'b.bin'],
+    ['file:///a/b.bin#/c', 'b.bin'],
+    ['C:\\a\\b.bin', 'b.bin'],
+    ['file:///a/', undefined],
+    // Quadratic work over this address would take minutes.
+    [`${'a'.repeat(400_000)}/`, undefined],
+  ])('of a file is named by the end of its address', (uri, filename) => {
+    const { result } = outcomeOf({ content: [{ type: 'resource', resource: { uri, blob: 'AA==' } }] });
+    expect(result.content).toMatchObject([filename === undefined ? { type: 'file' } : { type: 'file', filename }]);
+    expect(result.content[0]).toSatisfy((part: object) => 'filename' in part === (filename !== undefined));
   });
 
   test('of structured content alone is shown as text too', () => {

@@ -1,13 +1,21 @@
 /** The journal port in memory. Its fence refuses exactly as the stream's does: one sequence over all sessions. */
 import type { Journal, StoredRecord } from '@coxswain/ports';
-import { BOUNDS, partitionOf, RecordTooLargeError, type SessionRef, sessionRef, subjects } from '@coxswain/protocol';
+import {
+  BOUNDS,
+  parseJournalSubject,
+  partitionOf,
+  RecordTooLargeError,
+  type SessionRef,
+  sessionRef,
+  subjects,
+} from '@coxswain/protocol';
 
 /** A journal in memory, and what a {@link Purge} needs of it. */
 export interface MemoryJournal extends Journal {
   /** Deletes a session's records before `fence`. */
   deleteBefore(ref: SessionRef, fence: number): void;
   tenants(): readonly string[];
-  all(): Iterable<StoredRecord>;
+  all(): Iterable<StoredRecord & { readonly ref: SessionRef }>;
 }
 
 /** Makes a journal. `appended` is told each record after it is stored. */
@@ -73,7 +81,10 @@ export function createMemoryJournal(
     },
     tenants: () => [...tenants.keys()],
     *all() {
-      for (const records of [...bySession.values()]) yield* [...records];
+      for (const [subject, records] of [...bySession]) {
+        const ref = parseJournalSubject(subject);
+        if (ref) for (const record of [...records]) yield { ...record, ref };
+      }
     },
   };
 }

@@ -1,6 +1,6 @@
 /** The purge port in memory. */
 import type { Clock, Purge } from '@coxswain/ports';
-import type { SessionRef } from '@coxswain/protocol';
+import { type SessionRef, tombstoneIn } from '@coxswain/protocol';
 import type { MemoryJournal } from './memory-journal.ts';
 import type { MemoryBlobs } from './memory-storage.ts';
 
@@ -13,6 +13,9 @@ export interface PurgedStores {
   readonly clock: Pick<Clock, 'nowMs'>;
 }
 
+/** All journals share one count of fences. */
+const POSITION = 'memory';
+
 /** Makes it over the stores of one bus. */
 export function createMemoryPurge({ journal, snapshots, timers, blobs, clock }: PurgedStores): Purge {
   return {
@@ -22,6 +25,13 @@ export function createMemoryPurge({ journal, snapshots, timers, blobs, clock }: 
     snapshots: async (ref) => snapshots.delete(ref),
     timers: async (ref) => timers.delete(ref),
     nowMs: async () => clock.nowMs(),
+    async deletedSince(place) {
+      const all = [...journal.all()];
+      const end = Math.max(0, ...all.map(({ fence }) => fence)) + 1;
+      const found = all.filter(({ fence }) => place !== null && fence >= (place[POSITION] ?? 0));
+      const refs = found.flatMap(({ ref, bytes }) => (tombstoneIn(bytes) ? [ref] : []));
+      return { place: { [POSITION]: end }, refs, isAtEnd: true };
+    },
     tenants: async () => journal.tenants(),
     async *records() {
       for (const { bytes } of journal.all()) yield bytes;

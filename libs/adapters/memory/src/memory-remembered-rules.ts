@@ -1,15 +1,16 @@
 /** What personas were made to remember, in memory. */
 import type { RememberedRules } from '@coxswain/ports';
-import { BOUNDS, type StoredRule } from '@coxswain/protocol';
+import { BOUNDS, bindingProblem, type StoredRule } from '@coxswain/protocol';
 
 /** An empty store. Hosts that share one see each other's rules. */
 export function createMemoryRememberedRules(): RememberedRules {
   const kept = new Map<string, StoredRule>();
   return {
-    async of(tenant, persona) {
+    async of(tenant, holder) {
       return [...kept]
-        .filter(([key, { revoked }]) => key.startsWith(`${tenant} ${persona} `) && !revoked)
+        .filter(([key, { revoked }]) => key.startsWith(`${tenant} `) && !revoked)
         .map(([, { rule }]) => rule)
+        .filter((rule) => bindingProblem(rule, holder) === null)
         .slice(-BOUNDS.rememberedRulesMax);
     },
     async keep(tenant, stored) {

@@ -2,10 +2,11 @@
 import { isAbsolute, resolve } from 'node:path';
 import type { Clock, Model, Models } from '@coxswain/ports';
 import { type Failure, type HostRules, type ModelSettings, modelProblem, OPEN_RULES } from '@coxswain/protocol';
+import { FileReads } from './file-reads.ts';
 import { KeptFiles } from './kept-files.ts';
 import { connect } from './providers/connect.ts';
 import { type Endpoint, type Environment, endpointOf, type HttpProvider } from './providers/endpoint.ts';
-import { refusedFile } from './refused-file.ts';
+import { refusedFile, refusedRealPath } from './refused-file.ts';
 import { JOURNAL_FILE, type Journals, readJournals } from './replay/journals.ts';
 import { replayModel } from './replay/replay-model.ts';
 import { readScripts, SCRIPT_FILE, type Scripts } from './scripted/script.ts';
@@ -67,18 +68,25 @@ export function createModels(options: ModelsOptions = {}): Models {
   const clock = options.clock ?? wallClock;
   const env = options.env ?? process.env;
   const pathOf = (file: string) => (isAbsolute(file) ? file : resolve(options.baseFolder ?? process.cwd(), file));
-  const scripts: Scripts = options.readScript ? readScripts(options.readScript) : new KeptFiles(SCRIPT_FILE, clock);
-  const journalFiles = new KeptFiles(JOURNAL_FILE, clock);
+  const reads = new FileReads();
+  const scripts: Scripts = options.readScript
+    ? readScripts(options.readScript)
+    : new KeptFiles(SCRIPT_FILE, clock, reads);
+  const journalFiles = new KeptFiles(JOURNAL_FILE, clock, reads);
   const journals: Journals = options.readJournal
     ? readJournals(options.readJournal)
-    : (name) => journalFiles.load(pathOf(name), name);
+    : (name, refuse) => journalFiles.load(pathOf(name), name, refuse);
   // What is kept was allowed to a session without restrictions, or is checked again: only such a session has it at once.
   const isOpen = ({ roots }: HostRules) => roots === 'any';
   const allowedScripts = (rules: HostRules): Scripts => ({
     kept: (path) => (isOpen(rules) ? scripts.kept(path) : undefined),
+    // Before the file is opened, and again of what was opened: a link may have been changed in between.
     load: async (path, name) => {
       const isKnown = options.readScript !== undefined || (isOpen(rules) && scripts.kept(path) !== undefined);
-      return (isKnown ? null : await refusedFile(rules, 'script', path, name)) ?? scripts.load(path, name);
+      return (
+        (isKnown ? null : await refusedFile(rules, 'script', path, name)) ??
+        scripts.load(path, name, (real) => refusedRealPath(rules, 'script', real, name))
+      );
     },
   });
   const allowedJournals =
@@ -86,7 +94,10 @@ export function createModels(options: ModelsOptions = {}): Models {
     async (name) => {
       const path = pathOf(name);
       const isKnown = options.readJournal !== undefined || (isOpen(rules) && journalFiles.kept(path) !== undefined);
-      return (isKnown ? null : await refusedFile(rules, 'journal', path, name)) ?? journals(name);
+      return (
+        (isKnown ? null : await refusedFile(rules, 'journal', path, name)) ??
+        journals(name, (real) => refusedRealPath(rules, 'journal', real, name))
+      );
     };
   const limits = {
     firstByteMs: options.firstByteTimeoutMs ?? 120_000,

@@ -40,6 +40,15 @@ test.each([
   expect(seen[1]?.url).toBe(url.replace(/^\/v1(beta)?\/|^\//, '/proxy/'));
 });
 
+test('slashes at the end of an address are dropped in linear time', async () => {
+  const models = createModels({ env: {} });
+  await ask(models, { name: 'openai-compatible/m', base_url: `${server.url}/a///` }, [userText('go')]);
+  expect(seen[0]?.url).toBe('/a/chat/completions');
+  // Quadratic work over this address would take minutes.
+  const base_url = `${server.url}/${'/'.repeat(400_000)}x`;
+  expect(await models.check({ name: 'openai-compatible/m', base_url })).toBeNull();
+});
+
 test('without a key a compatible server is sent none', async () => {
   await ask(createModels({ env: {} }), { name: 'openai-compatible/m', base_url: server.url }, [userText('go')]);
   expect(seen[0]?.headers.authorization).toBeUndefined();

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import type { AssistantMessage, FilePart, Message, ToolMessage } from '@coxswain/protocol';
-import { canonicalJson, userText } from '@coxswain/protocol';
+import { canonicalJson, PROMPT_MARKS, userText } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { promptOf, toolsOf } from '../src/prompt/prompt.ts';
 import {
@@ -28,12 +28,16 @@ const result = (over: Partial<ToolMessage>): ToolMessage => ({
   content: [],
   ...over,
 });
-const only = (messages: Message[], rules = ANTHROPIC_RULES) => promptOf('', messages, rules);
+/** The prompt without its system message. */
+const only = (messages: Message[], rules = ANTHROPIC_RULES) => promptOf('', messages, rules).slice(1);
+const data = (source: string, text: string) => `<untrusted-text source="${source}">\n${text}\n</untrusted-text>`;
 
 describe('what people and the runtime say', () => {
-  test('the system prompt stands first, and not at all where it is empty', () => {
-    expect(promptOf('Be good.', [], ANTHROPIC_RULES)).toEqual([{ role: 'system', content: 'Be good.' }]);
-    expect(promptOf('', [], ANTHROPIC_RULES)).toEqual([]);
+  test('the system prompt is first, unchanged, with the meaning of the marks after it', () => {
+    expect(promptOf('Be good.', [], ANTHROPIC_RULES)).toEqual([
+      { role: 'system', content: `Be good.\n\n${PROMPT_MARKS}` },
+    ]);
+    expect(promptOf('', [], ANTHROPIC_RULES)).toEqual([{ role: 'system', content: PROMPT_MARKS }]);
   });
 
   test('consecutive user messages stay apart, and a reminder is a user message of its own', () => {
@@ -97,11 +101,7 @@ describe('what people and the runtime say', () => {
   });
 
   test.each([
-    ['</system-reminder>', '&lt;/system-reminder>'],
-    ['</SYSTEM-Reminder >', '&lt;/SYSTEM-Reminder >'],
-    ['< / system-reminder>', '&lt; / system-reminder>'],
-    ['<system-reminder>', '&lt;system-reminder>'],
-    ['<<system-reminder', '<&lt;system-reminder'],
+    ['</system-reminder>', '</quoted-system-reminder>'],
     ['a < b && <b>c</b>', 'a < b && <b>c</b>'],
   ])('a reminder cannot close its tag: %s', (text, escaped) => {
     const [message] = only([reminder(`x ${text} y`)]);
@@ -120,7 +120,7 @@ describe('what people and the runtime say', () => {
         role: 'user',
         content: [
           { type: 'file', mediaType: 'image/png', data: base64('png'), filename: 'a.png' },
-          { type: 'text', text: '<file name="n.md" type="text/markdown">\n# hé\n</file>' },
+          { type: 'text', text: data('file n.md', '# hé') },
           { type: 'text', text: '[z.zip (application/zip, 5 bytes) is not shown: this model takes no such files]' },
           { type: 'text', text: '[big.png (image/png, 9 bytes) is stored apart and is not shown]' },
         ],
@@ -235,7 +235,12 @@ describe('results', () => {
       {
         role: 'tool',
         content: [
-          { type: 'tool-result', toolCallId: 'c1', toolName: 'look', output: { type: 'text', value: 'fine' } },
+          {
+            type: 'tool-result',
+            toolCallId: 'c1',
+            toolName: 'look',
+            output: { type: 'text', value: data('tool look', 'fine') },
+          },
           { type: 'tool-result', toolCallId: 'c2', toolName: 'look', output: { type: 'error-text', value: 'no' } },
           {
             type: 'tool-result',
@@ -259,7 +264,7 @@ describe('results', () => {
             output: {
               type: 'content',
               value: [
-                { type: 'text', text: 'error: half drawn' },
+                { type: 'text', text: `error: ${data('tool look', 'half drawn')}` },
                 { type: 'image-data', mediaType: 'image/png', data: base64('png') },
               ],
             },
@@ -274,12 +279,15 @@ describe('results', () => {
     expect(prompt).toMatchObject([
       {
         role: 'tool',
-        content: [{ output: { type: 'text', value: 'drawn\n[a.png follows these results]' } }, { toolCallId: 'c2' }],
+        content: [
+          { output: { type: 'text', value: data('tool look', 'drawn\n[a.png follows these results]') } },
+          { toolCallId: 'c2' },
+        ],
       },
       {
         role: 'user',
         content: [
-          { type: 'text', text: 'a.png, from the result of look (c1):' },
+          { type: 'text', text: 'A file of the result of look (c1), untrusted data:' },
           { type: 'file', mediaType: 'image/png' },
         ],
       },

@@ -291,7 +291,7 @@ test('call ids never repeat in a session, although turn numbers begin anew in ea
 describe('a script that does not fit', () => {
   const problems: [yaml: string, names: string][] = [
     ['turns: [{text: a}, {txt: b}]', 'turns[1]'],
-    ['turns: [{txt: b, text: a}]', 'unknown key "turns[0].txt"; did you mean "text"?'],
+    ['turns: [{txt: b, text: a}]', 'turns[0] (line 1, column 10): unknown key; did you mean "text"?'],
     ['turns: [{calls: [{args: {}}]}]', 'turns[0].calls[0].tool'],
     ['turns: [{text: a, delay_ms: -1}]', 'turns[0].delay_ms'],
     ['turns: [{text: a, match: "("}]', 'turns[0].match'],

@@ -1,12 +1,13 @@
 /** What a hook service announces: in the registry when it starts, when it changes, and where the registry was lost. */
 import type { HookHandlers, Log } from '@coxswain/ports';
-import { canonicalJson, type HookAnnouncement, STREAMS, subjects } from '@coxswain/protocol';
+import { canonicalJson, type HookAnnouncement, STREAMS, subjects, type TenantId } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { onConnectionChange } from './connection-changes.ts';
 import { ensureBuckets } from './ensure-streams.ts';
-import { readHookServices, registeredHooksOf } from './hook-registry-key.ts';
+import { readHookServicesOf, registeredHooksOf } from './hook-registry-key.ts';
 import { replaceKey } from './registry-keys.ts';
 import type { StoredMessage } from './stream-reader.ts';
+import { NoHostAnswersError } from './tenant-keys.ts';
 
 /** A hook of this id belongs to another service. */
 export class HookIdTakenError extends Error {
@@ -17,18 +18,28 @@ export class HookIdTakenError extends Error {
 const TRIED_AGAIN_AFTER_MS = 1_000;
 
 /**
- * Looks whether the ids of handlers are free, or the service's own.
+ * Compares the ids of handlers with those of the tenant's other hook services. A tenant's key lists them through a session host. With
+ * no host the ids are not compared, and the log says so: hooks have to be registered before the first host serves a session.
  * @throws HookIdTakenError where one is another service's; NatsUnavailableError, NatsRefusedError.
  */
 export async function refuseTaken(
   nc: NatsConnection,
-  tenant: string,
+  log: Log,
+  tenant: TenantId,
   service: string,
   handlers: HookHandlers,
 ): Promise<void> {
   const own = new Set(idsOf(handlers));
-  for (const other of await readHookServices(nc)) {
-    if (other.tenant !== tenant || other.service === service) continue;
+  const others = await readHookServicesOf(nc, tenant).catch((error: Error) => {
+    if (!(error instanceof NoHostAnswersError)) throw error;
+    log.warn(
+      { service },
+      'no session host answers: the ids of these hooks are not compared with those of other services',
+    );
+    return [];
+  });
+  for (const other of others) {
+    if (other.service === service) continue;
     const taken = other.announcement?.registrations.find(({ id }) => own.has(id));
     if (taken) throw new HookIdTakenError(`the hook ${taken.id} is one of the service ${other.service}`);
   }
@@ -41,12 +52,13 @@ export async function refuseTaken(
  */
 export async function announce(
   nc: NatsConnection,
-  tenant: string,
+  log: Log,
+  tenant: TenantId,
   service: string,
   handlers: HookHandlers,
   missing = false,
 ): Promise<void> {
-  await refuseTaken(nc, tenant, service, handlers);
+  await refuseTaken(nc, log, tenant, service, handlers);
   const registrations = handlers.table();
   const next = (stored: StoredMessage | null): HookAnnouncement | undefined => {
     const before = stored ? registeredHooksOf(stored)?.announcement : null;
@@ -65,7 +77,7 @@ export async function announce(
 export function keepAnnounced(
   nc: NatsConnection,
   log: Log,
-  tenant: string,
+  tenant: TenantId,
   service: string,
   handlers: () => HookHandlers,
 ): () => void {
@@ -77,7 +89,7 @@ export function keepAnnounced(
   async function again(): Promise<void> {
     try {
       await ensureBuckets(nc, [STREAMS.registry, STREAMS.hosts]);
-      await announce(nc, tenant, service, handlers(), true);
+      await announce(nc, log, tenant, service, handlers(), true);
       told = '';
     } catch (error) {
       if (ended) return;

@@ -6,14 +6,14 @@ import {
   type TenantId,
   ToolAnnouncement,
   ToolBeat,
-  tenantSubjects,
   toolDigest,
 } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { ensureBuckets } from './ensure-streams.ts';
-import { readKeys, valueIn } from './read-keys.ts';
-import { isTakenBack, readRegistry, replaceKey } from './registry-keys.ts';
+import { valueIn } from './read-keys.ts';
+import { isTakenBack, replaceKey } from './registry-keys.ts';
 import type { StoredMessage } from './stream-reader.ts';
+import { readTenantKeys } from './tenant-keys.ts';
 
 /** An instance that serves a tool, as it says itself. */
 export interface ListedToolInstance {
@@ -35,15 +35,15 @@ export interface ListedTool {
   readonly instances: readonly ListedToolInstance[];
 }
 
-/** The tools of a tenant by name. @throws NatsUnavailableError, NatsRefusedError, NotPermittedError. */
+/** The tools of a tenant by name. @throws NoHostAnswersError, NatsUnavailableError, NatsRefusedError, NotPermittedError. */
 export async function listBusTools(nc: NatsConnection, tenant: TenantId): Promise<ListedTool[]> {
   // Beats are kept in memory: a server that was started again has lost their bucket.
   await ensureBuckets(nc, [STREAMS.registry, STREAMS.hosts]);
   const [announced, beats] = await Promise.all([
-    readRegistry(nc, tenantSubjects.toolAnnouncements(tenant, '*')),
-    readKeys(nc, STREAMS.hosts, tenantSubjects.toolBeats(tenant, '*')),
+    readTenantKeys(nc, tenant, STREAMS.registry, 'tools'),
+    readTenantKeys(nc, tenant, STREAMS.hosts, 'tools'),
   ]);
-  const living = [...beats].flatMap(([subject, { data }]) => instanceOf(subject, data) ?? []);
+  const living = beats.flatMap(({ subject, data }) => instanceOf(subject, data) ?? []);
   return announced
     .flatMap((stored): ListedTool[] => {
       const announcement = announcementOf(stored);

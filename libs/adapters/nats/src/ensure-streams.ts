@@ -2,7 +2,7 @@
  * Makes the streams, and reads them back: a server that does not know a member of a configuration ignores it in
  * silence, and another program may have made the stream before.
  */
-import { COMPRESSED_BLOCKS, REWRITE_REPLICAS, STREAMS } from '@coxswain/protocol';
+import { COMPRESSED_BLOCKS, isTenantsInbox, REWRITE_REPLICAS, STREAMS } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import {
   type ApiError,
@@ -15,8 +15,8 @@ import {
 } from './nats-status.ts';
 import { NatsServerTooOldError } from './server/server-errors.ts';
 import { minimumServerVersion, serverVersionAtLeast } from './server/server-version.ts';
-import { type StreamSettings, type StreamSpec, streamSpecs } from './stream-configs.ts';
-import { type Wire, wireOf } from './wire.ts';
+import { limitedBy, limitMembers, type StreamSettings, type StreamSpec, streamSpecs } from './stream-configs.ts';
+import { inboxPrefixOf, type Wire, wireOf } from './wire.ts';
 
 /** A stream is not as it has to be. */
 export class StreamConfigMismatchError extends Error {
@@ -37,8 +37,11 @@ export class StreamConfigMismatchError extends Error {
 export class StreamsMissingError extends Error {
   override readonly name = 'StreamsMissingError';
   readonly code = 'streams_missing';
-  constructor(stream: string) {
-    super(`${stream} is missing, and this user may not make streams; run cox streams with the key of an admin`);
+  constructor(stream: string, options?: ErrorOptions) {
+    super(
+      `${stream} is missing, and this user may not make streams; run cox streams with the key of an admin`,
+      options,
+    );
   }
 }
 
@@ -72,7 +75,10 @@ export async function ensureStreams(nc: NatsConnection, settings: StreamSettings
   const uncompressed: string[] = [];
   const atRisk: string[] = [];
   const ensure = async (spec: StreamSpec) => {
-    const { before, config } = await ensureStream(wire, spec, version, kept);
+    const { before, config } = await ensureStream(wire, spec, version, (before) => [
+      ...kept,
+      ...keptLimits(spec.name, before, settings),
+    ]);
     if (isCompressed(before) && !isCompressed(config)) uncompressed.push(spec.name);
     if (holdsCompressedBlocks(config) && Number(config.num_replicas) > 1) atRisk.push(spec.name);
   };
@@ -80,6 +86,14 @@ export async function ensureStreams(nc: NatsConnection, settings: StreamSettings
   if (timers) await ensure(timers);
   await Promise.all(others.map(ensure));
   return { uncompressed: uncompressed.sort(), atRisk: atRisk.sort() };
+}
+
+/** Limits are for the operator of the bus to change, not for each host that starts; and only those that are named. */
+function keptLimits(stream: string, before: StreamConfig, { maxBytes }: StreamSettings): readonly string[] {
+  const limited = limitedBy(stream);
+  if (limited === null || (maxBytes && maxBytes[limited] !== undefined)) return [];
+  const isLimited = Number(before.max_bytes ?? -1) > 0;
+  return maxBytes && !isLimited ? [] : limitMembers(stream);
 }
 
 /** Whether a stream compresses the blocks that it fills. */
@@ -94,7 +108,8 @@ function holdsCompressedBlocks(config: StreamConfig): boolean {
 
 /**
  * Makes the named buckets where they are missing, and checks those that are there but for their number of replicas: that
- * is for whoever makes all streams to say.
+ * is for whoever makes all streams to say. A tenant's key may neither make nor look at a bucket: then only the server's version
+ * is checked, and a missing bucket shows at the first read.
  * @throws as {@link ensureStreams}.
  */
 export async function ensureBuckets(nc: NatsConnection, names: readonly string[]): Promise<void> {
@@ -102,8 +117,11 @@ export async function ensureBuckets(nc: NatsConnection, names: readonly string[]
   if (!serverVersionAtLeast(version, minimumServerVersion)) {
     throw new NatsServerTooOldError(nc.getServer(), version, minimumServerVersion);
   }
+  if (isTenantsInbox(inboxPrefixOf(nc))) return;
   const wanted = streamSpecs().filter(({ name }) => names.some((bucket) => name === `KV_${bucket}`));
-  await Promise.all(wanted.map((spec) => ensureStream(wireOf(nc), spec, version, ['num_replicas', 'compression'])));
+  await Promise.all(
+    wanted.map((spec) => ensureStream(wireOf(nc), spec, version, () => ['num_replicas', 'compression'])),
+  );
 }
 
 /** The version of the server at the other end, `unknown` before it has said so. */
@@ -120,14 +138,14 @@ interface StreamAnswer {
 
 /**
  * Makes one stream, or checks it.
- * @param kept members that an existing stream keeps as they are; a new one gets those of its specification.
+ * @param keptOf members that an existing stream keeps as they are; a new one gets those of its specification.
  * @returns its configuration as it was found and as it is now; the same where nothing was changed.
  */
 async function ensureStream(
   wire: Wire,
   spec: StreamSpec,
   version: string,
-  kept: readonly string[],
+  keptOf: (before: StreamConfig) => readonly string[],
 ): Promise<{ readonly before: StreamConfig; readonly config: StreamConfig }> {
   let found = await ask(wire, 'INFO', spec.name);
   if (found.error && isStreamNotFound(found.error)) {
@@ -137,6 +155,7 @@ async function ensureStream(
   }
   if (found.error) throw refused(spec, found.error);
   const before = found.config ?? {};
+  const kept = keptOf(before);
   const wanted = Object.fromEntries(Object.entries(spec).filter(([member]) => !kept.includes(member)));
   const { [REWRITE_REPLICAS]: restored, ...others } = before.metadata ?? {};
   // The number of replicas that an interrupted rewrite restores. Whoever asks for a number does not want that one back.
@@ -164,7 +183,7 @@ async function ensureStream(
  * could not be read by direct get.
  */
 function changedInPlace(name: string): readonly string[] {
-  const common = ['num_replicas', 'compression'];
+  const common = ['num_replicas', 'compression', ...limitMembers(name)];
   if (name.startsWith('KV_')) return [...common, 'allow_rollup_hdrs'];
   return name === STREAMS.timers ? [...common, 'allow_direct'] : common;
 }
@@ -211,7 +230,14 @@ function mismatch({ member, wanted, found }: Difference, version: string): Strea
   return new StreamConfigMismatchError(member, wanted, found, version);
 }
 
-const CHANGED_LAST: ReadonlySet<string> = new Set(['num_replicas', 'compression']);
+const CHANGED_LAST: ReadonlySet<string> = new Set([
+  'num_replicas',
+  'compression',
+  'max_bytes',
+  'max_msgs_per_subject',
+  'discard',
+  'discard_new_per_subject',
+]);
 
 /** A member that is not as it was asked for. */
 export interface Difference {
@@ -249,5 +275,7 @@ function compare(wanted: unknown, found: unknown, member: string): Difference | 
   }
   // The server leaves out what is off or nought.
   const off = wanted === false || wanted === 0;
-  return wanted === found || (off && found === undefined) ? null : { member, wanted, found };
+  // It says -1 for a limit that is none.
+  const isOff = found === undefined || (wanted === 0 && found === -1);
+  return wanted === found || (off && isOff) ? null : { member, wanted, found };
 }

@@ -4,6 +4,7 @@ import type { NatsConnection } from '@nats-io/nats-core';
 import { readKeys, valueIn } from './read-keys.ts';
 import { isTakenBack, readRegistry } from './registry-keys.ts';
 import type { StoredMessage } from './stream-reader.ts';
+import { readTenantKeys } from './tenant-keys.ts';
 
 /** What stands under a key: an announcement, or null where it was removed. */
 export interface RegisteredHooks {
@@ -33,6 +34,12 @@ function announcementOf(data: Uint8Array, service: string): HookAnnouncement | n
 /** Every service that is registered, of every tenant. @throws NatsUnavailableError, NatsRefusedError. */
 export async function readHookServices(nc: NatsConnection): Promise<RegisteredHooks[]> {
   const found = await readRegistry(nc, subjects.hookServices);
+  return found.flatMap((stored) => registeredHooksOf(stored) ?? []);
+}
+
+/** The services that one tenant has registered. @throws as {@link readTenantKeys}. */
+export async function readHookServicesOf(nc: NatsConnection, tenant: TenantId): Promise<RegisteredHooks[]> {
+  const found = await readTenantKeys(nc, tenant, STREAMS.registry, 'hooks');
   return found.flatMap((stored) => registeredHooksOf(stored) ?? []);
 }
 

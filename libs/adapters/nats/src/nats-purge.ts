@@ -12,6 +12,7 @@ import {
   type SessionRef,
   STREAMS,
   subjects,
+  tombstoneIn,
 } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { journalSubjects } from './list-sessions.ts';
@@ -98,6 +99,23 @@ export function createNatsPurge(nc: NatsConnection): Purge {
     snapshots: (ref) => purge(STREAMS.snapshots, subjects.snapshot(ref)),
     timers: (ref) => purge(STREAMS.timers, subjects.sessionTimers(ref)),
     nowMs: () => streamTimeMs(nc, BLOBS_STREAM),
+    async deletedSince(place) {
+      const read = await Promise.all(
+        JOURNAL_STREAMS.map(async (stream) => {
+          const from = place?.[stream];
+          if (from === undefined)
+            return { stream, next: ((await infoOf(stream)).state?.last_seq ?? 0) + 1, refs: [], isAtEnd: true };
+          const page = await createStreamReader(wire, stream).gaplessBatch(subjects.journals, from, READ_BATCH);
+          const refs = page.flatMap(({ subject, data }) => (tombstoneIn(data) && parseJournalSubject(subject)) || []);
+          return { stream, next: (page.at(-1)?.seq ?? from - 1) + 1, refs, isAtEnd: page.length === 0 };
+        }),
+      );
+      return {
+        place: Object.fromEntries(read.map(({ stream, next }) => [stream, next])),
+        refs: read.flatMap(({ refs }) => refs),
+        isAtEnd: read.every(({ isAtEnd }) => isAtEnd),
+      };
+    },
     async tenants() {
       const tenants = new Set<string>();
       for await (const subject of journalSubjects(nc, subjects.journals)) {

@@ -1,14 +1,18 @@
 /** Answers queries about sessions: any host may, so hosts share one queue group. */
 import type { Log } from '@coxswain/ports';
-import { cutText, parseQuery, type SessionRef, subjects } from '@coxswain/protocol';
-import type { Msg, NatsConnection } from '@nats-io/nats-core';
+import { cutText, HEADERS, parseQuery, type SessionRef, subjects } from '@coxswain/protocol';
+import { headers, type Msg, type NatsConnection } from '@nats-io/nats-core';
 import { answerAsHost } from './answer-as-host.ts';
 
 /** Queries that are being answered at once; whoever asks beyond it is told so and may ask again. */
 const ANSWERING_MAX = 256;
 
+/** Bytes of one part of an answer: well within the smallest `max_payload` that servers have by default, 1 MiB. */
+const PART_BYTES = 256 * 1024;
+
 /**
- * Answers queries until the returned function is called. An answer is JSON; a refusal is `{code, message}`.
+ * Answers queries until the returned function is called. An answer is JSON; a refusal is `{code, message}`. An answer of
+ * more than 256 KiB comes in several messages, in order: each but the last has the header `Cox-More`.
  * @param answer the answer, or null where there is no such session.
  */
 export function serveQueries(
@@ -47,7 +51,14 @@ export function serveQueries(
 
 function respond(message: Msg, answer: object, log: Log): void {
   try {
-    message.respond(JSON.stringify(answer));
+    const bytes = Buffer.from(JSON.stringify(answer), 'utf8');
+    let at = 0;
+    for (; bytes.length - at > PART_BYTES; at += PART_BYTES) {
+      const head = headers();
+      head.set(HEADERS.more, '1');
+      message.respond(bytes.subarray(at, at + PART_BYTES), { headers: head });
+    }
+    message.respond(bytes.subarray(at));
   } catch (error) {
     // The connection has gone: whoever asked sees that for itself.
     log.warn({ subject: message.subject, error }, 'an answer was not sent');

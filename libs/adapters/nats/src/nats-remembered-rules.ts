@@ -5,8 +5,10 @@
 import type { RememberedRules } from '@coxswain/ports';
 import {
   BOUNDS,
+  bindingProblem,
   parseRememberedRule,
   type RememberedRule,
+  STREAMS,
   StoredRule,
   subjects,
   type TenantId,
@@ -14,13 +16,16 @@ import {
 import type { NatsConnection } from '@nats-io/nats-core';
 import { valueIn } from './read-keys.ts';
 import { readRegistry, replaceKey } from './registry-keys.ts';
+import { isTenantsKey, readTenantKeys } from './tenant-keys.ts';
 
 /** The port on this connection. */
 export function createNatsRememberedRules(nc: NatsConnection): RememberedRules {
   return {
-    async of(tenant, persona) {
-      const stored = await listRememberedRules(nc, tenant, persona);
-      return stored.flatMap(({ rule, revoked }) => (revoked ? [] : [rule])).slice(-BOUNDS.rememberedRulesMax);
+    async of(tenant, holder) {
+      const stored = await listRememberedRules(nc, tenant, holder.persona);
+      return stored
+        .flatMap(({ rule, revoked }) => (revoked || bindingProblem(rule, holder) !== null ? [] : [rule]))
+        .slice(-BOUNDS.rememberedRulesMax);
     },
     keep: (tenant, stored) => keepRememberedRule(nc, tenant, stored),
   };
@@ -28,13 +33,16 @@ export function createNatsRememberedRules(nc: NatsConnection): RememberedRules {
 
 /**
  * The rules of a persona, or of all (`*`), revoked ones included: in the order in which they were made.
- * @throws NatsUnavailableError, NatsRefusedError.
+ * @throws NoHostAnswersError for a tenant's key, NatsUnavailableError, NatsRefusedError.
  */
 export async function listRememberedRules(nc: NatsConnection, tenant: TenantId, persona = '*'): Promise<StoredRule[]> {
-  const found = await readRegistry(nc, subjects.rememberedRulesOf(tenant, persona));
+  const found = isTenantsKey(nc)
+    ? await readTenantKeys(nc, tenant, STREAMS.registry, 'permissions')
+    : await readRegistry(nc, subjects.rememberedRulesOf(tenant, persona));
   const rules: StoredRule[] = [];
   for (const { subject, data } of found) {
     const key = parseRememberedRule(subject);
+    if (persona !== '*' && key?.persona !== persona) continue;
     const stored = key && valueIn(data, StoredRule);
     if (stored && isUnder(stored.rule, key)) rules.push(stored);
   }

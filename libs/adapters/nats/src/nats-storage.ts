@@ -9,20 +9,37 @@ import { readSummaries, summaryHeaders } from './session-summaries.ts';
 import { createStreamReader, type StoredMessage } from './stream-reader.ts';
 import { wireOf } from './wire.ts';
 
-/** Snapshots on this connection. They are read from any replica: an older one is only a longer tail. */
-export function createNatsSnapshots(nc: NatsConnection): Snapshots {
+/** Bytes of a snapshot that stays in its message: well within the smallest `max_payload` that servers have by default, 1 MiB. */
+const SNAPSHOT_INLINE_MAX_BYTES = 512 * 1024;
+/** On a message that holds only the hash of its snapshot, hex: the bytes lie in the object store. */
+const APART = 'Cox-Snapshot-Blob';
+
+/**
+ * Snapshots on this connection. They are read from any replica: an older one is only a longer tail. A large snapshot is
+ * stored in the object store, where it goes a day later as any bytes that no record refers to: then there is no snapshot.
+ */
+export function createNatsSnapshots(nc: NatsConnection, blobs: Blobs = createNatsBlobs(nc)): Snapshots {
   const wire = wireOf(nc);
   const reader = createStreamReader(wire, STREAMS.snapshots);
   return {
-    async put(ref, bytes, summary) {
-      const headers = summary && summaryHeaders(summary);
+    async put(ref, given, summary) {
+      let bytes = given;
+      let headers = summary && summaryHeaders(summary);
+      if (given.length > SNAPSHOT_INLINE_MAX_BYTES) {
+        const sha256 = createHash('sha256').update(given).digest('hex');
+        await blobs.put(sha256, given);
+        headers ??= MsgHdrsImpl.fromRecord({});
+        headers.set(APART, sha256);
+        bytes = new Uint8Array();
+      }
       const answer = answerOf<PublishAck>(await wire.request(subjects.snapshot(ref), bytes, headers));
       if (answer.error?.code === 503) throw new NatsUnavailableError(answer.error.description);
       if (answer.error) throw new NatsRefusedError('storing a snapshot', answer.error);
     },
     async get(ref) {
       const message = await reader.last(subjects.snapshot(ref));
-      return message?.data ?? null;
+      const apart = message?.headers.get(APART);
+      return apart ? blobs.get(apart) : (message?.data ?? null);
     },
     summaries: (partition) => readSummaries(nc, partition),
   };

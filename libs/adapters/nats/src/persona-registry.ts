@@ -7,13 +7,13 @@ import {
   STREAMS,
   subjects,
   type TenantId,
-  tenantSubjects,
 } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { ensureBuckets } from './ensure-streams.ts';
-import { readKeys, valueIn } from './read-keys.ts';
-import { isTakenBack, readRegistry, replaceKey } from './registry-keys.ts';
+import { valueIn } from './read-keys.ts';
+import { isTakenBack, replaceKey } from './registry-keys.ts';
 import type { StoredMessage } from './stream-reader.ts';
+import { readTenantKeys } from './tenant-keys.ts';
 
 /** An instance that serves a persona, as it says itself. */
 export interface ListedPersonaInstance {
@@ -34,18 +34,18 @@ export interface ListedPersona {
   readonly instances: readonly ListedPersonaInstance[];
 }
 
-/** The personas of a tenant that are served or paused, by name. @throws NatsUnavailableError, NatsRefusedError, NotPermittedError. */
+/** The personas of a tenant that are served or paused, by name. @throws NoHostAnswersError, NatsUnavailableError, NatsRefusedError, NotPermittedError. */
 export async function listServedPersonas(nc: NatsConnection, tenant: TenantId): Promise<ListedPersona[]> {
   // Beats are kept in memory: a server that was started again has lost their bucket.
   await ensureBuckets(nc, [STREAMS.registry, STREAMS.hosts]);
   const [announced, paused, beats] = await Promise.all([
-    readRegistry(nc, tenantSubjects.personaAnnouncements(tenant)),
-    readRegistry(nc, tenantSubjects.personaPauses(tenant)),
-    readKeys(nc, STREAMS.hosts, tenantSubjects.personaBeats(tenant)),
+    readTenantKeys(nc, tenant, STREAMS.registry, 'personas'),
+    readTenantKeys(nc, tenant, STREAMS.registry, 'paused-personas'),
+    readTenantKeys(nc, tenant, STREAMS.hosts, 'personas'),
   ]);
   const announcements = valuesIn(announced, PersonaAnnouncement);
   const pauses = valuesIn(paused, PersonaPause);
-  const living = [...beats.values()].flatMap((stored) => instanceOf(stored) ?? []);
+  const living = beats.flatMap((stored) => instanceOf(stored) ?? []);
   return [...new Set([...announcements.keys(), ...pauses.keys()])].sort().map((name) => ({
     name,
     announcement: announcements.get(name) ?? null,

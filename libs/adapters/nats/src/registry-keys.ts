@@ -1,13 +1,24 @@
 /** Keys of the registry, each written by many: read through the leader, and replaced under a fence. */
-import { STREAMS } from '@coxswain/protocol';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isTenantsInbox, STREAMS } from '@coxswain/protocol';
 import { headers, type NatsConnection } from '@nats-io/nats-core';
-import { answerOf, failureOf, isWrongSequence, NatsUnavailableError, type PublishAck } from './nats-status.ts';
+import { StreamsMissingError } from './ensure-streams.ts';
+import {
+  answerOf,
+  failureOf,
+  isWrongSequence,
+  NatsUnavailableError,
+  NobodyListensError,
+  type PublishAck,
+} from './nats-status.ts';
 import { readEach, reportedSubjects } from './read-keys.ts';
 import { createStreamReader, type StoredMessage } from './stream-reader.ts';
-import { wireOf } from './wire.ts';
+import { inboxPrefixOf, wireOf } from './wire.ts';
 
 /** A write that is overtaken is tried again so often. */
 const WRITES_MAX = 16;
+/** A replica lags behind the leader for milliseconds. The pause before each further read grows by this. */
+const LAG_MS = 10;
 const OPERATION = 'KV-Operation';
 
 /** Whether the key was taken back: what stands there is the marker of that. */
@@ -34,7 +45,8 @@ export async function readRegistry(nc: NatsConnection, filter: string): Promise<
  * @param next what is to stand there, by what does: null takes the key back, undefined leaves it. Asked again where
  *   another was quicker.
  * @returns false where it was left.
- * @throws NatsUnavailableError, also where others were quicker again and again; NatsRefusedError, NotPermittedError.
+ * @throws NatsUnavailableError, also where others were quicker again and again; NatsRefusedError, NotPermittedError;
+ *   StreamsMissingError for a tenant's key where there is no registry.
  */
 export async function replaceKey(
   nc: NatsConnection,
@@ -43,8 +55,12 @@ export async function replaceKey(
   next: (stored: StoredMessage | null) => object | null | undefined,
 ): Promise<boolean> {
   const reader = createStreamReader(wireOf(nc), `KV_${STREAMS.registry}`);
+  // A tenant's key reads by the only form that a permission can bind to a key. A replica answers it, and the fence below refuses
+  // a write that follows from an older value.
+  const isTenants = isTenantsInbox(inboxPrefixOf(nc));
   for (let write = 0; write < WRITES_MAX; write++) {
-    const stored = await reader.leaderLast(subject);
+    if (isTenants && write > 0) await sleep(LAG_MS * write);
+    const stored = await (isTenants ? reader.last(subject).catch(missing) : reader.leaderLast(subject));
     const value = next(stored);
     if (value === undefined) return false;
     const head = headers();
@@ -57,4 +73,10 @@ export async function replaceKey(
     if (!isWrongSequence(error)) throw failureOf(`writing ${what}`, error);
   }
   throw new NatsUnavailableError(`${what} was overtaken ${WRITES_MAX} times`);
+}
+
+/** A direct get that reaches no subscriber: there is no such stream. */
+function missing(error: unknown): never {
+  if (error instanceof NobodyListensError) throw new StreamsMissingError(`KV_${STREAMS.registry}`, { cause: error });
+  throw error;
 }

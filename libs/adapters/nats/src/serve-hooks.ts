@@ -30,9 +30,10 @@ import {
 import { type Msg, type NatsConnection, nuid, type Subscription } from '@nats-io/nats-core';
 import { announce, idsOf, keepAnnounced, refuseTaken } from './announce-hooks.ts';
 import { ensureBuckets } from './ensure-streams.ts';
-import { readHookInstances, readHookServices, registeredHooksOf } from './hook-registry-key.ts';
+import { readHookServicesOf, registeredHooksOf } from './hook-registry-key.ts';
 import { beatOf } from './nats-hooks.ts';
 import { replaceKey } from './registry-keys.ts';
+import { readTenantKeys } from './tenant-keys.ts';
 import { wireOf } from './wire.ts';
 
 /** What is served, and as what. */
@@ -149,7 +150,7 @@ export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHoo
   listen(current);
   try {
     await nc.flush();
-    await announce(nc, tenant, service, current);
+    await announce(nc, log, tenant, service, current);
   } catch (error) {
     await cease([...subscriptions.keys()]);
     throw error;
@@ -161,13 +162,13 @@ export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHoo
   return {
     instance,
     async update(handlers) {
-      await refuseTaken(nc, tenant, service, handlers);
+      await refuseTaken(nc, log, tenant, service, handlers);
       listen(handlers);
       await nc.flush();
       const before = current;
       current = handlers;
       try {
-        await announce(nc, tenant, service, handlers);
+        await announce(nc, log, tenant, service, handlers);
       } catch (error) {
         current = before;
         throw error;
@@ -209,20 +210,22 @@ export interface ListedHookService {
   readonly registrations: HookAnnouncement['registrations'];
 }
 
-/** The hook services of a tenant, the oldest first. @throws NatsUnavailableError, NatsRefusedError. */
-export async function listHookServices(nc: NatsConnection, tenant: string): Promise<ListedHookService[]> {
+/** The hook services of a tenant, the oldest first. @throws NoHostAnswersError, NatsUnavailableError, NatsRefusedError. */
+export async function listHookServices(nc: NatsConnection, tenant: TenantId): Promise<ListedHookService[]> {
   // Beats are kept in memory: a server that was started again has lost their bucket.
   await ensureBuckets(nc, [STREAMS.registry, STREAMS.hosts]);
-  const [registered, beats] = await Promise.all([readHookServices(nc), readHookInstances(nc)]);
+  const [registered, beats] = await Promise.all([
+    readHookServicesOf(nc, tenant),
+    readTenantKeys(nc, tenant, STREAMS.hosts, 'hooks'),
+  ]);
   return registered
-    .filter((one) => one.tenant === tenant && one.announcement)
+    .filter((one) => one.announcement)
     .map(({ service, announcement }) => ({
       service,
       since: announcement?.since ?? '',
-      instances: [...beats].filter(([subject, data]) => {
-        const key = parseHookService(subject);
-        return key?.tenant === tenant && key.service === service && beatOf(data) === 'serving';
-      }).length,
+      instances: beats.filter(
+        ({ subject, data }) => parseHookService(subject)?.service === service && beatOf(data) === 'serving',
+      ).length,
       registrations: announcement?.registrations ?? [],
     }))
     .sort((a, b) => (a.since < b.since ? -1 : 1));

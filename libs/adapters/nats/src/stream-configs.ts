@@ -8,8 +8,18 @@ export interface StreamSpec {
   readonly [member: string]: unknown;
 }
 
+/** What streams hold, as far as its size can be limited. */
+export const LIMITED = ['commands', 'journals', 'snapshots', 'files'] as const;
+/** See {@link LIMITED}. */
+export type Limited = (typeof LIMITED)[number];
+
 /** The spare settings of an installation. */
 export interface StreamSettings {
+  /**
+   * The most bytes that the streams of a kind may have together; 0: any number. Without the object existing streams keep
+   * their limits. Without a member, streams of that kind keep a limit that they have, and get the default otherwise.
+   */
+  readonly maxBytes?: Readonly<Partial<Record<Limited, number>>> | undefined;
   /** Copies of every stream, 1 to 5. Without it those that are there stay as they are, and new ones get 1. */
   readonly replicas?: number | undefined;
   /** Switches the compression of existing streams off. Without it they keep it, and new ones have none. */
@@ -20,9 +30,53 @@ const minute = nanos(60_000);
 
 /** Where commands wait, where records are kept, and what stands around them. */
 export function streamSpecs(settings: StreamSettings = {}): readonly StreamSpec[] {
-  return specsOf(settings.replicas ?? 1).map((spec) =>
-    spec.storage === 'file' ? { ...spec, compression: 'none' } : spec,
-  );
+  return specsOf(settings.replicas ?? 1).map((spec) => ({
+    ...spec,
+    ...limitsOf(spec.name, settings),
+    ...(spec.storage === 'file' ? { compression: 'none' } : {}),
+  }));
+}
+
+/** Commands that may wait by default, bytes: a flood while no host runs fills this, and no disk. */
+const COMMANDS_MAX_BYTES = 256 * 1024 * 1024;
+/** Commands of one verb that may wait for one session: one sender must not use all of it up for one. */
+const COMMANDS_PER_SUBJECT_MAX = 4_096;
+
+/** What is limited by a stream, or null. */
+export function limitedBy(stream: string): Limited | null {
+  if (stream === STREAMS.commands) return 'commands';
+  if (stream === STREAMS.snapshots) return 'snapshots';
+  if (stream === BLOBS_STREAM) return 'files';
+  return JOURNAL_STREAMS.includes(stream) ? 'journals' : null;
+}
+
+/** The members of a stream's configuration that limit it, where it is limited. */
+export function limitMembers(stream: string): readonly string[] {
+  return Object.keys(limitsOf(stream, {}));
+}
+
+/**
+ * A full stream refuses what is new: a command that was acknowledged, and a record, must not be deleted to make room. Snapshots
+ * are a cache, of which the oldest go.
+ */
+function limitsOf(stream: string, { maxBytes = {} }: StreamSettings): Readonly<Record<string, unknown>> {
+  switch (limitedBy(stream)) {
+    case 'commands':
+      return {
+        max_bytes: maxBytes.commands ?? COMMANDS_MAX_BYTES,
+        max_msgs_per_subject: COMMANDS_PER_SUBJECT_MAX,
+        discard: 'new',
+        discard_new_per_subject: true,
+      };
+    case 'journals':
+      return { max_bytes: Math.ceil((maxBytes.journals ?? 0) / JOURNAL_STREAMS.length), discard: 'new' };
+    case 'snapshots':
+      return { max_bytes: maxBytes.snapshots ?? 0 };
+    case 'files':
+      return { max_bytes: maxBytes.files ?? 0 };
+    case null:
+      return {};
+  }
 }
 
 /**
@@ -62,7 +116,6 @@ function specsOf(num_replicas: number): readonly StreamSpec[] {
       ],
       storage: 'file',
       retention: 'workqueue',
-      discard: 'old',
       duplicate_window: 10 * minute,
       allow_direct: true,
       // Whoever may publish a steer must not be able to make the server approve, or delete, by a header.
@@ -77,7 +130,6 @@ function specsOf(num_replicas: number): readonly StreamSpec[] {
       republish: { src: subjects.journals, dest: subjects.eventsRepublish },
       storage: 'file',
       retention: 'limits',
-      discard: 'old',
       max_age: 0,
       allow_direct: true,
       allow_msg_ttl: false,

@@ -4,9 +4,10 @@ import { createServer, type RequestListener } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { fetchRelease } from '../src/server/fetch-release.ts';
+import { fetchRelease, pinnedDigests } from '../src/server/fetch-release.ts';
 import { findServer, reportTo } from '../src/server/mod.ts';
 import { serverCache } from '../src/server/server-cache.ts';
+import { fetchedServerVersion } from '../src/server/server-version.ts';
 import { fileFromZip } from '../src/server/zip-entry.ts';
 import { tarGz, zip } from './release-archives.ts';
 import { temporaryDir, versionScript, writeExecutable } from './server-binary.ts';
@@ -42,12 +43,18 @@ function sha256(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
 
-function fetchInto(dir: string, baseUrl: string, more: { env?: NodeJS.ProcessEnv; idleTimeoutMs?: number } = {}) {
+interface FetchChanges {
+  env?: NodeJS.ProcessEnv;
+  idleTimeoutMs?: number;
+  digests?: Record<string, string>;
+}
+
+function fetchInto(dir: string, baseUrl: string, more: FetchChanges = {}) {
   const said: string[] = [];
   const report = reportTo({ write: (text) => said.push(text) });
   const cache = serverCache({ COX_CACHE_DIR: dir }, 'linux', 'x64');
-  const { env = {}, idleTimeoutMs } = more;
-  return { said, fetched: fetchRelease(cache, { baseUrl, version, idleTimeoutMs }, report, env) };
+  const { env = {}, idleTimeoutMs, digests = {} } = more;
+  return { said, fetched: fetchRelease(cache, { baseUrl, version, idleTimeoutMs, digests }, report, env) };
 }
 
 function cachedFolders(dir: string): string[] {
@@ -74,7 +81,7 @@ describe.skipIf(process.platform === 'win32')('the official release', () => {
       env: { COX_CACHE_DIR: dir, PATH: '' },
       platform: 'linux',
       arch: 'x64',
-      release: { baseUrl, version },
+      release: { baseUrl, version, digests: {} },
       report: reportTo({ write: () => {} }),
     } as const;
     expect(await findServer(options)).toMatchObject({ source: 'release', version });
@@ -97,10 +104,31 @@ describe.skipIf(process.platform === 'win32')('the official release', () => {
       env: { COX_CACHE_DIR: dir, PATH: '' },
       platform: 'linux',
       arch: 'x64',
-      release: { baseUrl, version },
+      release: { baseUrl, version, digests: {} },
       report: { line: () => {}, progress: () => {} },
     });
     await expect(found).rejects.toMatchObject({ code: 'fetch_checksum_mismatch' });
+  });
+
+  test('with the pinned digest is kept; exchanged together with its list it is refused before it is fetched', async () => {
+    const { baseUrl, requests } = await releaseServer();
+    const kept = fetchInto(temporaryDir(), baseUrl, { digests: { [asset]: sha256(archive) } });
+    expect(await kept.fetched).toMatchObject({ version });
+    expect(kept.said.join('')).not.toContain('No digest');
+    requests.length = 0;
+
+    const dir = temporaryDir();
+    const refused = fetchInto(dir, baseUrl, { digests: { [asset]: sha256(Buffer.from('another')) } });
+    await expect(refused.fetched).rejects.toMatchObject({ code: 'fetch_checksum_mismatch', actual: sha256(archive) });
+    expect(requests).toEqual([`/v${version}/SHA256SUMS`]);
+    expect(cachedFolders(dir)).toEqual([]);
+  });
+
+  test('without a pinned digest says so', async () => {
+    const { baseUrl } = await releaseServer();
+    const { said, fetched } = fetchInto(temporaryDir(), baseUrl);
+    await fetched;
+    expect(said.join('')).toContain(`No digest of ${asset} is pinned`);
   });
 
   test.each<{ name: string; answers: Record<string, RequestListener>; reason: RegExp }>([
@@ -212,4 +240,11 @@ test('on a terminal a download draws one bar, and a sentence after a half-drawn 
     It failed.
     "
   `);
+});
+
+test('pinned digests are of the version that is fetched', () => {
+  expect(Object.keys(pinnedDigests)).toEqual(
+    ['amd64', 'arm64'].map((cpu) => `nats-server-v${fetchedServerVersion}-linux-${cpu}.tar.gz`),
+  );
+  for (const digest of Object.values(pinnedDigests)) expect(digest).toMatch(/^[0-9a-f]{64}$/);
 });

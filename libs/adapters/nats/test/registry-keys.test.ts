@@ -57,6 +57,9 @@ test('a revocation is seen although another replica has the rule as it was', asy
   const rule: RememberedRule = {
     id: 'r1',
     persona: 'ada',
+    source: 'host',
+    fingerprint: 'f1',
+    root: '/work',
     session: 's1',
     scope: 'persona',
     tool: 'read_file',

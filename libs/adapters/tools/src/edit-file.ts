@@ -1,6 +1,7 @@
 /** The tool `edit_file`: one exact text in place of another. */
 import type { Stats } from 'node:fs';
 import { resolve } from 'node:path';
+import { QUOTED, restoreHostTags } from '@coxswain/protocol';
 import type { BuiltInTool } from './built-in-tool.ts';
 import { inTurn } from './file-turns.ts';
 import { readAt } from './read-at.ts';
@@ -113,5 +114,8 @@ function notFound(path: string, text: string, wanted: string): string {
   if (!wanted.includes('\r\n') && text.replaceAll('\r\n', '\n').includes(wanted)) {
     return `${sentence}: its lines end in \\r\\n, and old_text has \\n`;
   }
+  const original = restoreHostTags(wanted);
+  if (original !== wanted && text.includes(original))
+    return `${sentence}: leave out "${QUOTED}", which the host puts before its own tags where it shows you a text`;
   return `${sentence}; read the file again and copy the text exactly`;
 }

@@ -3,7 +3,11 @@ import { type LookupAddress, type LookupOptions, lookup as systemLookup } from '
 import { BlockList, isIP, type LookupFunction } from 'node:net';
 import { ToolProblem } from './tool-problem.ts';
 
-/** Loopback, private, link-local (where clouds keep their metadata), shared, multicast and reserved networks. */
+/**
+ * Loopback, private, link-local (where clouds keep their metadata), shared, multicast and reserved networks, and prefixes of
+ * IPv6 that carry an IPv4 address, which a translator or tunnel on the way may deliver to a private network
+ * (IANA IPv6 Special-Purpose Address Registry).
+ */
 const NOT_PUBLIC = new BlockList();
 for (const [network, prefix] of [
   ['0.0.0.0', 8],
@@ -21,10 +25,16 @@ for (const [network, prefix] of [
 }
 for (const [network, prefix] of [
   ['::', 96],
+  // IPv4-translated (SIIT, RFC 7915); NAT64, well known and local (RFC 6052, RFC 8215); Teredo (RFC 4380); 6to4 (RFC 3056).
+  ['::ffff:0:0:0', 96],
   ['64:ff9b::', 96],
+  ['64:ff9b:1::', 48],
+  ['2001::', 32],
   ['2002::', 16],
   ['fc00::', 7],
   ['fe80::', 10],
+  // Site-local, deprecated and still routed in places (RFC 3879).
+  ['fec0::', 10],
   ['ff00::', 8],
 ] as const) {
   NOT_PUBLIC.addSubnet(network, prefix, 'ipv6');

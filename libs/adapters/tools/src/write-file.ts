@@ -59,8 +59,15 @@ export const writeFileTool: BuiltInTool<typeof parameters> = {
 function fromBase64(content: string): Buffer {
   const compact = content.replace(/\s+/g, '');
   const bytes = Buffer.from(compact, 'base64');
-  if (bytes.toString('base64').replace(/=+$/, '') !== compact.replace(/=+$/, '')) {
+  if (withoutPadding(bytes.toString('base64')) !== withoutPadding(compact)) {
     throw new ToolProblem('invalid_call_arguments', 'the argument content is not base64', { field: 'content' });
   }
   return bytes;
+}
+
+/** In linear time: an expression for the padding at the end tries each run of it from each of its places. */
+function withoutPadding(base64: string): string {
+  let end = base64.length;
+  while (base64[end - 1] === '=') end -= 1;
+  return base64.slice(0, end);
 }

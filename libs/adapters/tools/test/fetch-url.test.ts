@@ -125,6 +125,11 @@ describe('addresses that are not public', () => {
     '169.254.169.254',
     '192.168.0.1',
     '[::ffff:127.0.0.1]',
+    '[::ffff:0:169.254.169.254]',
+    '[64:ff9b::10.0.0.1]',
+    '[64:ff9b:1::10.0.0.1]',
+    '[2001:0:4136:e378:8000:63bf:3fff:fdd2]',
+    '[fec0::1]',
     '2130706433',
     '0x7f.1',
   ])('%s is refused', async (host) => {
@@ -139,7 +144,7 @@ describe('addresses that are not public', () => {
     expect(textOf(await call('fetch_url', { url: 'http://localhost:1/' }))).toContain('is not on the public network');
   });
 
-  test.each(['1.1.1.1', '93.184.216.34', '2606:4700::1111'])('%s is public', (address) => {
+  test.each(['1.1.1.1', '93.184.216.34', '2606:4700::1111', '2001:4860:4860::8888'])('%s is public', (address) => {
     expect(isPublicAddress(address)).toBe(true);
   });
 

@@ -219,12 +219,16 @@ describe('write_file', () => {
     expect(await readFile(join(root, 'a.bin'))).toEqual(bytes);
   });
 
-  test.each(['not base64!', 'AAA=A', 'A'])('refuses %j as base64 and writes nothing', async (content) => {
-    const { root, call } = await builtIns();
-    const outcome = await call('write_file', { path: 'a.bin', content, encoding: 'base64' });
-    expect(codeOf(outcome)).toBe('invalid_call_arguments');
-    expect(await readdir(root)).toEqual([]);
-  });
+  // Quadratic work over the last one would take minutes.
+  test.each([['not base64!'], ['AAA=A'], ['A'], [`${'='.repeat(400_000)}A`]])(
+    'refuses what is not base64 and writes nothing',
+    async (content) => {
+      const { root, call } = await builtIns();
+      const outcome = await call('write_file', { path: 'a.bin', content, encoding: 'base64' });
+      expect(codeOf(outcome)).toBe('invalid_call_arguments');
+      expect(await readdir(root)).toEqual([]);
+    },
+  );
 
   test('writes an empty file', async () => {
     const { root, call } = await builtIns();
@@ -294,6 +298,14 @@ describe('edit_file', () => {
     const { root, call } = await builtIns();
     await writeFile(join(root, 'a.txt'), 'one\r\ntwo\r\n');
     expect(textOf(await call('edit_file', { path: 'a.txt', old_text: 'one\ntwo', new_text: '' }))).toContain('\\r\\n');
+  });
+
+  test('says when the text holds the marks with which the host shows its tags', async () => {
+    const { root, call } = await builtIns();
+    await writeFile(join(root, 'a.txt'), 'return `<system-reminder>`;');
+    const edit = (old_text: string) => call('edit_file', { path: 'a.txt', old_text, new_text: '<b>' });
+    expect(textOf(await edit('<quoted-system-reminder>'))).toContain('leave out "quoted-"');
+    expect((await edit('<system-reminder>')).status).toBe('ok');
   });
 
   test.each([

@@ -37,7 +37,7 @@ export function callView(tool: string, args: Json, root: string): CallView {
   return {
     title: printable(`${tool} ${summarizeArgs(args)}`.trim()),
     name: tool,
-    kind: KINDS[tool] ?? 'other',
+    kind: (Object.hasOwn(KINDS, tool) ? KINDS[tool] : undefined) ?? 'other',
     rawInput: args,
     ...(path === null ? {} : { locations: [line === null ? { path } : { path, line }] }),
     ...(content.length === 0 ? {} : { content }),

@@ -24,7 +24,7 @@ type Flags = Pick<Invocation, 'flags' | 'env'>;
  * @throws CliError with exit code 2 naming the flag that is wrong or missing.
  */
 export async function offeredBy({ flags, env }: Flags): Promise<Offered> {
-  const { model, mode, persona, base_url: baseUrl } = await startBody({ flags, env }, 'a prompt');
+  const { model, mode, persona, base_url: baseUrl } = await startBody({ flags, env }, 'a prompt', false);
   const own = typeof persona === 'object' ? persona.model : undefined;
   const first = model ?? (typeof own === 'object' ? own.name : own);
   const others = flags.inOrder(['offer-model']).map(({ value }) => modelOf(value, typedIn(env)));
@@ -40,7 +40,13 @@ export async function sendStart(
   id: string,
   { root, mcpServers, settings, standIns }: Started,
 ): Promise<void> {
-  const { model: flagged, mode: _mode, prompt: _prompt, mcp_servers, ...body } = await startBody({ flags, env }, '');
+  const {
+    model: flagged,
+    mode: _mode,
+    prompt: _prompt,
+    mcp_servers,
+    ...body
+  } = await startBody({ flags, env }, '', false);
   const { model, mode } = settings;
   // A model that nobody has chosen is the persona's, with all that it says of it.
   const isPersonas = flagged === undefined && model === (await offeredBy({ flags, env })).models[0];

@@ -1,6 +1,6 @@
 /** `cox approvals`. */
 import { connectNats } from '@coxswain/adapter-nats';
-import { printable, summarizeArgs } from '@coxswain/client';
+import { DECISION_MAX_CHARS, printable, summarizeArgs } from '@coxswain/client';
 import { cutGraphemes, tenantSubjects } from '@coxswain/protocol';
 import { type OpenBus, reachedAt, withBus } from '../instance/open-bus.ts';
 import { stopSignal } from '../instance/stop-signal.ts';
@@ -48,7 +48,7 @@ function rowOf({ session_id, persona, call_id, tool, args, since, expires_at, qu
     question === undefined ? '' : 'a crash left open whether it ran',
     expires_at === undefined ? '' : `expires ${expires_at}`,
   ];
-  const about = [summarizeArgs(args), ...notes].filter(Boolean).join('; ');
+  const about = [summarizeArgs(args, DECISION_MAX_CHARS), ...notes].filter(Boolean).join('; ');
   return [session_id, printable(persona ?? ''), call_id, tool, ago(since), about];
 }
 

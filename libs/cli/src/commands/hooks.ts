@@ -1,7 +1,7 @@
 /** `cox hooks`. */
 
 import { listHookServices, removeHookService } from '@coxswain/adapter-nats';
-import { HookServiceName } from '@coxswain/protocol';
+import { HookServiceName, type TenantId } from '@coxswain/protocol';
 import { announcedCommand, type Connection } from '../instance/announced.ts';
 import { CliError, EXIT, type ExitCode } from '../line/cli-error.ts';
 import { counted } from '../terminal/counted.ts';
@@ -16,7 +16,7 @@ export const run = announcedCommand({
   remove,
 });
 
-async function list(nc: Connection, tenant: string, json: boolean): Promise<ExitCode> {
+async function list(nc: Connection, tenant: TenantId, json: boolean): Promise<ExitCode> {
   const services = await listHookServices(nc, tenant);
   for (const { service, since, instances, registrations } of services) {
     if (json) {
@@ -35,7 +35,7 @@ async function list(nc: Connection, tenant: string, json: boolean): Promise<Exit
   return EXIT.ok;
 }
 
-async function remove(nc: Connection, tenant: string, name: string, json: boolean): Promise<ExitCode> {
+async function remove(nc: Connection, tenant: TenantId, name: string, json: boolean): Promise<ExitCode> {
   const service = (await listHookServices(nc, tenant)).find((one) => one.service === name);
   if (service && service.instances > 0) {
     const message = `hook_service_serving: ${service.instances} of ${name} serve; stop them first`;

@@ -4,6 +4,8 @@ import { lstat, readdir, readFile, readlink, stat, writeFile } from 'node:fs/pro
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { folderTrouble, makeFolder } from '@coxswain/adapter-nats';
+import { broughtBy } from '../instance/brought-by.ts';
+import { FolderTrust } from '../instance/folder-trust.ts';
 import { packageFolder } from '../instance/package-folder.ts';
 import { typedIn } from '../instance/state-dir.ts';
 import { CliError, EXIT, usageError } from '../line/cli-error.ts';
@@ -39,6 +41,8 @@ export const run: CommandRun = async ({ flags, args, env }) => {
       await writeFile(file, text, { flag: force ? OVER : 'wx' });
     });
   }
+  // The user has asked for these files: the first run asks nothing about them.
+  await new FolderTrust(folder, env, false).trust(await broughtBy(folder));
   const paths = [...files.keys()];
   if (flags.on('json')) standardStreams.out(`${JSON.stringify({ type: 'project', folder, files: paths })}\n`);
   else standardStreams.out(told(relative(from, folder), paths));

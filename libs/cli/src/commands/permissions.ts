@@ -1,7 +1,15 @@
 /** `cox permissions`. */
 import { connectNats, keepRememberedRule, listRememberedRules } from '@coxswain/adapter-nats';
 import { CommandRejectedError, printable } from '@coxswain/client';
-import { describeRule, ID_PATTERN, type RememberedRule, type StoredRule } from '@coxswain/protocol';
+import {
+  bindingProblem,
+  describeHolder,
+  describeRule,
+  ID_PATTERN,
+  type RememberedRule,
+  type StoredRule,
+} from '@coxswain/protocol';
+import { type LoadedSession, ruleHolder } from '@coxswain/session';
 import { type OpenBus, reachedAt, withBus } from '../instance/open-bus.ts';
 import { findSession } from '../instance/resolve-session.ts';
 import { foldedState } from '../instance/session-status.ts';
@@ -32,11 +40,50 @@ export const run: CommandRun = (invocation) => {
       return revokeIn(invocation, bus, choose(revoke, remembered));
     }
     const { context } = (await foldedState(bus, found)).state;
-    const own = context.remembered.map(({ revoked, ...rule }) => ({ rule, revoked }));
-    const others = context.persona_rules.filter(({ id }) => !own.some(({ rule }) => rule.id === id));
-    return list(invocation, [...own, ...others.map((rule) => ({ rule, revoked: undefined }))]);
+    return list(invocation, await rulesOfSession(bus, context));
   });
 };
+
+type SessionContext = LoadedSession['actor']['state']['context'];
+
+/** A rule as it is listed. */
+interface ListedRule extends StoredRule {
+  /** Why it does not apply to the session; null where it does. Absent in the list of a persona: it has no session. */
+  readonly problem?: string | null;
+}
+
+/** The session's own rules, those that its run has of its persona, and those of its persona that do not apply to it. */
+async function rulesOfSession(bus: OpenBus, context: SessionContext): Promise<ListedRule[]> {
+  const own: readonly StoredRule[] = context.remembered.map(({ revoked, ...rule }) => ({ rule, revoked }));
+  const isNew = (known: readonly StoredRule[], { id, session }: RememberedRule) =>
+    !known.some(({ rule }) => rule.id === id && rule.session === session);
+  const known = [...own, ...context.persona_rules.filter((rule) => isNew(own, rule)).map((rule) => ({ rule }))];
+  const holder = ruleHolder(context);
+  const listed = (stored: StoredRule): ListedRule => ({
+    ...stored,
+    problem:
+      holder === null
+        ? 'an earlier version started the session, and recorded no identity of its persona'
+        : bindingProblem(stored.rule, holder),
+  });
+  if (holder === null) return known.map(listed);
+  const stored = await storedRules(bus, holder.persona).catch((error: Error) => {
+    standardStreams.err(`the stored rules of ${holder.persona} cannot be read: ${error.message}\n`);
+    return [];
+  });
+  const others = stored.filter(({ rule, revoked }) => !revoked && isNew(known, rule)).map(listed);
+  // One that was made since the run began applies to the next run.
+  return [...known.map(listed), ...others.filter(({ problem }) => problem !== null)];
+}
+
+async function storedRules(bus: OpenBus, persona: string): Promise<readonly StoredRule[]> {
+  const nc = await connectNats({ ...reachedAt(bus), name: 'cox' });
+  try {
+    return await listRememberedRules(nc, bus.client.tenant, persona);
+  } finally {
+    await nc.close();
+  }
+}
 
 async function ofPersona(
   invocation: Invocation,
@@ -93,20 +140,21 @@ function said({ flags }: Invocation, rule: RememberedRule): ExitCode {
   return EXIT.ok;
 }
 
-function list({ flags }: Invocation, rules: readonly StoredRule[]): ExitCode {
+function list({ flags }: Invocation, rules: readonly ListedRule[]): ExitCode {
   if (flags.on('json')) {
-    for (const { rule, revoked } of rules)
-      standardStreams.out(
-        `${JSON.stringify({ ...rule, says: describeRule(rule), ...(revoked ? { revoked } : {}) })}\n`,
-      );
+    for (const { rule, revoked, problem } of rules) {
+      const applies = problem === undefined ? {} : { applies: problem === null, ...(problem ? { problem } : {}) };
+      const line = { ...rule, says: describeRule(rule), ...applies, ...(revoked ? { revoked } : {}) };
+      standardStreams.out(`${JSON.stringify(line)}\n`);
+    }
     return EXIT.ok;
   }
-  const rows = rules.map(({ rule, revoked }) => [
+  const rows = rules.map(({ rule, revoked, problem }) => [
     rule.id,
-    revoked ? 'revoked' : rule.scope,
+    revoked ? 'revoked' : problem ? 'not applied' : rule.scope,
     printable(rule.actor?.name ?? ''),
     ago(rule.at),
-    printable(describeRule(rule)),
+    printable(`${describeRule(rule)} (${problem ?? describeHolder(rule)})`),
   ]);
   if (rows.length > 0) standardStreams.out(table(rows));
   else standardStreams.err('nothing is remembered\n');

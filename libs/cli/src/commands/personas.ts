@@ -117,7 +117,7 @@ async function check(folder: string, named: readonly string[], json: boolean): P
 async function show(folder: string, named: readonly string[], json: boolean): Promise<ExitCode> {
   const [name, ...others] = named;
   if (name === undefined || others.length > 0) throw usageError('cox personas show needs one NAME or FILE');
-  const chosen = await choosePersona(name, folder);
+  const chosen = await choosePersona(name, folder, null);
   if (typeof chosen === 'string') {
     const message = `persona_not_found: there is no ${name} in ${join(folder, PERSONAS_FOLDER)}`;
     throw new CliError(EXIT.error, 'persona_not_found', message);

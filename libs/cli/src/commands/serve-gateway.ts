@@ -20,7 +20,7 @@ export async function serveGateway(
   for (const flag of FOREIGN_FLAGS) if (flags.on(flag)) throw usageError(`--${flag} is not for cox serve gateway`);
   const { host, port } = listenAddress(flags.text('listen') ?? DEFAULT_LISTEN);
   const tokens = flags.text('tokens');
-  const jwt = jwtOptions(flags, env);
+  const jwt = await jwtOptions(flags, env);
   if (tokens === undefined && jwt === undefined)
     throw usageError(
       'cox serve gateway needs --tokens FILE, which cox auth token writes, or --jwks with --issuer and --audience',
@@ -78,17 +78,20 @@ export function listenAddress(text: string): { readonly host: string; readonly p
   return { host: host === undefined ? '127.0.0.1' : host === '' ? '0.0.0.0' : host, port };
 }
 
-function jwtOptions(flags: Invocation['flags'], env: NodeJS.ProcessEnv) {
+async function jwtOptions(flags: Invocation['flags'], env: NodeJS.ProcessEnv) {
   const [jwks, issuer, audience] = [flags.text('jwks'), flags.text('issuer'), flags.text('audience')];
   if (jwks === undefined && issuer === undefined && audience === undefined) return undefined;
   if (jwks === undefined || issuer === undefined || audience === undefined)
     throw usageError(
       '--jwks, --issuer and --audience go together: a token is taken only from whom, and for whom, it was issued',
     );
-  const isAddress = /^https?:\/\//.test(jwks);
-  // Keys that anybody on the way could exchange would let in whomever they like.
-  if (/^http:\/\//.test(jwks) && !/^http:\/\/(127\.0\.0\.1|localhost|\[::1\])[:/]/.test(jwks))
-    throw usageError('--jwks takes an https:// address, or a file');
+  const { keyAddressOf } = await import('@coxswain/gateway');
+  let isAddress: boolean;
+  try {
+    isAddress = keyAddressOf(jwks) !== null;
+  } catch (error) {
+    throw usageError((error as Error).message);
+  }
   return {
     jwks: isAddress ? jwks : resolve(typedIn(env), jwks),
     issuer,

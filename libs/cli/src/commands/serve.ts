@@ -4,7 +4,7 @@ import { basename, resolve } from 'node:path';
 import type { PersonaToServe } from '@coxswain/personas';
 import { cutGraphemes, HookServiceName, HostName, PERSONA_SERVICE_BOUNDS, readId } from '@coxswain/protocol';
 import { type BusAddress, findBus } from '../instance/find-bus.ts';
-import { manifestNotice, manifestOf } from '../instance/manifest.ts';
+import { chooseManifest, manifestNotice } from '../instance/manifest.ts';
 import { metricsAddressOf, metricsLine, metricsMember } from '../instance/metrics-address.ts';
 import { namedTenant } from '../instance/named-tenant.ts';
 import { permittedTo } from '../instance/permitted-to.ts';
@@ -38,9 +38,10 @@ export const run: CommandRun = (invocation) => {
   if (what !== 'sessions' && invocation.flags.on('policy')) throw usageError('--policy is for cox serve sessions');
   if (what === 'hooks') return serveHooks(invocation, file);
   if (what === 'tool') return serveTool(invocation, file);
+  if (what === 'retention') return serveRetention(invocation, file);
   if (what !== 'sessions')
     throw usageError(
-      `cox serve takes hooks, persona, tool, sessions, commands or gateway, not "${cutGraphemes(String(what), 64)}"`,
+      `cox serve takes hooks, persona, tool, sessions, retention, commands or gateway, not "${cutGraphemes(String(what), 64)}"`,
     );
   if (file !== undefined) throw usageError(`cox serve sessions takes no file; --manifest ${file} declares its hooks`);
   if (invocation.flags.on('name')) throw usageError('--name is the name of a hook service');
@@ -161,7 +162,7 @@ function named(personas: readonly { readonly name: string; readonly version: str
 
 async function serveSessions(invocation: Invocation): Promise<ExitCode> {
   const { flags, env } = invocation;
-  const manifest = manifestOf(flags, env);
+  const manifest = await chooseManifest(flags, env);
   const policyFile = policyOf(flags, env);
   const nkey = flags.text('nkey');
   const hostName = env.COX_HOST_NAME ? readId(HostName, 'COX_HOST_NAME', env.COX_HOST_NAME) : undefined;
@@ -177,7 +178,8 @@ async function serveSessions(invocation: Invocation): Promise<ExitCode> {
           nats: address,
           stateDir,
           hostName,
-          manifest,
+          manifest: manifest?.path,
+          manifestDigest: manifest?.digest,
           policyFile,
           keyFiles: nkey === undefined ? [] : [resolve(typedIn(env), nkey)],
           log: logTarget(),
@@ -188,6 +190,27 @@ async function serveSessions(invocation: Invocation): Promise<ExitCode> {
       const more = metricsMember({ metricsUrl });
       if (flags.on('json')) standardStreams.out(`${JSON.stringify({ type: 'ready', host: hostId, ...more })}\n`);
       else standardStreams.err(`the session host ${hostId} serves; stop with Ctrl-C\n${metricsLine({ metricsUrl })}`);
+    },
+  );
+}
+
+async function serveRetention(invocation: Invocation, file: string | undefined): Promise<ExitCode> {
+  const { flags } = invocation;
+  if (file !== undefined) throw usageError('cox serve retention takes no file');
+  for (const flag of ['manifest', 'name', 'tenant', 'metrics-port'] as const)
+    if (flags.on(flag)) throw usageError(`--${flag} is not for cox serve retention`);
+  const { address, stateDir } = await someBus(invocation);
+  const { startRetentionService } = await import('@coxswain/sessions');
+  return serveUntilTold(
+    { name: 'retention', stateDir, title: () => 'the retention job' },
+    () =>
+      permittedTo('purge deleted sessions: give the key of retention', () =>
+        startRetentionService({ nats: address, stateDir, log: logTarget() }),
+      ),
+    ({ recordsWithinMs }) => {
+      if (flags.on('json'))
+        standardStreams.out(`${JSON.stringify({ type: 'ready', records_within_ms: recordsWithinMs })}\n`);
+      else standardStreams.err(`purges deleted sessions within ${recordsWithinMs / 1_000} s; stop with Ctrl-C\n`);
     },
   );
 }

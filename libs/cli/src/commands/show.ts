@@ -1,5 +1,5 @@
 /** `cox show`. */
-import { describeState, printable, summarizeArgs } from '@coxswain/client';
+import { DECISION_MAX_CHARS, describeState, printable, summarizeArgs, visibleLine } from '@coxswain/client';
 import type { SessionStatus } from '@coxswain/protocol';
 import { withBus } from '../instance/open-bus.ts';
 import { pastedCommand } from '../instance/pasted-command.ts';
@@ -11,6 +11,8 @@ import type { CommandRun } from '../line/command-spec.ts';
 import { awaited, budgetLine, spent, waitsFor } from '../terminal/event-lines.ts';
 import { standardStreams } from '../terminal/streams.ts';
 import { ago, table } from '../terminal/table.ts';
+
+const BODY_SHOWN_CHARS = 120;
 
 /** Shows what a session is doing, or was doing after a record. */
 export const run: CommandRun = (invocation) => {
@@ -79,14 +81,14 @@ function forPeople(
   for (const { session, persona, call_id } of status.children)
     rows.push(['child', `${session} ${persona} for ${call_id}`]);
   for (const { call_id, tool, args } of status.approvals) {
-    rows.push(['approval', `${call_id} ${tool} ${summarizeArgs(args)}`]);
+    rows.push(['approval', `${call_id} ${tool} ${summarizeArgs(args, DECISION_MAX_CHARS)}`]);
   }
   for (const { kind, mode, body, command_id } of status.pending) {
-    rows.push(['pending', `${kind}${mode ? ` (${mode})` : ''} ${summarizeArgs(body)} [${command_id}]`]);
+    rows.push(['pending', `${kind}${mode ? ` (${mode})` : ''} ${visibleLine(body, BODY_SHOWN_CHARS)} [${command_id}]`]);
   }
   for (const { session_id, persona, call_id, tool, args } of below) {
     const asking = persona === null ? session_id : `${session_id} (${printable(persona)})`;
-    rows.push(['child waits', `${asking} for approval: ${call_id} ${tool} ${summarizeArgs(args)}`]);
+    rows.push(['child waits', `${asking} for approval: ${call_id} ${tool} ${summarizeArgs(args, DECISION_MAX_CHARS)}`]);
   }
   const how = below.map(({ session_id, call_id }) => `  ${pasted(`approve ${session_id} ${call_id}`)}\n`);
   return `${table(rows)}${how.length === 0 ? '' : `To approve, or with deny to refuse:\n${how.join('')}`}`;

@@ -4,6 +4,8 @@ import {
   connectNats,
   type EnsuredStreams,
   ensureStreams,
+  LIMITED,
+  type Limited,
   NatsRefusedError,
   RewriteStoppedError,
   type RewrittenStream,
@@ -30,6 +32,7 @@ const TOO_FEW_SERVERS: ReadonlySet<number> = new Set([10_005, 10_074]);
 /** Makes the streams of a bus and checks them: what only the admin may, where users have keys of their own. */
 export const run: CommandRun = async ({ flags, env }) => {
   const replicas = flags.whole('replicas', { min: 1, max: 5 });
+  const maxBytes = limitsIn(flags.text('max-bytes'));
   const { address, stateDir } = await findBus(flags, env);
   if (!address) {
     const message = `nothing runs on ${stateDir}; name a bus with --nats or NATS_URL: hosts of this machine make their own`;
@@ -42,7 +45,7 @@ export const run: CommandRun = async ({ flags, env }) => {
       standardStreams.err('nothing was changed\n');
       return EXIT.error;
     }
-    const { uncompressed, atRisk } = await ensure(address, replicas);
+    const { uncompressed, atRisk } = await ensure(address, replicas, maxBytes);
     if (uncompressed.length > 0) standardStreams.err(`compression is switched off: ${uncompressed.join(', ')}\n`);
     // Where nobody has asked for more there is nothing to wait for: a server that is away may stay so.
     const isMore = replicas !== undefined && before.streams > 0 && replicas > before.fewest;
@@ -108,10 +111,31 @@ function riskText(streams: readonly string[]): string {
   );
 }
 
-async function ensure(address: BusAddress, replicas: number | undefined): Promise<EnsuredStreams> {
+const UNITS: Readonly<Record<string, number>> = { '': 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 };
+
+/** `commands=512MiB,journals=40GiB`. @throws CliError naming what is wrong. */
+function limitsIn(text: string | undefined): Partial<Record<Limited, number>> {
+  const limits: Partial<Record<Limited, number>> = {};
+  for (const part of text?.split(',') ?? []) {
+    const [, name = '', number = '', unit = ''] = /^\s*([a-z]+)=(\d{1,9})([KMGT]iB)?\s*$/.exec(part) ?? [];
+    const limited = LIMITED.find((one) => one === name);
+    if (!limited)
+      throw usageError(
+        `--max-bytes takes NAME=SIZE with one of ${LIMITED.join(', ')}, as journals=40GiB, not "${part}"`,
+      );
+    limits[limited] = Number(number) * (UNITS[unit] ?? 1);
+  }
+  return limits;
+}
+
+async function ensure(
+  address: BusAddress,
+  replicas: number | undefined,
+  maxBytes: Partial<Record<Limited, number>>,
+): Promise<EnsuredStreams> {
   const nc = await connectNats({ ...connectionTo(address), name: 'cox-streams' });
   try {
-    return await ensureStreams(nc, { replicas, uncompress: true });
+    return await ensureStreams(nc, { replicas, uncompress: true, maxBytes });
   } catch (error) {
     if (!(error instanceof NatsRefusedError) || !TOO_FEW_SERVERS.has(error.errCode)) throw error;
     const message =

@@ -6,14 +6,14 @@ import { DEFAULT_TENANT } from '@coxswain/protocol';
 import { type EmbeddedInstance, startEmbedded } from '../instance/embedded.ts';
 import { removeGatewayFile, writeGatewayFile } from '../instance/gateway-file.ts';
 import { answerHealth } from '../instance/health-socket.ts';
-import { manifestNotice, manifestOf } from '../instance/manifest.ts';
+import { chooseManifest, manifestNotice } from '../instance/manifest.ts';
 import { metricsAddressOf, metricsLine, metricsMember } from '../instance/metrics-address.ts';
 import { gatewayLines, ownGatewayPort, startOwnGateway } from '../instance/own-gateway.ts';
 import { pastedCommand } from '../instance/pasted-command.ts';
 import { policyOf } from '../instance/policy.ts';
 import { logTarget, serveUntilTold } from '../instance/serve-until-told.ts';
 import { startOffersOf } from '../instance/start-offers.ts';
-import { stateDirOf, typedIn } from '../instance/state-dir.ts';
+import { stateDirOf } from '../instance/state-dir.ts';
 import { stopSignal } from '../instance/stop-signal.ts';
 import { whenFree } from '../instance/when-free.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
@@ -44,7 +44,7 @@ async function upEmbedded(invocation: Invocation, port: number | undefined): Pro
   const gatewayPort = ownGatewayPort(flags);
   const waitMs = flags.duration('wait-for-folder', { minMs: 1, maxMs: 86_400_000 }) ?? FOLDER_FREE_WITHIN_MS;
   const stateDir = stateDirOf(flags, env);
-  const manifest = manifestOf(flags, env);
+  const manifest = await chooseManifest(flags, env);
   const policy = policyOf(flags, env);
   if (manifest) standardStreams.err(manifestNotice(manifest));
   const told = stopSignal();
@@ -60,7 +60,7 @@ async function upEmbedded(invocation: Invocation, port: number | undefined): Pro
       nats: { servers: server.url, token: server.token },
       stateDir,
       log: logTarget(),
-      starts: startOffersOf(typedIn(env), join(stateDir, 'demo')),
+      starts: startOffersOf(env, join(stateDir, 'demo')),
     }),
   );
   const stop = async () => {
@@ -121,10 +121,10 @@ async function beside<T>(instance: EmbeddedInstance, start: () => Promise<T>): P
 async function upOnBus(invocation: Invocation, url: string): Promise<ExitCode> {
   const { flags, env } = invocation;
   const metrics = await metricsAddressOf(invocation);
-  const { startSessionsService } = await import('@coxswain/sessions');
+  const { startRetentionService, startSessionsService } = await import('@coxswain/sessions');
   const gatewayPort = ownGatewayPort(flags);
   const stateDir = stateDirOf(flags, env);
-  const manifest = manifestOf(flags, env);
+  const manifest = await chooseManifest(flags, env);
   const policyFile = policyOf(flags, env);
   if (manifest) standardStreams.err(manifestNotice(manifest));
   return serveUntilTold(
@@ -134,17 +134,24 @@ async function upOnBus(invocation: Invocation, url: string): Promise<ExitCode> {
       const sessions = await startSessionsService({
         nats,
         stateDir,
-        manifest,
+        manifest: manifest?.path,
+        manifestDigest: manifest?.digest,
         policyFile,
         log: logTarget(),
         metrics,
       });
       try {
-        const starts = startOffersOf(typedIn(env), null);
+        const starts = startOffersOf(env, null);
         const gateway = await startOwnGateway(gatewayPort, { nats, stateDir, log: logTarget(), starts });
         const endReports = await reportsOf(flags, nats);
+        // A key that may host may not purge: then the bus needs a retention job of its own, and cox doctor says so.
+        const retention = await startRetentionService({ nats, stateDir, log: logTarget() }).catch((error: unknown) => {
+          if ((error as { code?: unknown }).code !== 'not_permitted') throw error;
+          return null;
+        });
         const stop = async () => {
           await endReports();
+          await retention?.stop();
           await gateway?.stop();
           await sessions.stop();
         };

@@ -15,7 +15,6 @@ import { type OpenBus, withBusOnce } from '../instance/open-bus.ts';
 import { startOwnGateway } from '../instance/own-gateway.ts';
 import { pastedCommand } from '../instance/pasted-command.ts';
 import { startOffersOf } from '../instance/start-offers.ts';
-import { typedIn } from '../instance/state-dir.ts';
 import { stopSignal } from '../instance/stop-signal.ts';
 import { CliError, EXIT, type ExitCode } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
@@ -213,7 +212,7 @@ async function serveConsole(
     return `console: ${consoleAddress(access, shown)}`;
   };
   if (running) return { line: line(running), stop: async () => undefined };
-  const starts = startOffersOf(typedIn(env), embedded ? join(stateDir, 'demo') : null);
+  const starts = startOffersOf(env, embedded ? join(stateDir, 'demo') : null);
   const nats = embedded ? { servers: embedded.server.url, token: embedded.server.token } : address;
   if (nats === null) return null;
   const gateway = await startOwnGateway(0, { nats, stateDir, log: 'file', starts });

@@ -3,11 +3,12 @@
 import { randomUUID } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { join, relative } from 'node:path';
+import { basename, join, relative } from 'node:path';
 import {
   checkReplicas,
   connectionTo,
   connectNats,
+  createNatsRetention,
   findServer,
   folderTrouble,
   listHosts,
@@ -27,6 +28,7 @@ import { PERSONAS_FOLDER, personaPaths, readPersona, whatLiesAt } from '../run/p
 import { KEY_VARIABLES, keysFound } from '../run/start-body.ts';
 import { counted } from '../terminal/counted.ts';
 import { type BusAddress, findBus } from './find-bus.ts';
+import { FolderTrust } from './folder-trust.ts';
 import { gatewayChecks } from './gateway-checks.ts';
 import { manifestOf } from './manifest.ts';
 import { connectTo } from './open-bus.ts';
@@ -178,6 +180,7 @@ async function* busChecks(address: BusAddress, env: NodeJS.ProcessEnv): AsyncGen
     for (const stream of streams) yield streamCheck(stream);
     if (jetstream && newEnough) yield* replicaChecks(address);
     yield await hostCheck(client, address);
+    yield* retentionChecks(address);
   } catch (error) {
     yield busFailure(address, error);
   } finally {
@@ -230,8 +233,20 @@ export function remedyOf(code: string | undefined): string {
     .replace(/\.$/, '');
 }
 
-/** Whether a stream is there, with as many copies as it is to have. */
-export function streamCheck({ name, present, messages, copies, current, atRisk }: StreamPresence): Check {
+/** The share of its limit from which on a stream is reported, as the alert rules have it. */
+const NEARLY_FULL = 0.8;
+
+/** Whether a stream is there, with room, and with as many copies as it is to have. */
+export function streamCheck({
+  name,
+  present,
+  messages,
+  bytes,
+  maxBytes,
+  copies,
+  current,
+  atRisk,
+}: StreamPresence): Check {
   const check = `stream_${name}`;
   if (!present)
     return {
@@ -243,6 +258,13 @@ export function streamCheck({ name, present, messages, copies, current, atRisk }
   const lacks =
     current < copies ? `, of which ${copies - current} ${copies - current === 1 ? 'is' : 'are'} not up to date` : '';
   const message = `stream ${name}: ${counted(messages, 'message')}, ${copies === 1 ? '1 copy' : `${copies} copies`}${lacks}`;
+  if (maxBytes !== null && bytes >= maxBytes * NEARLY_FULL)
+    return {
+      name: check,
+      status: bytes >= maxBytes ? 'failed' : 'warning',
+      message: `${message}; it has ${bytes} of at most ${maxBytes} bytes, and a full stream refuses what is new`,
+      remedy: 'delete sessions (cox sweep), or raise the limit with cox streams --max-bytes',
+    };
   if (lacks === '' && atRisk)
     return {
       name: check,
@@ -325,6 +347,30 @@ async function hostCheck(client: BusClient, address: BusAddress): Promise<Check>
 
 const HOSTS_TOLD_MAX = 64;
 
+/** Whether deleted sessions are purged; nothing for a tenant's key, which may not ask. */
+async function* retentionChecks(address: BusAddress): AsyncGenerator<Check> {
+  if (address.credentials?.tenant !== undefined) return;
+  const nc = await connectNats({ ...connectionTo(address), name: 'cox-doctor' });
+  try {
+    const within = await createNatsRetention(nc).purgesWithin();
+    if (within)
+      yield {
+        name: 'retention',
+        status: 'ok',
+        message: `a retention job purges deleted sessions within ${within.recordsMs / 1_000} s`,
+      };
+    else
+      yield {
+        name: 'retention',
+        status: 'warning',
+        message: 'no retention job answers: the records of sessions that a command deletes stay in the store',
+        remedy: 'cox serve retention, with the key retention.nk; or cox sweep from time to time',
+      };
+  } finally {
+    await nc.close();
+  }
+}
+
 /** The hosts, by what they say of themselves; none where this user may not hear it, as clients may not. */
 async function liveHosts(address: BusAddress): Promise<readonly string[]> {
   const nc = await connectNats({ ...connectionTo(address), name: 'cox-doctor' });
@@ -340,12 +386,23 @@ async function liveHosts(address: BusAddress): Promise<readonly string[]> {
 
 /** The manifest that hosts started here would use. Its handlers are not run. */
 async function* manifestChecks(flags: Flags, env: NodeJS.ProcessEnv): AsyncGenerator<Check> {
-  const path = manifestOf(flags, env);
-  if (path === undefined) return;
-  const { checkManifest, ManifestError } = await import('@coxswain/adapter-hooks');
+  const found = manifestOf(flags, env);
+  if (found === undefined) return;
+  const { path } = found;
+  const { inspectManifest, ManifestError } = await import('@coxswain/adapter-hooks');
   try {
-    const hooks = await checkManifest(path);
-    yield { name: 'manifest', status: 'ok', message: `manifest ${path}: ${counted(hooks, 'hook')}` };
+    const { hooks, digest } = await inspectManifest(path);
+    const message = `manifest ${path}: ${counted(hooks.length, 'hook')}`;
+    const trust = new FolderTrust(typedIn(env), env, false);
+    if (found.isNamed || (await trust.has({ name: basename(path), digest })))
+      yield { name: 'manifest', status: 'ok', message };
+    else
+      yield {
+        name: 'manifest',
+        status: 'warning',
+        message: `${message}; not trusted yet, or changed since`,
+        remedy: 'look at it, then run cox trust; or name it with --manifest',
+      };
   } catch (error) {
     if (!(error instanceof ManifestError)) throw error;
     yield { name: 'manifest', status: 'failed', message: `manifest ${error.message}`, remedy: remedyOf(error.code) };

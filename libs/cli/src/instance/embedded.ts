@@ -9,6 +9,7 @@ import {
   startServer,
 } from '@coxswain/adapter-nats';
 import type { MetricsAddress, SpansLost } from '@coxswain/adapter-telemetry';
+import type { ChosenManifest } from './manifest.ts';
 
 /** An instance that ends with this process. */
 export interface EmbeddedInstance {
@@ -36,7 +37,7 @@ export interface EmbeddedOptions {
   /** Who starts it, for those who find the state folder taken. */
   readonly holder: StateDirHolder;
   /** The manifest of the session hosts, if there is one. */
-  readonly manifest?: string | undefined;
+  readonly manifest?: ChosenManifest | undefined;
   /** The file of their policy, if there is one. */
   readonly policy?: string | undefined;
   /** Where the services log; a file in the state folder by default. */
@@ -67,11 +68,12 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedI
     };
   }
   try {
-    const { startSessionsService } = await import('@coxswain/sessions');
+    const { startRetentionService, startSessionsService } = await import('@coxswain/sessions');
     const service = await startSessionsService({
       nats: { servers: server.url, token: server.token },
       stateDir,
-      manifest: options.manifest,
+      manifest: options.manifest?.path,
+      manifestDigest: options.manifest?.digest,
       policyFile: options.policy,
       // The server is this process's own: its token may configure the host.
       trustsBus: true,
@@ -80,9 +82,18 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedI
       // What stays says it in its log, which somebody reads.
       ...(holder.passing ? { spansWithinMs: SPANS_WITHIN_MS, spansLost: tellSpansLost } : {}),
     });
+    const retention = await startRetentionService({
+      nats: { servers: server.url, token: server.token },
+      stateDir,
+      log: options.log ?? 'file',
+    }).catch(async (error: unknown) => {
+      await service.stop();
+      throw error;
+    });
     const stop = endOnce(async () => {
       try {
         await service.stop();
+        await retention.stop();
       } finally {
         await server.stop();
       }

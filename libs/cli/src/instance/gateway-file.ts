@@ -1,6 +1,7 @@
 /** Where the gateway of `cox up` is, for other shells of the same user: a file that lives as long as its server. */
-import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { replaceFile } from './replace-file.ts';
 
 /** How it is reached. */
 export interface GatewayAccess {
@@ -22,8 +23,7 @@ export function gatewayFile(stateDir: string): string {
 export async function writeGatewayFile(stateDir: string, access: GatewayAccess, pid: number): Promise<void> {
   const path = gatewayFile(stateDir);
   const { url, token, readToken: read_token } = access;
-  await writeFile(`${path}.draft`, `${JSON.stringify({ url, token, read_token, pid })}\n`, { mode: 0o600 });
-  await rename(`${path}.draft`, path);
+  await replaceFile(path, `${JSON.stringify({ url, token, read_token, pid })}\n`);
 }
 
 /** Takes it away; nothing where there is none. */

@@ -23,8 +23,8 @@ export async function leaveRunning(bus: OpenBus, say: (text: string) => void): P
         'up',
         '--state-dir',
         bus.stateDir,
-        '--manifest',
-        bus.manifest ?? 'none',
+        // A manifest that the folder brought is found again, and refused where it has changed since it was trusted.
+        ...(bus.manifest?.digest === undefined ? ['--manifest', bus.manifest?.path ?? 'none'] : []),
         // Another command may be quicker, and carries the sessions until it ends.
         '--wait-for-folder',
         '1d',

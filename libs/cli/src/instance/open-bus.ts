@@ -12,7 +12,7 @@ import { CliError, EXIT, usageError } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
 import type { EmbeddedInstance } from './embedded.ts';
 import { type BusAddress, findBus } from './find-bus.ts';
-import { manifestNotice, manifestOf } from './manifest.ts';
+import { type ChosenManifest, chooseManifest, manifestNotice, manifestOf } from './manifest.ts';
 import { namedTenant } from './named-tenant.ts';
 import { policyOf } from './policy.ts';
 import { untilPrepared } from './until-prepared.ts';
@@ -29,7 +29,7 @@ export interface OpenBus {
   /** Set where no instance was running and this process runs one. */
   readonly embedded: EmbeddedInstance | null;
   /** The manifest that is used where this process hosts sessions. */
-  readonly manifest: string | undefined;
+  readonly manifest: ChosenManifest | undefined;
   /** Whether sessions on this bus may be worked on while it is open: not where a server was started for reading alone. */
   readonly hosted: boolean;
   /** Aborts when the instance on this machine has ended. A server elsewhere is waited for instead. */
@@ -43,6 +43,9 @@ const LOOKED_AGAIN_MS = 100;
 const WATCHED_EVERY_MS = 500;
 const REOPENED_MAX = 8;
 
+/** Their standard input carries a protocol, which an answer would be read from. */
+const OF_PROTOCOLS: readonly string[] = ['acp', 'mcp'];
+
 type Where = Pick<Invocation, 'command' | 'flags' | 'env'>;
 
 /**
@@ -53,7 +56,7 @@ type Where = Pick<Invocation, 'command' | 'flags' | 'env'>;
  */
 export async function withBus<T>(where: Where, services: boolean, task: (bus: OpenBus) => Promise<T>): Promise<T> {
   for (let reopened = 0; ; reopened++) {
-    const bus = await openBus(where, services);
+    const bus = await openBus(where, services, reopened === 0);
     try {
       return await task(bus);
     } catch (error) {
@@ -66,7 +69,7 @@ export async function withBus<T>(where: Where, services: boolean, task: (bus: Op
 
 /** As {@link withBus}, for a task that cannot be repeated. */
 export async function withBusOnce<T>(where: Where, services: boolean, task: (bus: OpenBus) => Promise<T>): Promise<T> {
-  const bus = await openBus(where, services);
+  const bus = await openBus(where, services, true);
   try {
     return await task(bus);
   } finally {
@@ -74,9 +77,12 @@ export async function withBusOnce<T>(where: Where, services: boolean, task: (bus
   }
 }
 
-async function openBus({ command, flags, env }: Where, services: boolean): Promise<OpenBus> {
+/** @param isFirst whether the command has asked nothing and shown nothing yet. */
+async function openBus({ command, flags, env }: Where, services: boolean, isFirst: boolean): Promise<OpenBus> {
   const port = flags.whole('port', { min: 1, max: 65_535 });
-  const manifest = services ? manifestOf(flags, env) : undefined;
+  const found = services ? manifestOf(flags, env) : undefined;
+  const mayAsk = isFirst && !OF_PROTOCOLS.includes(command);
+  let manifest: ChosenManifest | undefined;
   const policy = services ? policyOf(flags, env) : undefined;
   const untilMs = Date.now() + SETTLED_WITHIN_MS;
   for (;;) {
@@ -84,7 +90,9 @@ async function openBus({ command, flags, env }: Where, services: boolean): Promi
     const tenant = namedTenant(flags, address?.credentials?.tenant);
     if (address && port !== undefined) refusePort(port, address);
     // Not within the attempt: what is refused here would be tried again.
-    if (address && manifest) refuseElsewhere(flags, manifest);
+    if (address && found) refuseElsewhere(flags, found.path);
+    // Nor is the user's answer within it: it may take longer than another process to settle.
+    if (!address && found) manifest ??= await chooseManifest(flags, env, mayAsk);
     try {
       if (!address) return await startBus({ command, stateDir, port, services, env, manifest, policy, tenant });
       const bus = await joinBus(address, env, stateDir, tenant);
@@ -160,7 +168,7 @@ async function startBus(options: {
   readonly port: number | undefined;
   readonly services: boolean;
   readonly env: NodeJS.ProcessEnv;
-  readonly manifest: string | undefined;
+  readonly manifest: ChosenManifest | undefined;
   readonly policy: string | undefined;
   readonly tenant: TenantId;
 }): Promise<OpenBus> {

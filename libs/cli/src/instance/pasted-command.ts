@@ -1,12 +1,14 @@
 /** Command lines that are shown to be pasted: they must find the same bus from another shell. */
-import { basename } from 'node:path';
+import { basename, join } from 'node:path';
 import { shellQuoted } from '../line/shell-quoted.ts';
 import type { OpenBus } from './open-bus.ts';
+import { packageFolder } from './package-folder.ts';
 import { defaultStateDir } from './state-dir.ts';
 
 /**
- * A `cox` command line, with what leads it to this bus: for the root of a checkout, unless `cox` was found on the PATH. What may hold credentials is not
- * shown: a bus that `NATS_URL` names is found by the same variable, and one that `--nats` names is asked for.
+ * A `cox` command line that works from every folder, and finds this bus. It names the program's own path unless `cox` was found on the PATH:
+ * outside a project that depends on it, npx runs another package named `cox`. What may hold credentials is not shown: a bus that
+ * `NATS_URL` names is found by the same variable, and one that `--nats` names is asked for.
  */
 export function pastedCommand(
   command: string,
@@ -15,7 +17,8 @@ export function pastedCommand(
   script = process.argv[1] ?? '',
 ): string {
   const isInstalled = basename(script) === 'cox' && !script.includes('node_modules');
-  const line = `${isInstalled ? 'cox' : 'npx cox'} ${command}`;
+  const program = isInstalled ? 'cox' : shellQuoted(join(packageFolder(), 'bin/cox.mjs'));
+  const line = `${program} ${command}`;
   if (address?.source === 'NATS_URL') return line;
   if (address?.source === '--nats') return `${line} --nats URL`;
   // A variable of this shell need not be set in the other.

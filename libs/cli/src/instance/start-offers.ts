@@ -4,6 +4,9 @@ import { basename, join } from 'node:path';
 import type { StartOffers } from '@coxswain/gateway';
 import { writeStory } from '../demo/story.ts';
 import { PERSONAS_FOLDER, personaPaths, readPersona, whatLiesAt } from '../run/persona-file.ts';
+import { personaOfFolder } from './brought.ts';
+import { FolderTrust } from './folder-trust.ts';
+import { typedIn } from './state-dir.ts';
 
 /** Personas of a folder that are offered. */
 const OFFERED_MAX = 64;
@@ -12,24 +15,32 @@ const DEMOS_MAX = 8;
 
 /**
  * Makes the offers.
- * @param folder the folder in which the person typed; its personas are read each time, so that edits show.
+ * @param env names the folder in which the user typed; its personas are read each time, so that edits show.
  * @param demos the folder for the files of demos; null where the session hosts may be on other machines.
  */
-export function startOffersOf(folder: string, demos: string | null): StartOffers {
+export function startOffersOf(env: NodeJS.ProcessEnv, demos: string | null): StartOffers {
+  const folder = typedIn(env);
+  const trust = new FolderTrust(folder, env, false);
   return {
-    options: async () => ({ folder, personas: await personasIn(folder), has_demo: demos !== null }),
+    options: async () => ({ folder, personas: await personasIn(folder, trust), has_demo: demos !== null }),
     prepareDemo: demos === null ? null : () => prepareDemo(demos),
   };
 }
 
-async function personasIn(folder: string): Promise<Awaited<ReturnType<StartOffers['options']>>['personas']> {
+async function personasIn(
+  folder: string,
+  trust: FolderTrust,
+): Promise<Awaited<ReturnType<StartOffers['options']>>['personas']> {
   const path = join(folder, PERSONAS_FOLDER);
   if ((await whatLiesAt(path)) !== 'folder of personas') return [];
   const paths = (await personaPaths(path)).slice(0, OFFERED_MAX);
   return Promise.all(
     paths.map(async (file) => {
       try {
-        const { persona, input } = await readPersona(file);
+        const read = await readPersona(file);
+        const brought = personaOfFolder(file, read);
+        if (brought !== null) await trust.expect(brought);
+        const { persona, input } = read;
         const { name, description = null, model } = persona;
         const named = typeof model === 'object' ? model.name : (model ?? null);
         return { name, description, model: named, definition: input as Record<string, unknown>, problem: null };

@@ -22,7 +22,7 @@ const PORT: FlagSpec = { value: 'N', help: 'Port of the embedded server (a free 
 
 const MANIFEST: FlagSpec = {
   value: 'FILE',
-  help: 'Hooks that a file declares, or none (COX_MANIFEST; coxswain.yaml of this folder)',
+  help: 'Hooks of a file, or none (COX_MANIFEST; a trusted coxswain.yaml of this folder)',
 };
 
 const POLICY: FlagSpec = { value: 'FILE', help: 'What requests may name: a policy in YAML (COX_POLICY)' };
@@ -213,6 +213,13 @@ const SERVICES: readonly HelpSpec[] = [
     help: 'Host sessions, of all tenants; any number of hosts share them (COX_HOST_NAME names this one)',
     flags: { ...BUS, 'state-dir': SERVED_DIR, manifest: MANIFEST, policy: POLICY, 'metrics-port': METRICS_PORT },
     examples: ['cox serve sessions', 'COX_HOST_NAME=two cox serve sessions --nats nats://bus:4222'],
+  },
+  {
+    name: 'retention',
+    args: [],
+    help: 'Purge what is left of deleted sessions',
+    flags: { ...BUS, 'state-dir': SERVED_DIR },
+    examples: ['NATS_NKEY=./auth/retention.nk cox serve retention --nats nats://bus:4222'],
   },
   {
     name: 'commands',
@@ -637,7 +644,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   {
     name: 'serve',
     args: ['<what>', '[file…]'],
-    help: 'Run one service until stopped: hooks FILE, persona PATH…, tool FILE, sessions, commands, or gateway',
+    help: 'Run one service until stopped: hooks FILE, persona PATH…, tool FILE, sessions, retention, commands, or gateway',
     flags: Object.fromEntries(SERVICES.flatMap(({ flags }) => Object.entries(flags))),
     parts: SERVICES,
     load: () => import('../commands/serve.ts'),
@@ -709,6 +716,18 @@ export const COMMANDS: readonly CommandSpec[] = [
     load: () => import('../commands/personas.ts'),
   },
   {
+    name: 'trust',
+    args: [],
+    help: 'Trust the code and permissions that the current folder brings',
+    flags: {
+      yes: { help: 'Trust them without a question' },
+      forget: { help: 'Trust the folder no longer' },
+      json: JSON_LINES,
+    },
+    examples: ['cox trust', 'cox trust --forget'],
+    load: () => import('../commands/trust.ts'),
+  },
+  {
     name: 'auth',
     args: ['[token]', '[add|list|remove]', '[name]'],
     help: 'Write a nats-server’s accounts and the keys of every role: who may do what on a bus; token: who is let in by a gateway',
@@ -761,10 +780,18 @@ export const COMMANDS: readonly CommandSpec[] = [
         value: 'N',
         help: 'Copies of every stream, 1 to 5; without it they stay as they are, and new ones get 1',
       },
+      'max-bytes': {
+        value: 'NAME=SIZE,…',
+        help: 'Limit commands, journals, snapshots or files; 0 removes a limit',
+      },
       yes: { help: 'Do not ask before copies are taken away' },
       rewrite: { help: 'Rewrite blocks that earlier versions compressed, copy by copy' },
     },
-    examples: ['NATS_NKEY=./auth/admin.nk cox streams --replicas 3', 'cox streams --rewrite'],
+    examples: [
+      'NATS_NKEY=./auth/admin.nk cox streams --replicas 3',
+      'cox streams --max-bytes journals=40GiB',
+      'cox streams --rewrite',
+    ],
     load: () => import('../commands/streams.ts'),
   },
   {

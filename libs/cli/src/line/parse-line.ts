@@ -34,7 +34,7 @@ export function parseLine(argv: readonly string[], commands: readonly CommandSpe
   for (const token of tokens) {
     if (token.kind === 'positional') positionals.push(token.value);
     if (token.kind !== 'option') continue;
-    const name = SHORT[token.name] ?? token.name;
+    const name = (Object.hasOwn(SHORT, token.name) ? SHORT[token.name] : undefined) ?? token.name;
     given.push({ name, value: token.value ?? true, raw: token.rawName, inline: token.inlineValue === true });
   }
 

@@ -1,5 +1,6 @@
 /** The personas that go with a start: those of `--crew`, and those to whom anybody of them hands off. */
 import { BOUNDS } from '@coxswain/protocol';
+import type { FolderTrust } from '../instance/folder-trust.ts';
 import { chooseCrew, choosePersona, type PersonaChoice } from './persona-file.ts';
 
 type Whole = Exclude<PersonaChoice, string>;
@@ -13,8 +14,9 @@ export async function crewOf(
   persona: PersonaChoice | undefined,
   named: readonly string[],
   folder: string,
+  trust: FolderTrust,
 ): Promise<Whole[]> {
-  const crew = await chooseCrew(named, folder, typeof persona === 'object' ? persona.persona.name : persona);
+  const crew = await chooseCrew(named, folder, typeof persona === 'object' ? persona.persona.name : persona, trust);
   const own = typeof persona === 'object' ? [persona] : [];
   const known = new Set([...own, ...crew].map((one) => one.persona.name));
   const toLookAt = [...own, ...crew];
@@ -22,7 +24,7 @@ export async function crewOf(
     for (const name of next.persona.handoffs ?? []) {
       if (known.has(name)) continue;
       known.add(name);
-      const found = await choosePersona(name, folder);
+      const found = await choosePersona(name, folder, trust);
       if (typeof found === 'string' || found.persona.name !== name) continue;
       crew.push(found);
       toLookAt.push(found);

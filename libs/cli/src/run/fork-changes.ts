@@ -1,5 +1,6 @@
 /** From the flags of `cox fork` to what is to be otherwise. */
 import { cutGraphemes, EVERY_HOOK, type ForkChangesInput, ID_PATTERN, type Json } from '@coxswain/protocol';
+import { FolderTrust } from '../instance/folder-trust.ts';
 import { typedIn } from '../instance/state-dir.ts';
 import { usageError } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
@@ -34,7 +35,8 @@ export async function forkChanges({
     throw usageError(`--verdict is given twice for ${twice === EVERY_HOOK ? 'every hook that is not named' : twice}`);
   const result = flags.text('result');
   const resultError = flags.text('result-error');
-  const chosen = persona === undefined ? undefined : await choosePersona(persona, folder);
+  const chosen =
+    persona === undefined ? undefined : await choosePersona(persona, folder, new FolderTrust(folder, env, true));
   const changes: ForkChangesInput = {
     ...(prompt === undefined ? {} : { prompt: await textOrInput(prompt, 'the prompt') }),
     ...(chosen === undefined ? {} : { persona: typeof chosen === 'string' ? chosen : chosen.input }),

@@ -6,6 +6,7 @@ import { type BodyInput, type BusClient, type Client, isNotPermitted } from '@co
 import type { ListedPersona, SessionsAccess, StartWanted } from '@coxswain/mcp';
 import { BOUNDS, cutText } from '@coxswain/protocol';
 import { personaVersion } from '@coxswain/session';
+import { FolderTrust } from '../instance/folder-trust.ts';
 import { type OpenBus, reachedAt } from '../instance/open-bus.ts';
 import { typedIn } from '../instance/state-dir.ts';
 import { whoActs } from '../instance/who-acts.ts';
@@ -74,8 +75,10 @@ export class McpAccess implements SessionsAccess {
 
   async startBody(wanted: StartWanted): Promise<BodyInput<'start'>> {
     const { persona: name, model: named, root, ...more } = wanted;
-    const persona = name === undefined ? undefined : await inWordsOfTools(() => choosePersona(name, this.#folder));
-    const crew = await inWordsOfTools(() => crewOf(persona, [], this.#folder));
+    const trust = new FolderTrust(this.#folder, this.#env, false);
+    const persona =
+      name === undefined ? undefined : await inWordsOfTools(() => choosePersona(name, this.#folder, trust));
+    const crew = await inWordsOfTools(() => crewOf(persona, [], this.#folder, trust));
     const model = this.#modelOf(named) ?? this.#model;
     if (model === undefined && !namesModel(persona)) {
       const message =

@@ -9,6 +9,8 @@ import {
   whatLiesAt,
 } from '@coxswain/personas/persona-file';
 import { cutGraphemes, ID_PATTERN } from '@coxswain/protocol';
+import { personaOfFolder } from '../instance/brought.ts';
+import type { FolderTrust } from '../instance/folder-trust.ts';
 import { usageError } from '../line/cli-error.ts';
 
 export { type PlaceIn, personaPaths, whatLiesAt } from '@coxswain/personas/persona-file';
@@ -23,9 +25,11 @@ export type PersonaChoice = string | PersonaFile;
 /**
  * What `--persona` means. A name is looked for in the folder `personas` first, and else left to the host; anything
  * with a dot or a slash is a path.
- * @throws CliError with exit code 2 naming the path of what is wrong.
+ * @param trust is expected in a persona that a name leads to, as the user may mean another one or none of the folder. A path
+ *   names the file itself. Null where the persona is only shown.
+ * @throws CliError with exit code 2 naming the path of what is wrong, or `folder_not_trusted`.
  */
-export async function choosePersona(given: string, folder: string): Promise<PersonaChoice> {
+export async function choosePersona(given: string, folder: string, trust: FolderTrust | null): Promise<PersonaChoice> {
   if (/[./\\]/.test(given)) return readPersona(resolve(folder, given));
   if (!ID_PATTERN.test(given)) {
     throw usageError(
@@ -36,7 +40,12 @@ export async function choosePersona(given: string, folder: string): Promise<Pers
   const kinds = await Promise.all(paths.map(whatLiesAt));
   // A folder of that name need not be the persona: what a file beside it works with may lie there.
   const at = kinds.includes('persona') ? kinds.indexOf('persona') : kinds.indexOf('folder of personas');
-  return at < 0 ? given : readPersona(paths[at] as string);
+  if (at < 0) return given;
+  const path = paths[at] as string;
+  const file = await readPersona(path);
+  const brought = personaOfFolder(path, file);
+  if (brought !== null) await trust?.expect(brought);
+  return file;
 }
 
 /**
@@ -49,6 +58,7 @@ export async function chooseCrew(
   given: readonly string[],
   folder: string,
   lead: string | undefined,
+  trust: FolderTrust,
 ): Promise<Exclude<PersonaChoice, string>[]> {
   const crew: Exclude<PersonaChoice, string>[] = [];
   for (const one of given) {
@@ -60,7 +70,7 @@ export async function chooseCrew(
       crew.push(...others);
       continue;
     }
-    const chosen = await choosePersona(one, folder);
+    const chosen = await choosePersona(one, folder, trust);
     if (typeof chosen === 'string')
       throw usageError(
         `--crew ${one}: there is no ${join(folder, PERSONAS_FOLDER, one)}.yaml, and no folder of that name; ` +

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { BodyInput } from '@coxswain/client';
 import { CommandId, ModelName, modeProblem, type PermissionRule, SessionId } from '@coxswain/protocol';
+import { FolderTrust } from '../instance/folder-trust.ts';
 import { typedIn } from '../instance/state-dir.ts';
 import { usageError } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
@@ -21,21 +22,25 @@ export const KEY_VARIABLES: Readonly<Record<string, string>> = {
 
 /**
  * The body of a start.
- * @throws CliError with exit code 2 naming the flag that is wrong or missing.
+ * @param mayAsk whether the user may be asked for trust in the folder: not where standard input carries a protocol.
+ * @throws CliError with exit code 2 naming the flag that is wrong or missing; `folder_not_trusted`.
  */
 export async function startBody(
   { flags, env }: Pick<Invocation, 'flags' | 'env'>,
   prompt: string,
+  mayAsk = true,
 ): Promise<BodyInput<'start'>> {
   const folder = typedIn(env);
+  const trust = new FolderTrust(folder, env, mayAsk);
   const personaFlag = flags.text('persona');
-  const persona = personaFlag === undefined ? undefined : await choosePersona(personaFlag, folder);
+  const persona = personaFlag === undefined ? undefined : await choosePersona(personaFlag, folder, trust);
   const mode = flags.text('persona-mode');
   if (mode !== undefined) checkMode(mode, persona);
   const crew = await crewOf(
     persona,
     flags.inOrder(['crew']).map(({ value }) => value),
     folder,
+    trust,
   );
   const model = modelOf(flags.text('model') ?? (env.COX_MODEL || undefined), folder);
   const personaMayNameModel = typeof persona === 'string' || persona?.persona.model !== undefined;

@@ -10,6 +10,7 @@
  * S4  What cannot be sent is moved to a file of its own with a code and a notice: nothing is dropped in silence.
  */
 import { createHash } from 'node:crypto';
+import { constants } from 'node:fs';
 import { appendFile, type FileHandle, lstat, open, rename, stat } from 'node:fs/promises';
 import { BOUNDS, utf8Of } from '@coxswain/protocol';
 import { readState, type SteeringState, writeState } from './steering-state.ts';
@@ -279,7 +280,8 @@ async function openFile(path: string): Promise<FileHandle | null> {
   let handle: FileHandle;
   try {
     if (!(await stat(path)).isFile()) return null;
-    handle = await open(path, 'r');
+    // A pipe that takes the file's place just now is not waited for either.
+    handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw error;

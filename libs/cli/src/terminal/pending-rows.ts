@@ -1,12 +1,13 @@
 /** What waits to be delivered to a session, and the reminders that it is shown, as people read them. */
-import { printable } from '@coxswain/client';
-import { cutGraphemes, type SessionStatus } from '@coxswain/protocol';
+import { visibleLine } from '@coxswain/client';
+import type { SessionStatus } from '@coxswain/protocol';
 import { ago, table } from './table.ts';
 
 type Status = Pick<SessionStatus, 'pending' | 'reminders'>;
 type Pending = SessionStatus['pending'][number];
 type Reminder = SessionStatus['reminders'][number];
 
+/** --json has the whole. */
 const BODY_SHOWN_CHARS = 200;
 
 /** A line for each, with its id; empty where there is none. */
@@ -21,19 +22,35 @@ export function pendingText(status: Status): string {
 }
 
 function pendingRow(one: Pending): string[] {
-  return [one.command_id, one.kind, one.mode ?? '', one.actor?.name ?? '', ago(one.at), traits(one), oneLine(one.body)];
+  return [
+    one.command_id,
+    one.kind,
+    one.mode ?? '',
+    one.actor?.name ?? '',
+    ago(one.at),
+    traits(one),
+    visibleLine(one.body, BODY_SHOWN_CHARS),
+  ];
 }
 
 function shownRow(one: Reminder): string[] {
-  return [one.command_id, 'reminder', 'shown', one.actor?.name ?? '', '', traits(one), oneLine(one.body)];
+  return [
+    one.command_id,
+    'reminder',
+    'shown',
+    one.actor?.name ?? '',
+    '',
+    traits(one),
+    visibleLine(one.body, BODY_SHOWN_CHARS),
+  ];
 }
 
 /** What is unusual about it, in the words of its fields. */
 function traits(one: Pending | Reminder): string {
   const ttl = 'ttl_left' in one ? one.ttl_left : one.ttl_turns;
   return [
-    one.dedupe_key !== undefined && `key=${printable(one.dedupe_key)}`,
-    one.tags && one.tags.length > 0 && `tags=${one.tags.map(printable).join(',')}`,
+    one.dedupe_key !== undefined && `key=${visibleLine(one.dedupe_key, BODY_SHOWN_CHARS)}`,
+    one.tags && one.tags.length > 0 && `tags=${one.tags.map((tag) => visibleLine(tag, BODY_SHOWN_CHARS)).join(',')}`,
     ttl !== undefined && `turns=${ttl}`,
     one.preserve_on_compact && 'preserved',
     one.propagate && one.propagate !== 'session' && `propagate=${one.propagate}`,
@@ -42,10 +59,4 @@ function traits(one: Pending | Reminder): string {
   ]
     .filter(Boolean)
     .join(' ');
-}
-
-/** A line for people, cut; --json has it whole. */
-function oneLine(text: string): string {
-  const line = printable(cutGraphemes(text, BODY_SHOWN_CHARS)).replaceAll('\n', '⏎');
-  return text.length > BODY_SHOWN_CHARS ? `${line}…` : line;
 }

@@ -53,7 +53,8 @@ export function App({ taken }: { readonly taken: TakenToken }): VNode {
       void connected?.close();
     };
   }, [token]);
-  useEffect(() => {
+  // Listeners for the address are layout effects: a change between the first drawing and a later effect would be missed.
+  useLayoutEffect(() => {
     // Pasted where the page is open already, the address of another start changes its fragment, and loads nothing.
     const onHash = ({ oldURL }: HashChangeEvent) => {
       if (!bringsToken(location)) return;
@@ -202,7 +203,7 @@ function SignedIn({ client, onRefused }: { readonly client: SessionsClient; read
 
 function usePlace(): [Place, (place: Place) => void] {
   const [place, setPlace] = useState(() => placeOf(location.hash));
-  useEffect(() => {
+  useLayoutEffect(() => {
     const onHash = () => {
       // That is no place, and is taken out of the address.
       if (!bringsToken(location)) setPlace(placeOf(location.hash));

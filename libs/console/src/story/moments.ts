@@ -81,6 +81,11 @@ function momentOf(event: SessionEvent): Told | null {
       const detail = `${event.decision}${by === undefined ? '' : ` by ${by}`}${event.args ? ', with edited arguments' : ''}`;
       return { kind: 'decision', title: event.call_id, detail, marked: event.decision !== 'allow' };
     }
+    case 'edited_call_proposed': {
+      const by = event.actor?.name;
+      const detail = `${by === undefined ? 'an edit' : `an edit by ${by}`}: hooks are asked about it`;
+      return { kind: 'decision', title: event.call_id, detail, marked: false };
+    }
     case 'control_outcome':
       return { kind: 'command', title: event.control, detail: `${event.status}: ${event.target}`, marked: false };
     case 'command_rejected':

@@ -36,7 +36,10 @@ export function usageAttributes({ input_tokens, output_tokens, cached_input_toke
 export function modelAttributes(model: string | null) {
   if (model === null) return {};
   const [provider = '', ...name] = model.split('/');
-  return { 'gen_ai.provider.name': PROVIDERS[provider] ?? provider, 'gen_ai.request.model': name.join('/') || model };
+  return {
+    'gen_ai.provider.name': (Object.hasOwn(PROVIDERS, provider) ? PROVIDERS[provider] : undefined) ?? provider,
+    'gen_ai.request.model': name.join('/') || model,
+  };
 }
 
 // As the conventions call them; others stand under their own names.

@@ -1,6 +1,6 @@
 /** What a record moves on the meters of its host. */
 import type { Meters } from '@coxswain/ports';
-import { isDelivery, type JournalRecord, type SessionEvent, usdOf, VERBS } from '@coxswain/protocol';
+import { isDelivery, type JournalRecord, rejectionIn, type SessionEvent, usdOf, VERBS } from '@coxswain/protocol';
 import type { SessionState } from '@coxswain/turn';
 
 /** The state that a record was made in, and the one that it led to. */
@@ -14,7 +14,7 @@ export function countRecord(meters: Meters, record: JournalRecord, step: Step, w
   const { input, events } = record;
   if (input.type === 'command') {
     const verb = verbOf(input.verb);
-    const outcome = events.some(({ type }) => type === 'command_rejected') ? 'rejected' : 'accepted';
+    const outcome = rejectionIn(events, input.command_id) ? 'rejected' : 'accepted';
     meters.add('coxswain_commands_total', { verb, outcome });
     if (waitedMs !== null) meters.observe('coxswain_queue_age_seconds', { verb }, waitedMs / 1_000);
   }

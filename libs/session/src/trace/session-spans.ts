@@ -18,6 +18,7 @@ import {
   type JournalRecord,
   type Message,
   type ParentLink,
+  rejectionIn,
   type SessionEvent,
   type SessionRef,
   type TraceContext,
@@ -186,7 +187,7 @@ export class SessionSpans {
 
   /** Links the spans that a command affects to the span under which it was sent. What a prompt starts is linked by its run. */
   #linkAffected({ input, events }: JournalRecord, cause: TraceContext): void {
-    if (input.type !== 'command' || events.some(({ type }) => type === 'command_rejected')) return;
+    if (input.type !== 'command' || rejectionIn(events, input.command_id)) return;
     const affected = new Set<OpenSpan>();
     const add = (span: OpenSpan | null | undefined) => span && affected.add(span);
     for (const event of events) {

@@ -1,7 +1,8 @@
 /** Bounds of what a session keeps in mind: queues, ids, what it watches for. */
 import { createMemoryBus } from '@coxswain/adapter-memory';
 import { BOUNDS, type SessionEvent } from '@coxswain/protocol';
-import { SessionActor } from '@coxswain/turn';
+import { recordsRejection, SessionActor } from '@coxswain/turn';
+import { expect } from 'vitest';
 import { given, type Outcome } from '../../../turn/test/given.ts';
 import {
   approved,
@@ -41,6 +42,9 @@ function turn(id: number, args: number, result: string): Move {
 const notices = ({ session }: Outcome) =>
   `${session.lines().filter((line) => line.startsWith('feedback_received')).length} notices`;
 
+/** Whether one more rejection gets a record behind these commands. */
+const recorded = (command_ids: readonly string[]) => (recordsRejection({ command_ids }) ? 'ok' : 'unrecorded');
+
 /** See the top of the file. */
 export const OF_MEMORY: BoundRows = {
   pendingInjectionsMax: most('too_many_pending', (size) => {
@@ -48,6 +52,38 @@ export const OF_MEMORY: BoundRows = {
     const kinds = [steered, followedUp] as const;
     return refusal(given(running()).when(...list(size, (i) => (kinds[i % 2] as typeof followedUp)(`m${i}`))));
   }),
+  pendingInjectionsMaxBytes: most('pending_full', (size) => {
+    const half = 512 * 1024;
+    const rest = (id: string) => ({ body: id.repeat(size - half) });
+    return refusal(
+      given(running()).when(
+        steered('a', 'finish_step', { body: 'a'.repeat(half) }),
+        // What takes another's place needs only the difference.
+        steered('b', 'finish_step', { body: 'b'.repeat(size - half - 1), dedupe_key: 'k' }),
+        steered('c', 'finish_step', { ...rest('c'), dedupe_key: 'k' }),
+      ),
+    );
+  }),
+  remindersLiveMaxBytes: most('too_many_reminders', (size) => {
+    const half = 512 * 1024;
+    const { session } = given(
+      running(),
+      asked(call('c', 'read')),
+      reminded('a', 'finish_step', { body: 'a'.repeat(half) }),
+      returned('c'),
+    ).when(reminded('b', 'finish_step', { body: 'b'.repeat(size - half) }));
+    expect(session.state.context.reminders).toHaveLength(1);
+    return codeIn(session.steps.flatMap(({ events }) => events));
+  }),
+  rejectionsRecordedMax: most('unrecorded', (size) => recorded(list(size - 1, (i) => `r${i}!invalid_json`))),
+  rejectionWindowCommands: {
+    of: (size) =>
+      recorded([
+        ...list(BOUNDS.rejectionsRecordedMax, (i) => `r${i}!invalid_json`),
+        ...list(size - BOUNDS.rejectionsRecordedMax, (i) => `a${i}`),
+      ]),
+    comes: ['unrecorded', 'unrecorded', 'ok'],
+  },
   remindersLiveMax: most('too_many_reminders', (size) =>
     refusal(given(running()).when(...list(size, (i) => reminded(`r${i}`)))),
   ),

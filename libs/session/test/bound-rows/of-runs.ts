@@ -69,6 +69,18 @@ export const OF_RUNS: BoundRows = {
     const refused = ends.filter(({ is_error }) => is_error);
     return refused.length === 0 ? 'ok' : `${refused.length} ${refused[0]?.result.detail?.code}`;
   }),
+  batchArgsMaxBytes: most('1 arguments_too_large {}', async (size) => {
+    const bed = testBed();
+    bed.models.answers = [ask(call('c1', 'read', {}), call('c2', 'read', filling('text', size - 2))), say('done')];
+    await bed.host();
+    await bed.start();
+    const refused = (await bed.eventsOf('call_ended')).filter(({ is_error }) => is_error);
+    const asked = (await bed.eventsOf('message_complete'))[0]?.message.content.find(
+      (part) => part.type === 'call' && part.call_id === 'c2',
+    );
+    const args = asked?.type === 'call' ? JSON.stringify(asked.args) : '';
+    return refused.length === 0 ? 'ok' : `${refused.length} ${refused[0]?.result.detail?.code} ${args}`;
+  }),
   maxTurnsDefault: most('max_turns', async (size) => {
     const bed = testBed();
     bed.models.answers = [...list(size - 1, (i) => ask(call(`c${i}`, 'read', { i }))), say('done')];

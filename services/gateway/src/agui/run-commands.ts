@@ -34,8 +34,10 @@ export interface Sending {
   readonly signal: AbortSignal;
 }
 
-/** Somebody else was quicker; the run goes on all the same. */
-const SETTLED: ReadonlySet<string> = new Set([
+/** Another decision was first, or a guard has denied the edited arguments; the run goes on all the same. */
+const NOT_DECIDING: ReadonlySet<string> = new Set([
+  'edited_call_denied',
+  'edit_pending',
   'already_decided',
   'not_pending',
   'not_suspended',
@@ -78,7 +80,7 @@ export async function sendAnswers(
     if (!command) continue;
     const { verb, body } = command;
     const id = commandOfAnswer(sending.session.id, runId, interruptId, body);
-    sent.push(await send(sending, verb, body, id, SETTLED));
+    sent.push(await send(sending, verb, body, id, NOT_DECIDING));
   }
   return sent;
 }

@@ -1,14 +1,16 @@
 /** JSON Web Tokens: checked against keys that an identity provider publishes, or that lie in a file. */
-import { readFile } from 'node:fs/promises';
+import { readRegularFile } from '@coxswain/ports/regular-file';
 import { BOUNDS, ID_PATTERN } from '@coxswain/protocol';
 import { createLocalJWKSet, createRemoteJWKSet, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose';
+import { GatewayOptionError } from '../listen-on.ts';
 import { Problem } from '../problem.ts';
+import { isLoopback } from '../request-guard.ts';
 import { type Authenticator, type Principal, SCOPES, type Scope } from './principal.ts';
 import { TokensUnreadableError } from './token-file.ts';
 
 /** Which tokens are taken. */
 export interface JwtOptions {
-  /** A file with a JWK Set, or its https:// address. */
+  /** A file with a JWK Set, or its https:// address; http:// for loopback only. */
   readonly jwks: string;
   /** Who must have issued it, and for whom: both are checked always. */
   readonly issuer: string;
@@ -34,7 +36,7 @@ const ALGORITHMS = [
 ];
 const CLOCK_TOLERANCE_SECONDS = 30;
 
-/** Lets in whoever shows a token that was issued for this gateway. @throws TokensUnreadableError for a file that is none. */
+/** Lets in whoever shows a token that was issued for this gateway. @throws TokensUnreadableError for a file that is none, GatewayOptionError for an address that is not safe. */
 export async function openJsonWebTokens(options: JwtOptions): Promise<Authenticator> {
   const keys = await keysOf(options.jwks);
   const { issuer, audience, tenantClaim = 'tenant', now } = options;
@@ -70,12 +72,42 @@ export async function openJsonWebTokens(options: JwtOptions): Promise<Authentica
 }
 
 async function keysOf(jwks: string): Promise<JWTVerifyGetKey> {
-  if (/^https?:\/\//.test(jwks)) return createRemoteJWKSet(new URL(jwks), { timeoutDuration: 5_000 });
+  const address = keyAddressOf(jwks);
+  if (address) return createRemoteJWKSet(address, { timeoutDuration: 5_000 });
+  let bytes: Buffer;
   try {
-    return createLocalJWKSet(JSON.parse(await readFile(jwks, 'utf8')));
+    ({ bytes } = await readRegularFile(jwks, KEYS_MAX_BYTES));
   } catch (error) {
-    throw new TokensUnreadableError(`${jwks} is no JWK Set: ${(error as Error).message}`, { cause: error });
+    throw new TokensUnreadableError(`${jwks} ${(error as Error).message}`, { cause: error });
   }
+  try {
+    return createLocalJWKSet(JSON.parse(bytes.toString('utf8')));
+  } catch (error) {
+    // The JSON parser's message quotes the file.
+    const why = error instanceof SyntaxError ? 'it is not JSON' : (error as Error).message;
+    throw new TokensUnreadableError(`${jwks} is not a JWK Set: ${why}`);
+  }
+}
+
+/** Far more than identity providers have keys. */
+const KEYS_MAX_BYTES = 1024 * 1024;
+
+/**
+ * The address that `--jwks` names; null for a file. The answer of the address must be safe from anyone on the way, who could
+ * otherwise sign tokens for the gateway.
+ * @throws GatewayOptionError for an address with a user, or that is neither https nor http to loopback.
+ */
+export function keyAddressOf(jwks: string): URL | null {
+  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(jwks)) return null;
+  const url = URL.parse(jwks);
+  if (url?.username || url?.password)
+    throw new GatewayOptionError('--jwks: the address may not hold a user or password');
+  // URL writes every spelling of an IPv4 address in one way: 0x7f.1 is 127.0.0.1.
+  const isHere = url?.protocol === 'http:' && isLoopback(url.hostname.replace(/^\[|\]$/g, ''));
+  if (url && (url.protocol === 'https:' || isHere)) return url;
+  throw new GatewayOptionError(
+    '--jwks: give an https:// address or a file; http:// is allowed only for 127.0.0.1, [::1] and localhost',
+  );
 }
 
 /** What could not be fetched is not the token's fault; what is wrong with the token is. */

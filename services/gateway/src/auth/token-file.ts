@@ -3,8 +3,9 @@
  * when it is made.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { rename, stat, writeFile } from 'node:fs/promises';
 import type { Log } from '@coxswain/ports';
+import { readRegularFile } from '@coxswain/ports/regular-file';
 import { BOUNDS, ID_PATTERN, problemSentences, readStrictly } from '@coxswain/protocol';
 import { z } from 'zod';
 import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
@@ -35,17 +36,16 @@ export class TokensUnreadableError extends Error {
 export async function readTokens(path: string): Promise<StoredToken[]> {
   let text: string;
   try {
-    const { size } = await stat(path);
-    if (size > GATEWAY_BOUNDS.tokensFileMaxBytes) throw new Error(`it has ${size} bytes`);
-    text = await readFile(path, 'utf8');
+    text = (await readRegularFile(path, GATEWAY_BOUNDS.tokensFileMaxBytes)).bytes.toString('utf8');
   } catch (error) {
-    throw new TokensUnreadableError(`${path} cannot be read: ${(error as Error).message}`, { cause: error });
+    throw new TokensUnreadableError(`${path} ${(error as Error).message}`, { cause: error });
   }
   let value: unknown;
   try {
     value = JSON.parse(text);
-  } catch (error) {
-    throw new TokensUnreadableError(`${path} is not JSON: ${(error as Error).message}`, { cause: error });
+  } catch {
+    // The parser's message quotes the file.
+    throw new TokensUnreadableError(`${path} is not JSON`);
   }
   const read = readStrictly(TokenFile, value);
   if (!read.ok) throw new TokensUnreadableError(`${path}: ${problemSentences(read.problems).join('; ')}`);

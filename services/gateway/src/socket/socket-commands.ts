@@ -3,6 +3,7 @@ import type { BodyInput, Session } from '@coxswain/client';
 import {
   natsBodyOf,
   nearestWord,
+  parseStrictJson,
   parseTraceparent,
   problemOf,
   readStrictly,
@@ -139,9 +140,7 @@ function parsed(data: RawData, isBinary: boolean): unknown {
   const text = Array.isArray(data)
     ? Buffer.concat(data).toString('utf8')
     : Buffer.from(data as Buffer).toString('utf8');
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new Problem('invalid_json', `the message is not valid JSON: ${(error as Error).message}`);
-  }
+  const json = parseStrictJson(text);
+  if (!json.ok) throw new Problem('invalid_json', `the message is not valid JSON: ${json.why}`);
+  return json.value;
 }

@@ -1,5 +1,5 @@
 /** A table of prices from a file: YAML or JSON, `prices: [{model, input, output, cached_input?}]`. */
-import { readFile, stat } from 'node:fs/promises';
+import { readRegularFile } from '@coxswain/ports/regular-file';
 import { PriceTable, problemSentences, readStrictly } from '@coxswain/protocol';
 import { parse } from 'yaml';
 import { z } from 'zod';
@@ -19,10 +19,9 @@ export class PricesUnreadableError extends Error {
 export async function readPrices(path: string): Promise<PriceTable> {
   let value: unknown;
   try {
-    const { size } = await stat(path);
-    if (size > FILE_MAX_BYTES) throw new Error(`it has ${size} bytes, at most ${FILE_MAX_BYTES} are read`);
+    const { bytes } = await readRegularFile(path, FILE_MAX_BYTES);
     // JSON is YAML. The bound on aliases keeps a small file from becoming a large value.
-    value = parse(await readFile(path, 'utf8'), { maxAliasCount: 100 });
+    value = parse(bytes.toString('utf8'), { maxAliasCount: 100 });
   } catch (error) {
     throw new PricesUnreadableError(`prices ${path}: ${(error as Error).message.trimEnd()}`);
   }

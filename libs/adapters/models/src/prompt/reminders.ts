@@ -3,7 +3,7 @@
  * they ask for as far as the provider has it.
  */
 import type { LanguageModelV3Message, LanguageModelV3Prompt, SharedV3ProviderOptions } from '@ai-sdk/provider';
-import { type Message, type ReminderMessage, textOf } from '@coxswain/protocol';
+import { type Message, type ReminderMessage, reminderText, textOf } from '@coxswain/protocol';
 import type { PromptRules } from './prompt-rules.ts';
 
 type UserPart = Extract<LanguageModelV3Message, { role: 'user' }>['content'][number];
@@ -29,7 +29,7 @@ export function pushReminder(
   rules: PromptRules,
   cached: ReadonlySet<Message>,
 ): void {
-  const text = reminderText(message);
+  const text = reminderText(textOf(message));
   switch (message.role_hint ?? 'system') {
     case 'system':
     case 'developer':
@@ -57,10 +57,4 @@ function pushBlock(prompt: LanguageModelV3Prompt, part: UserPart): void {
 
 function markOf(rules: PromptRules, marked: boolean): { providerOptions?: SharedV3ProviderOptions } {
   return marked && rules.cacheMark ? { providerOptions: rules.cacheMark } : {};
-}
-
-/** The text of a reminder. Whatever it says, it cannot end its tag and go on in another voice. */
-export function reminderText(message: ReminderMessage): string {
-  const body = textOf(message).replace(/<(?=\s*\/?\s*system-reminder)/gi, '&lt;');
-  return `<system-reminder>\n${body}\n</system-reminder>`;
 }

@@ -1,34 +1,43 @@
 /** How a file of a transcript is shown to a model. */
 import { Buffer } from 'node:buffer';
-import type { FilePart } from '@coxswain/protocol';
+import { type FilePart, labelText, untrustedText } from '@coxswain/protocol';
 
-/** A file as a model is shown it: as text, as a file, or as a note that says why not. */
+/** A file as a model is shown it. */
 export type ShownFile =
+  /** Marked as data. */
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'file'; readonly mediaType: string; readonly data: string; readonly filename?: string };
 
+/** A file that is not shown: a line that says why. */
+export interface FileNote {
+  readonly note: string;
+}
+
 const TEXTUAL = /^text\/|^application\/(json|xml|yaml|x-yaml|toml|javascript|x-sh)$|\+(json|xml|yaml)$/;
 
-/** Shows a file; `takes` are the media types that the model takes as files. */
-export function showFile(part: FilePart, takes: RegExp): ShownFile {
+/**
+ * Shows a file.
+ * @param takes the media types that the model takes as files.
+ * @param of what the file is a part of, for the mark of a text file.
+ */
+export function showFile(part: FilePart, takes: RegExp, of = ''): ShownFile | FileNote {
   const mediaType = (part.media_type.split(';', 1)[0] as string).trim().toLowerCase();
-  const name = part.filename ?? 'file';
-  if (typeof part.data !== 'string') {
-    return {
-      type: 'text',
-      text: `[${name} (${mediaType}, ${part.data.bytes} bytes) is stored apart and is not shown]`,
-    };
-  }
+  const name = labelText(part.filename ?? 'file');
+  if (typeof part.data !== 'string')
+    return { note: `[${name} (${labelText(mediaType)}, ${part.data.bytes} bytes) is stored apart and is not shown]` };
   if (TEXTUAL.test(mediaType)) {
     const text = Buffer.from(part.data, 'base64').toString('utf8');
-    return { type: 'text', text: `<file name=${JSON.stringify(name)} type="${mediaType}">\n${text}\n</file>` };
+    return { type: 'text', text: untrustedText(`file ${name}${of}`, text) };
   }
   if (takes.test(mediaType)) {
-    return { type: 'file', mediaType, data: part.data, ...(part.filename ? { filename: part.filename } : {}) };
+    return { type: 'file', mediaType, data: part.data, ...(part.filename ? { filename: name } : {}) };
   }
   const bytes = Buffer.byteLength(part.data, 'base64');
-  return {
-    type: 'text',
-    text: `[${name} (${mediaType}, ${bytes} bytes) is not shown: this model takes no such files]`,
-  };
+  return { note: `[${name} (${labelText(mediaType)}, ${bytes} bytes) is not shown: this model takes no such files]` };
+}
+
+/** The same where a note stands for itself. */
+export function shownFile(part: FilePart, takes: RegExp): ShownFile {
+  const shown = showFile(part, takes);
+  return 'note' in shown ? { type: 'text', text: shown.note } : shown;
 }

@@ -1,6 +1,6 @@
 /** The results of a batch of calls, as a model is shown them. */
 import type { LanguageModelV3Message, LanguageModelV3ToolResultPart } from '@ai-sdk/provider';
-import { type FilePart, type ToolMessage, textOf } from '@coxswain/protocol';
+import { type CallStatus, labelText, quoteHostTags, type ToolMessage, textOf, untrustedText } from '@coxswain/protocol';
 import { promptCallId, promptToolName } from './call-names.ts';
 import type { PromptRules } from './prompt-rules.ts';
 import { type ShownFile, showFile } from './shown-file.ts';
@@ -12,55 +12,69 @@ export interface ToolResults {
 }
 
 type ResultContent = Extract<LanguageModelV3ToolResultPart['output'], { type: 'content' }>['value'];
+type BinaryFile = Extract<ShownFile, { type: 'file' }>;
+
+// The session writes these results itself; what a hook or a person gave as the reason is not data either.
+const OF_THE_SESSION: ReadonlySet<CallStatus> = new Set(['denied', 'skipped', 'aborted']);
 
 /** Shows the results of a batch, in order. */
 export function toolResults(batch: readonly ToolMessage[], rules: PromptRules): ToolResults {
   const after: ToolResults['after'] = [];
-  const results = batch.map((message): LanguageModelV3ToolResultPart => {
-    const files: ShownFile[] = [];
-    for (const part of message.content)
-      if (part.type === 'file') files.push(shownInResult(part, message, rules, after));
-    return {
+  const results = batch.map(
+    (message): LanguageModelV3ToolResultPart => ({
       type: 'tool-result',
       toolCallId: promptCallId(message.call_id, rules),
       toolName: promptToolName(message.tool),
-      output: outputOf(message, files),
-    };
-  });
+      output: outputOf(message, rules, after),
+    }),
+  );
   return { results, after };
 }
 
-function shownInResult(
-  part: FilePart,
+function outputOf(
   message: ToolMessage,
   rules: PromptRules,
   after: ToolResults['after'],
-): ShownFile {
-  const shown = showFile(part, rules.files);
-  if (shown.type === 'text' || rules.resultFiles?.test(shown.mediaType)) return shown;
-  const name = shown.filename ?? shown.mediaType;
-  after.push({ type: 'text', text: `${name}, from the result of ${message.tool} (${message.call_id}):` }, shown);
-  return { type: 'text', text: `[${name} follows these results]` };
-}
-
-function outputOf(message: ToolMessage, files: readonly ShownFile[]): LanguageModelV3ToolResultPart['output'] {
-  const text = [textOf(message), ...files.map((file) => (file.type === 'text' ? file.text : ''))]
+): LanguageModelV3ToolResultPart['output'] {
+  const tool = promptToolName(message.tool);
+  const lines = [textOf(message)];
+  const texts: string[] = [];
+  const files: BinaryFile[] = [];
+  for (const part of message.content) {
+    if (part.type !== 'file') continue;
+    const shown = showFile(part, rules.files, ` of tool ${tool}`);
+    if ('note' in shown) lines.push(shown.note);
+    else if (shown.type === 'text') texts.push(shown.text);
+    else if (rules.resultFiles?.test(shown.mediaType)) files.push(shown);
+    else {
+      lines.push(`[${shown.filename ?? labelText(shown.mediaType)} follows these results]`);
+      // Its name is text from outside, and stays in the result.
+      const head = `A file of the result of ${tool} (${labelText(message.call_id)}), untrusted data:`;
+      after.push({ type: 'text', text: head }, shown);
+    }
+  }
+  const said = lines.filter((line) => line !== '').join('\n');
+  const note = message.note === undefined ? '' : quoteHostTags(message.note);
+  const text = [note, said === '' ? '' : marked(said, message, tool), ...texts]
     .filter((piece) => piece !== '')
     .join('\n');
-  if (files.every((file) => file.type === 'text')) {
+  if (files.length === 0) {
     const value = text === '' ? emptyResult(message) : text;
     return message.is_error ? { type: 'error-text', value } : { type: 'text', value };
   }
   // With a file among them results have no error form, so the text says it.
   const value: ResultContent = [];
-  const said = message.is_error ? `error: ${text === '' ? emptyResult(message) : text}` : text;
-  if (said !== '') value.push({ type: 'text', text: said });
-  for (const file of files) {
-    if (file.type === 'text') continue;
-    const { mediaType, data } = file;
+  const whole = message.is_error ? `error: ${text === '' ? emptyResult(message) : text}` : text;
+  if (whole !== '') value.push({ type: 'text', text: whole });
+  for (const { mediaType, data } of files)
     value.push({ type: mediaType.startsWith('image/') ? 'image-data' : 'file-data', mediaType, data });
-  }
   return { type: 'content', value };
+}
+
+function marked(text: string, { status, origin }: ToolMessage, tool: string): string {
+  return origin?.kind === 'persona' || OF_THE_SESSION.has(status)
+    ? quoteHostTags(text)
+    : untrustedText(`tool ${tool}`, text);
 }
 
 // Some providers refuse an empty result.

@@ -1,15 +1,14 @@
 /** Recorded journals by name: files, or what a reader of the embedder's finds. */
 import type { Failure } from '@coxswain/protocol';
-import type { FileKind } from '../kept-files.ts';
+import type { FileKind, RefuseFile } from '../kept-files.ts';
 import { type RecordedSession, readAnswers } from './recorded-answers.ts';
 
-/** Reads the answers of a journal. Never rejects. */
-export type Journals = (name: string) => Promise<RecordedSession | Failure>;
+/** Reads the answers of a journal. Never rejects. `refuse` is asked about the file that was opened, where it is one. */
+export type Journals = (name: string, refuse?: RefuseFile) => Promise<RecordedSession | Failure>;
 
-/** Journals in files. */
+/** Journals in files, of 64 MiB at most: the file and what is read of it are in memory together. */
 export const JOURNAL_FILE: FileKind<RecordedSession> = {
-  // Larger ones do not fit into one string of Node's.
-  maxBytes: 512 * 1024 * 1024,
+  maxBytes: 64 * 1024 * 1024,
   parse: readAnswers,
   unreadable: journalUnreadable,
 };
@@ -23,7 +22,7 @@ export function readJournals(read: (name: string) => Promise<string>): Journals 
     const before = kept.get(name);
     if (before) return before;
     try {
-      const answers = readAnswers(name, await read(name));
+      const answers = await readAnswers(name, await read(name));
       if ('code' in answers) return answers;
       if (kept.size >= JOURNALS_KEPT_MAX) kept.clear();
       kept.set(name, answers);

@@ -1,11 +1,11 @@
 /** A recorded journal's answers and summaries, in order. */
+import { setImmediate } from 'node:timers/promises';
 import {
   BlobMissingError,
   EVENT_SCHEMAS,
   type EventOf,
   type Failure,
   type Json,
-  problemSentences,
   readBlobLine,
   readClosingLine,
   readStrictly,
@@ -55,18 +55,37 @@ interface ReadableRecord {
 /** The texts of large fields by their hashes, as the lines before say them. */
 type Apart = Map<string, string>;
 
+/** Between two pauses, in which everything else of the process runs. */
+const CHARS_PER_PAUSE = 1024 * 1024;
+
 /**
- * Reads the answers of an exported journal; or the failure `record_unreadable`, naming the line. Only what answers are
- * made of is read, so that a journal of another release is still good for it.
+ * Reads the answers of an exported journal; or the failure `record_unreadable`, which names the line and quotes nothing of it.
+ * Only what answers are made of is read, so that a journal of another release is still good for it.
  */
-export function readAnswers(name: string, jsonLines: string): RecordedSession | Failure {
+export async function readAnswers(name: string, jsonLines: string): Promise<RecordedSession | Failure> {
   const session = { answers: [], summaries: [] };
   const apart: Apart = new Map();
-  for (const [index, line] of jsonLines.split('\n').entries()) {
+  let sincePause = 0;
+  let lineNumber = 0;
+  for (let from = 0; from < jsonLines.length; ) {
+    const newline = jsonLines.indexOf('\n', from);
+    const end = newline < 0 ? jsonLines.length : newline;
+    const line = jsonLines.slice(from, end);
+    from = end + 1;
+    lineNumber += 1;
+    sincePause += line.length + 1;
+    if (sincePause >= CHARS_PER_PAUSE) {
+      sincePause = 0;
+      await setImmediate();
+    }
     if (line.trim() === '') continue;
     const problem = addLine(line, session, apart);
     if (problem) {
-      return { code: 'record_unreadable', message: `journal ${name}, line ${index + 1}: ${problem}`, retryable: false };
+      return {
+        code: 'record_unreadable',
+        message: `journal ${name}, line ${lineNumber}: ${problem}`,
+        retryable: false,
+      };
     }
   }
   return session;
@@ -84,8 +103,10 @@ function addLine(
     if ('text' in blob) apart.set(blob.blob, blob.text);
     return null;
   } catch (error) {
-    if (error instanceof BlobMissingError) return `${error.message} from this file: export it without --records-only`;
-    return error instanceof SyntaxError ? `it is not JSON: ${error.message}` : (error as Error).message;
+    // The messages of all three quote the line.
+    if (error instanceof BlobMissingError)
+      return 'the bytes of a large field are missing from this file: export it without --records-only';
+    return error instanceof SyntaxError ? 'it is not JSON' : 'it is not a line of an exported journal';
   }
 }
 
@@ -105,7 +126,8 @@ function addAnswers(
     }
     if (event?.type !== 'message_complete') continue;
     const read = readStrictly(EVENT_SCHEMAS.message_complete, event);
-    if (!read.ok) return `message_complete: ${problemSentences(read.problems).join('; ')}`;
+    // The place of the misfit would quote members of the file.
+    if (!read.ok) return 'message_complete does not fit the schema of events';
     const { message, finish_reason, usage } = read.data;
     const failed = record.input?.type === 'model_outcome' && record.input.status === 'failed';
     answers.push({ message, finishReason: finish_reason, usage, error: (failed && record.input?.error) || null });

@@ -1,8 +1,8 @@
 /** Scripts: what a scripted model answers. The format is documented in docs/guides/scripted-models.md. */
-import { type Failure, Json, problemSentences, readStrictly, regexProblem } from '@coxswain/protocol';
-import { parse } from 'yaml';
+import { type Failure, Json, pathText, readStrictly, regexProblem, type SchemaProblem } from '@coxswain/protocol';
+import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from 'yaml';
 import { z } from 'zod';
-import type { FileKind } from '../kept-files.ts';
+import type { FileKind, RefuseFile } from '../kept-files.ts';
 
 /** Everything that a scripted answer may fail with. */
 export const FAULT_KINDS = [
@@ -24,8 +24,12 @@ const Delay = z.number().int().min(0).max(DELAY_MAX_MS);
 const Tokens = z.number().int().nonnegative();
 
 const Pattern = z.string().superRefine((source, context) => {
-  const problem = regexProblem(source);
-  if (problem) context.addIssue({ code: 'custom', message: problem });
+  // The problem itself quotes the pattern.
+  if (regexProblem(source) === null) return;
+  context.addIssue({
+    code: 'custom',
+    message: 'must be a regular expression in RE2 syntax, with small counted repeats',
+  });
 });
 
 const ScriptedCall = z.strictObject({
@@ -91,27 +95,71 @@ export interface Script {
   readonly sequential: boolean;
 }
 
-/** Reads a script's YAML; a failure `script_invalid` names the file, and the member or the line. */
+/**
+ * Reads a script's YAML; JSON is YAML too.
+ * @returns the script, or the failure `script_invalid`. It states members, lines and columns, and quotes nothing of the text.
+ */
 export function parseScript(file: string, yaml: string): Script | Failure {
+  const lines = new LineCounter();
+  const document = parseDocument(yaml, { lineCounter: lines });
+  const [broken] = document.errors;
+  if (broken) {
+    const { line = 1, col = 1 } = broken.linePos?.[0] ?? {};
+    return scriptInvalid(file, `line ${line}, column ${col}: the file is not YAML (${broken.code})`);
+  }
   let value: unknown;
   try {
-    value = parse(yaml);
-  } catch (error) {
-    return scriptInvalid(file, (error as Error).message.trimEnd());
+    // The bound on aliases keeps a small file from becoming a large value.
+    value = document.toJS({ maxAliasCount: 100 });
+  } catch {
+    // The library's message may quote the name of an alias.
+    return scriptInvalid(file, 'an alias of the file has no anchor, or the aliases expand to too many values');
   }
   const read = readStrictly(ScriptFile, value);
-  if (!read.ok) return scriptInvalid(file, problemSentences(read.problems).join('; '));
+  if (!read.ok) {
+    const shown = read.problems.slice(0, PROBLEMS_SHOWN_MAX).map((problem) => sentenceOf(problem, document, lines));
+    return scriptInvalid(file, shown.join('; '));
+  }
   const { turns, compactions, loop } = read.data;
   return { file, turns, compactions, loop, sequential: !turns.some(isChoosy) };
+}
+
+const PROBLEMS_SHOWN_MAX = 5;
+
+/** A problem with its place. Of what the file says, only types of values are named, and members that a script has. */
+function sentenceOf({ path, kind, words }: SchemaProblem, document: Document, lines: LineCounter): string {
+  const own = kind === 'unknown_key' ? path.slice(0, -1) : path;
+  // Below `args` the names are the file's own.
+  const end = own.indexOf('args');
+  const shown = end < 0 ? own : own.slice(0, end + 1);
+  const { line, col } = lines.linePos(offsetOf(document, path));
+  const at = `${pathText(shown)} (line ${line}, column ${col})`.trimStart();
+  // A type is named with an article; what has none is the value itself.
+  if (kind !== 'unknown_key') return `${at}: ${words.replace(/, not (?!an? |nothing$|null$).*$/, '')}`;
+  return `${at}: unknown key${words}`;
+}
+
+/** Where a member's key or an entry begins; of a member that is missing, the nearest that encloses it. */
+function offsetOf(document: Document, path: readonly PropertyKey[]): number {
+  for (let steps = path.length; steps > 0; steps--) {
+    const parent = steps === 1 ? document.contents : document.getIn(path.slice(0, steps - 1), true);
+    const name = path[steps - 1];
+    const node = isMap(parent)
+      ? parent.items.find(({ key }) => isScalar(key) && key.value === name)?.key
+      : document.getIn(path.slice(0, steps), true);
+    if (isNode(node) && node.range) return node.range[0];
+  }
+  return 0;
 }
 
 function isChoosy({ match, match_results, match_system }: ScriptedTurn): boolean {
   return [match, match_results, match_system].some((pattern) => pattern !== undefined);
 }
 
-/** Scripts in files. */
+/** Scripts in files, of 1 MiB at most. */
 export const SCRIPT_FILE: FileKind<Script> = {
-  maxBytes: 32 * 1024 * 1024,
+  // The parser takes about a second for each MiB of small values, and nothing else runs meanwhile.
+  maxBytes: 1024 * 1024,
   parse: parseScript,
   unreadable: scriptInvalid,
 };
@@ -120,8 +168,8 @@ export const SCRIPT_FILE: FileKind<Script> = {
 export interface Scripts {
   /** A script that was read before. */
   kept(path: string): Script | undefined;
-  /** Never rejects. */
-  load(path: string, name: string): Promise<Script | Failure>;
+  /** Never rejects. `refuse` is asked about the file that was opened, where it is one. */
+  load(path: string, name: string, refuse?: RefuseFile): Promise<Script | Failure>;
 }
 
 const SCRIPTS_KEPT_MAX = 256;

@@ -111,9 +111,11 @@ function refused(message: string): Failure {
   return failure('model_request_failed', message, false);
 }
 
-// A vendor's text may have lines; logs, receipts and lists have one for it.
+// A vendor's text may have lines; logs, receipts and lists have one for it. In linear time, whatever the vendor sends: one
+// expression for the breaks and the space around them would try each run of space from each of its places.
 function failure(code: string, message: string, retryable: boolean): Failure {
-  const line = message.replaceAll(/\s*[\r\n\u2028\u2029]+\s*/g, ' ').trim();
+  const lines = message.split(/[\r\n\u2028\u2029]/).map((line) => line.trim());
+  const line = lines.filter((one) => one !== '').join(' ');
   return { code, message: cutText(line, MESSAGE_MAX_CHARS), retryable };
 }
 

@@ -8,13 +8,11 @@ import type { Passage, RoleRights } from './roles.ts';
 import { TOOL_ANSWERS_EXPIRE } from './tool-workers.ts';
 
 const REGISTRY = `KV_${STREAMS.registry}`;
-const HOSTS = `KV_${STREAMS.hosts}`;
 
 /** What whoever serves personas reaches of the streams' account. */
 export function personaPassages(tenant: string): readonly Passage[] {
   const announcements = tenantSubjects.personaAnnouncements(tenant);
   return [
-    ...[REGISTRY, HOSTS].map((stream): Passage => ({ subject: `$JS.API.STREAM.INFO.${stream}`, answers: 'one' })),
     { subject: `$JS.API.DIRECT.GET.${REGISTRY}.${announcements}`, answers: 'many' },
     { subject: announcements, answers: 'one' },
     { subject: tenantSubjects.personaBeats(tenant), answers: 'none' },

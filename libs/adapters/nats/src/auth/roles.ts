@@ -30,7 +30,7 @@ export interface RoleRights {
 }
 
 /** A role of the bus itself: of every tenant. */
-export type SystemRole = 'admin' | 'host';
+export type SystemRole = 'admin' | 'host' | 'retention';
 /** A role within a tenant. */
 export type TenantRole = 'gateway' | 'viewer' | 'steerer' | 'approver' | 'operator' | 'hooks' | 'tools' | 'personas';
 
@@ -39,6 +39,8 @@ export const ROLES: Readonly<Record<SystemRole | TenantRole, string>> = {
   admin:
     'Makes, changes and purges streams (`cox streams`), deletes sessions (`cox delete`, `cox sweep`); may do everything in their account.',
   host: 'A session host: writes journals, snapshots, timers, files, what personas remember; reads commands; makes no stream but the bucket of beats.',
+  retention:
+    'The retention job (`cox serve retention`): purges records, timers, snapshots and files of deleted sessions, and sends `delete`; writes no journal.',
   gateway:
     'Speaks for the tenant’s users: reads sessions, sends every command but delete; approves only where it was allowed to.',
   viewer: 'Reads sessions: journals, live events, states.',
@@ -65,7 +67,7 @@ export const TENANT_ROLES = [
   'personas',
 ] as const satisfies readonly TenantRole[];
 /** All roles of the bus itself. */
-export const SYSTEM_ROLES = ['admin', 'host'] as const satisfies readonly SystemRole[];
+export const SYSTEM_ROLES = ['admin', 'host', 'retention'] as const satisfies readonly SystemRole[];
 
 /** The verbs of a role, of those that clients have. */
 export function verbsOf(role: TenantRole, settings: AuthSettings): readonly string[] {
@@ -114,10 +116,12 @@ const ownConsumer = (stream: string) => [api(`CONSUMER.INFO.${stream}.*`), api(`
 export function systemRights(role: SystemRole): RoleRights {
   const inbox = `${systemSubjects.inboxPrefix(role)}.>`;
   if (role === 'admin') return { publish: ['>'], subscribe: ['>'] };
+  if (role === 'retention') return retentionRights(inbox);
   return {
     publish: [
       ...systemSubjects.written,
       ...systemSubjects.hostLine,
+      subjects.retention,
       ...systemSubjects.told,
       ...INTERNAL_VERBS.filter((verb) => verb !== 'timer').map((verb) => systemSubjects.command(verb)),
       // Receipts, and answers to other accounts.
@@ -151,8 +155,33 @@ export function systemRights(role: SystemRole): RoleRights {
       ...systemSubjects.instances,
       subjects.queries,
       subjects.largeFields,
+      subjects.allTenantKeys,
       ...MISADDRESSED_COMMANDS,
     ],
+  };
+}
+
+/**
+ * Reads journals, notes of active sessions and files, and purges. The command `delete` has a host look at a session that is deleted
+ * already.
+ */
+function retentionRights(inbox: string): RoleRights {
+  const purged = [...JOURNAL_STREAMS, STREAMS.snapshots, STREAMS.timers, BLOBS];
+  const read = [...JOURNAL_STREAMS, `KV_${STREAMS.active}`, BLOBS];
+  return {
+    publish: [
+      api('STREAM.INFO.*'),
+      ...purged.map((stream) => api(`STREAM.PURGE.${stream}`)),
+      ...read.flatMap((stream) => [
+        api(`STREAM.MSG.GET.${stream}`),
+        api(`DIRECT.GET.${stream}`),
+        api(`DIRECT.GET.${stream}.>`),
+      ]),
+      `$O.${STREAMS.blobs}.M.*`,
+      systemSubjects.command('delete'),
+    ],
+    subscribe: [inbox, subjects.retention],
+    answers: { max: 1, expires: '10s' },
   };
 }
 
@@ -192,14 +221,16 @@ const blobPassages: readonly Passage[] = [
   ...ownConsumer(BLOBS).map(one),
 ];
 
-const registryReads: readonly Passage[] = [one(api(`STREAM.MSG.GET.${REGISTRY}`)), many(api(`DIRECT.GET.${REGISTRY}`))];
-const hostsReads: readonly Passage[] = [many(api(`DIRECT.GET.${HOSTS}`))];
-const bucketInfos: readonly Passage[] = [REGISTRY, HOSTS].map((stream) => one(api(`STREAM.INFO.${stream}`)));
+/**
+ * Reads one key of the registry. The key stands in the subject of the request; every other form of a read names it in the body,
+ * where no permission restricts it, so that tenants' keys list keys through a session host.
+ */
+const keyRead = (keys: string) => many(api(`DIRECT.GET.${REGISTRY}.${keys}`));
 
 /** What a tenant's role reaches of the streams' account. */
 export function passagesOf(role: TenantRole, tenant: string, settings: AuthSettings): readonly Passage[] {
   const commands = verbsOf(role, settings).map((verb) => one(tenantSubjects.command(tenant, verb)));
-  const asks = one(tenantSubjects.queries(tenant));
+  const asks = many(tenantSubjects.queries(tenant));
   switch (role) {
     case 'steerer':
       return [...commands, asks];
@@ -214,19 +245,17 @@ export function passagesOf(role: TenantRole, tenant: string, settings: AuthSetti
         asks,
         ...journalReads(tenant),
         ...blobReads(tenant, settings),
-        ...registryReads,
-        ...hostsReads,
-        ...bucketInfos,
+        many(tenantSubjects.keys(tenant)),
         // Pausing a persona and letting it go on.
+        keyRead(tenantSubjects.personaPauses(tenant)),
         one(tenantSubjects.personaPauses(tenant)),
       ];
     case 'hooks':
       return [
         ...commands,
-        ...registryReads,
-        ...bucketInfos,
-        one(api('INFO')),
-        many(api(`DIRECT.GET.${REGISTRY}.${tenantSubjects.hookServices(tenant)}`)),
+        // The ids of the tenant's other hook services.
+        many(subjects.tenantKeys(tenant, STREAMS.registry, 'hooks')),
+        keyRead(tenantSubjects.hookServices(tenant)),
         one(tenantSubjects.hookServices(tenant)),
         { subject: tenantSubjects.hookInstances(tenant), answers: 'none' },
         one(systemSubjects.callbacks),

@@ -48,15 +48,12 @@ export function workerInboxPrefix({ tenant, name }: Pick<ToolWorkerKey, 'tenant'
   return tenantSubjects.inboxPrefix(tenant, `worker-${name}`);
 }
 
-const api = (what: string): Passage => ({ subject: `$JS.API.${what}`, answers: 'one' });
 const REGISTRY = `KV_${STREAMS.registry}`;
-const HOSTS = `KV_${STREAMS.hosts}`;
 
 /** What whoever serves these tools reaches of the streams' account; `*` is every tool. */
 export function toolPassages(tenant: string, tools: readonly string[]): readonly Passage[] {
   return [
     { subject: tenantSubjects.command(tenant, 'call_outcome'), answers: 'one' },
-    ...[REGISTRY, HOSTS].map((stream) => api(`STREAM.INFO.${stream}`)),
     ...tools.flatMap((tool): Passage[] => {
       const announcement = tenantSubjects.toolAnnouncements(tenant, tool);
       return [

@@ -45,7 +45,9 @@ export async function writeConnection(
   const { url, token } = connection;
   const path = join(stateDir, fileName);
   const text = JSON.stringify({ url, token, pid: server.pid, birth: server.birth } satisfies ConnectionFile, null, 2);
-  await writeFile(`${path}.draft`, `${text}\n`, { mode: 0o600 });
+  // A draft that another has put there could be a link, or readable by others.
+  await rm(`${path}.draft`, { force: true });
+  await writeFile(`${path}.draft`, `${text}\n`, { mode: 0o600, flag: 'wx' });
   await rename(`${path}.draft`, path);
 }
 

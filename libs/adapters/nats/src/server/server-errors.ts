@@ -94,15 +94,16 @@ export class FetchFailedError extends Error {
   }
 }
 
-/** What arrived is not what the publisher's checksum names. Nothing was kept, and no other source is tried. */
+/** A release has another checksum than is expected of it. Nothing was kept, and no other source is tried. */
 export class FetchChecksumMismatchError extends Error {
   readonly code = 'fetch_checksum_mismatch';
   readonly url: string;
   readonly expected: string;
   readonly actual: string;
 
-  constructor(url: string, expected: string, actual: string) {
-    super(`${url} has SHA-256 ${actual}, but its publisher's list says ${expected}: refused, nothing was kept`);
+  /** @param by what states the expected checksum. */
+  constructor(url: string, by: string, expected: string, actual: string) {
+    super(`${url} states or has the SHA-256 ${actual}, but ${by} expects ${expected}: refused, nothing was kept`);
     this.name = 'FetchChecksumMismatchError';
     this.url = url;
     this.expected = expected;

@@ -1,0 +1,40 @@
+/** The retention job on NATS: hosts ask it within what time it purges. Without a job nobody listens, and the server says so. */
+import type { PurgesWithin, Retention } from '@coxswain/ports';
+import { RetentionAnswer, subjects } from '@coxswain/protocol';
+import type { NatsConnection } from '@nats-io/nats-core';
+import { NatsRefusedError, NatsUnavailableError } from './nats-status.ts';
+import { valueIn } from './read-keys.ts';
+import { createWire, type Wire } from './wire.ts';
+
+/** A job that runs answers from memory. The deletion that asks is stored already, and its receipt waits. */
+const ANSWERED_WITHIN_MS = 2_000;
+
+/** Asks the retention job on this connection. */
+export function createNatsRetention(nc: NatsConnection): Retention {
+  let wire: Wire | null = null;
+  return {
+    async purgesWithin() {
+      wire ??= createWire(nc, ANSWERED_WITHIN_MS);
+      try {
+        const answer = valueIn((await wire.request(subjects.retention, new Uint8Array())).data, RetentionAnswer);
+        return answer && { recordsMs: answer.records_ms, filesMs: answer.files_ms };
+      } catch (error) {
+        // No job, a job that hangs, or a key that may not ask: nothing is promised then.
+        if (error instanceof NatsUnavailableError || error instanceof NatsRefusedError) return null;
+        throw error;
+      }
+    },
+  };
+}
+
+/** Answers for a retention job until the returned function is called. */
+export function answerRetention(nc: NatsConnection, { recordsMs, filesMs }: PurgesWithin): () => void {
+  const answer = JSON.stringify({ v: 1, records_ms: recordsMs, files_ms: filesMs } satisfies RetentionAnswer);
+  const subscription = nc.subscribe(subjects.retention, {
+    queue: 'cox-retention',
+    callback: (error, message) => {
+      if (!error) message.respond(answer);
+    },
+  });
+  return () => subscription.unsubscribe();
+}

@@ -1,0 +1,96 @@
+/**
+ * Measures what tenants have in the store. The server counts messages by subject and bytes by stream, so the bytes of a
+ * tenant are its share of the messages of each journal stream: exact for a single tenant, an estimate for several.
+ */
+import type { Log, MeasuredUsage, TenantUsage } from '@coxswain/ports';
+import { JOURNAL_STREAMS, subjects, type TenantId } from '@coxswain/protocol';
+import type { NatsConnection } from '@nats-io/nats-core';
+import { answerOf, failureOf } from './nats-status.ts';
+import { wireOf } from './wire.ts';
+
+/** How often tenants are measured, milliseconds. */
+const EVERY_MS = 30_000;
+/** A tenant that nothing was asked about for so long is measured no longer, milliseconds. */
+const UNASKED_MS = 10 * 60_000;
+/** Tenants that are measured; about one beyond nothing is known. */
+const TENANTS_MAX = 1_024;
+
+interface StreamUsage {
+  readonly total?: number;
+  readonly state?: {
+    readonly messages?: number;
+    readonly bytes?: number;
+    readonly subjects?: Readonly<Record<string, number>>;
+  };
+}
+
+/** Measures tenants until it is closed. */
+export function createNatsTenantUsage(
+  nc: NatsConnection,
+  log: Log,
+  everyMs = EVERY_MS,
+): TenantUsage & { close(): void } {
+  const known = new Map<TenantId, { usage: MeasuredUsage | null; askedAtMs: number }>();
+  let isMeasuring = false;
+
+  async function measureAll(): Promise<void> {
+    if (isMeasuring) return;
+    isMeasuring = true;
+    try {
+      for (const [tenant, entry] of known) {
+        if (performance.now() - entry.askedAtMs > UNASKED_MS) known.delete(tenant);
+        else entry.usage = await measureTenant(nc, tenant);
+      }
+    } catch (error) {
+      // What was measured last holds until the store answers again.
+      log.warn({ error: (error as Error).message }, 'what tenants have stored cannot be measured now');
+    } finally {
+      isMeasuring = false;
+    }
+  }
+
+  let timer: NodeJS.Timeout | null = null;
+  return {
+    of(tenant) {
+      const entry = known.get(tenant);
+      if (entry) {
+        entry.askedAtMs = performance.now();
+        return entry.usage;
+      }
+      if (known.size < TENANTS_MAX) {
+        known.set(tenant, { usage: null, askedAtMs: performance.now() });
+        timer ??= setInterval(() => void measureAll(), everyMs).unref();
+        void measureAll();
+      }
+      return null;
+    },
+    close: () => clearInterval(timer ?? undefined),
+  };
+}
+
+/** @throws NatsUnavailableError, NatsRefusedError. */
+async function measureTenant(nc: NatsConnection, tenant: TenantId): Promise<MeasuredUsage> {
+  let sessions = 0;
+  let storedBytes = 0;
+  for (const stream of JOURNAL_STREAMS) {
+    let own = 0;
+    let state: StreamUsage['state'];
+    for (let offset = 0, total = 1; offset < total; ) {
+      const query = JSON.stringify({ subjects_filter: subjects.tenantJournals(tenant), offset });
+      const request = wireOf(nc).request(`$JS.API.STREAM.INFO.${stream}`, new TextEncoder().encode(query));
+      const answer = answerOf<StreamUsage>(await request);
+      if (answer.error) throw failureOf(`measuring ${stream}`, answer.error);
+      state = answer.state;
+      const counts = Object.values(state?.subjects ?? {});
+      if (counts.length === 0) break;
+      // A deleted session leaves one record, its tombstone; any other has a second one a moment after its first.
+      sessions += counts.filter((count) => count > 1).length;
+      own += counts.reduce((sum, count) => sum + count, 0);
+      offset += counts.length;
+      total = answer.total ?? 0;
+    }
+    const { messages = 0, bytes = 0 } = state ?? {};
+    if (messages > 0) storedBytes += Math.round((bytes * own) / messages);
+  }
+  return { sessions, storedBytes };
+}

@@ -1,0 +1,121 @@
+/**
+ * Keys of one tenant in the buckets that all tenants share.
+ *
+ * T1  A JetStream request that lists keys names them in its body, where no permission can restrict it: `STREAM.INFO` with a
+ *     `subjects_filter`, `STREAM.MSG.GET`, a batched `DIRECT.GET`. A tenant's key has none of these rights.
+ * T2  A session host reads for it. The tenant stands in the subject of the request, and a permission binds it.
+ */
+import type { Log } from '@coxswain/ports';
+import { HEADERS, isTenantsInbox, parseTenantKeys, STREAMS, subjects, type TenantId } from '@coxswain/protocol';
+import { headers, type Msg, type NatsConnection } from '@nats-io/nats-core';
+import { answerAsHost } from './answer-as-host.ts';
+import { NatsUnavailableError, NobodyListensError } from './nats-status.ts';
+import { readKeys } from './read-keys.ts';
+import { readRegistry } from './registry-keys.ts';
+import { directMessage, type StoredMessage } from './stream-reader.ts';
+import { inboxPrefixOf, wireOf } from './wire.ts';
+
+/** Lists that one host answers at once. */
+const ANSWERING_MAX = 16;
+const OPERATION = 'KV-Operation';
+
+/** No session host answers, and this key may not read the bucket itself. */
+export class NoHostAnswersError extends Error {
+  override readonly name = 'NoHostAnswersError';
+  readonly code = 'no_host';
+  constructor(bucket: string, options?: ErrorOptions) {
+    super(`no session host answers on this bus; a tenant's key lists ${bucket} through one`, options);
+  }
+}
+
+/** Whether a connection's key belongs to a tenant, and so reads no bucket as a whole. */
+export function isTenantsKey(nc: NatsConnection): boolean {
+  return isTenantsInbox(inboxPrefixOf(nc));
+}
+
+/**
+ * The tenant's keys of one kind, markers of removed keys included, in the order in which they were written.
+ * @param kind one of TENANT_KEYS of the bucket.
+ * @throws NoHostAnswersError for a tenant's key when no session host runs; NatsUnavailableError, NatsRefusedError,
+ *   NotPermittedError; RecordNotServedError where no replica serves a key of the registry.
+ */
+export async function readTenantKeys(
+  nc: NatsConnection,
+  tenant: TenantId,
+  bucket: typeof STREAMS.registry | typeof STREAMS.hosts,
+  kind: string,
+): Promise<readonly StoredMessage[]> {
+  const subject = subjects.tenantKeys(tenant, bucket, kind);
+  if (isTenantsKey(nc)) return askHost(nc, bucket, subject);
+  return readAsHost(nc, subject);
+}
+
+/** Keys of the registry come from its leader; heartbeats come from any replica. */
+async function readAsHost(nc: NatsConnection, subject: string): Promise<readonly StoredMessage[]> {
+  const asked = parseTenantKeys(subject);
+  if (!asked) throw new TypeError(`${subject} lists no keys`);
+  if (asked.bucket === STREAMS.registry) return readRegistry(nc, asked.filter);
+  return [...(await readKeys(nc, asked.bucket, asked.filter)).values()];
+}
+
+async function askHost(nc: NatsConnection, bucket: string, subject: string): Promise<readonly StoredMessage[]> {
+  const found: StoredMessage[] = [];
+  let total = 0;
+  try {
+    await wireOf(nc).requestMany(subject, new Uint8Array(), (answer) => {
+      const failure = answer.headers?.get(HEADERS.error);
+      if (failure) throw new NatsUnavailableError(`a session host cannot list ${bucket}: ${failure}`);
+      const end = answer.headers?.get(HEADERS.total);
+      if (end) total = Number(end);
+      else found.push(directMessage(answer));
+      return end !== undefined && end !== '';
+    });
+  } catch (error) {
+    if (error instanceof NobodyListensError) throw new NoHostAnswersError(bucket, { cause: error });
+    throw error;
+  }
+  if (found.length !== total) throw new NatsUnavailableError(`a list of ${bucket} came incomplete: ask again`);
+  return found;
+}
+
+/**
+ * Lists keys for tenants' keys, until the returned function is called. Each key is one message with the headers of a direct get.
+ * An empty message ends the list: `Cox-Total` holds the number of keys, or `Cox-Error` the reason why there is no list.
+ */
+export function serveTenantKeys(nc: NatsConnection, log: Log): () => void {
+  const answer = async (message: Msg): Promise<void> => {
+    if (!parseTenantKeys(message.subject)) return end(message, HEADERS.error, 'unknown_command');
+    try {
+      const found = await readAsHost(nc, message.subject);
+      for (const stored of found) message.respond(stored.data, { headers: headersOf(stored) });
+      end(message, HEADERS.total, String(found.length));
+    } catch (error) {
+      log.warn({ subject: message.subject, error: (error as Error).message }, 'a list of keys was not answered');
+      if (!nc.isClosed()) end(message, HEADERS.error, 'query_failed');
+    }
+  };
+  return answerAsHost(nc, {
+    subject: subjects.allTenantKeys,
+    atOnce: ANSWERING_MAX,
+    answer,
+    full: (message) => end(message, HEADERS.error, 'too_many_queries'),
+    failed: (error) => log.warn({ error }, 'lists of keys are not answered'),
+  });
+}
+
+/** Only what a reader needs: a publisher's own headers could pass for the end of the list. */
+function headersOf({ subject, seq, timeMs, headers: stored }: StoredMessage) {
+  const head = headers();
+  const operation = stored.get(OPERATION);
+  if (operation) head.set(OPERATION, operation);
+  head.set('Nats-Subject', subject);
+  head.set('Nats-Sequence', String(seq));
+  head.set('Nats-Time-Stamp', new Date(timeMs).toISOString());
+  return head;
+}
+
+function end(message: Msg, name: string, value: string): void {
+  const head = headers();
+  head.set(name, value);
+  message.respond(new Uint8Array(), { headers: head });
+}

@@ -1,0 +1,35 @@
+/** `cox trust`. */
+import { realpath } from 'node:fs/promises';
+import { broughtBy } from '../instance/brought-by.ts';
+import { describeBrought, FolderTrust, QUESTION } from '../instance/folder-trust.ts';
+import { typedIn } from '../instance/state-dir.ts';
+import { CliError, EXIT, usageError } from '../line/cli-error.ts';
+import type { CommandRun } from '../line/command-spec.ts';
+import { askYes } from '../terminal/ask-yes.ts';
+import { isInteractive, standardStreams } from '../terminal/streams.ts';
+
+/** Shows what the current folder brings and keeps the user's answer, or forgets it. */
+export const run: CommandRun = async ({ flags, env }) => {
+  const folder = await realpath(typedIn(env));
+  const trust = new FolderTrust(folder, env, false);
+  const say = (text: string, told: object) =>
+    standardStreams.out(flags.on('json') ? `${JSON.stringify({ type: 'trust', folder, ...told })}\n` : `${text}\n`);
+  if (flags.on('forget')) {
+    await trust.forget();
+    say(`${folder} is not trusted`, { trusted: false });
+    return EXIT.ok;
+  }
+  const brought = await broughtBy(folder);
+  const isTrusted = (await Promise.all(brought.map((one) => trust.has(one)))).every(Boolean);
+  const files = brought.map(({ name }) => name);
+  if (brought.length > 0 && !isTrusted) {
+    if (!flags.on('yes') && !isInteractive()) throw usageError('cox trust needs a terminal to ask at, or --yes');
+    standardStreams.err(describeBrought(folder, brought));
+    if (!flags.on('yes') && !(await askYes(QUESTION)))
+      throw new CliError(EXIT.error, 'folder_not_trusted', `folder_not_trusted: ${folder} is not trusted`);
+    await trust.trust(brought);
+  }
+  const text = brought.length === 0 ? 'brings nothing that needs trust' : `is trusted: ${files.join(', ')}`;
+  say(`${folder} ${text}`, { trusted: true, files });
+  return EXIT.ok;
+};

@@ -1,0 +1,35 @@
+/** Everything that a folder brings, for one question about all of it. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { PERSONAS_FOLDER, personaPaths, readPersona, whatLiesAt } from '../run/persona-file.ts';
+import { type Brought, manifestOfFolder, personaOfFolder } from './brought.ts';
+import { MANIFEST_FILE } from './manifest.ts';
+
+/** Personas of a folder that are looked at. */
+const PERSONAS_MAX = 64;
+
+/** Everything in a folder that needs trust, the manifest first. */
+export async function broughtBy(folder: string): Promise<Brought[]> {
+  const brought: Brought[] = [];
+  const manifest = join(folder, MANIFEST_FILE);
+  if (existsSync(manifest)) {
+    const one = await manifestOfFolder(manifest).catch(unlessInvalid);
+    if (one !== null) brought.push(one);
+  }
+  const personas = join(folder, PERSONAS_FOLDER);
+  if ((await whatLiesAt(personas)) !== 'folder of personas') return brought;
+  for (const path of (await personaPaths(personas)).slice(0, PERSONAS_MAX)) {
+    const one = await readPersona(path)
+      .then((file) => personaOfFolder(path, file))
+      .catch(unlessInvalid);
+    if (one !== null) brought.push(one);
+  }
+  return brought;
+}
+
+/** An invalid file is used by no command, so it brings nothing. */
+function unlessInvalid(error: unknown): null {
+  const { code } = error as { readonly code?: unknown };
+  if (code === 'manifest_invalid' || code === 'usage') return null;
+  throw error;
+}

@@ -1,0 +1,67 @@
+/** What a folder brings that runs code or loosens what is allowed: its manifest, and personas that `cox` finds by name. */
+import { createHash } from 'node:crypto';
+import { basename, dirname, join } from 'node:path';
+import type { PersonaFile } from '@coxswain/personas/persona-file';
+import { globMatches, type McpServer, type Persona } from '@coxswain/protocol';
+
+/** One file of a folder that needs trust. */
+export interface Brought {
+  /** Its path from the folder. */
+  readonly name: string;
+  /** SHA-256 in hex of all of its content. */
+  readonly digest: string;
+  /** What it would do, one fact a line. May quote what the file says. */
+  readonly does: readonly string[];
+}
+
+/** Built-in tools that change something outside of the session. Without a rule, their calls wait for a person. */
+const ACTING_TOOLS = ['run_command', 'write_file', 'append_file', 'edit_file', 'fetch_url'] as const;
+
+/** What a manifest brings. @throws ManifestError where it is wrong. */
+export async function manifestOfFolder(path: string): Promise<Brought> {
+  const { inspectManifest } = await import('@coxswain/adapter-hooks');
+  const { hooks, modules, packages, digest } = await inspectManifest(path);
+  return {
+    name: basename(path),
+    digest,
+    does: [
+      ...(modules.length === 0 ? [] : [`runs code with your rights and your keys: ${modules.join(', ')}`]),
+      ...(packages.length === 0 ? [] : [`runs the packages ${packages.join(', ')}`]),
+      ...hooks.map(({ event, handler }) => `hook at ${event}: ${handler ?? 'no code'}`),
+    ],
+  };
+}
+
+/** What a persona of a folder brings; null where it starts nothing, sends nothing elsewhere and loosens nothing. */
+export function personaOfFolder(path: string, { input, persona }: PersonaFile): Brought | null {
+  const does = [...serversOf(persona), ...loosenedBy(persona)];
+  if (does.length === 0) return null;
+  const digest = createHash('sha256').update(JSON.stringify(input)).digest('hex');
+  return { name: join(basename(dirname(path)), basename(path)), digest, does };
+}
+
+function* serversOf({ mcp_servers = {}, model }: Persona): Generator<string> {
+  for (const [name, server] of Object.entries(mcp_servers)) yield `MCP server ${name}: ${inOneLine(server)}`;
+  if (typeof model === 'object' && 'base_url' in model && model.base_url !== undefined)
+    yield `sends its prompts to ${model.base_url}`;
+}
+
+function inOneLine(server: McpServer): string {
+  const [values, does] =
+    'url' in server
+      ? [server.headers, `connects to ${server.url}`]
+      : [server.env, `starts ${[server.command, ...server.args].join(' ')}`];
+  const given = Object.entries(values ?? {}).map(([name, value]) => `${name}=${value}`);
+  return given.length === 0 ? does : `${does} (${given.join(', ')})`;
+}
+
+function* loosenedBy({ permissions, hooks = [], on_finish }: Persona): Generator<string> {
+  for (const { tool, when, action } of permissions?.rules ?? []) {
+    if (action !== 'allow' || !ACTING_TOOLS.some((name) => globMatches(tool, name))) continue;
+    yield `allows ${tool} without asking${when === undefined ? '' : ` when ${when}`}`;
+  }
+  if (permissions?.default === 'allow') yield 'allows every other tool without asking';
+  const returns = hooks.filter((hook) => hook.returns !== undefined).map(({ event }) => event);
+  if (typeof on_finish === 'object' && on_finish.returns !== undefined) returns.push('on_finish');
+  if (returns.length > 0) yield `decides by itself at ${[...new Set(returns)].join(', ')}`;
+}

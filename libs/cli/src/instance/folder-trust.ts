@@ -1,0 +1,143 @@
+/**
+ * Whether the user trusts what a folder brings. One answer covers one real folder and the content of its files, as in
+ * direnv: another folder or another byte needs another answer. Answers are kept in the user's state folder, never in the
+ * folder itself or in a state folder that a command line names, as either may come with the folder.
+ */
+import { createHash } from 'node:crypto';
+import { realpath, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { folderTrouble, makeFolder } from '@coxswain/adapter-nats';
+import { printable } from '@coxswain/client';
+import { readRegularFile, UnreadableFileError } from '@coxswain/ports/regular-file';
+import { cutGraphemes } from '@coxswain/protocol';
+import { z } from 'zod';
+import { CliError, EXIT } from '../line/cli-error.ts';
+import { askYes } from '../terminal/ask-yes.ts';
+import { counted } from '../terminal/counted.ts';
+import { standardStreams } from '../terminal/streams.ts';
+import type { Brought } from './brought.ts';
+import { replaceFile } from './replace-file.ts';
+import { defaultStateDir } from './state-dir.ts';
+
+const ANSWER_MAX_BYTES = 1024 * 1024;
+const LINES_MAX = 24;
+const HEAD_CHARS = 120;
+const TAIL_CHARS = 80;
+
+/** The file of one folder's answer: digests by the paths of what is trusted. */
+const Answer = z.strictObject({ folder: z.string(), trusted: z.record(z.string(), z.string()) });
+
+/** The trust in one folder. */
+export class FolderTrust {
+  readonly #folder: string;
+  readonly #env: NodeJS.ProcessEnv;
+  readonly #mayAsk: boolean;
+
+  /**
+   * @param folder the folder in which the user typed.
+   * @param mayAsk whether a question may be put to the user, given a terminal: not where standard input carries a protocol.
+   */
+  constructor(folder: string, env: NodeJS.ProcessEnv, mayAsk: boolean) {
+    this.#folder = folder;
+    this.#env = env;
+    this.#mayAsk = mayAsk;
+  }
+
+  /**
+   * Expects trust in a file of the folder. At a terminal the user is asked, once, about everything that the folder brings.
+   * @throws CliError `folder_not_trusted`
+   */
+  async expect(needed: Brought): Promise<void> {
+    if (await this.has(needed)) return;
+    const folder = await realpath(this.#folder);
+    const refused = (why: string) =>
+      new CliError(EXIT.error, 'folder_not_trusted', `folder_not_trusted: ${join(folder, needed.name)} ${why}`);
+    if (!this.#mayAsk || process.stdin.isTTY !== true || process.stderr.isTTY !== true)
+      throw refused(
+        'needs your trust, as it is new or has changed: run cox trust in its folder, or name it by its path',
+      );
+    const { broughtBy } = await import('./brought-by.ts');
+    const others = (await broughtBy(folder)).filter(({ name }) => name !== needed.name);
+    const brought = [needed, ...others].sort((one, other) => (one.name < other.name ? -1 : 1));
+    standardStreams.err(describeBrought(folder, brought));
+    if (!(await askYes(QUESTION))) throw refused('is not trusted, and nothing was started');
+    await this.trust(brought);
+  }
+
+  /** Whether the user trusts a file of the folder as it is. */
+  async has({ name, digest }: Pick<Brought, 'name' | 'digest'>): Promise<boolean> {
+    return (await this.#read())[name] === digest;
+  }
+
+  /** Keeps the answer that the user trusts these files, as they are, and no other file of the folder. */
+  async trust(brought: readonly Brought[]): Promise<void> {
+    const folder = await realpath(this.#folder);
+    const trusted = Object.fromEntries(brought.map(({ name, digest }) => [name, digest]));
+    const file = await this.#file();
+    try {
+      await makeFolder(answersFolder(this.#env));
+      await replaceFile(file, `${JSON.stringify({ folder, trusted })}\n`);
+    } catch (error) {
+      // The answer holds for this command; the next one asks again.
+      standardStreams.err(`the answer cannot be kept in ${file}: ${folderTrouble(error)}\n`);
+    }
+  }
+
+  /** Forgets the answer. */
+  async forget(): Promise<void> {
+    await rm(await this.#file(), { force: true });
+  }
+
+  async #read(): Promise<Readonly<Record<string, string>>> {
+    const file = await this.#file();
+    const read = await readRegularFile(file, ANSWER_MAX_BYTES).catch((error: unknown) => {
+      if (!(error instanceof UnreadableFileError)) throw error;
+      if (error.reason === 'not_found') return null;
+      throw new CliError(EXIT.error, 'folder_not_trusted', `folder_not_trusted: ${file} ${error.message}`);
+    });
+    if (read === null) return {};
+    let value: unknown;
+    try {
+      value = JSON.parse(read.bytes.toString('utf8'));
+    } catch {
+      // A file that cannot be understood grants nothing; the next answer replaces it.
+    }
+    const answer = Answer.safeParse(value);
+    return answer.success && answer.data.folder === (await realpath(this.#folder)) ? answer.data.trusted : {};
+  }
+
+  async #file(): Promise<string> {
+    const name = createHash('sha256')
+      .update(await realpath(this.#folder))
+      .digest('hex');
+    return join(answersFolder(this.#env), `${name}.json`);
+  }
+}
+
+/** What {@link describeBrought} leads to. */
+export const QUESTION = 'Trust this folder as it is now? A change asks again.';
+
+/** What a folder brings, for the user to decide. Text of its files cannot move the terminal, hide lines or turn the order of letters. */
+export function describeBrought(folder: string, brought: readonly Brought[]): string {
+  const lines = brought.flatMap(({ name, does }) => {
+    const more = does.length - LINES_MAX;
+    return [
+      `  ${shown(name)}`,
+      ...does.slice(0, LINES_MAX).map((line) => `    ${shown(line)}`),
+      ...(more > 0 ? [`    and ${counted(more, 'line')} more`] : []),
+    ];
+  });
+  return `${shown(folder)} contains code or permissions that need your trust:\n${lines.join('\n')}\n`;
+}
+
+/** A long text keeps its end: what it would do must not hide behind blanks or filling. */
+function shown(text: string): string {
+  const line = printable(text.replaceAll(/[\s\p{Cf}]+/gu, ' '));
+  if (line.length <= HEAD_CHARS + TAIL_CHARS) return line;
+  const left = line.length - HEAD_CHARS - TAIL_CHARS;
+  return `${cutGraphemes(line, HEAD_CHARS)} [${left} characters more] ${line.slice(-TAIL_CHARS)}`;
+}
+
+function answersFolder(env: NodeJS.ProcessEnv): string {
+  return join(defaultStateDir(env), 'trusted');
+}

@@ -1,0 +1,202 @@
+/**
+ * The tags that only the host may write into a prompt, and how text from outside is kept from writing them.
+ *
+ * T1  `quoteHostTags` puts {@link QUOTED} before the name of every such tag in a text. It changes nothing else, so that a
+ *     model can read code and data exactly, and `restoreHostTags` gives the text back.
+ * T2  A tag counts in every form in which a model could read it: any case, white space, attributes, look-alikes,
+ *     invisible characters, HTML entities, escapes of JSON and URLs, nested or split over pieces of text.
+ * T3  The cost is linear in the text.
+ */
+import { lookOf } from './look-alikes.ts';
+
+/** The tags of the host. */
+export const HOST_TAGS = [
+  'host-notice',
+  'session-notes',
+  'session-summary',
+  'system-reminder',
+  'untrusted-text',
+] as const;
+/** See {@link HOST_TAGS}. */
+export type HostTag = (typeof HOST_TAGS)[number];
+
+/** What stands before the name of a host's tag in text from outside. */
+export const QUOTED = 'quoted-';
+
+interface TagName {
+  /** Without the separator. */
+  readonly letters: string;
+  /** Letters before the separator. */
+  readonly joint: number;
+}
+const NAMES: readonly TagName[] = HOST_TAGS.map((tag) => ({
+  letters: tag.replace('-', ''),
+  joint: tag.indexOf('-'),
+}));
+
+/** Where a tag's name begins and ends. */
+interface Found {
+  readonly at: number;
+  readonly end: number;
+}
+
+/** The text with the host's tags in it quoted (T1). */
+export function quoteHostTags(text: string): string {
+  return (quoteHostTagsInPieces([text]) as [string])[0];
+}
+
+/**
+ * The same for pieces that a model reads one right after another: a tag that is split over them is quoted in the last
+ * piece that it reaches, so that what was sent before stays as it is.
+ */
+export function quoteHostTagsInPieces(pieces: readonly string[]): string[] {
+  const found = hostTagsIn(pieces.length === 1 ? (pieces[0] as string) : pieces.join(''));
+  if (found.length === 0) return [...pieces];
+  let next = 0;
+  let start = 0;
+  return pieces.map((piece) => {
+    const end = start + piece.length;
+    let quoted = '';
+    let from = 0;
+    for (let tag = found[next]; tag && tag.end <= end; tag = found[++next]) {
+      const at = Math.max(0, tag.at - start);
+      quoted += piece.slice(from, at) + QUOTED;
+      from = at;
+    }
+    start = end;
+    return quoted + piece.slice(from);
+  });
+}
+
+/** The text that {@link quoteHostTags} has made this of. */
+export function restoreHostTags(text: string): string {
+  let restored = '';
+  let from = 0;
+  for (const { at } of hostTagsIn(text)) {
+    if (!text.startsWith(QUOTED, at)) continue;
+    restored += text.slice(from, at);
+    from = at + QUOTED.length;
+  }
+  return restored + text.slice(from);
+}
+
+// What may begin a tag. What looks like `<` is looked at only behind one of these.
+const CANDIDATES = /[<＜﹤‹«〈〈⟨❮❰《˂ᐸ≺⧼ᚲ⋖≪⟪⦑≮\u{e003c}]|&(?:amp;)*(?:lt|#)|\\[ux]|%3c/giu;
+
+function hostTagsIn(text: string): Found[] {
+  const found: Found[] = [];
+  CANDIDATES.lastIndex = 0;
+  for (let candidate = CANDIDATES.exec(text); candidate; candidate = CANDIDATES.exec(text)) {
+    const isInvisible = candidate[0] === INVISIBLE_OPENER;
+    const opener = readAt(text, candidate.index, isInvisible);
+    const tag = opener.look === '<' ? nameAt(text, opener.end, isInvisible) : null;
+    if (tag) found.push(tag);
+    CANDIDATES.lastIndex = tag?.end ?? opener.end;
+  }
+  return found;
+}
+
+/** The name of a host's tag that stands behind an opener, or null. */
+function nameAt(text: string, from: number, isInvisible: boolean): Found | null {
+  let at = from;
+  for (; at < text.length; ) {
+    const { look, end } = readAt(text, at, isInvisible);
+    if (look === null || !BEFORE_NAME.has(look)) break;
+    at = end;
+  }
+  const start = at;
+  while (text.startsWith(QUOTED, at)) at += QUOTED.length;
+  let letters = '';
+  let isJoined = false;
+  let before = '';
+  while (at < text.length) {
+    const { look, end } = readAt(text, at, isInvisible);
+    if (look === null) return null;
+    if (WITHIN_NAME.has(look)) {
+      isJoined = false;
+      at = end;
+      continue;
+    }
+    const read = letters + look;
+    const name = NAMES.find((one) => one.letters.startsWith(read) || read.startsWith(one.letters));
+    if (!name) return null;
+    const raw = text.slice(at, end);
+    // Names of types, such as SessionNotes in Array<SessionNotes>: code has them, and no tag of the host.
+    if (isJoined && letters.length === name.joint && /^[a-z]$/.test(before) && /^[A-Z]$/.test(raw)) return null;
+    if (read.length >= name.letters.length) return { at: start, end };
+    letters = read;
+    isJoined = true;
+    before = raw;
+    at = end;
+  }
+  return null;
+}
+
+const BEFORE_NAME: ReadonlySet<string> = new Set(['', ' ', '/', '-']);
+const WITHIN_NAME: ReadonlySet<string> = new Set(['', ' ', '-']);
+
+// ---- reading one character, in whatever form it is written ----
+
+interface Read {
+  /** See {@link lookOf}. */
+  readonly look: string | null;
+  readonly end: number;
+}
+
+const ENTITY =
+  /&(?:amp;)*(?:#0*(\d{1,7})|#x0*([0-9a-f]{1,6})|(lt)|(sol)|(hyphen|dash|lowbar)|(nbsp|ensp|emsp|thinsp|Tab|NewLine)|(shy|zwj|zwnj|ZeroWidthSpace|NoBreak|lrm|rlm));?/iy;
+const ENTITY_LOOKS = ['<', '/', '-', ' ', ''] as const;
+const ESCAPE = /\\(?:u\{0*([0-9a-f]{1,6})\}|u([0-9a-f]{4})|x([0-9a-f]{2})|([nrt]))/iy;
+const PERCENT = /%([0-9a-f]{2})/iy;
+
+// Tag characters of Unicode: nobody sees them, and some models read them as the ASCII that they stand for.
+const TAG_CHARACTERS = 0xe0000;
+const INVISIBLE_OPENER = '\u{e003c}';
+
+function readAt(text: string, at: number, isInvisible: boolean): Read {
+  const codePoint = text.codePointAt(at) as number;
+  const end = at + (codePoint > 0xffff ? 2 : 1);
+  if (isInvisible) {
+    const stands = codePoint - TAG_CHARACTERS;
+    return { look: stands >= 0x20 && stands < 0x7f ? lookOf(stands) : null, end };
+  }
+  switch (codePoint) {
+    case 0x26: {
+      const entity = matchAt(ENTITY, text, at);
+      if (!entity) return { look: null, end };
+      const [, decimal, hex, ...named] = entity;
+      const which = named.findIndex((name) => name !== undefined);
+      const look =
+        decimal !== undefined
+          ? lookAt(Number.parseInt(decimal, 10))
+          : hex !== undefined
+            ? lookAt(Number.parseInt(hex, 16))
+            : (ENTITY_LOOKS[which] as string);
+      return { look, end: at + entity[0].length };
+    }
+    case 0x5c: {
+      const escaped = matchAt(ESCAPE, text, at);
+      // A lone backslash escapes what follows it.
+      if (!escaped) return { look: '', end };
+      const [all, long, four, two] = escaped;
+      const hex = long ?? four ?? two;
+      return { look: hex === undefined ? ' ' : lookAt(Number.parseInt(hex, 16)), end: at + all.length };
+    }
+    case 0x25: {
+      const percent = matchAt(PERCENT, text, at);
+      if (!percent) return { look: null, end };
+      return { look: lookAt(Number.parseInt(percent[1] as string, 16)), end: at + 3 };
+    }
+    default:
+      return { look: lookOf(codePoint), end };
+  }
+}
+
+function matchAt(pattern: RegExp, text: string, at: number): RegExpExecArray | null {
+  pattern.lastIndex = at;
+  return pattern.exec(text);
+}
+
+function lookAt(codePoint: number): string | null {
+  return codePoint <= 0x10ffff ? lookOf(codePoint) : null;
+}

@@ -1,0 +1,84 @@
+/**
+ * Look-alikes: which ASCII character a character resembles in the eyes of a reader, a language model included.
+ *
+ * Three sources: the compatibility decompositions of Unicode (fullwidth, mathematical, circled, superscript and accented
+ * letters, ligatures), the properties of Unicode (white space, dashes, invisible characters), and a table of letters of
+ * other scripts after the confusables of Unicode Technical Standard 39.
+ */
+
+/** Letters that resemble the Latin letter before them, of either case. Only the letters of the host's tags are here. */
+const CONFUSABLE: Readonly<Record<string, string>> = {
+  a: 'аАαΑɑ⍺Ꭺᴀ',
+  c: 'сСϲϹᴄⲥⲤᏟ',
+  d: 'ԁԀɗᴅᎠⅆ',
+  e: 'еЕεΕєЄҽ℮ᴇɛᎬ3',
+  h: 'һҺհНнΗʜᎻհ',
+  i: 'іІιΙıɪɩӏӀǀᎥ1l|',
+  m: 'мМΜᴍᎷⲘ',
+  n: 'ոռηΝɴᴎпПⲚ',
+  o: 'оОοΟσօՕᴏ०০௦ⲟⲞ0',
+  r: 'гГʀᴦⲅᎡᏒя',
+  s: 'ѕЅꜱƽᏚꮪ5$',
+  t: 'тТτΤᴛⲦᎢ',
+  u: 'υսՍᴜʋцμ',
+  x: 'хХχΧⲭⲬ×',
+  y: 'уУүҮγΥʏყⲨ',
+  q: 'ԛգ',
+  '<': '＜﹤‹«〈〈⟨❮❰《˂ᐸ≺⧼ᚲ⋖≪⟪⦑≮',
+  '/': '⁄∕⧸╱⟋！!?',
+  '-': '_.:·‧・･−⁃ー˗',
+  ' ': '\u2800',
+};
+
+const LOOKS = new Map<number, string>(
+  Object.entries(CONFUSABLE).flatMap(([look, alike]) =>
+    [...alike].map((each): [number, string] => [each.codePointAt(0) as number, look]),
+  ),
+);
+
+const INVISIBLE = /^[\p{Default_Ignorable_Code_Point}\p{M}\p{Cf}]$/u;
+const BLANK = /^[\p{White_Space}\p{Cc}]$/u;
+const DASH = /^\p{Pd}$/u;
+const LETTER_OR_SIGN = /^[a-z</]$/;
+/** Enclosed letters without a decomposition: negative circled, negative squared, regional indicators. */
+const ENCLOSED = [0x1f150, 0x1f170, 0x1f1e6] as const;
+
+const known = new Map<number, string | null>();
+/** The same for ASCII, which most texts consist of. */
+const ASCII = Array.from({ length: 128 }, (_, codePoint) => seenAs(codePoint));
+
+/**
+ * What a character looks like: a lower-case letter (two for a ligature), `<`, `/`, `-` for a dash or another separator,
+ * a blank for white space and control characters, nothing for what cannot be seen, null for any other character.
+ * @param codePoint a Unicode code point.
+ */
+export function lookOf(codePoint: number): string | null {
+  if (codePoint < 128) return ASCII[codePoint] as string | null;
+  let look = known.get(codePoint);
+  if (look === undefined) {
+    look = seenAs(codePoint);
+    known.set(codePoint, look);
+  }
+  return look;
+}
+
+function seenAs(codePoint: number): string | null {
+  const listed = LOOKS.get(codePoint);
+  if (listed !== undefined) return listed;
+  const character = String.fromCodePoint(codePoint);
+  if (INVISIBLE.test(character)) return '';
+  if (BLANK.test(character)) return ' ';
+  if (DASH.test(character)) return '-';
+  const enclosed = ENCLOSED.find((first) => codePoint >= first && codePoint < first + 26);
+  if (enclosed !== undefined) return String.fromCharCode(0x61 + codePoint - enclosed);
+  let look = '';
+  for (const part of character
+    .normalize('NFKD')
+    .replace(/[\p{M}()]/gu, '')
+    .toLowerCase()) {
+    const one = LOOKS.get(part.codePointAt(0) as number) ?? (LETTER_OR_SIGN.test(part) ? part : null);
+    if (one === null) return null;
+    look += one;
+  }
+  return look === '' ? null : look;
+}

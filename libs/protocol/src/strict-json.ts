@@ -1,0 +1,90 @@
+/**
+ * JSON in which each member of an object has a name of its own. `JSON.parse` keeps the last of two members with the same name
+ * and drops the first in silence, so that two readers of one body could see two commands (RFC 8259, section 4).
+ */
+import { cutText } from './unicode-text.ts';
+
+/** A value that was read, or the clause that says why the text is not JSON. */
+export type StrictJson = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly why: string };
+
+/** The longest path of a member in a message, in characters. */
+const PATH_MAX_CHARS = 128;
+
+/** Reads JSON and refuses repeated members. Linear in the text, and not recursive. */
+export function parseStrictJson(text: string): StrictJson {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    return { ok: false, why: withoutQuote((error as Error).message) };
+  }
+  const repeated = repeatedMember(text);
+  if (repeated === null) return { ok: true, value };
+  return { ok: false, why: `the member ${JSON.stringify(cutText(repeated, PATH_MAX_CHARS))} is repeated` };
+}
+
+/** V8 quotes the text around the mistake, which may be a secret. */
+function withoutQuote(message: string): string {
+  return message.replace(/, (?:\.\.\.)?"[\s\S]*$/, '');
+}
+
+/** An object or list of the text that has not ended. */
+interface Open {
+  /** The names of an object; null for a list. */
+  readonly names: Set<string> | null;
+  /** The member that is read now. */
+  name: string;
+}
+
+const [QUOTE, COLON, BACKSLASH] = [0x22, 0x3a, 0x5c];
+const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
+
+/** The path of the first member of valid JSON whose object has one of that name already: `args.path`, lists as `[]`; or null. */
+function repeatedMember(text: string): string | null {
+  const open: Open[] = [];
+  for (let at = 0; at < text.length; at++) {
+    switch (text.charCodeAt(at)) {
+      case OPEN_OBJECT:
+        open.push({ names: new Set(), name: '' });
+        break;
+      case OPEN_LIST:
+        open.push({ names: null, name: '[]' });
+        break;
+      case CLOSE_OBJECT:
+      case CLOSE_LIST:
+        open.pop();
+        break;
+      case QUOTE: {
+        const from = at;
+        at = closingQuote(text, from);
+        const inside = open.at(-1);
+        if (!inside?.names || !isFollowedByColon(text, at + 1)) break;
+        inside.name = nameOf(text.slice(from, at + 1));
+        if (inside.names.has(inside.name)) return open.map(({ name }) => name).join('.');
+        inside.names.add(inside.name);
+      }
+    }
+  }
+  return null;
+}
+
+/** Where the string that begins at a quote ends. Each run of backslashes is counted once. */
+function closingQuote(text: string, from: number): number {
+  for (let quote = text.indexOf('"', from + 1); ; quote = text.indexOf('"', quote + 1)) {
+    let backslashes = 0;
+    while (text.charCodeAt(quote - 1 - backslashes) === BACKSLASH) backslashes += 1;
+    if (backslashes % 2 === 0) return quote;
+  }
+}
+
+function isFollowedByColon(text: string, from: number): boolean {
+  let at = from;
+  // White space as JSON knows it: all of it is below or at the space.
+  while (text.charCodeAt(at) <= 0x20) at += 1;
+  return text.charCodeAt(at) === COLON;
+}
+
+/** `"path"` and `"p\u0061th"` are the same name. */
+function nameOf(written: string): string {
+  return written.includes('\\') ? (JSON.parse(written) as string) : written.slice(1, -1);
+}

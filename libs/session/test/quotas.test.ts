@@ -1,0 +1,112 @@
+/** Quotas of a host: what is refused beyond them, without a record, and what never is. */
+import type { MeasuredUsage } from '@coxswain/ports';
+import { Quotas, type QuotasInput, sessionRef, subjects } from '@coxswain/protocol';
+import { expect, test } from 'vitest';
+import { crewBed, delegate } from './crew-bed.ts';
+import { say } from './fake-model.ts';
+import { INBOX, type SendOptions, type TestBed, testBed } from './test-bed.ts';
+
+/** A bed whose host has these quotas, for every tenant the same. */
+async function limited(quotas: QuotasInput, usage: { now: MeasuredUsage | null } = { now: null }): Promise<TestBed> {
+  const bed = testBed();
+  bed.models.answers = Array.from({ length: 20 }, () => say('done'));
+  const all = Quotas.parse(quotas);
+  await bed.host({ quotas: () => all }, { usage: { of: () => usage.now } });
+  return bed;
+}
+
+const rejectedIn = (bed: TestBed) =>
+  bed.receipts
+    .filter(({ stage }) => stage === 'rejected')
+    .map(({ command_id, code, detail }) => [command_id, code, detail]);
+
+test('a sender that is too quick is refused without a record, and its command is taken a second later under the same id', async () => {
+  const bed = await limited({ sender_commands_per_second: 1, sender_commands_burst: 3 });
+  await bed.start();
+  const n = (await bed.records()).length;
+  for (const id of ['a', 'b', 'c']) await bed.send('steer', 'x', { id });
+  expect(rejectedIn(bed)).toEqual([
+    ['c', 'quota_exceeded', { quota: 'sender_commands_per_second', retry_after_ms: 1_000 }],
+  ]);
+  expect((await bed.records()).length).toBe(n + 2);
+  await bed.time.advance(1_000);
+  await bed.send('steer', 'x', { id: 'c' });
+  expect(bed.told('c').at(-1)).toMatch(/^accepted/);
+});
+
+test('other senders go on, until the tenant is too quick; then a run can be cancelled still', async () => {
+  const bed = await limited({ sender_commands_burst: 2, commands_burst: 4, commands_per_second: 1 });
+  bed.models.answers = [say('late', { delayMs: 10_000 })];
+  const by = (actor: string, id: string): SendOptions => ({ id, headers: { 'Cox-Actor': actor } });
+  await bed.start({}, by('ann', 's'));
+  for (const id of ['a1', 'a2']) await bed.send('steer', 'x', by('ann', id));
+  for (const id of ['b1', 'b2']) await bed.send('steer', 'x', by('bob', id));
+  await bed.send('steer', 'x', by('cem', 'c1'));
+  expect(rejectedIn(bed).map(([id, , detail]) => [id, (detail as { quota: string }).quota])).toEqual([
+    ['a2', 'sender_commands_per_second'],
+    ['c1', 'commands_per_second'],
+  ]);
+  await bed.send('cancel', {}, by('ann', 'stop'));
+  expect(bed.told('stop')).toEqual(['accepted']);
+});
+
+test('what a tenant has used up another has not', async () => {
+  const bed = await limited({ commands_burst: 1, commands_per_second: 1 });
+  await bed.start();
+  bed.bus.publish(
+    subjects.command(sessionRef('s1', 'other'), 'start'),
+    Buffer.from('{"prompt":"x","model":"fake/model"}'),
+    {
+      'Cox-Command-Id': 'theirs',
+      'Cox-Receipt-To': INBOX,
+    },
+  );
+  await bed.time.settle();
+  expect(bed.told('theirs')).toEqual(['accepted']);
+});
+
+test('what is queued in all sessions of a tenant is bounded, and delivering it makes room', async () => {
+  const bed = await limited({ pending_bytes: 100 });
+  for (const session of ['s1', 's2']) await bed.start({}, { session });
+  await bed.send('steer', 'x'.repeat(80), { session: 's1' });
+  await bed.send('steer', 'x'.repeat(30), { session: 's2', id: 'beyond' });
+  expect(bed.told('beyond')).toEqual(['rejected quota_exceeded']);
+  await bed.send('prompt', 'go on', { session: 's1' });
+  await bed.send('steer', 'x'.repeat(30), { session: 's2', id: 'within' });
+  expect(bed.told('within')[0]).toMatch(/^accepted/);
+});
+
+test('a tenant with all its sessions begins no other, until the store says that there are fewer', async () => {
+  const usage = { now: { sessions: 1, storedBytes: 0 } };
+  const bed = await limited({ sessions: 3 }, usage);
+  for (const session of ['s1', 's2', 's3']) await bed.start({}, { session, id: session });
+  expect(rejectedIn(bed)).toEqual([['s3', 'quota_exceeded', { quota: 'sessions' }]]);
+  await bed.send('prompt', 'go on', { session: 's1', id: 'p' });
+  expect(bed.told('p')).toEqual(['accepted']);
+  usage.now = { sessions: 2, storedBytes: 0 };
+  await bed.start({}, { session: 's3', id: 'again' });
+  expect(bed.told('again')).toEqual(['accepted']);
+});
+
+test('nor does a delegation begin one: its call has an error result', async () => {
+  const bed = crewBed();
+  bed.parts = { lead: [delegate(['mate', 'x']), say('alone, then')], mate: [say('never')] };
+  const quotas = Quotas.parse({ sessions: 2 });
+  const measured = { sessions: 1, storedBytes: 0 };
+  await bed.crewHost({ quotas: () => quotas }, { usage: { of: () => measured } });
+  await bed.begin('lead');
+  const [end] = await bed.eventsOf('call_ended');
+  expect(end).toMatchObject({ status: 'error', result: { detail: { code: 'quota_exceeded' } } });
+});
+
+test('a tenant whose journals are full sends no message more, and ends what runs', async () => {
+  const usage = { now: { sessions: 1, storedBytes: 1 } };
+  const bed = await limited({ stored_bytes: 1_000 }, usage);
+  bed.models.answers = [say('late', { delayMs: 10_000 })];
+  await bed.start();
+  usage.now = { sessions: 1, storedBytes: 1_000 };
+  await bed.send('steer', 'x', { id: 'steer' });
+  expect(rejectedIn(bed)).toEqual([['steer', 'quota_exceeded', { quota: 'stored_bytes' }]]);
+  await bed.send('cancel', {}, { id: 'stop' });
+  expect(bed.told('stop')).toEqual(['accepted']);
+});

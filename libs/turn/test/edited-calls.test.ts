@@ -1,0 +1,279 @@
+/** Edited calls: which guards they pass, what a refusal leaves behind, and what may happen while hooks are asked. */
+import { BOUNDS, type HookRegistration, type JsonObject } from '@coxswain/protocol';
+import { describe, test } from 'vitest';
+import { given } from './given.ts';
+import {
+  approvalExpires,
+  approved,
+  asked,
+  call,
+  callCancelled,
+  cancelled,
+  denied,
+  Failing,
+  hook,
+  hooksCancelled,
+  hooksChanged,
+  hooksSaid,
+  later,
+  type Move,
+  owned,
+  returned,
+  running,
+  type Surroundings,
+  steered,
+} from './moves.ts';
+
+const ARGS = { amount: 40 };
+const EDITED = { amount: 4_000 };
+const edit = (body: JsonObject = {}, id?: string) => approved('a', { args: EDITED, ...body }, id);
+const noObjection = hooksSaid(undefined);
+
+/** One call is parked; hooks have let the model's own arguments pass. */
+const parked = (around: Surroundings = {}): Move => [
+  running(around),
+  asked(call('a', 'ask', { args: ARGS })),
+  ...(around.hooks?.some(({ point }) => point === 'PreToolUse') ? [noObjection] : []),
+];
+const hooked = (more: Partial<HookRegistration> = {}): Move => parked({ hooks: [hook('PreToolUse', 'limit', more)] });
+
+describe('an edited call', () => {
+  test('starts with the edited arguments once hooks have no objection', () => {
+    given(hooked())
+      .when(edit())
+      .thenJournal('edited_call_proposed a by allow-a', 'hook_call limit PreToolUse a')
+      .thenEvent('hook_call', {
+        command_id: 'allow-a',
+        payload: {
+          event: 'PreToolUse',
+          session: { id: 's1' },
+          persona: 'coder',
+          turn: 1,
+          tool: { name: 'ask', args: EDITED, call_id: 'a' },
+        },
+      })
+      .thenState('function_awaiting_approval.parked')
+      .thenEffects('consult PreToolUse a')
+      .when(noObjection)
+      .thenJournal(
+        'hook_returned limit PreToolUse a no_objection',
+        'approval_decided a allow edited',
+        'control_outcome approve allowed a',
+        'edited_call_checked a by allow-a',
+        'loop_checkpoint pre_tool_dispatch',
+        'call_started a',
+      )
+      .thenEvent('call_started', { call_id: 'a', args: EDITED });
+  });
+
+  test.each([
+    ['denies it', { deny: 'over 100' }, { reason: 'over 100' }],
+    ['fails', new Failing(), { reason: 'hook_timeout' }],
+    ['is unavailable', new Failing('hook_unavailable'), { reason: 'hook_unavailable' }],
+    [
+      'answers what is not allowed there',
+      { decision: 'ask' },
+      { reason: 'PreToolUse: "decision" is not allowed here, only at permission_asked' },
+    ],
+    [
+      'would change the arguments',
+      { args: { amount: 100, password: 'hunter2' } },
+      {
+        reason: 'it would change the edited arguments, and a call runs as it was approved',
+        args: { amount: 100, password: '[redacted]' },
+      },
+    ],
+  ] as const)('stays parked where a hook %s', (_, said, why) => {
+    given(hooked(), edit())
+      .when(hooksSaid(said))
+      .thenIncludes(
+        'hook_vetoed limit PreToolUse a deny',
+        'command_rejected edited_call_denied allow-a',
+        'control_outcome approve edited_call_denied a',
+        'edited_call_checked a by allow-a',
+      )
+      .thenNever('approval_decided', 'call_started a')
+      .thenEvent('command_rejected', {
+        field: 'args',
+        detail: { by: 'hook', hook: 'limit', ...why },
+      })
+      .thenState('function_awaiting_approval.parked')
+      .when(approved('a', {}, 'as-asked'))
+      .thenIncludes('approval_decided a allow', 'call_started a')
+      .thenEvent('call_started', { args: ARGS });
+  });
+
+  test('starts where a hook gives back the same arguments, or fails and fails open', () => {
+    given(hooked(), edit())
+      .when(hooksSaid({ args: EDITED }))
+      .thenIncludes('approval_decided a allow edited', 'call_started a');
+    given(hooked({ on_error: 'fail_open' }), edit())
+      .when(hooksSaid(new Failing()))
+      .thenIncludes('approval_decided a allow edited', 'call_started a');
+  });
+
+  test('stays parked where a rule denies it; no hook is asked', () => {
+    const rules = [
+      { tool: 'ask', when: 'key == "no"', action: 'deny' as const },
+      { tool: 'ask', action: 'ask' as const },
+    ];
+    given(parked({ rules, hooks: [hook('PreToolUse')] }))
+      .when(approved('a', { args: { key: 'no' } }))
+      .thenJournal('command_rejected edited_call_denied allow-a', 'control_outcome approve edited_call_denied a')
+      .thenEvent('command_rejected', { field: 'args', detail: { by: 'rule', rule: 'rules[0]' } })
+      .thenState('function_awaiting_approval.parked');
+  });
+
+  test('stays parked where a remembered rule denies it, also one that was made while hooks were asked', () => {
+    const two: Move = [
+      running({ hooks: [hook('PreToolUse', 'limit')] }),
+      asked(call('a', 'ask', { args: ARGS }), call('b', 'ask', { args: EDITED })),
+      noObjection,
+      noObjection,
+    ];
+    given(two, denied('b', { remember: 'session' }))
+      .when(edit())
+      .thenJournal('command_rejected edited_call_denied allow-a', 'control_outcome approve edited_call_denied a')
+      .thenEvent('command_rejected', { detail: { by: 'rule', rule: 'remembered:deny-b' } });
+    given(two, edit(), denied('b', { remember: 'session' }))
+      .when(noObjection)
+      .thenIncludes('command_rejected edited_call_denied allow-a')
+      .thenNever('call_started a');
+  });
+
+  test('is remembered as it was edited, once it is decided', () => {
+    given(hooked())
+      .when(edit({ remember: 'session' }))
+      .thenNever('permission_remembered allow-a session')
+      .when(noObjection)
+      .thenIncludes('permission_remembered allow-a session', 'approval_decided a allow edited', 'call_started a')
+      .when(returned('a'), asked(call('b', 'ask', { args: EDITED })), noObjection)
+      .thenIncludes('call_started b');
+  });
+
+  test('is rejected where the arguments of its batch would be too large', () => {
+    const size = BOUNDS.batchArgsMaxBytes / 4;
+    const large = (text: string) => ({ text: text.repeat(size) });
+    given(running(), asked(...['a', 'b', 'c', 'd'].map((id) => call(id, 'ask'))))
+      .when(...['a', 'b', 'c'].map((id) => approved(id, { args: large(id) })), approved('d', { args: large('d') }))
+      .thenIncludes('approval_decided c allow edited', 'command_rejected body_too_large allow-d')
+      .thenState('function_awaiting_approval.parked');
+  });
+
+  test('with the arguments of the model is not edited: no hook is asked again', () => {
+    given(hooked())
+      .when(approved('a', { args: ARGS }))
+      .thenIncludes('approval_decided a allow', 'call_started a')
+      .thenCount('hook_call', 1);
+  });
+});
+
+describe('while hooks are asked about an edited call', () => {
+  test.each([
+    ['another person allows the call as it is', approved('a', {}, 'other'), 'already_decided', 'call_started a'],
+    ['another person denies it', denied('a'), 'already_decided', 'call_ended a denied by user'],
+    ['a message interrupts', steered('m', 'interrupt_immediate'), 'not_pending', 'call_ended a skipped'],
+    ['the call is cancelled', callCancelled('a'), 'not_pending', 'call_ended a cancelled'],
+    ['the run is cancelled', cancelled(), 'not_pending', 'approval_decided a aborted'],
+  ] as const)('%s: the edit is rejected at once, and the answers change nothing', (_, move, code, then) => {
+    given(hooked(), edit())
+      .when(move)
+      .thenIncludes(then)
+      .thenIncludes(`command_rejected ${code} allow-a`, `control_outcome approve ${code} a`)
+      .when(hooksCancelled)
+      .thenIncludes('edited_call_checked a by allow-a')
+      .thenCount('approval_decided', 1)
+      .thenCount('command_rejected', 1)
+      .thenNever('approval_decided a allow edited');
+  });
+
+  test('the approval may expire', () => {
+    given(parked({ expireAfterMs: 60_000, hooks: [hook('PreToolUse', 'limit')] }), edit(), later(60_000))
+      .when(approvalExpires('a'))
+      .thenIncludes('approval_decided a expired', 'command_rejected already_decided allow-a')
+      .thenEvent('command_rejected', { detail: { by: 'expiry', decision: 'deny' } });
+  });
+
+  test('another edit is rejected, and the same one again changes nothing', () => {
+    given(hooked(), edit())
+      .when(edit({}, 'second'))
+      .thenJournal('command_rejected edit_pending second', 'control_outcome approve edit_pending a')
+      .when(noObjection)
+      .thenIncludes('approval_decided a allow edited');
+    given(hooked(), edit()).when(edit()).thenNothing('hooks are asked about this edit');
+  });
+
+  test('a host that takes the session over asks them again', () => {
+    given(hooked(), edit())
+      .when(owned(2))
+      .thenEffects('consult PreToolUse a')
+      .when(noObjection)
+      .thenIncludes('approval_decided a allow edited', 'call_started a');
+  });
+
+  test('calls beside it start and return', () => {
+    given(
+      running({ hooks: [hook('PreToolUse', 'limit', { pattern: 'ask' })] }),
+      asked(call('a', 'ask', { args: ARGS }), call('b', 'read')),
+      noObjection,
+    )
+      .when(edit(), returned('b'))
+      .thenIncludes('call_ended b ok')
+      .thenState('function_awaiting_approval.parked')
+      .when(noObjection)
+      .thenIncludes('call_started a');
+  });
+});
+
+describe('while hooks are asked about an edited call, others', () => {
+  test('are refused, and permission_replied hooks are told so afterwards', () => {
+    given(
+      running({ hooks: [hook('PreToolUse', 'limit', { pattern: 'ask' }), hook('permission_replied')] }),
+      asked(call('a', 'ask', { args: ARGS }), call('b', 'ask')),
+      noObjection,
+      noObjection,
+      edit(),
+      denied('b'),
+    )
+      .when(noObjection)
+      .thenIncludes('hook_call permission_replied permission_replied', 'call_started a')
+      .thenEvent('hook_call', {
+        payload: {
+          event: 'permission_replied',
+          session: { id: 's1' },
+          persona: 'coder',
+          turn: 1,
+          tool: { name: 'ask', args: {}, call_id: 'b' },
+          decision: 'deny',
+          by: 'user',
+        },
+      });
+  });
+});
+
+describe('an edit that waits for other hooks', () => {
+  const both = [hook('PreToolUse', 'limit', { pattern: 'ask' }), hook('PostToolUse', 'post', { pattern: 'read' })];
+  const waiting: Move = [
+    running({ hooks: both }),
+    asked(call('a', 'ask', { args: ARGS }), call('b', 'read')),
+    noObjection,
+    returned('b'),
+    edit(),
+  ];
+
+  test('is asked about when they have answered', () => {
+    given(waiting)
+      .when(noObjection)
+      .thenIncludes('call_ended b ok', 'hook_call limit PreToolUse a')
+      .thenState('function_awaiting_approval.parked');
+  });
+
+  test('is rejected where the hooks that were to be asked have gone: a later decision finds those that are there', () => {
+    given(waiting, hooksChanged([]))
+      .when(noObjection)
+      .thenIncludes('command_rejected edit_pending allow-a', 'control_outcome approve edit_pending a')
+      .thenState('function_awaiting_approval.parked')
+      .when(edit({}, 'again'))
+      .thenIncludes('approval_decided a allow edited', 'call_started a');
+  });
+});

@@ -1,0 +1,54 @@
+/** The background check of streams against their limits: one host of a bus at a time asks, for its meters and its log. */
+import { setTimeout } from 'node:timers/promises';
+import type { Log } from '@coxswain/ports';
+
+/** What the check reads and logs. */
+export interface WatchedStreams {
+  /** Whether this host is the one that checks. Rejects while the bus does not answer. */
+  isFirst(): Promise<boolean>;
+  /** The share of its limit that each limited stream has, 0 to 1. Rejects as above. */
+  fill(): Promise<ReadonlyMap<string, number>>;
+  readonly log: Log;
+}
+
+/** The last result of a host's background check. */
+export interface StreamFillWatch {
+  /** Shares by stream; empty before the first check, and on hosts that do not check. */
+  fill(): ReadonlyMap<string, number>;
+  stop(): void;
+}
+
+/** The alert rules have the same. */
+const NEARLY_FULL = 0.8;
+const EVERY_MS = 60_000;
+const FIRST_MS = 5_000;
+
+/** Starts the background check. */
+export function watchStreamFill({ isFirst, fill, log }: WatchedStreams, firstMs = FIRST_MS): StreamFillWatch {
+  const ended = new AbortController();
+  let last: ReadonlyMap<string, number> = new Map();
+
+  async function look(): Promise<void> {
+    const now: ReadonlyMap<string, number> = (await isFirst()) ? await fill() : new Map();
+    for (const [stream, share] of now)
+      if (share >= NEARLY_FULL && (last.get(stream) ?? 0) < NEARLY_FULL)
+        log.warn(
+          { stream, share },
+          'a stream is nearly full, and refuses what is new when it is: delete sessions, or run cox streams --max-bytes',
+        );
+    last = now;
+  }
+
+  /** Contract: does not reject. */
+  async function run(): Promise<void> {
+    for (let pauseMs = firstMs; !ended.signal.aborted; pauseMs = EVERY_MS) {
+      await setTimeout(pauseMs, undefined, { signal: ended.signal, ref: false }).catch(() => undefined);
+      if (ended.signal.aborted) return;
+      // While the bus does not answer the last result stands, and other checks say so.
+      await look().catch((error: Error) => log.debug({ error: error.message }, 'the streams cannot be checked now'));
+    }
+  }
+  void run();
+
+  return { fill: () => last, stop: () => ended.abort() };
+}
