@@ -138,6 +138,6 @@ function shown(text: string): string {
   return `${cutGraphemes(line, HEAD_CHARS)} [${left} characters more] ${line.slice(-TAIL_CHARS)}`;
 }
 
-function answersFolder(env: NodeJS.ProcessEnv): string {
+export function answersFolder(env: NodeJS.ProcessEnv): string {
   return join(defaultStateDir(env), 'trusted');
 }
