@@ -210,7 +210,7 @@ describe('docker-compose.yml', () => {
         ),
       );
       // biome-ignore lint/suspicious/noTemplateCurlyInString: as the file says it
-      expect(host.environment?.COX_ROOTS, name).toBe('${COX_ROOTS:-/workspace}');
+      expect(host.environment?.COX_ROOTS, name).toBe('${COX_ROOTS:-/workspace:/examples}');
       expect(networksOf(runner), name).toEqual(['commands']);
       expect(runner).toMatchObject({
         read_only: true,

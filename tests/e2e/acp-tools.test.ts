@@ -16,7 +16,8 @@ import { scratchFolder } from './kit/scratch.ts';
 import type { ScriptTurn } from './kit/scripts.ts';
 import { until } from './kit/until.ts';
 
-const fixture = busAndHost();
+const GREETER = { GREETER_KEY: 'of-the-editor' };
+const fixture = busAndHost(GREETER);
 const editors = editorsOn(() => fixture.bus);
 const COUNTING_SERVER = fileURLToPath(new URL('./kit/counting-server.mjs', import.meta.url));
 const allowAll = { permit: () => ({ outcome: { outcome: 'selected' as const, optionId: 'allow_once' } }) };
@@ -43,7 +44,7 @@ describe('MCP servers of an editor', () => {
     const { url, keys } = await httpMcpServer();
     const editor = await editors.with(
       [{ calls: [{ tool: 'greeter__greet', args: { name: 'Ada' } }] }, { text: 'Greeted.' }],
-      allowAll,
+      { ...allowAll, env: GREETER },
     );
     expect(editor.initialized.agentCapabilities?.mcpCapabilities).toEqual({ http: true, sse: false });
     const headers = [{ name: 'Authorization', value: 'Bearer of-the-editor' }];
@@ -56,6 +57,8 @@ describe('MCP servers of an editor', () => {
       content: [{ content: { text: 'hello Ada' } }],
     });
     expect([...keys]).toEqual(['Bearer of-the-editor']);
+    const kept = JSON.stringify((await endOf(fixture.bus, id)).records);
+    expect(kept).not.toContain('of-the-editor');
   });
 
   it('that cannot be used are refused by name', async () => {

@@ -4,7 +4,7 @@
  */
 import { spawn } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ComposedService, composedServices } from '../containers/composed-services.ts';
 import { writeAndReview } from '../containers/personas-at-work.ts';
@@ -51,7 +51,7 @@ async function begin({ name, args, keyVolume, commandVolume, folders, variables 
     ...(commandVolume === null ? {} : { COX_COMMAND_SOCKET: join(folder, `${commandVolume}.sock`) }),
     COX_STATE_DIR: stateOf(name),
     COX_HOST_NAME: name,
-    ...(variables.includes('COX_ROOTS') ? { COX_ROOTS: join(folder, 'workspace') } : {}),
+    ...(variables.includes('COX_ROOTS') ? { COX_ROOTS: [join(folder, 'workspace'), ...Object.values(folders)].join(delimiter) } : {}),
     // Hosts count passivated sessions only where they serve metrics.
     ...(variables.includes('COX_METRICS_PORT') && name !== 'gateway' ? { COX_METRICS_PORT: '0' } : {}),
   };

@@ -1,17 +1,25 @@
 /** `cox mcp`: another agent starts, watches, steers, approves and cancels sessions, by the official MCP client over stdio. */
-import { mkdir, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { busAndHost } from './kit/fixture.ts';
 import { type McpUnderTest, rawMcp, startMcp } from './kit/mcp-client.ts';
 import { scratchFolder } from './kit/scratch.ts';
-import { type ScriptTurn, scripted } from './kit/scripts.ts';
+import { type ScriptTurn, scripted as scriptedAnywhere } from './kit/scripts.ts';
 import { until } from './kit/until.ts';
 
 const fixture = busAndHost();
 let mcp: McpUnderTest;
 let root: string;
 let env: NodeJS.ProcessEnv;
+
+/** Writes a script into the folder of the server: its client may name no other. */
+async function scripted(...args: Parameters<typeof scriptedAnywhere>): Promise<string> {
+  const path = (await scriptedAnywhere(...args)).slice('scripted/'.length);
+  const here = join(root, `${basename(dirname(path))}.yaml`);
+  await copyFile(path, here);
+  return `scripted/${here}`;
+}
 
 beforeAll(async () => {
   root = await scratchFolder('mcp');
@@ -553,6 +561,7 @@ describe('bad input is an answer with a code, and names the argument', () => {
     ['start_session', { prompt: 'x' }, 'invalid_field', 'model', /model: is missing: give provider\/name/],
     ['start_session', { prompt: 'x', promt: 'x' }, 'unknown_field', 'promt', /did you mean "prompt"/],
     ['start_session', { prompt: 'x', model: 'gpt' }, 'invalid_field', 'model', /model: /],
+    ['start_session', { prompt: 'x', model: 'scripted//etc/passwd' }, 'invalid_field', 'model', /its file must lie in /],
     ['start_session', { prompt: 'x', model: 'scripted/a', root: '/' }, 'invalid_field', 'root', /root: must lie in /],
     ['start_session', { prompt: 'x', persona: '../x.yaml' }, 'invalid_field', 'persona', /a name is 1 to 64/],
     ['get_session', { session_id: 'a b' }, 'invalid_field', 'session_id', /session_id: /],

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { ACP_BOUNDS } from '../src/acp/acp-bounds.ts';
 import { existingFolder, mcpServersOf } from '../src/acp/client-mcp-servers.ts';
 
-const stdio = (name: string) => ({ name, command: 'server', args: ['-v'], env: [{ name: 'KEY', value: 'x' }] });
+const stdio = (name: string) => ({ name, command: 'server', args: ['-v'], env: [{ name: 'LEVEL', value: 'x' }] });
 
 describe('MCP servers of an editor', () => {
   it('over stdio and over HTTP keep all that is said of them', () => {
@@ -16,10 +16,16 @@ describe('MCP servers of an editor', () => {
       url: 'https://mcp.example.com/mcp',
       headers: [{ name: 'authorization', value: 'Bearer x' }],
     };
-    expect(mcpServersOf([stdio('files'), http])).toEqual({
-      files: { command: 'server', args: ['-v'], env: { KEY: 'x' } },
-      docs: { type: 'http', url: 'https://mcp.example.com/mcp', headers: { authorization: 'Bearer x' } },
+    expect(mcpServersOf([stdio('files'), http], { DOCS_KEY: 'x' })).toEqual({
+      files: { command: 'server', args: ['-v'], env: { LEVEL: 'x' } },
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: as the journal keeps it
+      docs: { type: 'http', url: 'https://mcp.example.com/mcp', headers: { authorization: 'Bearer ${DOCS_KEY}' } },
     });
+  });
+
+  it('are refused with a credential that no variable of this process has, and it is not quoted', () => {
+    const secret = { ...stdio('git'), env: [{ name: 'GIT_TOKEN', value: 'hunter2hunter2' }] };
+    expect(() => mcpServersOf([secret], {})).toThrow(/^mcpServers\.0\.env\.GIT_TOKEN: (?!.*hunter2)/);
   });
 
   it('have names that can stand in those of tools, each its own', () => {

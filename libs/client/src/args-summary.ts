@@ -1,5 +1,5 @@
 /** Call arguments and results in one short line, for people. */
-import { cutGraphemes, cutTextToEnd, type Json, type ToolResult } from '@coxswain/protocol';
+import { cutGraphemes, cutMiddle, type Json, type ToolResult } from '@coxswain/protocol';
 
 const SUMMARY_MAX_CHARS = 120;
 /** For a person who decides about a call: long enough for almost every command, short enough for a terminal. */
@@ -51,14 +51,6 @@ export function visibleLine(text: string, maxChars: number): string {
 
 /** Longer than indentation, shorter than what pushes the rest of a line out of sight. */
 const BLANKS = /[\s\u2800]{16,}/gu;
-
-/** Keeps both ends and says how much is left out: three fifths at the beginning, the rest at the end. */
-function cutMiddle(text: string, maxChars: number): string {
-  if (text.length <= maxChars) return text;
-  const head = cutGraphemes(text, Math.floor(maxChars * 0.6) - 8);
-  const tail = cutTextToEnd(text, Math.floor(maxChars * 0.4) - 8);
-  return `${head} [… ${text.length - head.length - tail.length} more] ${tail}`;
-}
 
 /**
  * Text from models and tools without the control characters that would drive the terminal or page that shows it, and

@@ -4,12 +4,14 @@
  * FILE-1: Only regular files are read. A pipe, socket, device or folder is refused, and none of them is waited for:
  *         the file is opened with O_NONBLOCK, and what was opened is judged by its descriptor (fstat), not by its path.
  * FILE-2: At most `maxBytes` bytes are read and held, however large the file becomes while it is read.
- * FILE-3: An error states what is wrong and never quotes the content or the resolved path.
+ * FILE-3: The real path of what was opened is reported, so that a rule about folders is applied to the file that was read and
+ *         not to one that a link led to a moment before.
+ * FILE-4: An error states what is wrong and never quotes the content or the resolved path.
  *
  * The only module of this package that imports from Node: adapters may not import each other, and all of them need it.
  */
 import { constants, type Stats } from 'node:fs';
-import { type FileHandle, open, stat } from 'node:fs/promises';
+import { type FileHandle, open, readlink, realpath, stat } from 'node:fs/promises';
 
 /** Why a file was not read. */
 export type UnreadableReason = 'not_found' | 'not_regular' | 'too_large' | 'failed';
@@ -29,6 +31,8 @@ export class UnreadableFileError extends Error {
 export interface RegularFile {
   readonly bytes: Buffer;
   readonly mtimeMs: number;
+  /** Where the opened file lies, without symbolic links. */
+  readonly realPath: string;
 }
 
 /** One read of the file system: long enough to be fast, short enough that a thread of the pool is soon free again. */
@@ -51,7 +55,8 @@ export async function readRegularFile(path: string, maxBytes: number): Promise<R
     assertRegular(found);
     if (found.size > maxBytes)
       throw new UnreadableFileError('too_large', `has ${found.size} bytes; the limit is ${maxBytes}`);
-    return { bytes: await bytesOf(handle, found.size), mtimeMs: found.mtimeMs };
+    const realPath = await realPathOf(handle, found, path);
+    return { bytes: await bytesOf(handle, found.size), mtimeMs: found.mtimeMs, realPath };
   } catch (error) {
     throw error instanceof UnreadableFileError ? error : unreadable(error as NodeJS.ErrnoException);
   } finally {
@@ -68,6 +73,19 @@ function kindOf(found: Stats): string {
   if (found.isFIFO()) return 'a pipe';
   if (found.isSocket()) return 'a socket';
   return found.isCharacterDevice() || found.isBlockDevice() ? 'a device' : 'a special file';
+}
+
+/** Linux knows the path of a descriptor. Elsewhere the path is resolved again, and has to lead to the same file. */
+async function realPathOf(handle: FileHandle, opened: Stats, path: string): Promise<string> {
+  if (process.platform === 'linux') {
+    const known = await readlink(`/proc/self/fd/${handle.fd}`).catch(() => null);
+    if (known !== null) return known;
+  }
+  const real = await realpath(path);
+  const found = await stat(real);
+  if (found.dev !== opened.dev || found.ino !== opened.ino)
+    throw new UnreadableFileError('failed', 'was replaced while it was opened');
+  return real;
 }
 
 /** The bytes up to the stated size; fewer where the file was shortened meanwhile. A pseudo file states 0 bytes. */

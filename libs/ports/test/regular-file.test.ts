@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { readRegularFile } from '../src/regular-file.ts';
 
 let folder: string;
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'regular-file-'));
+  folder = realpathSync(mkdtempSync(join(tmpdir(), 'regular-file-')));
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -20,6 +20,7 @@ test('a regular file is read whole, also through a symbolic link', async () => {
     const read = await readRegularFile(join(folder, name), bytes.length);
     expect(read.bytes.equals(bytes)).toBe(true);
     expect(read.mtimeMs).toBeGreaterThan(0);
+    expect(read.realPath).toBe(join(folder, 'file'));
   }
 });
 

@@ -1,6 +1,6 @@
 /** Arguments as they are shown to people and told to others: without what looks like a secret, and short. */
 import type { Json } from './json.ts';
-import { cutText } from './unicode-text.ts';
+import { cutMiddle, cutText } from './unicode-text.ts';
 
 const SECRET_KEY = /pass(word|wd|phrase)?$|secret|token|api[_-]?key|private[_-]?key|credential|authorization|cookie/i;
 const SECRET_TEXT =
@@ -23,6 +23,8 @@ export interface ShownBounds {
   readonly depth: number;
   /** Whether numbers are shown that count tokens, by the name of their member. */
   readonly counts: boolean;
+  /** Whether a long text is cut in its middle; at its end by default. */
+  readonly keepsEnd?: boolean;
 }
 
 const ARGS: ShownBounds = {
@@ -35,6 +37,16 @@ const ARGS: ShownBounds = {
   counts: false,
 };
 
+const DECIDED: ShownBounds = { ...ARGS, textChars: 2_000, keepsEnd: true };
+
+/**
+ * As {@link redactArgs}, for a person who decides about the call: of each text up to 2,000 characters, and its end always, so
+ * that nothing before it can hide it.
+ */
+export function redactForDecision(value: Json): Json {
+  return redactJson(value, DECIDED);
+}
+
 /**
  * A copy of arguments for other eyes: values whose name or look is a secret's are replaced, long texts and lists cut, deep
  * members left out. At most about 16 KiB as JSON, whatever came in. It is a courtesy to those who read lists and notices,
@@ -46,16 +58,17 @@ export function redactArgs(value: Json): Json {
 
 /** As {@link redactArgs}, of any JSON, within bounds of the caller's. */
 export function redactJson(value: Json, bounds: ShownBounds): Json {
-  const { chars, scalarChars, textChars, listItems, members, depth: deepest, counts } = bounds;
+  const { chars, scalarChars, textChars, listItems, members, depth: deepest, counts, keepsEnd = false } = bounds;
   let budget = chars;
   const text = (raw: string): string => {
     // Far enough behind what is shown that no secret is cut in two before it is known.
-    const clean = cutText(raw, 4 * textChars).replace(SECRET_TEXT, (_, ...groups) => {
+    const clean = (keepsEnd ? raw : cutText(raw, 4 * textChars)).replace(SECRET_TEXT, (_, ...groups) => {
       const [bearer, url] = groups as (string | undefined)[];
       return `${bearer ?? url ?? ''}${REDACTED}`;
     });
     const max = Math.max(0, Math.min(textChars, budget));
-    const short = raw.length > max && clean.length > max ? `${cutText(clean, max)}…` : clean;
+    const isLong = raw.length > max && clean.length > max;
+    const short = keepsEnd ? cutMiddle(clean, max) : isLong ? `${cutText(clean, max)}…` : clean;
     budget -= short.length;
     return short;
   };

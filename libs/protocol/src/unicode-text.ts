@@ -61,6 +61,21 @@ export function cutGraphemes(text: string, maxChars: number): string {
   return end > 0 ? text.slice(0, end) : cutText(text, maxChars);
 }
 
+/** Shorter texts are cut at their end: three parts would leave nothing of them. */
+const MIDDLE_CUT_MIN_CHARS = 48;
+
+/**
+ * Both ends of a text for people, at most so many UTF-16 units, and how much of its middle is left out: what is at the end of a
+ * long command cannot be hidden by what is before it. Three fifths are of the beginning.
+ */
+export function cutMiddle(text: string, maxChars: number): string {
+  if (text.length <= maxChars) return text;
+  if (maxChars < MIDDLE_CUT_MIN_CHARS) return `${cutGraphemes(text, maxChars - 1)}…`;
+  const head = cutGraphemes(text, Math.floor(maxChars * 0.6) - 8);
+  const tail = cutTextToEnd(text, Math.floor(maxChars * 0.4) - 8);
+  return `${head} [… ${text.length - head.length - tail.length} more] ${tail}`;
+}
+
 /**
  * Whether a text holds a visible character. White space, control characters, zero-width characters, fillers and the
  * blank Braille pattern show nothing.

@@ -1,6 +1,14 @@
 /** Which later calls are like a remembered one: exactly as narrow as the guide says. */
 import { describe, expect, test } from 'vitest';
-import { BOUNDS, describeRule, isRemembered, type JsonObject, matchOf, redactArgs } from '../src/mod.ts';
+import {
+  BOUNDS,
+  describeRule,
+  isRemembered,
+  type JsonObject,
+  matchOf,
+  redactArgs,
+  redactForDecision,
+} from '../src/mod.ts';
 
 function like(tool: string, args: JsonObject, action: 'allow' | 'deny' = 'allow') {
   const match = matchOf(tool, args);
@@ -122,5 +130,20 @@ describe('arguments for other eyes', () => {
     const text = JSON.stringify(redactArgs(huge));
     expect(text.length).toBeLessThan(20_000);
     expect(Buffer.from(text, 'utf8').toString('utf8')).toBe(text);
+  });
+});
+
+describe('arguments for a person who decides', () => {
+  test('show the end of a padded command', () => {
+    const padded = `ls${' '.repeat(500)}; rm -rf ~`;
+    expect(redactForDecision({ command: padded })).toEqual({ command: padded });
+    const { command } = redactForDecision({ command: `echo ${'a'.repeat(100_000)}; rm -rf ~` }) as { command: string };
+    expect(command).toMatch(/^echo a+ \[… \d+ more\] a+; rm -rf ~$/);
+    expect(command.length).toBeLessThanOrEqual(2_000);
+  });
+
+  test('show nothing of a secret that the cut leaves out in part', () => {
+    const key = `-----BEGIN PRIVATE KEY-----\n${'MIIE'.repeat(2_000)}`;
+    expect(JSON.stringify(redactForDecision({ text: `${'a'.repeat(3_000)}${key}` }))).not.toContain('MIIE');
   });
 });

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   cutGraphemes,
+  cutMiddle,
   cutText,
   cutTextToEnd,
   hasVisibleText,
@@ -91,4 +92,15 @@ test('invisible characters alone are no visible text', () => {
     expect([text, hasVisibleText(text)]).toEqual([text, false]);
   for (const text of ['a', '\u200ba', '😀', '.', '\u0301', '字', '\u0600'])
     expect([text, hasVisibleText(text)]).toEqual([text, true]);
+});
+
+describe('cutMiddle', () => {
+  test.each([
+    ['short', 5, 'short'],
+    ['a'.repeat(60), 10, `${'a'.repeat(9)}…`],
+    [`${'a'.repeat(500)}END`, 100, `${'a'.repeat(52)} [… 419 more] ${'a'.repeat(29)}END`],
+  ])('%.10s at most %i', (text, maxChars, cut) => {
+    expect(cutMiddle(text, maxChars)).toBe(cut);
+    expect(cut.length).toBeLessThanOrEqual(maxChars);
+  });
 });

@@ -1,6 +1,6 @@
 /** The effect that tells somebody outside that a call waits for a person. */
 import type { ApprovalNotices } from '@coxswain/ports';
-import { type ApprovalNotice, type NoticeOutcome, redactArgs, type SessionRef } from '@coxswain/protocol';
+import { type ApprovalNotice, type NoticeOutcome, redactForDecision, type SessionRef } from '@coxswain/protocol';
 import { type SessionState, UNKNOWN_QUESTION } from '@coxswain/turn';
 
 /** One notice to be given. */
@@ -37,7 +37,7 @@ export async function notifyApproval(
       persona: context.pinned?.persona ?? null,
       call_id: callId,
       tool,
-      args: redactArgs(args),
+      args: redactForDecision(args),
       requested_by,
       ...(in_doubt ? { question: UNKNOWN_QUESTION } : {}),
       ...(expiry ? { expires_at: new Date(expiry.due_at_ms).toISOString() } : {}),

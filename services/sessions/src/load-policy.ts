@@ -74,7 +74,10 @@ export async function hostRules(sources: PolicySources): Promise<(tenant: Tenant
   if (roots && declared.roots)
     throw new PolicyFileError(`${file ?? 'policy'}:1:1: roots: COX_ROOTS names them, too; remove one of the two`);
   const policy = { ...declared, ...(roots ? { roots } : {}) };
-  const keyFiles = [env.NATS_NKEY, env.COX_TOKENS, file, ...sources.keyFiles].filter((one) => one !== undefined);
+  const { NATS_NKEY, COX_APPROVAL_WEBHOOK_SECRET_FILE } = env;
+  const keyFiles = [NATS_NKEY, COX_APPROVAL_WEBHOOK_SECRET_FILE, file, ...sources.keyFiles].filter(
+    (one) => one !== undefined,
+  );
   const ownPaths = await Promise.all([
     refusedFolder(stateDir),
     ...keyFiles.filter((one) => one.trim() !== '').map(async (one) => ({ path: await realOf(resolve(one)) })),

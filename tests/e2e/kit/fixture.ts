@@ -13,12 +13,12 @@ export interface Fixture {
   host: Child;
 }
 
-/** Starts a bus and a host before the file's tests and ends both after them. */
-export function busAndHost(): Fixture {
+/** Starts a bus and a host before the file's tests and ends both after them. @param env more environment of the host. */
+export function busAndHost(env: NodeJS.ProcessEnv = {}): Fixture {
   const fixture = {} as { bus: TestBus; host: Child };
   beforeAll(async () => {
     fixture.bus = await startBus();
-    fixture.host = await startHost(fixture.bus);
+    fixture.host = await startHost(fixture.bus, env);
   });
   afterAll(async () => {
     try {

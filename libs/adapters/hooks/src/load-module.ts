@@ -30,7 +30,7 @@ export class HookModuleError extends Error {
 /** What the bundle would be called, if it were written beside its module. */
 const BUNDLE = 'coxswain.bundle.mjs';
 
-/** The size of one file of a module. */
+/** The size of one file of a module. Files are read before a person has said whether their folder is trusted. */
 const MODULE_MAX_BYTES = 16 * 1024 * 1024;
 
 /** How long a module's own code may take before it is there. */
@@ -213,10 +213,11 @@ function filesKnowWhereTheyLie(digests: Map<string, string>): Plugin {
     name: 'files-know-where-they-lie',
     setup(build) {
       build.onLoad({ filter: /./, namespace: 'file' }, async ({ path }) => {
+        // esbuild itself would read a device without end.
+        const { bytes } = await readRegularFile(path, MODULE_MAX_BYTES);
         const loader = LOADERS[extname(path)];
         // esbuild says what is wrong with any other file.
         if (loader === undefined) return null;
-        const { bytes } = await readRegularFile(path, MODULE_MAX_BYTES);
         digests.set(path, createHash('sha256').update(bytes).digest('hex'));
         if (loader === 'json' || loader === 'text') return { contents: bytes, loader };
         const values = { url: pathToFileURL(path).href, filename: path, dirname: dirname(path) };

@@ -1,5 +1,5 @@
 /** Handlers from files: what is loaded, and how what is wrong is told. */
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -74,6 +74,17 @@ describe('a module', () => {
       'node_modules/words/index.js': "exports.word = 'from a package';",
     });
     expect(await said(file)).toMatchObject({ raw: { body: 'from a package/' } });
+  });
+
+  test.skipIf(process.platform === 'win32').each([
+    ['/dev/zero', 'policy.ts'],
+    ['/dev/zero', 'lib.ts'],
+  ])('that leads to the device %s by %s is refused, and not read', async (device, name) => {
+    const policy = written({ 'policy.ts': "import './lib.ts'; export default {};", 'lib.ts': '' });
+    const link = join(dirname(policy), name);
+    rmSync(link);
+    symlinkSync(device, link);
+    expect((await failure(loadHooks(policy, 'policy'))).message).toMatch(/is a device, not a regular file/);
   });
 
   test('that is a folder is refused, by its path', async () => {

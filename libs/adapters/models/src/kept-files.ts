@@ -24,12 +24,22 @@ export interface FileKind<T extends object> {
   unreadable(name: string, why: string): Failure;
 }
 
-interface Kept<T> {
-  readonly parsed: T;
+/** What a file was parsed into, or why it was not. */
+interface Read<T> {
+  readonly outcome: T | Failure;
+  /** Of the file that was opened; null where none was. */
+  readonly realPath: string | null;
+}
+
+interface Kept<T> extends Read<T> {
+  readonly outcome: T;
   readonly mtimeMs: number;
   readonly size: number;
   lookedAtMs: number;
 }
+
+/** Refuses a file by the real path of what was opened; null where it may be used. */
+export type RefuseFile = (realPath: string) => Promise<Failure | null>;
 
 /** Files of one kind by path, kept while they do not change. */
 export class KeptFiles<T extends object> {
@@ -38,7 +48,7 @@ export class KeptFiles<T extends object> {
   readonly #reads: FileReads;
   readonly #kept = new Map<string, Kept<T>>();
   #keptBytes = 0;
-  readonly #loading = new Map<string, Promise<T | Failure>>();
+  readonly #reading = new Map<string, Promise<Read<T>>>();
 
   constructor(kind: FileKind<T>, clock: Clock, reads: FileReads) {
     this.#kind = kind;
@@ -48,40 +58,51 @@ export class KeptFiles<T extends object> {
 
   /** A file that was read before, without a look at the disk: an instant answer must stay instant. */
   kept(path: string): T | undefined {
-    return this.#kept.get(path)?.parsed;
+    return this.#kept.get(path)?.outcome;
   }
 
-  /** A file as it stands on the disk, give or take a quarter of a second. Never rejects. */
-  load(path: string, name: string): Promise<T | Failure> {
+  /**
+   * A file as it stands on the disk, give or take a quarter of a second. Never rejects.
+   * @param refuse is asked about the file that was opened, also where it could not be parsed: its failure goes first.
+   */
+  async load(path: string, name: string, refuse?: RefuseFile): Promise<T | Failure> {
+    const { outcome, realPath } = await this.#newest(path, name);
+    const refused = realPath === null ? null : await refuse?.(realPath);
+    return refused ?? outcome;
+  }
+
+  #newest(path: string, name: string): Read<T> | Promise<Read<T>> {
     const kept = this.#kept.get(path);
-    if (kept && this.#clock.monotonicMs() - kept.lookedAtMs < LOOK_AGAIN_MS) return Promise.resolve(kept.parsed);
-    let loading = this.#loading.get(path);
-    if (!loading) {
-      loading = this.#reads
+    if (kept && this.#clock.monotonicMs() - kept.lookedAtMs < LOOK_AGAIN_MS) return kept;
+    let reading = this.#reading.get(path);
+    if (!reading) {
+      reading = this.#reads
         .run(() => this.#read(path, name))
-        .catch((error: unknown) => {
+        .catch((error: unknown): Read<T> => {
           if (!(error instanceof UnreadableFileError)) throw error;
-          return this.#kind.unreadable(name, `the file ${error.message}`);
+          return { outcome: this.#kind.unreadable(name, `the file ${error.message}`), realPath: null };
         })
-        .finally(() => this.#loading.delete(path));
-      this.#loading.set(path, loading);
+        .finally(() => this.#reading.delete(path));
+      this.#reading.set(path, reading);
     }
-    return loading;
+    return reading;
   }
 
-  async #read(path: string, name: string): Promise<T | Failure> {
+  async #read(path: string, name: string): Promise<Read<T>> {
     const kept = this.#kept.get(path);
     const lookedAtMs = this.#clock.monotonicMs();
     if (kept && (await isUnchanged(path, kept))) {
       kept.lookedAtMs = lookedAtMs;
-      return kept.parsed;
+      return kept;
     }
-    const { bytes, mtimeMs } = await readRegularFile(path, this.#kind.maxBytes);
+    const { bytes, mtimeMs, realPath } = await readRegularFile(path, this.#kind.maxBytes);
     const text = utf8Of(bytes);
-    if (text === null) return this.#kind.unreadable(name, 'the file is not UTF-8 text');
-    const parsed = await this.#kind.parse(name, text);
-    if (!('code' in parsed)) this.#keep(path, { parsed, mtimeMs, size: bytes.length, lookedAtMs });
-    return parsed;
+    if (text === null) return { outcome: this.#kind.unreadable(name, 'the file is not UTF-8 text'), realPath };
+    const outcome = await this.#kind.parse(name, text);
+    if ('code' in outcome) return { outcome, realPath };
+    const read = { outcome, mtimeMs, realPath, size: bytes.length, lookedAtMs };
+    this.#keep(path, read);
+    return read;
   }
 
   #keep(path: string, kept: Kept<T>): void {

@@ -6,7 +6,7 @@ import { FileReads } from './file-reads.ts';
 import { KeptFiles } from './kept-files.ts';
 import { connect } from './providers/connect.ts';
 import { type Endpoint, type Environment, endpointOf, type HttpProvider } from './providers/endpoint.ts';
-import { refusedFile } from './refused-file.ts';
+import { refusedFile, refusedRealPath } from './refused-file.ts';
 import { JOURNAL_FILE, type Journals, readJournals } from './replay/journals.ts';
 import { replayModel } from './replay/replay-model.ts';
 import { readScripts, SCRIPT_FILE, type Scripts } from './scripted/script.ts';
@@ -75,17 +75,20 @@ export function createModels(options: ModelsOptions = {}): Models {
   const journalFiles = new KeptFiles(JOURNAL_FILE, clock, reads);
   const journals: Journals = options.readJournal
     ? readJournals(options.readJournal)
-    : (name) => journalFiles.load(pathOf(name), name);
+    : (name, refuse) => journalFiles.load(pathOf(name), name, refuse);
   // A script that one session has read is not read again for another, so a restricted one has no use of what is kept.
   const allowedScripts = (rules: HostRules): Scripts => ({
     kept: (path) => (rules.roots === 'any' ? scripts.kept(path) : undefined),
+    // Before the file is opened, and again of what was opened: a link may have been changed in between.
     load: async (path, name) =>
-      (options.readScript ? null : await refusedFile(rules, 'script', path, name)) ?? scripts.load(path, name),
+      (options.readScript ? null : await refusedFile(rules, 'script', path, name)) ??
+      scripts.load(path, name, (real) => refusedRealPath(rules, 'script', real, name)),
   });
   const allowedJournals =
     (rules: HostRules): Journals =>
     async (name) =>
-      (options.readJournal ? null : await refusedFile(rules, 'journal', pathOf(name), name)) ?? journals(name);
+      (options.readJournal ? null : await refusedFile(rules, 'journal', pathOf(name), name)) ??
+      journals(name, (real) => refusedRealPath(rules, 'journal', real, name));
   const limits = {
     firstByteMs: options.firstByteTimeoutMs ?? 120_000,
     betweenBytesMs: options.betweenBytesTimeoutMs ?? 60_000,

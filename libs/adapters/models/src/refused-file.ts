@@ -15,7 +15,19 @@ export async function refusedFile(
 ): Promise<Failure | null> {
   // A path that leads nowhere is for the reader to report.
   const real = await realpath(path).catch(() => null);
-  if (real === null) return null;
+  return real === null ? null : refusedRealPath(rules, kind, real, name);
+}
+
+/**
+ * The same for a file that was opened: what a link leads to now does not matter any longer.
+ * @param real its path without symbolic links.
+ */
+export async function refusedRealPath(
+  rules: Pick<HostRules, 'roots' | 'refused'>,
+  kind: 'script' | 'journal',
+  real: string,
+  name: string,
+): Promise<Failure | null> {
   const failure = (why: string): Failure => ({
     code: 'not_allowed_by_policy',
     message: `model: the ${kind} ${name} ${why}`,

@@ -1,16 +1,19 @@
 /** Files that a model's name names: a request may name any file that its host allows. */
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { UnreadableFileError } from '@coxswain/ports/regular-file';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { FileReads } from '../src/file-reads.ts';
+import { KeptFiles } from '../src/kept-files.ts';
 import { createModels } from '../src/mod.ts';
+import { SCRIPT_FILE } from '../src/scripted/script.ts';
+import { wallClock } from '../src/wall-clock.ts';
 
 let folder: string;
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'named-files-'));
+  folder = realpathSync(mkdtempSync(join(tmpdir(), 'named-files-')));
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -24,7 +27,7 @@ async function checked(provider: keyof typeof CODES, file: string): Promise<stri
 describe.each(['scripted', 'replay'] as const)('a file of a %s model', (provider) => {
   test.skipIf(process.platform === 'win32').each([
     ['a pipe', (path: string) => execFileSync('mkfifo', [path]), 'is a pipe, not a regular file'],
-    ['a link to a device', (path: string) => symlinkSync('/dev/zero', path), 'is a device, not a regular file'],
+    ['a folder', (path: string) => mkdirSync(path), 'is a folder, not a regular file'],
   ])('that is %s is refused', async (_kind, make, why) => {
     const name = `${provider}-${why.split(' ')[2]}`;
     make(join(folder, name));
@@ -60,6 +63,39 @@ describe.each(['scripted', 'replay'] as const)('a file of a %s model', (provider
     const told = await checked(provider, 'private');
     expect(told).toMatch(/^(script_invalid|record_unreadable|provision_failed): (script|journal) private/);
     expect(told).not.toMatch(/SECRET|\$6|daemon|1234|__proto__/);
+  });
+});
+
+describe('a rule about folders', () => {
+  const refuse = async (real: string) =>
+    real.startsWith(join(folder, 'inside'))
+      ? null
+      : { code: 'not_allowed_by_policy', message: 'outside', retryable: false };
+
+  test('is applied to the file that was opened, not to what the path led to before', async () => {
+    mkdirSync(join(folder, 'inside'));
+    const link = join(folder, 'inside', 'link.yaml');
+    writeFileSync(join(folder, 'inside', 'script.yaml'), 'turns: [{text: inside}]');
+    for (const [name, text] of [
+      ['script.yaml', 'turns: [{text: outside}]'],
+      ['private', 'SECRET: ['],
+    ] as const)
+      writeFileSync(join(folder, name), text);
+    const files = () => new KeptFiles(SCRIPT_FILE, wallClock, new FileReads());
+
+    symlinkSync('script.yaml', link);
+    const kept = files();
+    expect(await kept.load(link, 'link', refuse)).toMatchObject({ turns: [{ text: 'inside' }] });
+    // What was kept of a file is judged by where that file lay.
+    expect(await kept.load(link, 'link', async () => ({ code: 'no', message: '', retryable: false }))).toMatchObject({
+      code: 'no',
+    });
+
+    for (const target of ['../script.yaml', '../private']) {
+      rmSync(link);
+      symlinkSync(target, link);
+      expect(await files().load(link, 'link', refuse)).toMatchObject({ code: 'not_allowed_by_policy' });
+    }
   });
 });
 

@@ -2,17 +2,18 @@
 import { stat } from 'node:fs/promises';
 import { isAbsolute } from 'node:path';
 import type { McpServer as EditorServer } from '@agentclientprotocol/sdk';
-import { cutGraphemes, type McpServers } from '@coxswain/protocol';
+import { cutGraphemes, isCredentialName, isReference, type McpServers } from '@coxswain/protocol';
 import { ACP_BOUNDS } from './acp-bounds.ts';
 import { invalidParams } from './request-errors.ts';
 
 const NAME_MAX_CHARS = 48;
 
 /**
- * The servers under names that can stand in the names of their tools.
+ * The servers under names that can stand in the names of their tools. Editors give credentials as they are, and a journal would keep
+ * them: a credential becomes a reference to the variable of this process that has the same value.
  * @throws RequestError naming the server that cannot be used.
  */
-export function mcpServersOf(given: readonly EditorServer[]): McpServers {
+export function mcpServersOf(given: readonly EditorServer[], env: NodeJS.ProcessEnv = process.env): McpServers {
   if (given.length > ACP_BOUNDS.mcpServersMax)
     throw invalidParams(
       `mcpServers: ${given.length} servers, at most ${ACP_BOUNDS.mcpServersMax} are taken`,
@@ -22,24 +23,43 @@ export function mcpServersOf(given: readonly EditorServer[]): McpServers {
   for (const [index, server] of given.entries()) {
     const name = freeName(server.name, servers);
     if (name === null) throw invalidParams(`mcpServers.${index}.name: it has no letter or digit`, 'mcpServers');
-    servers[name] = serverOf(server, `mcpServers.${index}`);
+    servers[name] = serverOf(server, `mcpServers.${index}`, env);
   }
   return servers;
 }
 
-function serverOf(server: EditorServer, field: string): McpServers[string] {
+function serverOf(server: EditorServer, field: string, host: NodeJS.ProcessEnv): McpServers[string] {
+  const kept = (values: readonly { readonly name: string; readonly value: string }[], member: string) =>
+    Object.fromEntries(
+      values.map(({ name, value }) => [
+        name,
+        isCredentialName(name) ? asReference(value, `${field}.${member}.${name}`, host) : value,
+      ]),
+    );
   if (!('type' in server)) {
     const { command, args, env } = server;
     if (command.trim() === '') throw invalidParams(`${field}.command: it is empty`, field);
-    const variables = Object.fromEntries(env.map(({ name, value }) => [name, value]));
-    return { command, args, env: variables };
+    return { command, args, env: kept(env, 'env') };
   }
   if (server.type !== 'http')
     throw invalidParams(`${field}.type: ${server.type} is not there; stdio and http (Streamable HTTP) are`, field);
   if (!/^https?:\/\/\S+$/.test(server.url)) throw invalidParams(`${field}.url: it is no http or https address`, field);
-  const headers = Object.fromEntries(server.headers.map(({ name, value }) => [name, value]));
-  return { type: 'http', url: server.url, headers };
+  return { type: 'http', url: server.url, headers: kept(server.headers, 'headers') };
 }
+
+/** A value as `${NAME}`, with the scheme of an `Authorization` before it. @throws RequestError if no variable has the value. */
+function asReference(value: string, field: string, env: NodeJS.ProcessEnv): string {
+  if (isReference(value)) return value;
+  const [, scheme = '', secret = ''] = /^((?:Bearer|Basic|Token) +)?([\s\S]*)$/i.exec(value) ?? [];
+  const name = Object.keys(env).find((one) => env[one] === secret && VARIABLE.test(one));
+  if (name !== undefined) return `${scheme}\${${name}}`;
+  throw invalidParams(
+    `${field}: a literal credential would be kept in the journal; set it as an environment variable of cox acp too, and start the editor again`,
+    field,
+  );
+}
+
+const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /** Each server's tools are named `<server>__<tool>`, in what every provider takes. */
 function freeName(given: string, taken: McpServers): string | null {

@@ -1,5 +1,6 @@
 /** `cox auth token`: who is let in by a gateway. */
 import { resolve } from 'node:path';
+import { UnreadableFileError } from '@coxswain/ports/regular-file';
 import { cutGraphemes, DEFAULT_TENANT, TenantId } from '@coxswain/protocol';
 import { typedIn } from '../instance/state-dir.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
@@ -105,7 +106,8 @@ async function tokensIn(file: string, mayBeMissing: boolean) {
   try {
     return await readTokens(file);
   } catch (error) {
-    const isMissing = ((error as { cause?: { code?: unknown } }).cause?.code ?? '') === 'ENOENT';
+    const { cause } = error as Error;
+    const isMissing = cause instanceof UnreadableFileError && cause.reason === 'not_found';
     if (mayBeMissing && isMissing) return [];
     throw error;
   }

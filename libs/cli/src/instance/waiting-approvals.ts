@@ -7,7 +7,7 @@ import {
   readTree,
   waitingApprovals as waitingIn,
 } from '@coxswain/client';
-import { redactArgs } from '@coxswain/protocol';
+import { redactForDecision } from '@coxswain/protocol';
 import type { OpenBus } from './open-bus.ts';
 import { sessionStatus } from './session-status.ts';
 
@@ -17,7 +17,7 @@ export type WaitingApproval = PendingApproval;
 /** All of the tenant, those that have waited longest first. */
 export async function waitingApprovals(bus: OpenBus): Promise<WaitingApproval[]> {
   const all = await waitingIn(await bus.client.sessions(), (id) => sessionStatus(bus, bus.client.session(id)));
-  return all.map((approval) => ({ ...approval, args: redactArgs(approval.args) }));
+  return all.map((approval) => ({ ...approval, args: redactForDecision(approval.args) }));
 }
 
 /** Those of the sessions that a session has started, and of all below them; those that have waited longest first. */
@@ -27,5 +27,5 @@ export async function approvalsBelow(bus: OpenBus, sessionId: string): Promise<W
   const found: WaitingApproval[] = [];
   for (const { session_id } of asking)
     found.push(...approvalsIn(await sessionStatus(bus, bus.client.session(session_id))));
-  return found.map((approval) => ({ ...approval, args: redactArgs(approval.args) })).sort(longestFirst);
+  return found.map((approval) => ({ ...approval, args: redactForDecision(approval.args) })).sort(longestFirst);
 }

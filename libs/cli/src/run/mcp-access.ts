@@ -74,25 +74,24 @@ export class McpAccess implements SessionsAccess {
   }
 
   async startBody(wanted: StartWanted): Promise<BodyInput<'start'>> {
-    const { persona: name, model: named, base_url, root, ...more } = wanted;
+    const { persona: name, model: named, root, ...more } = wanted;
     const trust = new FolderTrust(this.#folder, this.#env, false);
     const persona =
       name === undefined ? undefined : await inWordsOfTools(() => choosePersona(name, this.#folder, trust));
     const crew = await inWordsOfTools(() => crewOf(persona, [], this.#folder, trust));
-    const model = modelOf(named, this.#folder) ?? this.#model;
+    const model = this.#modelOf(named) ?? this.#model;
     if (model === undefined && !namesModel(persona)) {
       const message =
         'model: is missing: give provider/name, such as anthropic/claude-sonnet-4-5, or start the server with --model';
       throw invalidInput('model', message);
     }
-    const baseUrl = base_url ?? this.#baseUrl;
     return {
       ...more,
       root: this.#rootOf(root),
       ...(persona === undefined ? {} : { persona: typeof persona === 'string' ? persona : persona.input }),
       ...(crew.length === 0 ? {} : { personas: crew.map(({ input }) => input) }),
       ...(model === undefined ? {} : { model }),
-      ...(baseUrl === undefined ? {} : { base_url: baseUrl }),
+      ...(this.#baseUrl === undefined ? {} : { base_url: this.#baseUrl }),
     };
   }
 
@@ -149,12 +148,27 @@ export class McpAccess implements SessionsAccess {
     }
   }
 
+  /** A client may name scripts and journals within the folder that the server was given, as it may name roots. */
+  #modelOf(wanted: string | undefined): string | undefined {
+    const file = /^(?:scripted|replay)\/(.+)$/.exec(wanted ?? '')?.[1];
+    if (file !== undefined && !this.#contains(realPath(resolve(this.#folder, file))))
+      throw invalidInput(
+        'model',
+        `model: its file must lie in ${this.#root}, which the server was started with (--root)`,
+      );
+    return modelOf(wanted, this.#folder);
+  }
+
+  #contains(path: string): boolean {
+    const way = relative(this.#root, path);
+    return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way);
+  }
+
   /** Sessions work within the folder that the server was given: whoever calls its tools is not whoever started it. */
   #rootOf(wanted: string | undefined): string {
     if (wanted === undefined) return this.#root;
     const root = realPath(resolve(this.#root, wanted));
-    const way = relative(this.#root, root);
-    if (way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way)) return root;
+    if (this.#contains(root)) return root;
     const message = `root: must lie in ${this.#root}, which the server was started with (--root)`;
     throw invalidInput('root', message);
   }

@@ -76,7 +76,6 @@ export const forkSession = mcpTool({
     ),
     result: z.string().optional().describe('What the call that ends in the record is to have returned.'),
     model: changes.model.describe('Another model from there on, as provider/name.'),
-    base_url: changes.base_url.describe('Where the model’s provider is reached.'),
     fork_id: SessionId.optional().describe('The fork’s id. Default: a random one.'),
   }),
   output: Taken.extend({ forked_at: z.number().int().describe('The record up to which the past is the other’s.') }),
@@ -84,7 +83,9 @@ export const forkSession = mcpTool({
     const { session } = await existingSession(use.client, session_id);
     const given = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined));
     const changed = Object.keys(given).length === 0 ? {} : { changes: given };
-    const forked = await session.fork({ at, ...changed, sessionId: fork_id, ...sending(use) }).catch(asAsked);
+    // Who starts the server configures the host, not its client.
+    const options = { ...sending(use), restricted: true };
+    const forked = await session.fork({ at, ...changed, sessionId: fork_id, ...options }).catch(asAsked);
     return { ...taken(forked.session, forked.sent), forked_at: forked.n };
   },
 });

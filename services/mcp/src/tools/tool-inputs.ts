@@ -27,7 +27,6 @@ export const StartWanted = z.strictObject({
   model: ModelName.optional().describe(
     'provider/name, such as anthropic/claude-sonnet-4-5. Default: the persona’s, or the server’s own.',
   ),
-  base_url: start.base_url.describe('Where the model’s provider is reached.'),
   root: z
     .string()
     .min(1)

@@ -1,10 +1,10 @@
 /** Recorded journals by name: files, or what a reader of the embedder's finds. */
 import type { Failure } from '@coxswain/protocol';
-import type { FileKind } from '../kept-files.ts';
+import type { FileKind, RefuseFile } from '../kept-files.ts';
 import { type RecordedSession, readAnswers } from './recorded-answers.ts';
 
-/** Reads the answers of a journal. Never rejects. */
-export type Journals = (name: string) => Promise<RecordedSession | Failure>;
+/** Reads the answers of a journal. Never rejects. `refuse` is asked about the file that was opened, where it is one. */
+export type Journals = (name: string, refuse?: RefuseFile) => Promise<RecordedSession | Failure>;
 
 /** Journals in files, of 64 MiB at most: the file and what is read of it are in memory together. */
 export const JOURNAL_FILE: FileKind<RecordedSession> = {

@@ -2,7 +2,7 @@
 import { type Failure, Json, pathText, readStrictly, regexProblem, type SchemaProblem } from '@coxswain/protocol';
 import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from 'yaml';
 import { z } from 'zod';
-import type { FileKind } from '../kept-files.ts';
+import type { FileKind, RefuseFile } from '../kept-files.ts';
 
 /** Everything that a scripted answer may fail with. */
 export const FAULT_KINDS = [
@@ -168,8 +168,8 @@ export const SCRIPT_FILE: FileKind<Script> = {
 export interface Scripts {
   /** A script that was read before. */
   kept(path: string): Script | undefined;
-  /** Never rejects. */
-  load(path: string, name: string): Promise<Script | Failure>;
+  /** Never rejects. `refuse` is asked about the file that was opened, where it is one. */
+  load(path: string, name: string, refuse?: RefuseFile): Promise<Script | Failure>;
 }
 
 const SCRIPTS_KEPT_MAX = 256;
