@@ -36,6 +36,16 @@ test.each<[string, Parameters<typeof ruled>[0], typeof RESTRICTED | undefined]>(
   expect(line?.message).toContain('policy.roots allows /work');
 });
 
+test('a start with a literal secret is rejected and logged on every bus, and no line or receipt has the value', async () => {
+  const bed = testBed();
+  await bed.host({}, ruled());
+  const id = await bed.send('start', start({ base_url: 'https://user:hunter2@llm.example.org' }));
+  expect(bed.told(id)).toEqual(['rejected secret_in_request']);
+  const [line] = bed.log.filter(({ level }) => level === 'warn');
+  expect(line?.fields).toMatchObject({ tenant: 'default', session_id: 's1', code: 'secret_in_request', field: 'base_url' });
+  expect(JSON.stringify([bed.log, bed.receipts, await bed.records()])).not.toContain('hunter2');
+});
+
 test('a trusted sender is not held to the policy, and neither is the session', async () => {
   const bed = testBed();
   await bed.host({}, ruled({ run_command: 'deny' }));
