@@ -75,7 +75,8 @@ function secretOfServer(server: McpServer): FoundSecret | null {
 
 function secretIn(member: 'headers' | 'env', values: Readonly<Record<string, string>> = {}): FoundSecret | null {
   for (const [name, value] of Object.entries(values)) {
-    const isSecret = (isCredentialName(name) && !isReference(value)) || USER_INFO_IN_TEXT.test(value) || hasSecretForm(value);
+    const isSecret =
+      (isCredentialName(name) && !isReference(value)) || USER_INFO_IN_TEXT.test(value) || hasSecretForm(value);
     if (isSecret)
       return { member: `${member}.${name}`, what: 'the value is a literal credential', instead: BY_VARIABLE };
   }

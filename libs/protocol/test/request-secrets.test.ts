@@ -59,7 +59,10 @@ test.each<[field: string, verb: Verb, body: object]>([
   [
     'mcp_servers.sea.headers.X-Region',
     'start',
-    { prompt: 'go', mcp_servers: { sea: { url: 'https://a.example.org', headers: { 'X-Region': `Bearer ${SECRET}` } } } },
+    {
+      prompt: 'go',
+      mcp_servers: { sea: { url: 'https://a.example.org', headers: { 'X-Region': `Bearer ${SECRET}` } } },
+    },
   ],
   [
     'mcp_servers.db.env.SETTINGS',

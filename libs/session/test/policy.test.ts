@@ -42,7 +42,12 @@ test('a start with a literal secret is rejected and logged on every bus, and no 
   const id = await bed.send('start', start({ base_url: 'https://user:hunter2@llm.example.org' }));
   expect(bed.told(id)).toEqual(['rejected secret_in_request']);
   const [line] = bed.log.filter(({ level }) => level === 'warn');
-  expect(line?.fields).toMatchObject({ tenant: 'default', session_id: 's1', code: 'secret_in_request', field: 'base_url' });
+  expect(line?.fields).toMatchObject({
+    tenant: 'default',
+    session_id: 's1',
+    code: 'secret_in_request',
+    field: 'base_url',
+  });
   expect(JSON.stringify([bed.log, bed.receipts, await bed.records()])).not.toContain('hunter2');
 });
 
