@@ -1,5 +1,8 @@
-/** Each actor has a test or a reason for each asset, and each linked test exists. */
-import { expect, test } from 'vitest';
+/** Each actor has a test or a reason for each asset, and each linked test exists. The guide has a row for each role. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { REPOSITORY } from '../e2e/kit/child.ts';
 import { ACTORS, ASSETS, MATRIX } from './attack-matrix.ts';
 import { linkProblem } from './linked-tests.ts';
 
@@ -21,4 +24,28 @@ test('each linked test exists', () => {
     Object.values(row).flatMap((cell) => (Array.isArray(cell) ? cell : [])),
   );
   expect([...new Set(links.map(linkProblem))].filter((problem) => problem !== null)).toEqual([]);
+});
+
+describe('the guide', () => {
+  const guide = readFileSync(join(REPOSITORY, 'docs/guides/security.md'), 'utf8');
+  const rows = guide.split('\n').filter((line) => line.startsWith('| ') && line.includes('.test.ts "'));
+  const linksIn = (row: string) =>
+    [...row.matchAll(/\]\(\.\.\/\.\.\/([^ )]+) "([^"]+)"\)/g)].map(([, file = '', title = '']) => ({ file, title }));
+
+  test('says of each role and each scope what it cannot do', () => {
+    const subjects = rows.map((row) => row.split('|')[1]?.trim() ?? '');
+    const roles = ACTORS.filter((actor) => actor.startsWith('role ')).map((actor) => `\`${actor.slice(5)}\``);
+    const scopes = ACTORS.filter((actor) => actor.startsWith('scope ')).map((actor) => `scope \`${actor.slice(6)}\``);
+    expect(subjects).toEqual(expect.arrayContaining([...roles, ...scopes, 'no key']));
+  });
+
+  test('links a test that exists in each of these rows', () => {
+    for (const row of rows) expect(linksIn(row).length, row).toBeGreaterThan(0);
+    expect(
+      rows
+        .flatMap(linksIn)
+        .map(linkProblem)
+        .filter((problem) => problem !== null),
+    ).toEqual([]);
+  });
 });

@@ -52,7 +52,7 @@ const T = {
   reads: e2e('tenant-reads', '%s of one tenant reads nothing of another'),
   hears: e2e('tenant-reads', '%s of one tenant hears nothing of another'),
   tenants: e2e('tenants', 'the key of a %s of one tenant sends and hears nothing of the other'),
-  fields: here('request-fields', 'an attack by $leaf in "$at" is refused by the field $field'),
+  fields: here('request-fields', 'an attack by $leaf is refused by the field $field'),
   waysIn: here('ways-in', '%s: refused, and logged by the host with its field'),
   runner: e2e('host-policy', 'a token that may only run reaches nothing of the host'),
   routes: here('routes', '%s needs %s: no token and no other scope opens it'),

@@ -287,7 +287,7 @@ const attacks = [
     : [{ leaf, at, body: body(attack.members), field: `${at}${attack.field}`, policy: attack.policy }],
 );
 
-test.each(attacks)('an attack by $leaf in "$at" is refused by the field $field', ({ body, field, policy = {} }) => {
+test.each(attacks)('an attack by $leaf is refused by the field $field', ({ body, field, policy = {} }) => {
   const read = parseBody('start', body);
   if (!read.ok) throw new Error(read.problem.message);
   const surroundings = { folder: '/srv/work', origins: [], trustsBus: true };
