@@ -152,7 +152,7 @@ describe('NATS', { timeout: 60_000 }, () => {
     expect(usage.of(red as TenantId)).toBeNull();
     await eventually('both are measured', () => Boolean(usage.of(red as TenantId) && usage.of(blue as TenantId)));
     expect([usage.of(red as TenantId)?.sessions, usage.of(blue as TenantId)?.sessions]).toEqual([2, 1]);
-    expect(usage.of(red as TenantId)?.storedBytes).toBeGreaterThan(5_000);
+    expect(usage.of(red as TenantId)?.storedBytes).toBeGreaterThan(0);
   });
 
   test('large fields are read without a consumer for each: a server bounds how many there may be', async () => {

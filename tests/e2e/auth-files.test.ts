@@ -19,6 +19,7 @@ test('writes a key for every role and tenant, for its owner alone, and prints no
     'admin.nk',
     'host.nk',
     'keys.json',
+    'retention.nk',
     'server.conf',
     'tenants',
   ]);

@@ -2,6 +2,8 @@
  * The stage on which traces are recorded: real hosts, scripted models and code tools on a bus in memory, with a clock
  * whose hands only the scenario moves, and ids that count. The same scenario gives the same bytes on every machine.
  */
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import {
   createMemoryBus,
   createMemoryPersonas,
@@ -98,9 +100,9 @@ export class Stage {
     this.#clock = this.time.clock();
     this.bus = makeBus(this.#clock);
     this.#hooks = new TracedHooks(scenario.hooks ?? [], this.#clock);
-    // A clock on which no time passes between two looks at the script: a look at the disk would take real time.
-    const clock = { ...this.#clock, monotonicMs: () => 0 };
-    this.#models = createModels({ env: {}, clock, baseFolder: scriptFolder });
+    // Each script is read once, before its scene begins: another look at the disk would take real time.
+    const readScript = (name: string) => readFile(resolve(scriptFolder, name), 'utf8');
+    this.#models = createModels({ env: {}, clock: this.#clock, baseFolder: scriptFolder, readScript });
     this.#tools = scenario.realTools?.source ?? deckTools(scenario.tools ?? [], this.#clock, heedsInjections);
   }
 

@@ -16,7 +16,7 @@ export interface CatalogueEntry {
 const rejection = (meaning: string, caller: string): CatalogueEntry => ({
   kind: 'rejection',
   meaning,
-  runtime: 'Records the rejection, sends the receipt, changes nothing else.',
+  runtime: 'Sends the receipt, and records the rejection within the session’s share. Changes nothing else.',
   caller,
 });
 /** A request that the gateway refuses: it never becomes a command, and no journal hears of it. */

@@ -11,6 +11,7 @@ import { ID_PATTERN } from './ids.ts';
 import { globMatches } from './patterns.ts';
 import type { PermissionRule } from './permissions.ts';
 import type { McpServer } from './persona.ts';
+import { DEFAULT_QUOTAS, Quotas } from './quotas.ts';
 import { type NamedThing, namesIn } from './request-names.ts';
 import { cutText } from './unicode-text.ts';
 
@@ -67,6 +68,8 @@ const SECTIONS = {
    * for every session of the host, also where the bus is trusted. Default: `steer`, which never ends an approval that waits.
    */
   session_messages: z.enum(SESSION_MESSAGES).optional(),
+  /** What a tenant may use of the host. It holds for every sender, also where the bus is trusted. See docs/guides/limits.md. */
+  quotas: Quotas.optional(),
 } as const;
 
 /** The sections that differ between tenants. */
@@ -128,6 +131,8 @@ export interface HostRules {
   readonly run_command: 'deny' | 'ask' | 'allow';
   readonly stand_ins: 'none' | 'any';
   readonly session_messages: (typeof SESSION_MESSAGES)[number];
+  /** The same for every sender of the tenant. */
+  readonly quotas: Quotas;
   /** What no session opens, and no model is read from; the same for every sender. */
   readonly refused: readonly RefusedPath[];
 }
@@ -144,6 +149,7 @@ export const OPEN_RULES: HostRules = {
   run_command: 'allow',
   stand_ins: 'any',
   session_messages: 'steer',
+  quotas: DEFAULT_QUOTAS,
   refused: SYSTEM_PATHS,
 };
 
@@ -156,9 +162,9 @@ export function rulesFor(policy: HostPolicy, host: HostSurroundings, tenant: str
   const { trust_bus = host.trustsBus, tenants, ...shared } = policy;
   const own = tenants && Object.hasOwn(tenants, tenant) ? tenants[tenant] : undefined;
   const sections = { ...shared, ...own };
-  const { session_messages = 'steer' } = sections;
+  const { session_messages = 'steer', quotas = DEFAULT_QUOTAS } = sections;
   const { folder, ownPaths = [] } = host;
-  const always = { folder, session_messages, refused: [...SYSTEM_PATHS, ...ownPaths] };
+  const always = { folder, session_messages, quotas, refused: [...SYSTEM_PATHS, ...ownPaths] };
   if (trust_bus && !restricted) return { ...OPEN_RULES, ...always };
   return {
     ...always,

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import {
   COMMAND_BODIES,
   checkRequest,
+  DEFAULT_QUOTAS,
   type FieldDecision,
   FORK_CHANGE_DECISIONS,
   FORK_DECISIONS,
@@ -185,6 +186,13 @@ test('the section of a tenant replaces the shared one, and leaves the others', (
   const input = { ...policy, roots: [...policy.roots], tenants: { red: { roots: ['/b'] } } };
   expect(rulesOf(input, 'red')).toMatchObject({ roots: ['/b'], run_command: 'deny' });
   expect(rulesOf(input, 'blue')).toMatchObject({ roots: ['/a'] });
+});
+
+test('quotas are those of the tenant, with defaults for what is left out, and hold on a trusted bus too', () => {
+  const policy = { trust_bus: true, quotas: { sessions: 10 }, tenants: { red: { quotas: { stored_bytes: 1_000 } } } };
+  expect(rulesOf().quotas).toEqual(DEFAULT_QUOTAS);
+  expect(rulesOf(policy).quotas).toEqual({ ...DEFAULT_QUOTAS, sessions: 10 });
+  expect(rulesOf(policy, 'red').quotas).toEqual({ ...DEFAULT_QUOTAS, stored_bytes: 1_000 });
 });
 
 test('a key goes to an origin that is listed for it', () => {

@@ -161,7 +161,7 @@ export class CommandQuotas {
 
   #tenant(id: TenantId, quotas: Quotas): Tenant {
     const known = this.#tenants.get(id);
-    if (known?.messages.quotas === quotas) {
+    if (known && areSame(known.messages.quotas, quotas)) {
       if (quotas.stored_bytes !== null) this.#measured(id, known);
       return known;
     }
@@ -189,6 +189,11 @@ export class CommandQuotas {
       senders: new RequestRates(quotas.sender_commands_burst, quotas.sender_commands_per_second, SENDERS_MAX, now),
     };
   }
+}
+
+/** Whether a tenant's rates go on as they are: a configuration that is read again is another object with the same values. */
+function areSame(known: Quotas, given: Quotas): boolean {
+  return known === given || (Object.keys(given) as (keyof Quotas)[]).every((name) => known[name] === given[name]);
 }
 
 /** The two tokens with which the inboxes of one key begin. */

@@ -43,12 +43,10 @@ import { type MetricsAddress, type SpansLost, startTelemetry } from '@coxswain/a
 import { combineToolSources, createBuiltInTools, createCrewTools, createPublicFetch } from '@coxswain/adapter-tools';
 import type { Hooks, HostLine, Personas, ServedPersonas, StopPredicates, ToolSource } from '@coxswain/ports';
 import {
-  DEFAULT_QUOTAS,
   type HookTable,
   HostName,
   type HostPolicyInput,
   type PriceTable,
-  type Quotas,
   readId,
   type TenantId,
 } from '@coxswain/protocol';
@@ -96,8 +94,6 @@ export interface SessionsServiceOptions {
   readonly spansWithinMs?: number | undefined;
   /** Told at the end of spans that no collector has, beside the log. */
   readonly spansLost?: ((lost: SpansLost) => void) | undefined;
-  /** Quotas by tenant; a tenant without a member here has {@link DEFAULT_QUOTAS}. */
-  readonly quotas?: Readonly<Record<string, Quotas>> | undefined;
   /** In place of the line between hosts on the bus: what this host hears of others, and they of it. */
   readonly hostLine?: HostLine | undefined;
 }
@@ -197,7 +193,6 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
     const hooks = combineHooks([...own, served], log);
     const blobs = createNatsBlobs(nc);
     const usage = createNatsTenantUsage(nc, log);
-    const quotas = new Map(Object.entries(options.quotas ?? {}));
     const host = createSessionHost(
       {
         journal: await createNatsJournal(nc),
@@ -241,7 +236,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
         stopPredicates: options.stopPredicates,
         prices: [...(options.prices ?? []), ...ownPrices, ...KNOWN_PRICES],
       },
-      { name, quotas: (tenant) => quotas.get(tenant) ?? DEFAULT_QUOTAS },
+      { name, quotas: (tenant) => rulesFor(tenant, false).quotas },
     );
     const { found } = await host.start();
     const stopQueries = serveQueries(nc, log, (ref) => host.status(ref));

@@ -84,18 +84,21 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedI
       // What stays says it in its log, which somebody reads.
       ...(holder.passing ? { spansWithinMs: SPANS_WITHIN_MS, spansLost: tellSpansLost } : {}),
     });
-    const retention = await startRetentionService({
-      nats: { servers: server.url, token: server.token },
-      stateDir,
-      log: options.log ?? 'file',
-    }).catch(async (error: unknown) => {
-      await service.stop();
-      throw error;
-    });
+    // A command that ends with its run leaves what is deleted to the next cox up.
+    const retention = holder.passing
+      ? null
+      : await startRetentionService({
+          nats: { servers: server.url, token: server.token },
+          stateDir,
+          log: options.log ?? 'file',
+        }).catch(async (error: unknown) => {
+          await service.stop();
+          throw error;
+        });
     const stop = endOnce(async () => {
       try {
         await service.stop();
-        await retention.stop();
+        await retention?.stop();
       } finally {
         await server.stop();
       }

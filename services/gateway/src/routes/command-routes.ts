@@ -145,7 +145,8 @@ export function commandRoutes(app: App, context: GatewayContext): void {
       config: { scope: VERB_SCOPES.delete },
       schema: {
         operationId: 'delete',
-        summary: 'Deletes a session that has ended. Its id is never used again.',
+        summary:
+          'Deletes a session that has ended. Its id is never used again. With wait=accepted the receipt states within what time it is purged.',
         tags: ['commands'],
         params: OfSession,
         querystring: Waiting,
