@@ -29,7 +29,7 @@ const PUBLISHED: Readonly<Record<string, Published>> = {
   'session-status': {
     schema: SessionStatus,
     written: false,
-    what: 'What `get_state` answers (above 256 KiB in several messages, joined in order), and `GET /v1/sessions/{session_id}`.',
+    what: 'What `get_state` answers (above 768 KiB in several messages, joined in order), and `GET /v1/sessions/{session_id}`.',
   },
   problem: { schema: ProblemDocument, written: false, what: 'What a gateway answers where something is wrong.' },
 };

@@ -49,6 +49,8 @@ afterAll(async () => {
 const permissions = {
   rules: [
     { tool: 'write_file', action: 'ask' as const },
+    // The policy of the hosts: no request lets commands run without a decision.
+    { tool: 'run_command', action: 'ask' as const },
     { tool: '*', action: 'allow' as const },
   ],
 };
@@ -147,7 +149,7 @@ test('over HTTP, with the token beside the key of the operator: a session is sta
     });
   expect(await overHttp(published, 'none', 'GET', '/v1/sessions')).toMatchObject({ status: 401 });
   const refused = await startWith(permissions);
-  expect(refused).toMatchObject({ status: 403, text: expect.stringContaining('permissions.rules.1') });
+  expect(refused).toMatchObject({ status: 403, text: expect.stringContaining('permissions.rules.2') });
   expect(await startWith({ rules: [{ tool: 'write_file', action: 'ask' }] })).toMatchObject({ status: 202 });
   await isWaiting('by-http');
   const steered = await overHttp(published, token, 'POST', '/v1/sessions/by-http/steer', { body: 'be brief' });

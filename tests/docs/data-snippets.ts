@@ -5,11 +5,12 @@ import { dirname, join } from 'node:path';
 import { inspectManifest } from '@coxswain/adapter-hooks';
 import { readPrices } from '@coxswain/adapter-models';
 import { readPersonaFile } from '@coxswain/personas/persona-file';
+import { readPolicyFile } from '@coxswain/sessions';
 import { parse, stringify } from 'yaml';
 import { parseScript } from '../../libs/adapters/models/src/scripted/script.ts';
 
 /** What a block is. */
-export type DataKind = 'script' | 'manifest' | 'prices' | 'persona' | 'part of a persona' | 'prometheus';
+export type DataKind = 'script' | 'manifest' | 'prices' | 'persona' | 'part of a persona' | 'policy' | 'prometheus';
 
 /** By its keys. A block of which only pieces are shown is a part of a persona. */
 export function kindOf(text: string): DataKind {
@@ -17,6 +18,7 @@ export function kindOf(text: string): DataKind {
   if (keys.includes('turns')) return 'script';
   if (keys.includes('prices')) return 'prices';
   if (keys.includes('scrape_configs')) return 'prometheus';
+  if (keys.includes('trust_bus')) return 'policy';
   if (keys.includes('name')) return 'persona';
   return keys.length === 1 && keys[0] === 'hooks' ? 'manifest' : 'part of a persona';
 }
@@ -35,6 +37,7 @@ export async function wrongData(text: string): Promise<string | null> {
     const file = join(folder, 'page.yaml');
     await writeFile(file, kind === 'part of a persona' ? stringify({ name: 'page', ...parse(text) }) : text);
     if (kind === 'prices') await readPrices(file);
+    else if (kind === 'policy') await readPolicyFile(file);
     else if (kind === 'manifest') {
       await standIns(folder, text);
       await inspectManifest(file);

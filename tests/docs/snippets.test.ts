@@ -64,7 +64,15 @@ describe('data', () => {
   const files = snippets('yaml', 'yml').filter(({ page }) => !page.startsWith('examples/'));
   test('of every kind are on the pages', () => {
     const kinds = new Set(files.map(({ text }) => kindOf(text)));
-    expect([...kinds].sort()).toEqual(['manifest', 'part of a persona', 'persona', 'prices', 'prometheus', 'script']);
+    expect([...kinds].sort()).toEqual([
+      'manifest',
+      'part of a persona',
+      'persona',
+      'policy',
+      'prices',
+      'prometheus',
+      'script',
+    ]);
   });
   test.each(files.map(({ at, text }) => [at, text] as const))('%s is what the program reads', async (_at, text) => {
     expect(await wrongData(text)).toBeNull();
@@ -76,6 +84,7 @@ describe('data', () => {
     ['a manifest of a handler that is not there', 'hooks: [{ event: PreToolUse, handler: gone.ts }]\n'],
     ['a script', 'turns: [{ txt: Hello. }]\n'],
     ['prices', 'prices: [{ modle: x }]\n'],
+    ['a policy', 'trust_bus: false\nroot: [/srv]\n'],
   ])('a mistake in %s is seen', async (_what, text) => {
     expect(await wrongData(text)).not.toBeNull();
   });

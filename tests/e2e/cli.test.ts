@@ -223,7 +223,9 @@ describe('approvals where nobody sits at a terminal', () => {
 
     const rulesOf = async (...whose: string[]) =>
       jsonLines((await bed.run(['permissions', ...whose, '--json'])).stdout) as { id: string; revoked?: object }[];
-    expect(await rulesOf('keeps')).toMatchObject([{ id: 'rule-of-keeps', scope: 'persona', says: expect.any(String) }]);
+    expect(await rulesOf('keeps')).toMatchObject([
+      { id: 'rule-of-keeps', scope: 'persona', says: expect.any(String), applies: true },
+    ]);
     const ofPersona = () => rulesOf('--persona', 'assistant');
     await until('the persona to remember it', async () => (await ofPersona()).some(({ id }) => id === 'rule-of-keeps'));
     const unasked = await bed.run(['run', 'go', ...model('edit')]);

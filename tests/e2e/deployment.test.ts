@@ -11,7 +11,7 @@ import { writeAndReview } from '../containers/personas-at-work.ts';
 import { Child, COX_MAIN, cox, REPOSITORY } from './kit/child.ts';
 import { clientOf } from './kit/gateway.ts';
 import { type GuardedBus, type KeyOwner, startGuardedBus } from './kit/guarded-bus.ts';
-import { endOf } from './kit/journal.ts';
+import { endOf, eventOf } from './kit/journal.ts';
 import { removeScratch, scratchFolder } from './kit/scratch.ts';
 import { until } from './kit/until.ts';
 
@@ -51,7 +51,9 @@ async function begin({ name, args, keyVolume, commandVolume, folders, variables 
     ...(commandVolume === null ? {} : { COX_COMMAND_SOCKET: join(folder, `${commandVolume}.sock`) }),
     COX_STATE_DIR: stateOf(name),
     COX_HOST_NAME: name,
-    ...(variables.includes('COX_ROOTS') ? { COX_ROOTS: [join(folder, 'workspace'), ...Object.values(folders)].join(delimiter) } : {}),
+    ...(variables.includes('COX_ROOTS')
+      ? { COX_ROOTS: [join(folder, 'workspace'), ...Object.values(folders)].join(delimiter) }
+      : {}),
     // Hosts count passivated sessions only where they serve metrics.
     ...(variables.includes('COX_METRICS_PORT') && name !== 'gateway' ? { COX_METRICS_PORT: '0' } : {}),
   };
@@ -135,29 +137,27 @@ test('one persona writes when a person lets it, the other one reviews, is killed
 });
 
 test('a command of a session is a child of the runner of its host', async () => {
-  const script = join(folder, 'command.yaml');
+  const script = join(folder, 'workspace', 'command.yaml');
   const call = '{ tool: run_command, args: { command: "echo child of $PPID" } }';
   await writeFile(script, `turns:\n  - { text: Now., calls: [${call}] }\n  - text: Done.\n`);
   const client = await bus.client('operator');
-  const permissions = { rules: [{ tool: 'run_command', action: 'allow' as const }] };
-  const started = { prompt: 'Go.', model: `scripted/${script}`, root: join(folder, 'workspace'), permissions };
+  const started = { prompt: 'Go.', model: `scripted/${script}`, root: join(folder, 'workspace') };
   await client.startSession(started, { sessionId: 'command' });
+  const { call_id: callId } = await eventOf({ client }, 'command', 'approval_requested');
+  await client.session('command').approve({ callId, decision: 'allow' });
   const journal = await endOf({ client }, 'command');
   const host = /^sessions-\d/.exec(journal.records.at(-1)?.attempt ?? '')?.[0] ?? '';
   const runner = running.get(host.replace('sessions', 'commands')) as Child;
   expect(JSON.stringify(journal.of('call_ended'))).toContain(`child of ${runner.process.pid}\\n`);
 });
 
-test('a root outside the workspace fails: the file tools cannot read the key of a host', async () => {
-  const script = join(folder, 'key.yaml');
-  const call = `{ tool: read_file, args: { path: ${JSON.stringify(bus.file('host').slice(1))} } }`;
-  await writeFile(script, `turns:\n  - { text: Now., calls: [${call}] }\n  - text: Done.\n`);
+test('a root outside the workspace is rejected: the file tools cannot read the key of a host', async () => {
   const client = await bus.client('operator');
-  const model = `scripted/${script}`;
-  const { session } = await client.startSession({ prompt: 'Go.', model, root: '/' }, { sessionId: 'outside' });
-  const journal = await endOf({ client }, session.id);
-  expect(journal.of('agent_end')).toMatchObject([{ stop_reason: 'error', error: { code: 'root_not_local' } }]);
-  expect(journal.of('call_ended')).toEqual([]);
+  const start = { prompt: 'Go.', model: `scripted/${join(REPOSITORY, 'examples/compose/script.yaml')}`, root: '/' };
+  await expect(client.startSession(start, { sessionId: 'outside', wait: 'accepted' })).rejects.toMatchObject({
+    code: 'not_allowed_by_policy',
+    field: 'root',
+  });
 });
 
 test('sessions are seen over HTTP, by the name that the file gives the gateway and with the token that it makes', async () => {

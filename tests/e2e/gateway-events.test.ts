@@ -36,7 +36,7 @@ async function started(turns: Parameters<typeof scripted>[0]): Promise<string> {
     prompt: 'go',
     model: await scripted(turns),
     permissions: { rules: [{ tool: 'run_command', action: 'allow' }] },
-    root: fixture.bus.stateDir,
+    root: await scratchFolder('root'),
   });
   expect(status).toBe(202);
   return body.session_id as string;

@@ -27,7 +27,7 @@ async function waiting(): Promise<string> {
       { text: 'one two three', chunk_ms: 20 },
     ]),
     permissions: { rules: [{ tool: 'run_command', action: 'allow' }] },
-    root: fixture.bus.stateDir,
+    root: await scratchFolder('root'),
   });
   return body.session_id as string;
 }
@@ -159,7 +159,7 @@ test('who never reads is cut off', async () => {
         { text: 'done' },
       ]),
       permissions: { rules: [{ tool: 'run_command', action: 'allow' }] },
-      root: fixture.bus.stateDir,
+      root: await scratchFolder('root'),
     });
     const page = openSocket<Message>(own, `/v1/sessions/${body.session_id}/ws?deltas=false`);
     await page.seen('the first record', ({ n }) => n === 1);

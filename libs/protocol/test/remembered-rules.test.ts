@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import {
   BOUNDS,
+  bindingProblem,
   describeRule,
   isRemembered,
   type JsonObject,
@@ -15,6 +16,23 @@ function like(tool: string, args: JsonObject, action: 'allow' | 'deny' = 'allow'
   if (typeof match === 'string') return expect.fail(match);
   return (later: JsonObject, by = tool) => isRemembered({ tool, match, action }, by, later);
 }
+
+describe('a rule does not hold', () => {
+  const made = { persona: 'editor', source: 'host', fingerprint: 'f1', root: '/work' } as const;
+  test.each([
+    ['for another persona', { persona: 'other' }, 'it was made for the persona editor, not other'],
+    ['in another root', { root: '/else' }, 'it was made in the root /work, not /else'],
+    [
+      'for a persona of a request that has the name of the host’s',
+      { source: 'request' as const },
+      'it was made for the persona editor of the host, not of a request',
+    ],
+    ['for a changed definition', { fingerprint: 'f2' }, 'the definition of editor has changed: f1 then, f2 now'],
+  ])('%s', (_, other, why) => {
+    expect(bindingProblem(made, { ...made, ...other })).toBe(why);
+    expect(bindingProblem(made, { ...made })).toBeNull();
+  });
+});
 
 describe('a write', () => {
   const isLike = like('write_file', { path: 'a/b.txt', content: 'x' });

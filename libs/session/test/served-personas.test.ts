@@ -203,3 +203,12 @@ test('work is delegated to a served persona by its name, and by a served one to 
   const [tools] = await bed.eventsOf('tools_changed');
   expect(tools?.tools.find(({ name }) => name === 'delegate')?.description).toContain('reviewer');
 });
+
+test('the host opens no MCP server that the announcement of a persona names: those run where it is served', async () => {
+  const { bed, personas, there, host } = served();
+  const announced = { ...REVIEWER, mcp_servers: { sh: { command: 'sh', args: [] } } };
+  personas.serve(DEFAULT, announced, there);
+  await host();
+  await bed.start({ persona: 'reviewer', mcp_servers: { own: { command: 'own' } } });
+  expect(bed.toolSource.specs.map(({ mcpServers }) => Object.keys(mcpServers))).toEqual([['own']]);
+});

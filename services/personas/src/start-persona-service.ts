@@ -1,4 +1,5 @@
 /** The persona service: the model steps and tools of one or several personas, in a process of their own. */
+import { delimiter } from 'node:path';
 import { createServiceLog, type LogTarget, secretMask } from '@coxswain/adapter-log';
 import { createModels, ownOrigins } from '@coxswain/adapter-models';
 import { connectionTo, connectNats, endOnce, ensureBuckets, type NamedBus } from '@coxswain/adapter-nats';
@@ -150,14 +151,15 @@ export async function startPersonaService(options: PersonaServiceOptions): Promi
 /**
  * The models of a persona. Hosts pass on what the start of a session names, so its sender is not trusted here: keys go to the
  * providers' own origins, to those that the environment names, and to the address in the definition of the persona. No other
- * address is asked, and files of scripted models lie in the folder of the persona.
+ * address is asked, and files of scripted models lie in the folder of the persona or in one that COX_ROOTS names.
  */
 function modelsOf({ model }: Persona, env: NodeJS.ProcessEnv, folder: string): Models {
   const models = createModels({ env, baseFolder: folder });
   const own: ModelSettings | undefined = model;
   const declared = own?.base_url === undefined ? [] : keyedOrigins(own.base_url);
   const host = { folder, origins: [...ownOrigins(env), ...declared], trustsBus: false };
-  const rules = rulesFor({}, host, DEFAULT_TENANT, true);
+  const roots = [folder, ...(env.COX_ROOTS ?? '').split(delimiter).filter((root) => root !== '')];
+  const rules = rulesFor({ roots }, host, DEFAULT_TENANT, true);
   const rulesOf = ({ name }: ModelSettings): HostRules => (name === own?.name ? { ...rules, roots: 'any' } : rules);
   return {
     check: (settings) => models.check(settings, rulesOf(settings)),

@@ -56,8 +56,8 @@ export interface PolicySources {
   /** The working folder. */
   readonly folder: string;
   readonly stateDir: string;
-  /** Files with keys of this host. */
-  readonly keyFiles: readonly string[];
+  /** Files and folders of this host, such as its keys. */
+  readonly ownPaths: readonly string[];
   readonly origins: HostSurroundings['origins'];
   readonly env: NodeJS.ProcessEnv;
 }
@@ -75,12 +75,12 @@ export async function hostRules(sources: PolicySources): Promise<(tenant: Tenant
     throw new PolicyFileError(`${file ?? 'policy'}:1:1: roots: COX_ROOTS names them, too; remove one of the two`);
   const policy = { ...declared, ...(roots ? { roots } : {}) };
   const { NATS_NKEY, COX_APPROVAL_WEBHOOK_SECRET_FILE } = env;
-  const keyFiles = [NATS_NKEY, COX_APPROVAL_WEBHOOK_SECRET_FILE, file, ...sources.keyFiles].filter(
+  const own = [NATS_NKEY, COX_APPROVAL_WEBHOOK_SECRET_FILE, file, ...sources.ownPaths].filter(
     (one) => one !== undefined,
   );
   const ownPaths = await Promise.all([
     refusedFolder(stateDir),
-    ...keyFiles.filter((one) => one.trim() !== '').map(async (one) => ({ path: await realOf(resolve(one)) })),
+    ...own.filter((one) => one.trim() !== '').map(async (one) => ({ path: await realOf(resolve(one)) })),
   ]);
   const surroundings: HostSurroundings = { folder, origins, trustsBus, ownPaths };
   const known = new Map<string, HostRules>();

@@ -84,8 +84,8 @@ export interface SessionsServiceOptions {
   readonly policyFile?: string | undefined;
   /** Whether senders on the bus may configure the host if the policy does not say it. Default: false. */
   readonly trustsBus?: boolean | undefined;
-  /** Files with keys of this host, in addition to that of `NATS_NKEY`: no session opens them. */
-  readonly keyFiles?: readonly string[] | undefined;
+  /** Files and folders of this host, in addition to its state folder and the key of `NATS_NKEY`: no session opens them. */
+  readonly ownPaths?: readonly string[] | undefined;
   /** Stop conditions in code, for personas that name them in stop_when. */
   readonly stopPredicates?: StopPredicates | undefined;
   /** Where its meters are served; without it, where `COX_METRICS_PORT` says. Null: nowhere. */
@@ -142,7 +142,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
     trustsBus: options.trustsBus ?? false,
     folder: resolve(defaultRoot),
     stateDir: options.stateDir,
-    keyFiles: options.keyFiles ?? [],
+    ownPaths: options.ownPaths ?? [],
     origins: ownOrigins(env),
     env,
   });

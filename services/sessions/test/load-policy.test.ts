@@ -19,7 +19,7 @@ async function ground() {
       policy: undefined,
       trustsBus: false,
       folder,
-      keyFiles: [join(folder, 'host.nk')],
+      ownPaths: [join(folder, 'host.nk')],
       origins: [],
     };
     return hostRules({ ...sources, stateDir: join(folder, 'state'), env });

@@ -76,19 +76,29 @@ export function createModels(options: ModelsOptions = {}): Models {
   const journals: Journals = options.readJournal
     ? readJournals(options.readJournal)
     : (name, refuse) => journalFiles.load(pathOf(name), name, refuse);
-  // A script that one session has read is not read again for another, so a restricted one has no use of what is kept.
+  // What is kept was allowed to a session without restrictions, or is checked again: only such a session has it at once.
+  const isOpen = ({ roots }: HostRules) => roots === 'any';
   const allowedScripts = (rules: HostRules): Scripts => ({
-    kept: (path) => (rules.roots === 'any' ? scripts.kept(path) : undefined),
+    kept: (path) => (isOpen(rules) ? scripts.kept(path) : undefined),
     // Before the file is opened, and again of what was opened: a link may have been changed in between.
-    load: async (path, name) =>
-      (options.readScript ? null : await refusedFile(rules, 'script', path, name)) ??
-      scripts.load(path, name, (real) => refusedRealPath(rules, 'script', real, name)),
+    load: async (path, name) => {
+      const isKnown = options.readScript !== undefined || (isOpen(rules) && scripts.kept(path) !== undefined);
+      return (
+        (isKnown ? null : await refusedFile(rules, 'script', path, name)) ??
+        scripts.load(path, name, (real) => refusedRealPath(rules, 'script', real, name))
+      );
+    },
   });
   const allowedJournals =
     (rules: HostRules): Journals =>
-    async (name) =>
-      (options.readJournal ? null : await refusedFile(rules, 'journal', pathOf(name), name)) ??
-      journals(name, (real) => refusedRealPath(rules, 'journal', real, name));
+    async (name) => {
+      const path = pathOf(name);
+      const isKnown = options.readJournal !== undefined || (isOpen(rules) && journalFiles.kept(path) !== undefined);
+      return (
+        (isKnown ? null : await refusedFile(rules, 'journal', path, name)) ??
+        journals(name, (real) => refusedRealPath(rules, 'journal', real, name))
+      );
+    };
   const limits = {
     firstByteMs: options.firstByteTimeoutMs ?? 120_000,
     betweenBytesMs: options.betweenBytesTimeoutMs ?? 60_000,

@@ -106,7 +106,7 @@ test.each(['scripted', 'replay'])('a file of a %s model lies in the roots, also 
     expect(await codeOf(file), file).toBe('not_allowed_by_policy');
 });
 
-test('nobody reads a script of the kernel’s or of the host’s own', async () => {
+test('no session reads a script that belongs to the kernel', async () => {
   const failure = await createModels().check({ name: 'scripted//proc/self/environ' });
   expect(failure).toMatchObject({ code: 'not_allowed_by_policy' });
 });

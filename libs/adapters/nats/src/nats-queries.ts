@@ -7,12 +7,12 @@ import { answerAsHost } from './answer-as-host.ts';
 /** Queries that are being answered at once; whoever asks beyond it is told so and may ask again. */
 const ANSWERING_MAX = 256;
 
-/** Bytes of one part of an answer: well within the smallest `max_payload` that servers have by default, 1 MiB. */
-const PART_BYTES = 256 * 1024;
+/** Bytes of an answer that is one message, and of a part of a longer one. Servers take 1 MiB by default. */
+const PART_BYTES = 768 * 1024;
 
 /**
  * Answers queries until the returned function is called. An answer is JSON; a refusal is `{code, message}`. An answer of
- * more than 256 KiB comes in several messages, in order: each but the last has the header `Cox-More`.
+ * more than 768 KiB comes in several messages, in order: each but the last has the header `Cox-More`.
  * @param answer the answer, or null where there is no such session.
  */
 export function serveQueries(

@@ -4,6 +4,7 @@ import { basename, resolve } from 'node:path';
 import type { PersonaToServe } from '@coxswain/personas';
 import { cutGraphemes, HookServiceName, HostName, PERSONA_SERVICE_BOUNDS, readId } from '@coxswain/protocol';
 import { type BusAddress, findBus } from '../instance/find-bus.ts';
+import { answersFolder } from '../instance/folder-trust.ts';
 import { chooseManifest, manifestNotice } from '../instance/manifest.ts';
 import { metricsAddressOf, metricsLine, metricsMember } from '../instance/metrics-address.ts';
 import { namedTenant } from '../instance/named-tenant.ts';
@@ -181,7 +182,7 @@ async function serveSessions(invocation: Invocation): Promise<ExitCode> {
           manifest: manifest?.path,
           manifestDigest: manifest?.digest,
           policyFile,
-          keyFiles: nkey === undefined ? [] : [resolve(typedIn(env), nkey)],
+          ownPaths: [answersFolder(env), ...(nkey === undefined ? [] : [resolve(typedIn(env), nkey)])],
           log: logTarget(),
           metrics,
         }),

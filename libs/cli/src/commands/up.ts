@@ -4,6 +4,7 @@ import { connectionUrl, parseConnectionUrl } from '@coxswain/adapter-nats';
 import type { GatewayService } from '@coxswain/gateway';
 import { DEFAULT_TENANT } from '@coxswain/protocol';
 import { type EmbeddedInstance, startEmbedded } from '../instance/embedded.ts';
+import { answersFolder } from '../instance/folder-trust.ts';
 import { removeGatewayFile, writeGatewayFile } from '../instance/gateway-file.ts';
 import { answerHealth } from '../instance/health-socket.ts';
 import { chooseManifest, manifestNotice } from '../instance/manifest.ts';
@@ -137,6 +138,7 @@ async function upOnBus(invocation: Invocation, url: string): Promise<ExitCode> {
         manifest: manifest?.path,
         manifestDigest: manifest?.digest,
         policyFile,
+        ownPaths: [answersFolder(env)],
         log: logTarget(),
         metrics,
       });

@@ -9,6 +9,7 @@ import {
   startServer,
 } from '@coxswain/adapter-nats';
 import type { MetricsAddress, SpansLost } from '@coxswain/adapter-telemetry';
+import { answersFolder } from './folder-trust.ts';
 import type { ChosenManifest } from './manifest.ts';
 
 /** An instance that ends with this process. */
@@ -77,6 +78,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedI
       policyFile: options.policy,
       // The server is this process's own: its token may configure the host.
       trustsBus: true,
+      ownPaths: [answersFolder(env)],
       log: options.log ?? 'file',
       metrics: options.metrics ?? null,
       // What stays says it in its log, which somebody reads.

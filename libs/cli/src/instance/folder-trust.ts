@@ -138,6 +138,7 @@ function shown(text: string): string {
   return `${cutGraphemes(line, HEAD_CHARS)} [${left} characters more] ${line.slice(-TAIL_CHARS)}`;
 }
 
-function answersFolder(env: NodeJS.ProcessEnv): string {
+/** The folder that keeps which folders this user trusts: no session opens it. */
+export function answersFolder(env: NodeJS.ProcessEnv): string {
   return join(defaultStateDir(env), 'trusted');
 }

@@ -782,7 +782,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       },
       'max-bytes': {
         value: 'NAME=SIZE,…',
-        help: 'Limit commands, journals, snapshots or files; 0 removes a limit',
+        help: 'Limit commands, journals, snapshots or files, 0: no limit',
       },
       yes: { help: 'Do not ask before copies are taken away' },
       rewrite: { help: 'Rewrite blocks that earlier versions compressed, copy by copy' },
