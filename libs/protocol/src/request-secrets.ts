@@ -6,6 +6,7 @@ import type { CommandProblem } from './commands.ts';
 import type { McpServer } from './persona.ts';
 import { hasSecretForm } from './redact-args.ts';
 import { namesIn } from './request-names.ts';
+import { cutText } from './unicode-text.ts';
 
 /** Names of headers, variables and query parameters whose values are credentials. */
 const CREDENTIAL_NAME =
@@ -84,6 +85,7 @@ function secretIn(member: 'headers' | 'env', values: Readonly<Record<string, str
 }
 
 function refuse(field: string, what: string, instead: string): CommandProblem {
-  const message = `${field}: ${what}, which the journal and its exports would keep; ${instead}`;
-  return { code: 'secret_in_request', message, field };
+  const shown = cutText(field, 256);
+  const message = `${shown}: ${what}, which the journal and its exports would keep; ${instead}`;
+  return { code: 'secret_in_request', message, field: shown };
 }
