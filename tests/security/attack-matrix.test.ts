@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { REPOSITORY } from '../e2e/kit/child.ts';
-import { ACTORS, ASSETS, MATRIX } from './attack-matrix.ts';
+import { ACTORS, ASSETS, FINDINGS, MATRIX } from './attack-matrix.ts';
 import { linkProblem } from './linked-tests.ts';
 
 test('each role, each scope and each other actor has a row, and each row an entry for each asset', () => {
@@ -20,9 +20,8 @@ test('a link to a file or a title that does not exist is seen', () => {
 });
 
 test('each linked test exists', () => {
-  const links = Object.values(MATRIX).flatMap((row) =>
-    Object.values(row).flatMap((cell) => (Array.isArray(cell) ? cell : [])),
-  );
+  const cells = Object.values(MATRIX).flatMap((row) => Object.values(row));
+  const links = [...cells, ...Object.values(FINDINGS)].flatMap((cell) => (typeof cell === 'string' ? [] : cell));
   expect([...new Set(links.map(linkProblem))].filter((problem) => problem !== null)).toEqual([]);
 });
 

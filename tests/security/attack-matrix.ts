@@ -310,3 +310,77 @@ export const MATRIX: Readonly<Record<Actor, Readonly<Record<Asset, Cell>>>> = {
     approvals: [T.editedDenied],
   },
 };
+
+/**
+ * The attacks that broke into an earlier build, and the tests that fail if one of them works again. Rejections of the policy, of
+ * secrets and of quotas are lines of the host's log; those of a session's own rules are records of its journal.
+ */
+export const FINDINGS: Readonly<Record<string, readonly LinkedTest[]>> = {
+  'a variable of the host in a header': [
+    T.fields,
+    T.runner,
+    adapter('mcp', 'policy', '%s is refused before anything is started'),
+  ],
+  'the root of the system': [
+    T.runner,
+    T.waysIn,
+    adapter('tools', 'policy', 'a root at the top of the system reads nothing of the kernel’s'),
+    session('policy', 'an imported journal gets the policy of the host that runs it, whatever root it names'),
+  ],
+  'the key of a provider at an address of the sender': [
+    T.runner,
+    T.waysIn,
+    adapter('models', 'policy', '%s has no use of an address that is not listed'),
+  ],
+  'a password in an address': [
+    T.waysIn,
+    session(
+      'policy',
+      'a start with a literal secret is rejected and logged on every bus, and no line or receipt has the value',
+    ),
+    protocol('request-secrets', 'a secret in %s is rejected'),
+  ],
+  'a remembered approval in another root or for another persona': [T.remembered],
+  'edited arguments past the guards': [
+    T.editedDenied,
+    test('libs/turn/test/edited-calls.test.ts', 'stays parked where a rule denies it; no hook is asked'),
+  ],
+  'the registry of another tenant': [T.reads],
+  'files that are not regular': [
+    T.waysIn,
+    test('libs/ports/test/regular-file.test.ts', 'a pipe that nothing writes to, also through a symbolic link'),
+    adapter('models', 'named-files', 'is applied to the file that was opened, not to what the path led to before'),
+  ],
+  'more bytes of queued messages than a reply can carry': [T.pending],
+  'a flood of invalid commands': [
+    T.flood,
+    session('rejections', 'of 400 %s 64 leave a record, and each gets its receipt'),
+  ],
+  'a flood of valid commands': [
+    T.quotas,
+    session(
+      'quotas',
+      'a sender that is too quick is refused without a record, and its command is taken a second later under the same id',
+    ),
+    e2e('flooding', 'a full command stream rejects with quota_exceeded'),
+  ],
+  'a forged notice of the host': [
+    T.injection,
+    here('prompt-injection', 'is in the role and the mark of where it is from'),
+  ],
+  'a message of another session that ends an approval': [
+    session('messages', 'is rejected where its receiver runs, whatever the host of the sender allows'),
+  ],
+  'more rights for a child, a fork or a later run': [
+    session(
+      'policy',
+      'a session of a restricted sender stays restricted: its tools, its fork and its next run on another host',
+    ),
+    session('policy', 'a child of a restricted session is restricted'),
+  ],
+  'a redirect to another address': [
+    adapter('models', 'protocols', 'a redirect is an error at once: key and prompt go to no other address'),
+    adapter('mcp', 'http', 'because it redirects to another origin, which gets no request and no header'),
+    T.privateFetch,
+  ],
+};
