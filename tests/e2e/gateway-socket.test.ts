@@ -149,15 +149,10 @@ test('a token that may do less now may do less on a connection that it has', asy
 test('who never reads is cut off', async () => {
   const own = await startGateway(fixture.bus, { times: { stallMs: 1_000 } });
   try {
+    const long = { text: 'x'.repeat(900_000), calls: [{ tool: 'run_command', args: { command: 'true' } }] };
     const { body } = await own.post('/v1/sessions?wait=accepted', {
       prompt: 'go',
-      model: await scripted([
-        ...Array.from({ length: 18 }, () => ({
-          text: 'x'.repeat(900_000),
-          calls: [{ tool: 'run_command', args: { command: 'true' } }],
-        })),
-        { text: 'done' },
-      ]),
+      model: await scripted([...Array.from({ length: 18 }, () => long), { text: 'done' }]),
       permissions: { rules: [{ tool: 'run_command', action: 'allow' }] },
       root: await scratchFolder('root'),
     });

@@ -237,8 +237,10 @@ export function modelProblem(rules: HostRules, model: string, field = 'model'): 
   if (rules.roots.some((folder) => isBelow(folder, path))) return null;
   return notAllowed(
     field,
-    `the file of ${shown} is outside the folders of this host’s policy`,
-    `roots allows ${listed(rules.roots)}`,
+    path === file
+      ? `${shown} is outside the folders of this host’s policy`
+      : `${shown} begins at the working folder of the host, which is outside the folders of its policy`,
+    `roots allows ${listed(rules.roots)}; use an absolute path there`,
   );
 }
 

@@ -1,6 +1,6 @@
 /** The policy of a host: its file, what the host adds to it, and the paths that no session opens. */
 import { readFile, realpath, stat } from 'node:fs/promises';
-import { delimiter, join, resolve } from 'node:path';
+import { basename, delimiter, dirname, join, resolve } from 'node:path';
 import { readLocatedYaml } from '@coxswain/adapter-hooks';
 import {
   HostPolicy,
@@ -14,7 +14,7 @@ import {
   type TenantId,
 } from '@coxswain/protocol';
 
-/** A policy that is refused. The message begins with `path:line:column`. */
+/** A policy that is refused. The message begins with `path:line:column`, or with the path of a file that cannot be read. */
 export class PolicyFileError extends Error {
   override readonly name = 'PolicyFileError';
   readonly code = 'policy_invalid';
@@ -30,7 +30,10 @@ export async function readPolicyFile(path: string): Promise<HostPolicy> {
   const read = readStrictly(HostPolicy, yaml.value ?? {});
   if (read.ok) return read.data;
   const [{ path: at, kind, words }] = read.problems;
-  if (kind !== 'unknown_key') throw new PolicyFileError(`${file}:${yaml.at(at)}: ${pathText(at)}: ${words}`);
+  if (kind !== 'unknown_key')
+    throw new PolicyFileError(
+      `${file}:${yaml.at(at)}: ${at.length === 0 ? 'the policy' : `${pathText(at)}:`} ${words}`,
+    );
   const place = yaml.at(at.slice(0, -1), String(at.at(-1)));
   throw new PolicyFileError(`${file}:${place}: unknown key "${pathText(at)}"${words}`);
 }
@@ -42,7 +45,9 @@ async function textOf(file: string): Promise<string> {
     if (found.size > FILE_MAX_BYTES) throw new Error(`it has ${found.size} bytes, the limit is ${FILE_MAX_BYTES}`);
     return await readFile(file, 'utf8');
   } catch (error) {
-    throw new PolicyFileError(`${file}:1:1: ${(error as Error).message}`, { cause: error });
+    const { code, message } = error as NodeJS.ErrnoException;
+    const why = code === 'ENOENT' ? 'no such file (ENOENT)' : message;
+    throw new PolicyFileError(`${file}: ${why}`, { cause: error });
   }
 }
 
@@ -80,7 +85,7 @@ export async function hostRules(sources: PolicySources): Promise<(tenant: Tenant
   );
   const ownPaths = await Promise.all([
     refusedFolder(stateDir),
-    ...own.filter((one) => one.trim() !== '').map(async (one) => ({ path: await realOf(resolve(one)) })),
+    ...own.filter((one) => one.trim() !== '').map(async (one) => ({ path: await keysOf(await realOf(resolve(one))) })),
   ]);
   const surroundings: HostSurroundings = { folder, origins, trustsBus, ownPaths };
   const known = new Map<string, HostRules>();
@@ -99,9 +104,24 @@ async function refusedFolder(stateDir: string): Promise<RefusedPath> {
   return { path, except: [join(path, 'demo'), join(path, 'steering')] };
 }
 
-/** Where a path leads; itself if nothing is there yet. */
+/** Where a path leads. Of what is not there yet: where it will be, once it is made. */
 async function realOf(path: string): Promise<string> {
-  return realpath(path).catch(() => path);
+  const above = dirname(path);
+  return realpath(path).catch(async () => (above === path ? path : join(await realOf(above), basename(path))));
+}
+
+/** A key lies at most so many folders below that of `cox auth`: in `tenants/<tenant>/workers`. */
+const KEY_DEPTH_MAX = 3;
+
+/** The folder of `cox auth` if a path lies in one: the keys beside the host's own are worth more than it. Otherwise the path. */
+async function keysOf(path: string): Promise<string> {
+  let folder = dirname(path);
+  for (let depth = 0; depth <= KEY_DEPTH_MAX; depth++) {
+    const files = ['keys.json', 'accounts.conf'].map((name) => stat(join(folder, name)));
+    if (await Promise.all(files).catch(() => null)) return folder;
+    folder = dirname(folder);
+  }
+  return path;
 }
 
 /** `COX_ROOTS`: `roots` in one line, separated as in PATH; undefined if it is not set. */

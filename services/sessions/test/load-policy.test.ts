@@ -1,5 +1,5 @@
 /** The policy file of a host, and what the host adds to it. */
-import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isRefused, TenantId } from '@coxswain/protocol';
@@ -12,8 +12,8 @@ async function ground() {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'cox-policy-')));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const file = join(folder, 'policy.yaml');
-  const rulesOf = async (text: string, env: NodeJS.ProcessEnv = {}) => {
-    await writeFile(file, text);
+  const rulesOf = async (text: string | null, env: NodeJS.ProcessEnv = {}) => {
+    if (text !== null) await writeFile(file, text);
     const sources = {
       file,
       policy: undefined,
@@ -32,11 +32,20 @@ test.each([
   ['mcp_server: any\n', '1:1: unknown key "mcp_server"'],
   ['tenants:\n  red:\n    run_command: maybe\n', '3:18: tenants.red.run_command: must be one of deny, ask, allow'],
   ['roots: [', '1:9: '],
+  ['- a\n', '1:1: the policy must be an object'],
 ])('a mistake is named by line and column: %j', async (text, message) => {
   const { file, rulesOf } = await ground();
   await expect(rulesOf(text)).rejects.toMatchObject({
     code: 'policy_invalid',
     message: expect.stringContaining(`${file}:${message}`),
+  });
+});
+
+test('a file that is not there is named without a line', async () => {
+  const { file, rulesOf } = await ground();
+  await expect(rulesOf(null)).rejects.toMatchObject({
+    code: 'policy_invalid',
+    message: `${file}: no such file (ENOENT)`,
   });
 });
 
@@ -54,4 +63,25 @@ test('the state folder, the policy and the keys are refused to every session, al
   for (const path of [file, 'state/nats.json', 'host.nk', 'other.nk', '/proc/self/environ'])
     expect(isRefused(rules, path.startsWith('/') ? path : join(folder, path)), path).toBe(true);
   for (const path of ['work/a.txt', 'state/demo/a.txt']) expect(isRefused(rules, join(folder, path)), path).toBe(false);
+});
+
+test('with the key of the host, the folder of cox auth that it lies in is refused', async () => {
+  const { folder, rulesOf } = await ground();
+  const tools = join(folder, 'auth/tenants/red/workers');
+  await mkdir(tools, { recursive: true });
+  for (const name of ['keys.json', 'accounts.conf', 'host.nk', 'admin.nk'])
+    await writeFile(join(folder, 'auth', name), '');
+  for (const key of ['auth/host.nk', 'auth/tenants/red/workers/stock.nk']) {
+    const rules = (await rulesOf('', { NATS_NKEY: join(folder, key) }))(tenant, false);
+    expect(isRefused(rules, join(folder, 'auth/admin.nk')), key).toBe(true);
+    expect(isRefused(rules, join(folder, 'work/a.txt')), key).toBe(false);
+  }
+});
+
+test('a file of the host that is made later is refused where it will be, also behind a link', async () => {
+  const { folder, rulesOf } = await ground();
+  await mkdir(join(folder, 'real'));
+  await symlink(join(folder, 'real'), join(folder, 'link'));
+  const rules = (await rulesOf('', { NATS_NKEY: join(folder, 'link/keys/host.nk') }))(tenant, false);
+  expect(isRefused(rules, join(folder, 'real/keys/host.nk'))).toBe(true);
 });
