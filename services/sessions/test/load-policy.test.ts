@@ -60,7 +60,8 @@ test('with the key of the host, the folder of cox auth that it lies in is refuse
   const { folder, rulesOf } = await ground();
   const tools = join(folder, 'auth/tenants/red/workers');
   await mkdir(tools, { recursive: true });
-  for (const name of ['keys.json', 'accounts.conf', 'host.nk', 'admin.nk']) await writeFile(join(folder, 'auth', name), '');
+  for (const name of ['keys.json', 'accounts.conf', 'host.nk', 'admin.nk'])
+    await writeFile(join(folder, 'auth', name), '');
   for (const key of ['auth/host.nk', 'auth/tenants/red/workers/stock.nk']) {
     const rules = (await rulesOf('', { NATS_NKEY: join(folder, key) }))(tenant, false);
     expect(isRefused(rules, join(folder, 'auth/admin.nk')), key).toBe(true);
