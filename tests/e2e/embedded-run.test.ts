@@ -89,7 +89,7 @@ test('cox up waits for a command that works on the state folder, says for which,
   expect(hasty.stdout).toContain('"state_dir_in_use"');
   expect(hasty.stderr).toMatch(/in use by process \d+, cox run: wait for its end/);
   const up = bed.start(['up', '--json', '--no-gateway']);
-  await up.seen(/^cox run \(process \d+\) runs on \S+ until its work is done; cox up goes on when it has ended$/m);
+  await up.seen(/^cox run \(process \d+\) uses \S+; cox up starts when it has ended$/m);
   expect(await run.end).toMatchObject({ code: 0, stdout: 'Done.\n' });
   await up.seen(/"type":"ready"/);
   expect((await bed.run(['show', 'before'])).stdout).toContain('end_turn');

@@ -1,4 +1,5 @@
 /** What a command line that fails is answered. */
+import { CommandRejectedError } from '@coxswain/client';
 import { ERROR_CATALOGUE } from '@coxswain/protocol';
 import { RequestError } from '@nats-io/nats-core';
 import { afterEach, expect, test, vi } from 'vitest';
@@ -39,6 +40,14 @@ test('what was thrown with a catalogued code is told with what to do', async () 
   const remedy = ERROR_CATALOGUE.port_in_use.caller;
   expect(err).toBe(`cox: port_in_use: port 4222 is taken\n  → ${remedy}\n`);
   expect(JSON.parse(out)).toMatchObject({ code: 'port_in_use', remedy });
+});
+
+test('a rejection is printed as JSON with its field and its detail', async () => {
+  const detail = { by: 'rule', rule: 'rules[0]' };
+  const { out } = await told(
+    new CommandRejectedError('edited_call_denied', 'no', { field: 'args', commandId: 'c', detail }),
+  );
+  expect(JSON.parse(out)).toMatchObject({ code: 'edited_call_denied', field: 'args', detail });
 });
 
 test('a message that quotes others moves no terminal', async () => {

@@ -113,6 +113,16 @@ describe('a persona needs trust that', () => {
       { permissions: { rules: [{ tool: 'edit_file', when: 'path == "a"', action: 'allow' }] } },
       'allows edit_file without asking when path == "a"',
     ],
+    [
+      'allows a tool that is not built in',
+      { permissions: { rules: [{ tool: 'pay', action: 'allow' }] } },
+      'allows pay without asking',
+    ],
+    [
+      'allows a glob',
+      { permissions: { rules: [{ tool: 'read_*', action: 'allow' }] } },
+      'allows read_* without asking',
+    ],
     ['allows what no rule is for', { permissions: { default: 'allow' } }, 'allows every other tool without asking'],
     [
       'answers a hook by itself',
@@ -125,7 +135,10 @@ describe('a persona needs trust that', () => {
 
   test('and no other', () => {
     expect(
-      doesOf({ prompt: 'x', permissions: { rules: [{ tool: 'read_*', action: 'allow' }], default: 'deny' } }),
+      doesOf({
+        prompt: 'x',
+        permissions: { rules: ['read_file', 'delegate'].map((tool) => ({ tool, action: 'allow' })), default: 'deny' },
+      }),
     ).toBeNull();
   });
 });

@@ -4,6 +4,7 @@ import type { ListedSession } from '../src/browser-client.ts';
 import {
   demoFields,
   fieldOf,
+  fieldProblemText,
   type Offered,
   offeredModels,
   offeredPersonas,
@@ -88,4 +89,9 @@ test('personas of the folder are offered first, models with the newest first, ea
   );
   expect(offeredPersonas(OFFERED, sessions)).toEqual(['mate', 'lead', 'torn', 'served']);
   expect(offeredModels(sessions)).toEqual(['z/new', 'a/old']);
+});
+
+test('the message of a field does not repeat the name of the field', () => {
+  expect(fieldProblemText({ field: 'root', message: 'root: /etc is outside' })).toBe('/etc is outside');
+  expect(fieldProblemText({ field: 'persona.model', message: 'persona.model: x' })).toBe('persona.model: x');
 });

@@ -14,7 +14,7 @@ import {
   type TenantId,
 } from '@coxswain/protocol';
 
-/** A policy that is refused. The message begins with `path:line:column`. */
+/** A policy that is refused. The message begins with `path:line:column`, or with the path of a file that cannot be read. */
 export class PolicyFileError extends Error {
   override readonly name = 'PolicyFileError';
   readonly code = 'policy_invalid';
@@ -30,7 +30,10 @@ export async function readPolicyFile(path: string): Promise<HostPolicy> {
   const read = readStrictly(HostPolicy, yaml.value ?? {});
   if (read.ok) return read.data;
   const [{ path: at, kind, words }] = read.problems;
-  if (kind !== 'unknown_key') throw new PolicyFileError(`${file}:${yaml.at(at)}: ${pathText(at)}: ${words}`);
+  if (kind !== 'unknown_key')
+    throw new PolicyFileError(
+      `${file}:${yaml.at(at)}: ${at.length === 0 ? 'the policy' : `${pathText(at)}:`} ${words}`,
+    );
   const place = yaml.at(at.slice(0, -1), String(at.at(-1)));
   throw new PolicyFileError(`${file}:${place}: unknown key "${pathText(at)}"${words}`);
 }
@@ -42,7 +45,9 @@ async function textOf(file: string): Promise<string> {
     if (found.size > FILE_MAX_BYTES) throw new Error(`it has ${found.size} bytes, the limit is ${FILE_MAX_BYTES}`);
     return await readFile(file, 'utf8');
   } catch (error) {
-    throw new PolicyFileError(`${file}:1:1: ${(error as Error).message}`, { cause: error });
+    const { code, message } = error as NodeJS.ErrnoException;
+    const why = code === 'ENOENT' ? 'no such file (ENOENT)' : message;
+    throw new PolicyFileError(`${file}: ${why}`, { cause: error });
   }
 }
 

@@ -12,8 +12,8 @@ async function ground() {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'cox-policy-')));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const file = join(folder, 'policy.yaml');
-  const rulesOf = async (text: string, env: NodeJS.ProcessEnv = {}) => {
-    await writeFile(file, text);
+  const rulesOf = async (text: string | null, env: NodeJS.ProcessEnv = {}) => {
+    if (text !== null) await writeFile(file, text);
     const sources = {
       file,
       policy: undefined,
@@ -32,11 +32,20 @@ test.each([
   ['mcp_server: any\n', '1:1: unknown key "mcp_server"'],
   ['tenants:\n  red:\n    run_command: maybe\n', '3:18: tenants.red.run_command: must be one of deny, ask, allow'],
   ['roots: [', '1:9: '],
+  ['- a\n', '1:1: the policy must be an object'],
 ])('a mistake is named by line and column: %j', async (text, message) => {
   const { file, rulesOf } = await ground();
   await expect(rulesOf(text)).rejects.toMatchObject({
     code: 'policy_invalid',
     message: expect.stringContaining(`${file}:${message}`),
+  });
+});
+
+test('a file that is not there is named without a line', async () => {
+  const { file, rulesOf } = await ground();
+  await expect(rulesOf(null)).rejects.toMatchObject({
+    code: 'policy_invalid',
+    message: `${file}: no such file (ENOENT)`,
   });
 });
 

@@ -83,7 +83,7 @@ async function declareTypes(home: string): Promise<void> {
   );
   const note = (text: string) => standardStreams.err(`${text}\n`);
   const done = await declarePackages(() =>
-    note('the types of what projects import are being written, once: some 10 s'),
+    note('writing the type declarations that projects import, once; this takes about 10 s'),
   );
   if (!done) note('the project has no types: TypeScript is not installed in the checkout of Coxswain');
 }

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { basename, dirname, join } from 'node:path';
 import type { PersonaFile } from '@coxswain/personas/persona-file';
-import { globMatches, type McpServer, type Persona } from '@coxswain/protocol';
+import { BUILT_IN_RULES, type McpServer, type Persona } from '@coxswain/protocol';
 
 /** One file of a folder that needs trust. */
 export interface Brought {
@@ -14,8 +14,15 @@ export interface Brought {
   readonly does: readonly string[];
 }
 
-/** Built-in tools that change something outside of the session. Without a rule, their calls wait for a person. */
-const ACTING_TOOLS = ['run_command', 'write_file', 'append_file', 'edit_file', 'fetch_url'] as const;
+/**
+ * Tools that a persona may allow without the user's trust: those that run without an approval anyway, and those that give work to
+ * another persona, which needs trust of its own. Any other name may be a tool of the bus, and a glob may match one.
+ */
+const HARMLESS_TOOLS: ReadonlySet<string> = new Set([
+  ...BUILT_IN_RULES.filter(({ action }) => action === 'allow').map(({ tool }) => tool),
+  'delegate',
+  'handoff',
+]);
 
 /** What a manifest brings. @throws ManifestError where it is wrong. */
 export async function manifestOfFolder(path: string): Promise<Brought> {
@@ -57,7 +64,7 @@ function inOneLine(server: McpServer): string {
 
 function* loosenedBy({ permissions, hooks = [], on_finish }: Persona): Generator<string> {
   for (const { tool, when, action } of permissions?.rules ?? []) {
-    if (action !== 'allow' || !ACTING_TOOLS.some((name) => globMatches(tool, name))) continue;
+    if (action !== 'allow' || HARMLESS_TOOLS.has(tool)) continue;
     yield `allows ${tool} without asking${when === undefined ? '' : ` when ${when}`}`;
   }
   if (permissions?.default === 'allow') yield 'allows every other tool without asking';

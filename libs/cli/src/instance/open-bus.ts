@@ -127,10 +127,10 @@ function refusePort(port: number, { servers, source }: BusAddress): void {
 // Whoever has written a policy must not believe that it holds where it does not; it may be the one that the host has read.
 function refuseElsewhere(flags: Where['flags'], manifest: string): void {
   if (flags.on('manifest'))
-    throw usageError('--manifest belongs to the process that hosts sessions, which runs already');
-  process.stderr.write(
-    `${manifest} is not read here: what hosts the sessions runs already, with the hooks it was started with\n`,
-  );
+    throw usageError(
+      '--manifest needs a host of its own, and another process hosts the sessions; stop it, or start it with --manifest',
+    );
+  process.stderr.write(`${manifest} is ignored: another process hosts the sessions and uses its own hooks\n`);
 }
 
 async function joinBus(

@@ -34,7 +34,8 @@ async function tell(error: unknown, json: boolean, isService: boolean): Promise<
   // What the command line says by itself ends with what to do.
   const remedy = error instanceof CliError || code === 'internal' ? undefined : await remedyOf(code);
   const stack = code === 'internal' && error instanceof Error ? error.stack : undefined;
-  const failure = { type: 'error', code, message, remedy, exit_code: exitCode };
+  const { field, detail } = error instanceof Error ? (error as { field?: unknown; detail?: unknown }) : {};
+  const failure = { type: 'error', code, message, field, detail, remedy, exit_code: exitCode };
   if (json) process.stdout.write(`${JSON.stringify(isService ? { ...failure, stack } : failure)}\n`);
   if (json && isService) return exitCode;
   process.stderr.write(`cox: ${await shown(message)}\n${remedy === undefined ? '' : `  → ${remedy}\n`}`);

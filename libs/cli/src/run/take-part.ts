@@ -83,10 +83,10 @@ function whatIsNeeded(
   const [only, ...others] = approvals;
   if (only && others.length === 0) {
     const approve = `${pasted(`approve ${only.session.id}`)} && ${pasted(`attach ${sessionId}`)}`;
-    return [`${only.tool} ${only.summary} needs an approval, and nobody is there to give it:`, `  ${approve}`];
+    return [`${only.tool} ${only.summary} needs an approval, and there is no terminal to ask:`, `  ${approve}`];
   }
   return [
-    `${approvals.length} calls need an approval, and nobody is there to give it:`,
+    `${approvals.length} calls need an approval, and there is no terminal to ask:`,
     ...approvals.map(
       ({ session, call_id, tool, summary }) => `  ${pasted(`approve ${session.id} ${call_id}`)}   # ${tool} ${summary}`,
     ),

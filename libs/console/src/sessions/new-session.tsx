@@ -2,11 +2,12 @@
 import type { VNode } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import type { ListedSession, SessionsClient } from '../browser-client.ts';
-import { OutcomeLine, problemText, useOutcome } from '../page/outcome.tsx';
+import { OutcomeLine, useOutcome } from '../page/outcome.tsx';
 import { SameCommand } from '../page/same-command.ts';
 import {
   demoFields,
   fieldOf,
+  fieldProblemText,
   NOTHING_OFFERED,
   type Offered,
   offeredModels,
@@ -80,8 +81,10 @@ export function NewSession({
         onStarted(session.id);
       } catch (error) {
         const field = fieldOf(error);
-        if (field !== null) refuse({ [field]: `${NAMES[field]}: ${problemText(error)}` });
-        throw error;
+        if (field === null) throw error;
+        refuse({ [field]: `${NAMES[field]}: ${fieldProblemText(error)}` });
+        // The field has the whole message; it is not repeated under the form.
+        throw new Error(`correct the field ${NAMES[field]}`);
       }
     });
     setBusy(false);

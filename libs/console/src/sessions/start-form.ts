@@ -71,6 +71,14 @@ export function fieldOf(error: unknown): StartField | null {
   return member === 'prompt' || member === 'persona' || member === 'model' || member === 'root' ? member : null;
 }
 
+/** The message of an error without the name of the form's field, which the form shows in its own words. */
+export function fieldProblemText(error: unknown): string {
+  const { field, message } = (error ?? {}) as { readonly field?: unknown; readonly message?: unknown };
+  const text = typeof message === 'string' && message !== '' ? message : String(error);
+  const prefix = `${fieldOf(error) === field ? field : ''}: `;
+  return text.startsWith(prefix) ? text.slice(prefix.length) : text;
+}
+
 /** Personas to choose from: those of the folder first, then those that sessions have had, the newest first. */
 export function offeredPersonas({ options }: Offered, sessions: readonly ListedSession[]): string[] {
   return once([...options.personas.map(({ name }) => name), ...recent(sessions, 'persona')]);

@@ -35,9 +35,11 @@ export function expectMayAllow(principal: Principal, body: unknown, written = (f
   if (found === null) return;
   const field = written(found);
   const what = field.endsWith('.command')
-    ? 'starts a program on a host'
+    ? 'starts a program on the host'
     : /\.headers\.[^.]+$/.test(field)
-      ? 'sends a variable of a host to another server'
+      ? 'sends a variable of the host to another server'
       : 'lets calls run';
-  throw new Problem('scope_missing', `${field}: ${what} with nobody asked, which needs the scope approve`, { field });
+  throw new Problem('scope_missing', `${field}: ${what} without an approval; the token needs the scope approve`, {
+    field,
+  });
 }

@@ -26,6 +26,8 @@ export class Wire {
   response: { readonly status: number; readonly headers: Headers } | null = null;
   /** The last response was a web page: what answers at that address is no provider. */
   isWebPage = false;
+  /** The last response was a redirect. A key and a prompt go to the address of the request only, so it is not followed. */
+  isRedirect = false;
   /** Why the last request got no response at all. */
   networkError: unknown = null;
   /** The silence was too long; says which. */
@@ -75,7 +77,7 @@ export class Wire {
     this.#silentFrom(this.#limits.firstByteMs);
     let response: Response;
     try {
-      response = await (this.#fetch ?? globalThis.fetch)(input, init);
+      response = await (this.#fetch ?? globalThis.fetch)(input, { ...init, redirect: 'manual' });
     } catch (error) {
       this.networkError = error;
       throw error;
@@ -85,6 +87,11 @@ export class Wire {
       this.isWebPage = true;
       await response.body?.cancel();
       throw new Error('the answer is a web page');
+    }
+    if (response.status >= 300 && response.status < 400 && response.headers.has('location')) {
+      this.isRedirect = true;
+      await response.body?.cancel();
+      throw new Error('the answer is a redirect');
     }
     if (!response.body) return response;
     const watched = response.body.pipeThrough(
