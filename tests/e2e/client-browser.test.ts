@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { busAndHost } from './kit/fixture.ts';
 import { type GatewayUnderTest, startGateway } from './kit/gateway.ts';
 import { BROWSER, type HeadlessPage, headlessPage } from './kit/headless-page.ts';
+import { scratchFolder } from './kit/scratch.ts';
 import { scripted } from './kit/scripts.ts';
 
 vi.setConfig({ testTimeout: 180_000 });
@@ -52,7 +53,7 @@ test.skipIf(BROWSER === null)('a page starts, follows, steers and approves', asy
   const words = {
     GATEWAY: gateway.url,
     TOKEN: gateway.token,
-    ROOT: fixture.bus.stateDir,
+    ROOT: await scratchFolder('root'),
     MODEL: await scripted([
       { text: 'look', calls: [{ tool: 'write_file', args: { path: 'a.txt', content: 'a' } }] },
       { text: ' and see', chunk_ms: 5 },

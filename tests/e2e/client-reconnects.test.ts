@@ -4,6 +4,7 @@ import { connect, type HttpClient, hasEnded, newCommandId } from '@coxswain/clie
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { busAndHost } from './kit/fixture.ts';
 import { type GatewayUnderTest, startGateway } from './kit/gateway.ts';
+import { scratchFolder } from './kit/scratch.ts';
 import { scripted } from './kit/scripts.ts';
 import { until } from './kit/until.ts';
 
@@ -97,7 +98,10 @@ async function busy() {
   }));
   const permissions = { rules: [{ tool: 'run_command', action: 'allow' as const }] };
   const model = await scripted([...turns, { text: 'done' }, { text: 'and more' }]);
-  return client.startSession({ prompt: 'go', model, permissions, root: fixture.bus.stateDir }, { wait: 'accepted' });
+  return client.startSession(
+    { prompt: 'go', model, permissions, root: await scratchFolder('root') },
+    { wait: 'accepted' },
+  );
 }
 
 test('records come once and in order, however often the connection breaks in the middle', async () => {

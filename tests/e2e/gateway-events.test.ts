@@ -36,14 +36,14 @@ async function started(turns: Parameters<typeof scripted>[0]): Promise<string> {
     prompt: 'go',
     model: await scripted(turns),
     permissions: { rules: [{ tool: 'run_command', action: 'allow' }] },
-    root: fixture.bus.stateDir,
+    root: await scratchFolder('root'),
   });
   expect(status).toBe(202);
   return body.session_id as string;
 }
 
 test('an event source sees the journal, then what comes, with pieces of answers between', async () => {
-  const id = await started([{ text: 'one two three four five six', chunk_ms: 30 }]);
+  const id = await started([{ text: 'one two three four five six', chunk_ms: 300 }]);
   const seen = await readEvents(gateway, `/v1/sessions/${id}/events`, undefined, isEnd);
   const records = seen.filter(({ event }) => event === 'record');
   expect(records.map(({ id: n }) => Number(n))).toEqual(records.map((_, i) => i + 1));
@@ -103,11 +103,8 @@ test.each([
 test('who never reads is cut off, and the others see all', async () => {
   const own = await startGateway(fixture.bus, { times: { stallMs: 1_000 } });
   try {
-    const text = 'x'.repeat(200_000);
-    const id = await started([
-      ...Array.from({ length: 60 }, () => ({ text, calls: [{ tool: 'run_command', args: { command: 'true' } }] })),
-      { text: 'done' },
-    ]);
+    const long = { text: 'x'.repeat(200_000), calls: [{ tool: 'run_command', args: { command: 'true' } }] };
+    const id = await started([...Array.from({ length: 60 }, () => long), { text: 'done' }]);
     const socket = connectSocket({ port: own.port, host: '127.0.0.1' });
     let cut = false;
     socket.once('close', () => {

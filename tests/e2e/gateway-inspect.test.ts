@@ -32,7 +32,7 @@ async function started(turns: Parameters<typeof scripted>[0]): Promise<string> {
     prompt: 'go',
     model: await scripted(turns),
     permissions: RUN,
-    root: fixture.bus.stateDir,
+    root: await scratchFolder('root'),
   });
   return body.session_id as string;
 }

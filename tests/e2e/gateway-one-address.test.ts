@@ -8,6 +8,7 @@ import { busAndHost } from './kit/fixture.ts';
 import { clientOf } from './kit/gateway.ts';
 import { type GatewayProcess, type MadeTokens, makeTokens, serveGateway } from './kit/gateway-process.ts';
 import { type OneAddress, oneAddress } from './kit/one-address.ts';
+import { scratchFolder } from './kit/scratch.ts';
 import { type ScriptTurn, scripted } from './kit/scripts.ts';
 import { until } from './kit/until.ts';
 
@@ -41,7 +42,7 @@ async function started(turns: readonly ScriptTurn[]): Promise<string> {
     model: await scripted(turns),
     max_turns: 500,
     permissions: { rules: [{ tool: 'run_command', action: 'allow' }] },
-    root: fixture.bus.stateDir,
+    root: await scratchFolder('root'),
   });
   expect(status, JSON.stringify(body)).toBe(202);
   return body.session_id as string;

@@ -39,7 +39,7 @@ async function start(gateway: Omit<GatewayUnderTest, 'stop'>, turns: Parameters<
     prompt: 'go',
     model: await scripted(turns),
     permissions: { rules: [{ tool: 'run_command', action: 'allow' }] },
-    root: fixture.bus.stateDir,
+    root: await scratchFolder('root'),
   });
   expect(status, JSON.stringify(body)).toBe(202);
   return body.session_id as string;

@@ -27,7 +27,7 @@ async function waiting(): Promise<string> {
       { text: 'one two three', chunk_ms: 20 },
     ]),
     permissions: { rules: [{ tool: 'run_command', action: 'allow' }] },
-    root: fixture.bus.stateDir,
+    root: await scratchFolder('root'),
   });
   return body.session_id as string;
 }
@@ -149,17 +149,12 @@ test('a token that may do less now may do less on a connection that it has', asy
 test('who never reads is cut off', async () => {
   const own = await startGateway(fixture.bus, { times: { stallMs: 1_000 } });
   try {
+    const long = { text: 'x'.repeat(900_000), calls: [{ tool: 'run_command', args: { command: 'true' } }] };
     const { body } = await own.post('/v1/sessions?wait=accepted', {
       prompt: 'go',
-      model: await scripted([
-        ...Array.from({ length: 18 }, () => ({
-          text: 'x'.repeat(900_000),
-          calls: [{ tool: 'run_command', args: { command: 'true' } }],
-        })),
-        { text: 'done' },
-      ]),
+      model: await scripted([...Array.from({ length: 18 }, () => long), { text: 'done' }]),
       permissions: { rules: [{ tool: 'run_command', action: 'allow' }] },
-      root: fixture.bus.stateDir,
+      root: await scratchFolder('root'),
     });
     const page = openSocket<Message>(own, `/v1/sessions/${body.session_id}/ws?deltas=false`);
     await page.seen('the first record', ({ n }) => n === 1);

@@ -35,7 +35,7 @@ beforeAll(async () => {
     newToken({
       name: `watcher-${i}`,
       tenant: 'default',
-      scopes: ['read', 'run', 'approve'],
+      scopes: ['admin'],
       created_at: new Date().toISOString(),
     }),
   );
@@ -120,13 +120,8 @@ test(`${WATCHERS} watchers, each disconnected ${DISCONNECTS} times: every record
 }, 240_000);
 
 test(`${NEVER_READING} that never read are cut off, and nothing gathers for them meanwhile`, async () => {
-  const id = await started([
-    ...Array.from({ length: 70 }, () => ({
-      text: 'x'.repeat(200_000),
-      calls: [{ tool: 'list_files', args: { path: '.' } }],
-    })),
-    { text: 'done' },
-  ]);
+  const long = { text: 'x'.repeat(200_000), calls: [{ tool: 'list_files', args: { path: '.' } }] };
+  const id = await started([...Array.from({ length: 70 }, () => long), { text: 'done' }]);
   const path = `/v1/sessions/${id}/events?deltas=false`;
   await readEvents(as(0), path, undefined, isEnd);
   await until('nobody to watch', async () => (await watching()) === 0);

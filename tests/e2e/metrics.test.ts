@@ -15,6 +15,7 @@ import { personaModule } from './kit/persona-service.ts';
 import { removeScratch, scratchFolder } from './kit/scratch.ts';
 import { type ScriptTurn, scripted } from './kit/scripts.ts';
 import { startHost } from './kit/sessions-host.ts';
+import { TRUSTED_BUS } from './kit/trusted-bus.ts';
 import { until } from './kit/until.ts';
 
 const PRICES = 'prices: [{ model: "scripted/**", input: 1000, output: 1000 }]';
@@ -94,7 +95,7 @@ beforeAll(async () => {
     run: async (_, { signal }) => { note('runs'); await opened(signal); return 'done'; } })]`;
   const { file } = await personaModule(definition, tools, hooks);
   const args = ['serve', 'persona', file, '--nats', bus.natsUrl, '--json', '--metrics-port', '0'];
-  worker = new Child(COX_MAIN, args, { env: { ...env, COX_METRICS_PORT: '' } });
+  worker = new Child(COX_MAIN, args, { env: { ...env, ...TRUSTED_BUS, COX_METRICS_PORT: '' } });
   await worker.says('"type":"ready"');
   await host.says(/"persona":"worker".*a persona is announced/);
   gateway = await startGateway(bus, { times: { stallMs: 500 } });

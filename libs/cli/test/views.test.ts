@@ -6,6 +6,7 @@ import { budgetLine, dollars, eventLine } from '../src/terminal/event-lines.ts';
 import { Screen } from '../src/terminal/screen.ts';
 import { jsonView, plainView } from '../src/terminal/session-view.ts';
 import { createStyle } from '../src/terminal/style.ts';
+import { table } from '../src/terminal/table.ts';
 
 const plain = createStyle(false);
 const from = { n: 1, at: '2026-01-01T00:00:00.000Z' };
@@ -267,4 +268,26 @@ test('of a flood of feedback the first pieces are shown, and how many more there
   expect(lines).toHaveLength(5);
   expect(lines[0]).toContain('stop that');
   expect(lines.at(-1)).toContain('and 61 more pieces of feedback');
+});
+
+test('nothing of an event or a list drives the terminal: ids of calls, names of tools and actors', () => {
+  const hostile = 'a\u001b[2J\u202eb';
+  const events: UiEvent[] = [
+    {
+      type: 'approval_needed',
+      call_id: hostile,
+      tool: hostile,
+      args: {},
+      summary: hostile,
+      question: hostile,
+      ...from,
+    },
+    { type: 'approval_settled', call_id: hostile, decision: 'deny', by: hostile, reason: hostile, ...from },
+    { type: 'control_reported', control: 'cancel', status: hostile, by: hostile, reason: hostile, tool: null, ...from },
+  ] as unknown as UiEvent[];
+  const lines = [...events.map((event) => eventLine(event, plain)), table([[hostile, hostile]])];
+  for (const line of lines) {
+    expect(line).toContain('a[2Jb');
+    for (const control of ['\u001b', '\u202e']) expect(line).not.toContain(control);
+  }
 });

@@ -81,15 +81,15 @@ export function restoreHostTags(text: string): string {
 }
 
 // What may begin a tag. What looks like `<` is looked at only behind one of these.
-const CANDIDATES = /[<＜﹤‹«〈〈⟨❮❰《˂ᐸ≺⧼ᚲ⋖≪⟪⦑≮\u{e003c}]|&(?:amp;)*(?:lt|#)|\\[ux]|%3c/giu;
+const CANDIDATES = /[<＜﹤‹«〈〈⟨❮❰《˂ᐸ≺⧼ᚲ⋖≪⟪⦑≮≤⩽≦⪡⪪⫷⟅\u{e003c}]|&(?:amp;)*(?:lt|#)|\\[ux]|%3c/giu;
 
 function hostTagsIn(text: string): Found[] {
   const found: Found[] = [];
   CANDIDATES.lastIndex = 0;
   for (let candidate = CANDIDATES.exec(text); candidate; candidate = CANDIDATES.exec(text)) {
-    const isInvisible = candidate[0] === INVISIBLE_OPENER;
-    const opener = readAt(text, candidate.index, isInvisible);
-    const tag = opener.look === '<' ? nameAt(text, opener.end, isInvisible) : null;
+    const opener = readAt(text, candidate.index, candidate[0] === INVISIBLE_OPENER);
+    // Tag characters are nothing to a reader and letters to some models, so a name counts in either reading.
+    const tag = opener.look === '<' ? (nameAt(text, opener.end, false) ?? nameAt(text, opener.end, true)) : null;
     if (tag) found.push(tag);
     CANDIDATES.lastIndex = tag?.end ?? opener.end;
   }
@@ -97,11 +97,11 @@ function hostTagsIn(text: string): Found[] {
 }
 
 /** The name of a host's tag that stands behind an opener, or null. */
-function nameAt(text: string, from: number, isInvisible: boolean): Found | null {
+function nameAt(text: string, from: number, readsTags: boolean): Found | null {
   let at = from;
   for (; at < text.length; ) {
-    const { look, end } = readAt(text, at, isInvisible);
-    if (look === null || !BEFORE_NAME.has(look)) break;
+    const { look, end } = readAt(text, at, readsTags);
+    if (!SIGNS.has(text.slice(at, end)) && (look === null || !BEFORE_NAME.has(look))) break;
     at = end;
   }
   const start = at;
@@ -110,13 +110,13 @@ function nameAt(text: string, from: number, isInvisible: boolean): Found | null 
   let isJoined = false;
   let before = '';
   while (at < text.length) {
-    const { look, end } = readAt(text, at, isInvisible);
-    if (look === null) return null;
-    if (WITHIN_NAME.has(look)) {
+    const { look, end } = readAt(text, at, readsTags);
+    if (look === null ? SIGNS.has(text.slice(at, end)) : WITHIN_NAME.has(look)) {
       isJoined = false;
       at = end;
       continue;
     }
+    if (look === null) return null;
     const read = letters + look;
     const name = NAMES.find((one) => one.letters.startsWith(read) || read.startsWith(one.letters));
     if (!name) return null;
@@ -133,6 +133,8 @@ function nameAt(text: string, from: number, isInvisible: boolean): Found | null 
 }
 
 const BEFORE_NAME: ReadonlySet<string> = new Set(['', ' ', '/', '-']);
+/** Signs that a model may overlook in a tag, as in `<"host-notice">` and `<host=notice>`. */
+const SIGNS: ReadonlySet<string> = new Set('"\'`([{#*+=@^~|');
 const WITHIN_NAME: ReadonlySet<string> = new Set(['', ' ', '-']);
 
 // ---- reading one character, in whatever form it is written ----
@@ -153,13 +155,11 @@ const PERCENT = /%([0-9a-f]{2})/iy;
 const TAG_CHARACTERS = 0xe0000;
 const INVISIBLE_OPENER = '\u{e003c}';
 
-function readAt(text: string, at: number, isInvisible: boolean): Read {
+function readAt(text: string, at: number, readsTags: boolean): Read {
   const codePoint = text.codePointAt(at) as number;
   const end = at + (codePoint > 0xffff ? 2 : 1);
-  if (isInvisible) {
-    const stands = codePoint - TAG_CHARACTERS;
-    return { look: stands >= 0x20 && stands < 0x7f ? lookOf(stands) : null, end };
-  }
+  const stands = codePoint - TAG_CHARACTERS;
+  if (readsTags && stands >= 0x20 && stands < 0x7f) return { look: lookOf(stands), end };
   switch (codePoint) {
     case 0x26: {
       const entity = matchAt(ENTITY, text, at);

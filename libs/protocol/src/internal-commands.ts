@@ -8,6 +8,7 @@ import { ToolResult } from './inputs.ts';
 import { JobReceipt } from './job-receipts.ts';
 import type { JsonObject } from './json.ts';
 import { readStrictly } from './schema-problems.ts';
+import { parseStrictJson } from './strict-json.ts';
 import { hasVisibleText } from './unicode-text.ts';
 
 /** The outcome of a call of a `long_running` tool, from whoever has run it. */
@@ -54,15 +55,19 @@ export function parseInternal(
     const message = `the body has ${payload.length} bytes, at most ${BOUNDS.commandBodyMaxBytes} are taken`;
     return { ok: false, problem: { code: 'body_too_large', message, field: 'body' } };
   }
-  let value: unknown;
+  let text: string;
   try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(payload));
-  } catch (error) {
-    const message = `${verb} takes a JSON object: ${(error as Error).message}`;
+    text = new TextDecoder('utf-8', { fatal: true }).decode(payload);
+  } catch {
+    return { ok: false, problem: { code: 'invalid_utf8', message: 'the body is not UTF-8 text', field: 'body' } };
+  }
+  const json = parseStrictJson(text);
+  if (!json.ok) {
+    const message = `${verb} takes a JSON object: ${json.why}`;
     return { ok: false, problem: { code: 'invalid_json', message, field: 'body' } };
   }
-  const read = readStrictly(schema, value);
-  if (!read.ok) return { ok: false, problem: problemOf(read.problems), ...identityOf(value) };
+  const read = readStrictly(schema, json.value);
+  if (!read.ok) return { ok: false, problem: problemOf(read.problems), ...identityOf(json.value) };
   const { id, actor, ...body } = read.data;
   return { ok: true, verb, id, actor, body: body as unknown as JsonObject };
 }

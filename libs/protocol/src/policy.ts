@@ -49,7 +49,7 @@ const SESSION_MESSAGES = ['followup', 'steer', 'interrupt'] as const;
 const SECTIONS = {
   /** Folders in which the roots of sessions, and the files of scripted and replay models, must lie. Default: the working folder of the host. */
   roots: z.array(Folder).max(64).optional(),
-  /** Environment variables of the host that `${NAME}` in a request may stand for. Default: none. */
+  /** Environment variables of the host that `${NAME}` in a request may stand for, in headers for listed origins only. Default: none. */
   variables: z.array(Variable).max(256).optional(),
   /** Origins of providers and MCP servers, in addition to each provider's own and to those that the environment of the host configures. Default: none. */
   origins: z.array(AllowedOrigin).max(256).optional(),
@@ -284,7 +284,10 @@ export function serverProblem(
       `${origin} is not listed, and may be an address of a private network`,
       'add it to origins',
     );
-  return variableProblem(rules, server.headers, `${field}.headers`);
+  const problem = variableProblem(rules, server.headers, `${field}.headers`);
+  if (problem || origins === 'any' || isListed(origins, server.url)) return problem;
+  if (!Object.values(server.headers ?? {}).some((value) => value.search(VARIABLES) >= 0)) return null;
+  return notAllowed(`${field}.url`, `${origin} is not listed, and gets no variable of this host`, 'add it to origins');
 }
 
 const VARIABLES = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-[^}]*)?\}/g;
@@ -297,8 +300,9 @@ function variableProblem(
   for (const [member, value] of Object.entries(values)) {
     for (const [, name = ''] of value.matchAll(VARIABLES)) {
       if (mayExpand(rules, name)) continue;
-      const policy = `variables allows ${listed(rules.variables as readonly string[])}; add ${name} there`;
-      return notAllowed(`${at}.${member}`, `a request may not read the variable ${name} of the host`, policy);
+      const shown = cutText(name, 128);
+      const policy = `variables allows ${listed(rules.variables as readonly string[])}; add ${shown} there`;
+      return notAllowed(`${at}.${member}`, `a request may not read the variable ${shown} of the host`, policy);
     }
   }
   return null;
@@ -419,5 +423,7 @@ function listed(names: readonly string[]): string {
 /** The rejection: `<field>: <what>; policy.<line>`. */
 function notAllowed(field: string, what: string, line: string): CommandProblem {
   const policy = /^[a-z_]+ (allows|is) /.test(line) ? `policy.${line}` : `policy: ${line}`;
-  return { code: 'not_allowed_by_policy', message: `${field}: ${what}; ${policy}`, field };
+  // Names of headers and hosts are as long as the sender likes; logs and receipts are not.
+  const shown = cutText(field, 256);
+  return { code: 'not_allowed_by_policy', message: `${shown}: ${cutText(what, 512)}; ${policy}`, field: shown };
 }

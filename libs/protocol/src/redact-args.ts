@@ -7,6 +7,11 @@ const SECRET_TEXT =
   /(Bearer\s+)[\w.~+/-]{8,}=*|(\b[a-z][a-z0-9+.-]{0,20}:\/\/[^/\s:@]*:)[^/\s@]+(?=@)|\b(sk|pk|ghp|gho|ghs|xox[abp]|AKIA|whsec)[-_]?[A-Za-z0-9_-]{12,}|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*/g;
 const REDACTED = '[redacted]';
 
+/** Whether a text contains something that has the form of a credential, such as a bearer token, an API key or a private key. */
+export function hasSecretForm(text: string): boolean {
+  return text.search(SECRET_TEXT) >= 0;
+}
+
 /** What a member that counts tokens is called; of its number nothing is secret. */
 const COUNT_KEY = /tokens/i;
 

@@ -4,11 +4,13 @@
  */
 import type { CommandProblem } from './commands.ts';
 import type { McpServer } from './persona.ts';
+import { hasSecretForm } from './redact-args.ts';
 import { namesIn } from './request-names.ts';
+import { cutText } from './unicode-text.ts';
 
 /** Names of headers, variables and query parameters whose values are credentials. */
 const CREDENTIAL_NAME =
-  /authorization|authentication|cookie|token|secret|key|passw|passphrase|credential|signature|(^|[-_])(auth|pat|pwd|pass)([-_]|$)/i;
+  /authorization|authentication|cookie|token|secret|key|passw|passphrase|credential|signature|(^|[-_])(auth|pat|pwd|pass|sig|jwt)([-_]|$)/i;
 const REFERENCE = /\$\{[A-Za-z_][A-Za-z0-9_]*\}/g;
 /** What may stand next to a reference: an authentication scheme, a cookie's name. */
 const AROUND_REFERENCE = /^[A-Za-z _=;:-]{0,16}$/;
@@ -48,8 +50,10 @@ export function secretInUrl(text: string): string | null {
   if (!URL.canParse(text)) return null;
   const url = new URL(text);
   if (url.username !== '' || url.password !== '') return 'a user name or password';
-  const parameter = [...url.searchParams.keys()].find(isCredentialName);
-  return parameter === undefined ? null : 'a key in its query';
+  if ([...url.searchParams.keys()].some(isCredentialName)) return 'a key in its query';
+  // A fragment is not sent, but a journal keeps it.
+  const fragment = new URLSearchParams(url.hash.slice(1));
+  return [...fragment.keys()].some(isCredentialName) ? 'a key in its fragment' : null;
 }
 
 interface FoundSecret {
@@ -72,7 +76,8 @@ function secretOfServer(server: McpServer): FoundSecret | null {
 
 function secretIn(member: 'headers' | 'env', values: Readonly<Record<string, string>> = {}): FoundSecret | null {
   for (const [name, value] of Object.entries(values)) {
-    const isSecret = (isCredentialName(name) && !isReference(value)) || USER_INFO_IN_TEXT.test(value);
+    const isSecret =
+      (isCredentialName(name) && !isReference(value)) || USER_INFO_IN_TEXT.test(value) || hasSecretForm(value);
     if (isSecret)
       return { member: `${member}.${name}`, what: 'the value is a literal credential', instead: BY_VARIABLE };
   }
@@ -80,6 +85,7 @@ function secretIn(member: 'headers' | 'env', values: Readonly<Record<string, str
 }
 
 function refuse(field: string, what: string, instead: string): CommandProblem {
-  const message = `${field}: ${what}, which the journal and its exports would keep; ${instead}`;
-  return { code: 'secret_in_request', message, field };
+  const shown = cutText(field, 256);
+  const message = `${shown}: ${what}, which the journal and its exports would keep; ${instead}`;
+  return { code: 'secret_in_request', message, field: shown };
 }

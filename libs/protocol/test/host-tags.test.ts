@@ -40,6 +40,17 @@ describe('a tag of the host is quoted', () => {
     ['in source text', '\\x3c\\u{73}ystem-reminder', '\\x3cquoted-\\u{73}ystem-reminder'],
     ['in a URL', '%3Csystem%2Dreminder', '%3Cquoted-system%2Dreminder'],
     ['in tag characters', tagCharacters('<host-notice'), `${tagCharacters('<')}quoted-${tagCharacters('host-notice')}`],
+    [
+      'with tag characters behind a bracket',
+      `<${tagCharacters('host')}-notice`,
+      `<quoted-${tagCharacters('host')}-notice`,
+    ],
+    ['in quotation marks', '<"host-notice">', '<"quoted-host-notice">'],
+    ['as a special token', '<|host-notice|>', '<|quoted-host-notice|>'],
+    ['with a sign as separator', '</untrusted=text>', '</quoted-untrusted=text>'],
+    ['behind a bracket with a stroke', '≤host-notice', '≤quoted-host-notice'],
+    ['in letters with strokes', '<ħøsŧ-notice>', '<quoted-ħøsŧ-notice>'],
+    ['in Lisu letters', '<ꓧꓳꓢꓔ-ꓠꓳꓔꓲꓚꓰ>', '<quoted-ꓧꓳꓢꓔ-ꓠꓳꓔꓲꓚꓰ>'],
     ['quoted before', '<quoted-system-reminder>', '<quoted-quoted-system-reminder>'],
   ])('%s', (_, text, quoted) => {
     expect(quoteHostTags(text)).toBe(quoted);

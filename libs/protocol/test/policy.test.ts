@@ -70,6 +70,13 @@ test.each<[field: string, body: object, policy: HostPolicyInput, line: string]>(
     { mcp_servers: 'http', variables: ['SEA_TOKEN'] },
     'policy.variables allows SEA_TOKEN; add OPENAI_API_KEY',
   ],
+  // The sender's own server would get it.
+  [
+    'mcp_servers.sea.url',
+    { mcp_servers: { sea } },
+    { mcp_servers: 'http', variables: ['OPENAI_API_KEY'] },
+    'policy: add it to origins',
+  ],
   ['mcp_servers.sh.command', { mcp_servers: { sh: { command: 'sh' } } }, { mcp_servers: 'http' }, 'is "http"'],
   [
     'mcp_servers.sh.env.A',
@@ -139,7 +146,12 @@ test.each<[string, object, HostPolicyInput]>([
   ['the provider’s own origin', { model: 'openai/x', base_url: 'https://api.openai.com/v1' }, {}],
   ['a listed origin', { model: 'openai/x', base_url: 'http://127.0.0.1:1/v1' }, { origins: ['http://127.0.0.1:1'] }],
   ['a public server without a key', { model: 'openai-compatible/x', base_url: 'https://llm.example.org/v1' }, {}],
-  ['an allowed variable', { mcp_servers: { sea } }, { mcp_servers: 'http', variables: ['OPENAI_API_KEY'] }],
+  [
+    'an allowed variable for a listed origin',
+    { mcp_servers: { sea } },
+    { mcp_servers: 'http', variables: ['OPENAI_API_KEY'], origins: ['https://sea.example.org'] },
+  ],
+  ['a public MCP server without a variable', { mcp_servers: { sea: { url: sea.url } } }, { mcp_servers: 'http' }],
   ['a persona of the request', { persona: clerk }, {}],
   [
     'a rule behind one that asks',
@@ -156,6 +168,15 @@ test.each<[string, object, HostPolicyInput]>([
   ['what the section of the tenant allows', { root: '/opt' }, { tenants: { default: { roots: ['/opt'] } } }],
 ])('%s is allowed', (_, body, policy) => {
   expect(refusal(body, policy)).toBeNull();
+});
+
+test('a rejection is short, however long the names are that a request has', () => {
+  const long = 'a'.repeat(100_000);
+  const headers = { [long]: `\${${long}}` };
+  const servers = { mcp_servers: { sea: { url: `https://${long}.example.org`, headers } } };
+  const found = refusal(servers, { mcp_servers: 'http' });
+  expect(found?.code).toBe('not_allowed_by_policy');
+  expect(JSON.stringify(found).length).toBeLessThan(2_000);
 });
 
 test('a prompt may name listed origins only: its session may have been started with more rights', () => {

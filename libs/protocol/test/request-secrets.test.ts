@@ -53,6 +53,22 @@ test.each<[field: string, verb: Verb, body: object]>([
     'start',
     { prompt: 'go', mcp_servers: { db: { command: 'db', env: { DATABASE_URL: `postgres://u:${SECRET}@db/x` } } } },
   ],
+  ['base_url', 'start', { prompt: 'go', base_url: `https://models.example.org/#access_token=${SECRET}` }],
+  ['base_url', 'start', { prompt: 'go', base_url: `https://models.example.org/?sv=2026&sig=${SECRET}` }],
+  // The name says nothing; the value has the form of a credential.
+  [
+    'mcp_servers.sea.headers.X-Region',
+    'start',
+    {
+      prompt: 'go',
+      mcp_servers: { sea: { url: 'https://a.example.org', headers: { 'X-Region': `Bearer ${SECRET}` } } },
+    },
+  ],
+  [
+    'mcp_servers.db.env.SETTINGS',
+    'start',
+    { prompt: 'go', mcp_servers: { db: { command: 'db', env: { SETTINGS: `{"k":"sk-${SECRET}"}` } } } },
+  ],
 ])('a secret in %s is rejected', (field, verb, body) => {
   const read = parseBody(verb, body);
   expect(read).toMatchObject({ ok: false, problem: { code: 'secret_in_request', field } });

@@ -20,25 +20,28 @@ export interface PolicyPorts {
 
 /**
  * The command with a problem if it names something that the policy does not allow. The rejection is logged, and the body is
- * dropped: its record keeps nothing of it.
+ * dropped: its record keeps nothing of it. A rejection for a literal secret is logged too, without the value.
  */
 export function withinPolicy(
   { rulesFor, log }: PolicyPorts & { readonly log: Log },
   { ref, restricted = false }: StoredCommand,
   input: CommandInput,
 ): CommandInput {
+  const refuse = (problem: NonNullable<CommandInput['problem']>): CommandInput => {
+    const { verb, command_id, actor } = input;
+    const { code, field, message } = problem;
+    log.warn(
+      { tenant: ref.tenant, session_id: ref.sessionId, verb, command_id, actor: actor?.name, code, field },
+      `a command was rejected by the policy of this host: ${message}`,
+    );
+    return { ...input, body: {}, problem };
+  };
+  if (input.problem?.code === 'secret_in_request') return refuse(input.problem);
   if (input.problem) return input;
   // Without a policy the default still limits messages from other sessions: the program that runs the host does not send them.
   const rules = rulesFor?.(ref.tenant, restricted || input.body.restricted === true) ?? OPEN_RULES;
   const problem = checkRequest(rules, input.verb, input.body);
-  if (!problem) return input;
-  const { verb, command_id, actor } = input;
-  const { code, field, message } = problem;
-  log.warn(
-    { tenant: ref.tenant, session_id: ref.sessionId, verb, command_id, actor: actor?.name, code, field },
-    `a command was rejected by the policy of this host: ${message}`,
-  );
-  return { ...input, body: {}, problem };
+  return problem ? refuse(problem) : input;
 }
 
 /** The rules that hold for a session, wherever what it names is used. */

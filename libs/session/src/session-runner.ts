@@ -767,7 +767,7 @@ export class SessionRunner {
     const level = this.#warnedOfRejections ? 'debug' : 'warn';
     this.#warnedOfRejections = true;
     this.#ports.log[level](
-      { session_id: this.#ref.sessionId, command_id, verb, code, reason },
+      { tenant: this.#ref.tenant, session_id: this.#ref.sessionId, command_id, verb, code, reason },
       'a command was rejected without a record',
     );
     return true;

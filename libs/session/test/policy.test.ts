@@ -1,7 +1,8 @@
 /** The host's policy in a session: rejected commands leave nothing behind, and the rules go wherever a session uses something. */
 import { HEADERS, HostPolicy, type HostPolicyInput, type JsonObject, OPEN_RULES, rulesFor } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
-import type { HostPorts } from '../src/mod.ts';
+import { type HostPorts, importJournal } from '../src/mod.ts';
+import { crewBed, delegate } from './crew-bed.ts';
 import { ask, call, say } from './fake-model.ts';
 import { ALLOW, testBed } from './test-bed.ts';
 
@@ -34,6 +35,21 @@ test.each<[string, Parameters<typeof ruled>[0], typeof RESTRICTED | undefined]>(
     field: 'root',
   });
   expect(line?.message).toContain('policy.roots allows /work');
+});
+
+test('a start with a literal secret is rejected and logged on every bus, and no line or receipt has the value', async () => {
+  const bed = testBed();
+  await bed.host({}, ruled());
+  const id = await bed.send('start', start({ base_url: 'https://user:hunter2@llm.example.org' }));
+  expect(bed.told(id)).toEqual(['rejected secret_in_request']);
+  const [line] = bed.log.filter(({ level }) => level === 'warn');
+  expect(line?.fields).toMatchObject({
+    tenant: 'default',
+    session_id: 's1',
+    code: 'secret_in_request',
+    field: 'base_url',
+  });
+  expect(JSON.stringify([bed.log, bed.receipts, await bed.records()])).not.toContain('hunter2');
 });
 
 test('a trusted sender is not held to the policy, and neither is the session', async () => {
@@ -73,6 +89,35 @@ test('a session of a restricted sender stays restricted: its tools, its fork and
   await bed.send('start', { fork: { session: 's1', n: 1 } }, { session: 'f1' });
   expect(bed.toolSource.specs.length).toBeGreaterThan(2);
   for (const { rules } of bed.toolSource.specs) expect(rules).toMatchObject({ roots: ['/work'], variables: [] });
+});
+
+test('a child of a restricted session is restricted', async () => {
+  const bed = crewBed();
+  bed.parts = { lead: [delegate(['mate', 'work']), say('done')], mate: [say('worked')] };
+  await bed.crewHost({}, ruled());
+  await bed.begin('lead', { restricted: true, permissions: { default: 'allow' } });
+  const specs = bed.toolSource.specs.filter(({ ref }) => ref.sessionId !== 's1');
+  expect(specs.length).toBeGreaterThan(0);
+  for (const { rules } of specs) expect(rules).toMatchObject({ roots: ['/work'], mcp_servers: 'none' });
+});
+
+test('an imported journal gets the policy of the host that runs it, whatever root it names', async () => {
+  const from = testBed();
+  await from.host({}, ruled());
+  await from.start({ root: '/' });
+  const lines = await from.bytes();
+  const bed = testBed();
+  const read = async function* () {
+    yield* lines;
+  };
+  await importJournal(
+    { journal: bed.journal, blobs: bed.bus.blobs, clock: bed.time.clock() },
+    { lines: read, tenant: 'default' },
+  );
+  await bed.host({}, ruled({ trust_bus: false }));
+  await bed.send('prompt', 'again');
+  // The tools look at the root themselves: they open no folder outside these rules.
+  expect(bed.toolSource.specs.at(-1)).toMatchObject({ root: '/', rules: { roots: ['/work'] } });
 });
 
 test('run_command waits for a decision, whatever rules the persona and the start have', async () => {

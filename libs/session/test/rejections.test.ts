@@ -28,7 +28,8 @@ test.each([
   for (let i = 0; i < 400; i++) await bed.send(verb, body, { id: `bad-${i}` });
   expect(await bed.eventsOf('command_rejected')).toHaveLength(SHARE);
   for (let i = 0; i < 400; i++) expect(bed.told(`bad-${i}`)).toEqual([`rejected ${code}`]);
-  expect(bed.log.filter(({ message }) => message === 'a command was rejected without a record')[0]?.level).toBe('warn');
+  const [line] = bed.log.filter(({ message }) => message === 'a command was rejected without a record');
+  expect(line).toMatchObject({ level: 'warn', fields: { tenant: 'default', session_id: 's1', code } });
   // The flood has made nothing be forgotten, and keeps nobody out.
   await bed.start({}, { id: 'first' });
   expect(bed.told('first').at(-1)).toBe('accepted');

@@ -1,6 +1,6 @@
 /** The policy of a host: its file, what the host adds to it, and the paths that no session opens. */
 import { readFile, realpath, stat } from 'node:fs/promises';
-import { delimiter, join, resolve } from 'node:path';
+import { basename, delimiter, dirname, join, resolve } from 'node:path';
 import { readLocatedYaml } from '@coxswain/adapter-hooks';
 import {
   HostPolicy,
@@ -85,7 +85,7 @@ export async function hostRules(sources: PolicySources): Promise<(tenant: Tenant
   );
   const ownPaths = await Promise.all([
     refusedFolder(stateDir),
-    ...own.filter((one) => one.trim() !== '').map(async (one) => ({ path: await realOf(resolve(one)) })),
+    ...own.filter((one) => one.trim() !== '').map(async (one) => ({ path: await keysOf(await realOf(resolve(one))) })),
   ]);
   const surroundings: HostSurroundings = { folder, origins, trustsBus, ownPaths };
   const known = new Map<string, HostRules>();
@@ -104,9 +104,24 @@ async function refusedFolder(stateDir: string): Promise<RefusedPath> {
   return { path, except: [join(path, 'demo'), join(path, 'steering')] };
 }
 
-/** Where a path leads; itself if nothing is there yet. */
+/** Where a path leads. Of what is not there yet: where it will be, once it is made. */
 async function realOf(path: string): Promise<string> {
-  return realpath(path).catch(() => path);
+  const above = dirname(path);
+  return realpath(path).catch(async () => (above === path ? path : join(await realOf(above), basename(path))));
+}
+
+/** A key lies at most so many folders below that of `cox auth`: in `tenants/<tenant>/workers`. */
+const KEY_DEPTH_MAX = 3;
+
+/** The folder of `cox auth` if a path lies in one: the keys beside the host's own are worth more than it. Otherwise the path. */
+async function keysOf(path: string): Promise<string> {
+  let folder = dirname(path);
+  for (let depth = 0; depth <= KEY_DEPTH_MAX; depth++) {
+    const files = ['keys.json', 'accounts.conf'].map((name) => stat(join(folder, name)));
+    if (await Promise.all(files).catch(() => null)) return folder;
+    folder = dirname(folder);
+  }
+  return path;
 }
 
 /** `COX_ROOTS`: `roots` in one line, separated as in PATH; undefined if it is not set. */

@@ -1,5 +1,5 @@
 /** The policy file of a host, and what the host adds to it. */
-import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isRefused, TenantId } from '@coxswain/protocol';
@@ -63,4 +63,25 @@ test('the state folder, the policy and the keys are refused to every session, al
   for (const path of [file, 'state/nats.json', 'host.nk', 'other.nk', '/proc/self/environ'])
     expect(isRefused(rules, path.startsWith('/') ? path : join(folder, path)), path).toBe(true);
   for (const path of ['work/a.txt', 'state/demo/a.txt']) expect(isRefused(rules, join(folder, path)), path).toBe(false);
+});
+
+test('with the key of the host, the folder of cox auth that it lies in is refused', async () => {
+  const { folder, rulesOf } = await ground();
+  const tools = join(folder, 'auth/tenants/red/workers');
+  await mkdir(tools, { recursive: true });
+  for (const name of ['keys.json', 'accounts.conf', 'host.nk', 'admin.nk'])
+    await writeFile(join(folder, 'auth', name), '');
+  for (const key of ['auth/host.nk', 'auth/tenants/red/workers/stock.nk']) {
+    const rules = (await rulesOf('', { NATS_NKEY: join(folder, key) }))(tenant, false);
+    expect(isRefused(rules, join(folder, 'auth/admin.nk')), key).toBe(true);
+    expect(isRefused(rules, join(folder, 'work/a.txt')), key).toBe(false);
+  }
+});
+
+test('a file of the host that is made later is refused where it will be, also behind a link', async () => {
+  const { folder, rulesOf } = await ground();
+  await mkdir(join(folder, 'real'));
+  await symlink(join(folder, 'real'), join(folder, 'link'));
+  const rules = (await rulesOf('', { NATS_NKEY: join(folder, 'link/keys/host.nk') }))(tenant, false);
+  expect(isRefused(rules, join(folder, 'real/keys/host.nk'))).toBe(true);
 });

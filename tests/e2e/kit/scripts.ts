@@ -1,6 +1,7 @@
 /** Scripts for scripted models, written where a host can read them. JSON is YAML. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { stringify } from 'yaml';
 import { scratchFolder } from './scratch.ts';
 
 /** One answer, as in docs/guides/scripted-models.md. */
@@ -15,13 +16,15 @@ export interface ScriptTurn {
   readonly fail?: { readonly kind: string; readonly after_ms?: number };
 }
 
-/** Writes a script and returns the model's name. */
+/** Writes a script and returns the model's name. A turn that stands in the list several times is written once: a script has at most 1 MiB. */
 export async function scripted(
   turns: readonly ScriptTurn[],
   options: { readonly loop?: boolean } = {},
 ): Promise<string> {
   const path = join(await scratchFolder('script'), 'script.yaml');
-  await writeFile(path, JSON.stringify({ ...options, turns }));
+  const script = { ...options, turns };
+  const hasRepeats = new Set(turns).size < turns.length;
+  await writeFile(path, hasRepeats ? stringify(script, { lineWidth: 0 }) : JSON.stringify(script));
   return `scripted/${path}`;
 }
 

@@ -15,6 +15,7 @@ import { expandVariables, type HostEnvironment, withoutValues } from './expand-v
 import { type AnswerWatch, HttpAnswers } from './http-answers.ts';
 import { MCP_BOUNDS } from './mcp-bounds.ts';
 import { causeOf, isNetworkError } from './network-error.ts';
+import { createSameOriginFetch } from './same-origin-fetch.ts';
 import { StdioServer } from './stdio-server.ts';
 import { whileAsked } from './while-asked.ts';
 
@@ -157,7 +158,7 @@ function overHttp(
   server: Extract<McpServer, { url: string }>,
 ): Connection & { transport: Transport } {
   const used = new Map<string, string>();
-  const answers = new HttpAnswers(startTimeoutMs, fetch);
+  const answers = new HttpAnswers(startTimeoutMs, createSameOriginFetch(fetch));
   const transport = new StreamableHTTPClientTransport(new URL(server.url), {
     fetch: answers.fetch,
     requestInit: { headers: expandVariables(server.headers ?? {}, hostEnv, 'headers', used) },

@@ -178,6 +178,27 @@ describe('a server that does not start', () => {
     expect(failure).toMatchObject({ code: 'mcp_server_failed', message: expect.stringContaining(message) });
   });
 
+  test('because it redirects to another origin, which gets no request and no header', async () => {
+    let followed = 0;
+    const elsewhere = await serving((_request, response) => {
+      followed += 1;
+      response.end();
+    });
+    const url = await serving((_request, response) => response.writeHead(307, { location: elsewhere }).end());
+    const failure = await tryOpen({ web: { url, headers: { 'X-Region': 'north' } } });
+    expect(failure).toMatchObject({
+      code: 'mcp_server_failed',
+      message: expect.stringContaining(`redirects to ${new URL(elsewhere).origin}, which the host does not follow`),
+    });
+    expect(followed).toBe(0);
+  });
+
+  test('because its redirects within its origin do not end', async () => {
+    const url = await serving((_request, response) => response.writeHead(308, { location: '/mcp/' }).end());
+    const message = expect.stringContaining('redirects more than 5 times');
+    expect(await tryOpen({ web: { url } })).toMatchObject({ code: 'mcp_server_failed', message });
+  });
+
   test('because nobody listens', async () => {
     const failure = await tryOpen({ web: { url: `http://127.0.0.1:${await freePort()}/mcp` } });
     expect(failure).toMatchObject({ code: 'mcp_server_failed', message: expect.stringContaining('ECONNREFUSED') });

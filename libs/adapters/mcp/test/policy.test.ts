@@ -34,13 +34,17 @@ test('a server that is not listed is asked by the guarded fetch alone', async ()
     asked.push({ url: String(input), key: new Headers(init?.headers).get('authorization') });
     throw new TypeError('fetch failed', { cause: new Error('not on the public network') });
   };
-  const policy = { mcp_servers: 'http', variables: ['SEA_TOKEN'] } as const;
-  const input = { ...policy, variables: [...policy.variables] };
-  const failure = await opened(sea(reference('SEA_TOKEN')), input, publicFetch);
+  const policy: HostPolicyInput = { mcp_servers: 'http', variables: ['SEA_TOKEN'] };
+  const failure = await opened(sea({ 'X-Region': 'north' }), policy, publicFetch);
   expect(failure).toMatchObject({ code: 'mcp_server_failed' });
   expect(failure?.message).toContain('not on the public network');
-  expect(asked[0]).toEqual({ url: 'https://sea.example.org/mcp', key: 'Bearer sea-secret' });
-  expect(await opened(sea(reference('SEA_TOKEN')), input)).toMatchObject({ code: 'not_allowed_by_policy' });
+  expect(asked[0]).toEqual({ url: 'https://sea.example.org/mcp', key: null });
+  expect(await opened(sea(), policy)).toMatchObject({ code: 'not_allowed_by_policy' });
+  const before = asked.length;
+  expect(await opened(sea(reference('SEA_TOKEN')), policy, publicFetch)).toMatchObject({
+    code: 'not_allowed_by_policy',
+  });
+  expect(asked.length).toBe(before);
 });
 
 test('a password in an address is not quoted', async () => {

@@ -181,3 +181,10 @@ describe('endings', () => {
       expect(usageAfter(frame)).toEqual({ input_tokens: 0, output_tokens: 0 });
   });
 });
+
+test('an id of a provider with characters that could drive a terminal or end an address is replaced', () => {
+  const ids = new CallIds([], effectOf('t.s.12-0'));
+  const given = ['call_1|fc_2', 'functions.get:0', 'a\u001b[2J\u202e', 'a/../b', '</untrusted-text>'];
+  const expected = [given[0], given[1], 'a_2J__12-0_1', 'a_.._b_12-0_2', '_untrusted-text__12-0_3'];
+  expect(given.map((id) => ids.unique(id))).toEqual(expected);
+});

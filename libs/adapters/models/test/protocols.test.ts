@@ -2,7 +2,7 @@
 import { LLMock } from '@copilotkit/aimock';
 import type { Models } from '@coxswain/ports';
 import { callsOf, type Message, unwritableMember, userText } from '@coxswain/protocol';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { createModels } from '../src/mod.ts';
 import { PROTOCOLS } from './protocols.ts';
 import { beginStream, type RawServer, rawServer, sse } from './raw-server.ts';
@@ -290,6 +290,40 @@ describe.each(PROTOCOLS)('$title', ({ name, hello, usage, end, cutCall, overload
       attempts: 1,
       error: { code: 'model_request_failed', message: expect.stringMatching(/web page \(text\/html\).*base_url/) },
     });
+  });
+
+  test('an error whose body does not end is read up to a bound, and not tried again', async () => {
+    server = await rawServer((response) => {
+      response.writeHead(400, { 'content-type': 'application/json' });
+      const more = () => {
+        while (!response.destroyed && response.write(Buffer.alloc(65_536, 0x20)));
+      };
+      response.on('drain', more);
+      more();
+    });
+    const { result } = await ask(models, atServer(), go);
+    expect(result).toMatchObject({
+      status: 'failed',
+      attempts: 1,
+      error: { code: 'model_request_failed', message: expect.stringContaining('more than 1048576 bytes') },
+    });
+  });
+
+  test('a redirect is an error at once: key and prompt go to no other address', async () => {
+    let followed = 0;
+    const other = await rawServer((response) => {
+      followed += 1;
+      response.writeHead(200).end();
+    });
+    onTestFinished(() => other.close());
+    server = await rawServer((response) => response.writeHead(307, { location: other.url }).end());
+    const { result } = await ask(models, atServer(), go);
+    expect(result).toMatchObject({
+      status: 'failed',
+      attempts: 1,
+      error: { code: 'model_request_failed', message: expect.stringMatching(/redirect.*base_url/) },
+    });
+    expect(followed).toBe(0);
   });
 
   test('no request holds a lone surrogate, whatever the journal held', async () => {

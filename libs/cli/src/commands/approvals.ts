@@ -26,7 +26,9 @@ export const run: CommandRun = (invocation) =>
     print(invocation, shown);
     const last = shown.at(-1);
     if (shown.length < rest.length && last)
-      standardStreams.err(`${rest.length - shown.length} more: --after ${last.session_id}/${last.call_id}\n`);
+      standardStreams.err(
+        `${rest.length - shown.length} more: --after ${last.session_id}/${printable(last.call_id)}\n`,
+      );
     if (all.length === 0 && !invocation.flags.on('json')) standardStreams.err('nothing waits for an approval\n');
     return EXIT.ok;
   });
@@ -72,7 +74,7 @@ async function watch(invocation: Invocation, bus: OpenBus): Promise<typeof EXIT.
       if (now.has(key)) continue;
       if (invocation.flags.on('json'))
         standardStreams.out(`${JSON.stringify({ type: 'waits_no_more', session_id, call_id })}\n`);
-      else standardStreams.out(`${session_id}  ${call_id}  waits no more\n`);
+      else standardStreams.out(`${session_id}  ${printable(call_id)}  waits no more\n`);
     }
     known = now;
   };

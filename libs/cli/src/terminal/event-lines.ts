@@ -1,13 +1,14 @@
 /** What people read of a session: one line for most events. */
 
-import type { UiEvent, UiEventOf } from '@coxswain/client';
+import { printable, type UiEvent, type UiEventOf } from '@coxswain/client';
 import { type Budget, ERROR_CATALOGUE, isErrorCode, type StopReason, type Usage } from '@coxswain/protocol';
 import { headWithinColumns } from './columns.ts';
 import { counted } from './counted.ts';
 import type { Style } from './style.ts';
 
-/** The line of an event, or null for one that is shown otherwise or not at all. */
-export function eventLine(event: UiEvent, style: Style): string | null {
+/** The line of an event, or null for one that is shown otherwise or not at all. Only `style` puts control characters into it. */
+export function eventLine(given: UiEvent, style: Style): string | null {
+  const event = printableEvent(given);
   switch (event.type) {
     case 'prompt_shown':
       return style.bold(`› ${event.text}`);
@@ -118,10 +119,11 @@ export function eventLine(event: UiEvent, style: Style): string | null {
 
 /** The line of what happens in a session below, or null for most of it: what waits there for a person, and its decision; a step that waits. */
 export function childLine(
-  event: UiEvent,
+  given: UiEvent,
   { id, persona }: { readonly id: string; readonly persona: string },
   style: Style,
 ): string | null {
+  const event = printableEvent(given);
   if (event.type === 'approval_needed') return `  ${approvalNeeded(event, style)} ${style.dim(`of ${persona} ${id}`)}`;
   if (event.type === 'step_ended' && event.error_boundary === 'escalate')
     return `  ${style.yellow(stepFailed(event))} ${style.dim(`of ${persona} ${id}`)}`;
@@ -304,4 +306,16 @@ const FEEDBACK_SHOWN = 3;
 
 function lostBecause(cause: 'gone' | 'handed_back'): string {
   return cause === 'gone' ? 'gone' : 'ending';
+}
+
+/** An event without what could drive the terminal: ids of calls, names of tools and actors are text of others, too. */
+function printableEvent(event: UiEvent): UiEvent {
+  return printableIn(event) as UiEvent;
+}
+
+function printableIn(value: unknown): unknown {
+  if (typeof value === 'string') return printable(value);
+  if (Array.isArray(value)) return value.map(printableIn);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, printableIn(member)]));
 }

@@ -1,7 +1,9 @@
 /** Lists for people. */
+import { printable } from '@coxswain/client';
 
-/** Rows in columns, each as wide as its widest cell. */
-export function table(rows: readonly (readonly string[])[]): string {
+/** Rows in columns, each as wide as its widest cell. Cells are plain text: what would drive the terminal is left out. */
+export function table(given: readonly (readonly string[])[]): string {
+  const rows = given.map((row) => row.map(printable));
   const widths: number[] = [];
   for (const row of rows) for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, [...cell].length);
   return rows

@@ -3,6 +3,8 @@ import { type CallPart, callsOf, cutText, type Message } from '@coxswain/protoco
 
 const ID_MAX_CHARS = 256;
 const GIVEN_MAX_CHARS = 200;
+/** Ids stand in addresses, lines of a terminal and file names: a provider's own may have these characters only. */
+const OTHER_CHARACTERS = /[^A-Za-z0-9_.:|=+@~-]+/g;
 
 /** Hands out the ids of one answer. The same request and the same answer give the same ids. */
 export class CallIds {
@@ -18,12 +20,13 @@ export class CallIds {
     }
   }
 
-  /** The provider's own id where it can stay; one that is empty, too long or taken is replaced. */
+  /** The provider's own id where it can stay; one that is empty, too long, taken or has other characters is replaced. */
   unique(given: string): CallPart['call_id'] {
-    let id = given;
+    const plain = given.replaceAll(OTHER_CHARACTERS, '_');
+    let id = plain === given ? given : '';
     while (id === '' || id.length > ID_MAX_CHARS || this.#taken.has(id)) {
       this.#made++;
-      id = `${cutText(given, GIVEN_MAX_CHARS) || 'call'}_${this.#effect}_${this.#made}`;
+      id = `${cutText(plain, GIVEN_MAX_CHARS) || 'call'}_${this.#effect}_${this.#made}`;
     }
     this.#taken.add(id);
     return id;

@@ -18,6 +18,13 @@ export interface SilenceLimits {
 // An answer that has said it is complete gets this long to end its stream, so that its connection can be used again.
 const SETTLE_MS = 50;
 
+/**
+ * Bytes of one answer on the wire, and of the body of an error. A longest answer of 128,000 tokens has about 400 bytes for each token
+ * in events. A provider that never ends its answer must not fill the memory of the host.
+ */
+const ANSWER_MAX_BYTES = 64 * 1_024 * 1_024;
+const ERROR_MAX_BYTES = 1_024 * 1_024;
+
 /** See above. */
 export class Wire {
   /** Requests that were sent. */
@@ -26,6 +33,10 @@ export class Wire {
   response: { readonly status: number; readonly headers: Headers } | null = null;
   /** The last response was a web page: what answers at that address is no provider. */
   isWebPage = false;
+  /** The last response was a redirect. A key and a prompt go to the address of the request only, so it is not followed. */
+  isRedirect = false;
+  /** The last response had more bytes than the host reads: this many. */
+  tooLargeBytes: number | null = null;
   /** Why the last request got no response at all. */
   networkError: unknown = null;
   /** The silence was too long; says which. */
@@ -75,7 +86,7 @@ export class Wire {
     this.#silentFrom(this.#limits.firstByteMs);
     let response: Response;
     try {
-      response = await (this.#fetch ?? globalThis.fetch)(input, init);
+      response = await (this.#fetch ?? globalThis.fetch)(input, { ...init, redirect: 'manual' });
     } catch (error) {
       this.networkError = error;
       throw error;
@@ -86,10 +97,22 @@ export class Wire {
       await response.body?.cancel();
       throw new Error('the answer is a web page');
     }
+    if (response.status >= 300 && response.status < 400 && response.headers.has('location')) {
+      this.isRedirect = true;
+      await response.body?.cancel();
+      throw new Error('the answer is a redirect');
+    }
     if (!response.body) return response;
+    const maxBytes = response.ok ? ANSWER_MAX_BYTES : ERROR_MAX_BYTES;
+    let readBytes = 0;
     const watched = response.body.pipeThrough(
       new TransformStream<Uint8Array, Uint8Array>({
         transform: (bytes, controller) => {
+          readBytes += bytes.byteLength;
+          if (readBytes > maxBytes) {
+            this.tooLargeBytes = maxBytes;
+            throw new Error(`the answer has more than ${maxBytes} bytes`);
+          }
           this.#silentFrom(this.#limits.betweenBytesMs);
           controller.enqueue(bytes);
         },
