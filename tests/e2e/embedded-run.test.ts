@@ -103,7 +103,7 @@ test('a cox up that is told to stop while it waits ends at once, with nothing st
   const run = bed.start(['run', 'go', '--id', 'before', ...slow]);
   await run.seen(/▸ run_command/);
   const up = bed.start(['up', '--json']);
-  await up.seen(/cox up goes on when it has ended/);
+  await up.seen(/cox up starts when it has ended/);
   up.child.kill('SIGTERM');
   expect(await up.end).toMatchObject({ code: 0, stdout: '' });
   expect(await run.end).toMatchObject({ code: 0, stdout: 'Done.\n' });

@@ -51,7 +51,7 @@ test.each([
   const child = new Child(COX_MAIN, args(), { cwd: folder, env });
   expect(await child.exited, child.told).toEqual({ code: 1, signal: null });
   expect(child.stderr).toContain(`folder_not_trusted: ${join(folder, 'coxswain.yaml')}`);
-  expect(child.stderr).toContain('run cox trust in its folder');
+  expect(child.stderr).toContain('run cox trust in /');
   expect(existsSync(ran)).toBe(false);
 });
 

@@ -58,7 +58,7 @@ test('a project is written, installed, tested and run', async () => {
 
   // What the user's own command has written needs no question.
   const trusted = await typed(project, process.execPath, [COX, 'trust', '--json'], stateHome);
-  expect(JSON.parse(trusted.stdout)).toMatchObject({ trusted: true, files: ['coxswain.yaml'] });
+  expect(JSON.parse(trusted.stdout)).toMatchObject({ trusted: true, files: ['coxswain.yaml', 'personas/clerk.yaml'] });
 
   // Over HTTP alone, as pages import it; what both have is the same.
   await writeFile(

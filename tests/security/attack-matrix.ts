@@ -212,6 +212,7 @@ export const MATRIX: Readonly<Record<Actor, Readonly<Record<Asset, Cell>>>> = {
     'data of other tenants': 'a provider gets the prompts of its own session only',
     approvals: [T.ceiling, T.approveless],
     availability: [
+      adapter('models', 'wire', 'an answer that does not end is read up to a bound'),
       adapter('models', 'protocols', 'silence before the first byte is a time-out, and tried again'),
       adapter('models', 'protocols', '429 for ever ends as model_rate_limited after four requests'),
     ],

@@ -242,7 +242,7 @@ export const ERROR_CATALOGUE = {
   ),
   edited_call_denied: rejection(
     'A permission rule or a `PreToolUse` hook denies the call with the edited arguments. The call stays parked.',
-    'Decide again: with other arguments, as the model asked, or deny. The detail names the rule or the hook, and why.',
+    'Decide again: with other arguments, with those of the model, or deny. The message names the rule or the hook; `detail` has it for programs.',
   ),
   edit_pending: rejection(
     'Hooks are asked about an edit of this call, or they changed before they could be asked.',

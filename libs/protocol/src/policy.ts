@@ -240,7 +240,7 @@ export function modelProblem(rules: HostRules, model: string, field = 'model'): 
     path === file
       ? `${shown} is outside the folders of this host’s policy`
       : `${shown} begins at the working folder of the host, which is outside the folders of its policy`,
-    `roots allows ${listed(rules.roots)}; use an absolute path there`,
+    `roots allows ${listed(rules.roots)}; use a file there, by its absolute path`,
   );
 }
 

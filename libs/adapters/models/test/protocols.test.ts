@@ -292,6 +292,23 @@ describe.each(PROTOCOLS)('$title', ({ name, hello, usage, end, cutCall, overload
     });
   });
 
+  test('an error whose body does not end is read up to a bound, and not tried again', async () => {
+    server = await rawServer((response) => {
+      response.writeHead(400, { 'content-type': 'application/json' });
+      const more = () => {
+        while (!response.destroyed && response.write(Buffer.alloc(65_536, 0x20)));
+      };
+      response.on('drain', more);
+      more();
+    });
+    const { result } = await ask(models, atServer(), go);
+    expect(result).toMatchObject({
+      status: 'failed',
+      attempts: 1,
+      error: { code: 'model_request_failed', message: expect.stringContaining('more than 1048576 bytes') },
+    });
+  });
+
   test('a redirect is an error at once: key and prompt go to no other address', async () => {
     let followed = 0;
     const other = await rawServer((response) => {

@@ -2,7 +2,13 @@ import { expect, test } from 'vitest';
 import { failureOf, ReportedError } from '../src/stream/stream-failure.ts';
 import type { Wire } from '../src/stream/wire.ts';
 
-const wire = { timedOut: null, networkError: null, isWebPage: false, response: null } as unknown as Wire;
+const wire = {
+  timedOut: null,
+  networkError: null,
+  isWebPage: false,
+  tooLargeBytes: null,
+  response: null,
+} as unknown as Wire;
 
 test.each([
   ['lines', 'one \r\n\n\t two\u2028three ', 'one two three'],

@@ -54,7 +54,7 @@ export class FolderTrust {
       new CliError(EXIT.error, 'folder_not_trusted', `folder_not_trusted: ${join(folder, needed.name)} ${why}`);
     if (!this.#mayAsk || process.stdin.isTTY !== true || process.stderr.isTTY !== true)
       throw refused(
-        'needs your trust, as it is new or has changed: run cox trust in its folder, or name it by its path',
+        `needs your trust, because it is new or has changed: run cox trust in ${folder}, or name the file by its path`,
       );
     const { broughtBy } = await import('./brought-by.ts');
     const others = (await broughtBy(folder)).filter(({ name }) => name !== needed.name);

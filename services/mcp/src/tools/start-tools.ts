@@ -33,7 +33,7 @@ export const startSession = mcpTool({
 function expectMayAllow({ permissions }: Pick<StartWanted, 'permissions'>, { scopes }: ToolUse): void {
   const field = scopes.has('approve') ? null : allowanceOf({ permissions });
   if (field === null) return;
-  const message = `${field}: lets calls run without an approval, and approve is not among the scopes`;
+  const message = `${field}: lets calls run without an approval, which needs the scope approve`;
   throw new ToolRefusal('scope_missing', message, field);
 }
 

@@ -34,6 +34,8 @@ export function failureOf(error: unknown, wire: Wire, provider: string): Failure
     const status = wire.response?.status;
     return refused(`${provider} answered ${status} with a redirect, which the host does not follow: check base_url`);
   }
+  if (wire.tooLargeBytes !== null)
+    return refused(`${provider} sent more than ${wire.tooLargeBytes} bytes in one answer; the host reads no more`);
   const responded = wire.response !== null && wire.response.status < 400;
   if (error instanceof BrokenStreamError) return broken(provider, error.message);
   if (error instanceof ReportedError) return reported(error.reported, provider);

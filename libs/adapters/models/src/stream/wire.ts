@@ -18,6 +18,13 @@ export interface SilenceLimits {
 // An answer that has said it is complete gets this long to end its stream, so that its connection can be used again.
 const SETTLE_MS = 50;
 
+/**
+ * Bytes of one answer on the wire, and of the body of an error. A longest answer of 128,000 tokens has about 400 bytes for each token
+ * in events. A provider that never ends its answer must not fill the memory of the host.
+ */
+const ANSWER_MAX_BYTES = 64 * 1_024 * 1_024;
+const ERROR_MAX_BYTES = 1_024 * 1_024;
+
 /** See above. */
 export class Wire {
   /** Requests that were sent. */
@@ -28,6 +35,8 @@ export class Wire {
   isWebPage = false;
   /** The last response was a redirect. A key and a prompt go to the address of the request only, so it is not followed. */
   isRedirect = false;
+  /** The last response had more bytes than the host reads: this many. */
+  tooLargeBytes: number | null = null;
   /** Why the last request got no response at all. */
   networkError: unknown = null;
   /** The silence was too long; says which. */
@@ -94,9 +103,16 @@ export class Wire {
       throw new Error('the answer is a redirect');
     }
     if (!response.body) return response;
+    const maxBytes = response.ok ? ANSWER_MAX_BYTES : ERROR_MAX_BYTES;
+    let readBytes = 0;
     const watched = response.body.pipeThrough(
       new TransformStream<Uint8Array, Uint8Array>({
         transform: (bytes, controller) => {
+          readBytes += bytes.byteLength;
+          if (readBytes > maxBytes) {
+            this.tooLargeBytes = maxBytes;
+            throw new Error(`the answer has more than ${maxBytes} bytes`);
+          }
           this.#silentFrom(this.#limits.betweenBytesMs);
           controller.enqueue(bytes);
         },
