@@ -120,7 +120,13 @@ export const MODEL_DECISIONS: Readonly<Record<keyof ModelSettings, FieldDecision
 /** One thing that a request names, with the path of its member, as in `persona.mcp_servers.sea`. */
 export type NamedThing =
   | { readonly section: 'roots'; readonly field: string; readonly root: string }
-  | { readonly section: 'models'; readonly field: string; readonly model: string }
+  | {
+      readonly section: 'models';
+      readonly field: string;
+      readonly model: string;
+      /** What the request itself hands to the provider. */
+      readonly options?: ModelSettings['provider_options'];
+    }
   | {
       readonly section: 'origins';
       readonly field: string;
@@ -185,7 +191,9 @@ function namesInPersona(persona: Persona, at: string, ofOtherSession: boolean): 
   const model: ModelSettings | undefined = persona.model;
   return [
     { section: 'personas', field: at },
-    ...(model ? [{ section: 'models' as const, field: `${at}.model`, model: model.name }] : []),
+    ...(model
+      ? [{ section: 'models' as const, field: `${at}.model`, model: model.name, options: model.provider_options }]
+      : []),
     ...(model?.base_url === undefined
       ? []
       : [

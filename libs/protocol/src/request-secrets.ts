@@ -38,9 +38,36 @@ export function secretProblem(verb: string, body: object): CommandProblem | null
       if (what !== null)
         return refuse(named.field, `the address has ${what}`, 'let the host hold the key of the provider');
     }
+    if (named.section === 'models') {
+      const member = secretInOptions(named.options, 'provider_options');
+      if (member !== null)
+        return refuse(
+          `${named.field}.${member}`,
+          'the value is a literal credential',
+          'let the host hold the key of the provider',
+        );
+    }
     if (named.section !== 'mcp_servers') continue;
     const found = secretOfServer(named.server);
     if (found) return refuse(`${named.field}.${found.member}`, found.what, found.instead);
+  }
+  return null;
+}
+
+/** Narrower than {@link CREDENTIAL_NAME}: options have names such as `promptCacheKey` and `maxTokens`. */
+const CREDENTIAL_OPTION =
+  /authorization|passw|passphrase|secret|credential|api[-_]?key|(access|auth|bearer|refresh)[-_]?token/i;
+
+/** The path of the first literal credential among a provider's options, such as the token of an MCP server that it asks; or null. */
+function secretInOptions(value: unknown, at: string, name = ''): string | null {
+  if (typeof value === 'string')
+    return (value !== '' && CREDENTIAL_OPTION.test(name)) || USER_INFO_IN_TEXT.test(value) || hasSecretForm(value)
+      ? at
+      : null;
+  if (typeof value !== 'object' || value === null) return null;
+  for (const [member, inner] of Object.entries(value)) {
+    const found = secretInOptions(inner, `${at}.${member}`, Array.isArray(value) ? name : member);
+    if (found !== null) return found;
   }
   return null;
 }

@@ -20,6 +20,22 @@ test.each<[field: string, verb: Verb, body: object]>([
     { prompt: 'go', persona: { ...clerk, model: { name: 'openai/x', base_url: `https://u:${SECRET}@a.example.org` } } },
   ],
   [
+    'persona.model.provider_options.anthropic.mcpServers.0.authorizationToken',
+    'start',
+    {
+      prompt: 'go',
+      persona: {
+        ...clerk,
+        model: {
+          name: 'anthropic/x',
+          provider_options: {
+            anthropic: { mcpServers: [{ url: 'https://a.example.org', authorizationToken: SECRET }] },
+          },
+        },
+      },
+    },
+  ],
+  [
     'mcp_servers.sea.url',
     'start',
     { prompt: 'go', mcp_servers: { sea: { url: `https://u:${SECRET}@a.example.org` } } },

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { parseCommand } from '../src/commands.ts';
+import { parseCallOutcome } from '../src/internal-commands.ts';
 import { parseStrictJson } from '../src/strict-json.ts';
 
 describe('a repeated member is refused by its path:', () => {
@@ -34,9 +35,11 @@ test('what is not JSON is refused in the words of the parser, however it is nest
   expect(parseStrictJson('['.repeat(depth) + ']'.repeat(depth)).ok).toBe(true);
 });
 
-test('a command with a repeated member is rejected: two readers could see two commands', () => {
-  const parsed = parseCommand('steer', Buffer.from('{"body":"stop","body":"go on"}'));
-  expect(parsed).toMatchObject({
+test.each([
+  ['of a client', (text: string) => parseCommand('steer', Buffer.from(text))],
+  ['of a worker', (text: string) => parseCallOutcome(Buffer.from(text))],
+])('a command %s with a repeated member is rejected: two readers could see two commands', (_, parse) => {
+  expect(parse('{"body":"stop","body":"go on"}')).toMatchObject({
     ok: false,
     problem: { code: 'invalid_json', message: expect.stringContaining('"body" is repeated'), field: 'body' },
   });
