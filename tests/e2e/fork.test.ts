@@ -95,13 +95,12 @@ test('a session whose host was killed is forked by the next one, and so is the f
 
 test('a host that is killed in the middle of a copy leaves it to the next one', async () => {
   const { bus } = fixture;
-  await ended('long');
   // Long enough that the kill falls into the copy.
-  for (let i = 0; i < 400; i++) await bus.command('long', 'signal', { name: `nobody-${i}` });
-  const { records } = await until('all of it', async () => {
-    const journal = await journalOf(bus, 'long');
-    return journal.of('command_rejected').length >= 400 ? journal : null;
-  });
+  const turns = Array.from({ length: 200 }, () => ({ calls: [{ tool: 'list_files', args: { path: '.' } }] }));
+  const model = await scripted([...turns, { text: 'Done.' }]);
+  const root = await scratchFolder('long');
+  await bus.command('long', 'start', { prompt: 'Do it.', model, root, max_turns: 300 });
+  const { records } = await endOf(bus, 'long');
   await bus.command('copy', 'start', { fork: { session: 'long', n: records.length } });
   await until('a part of the copy', async () => ((await bus.client.session('copy').newest())?.n ?? 0) > 5);
   await fixture.host.kill();

@@ -21,7 +21,7 @@ let address: OneAddress;
 const gateways: GatewayProcess[] = [];
 
 beforeAll(async () => {
-  tokens = await makeTokens(['alice'], 'read,run,steer,approve');
+  tokens = await makeTokens(['alice'], 'admin');
   address = await oneAddress();
   for (let i = 0; i < 2; i++) gateways.push(await serve(0));
   address.behind.push(...gateways.map(({ port }) => port));

@@ -18,7 +18,7 @@ let alice: string;
 const running: Child[] = [];
 
 beforeAll(async () => {
-  const made = await makeTokens(['alice'], 'read,run,steer,approve');
+  const made = await makeTokens(['alice'], 'admin');
   tokens = made.file;
   alice = made.of.alice as string;
 });
@@ -130,7 +130,7 @@ test('tokens are made, listed and taken back by cox; a gateway that runs knows i
   expect(twice).toMatchObject({ code: 1 });
   expect(twice.stderr).toContain('token_exists');
   const listed = await cox(['auth', 'token', 'list', '--tokens', tokens]);
-  expect(listed.stdout).toMatch(/alice +default +read,run,steer,approve +never/);
+  expect(listed.stdout).toMatch(/alice +default +admin +never/);
   expect(listed.stdout).not.toContain(token);
   expect(await cox(['auth', 'token', 'remove', 'bob', '--tokens', tokens])).toMatchObject({ code: 0 });
   await until('bob to be refused', async () => (await at(port, token).get('/v1/sessions')).status === 401);
