@@ -5,7 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { expect, onTestFailed } from 'vitest';
+import { onTestFailed, TestRunner } from 'vitest';
 import { COX_MAIN, SHORT_LIVED } from './kit/child.ts';
 import { isShort, runShort } from './kit/cox-runner.ts';
 
@@ -155,8 +155,8 @@ export class CoxBed {
 
 /** Prints how a command ended if its test fails: a comparison of code and stdout does not show the reason on stderr. */
 function printIfTestFails(args: readonly string[], end: Promise<CoxEnd>): void {
-  // Hooks of a file have no test that can fail.
-  if (expect.getState().currentTestName === undefined) return;
+  // Hooks of a file have no test that can fail. The name of a test in `expect` may be one of the file before in this worker.
+  if (TestRunner.getCurrentTest() === undefined) return;
   onTestFailed(async () => {
     const { code, stderr } = await end.catch((error: Error) => ({ code: null, stderr: error.message }));
     console.error(`cox ${args.join(' ')} ended with ${code}, stderr:\n${stderr.slice(-2_000)}`);

@@ -9,6 +9,7 @@ import { Child, REPOSITORY } from './kit/child.ts';
 import { endOf } from './kit/journal.ts';
 import { removeScratch, scratchFolder } from './kit/scratch.ts';
 import { scripted } from './kit/scripts.ts';
+import { TRUSTED_BUS } from './kit/trusted-bus.ts';
 
 let bus: TestBus;
 const asked: string[] = [];
@@ -43,7 +44,7 @@ test('the program of the guide serves sessions that call its function, and ends 
   const program = await programOf('tools.md', 'Functions as tools');
   const main = join(folder, 'stock.mts');
   await writeFile(main, program.replace('https://stock.example.com', `http://127.0.0.1:${port}`));
-  const service = new Child(main, [], { cwd: folder, env: { NATS_URL: bus.natsUrl } });
+  const service = new Child(main, [], { cwd: folder, env: { ...TRUSTED_BUS, NATS_URL: bus.natsUrl } });
   await service.says('session host is up');
 
   const model = await scripted([
