@@ -106,30 +106,48 @@ function nameAt(text: string, from: number, readsTags: boolean): Found | null {
   }
   const start = at;
   while (text.startsWith(QUOTED, at)) at += QUOTED.length;
-  let letters = '';
-  let isJoined = false;
-  let before = '';
-  while (at < text.length) {
-    const { look, end } = readAt(text, at, readsTags);
-    if (look === null ? SIGNS.has(text.slice(at, end)) : WITHIN_NAME.has(look)) {
-      isJoined = false;
-      at = end;
-      continue;
-    }
-    if (look === null) return null;
-    const read = letters + look;
-    const name = NAMES.find((one) => one.letters.startsWith(read) || read.startsWith(one.letters));
-    if (!name) return null;
+  let readings: readonly Reading[] = [{ letters: '', isJoined: false, before: '' }];
+  while (at < text.length && readings.length > 0) {
+    const { look, end, letter } = readAt(text, at, readsTags);
     const raw = text.slice(at, end);
-    // Names of types, such as SessionNotes in Array<SessionNotes>: code has them, and no tag of the host.
-    if (isJoined && letters.length === name.joint && /^[a-z]$/.test(before) && /^[A-Z]$/.test(raw)) return null;
-    if (read.length >= name.letters.length) return { at: start, end };
-    letters = read;
-    isJoined = true;
-    before = raw;
+    const isPassedOver = look === null ? SIGNS.has(raw) : WITHIN_NAME.has(look);
+    const spelled = letter ?? (isPassedOver ? null : look);
+    const passed = isPassedOver ? readings.map((reading) => ({ ...reading, isJoined: false })) : [];
+    const further = spelled === null ? [] : readings.flatMap((reading) => spellOn(reading, spelled, letter ?? raw));
+    if (further.some(({ isWhole }) => isWhole)) return { at: start, end };
+    readings = letter === undefined ? [...passed, ...further] : distinct([...passed, ...further]);
     at = end;
   }
   return null;
+}
+
+/** One way to read a text up to some place behind an opener. */
+interface Reading {
+  /** The letters of a name so far. */
+  readonly letters: string;
+  /** Whether nothing stands between the last letter and the next. */
+  readonly isJoined: boolean;
+  /** The last letter as the text has it. */
+  readonly before: string;
+}
+
+/** The reading with more letters, and whether they complete a name; empty where no name continues so. */
+function spellOn(
+  { letters, isJoined, before }: Reading,
+  look: string,
+  raw: string,
+): (Reading & { isWhole: boolean })[] {
+  const read = letters + look;
+  const name = NAMES.find((one) => one.letters.startsWith(read) || read.startsWith(one.letters));
+  if (!name) return [];
+  // Names of types, such as SessionNotes in Array<SessionNotes>: code has them, and no tag of the host.
+  if (isJoined && letters.length === name.joint && /^[a-z]$/.test(before) && /^[A-Z]$/.test(raw)) return [];
+  return [{ letters: read, isJoined: true, before: raw, isWhole: read.length >= name.letters.length }];
+}
+
+/** One reading for each run of letters: no more than the names have prefixes, so that the cost stays linear (T3). */
+function distinct(readings: readonly Reading[]): readonly Reading[] {
+  return [...new Map(readings.map((reading) => [reading.letters, reading])).values()];
 }
 
 const BEFORE_NAME: ReadonlySet<string> = new Set(['', ' ', '/', '-']);
@@ -143,6 +161,8 @@ interface Read {
   /** See {@link lookOf}. */
   readonly look: string | null;
   readonly end: number;
+  /** Of an escape such as `\n`: its letter, which a reader may take for one behind a lone backslash. */
+  readonly letter?: string | undefined;
 }
 
 const ENTITY =
@@ -180,7 +200,9 @@ function readAt(text: string, at: number, readsTags: boolean): Read {
       if (!escaped) return { look: '', end };
       const [all, long, four, two] = escaped;
       const hex = long ?? four ?? two;
-      return { look: hex === undefined ? ' ' : lookAt(Number.parseInt(hex, 16)), end: at + all.length };
+      const behind = at + all.length;
+      if (hex !== undefined) return { look: lookAt(Number.parseInt(hex, 16)), end: behind };
+      return { look: ' ', end: behind, letter: lookOf(all.charCodeAt(1)) ?? undefined };
     }
     case 0x25: {
       const percent = matchAt(PERCENT, text, at);

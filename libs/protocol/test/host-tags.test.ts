@@ -38,6 +38,8 @@ describe('a tag of the host is quoted', () => {
     ['as an entity without its end', '&LTsystem-reminder', '&LTquoted-system-reminder'],
     ['in JSON', '"\\u003C\\/system-reminder\\u003e"', '"\\u003C\\/quoted-system-reminder\\u003e"'],
     ['in source text', '\\x3c\\u{73}ystem-reminder', '\\x3cquoted-\\u{73}ystem-reminder'],
+    ['with a backslash before a letter', '<system\\reminder', '<quoted-system\\reminder'],
+    ['with an escaped line break', '<host\\n-\\notice', '<quoted-host\\n-\\notice'],
     ['in a URL', '%3Csystem%2Dreminder', '%3Cquoted-system%2Dreminder'],
     ['in tag characters', tagCharacters('<host-notice'), `${tagCharacters('<')}quoted-${tagCharacters('host-notice')}`],
     [
