@@ -286,11 +286,12 @@ export function serverProblem(
     );
   const problem = variableProblem(rules, server.headers, `${field}.headers`);
   if (problem || origins === 'any' || isListed(origins, server.url)) return problem;
-  if (!Object.values(server.headers ?? {}).some((value) => value.search(VARIABLES) >= 0)) return null;
+  if (!Object.values(server.headers ?? {}).some((value) => value.search(VARIABLE_REFERENCE) >= 0)) return null;
   return notAllowed(`${field}.url`, `${origin} is not listed, and gets no variable of this host`, 'add it to origins');
 }
 
-const VARIABLES = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-[^}]*)?\}/g;
+/** `${NAME}` or `${NAME:-default}`, with the name and the default as groups: what is checked here is what adapters expand. */
+export const VARIABLE_REFERENCE = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g;
 
 function variableProblem(
   rules: HostRules,
@@ -298,7 +299,7 @@ function variableProblem(
   at: string,
 ): CommandProblem | null {
   for (const [member, value] of Object.entries(values)) {
-    for (const [, name = ''] of value.matchAll(VARIABLES)) {
+    for (const [, name = ''] of value.matchAll(VARIABLE_REFERENCE)) {
       if (mayExpand(rules, name)) continue;
       const shown = cutText(name, 128);
       const policy = `variables allows ${listed(rules.variables as readonly string[])}; add ${shown} there`;

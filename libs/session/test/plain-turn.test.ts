@@ -51,13 +51,10 @@ test('R2: a batch of calls that end one after another costs one append for the a
   expect(bed.journal.tried.length - before).toBe(3 + 2);
 });
 
-test('R3: a record has no receipts and no effects before its append is acknowledged', async () => {
-  const bed = testBed();
-  await bed.host();
-  await bed.start();
-  const seenBefore = bed.receipts.length;
+/** The next append is stored, and its acknowledgement waits. @returns lets it arrive. */
+function holdAcknowledgement({ journal }: ReturnType<typeof testBed>): () => void {
   let acknowledge = () => {};
-  bed.journal.next = [
+  journal.next = [
     async (append) => {
       const result = await append();
       await new Promise<void>((resolve) => {
@@ -66,6 +63,15 @@ test('R3: a record has no receipts and no effects before its append is acknowled
       return result;
     },
   ];
+  return () => acknowledge();
+}
+
+test('R3: a record has no receipts and no effects before its append is acknowledged', async () => {
+  const bed = testBed();
+  await bed.host();
+  await bed.start();
+  const seenBefore = bed.receipts.length;
+  const acknowledge = holdAcknowledgement(bed);
   const id = await bed.send('prompt', 'again');
   expect(bed.told(id)).toEqual([]);
   expect(bed.receipts).toHaveLength(seenBefore);
@@ -81,16 +87,7 @@ test('a status includes each stored record, also before its host has read the ac
   const bed = testBed();
   const host = await bed.host();
   await bed.start();
-  let acknowledge = () => {};
-  bed.journal.next = [
-    async (append) => {
-      const result = await append();
-      await new Promise<void>((resolve) => {
-        acknowledge = resolve;
-      });
-      return result;
-    },
-  ];
+  const acknowledge = holdAcknowledgement(bed);
   await bed.send('prompt', 'again');
   const stored = (await bed.records()).length;
   expect(await host.status(refOf())).toMatchObject({ n: stored, run: 2 });

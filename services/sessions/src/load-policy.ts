@@ -1,7 +1,8 @@
 /** The policy of a host: its file, what the host adds to it, and the paths that no session opens. */
-import { readFile, realpath, stat } from 'node:fs/promises';
+import { realpath, stat } from 'node:fs/promises';
 import { basename, delimiter, dirname, join, resolve } from 'node:path';
 import { readLocatedYaml } from '@coxswain/adapter-hooks';
+import { readRegularFile, UnreadableFileError } from '@coxswain/ports/regular-file';
 import {
   HostPolicy,
   type HostPolicyInput,
@@ -40,13 +41,11 @@ export async function readPolicyFile(path: string): Promise<HostPolicy> {
 
 async function textOf(file: string): Promise<string> {
   try {
-    const found = await stat(file);
-    if (!found.isFile()) throw new Error('it is not a regular file');
-    if (found.size > FILE_MAX_BYTES) throw new Error(`it has ${found.size} bytes, the limit is ${FILE_MAX_BYTES}`);
-    return await readFile(file, 'utf8');
+    return (await readRegularFile(file, FILE_MAX_BYTES)).bytes.toString('utf8');
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const why = code === 'ENOENT' ? 'no such file (ENOENT)' : message;
+    if (!(error instanceof UnreadableFileError)) throw error;
+    const isMissing = (error.cause as NodeJS.ErrnoException | undefined)?.code === 'ENOENT';
+    const why = isMissing ? 'no such file (ENOENT)' : `the file ${error.message}`;
     throw new PolicyFileError(`${file}: ${why}`, { cause: error });
   }
 }

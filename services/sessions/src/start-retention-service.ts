@@ -5,16 +5,12 @@ import {
   answerRetention,
   connectionTo,
   connectNats,
-  createNatsActiveSessions,
-  createNatsBlobs,
-  createNatsJournal,
-  createNatsPurge,
   endOnce,
   ensureStreams,
   logConnection,
   lostForGood,
   type NamedBus,
-  tellHost,
+  openNatsDeletion,
   whenAnswered,
 } from '@coxswain/adapter-nats';
 import { startRetentionJob } from '@coxswain/session';
@@ -57,19 +53,7 @@ export async function startRetentionService(options: RetentionServiceOptions): P
   try {
     logConnection(nc, log);
     await whenAnswered(() => ensureStreams(nc), log);
-    const purge = createNatsPurge(nc);
-    await purge.check();
-    const job = startRetentionJob(
-      {
-        journal: createNatsJournal(nc),
-        blobs: createNatsBlobs(nc),
-        active: createNatsActiveSessions(nc),
-        purge,
-        clock: createSystemClock(),
-        tellHost: (ref) => tellHost(nc, ref),
-      },
-      log,
-    );
+    const job = startRetentionJob({ ...(await openNatsDeletion(nc)), clock: createSystemClock() }, log);
     const endAnswering = answerRetention(nc, job.within);
     await nc.flush();
     log.info({ within_ms: job.within.recordsMs }, 'retention job is up');

@@ -1,4 +1,5 @@
 /** `${VAR}` and `${VAR:-default}` in the values of a server's `env` and `headers`. */
+import { VARIABLE_REFERENCE } from '@coxswain/protocol';
 
 /** What may be expanded: the names of what is set, with their values. */
 export type HostEnvironment = Readonly<Record<string, string | undefined>>;
@@ -50,7 +51,5 @@ const SECRET_MIN_CHARS = 6;
 /** In linear time: behind the last brace no variable ends, and each place before it finds an end or is no variable. */
 function replaceVariables(value: string, replacer: (whole: string, name: string, fallback?: string) => string): string {
   const end = value.lastIndexOf('}') + 1;
-  return value.slice(0, end).replace(VARIABLE, replacer) + value.slice(end);
+  return value.slice(0, end).replace(VARIABLE_REFERENCE, replacer) + value.slice(end);
 }
-
-const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g;

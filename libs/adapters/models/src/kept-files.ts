@@ -2,8 +2,7 @@
 import { stat } from 'node:fs/promises';
 import type { Clock } from '@coxswain/ports';
 import { readRegularFile, UnreadableFileError } from '@coxswain/ports/regular-file';
-import type { Failure } from '@coxswain/protocol';
-import { utf8Of } from '@coxswain/protocol';
+import { type Failure, utf8Of } from '@coxswain/protocol';
 import type { FileReads } from './file-reads.ts';
 
 const FILES_KEPT_MAX = 256;

@@ -2,7 +2,7 @@
  * Makes the streams, and reads them back: a server that does not know a member of a configuration ignores it in
  * silence, and another program may have made the stream before.
  */
-import { COMPRESSED_BLOCKS, isTenantsInbox, REWRITE_REPLICAS, STREAMS } from '@coxswain/protocol';
+import { COMPRESSED_BLOCKS, REWRITE_REPLICAS, STREAMS } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import {
   type ApiError,
@@ -16,7 +16,7 @@ import {
 import { NatsServerTooOldError } from './server/server-errors.ts';
 import { minimumServerVersion, serverVersionAtLeast } from './server/server-version.ts';
 import { limitedBy, limitMembers, type StreamSettings, type StreamSpec, streamSpecs } from './stream-configs.ts';
-import { inboxPrefixOf, type Wire, wireOf } from './wire.ts';
+import { isTenantsKey, type Wire, wireOf } from './wire.ts';
 
 /** A stream is not as it has to be. */
 export class StreamConfigMismatchError extends Error {
@@ -117,7 +117,7 @@ export async function ensureBuckets(nc: NatsConnection, names: readonly string[]
   if (!serverVersionAtLeast(version, minimumServerVersion)) {
     throw new NatsServerTooOldError(nc.getServer(), version, minimumServerVersion);
   }
-  if (isTenantsInbox(inboxPrefixOf(nc))) return;
+  if (isTenantsKey(nc)) return;
   const wanted = streamSpecs().filter(({ name }) => names.some((bucket) => name === `KV_${bucket}`));
   await Promise.all(
     wanted.map((spec) => ensureStream(wireOf(nc), spec, version, () => ['num_replicas', 'compression'])),

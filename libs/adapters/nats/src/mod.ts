@@ -24,7 +24,7 @@ export { createNatsInbox } from './nats-inbox.ts';
 export { createNatsJournal } from './nats-journal.ts';
 export { createNatsPersonas, type NatsPersonas } from './nats-personas.ts';
 export { createNatsPublisher, tellApproval } from './nats-publisher.ts';
-export { createNatsPurge } from './nats-purge.ts';
+export { createNatsPurge, openNatsDeletion } from './nats-purge.ts';
 export { serveQueries } from './nats-queries.ts';
 export { createNatsRememberedRules, keepRememberedRule, listRememberedRules } from './nats-remembered-rules.ts';
 export { answerRetention, createNatsRetention } from './nats-retention.ts';

@@ -16,11 +16,13 @@ import {
 } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { journalSubjects } from './list-sessions.ts';
-import { journalReaders } from './nats-journal.ts';
+import { createNatsActiveSessions } from './nats-active-sessions.ts';
+import { createNatsJournal, journalReaders } from './nats-journal.ts';
 import { answerOf, isWrongSequence, NatsRefusedError, type PublishAck } from './nats-status.ts';
-import { fencedRollup } from './nats-storage.ts';
+import { createNatsBlobs, fencedRollup } from './nats-storage.ts';
 import { createStreamReader, type StoredMessage } from './stream-reader.ts';
 import { streamTimeMs } from './stream-time.ts';
+import { tellHost } from './tell-host.ts';
 import { wireOf } from './wire.ts';
 
 /** Messages per request while a stream is read from end to end. */
@@ -147,5 +149,21 @@ export function createNatsPurge(nc: NatsConnection): Purge {
       await purge(BLOBS_STREAM, subject, marked.seq + 1);
       return true;
     },
+  };
+}
+
+/**
+ * What deleting sessions needs of a bus: their stores, the right to purge them, and a way to reach the host of a session.
+ * @throws NotPermittedError for a key that may not purge; what the stores throw.
+ */
+export async function openNatsDeletion(nc: NatsConnection) {
+  const purge = createNatsPurge(nc);
+  await purge.check();
+  return {
+    journal: createNatsJournal(nc),
+    blobs: createNatsBlobs(nc),
+    active: createNatsActiveSessions(nc),
+    purge,
+    tellHost: (ref: SessionRef) => tellHost(nc, ref),
   };
 }

@@ -16,7 +16,8 @@ import {
 import type { NatsConnection } from '@nats-io/nats-core';
 import { valueIn } from './read-keys.ts';
 import { readRegistry, replaceKey } from './registry-keys.ts';
-import { isTenantsKey, readTenantKeys } from './tenant-keys.ts';
+import { readTenantKeys } from './tenant-keys.ts';
+import { isTenantsKey } from './wire.ts';
 
 /** The port on this connection. */
 export function createNatsRememberedRules(nc: NatsConnection): RememberedRules {

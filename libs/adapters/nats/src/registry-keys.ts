@@ -1,6 +1,6 @@
 /** Keys of the registry, each written by many: read through the leader, and replaced under a fence. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isTenantsInbox, STREAMS } from '@coxswain/protocol';
+import { STREAMS } from '@coxswain/protocol';
 import { headers, type NatsConnection } from '@nats-io/nats-core';
 import { StreamsMissingError } from './ensure-streams.ts';
 import {
@@ -13,7 +13,7 @@ import {
 } from './nats-status.ts';
 import { readEach, reportedSubjects } from './read-keys.ts';
 import { createStreamReader, type StoredMessage } from './stream-reader.ts';
-import { inboxPrefixOf, wireOf } from './wire.ts';
+import { isTenantsKey, wireOf } from './wire.ts';
 
 /** A write that is overtaken is tried again so often. */
 const WRITES_MAX = 16;
@@ -57,7 +57,7 @@ export async function replaceKey(
   const reader = createStreamReader(wireOf(nc), `KV_${STREAMS.registry}`);
   // A tenant's key reads by the only form that a permission can bind to a key. A replica answers it, and the fence below refuses
   // a write that follows from an older value.
-  const isTenants = isTenantsInbox(inboxPrefixOf(nc));
+  const isTenants = isTenantsKey(nc);
   for (let write = 0; write < WRITES_MAX; write++) {
     if (isTenants && write > 0) await sleep(LAG_MS * write);
     const stored = await (isTenants ? reader.last(subject).catch(missing) : reader.leaderLast(subject));

@@ -6,14 +6,14 @@
  * T2  A session host reads for it. The tenant stands in the subject of the request, and a permission binds it.
  */
 import type { Log } from '@coxswain/ports';
-import { HEADERS, isTenantsInbox, parseTenantKeys, STREAMS, subjects, type TenantId } from '@coxswain/protocol';
+import { HEADERS, parseTenantKeys, STREAMS, subjects, type TenantId } from '@coxswain/protocol';
 import { headers, type Msg, type NatsConnection } from '@nats-io/nats-core';
 import { answerAsHost } from './answer-as-host.ts';
 import { NatsUnavailableError, NobodyListensError } from './nats-status.ts';
 import { readKeys } from './read-keys.ts';
 import { readRegistry } from './registry-keys.ts';
 import { directMessage, type StoredMessage } from './stream-reader.ts';
-import { inboxPrefixOf, wireOf } from './wire.ts';
+import { isTenantsKey, wireOf } from './wire.ts';
 
 /** Lists that one host answers at once. */
 const ANSWERING_MAX = 16;
@@ -26,11 +26,6 @@ export class NoHostAnswersError extends Error {
   constructor(bucket: string, options?: ErrorOptions) {
     super(`no session host answers on this bus; a tenant's key lists ${bucket} through one`, options);
   }
-}
-
-/** Whether a connection's key belongs to a tenant, and so reads no bucket as a whole. */
-export function isTenantsKey(nc: NatsConnection): boolean {
-  return isTenantsInbox(inboxPrefixOf(nc));
 }
 
 /**

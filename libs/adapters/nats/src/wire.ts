@@ -2,6 +2,7 @@
  * Requests on one connection, with less work per request than the library's own: one subscription, one timer for all
  * that is under way, no stack captured per call. Appends are the hot path, and a third of their time was spent there.
  */
+import { isTenantsInbox } from '@coxswain/protocol';
 import { createInbox, type Msg, type MsgHdrs, type NatsConnection } from '@nats-io/nats-core';
 import { onConnectionChange } from './connection-changes.ts';
 import { NatsUnavailableError, NobodyListensError, NotPermittedError, STATUS, statusOf } from './nats-status.ts';
@@ -175,4 +176,9 @@ function unheard(subject: string): string {
 export function inboxPrefixOf(nc: NatsConnection): string | undefined {
   // The interface does not show the options that the connection was made with; every implementation has them.
   return (nc as NatsConnection & { readonly options?: { readonly inboxPrefix?: string } }).options?.inboxPrefix;
+}
+
+/** Whether a connection's key belongs to a tenant, and so reads no bucket as a whole. */
+export function isTenantsKey(nc: NatsConnection): boolean {
+  return isTenantsInbox(inboxPrefixOf(nc));
 }

@@ -1,14 +1,6 @@
 /** The ports of whoever looks after a bus: a connection of its own, which may purge what no client may. */
 import { createSystemClock } from '@coxswain/adapter-memory';
-import {
-  connectNats,
-  createNatsActiveSessions,
-  createNatsBlobs,
-  createNatsJournal,
-  createNatsPurge,
-  ensureStreams,
-  tellHost,
-} from '@coxswain/adapter-nats';
+import { connectNats, ensureStreams, openNatsDeletion } from '@coxswain/adapter-nats';
 import type { DeletePorts } from '@coxswain/session';
 import { type OpenBus, reachedAt } from './open-bus.ts';
 import { permittedTo } from './permitted-to.ts';
@@ -19,16 +11,7 @@ export async function withAdminPorts<T>(bus: OpenBus, task: (ports: DeletePorts)
   try {
     return await permittedTo('delete sessions, as only the admin may: give the admin’s key', async () => {
       await ensureStreams(nc);
-      const purge = createNatsPurge(nc);
-      await purge.check();
-      return task({
-        journal: createNatsJournal(nc),
-        blobs: createNatsBlobs(nc),
-        active: createNatsActiveSessions(nc),
-        purge,
-        clock: createSystemClock(),
-        tellHost: (ref) => tellHost(nc, ref),
-      });
+      return task({ ...(await openNatsDeletion(nc)), clock: createSystemClock() });
     });
   } finally {
     await nc.close();
