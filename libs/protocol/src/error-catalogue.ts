@@ -499,7 +499,7 @@ export const ERROR_CATALOGUE = {
   arguments_too_large: outcome(
     'The arguments of the calls of one answer have more than 768 KiB together.',
     'The calls beyond get error results, and their arguments are not kept.',
-    'Nothing: the model is told to split the work.',
+    'Nothing: the error result asks the model to split the work.',
   ),
   tool_failed: outcome(
     'The tool threw or its server failed.',

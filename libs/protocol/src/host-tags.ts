@@ -171,7 +171,7 @@ const ENTITY_LOOKS = ['<', '/', '-', ' ', ''] as const;
 const ESCAPE = /\\(?:u\{0*([0-9a-f]{1,6})\}|u([0-9a-f]{4})|x([0-9a-f]{2})|([nrt]))/iy;
 const PERCENT = /%([0-9a-f]{2})/iy;
 
-// Tag characters of Unicode: nobody sees them, and some models read them as the ASCII that they stand for.
+// Tag characters of Unicode are invisible, and some models read them as the ASCII that they stand for.
 const TAG_CHARACTERS = 0xe0000;
 const INVISIBLE_OPENER = '\u{e003c}';
 

@@ -31,7 +31,7 @@ export function systemWithMarks(system: string): string {
   return system === '' ? PROMPT_MARKS : `${system}\n\n${PROMPT_MARKS}`;
 }
 
-/** Data as a model is shown it (M1). @param source where it is from, as the model is told: `tool read_file`, `file a.txt`. */
+/** Data as a model is shown it (M1). @param source where it is from, as the model reads it: `tool read_file`, `file a.txt`. */
 export function untrustedText(source: string, text: string): string {
   return tagged('untrusted-text', text, ` source="${labelText(source)}"`);
 }

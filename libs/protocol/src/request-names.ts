@@ -78,7 +78,7 @@ export const FORK_CHANGE_DECISIONS: Readonly<Record<keyof ForkChanges, FieldDeci
   base_url: 'origins',
 };
 
-/** The members of a persona that stands in a request. */
+/** The members of a persona that a request contains. */
 export const PERSONA_DECISIONS: Readonly<Record<keyof Persona, FieldDecision>> = {
   name: 'data',
   version: 'data',

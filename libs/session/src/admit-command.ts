@@ -72,7 +72,7 @@ export function admitCommand(command: StoredCommand, incarnation: CommandInbox['
 }
 
 /**
- * A start keeps what its headers say for as long as there is a session: where its sender stands in a trace, unless the body says
+ * A start keeps what its headers say for as long as there is a session: the trace of its sender, unless the body says
  * it, and that the sender is restricted. A fork has both from its origin.
  */
 function withHeaders(body: JsonObject, { verb, traceparent, restricted }: StoredCommand): JsonObject {

@@ -1,7 +1,7 @@
 /**
  * `askCompaction`: the model step of a compaction. The model is given the messages as JSON, one object a line: neither tools
  * nor the pairs of calls and results of an unfinished conversation are in its way, whichever provider it is, and no text can
- * pass for a message of another role, as it stands in a JSON string.
+ * pass for a message of another role, because it is inside a JSON string.
  */
 import type { Clock, ModelRequest, Models } from '@coxswain/ports';
 import {

@@ -62,7 +62,7 @@ interface Tenant {
 const CONTROLS: ReadonlySet<string> = new Set(['cancel', 'cancel_call', 'suspend', 'resume', 'approve', 'delete']);
 const QUEUED: ReadonlySet<string> = new Set(['steer', 'remind', 'followup', 'replace']);
 const INTERNAL: ReadonlySet<string> = new Set(INTERNAL_VERBS);
-/** Tenants of a host, and senders of one tenant, that are told apart. Of those beyond, the oldest begins anew. */
+/** Tenants of a host, and senders of one tenant, that are kept apart. Beyond that the oldest is forgotten. */
 const TENANTS_MAX = 10_000;
 const SENDERS_MAX = 1_000;
 
@@ -109,7 +109,7 @@ export class CommandQuotas {
     };
   }
 
-  /** A session has begun on this host. */
+  /** Counts a session that started on this host. */
   noteStart(id: TenantId): void {
     const quotas = this.#quotasOf(id);
     const tenant = this.#tenant(id, quotas);

@@ -338,7 +338,7 @@ function defaultRootIn({ roots }: HostRules, folder: string): string {
   return roots[0] ?? folder;
 }
 
-/** Under this name the ruling of a call quotes the host's policy, in the place of a session's id. */
+/** Under this name the ruling of a call quotes the host's policy instead of a session's id. */
 export const POLICY_CEILING = 'host-policy';
 
 function ceilingOf({ parent }: ProvisionSettings, rules: HostRules): Ceiling[] {

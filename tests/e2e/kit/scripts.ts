@@ -16,7 +16,7 @@ export interface ScriptTurn {
   readonly fail?: { readonly kind: string; readonly after_ms?: number };
 }
 
-/** Writes a script and returns the model's name. A turn that stands in the list several times is written once: a script has at most 1 MiB. */
+/** Writes a script and returns the model's name. A turn that the list repeats is written once: a script has at most 1 MiB. */
 export async function scripted(
   turns: readonly ScriptTurn[],
   options: { readonly loop?: boolean } = {},

@@ -1,4 +1,4 @@
-/** The retention job on NATS: hosts ask it within what time it purges. Without a job nobody listens, and the server says so. */
+/** The retention job on NATS: hosts ask it within what time it purges. Without a job the server reports that there is no responder. */
 import type { PurgesWithin, Retention } from '@coxswain/ports';
 import { RetentionAnswer, subjects } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';

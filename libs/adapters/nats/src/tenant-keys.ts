@@ -3,7 +3,7 @@
  *
  * T1  A JetStream request that lists keys names them in its body, where no permission can restrict it: `STREAM.INFO` with a
  *     `subjects_filter`, `STREAM.MSG.GET`, a batched `DIRECT.GET`. A tenant's key has none of these rights.
- * T2  A session host reads for it. The tenant stands in the subject of the request, and a permission binds it.
+ * T2  A session host reads for it. The subject of the request names the tenant, and a permission binds it.
  */
 import type { Log } from '@coxswain/ports';
 import { HEADERS, parseTenantKeys, STREAMS, subjects, type TenantId } from '@coxswain/protocol';

@@ -36,7 +36,7 @@ const ALGORITHMS = [
 ];
 const CLOCK_TOLERANCE_SECONDS = 30;
 
-/** Lets in whoever shows a token that was issued for this gateway. @throws TokensUnreadableError for a file that is none, GatewayOptionError for an address that is not safe. */
+/** Authenticates tokens that were issued for this gateway. @throws TokensUnreadableError for a file that is none, GatewayOptionError for an address that is not safe. */
 export async function openJsonWebTokens(options: JwtOptions): Promise<Authenticator> {
   const keys = await keysOf(options.jwks);
   const { issuer, audience, tenantClaim = 'tenant', now } = options;

@@ -222,7 +222,7 @@ const blobPassages: readonly Passage[] = [
 ];
 
 /**
- * Reads one key of the registry. The key stands in the subject of the request; every other form of a read names it in the body,
+ * Reads one key of the registry. The subject of the request names the key; every other form of a read names it in the body,
  * where no permission restricts it, so that tenants' keys list keys through a session host.
  */
 const keyRead = (keys: string) => many(api(`DIRECT.GET.${REGISTRY}.${keys}`));
