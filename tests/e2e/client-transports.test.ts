@@ -347,19 +347,29 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
     });
 
     // In the first milliseconds requests are in flight whose answers a closed connection never gets.
-    test.each([0, 1, 3, 10])('loops end when their client closes %i ms after they began', async (afterMs) => {
-      const closing = await connected.another();
-      const session = closing.session(newSessionId());
-      const ends = [session.events(), session.watch(), session.deltas()].map(async (items) => {
-        for await (const _item of items);
-      });
-      if (afterMs > 0) await sleep(afterMs);
-      await closing.close();
-      await Promise.all(ends);
-      // A loop that starts later would look like a journal that has ended.
-      for (const items of [session.events(), session.watch(), session.deltas()])
-        await expect(items.next()).rejects.toMatchObject({ message: 'the client was closed' });
-    });
+    test.each([0, 1, 3, 10, 30])(
+      'loops end and calls are rejected when their client closes %i ms after they began',
+      async (afterMs) => {
+        const running = await start(MUTE);
+        const closing = await connected.another();
+        const session = closing.session(newSessionId());
+        const ends = [session.events(), session.watch(), session.deltas()].map(async (items) => {
+          for await (const _item of items);
+        });
+        const pending = closing.session(running.id).result();
+        pending.catch(() => undefined);
+        if (afterMs > 0) await sleep(afterMs);
+        await closing.close();
+        await Promise.all(ends);
+        await expect(pending).rejects.toMatchObject({ name: 'ClientClosedError', code: 'client_closed' });
+        for (const call of [session.state(), session.steer('x'), closing.sessions()])
+          await expect(call).rejects.toMatchObject({ code: 'client_closed' });
+        // A loop that starts later would look like a journal that has ended.
+        for (const items of [session.events(), session.watch(), session.deltas()])
+          await expect(items.next()).rejects.toMatchObject({ code: 'client_closed' });
+        await running.cancel();
+      },
+    );
 
     test('a receipt that does not come in time is one, and the command stands', async () => {
       const session = await start(WAITS);

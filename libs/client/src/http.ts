@@ -14,12 +14,14 @@ export {
 export { Client } from './client.ts';
 export {
   BusNotPreparedError,
-  ClientError,
+  ClientClosedError,
   CommandBlockedError,
   CommandNotStoredError,
   CommandRejectedError,
   CommandRevokedError,
+  CoxswainError,
   GatewayUnreachableError,
+  InvalidOptionError,
   JournalGapError,
   NoHostError,
   ReadRefusedError,

@@ -17,6 +17,7 @@ import {
 import { SessionNotFoundError } from './client-errors.ts';
 import { CommandFate } from './command-fate.ts';
 import { newSessionId } from './fresh-ids.ts';
+import { GuardedTransport } from './guarded-transport.ts';
 import type { BodyInput, SendOptions, SentCommand, WaitStage } from './outgoing-command.ts';
 import { ResultCollector, type RunResult } from './run-result.ts';
 import type { SessionTree } from './session-tree.ts';
@@ -83,13 +84,16 @@ export interface Forked<S extends Session> {
 /** A handle on one session. Making one asks nothing of anybody. */
 export class Session {
   readonly ref: SessionRef;
+  /** For handles on other sessions: each guards its own calls. */
+  readonly #unguarded: Transport;
   readonly #transport: Transport;
   /** A start was sent with this handle: the session comes, even where it is not there yet. */
   #isStarted = false;
 
   /** Made by a client. */
   constructor(transport: Transport, ref: SessionRef) {
-    this.#transport = transport;
+    this.#unguarded = transport;
+    this.#transport = new GuardedTransport(transport);
     this.ref = ref;
   }
 
@@ -320,7 +324,7 @@ export class Session {
    * @param after count only ends in this record or later ones: give the `n` of a prompt's receipt. By default the end
    *   of the newest run is taken, also when it lies in the past.
    * @throws SessionNotFoundError where there is no such session, unless this handle has sent its start: that one is waited for.
-   *   The signal's reason.
+   *   CoxswainError `aborted` where the signal aborts; ClientClosedError.
    */
   async result(options: { readonly after?: number; readonly signal?: AbortSignal } = {}): Promise<RunResult> {
     const newest = await this.newest();
@@ -333,14 +337,14 @@ export class Session {
       const settled = record.n >= after && hasEnded(record.state);
       if (settled && end !== null && (options.after === undefined || end.n >= options.after)) return end;
     }
-    options.signal?.throwIfAborted();
-    throw new Error('the connection was closed before the run ended');
+    // The loop ends only by the signal or with the client.
+    throw this.#transport.guard.errorOf(options.signal?.reason, options.signal);
   }
 
   /** A handle of the same kind on another session. */
   #beside(id: string): this {
     const Handle = this.constructor as new (transport: Transport, ref: SessionRef) => this;
-    return new Handle(this.#transport, sessionRef(id, this.ref.tenant));
+    return new Handle(this.#unguarded, sessionRef(id, this.ref.tenant));
   }
 }
 

@@ -219,7 +219,7 @@ test('on a closed client nothing is followed: each loop throws its error', async
   await client.close();
   for (const items of [session.events(), session.watch(), session.deltas()])
     await expect(items.next()).rejects.toMatchObject({
-      code: 'gateway_unreachable',
+      code: 'client_closed',
       message: 'the client was closed',
     });
   expect(asked).toEqual([]);

@@ -48,12 +48,13 @@ export class HttpSession extends Session {
     readonly signal?: AbortSignal | undefined;
     readonly onConnection?: OnConnection | undefined;
   } = {}): AsyncGenerator<WatchItem, void, undefined> {
-    return this.#gateway.watch(this.ref, from, signal, onConnection);
+    const { guard } = this.#gateway;
+    return guard.follow((stop) => this.#gateway.watch(this.ref, from, stop, onConnection), signal);
   }
 
   /** The machine as a tree of states, and the state that the session is in. @throws SessionNotFoundError. */
   statechart(): Promise<Statechart> {
-    return this.#gateway.statechart(this.ref);
+    return this.#gateway.guard.call(() => this.#gateway.statechart(this.ref));
   }
 }
 
@@ -69,12 +70,12 @@ export class HttpClient extends Client<HttpSession> {
 
   /** Whose the token is, and what it may: for pages that show what can be done. Asked anew each time. */
   whoami(): Promise<TokenHolder> {
-    return this.#gateway.whoami();
+    return this.#gateway.guard.call(() => this.#gateway.whoami());
   }
 
   /** What a form can offer to start with: personas of the folder in which the gateway was started, and the demo. */
   startOptions(): Promise<StartOptions> {
-    return this.#gateway.startOptions();
+    return this.#gateway.guard.call(() => this.#gateway.startOptions());
   }
 
   /**
@@ -83,6 +84,6 @@ export class HttpClient extends Client<HttpSession> {
    * @throws ReadRefusedError `not_found` where the gateway has none.
    */
   prepareDemo(): Promise<DemoStart> {
-    return this.#gateway.prepareDemo();
+    return this.#gateway.guard.call(() => this.#gateway.prepareDemo());
   }
 }
