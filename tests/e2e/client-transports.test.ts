@@ -78,6 +78,19 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
       expect(records.flatMap(({ events }) => events).filter(({ type }) => type === 'agent_start')).toHaveLength(1);
     });
 
+    test('is steered while it lasts by the same word that begins the next', async () => {
+      const session = await start([...WAITS, { text: 'again' }]);
+      const { call_id } = await calling(session);
+      const steer = await session.say('and this', { wait: 'accepted' });
+      expect(steer.receipt).toMatchObject({ stage: 'accepted', became: 'steer' });
+      await session.cancelCall(call_id);
+      expect(await session.result()).toMatchObject({ run: 1, text: 'heard' });
+      expect(await session.receiptOf(steer.commandId)).toMatchObject({ stage: 'delivered' });
+      const prompt = await session.say('and more', { wait: 'accepted' });
+      expect(prompt.receipt).toMatchObject({ stage: 'accepted', became: 'prompt' });
+      expect(await session.result({ after: prompt.receipt?.n as number })).toMatchObject({ run: 2, text: 'again' });
+    });
+
     test('is cancelled, and says so', async () => {
       const session = await start(WAITS);
       await calling(session);
@@ -91,9 +104,13 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
     const { call_id: callId } = await asking(session);
     expect(await client.approvals()).toMatchObject([{ session_id: session.id, call_id: callId }]);
     const args = { path: 'b.txt', content: 'b' };
-    await session.approve({ callId, decision: 'allow', args }, { wait: 'accepted' });
+    for await (const approval of session.approvals()) {
+      expect(approval).toMatchObject({ callId, tool: 'write_file', args: { path: 'a.txt', content: 'a' } });
+      expect((await approval.allow({ args })).receipt).toMatchObject({ stage: 'accepted' });
+    }
     await session.result();
-    const late = session.approve({ callId, decision: 'deny' }, { wait: 'accepted' });
+    await expect(session.approve()).rejects.toMatchObject({ code: 'not_pending' });
+    const late = session.deny(callId, { wait: 'accepted' });
     await expect(late).rejects.toMatchObject({ name: 'CommandRejectedError', code: 'not_pending' });
     const written: unknown[] = [];
     for await (const { record } of session.journal())
@@ -319,7 +336,7 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
         'session_busy undefined': () => session.send('start', { prompt: 'x' }, accepted),
         'not_suspended undefined': () => session.resume(accepted),
         'unknown_command_id command_id': () => session.revoke('never-sent', accepted),
-        'call_unknown call_id': () => session.approve({ callId: 'never-made', decision: 'allow' }, accepted),
+        'call_unknown call_id': () => session.approve('never-made', accepted),
       };
       const told: string[] = [];
       for (const refused of Object.values(refusals)) {

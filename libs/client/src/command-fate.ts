@@ -35,7 +35,11 @@ export class CommandFate {
     if (isHere && !isDeferredBy(record.events, input.command_id)) {
       const rejected = rejectionIn(record.events, input.command_id);
       this.#waits = rejected === null && isQueuedBy(input, record.events);
-      this.#receipt = { ...head, n: record.n, ...(rejected ?? { stage: 'accepted', ...becameIn(input, record.events) }) };
+      this.#receipt = {
+        ...head,
+        n: record.n,
+        ...(rejected ?? { stage: 'accepted', ...becameIn(input, record.events) }),
+      };
     }
     for (const event of record.events) {
       const settled = this.#waits ? injectionFateIn(event) : this.#receipt === null ? deferredFateIn(event) : null;

@@ -3,6 +3,7 @@
  * in browsers, too; bundlers for browsers are given this for `@coxswain/client`.
  */
 export { hasEnded, topState } from '@coxswain/protocol';
+export { Approval, type ApproveOptions, type DenyOptions } from './approval.ts';
 export {
   DECISION_MAX_CHARS,
   printable,

@@ -14,7 +14,8 @@ import {
   type UserMessage,
   type Verb,
 } from '@coxswain/protocol';
-import { SessionNotFoundError } from './client-errors.ts';
+import { type Approval, type ApproveOptions, approvalsOf, type DenyOptions } from './approval.ts';
+import { CommandRejectedError, InvalidOptionError, SessionNotFoundError } from './client-errors.ts';
 import { CommandFate } from './command-fate.ts';
 import { newSessionId } from './fresh-ids.ts';
 import { GuardedTransport } from './guarded-transport.ts';
@@ -134,7 +135,15 @@ export class Session {
     return this.send('prompt', body, options);
   }
 
-  /** Says something to the session while it works. */
+  /**
+   * Says something to the session, whatever it does: a steer during a run, else the prompt of the next run. The session decides
+   * when it takes the command; the receipt says what it became (`became`).
+   */
+  say(text: string, options: SendOptions = {}): Promise<SentCommand> {
+    return this.send('prompt', { body: text, if_running: 'steer' }, options);
+  }
+
+  /** Sends a message into the run. To a session that has ended it waits for the next one; see {@link say}. */
   steer(body: string, { mode, preempt, dedupeKey, ...options }: InjectOptions = {}): Promise<SentCommand> {
     return this.send('steer', { body, ...when(mode, preempt), ...under(dedupeKey) }, options);
   }
@@ -190,27 +199,53 @@ export class Session {
     return (await this.state(timeoutMs)).pending;
   }
 
-  /** Decides a parked call. The first decision stands. */
-  approve(
-    decision: {
-      readonly callId: string;
-      readonly decision: 'allow' | 'deny';
-      readonly reason?: string | undefined;
-      readonly args?: BodyInput<'approve'>['args'];
-      /** Later calls like it are decided the same way; the receipt's `detail.remembered` says which those are. */
-      readonly remember?: BodyInput<'approve'>['remember'];
-    },
-    options: SendOptions = {},
+  /**
+   * Lets a call run that waits for a decision. The first decision stands.
+   * @param callId default: the only one that waits.
+   * @throws CommandRejectedError `not_pending` where none waits; InvalidOptionError where several do and none is named.
+   */
+  approve(callId?: string, { args, ...options }: ApproveOptions = {}): Promise<SentCommand> {
+    return this.#decide('allow', callId, options, args);
+  }
+
+  /** Refuses such a call. Otherwise as {@link approve}. */
+  deny(callId?: string, options: DenyOptions = {}): Promise<SentCommand> {
+    return this.#decide('deny', callId, options);
+  }
+
+  async #decide(
+    decision: 'allow' | 'deny',
+    callId: string | undefined,
+    { reason, remember, ...options }: DenyOptions,
+    args?: ApproveOptions['args'],
   ): Promise<SentCommand> {
-    const { callId, reason, args, remember } = decision;
     const body: BodyInput<'approve'> = {
-      call_id: callId,
-      decision: decision.decision,
+      call_id: callId ?? (await this.#onlyPendingCall()),
+      decision,
       ...(reason === undefined ? {} : { reason }),
       ...(args === undefined ? {} : { args }),
       ...(remember === undefined ? {} : { remember }),
     };
     return this.send('approve', body, options);
+  }
+
+  async #onlyPendingCall(): Promise<string> {
+    const { approvals } = await this.state();
+    const [first, ...others] = approvals.map(({ call_id }) => call_id);
+    if (first === undefined) throw new CommandRejectedError('not_pending', 'no call waits for a decision');
+    if (others.length === 0) return first;
+    throw new InvalidOptionError('callId', `several calls wait: name one of ${[first, ...others].join(', ')}`);
+  }
+
+  /**
+   * The approvals of a session: those that wait now, and then each as it is requested. Ends at the end of the run, as
+   * {@link result}; a session that does not exist yet is waited for.
+   * @param after count only an end in this record or a later one: the `n` of a prompt's receipt.
+   */
+  approvals(
+    options: { readonly after?: number | undefined; readonly signal?: AbortSignal | undefined } = {},
+  ): AsyncGenerator<Approval, void, undefined> {
+    return approvalsOf(this, options);
   }
 
   /** Ends the run; the session stays. */

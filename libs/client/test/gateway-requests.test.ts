@@ -147,7 +147,7 @@ test('a wrong body never leaves, nor does an actor: who acts is whose token it i
 test('what the address says does not stand in the body again', async () => {
   const { client, asked } = await clientOf([stored, stored, stored, stored, stored]);
   const session = client.session('s');
-  await session.approve({ callId: 'a/b', decision: 'allow', args: { x: 1 } });
+  await session.approve('a/b', { args: { x: 1 } });
   await session.cancelCall('c', { reason: 'r' });
   await session.revoke('one');
   await session.replace('two', 'text');
