@@ -1,5 +1,5 @@
 /** Deltas: a running answer as it streams. Ephemeral; the journal holds the whole. */
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** One piece of a running effect's output. `index` is dense per effect, from 0. */
 export const Delta = z.strictObject({
