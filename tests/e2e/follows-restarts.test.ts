@@ -35,7 +35,8 @@ test.each([
   await session.result();
   const seen: { readonly n: number }[] = [];
   const following = (async () => {
-    for await (const { record } of session.watch({ from, signal: leaving.signal })) if (record) seen.push(record);
+    for await (const { record } of session.records({ deltas: true, from, signal: leaving.signal }))
+      if (record) seen.push(record);
   })();
   await until('the newest record', async () => seen.at(-1)?.n === (await session.lastNumber()));
   process.kill(first.pid, 'SIGKILL');

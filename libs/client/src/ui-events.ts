@@ -1,4 +1,4 @@
-/** What a user interface shows of a session, one thing after another. Made by the event translator alone. */
+/** What a user interface shows of a session, one thing after another: `session.stream()` yields these events. */
 import type {
   Budget,
   CallStatus,
@@ -273,7 +273,12 @@ export type UiEvent =
       readonly reason: string | null;
     } & FromRecord)
   /** Closes each record: the state after it. */
-  | ({ readonly type: 'state_changed'; readonly state: StateValue } & FromRecord);
+  | ({ readonly type: 'state_changed'; readonly state: StateValue } & FromRecord)
+  /**
+   * The connection to the bus or the gateway is lost; it is restored automatically. Nothing is missing after that: records follow from
+   * where they ended, and a running answer from its last character.
+   */
+  | { readonly type: 'connection_lost' | 'connection_restored' };
 
 /** One UI event by its type. */
 export type UiEventOf<T extends UiEvent['type']> = Extract<UiEvent, { type: T }>;
