@@ -57,10 +57,7 @@ export function Transcript({
         <EntryView key={entry.key} entry={entry} controls={controls} />
       ))}
       {isAnswering && !isStreaming(entries.at(-1)) && (
-        <p class="entry notice plain">
-          {/* Who comes in the middle of an answer is not shown its second half. */}
-          The model answers …
-        </p>
+        <p class="entry notice plain">The model answers …</p>
       )}
     </div>
   );
