@@ -8,7 +8,7 @@
  * F5  The text so far of the running answer is kept, within its bound: a watcher that joins in the middle is given it.
  */
 import type { Session, WatchItem } from '@coxswain/client';
-import { type AnswerPlace, AnswerSoFar, type Delta, type JournalRecord } from '@coxswain/protocol';
+import { type AnswerPieces, type AnswerPlace, AnswerSoFar, type Delta, type JournalRecord } from '@coxswain/protocol';
 import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
 
 /** A record or a delta, as text. */
@@ -92,8 +92,8 @@ export class SessionFeed {
   }
 
   /** What a watcher at {@link end} lacks of the running answer. @param from its place; null for the whole answer. */
-  answerAfter(from: AnswerPlace | null): readonly Delta[] {
-    return this.#answer.after(from, Number.MAX_SAFE_INTEGER).pieces;
+  answerAfter(from: AnswerPlace | null): AnswerPieces {
+    return this.#answer.after(from);
   }
 
   /** Resolves when something has come, or the feed has ended, or the signal aborts. */

@@ -72,9 +72,15 @@ export async function watchFeed(
 
   /** Writes what the watcher lacks of the running answer. @returns false where nobody listens. */
   async function writeAnswer(): Promise<boolean> {
-    for (const piece of feed.answerAfter(answer.place)) {
-      const fit = answer.take(piece);
-      if (typeof fit !== 'string' && !(await sink.write(feedItem(fit)))) return false;
+    for (let more = true; more && !signal.aborted; ) {
+      const reply = feed.answerAfter(answer.place);
+      more = false;
+      for (const piece of reply.pieces) {
+        const fit = answer.take(piece);
+        if (typeof fit === 'string') continue;
+        if (!(await sink.write(feedItem(fit)))) return false;
+        more = reply.more;
+      }
     }
     return true;
   }
