@@ -1,8 +1,7 @@
 /** Approvals of one session as objects: a question that a person decides. */
-import { type EventOf, hasEnded, type Json, type SessionStatus } from '@coxswain/protocol';
-import { SessionNotFoundError } from './client-errors.ts';
+import type { EventOf, JournalRecord, Json, SessionStatus } from '@coxswain/protocol';
 import type { BodyInput, SendOptions, SentCommand } from './outgoing-command.ts';
-import type { ReadFrom, Session } from './session-handle.ts';
+import type { Session } from './session-handle.ts';
 
 /** How a call is allowed. */
 export interface ApproveOptions extends SendOptions {
@@ -57,33 +56,30 @@ export class Approval {
   }
 }
 
-/** See {@link Session.approvals}. */
+/**
+ * The approvals of a run: those that wait already, and then each as it is requested.
+ * @param records of the run, in order.
+ * @param present the newest record at the beginning: what was decided up to it is left out.
+ * @param isEnd whether the run is over after a record.
+ */
 export async function* approvalsOf(
   session: Session,
-  { after = 1, signal }: { readonly after?: number | undefined } & Pick<ReadFrom, 'signal'>,
+  records: AsyncGenerator<JournalRecord, void, undefined>,
+  { present, isEnd }: { readonly present: number; readonly isEnd: (record: JournalRecord) => boolean },
 ): AsyncGenerator<Approval, void, undefined> {
-  const status = await whereThere(session.state());
-  let from = 1;
-  if (status) {
-    from = status.n + 1;
-    for (const asked of status.approvals) yield new Approval(session, asked);
-    if (status.n >= after && hasEnded(status.state)) return;
+  const waiting = new Map<string, Approval>();
+  for await (const record of records) {
+    for (const event of record.events) {
+      if (event.type === 'approval_requested')
+        waiting.set(event.call_id, new Approval(session, askedBy(event, record.at)));
+      else if (event.type === 'approval_decided') waiting.delete(event.call_id);
+    }
+    if (record.n >= present) {
+      yield* waiting.values();
+      waiting.clear();
+    }
+    if (isEnd(record)) return;
   }
-  for await (const record of session.events({ from, signal })) {
-    const decided = new Set(record.events.map((event) => (event.type === 'approval_decided' ? event.call_id : null)));
-    for (const event of record.events)
-      if (event.type === 'approval_requested' && !decided.has(event.call_id))
-        yield new Approval(session, askedBy(event, record.at));
-    if (record.n >= after && hasEnded(record.state)) return;
-  }
-}
-
-/** One that does not exist yet is waited for. */
-async function whereThere(status: Promise<SessionStatus>): Promise<SessionStatus | null> {
-  return status.catch((error: unknown) => {
-    if (error instanceof SessionNotFoundError) return null;
-    throw error;
-  });
 }
 
 function askedBy(event: EventOf<'approval_requested'>, at: string): SessionStatus['approvals'][number] {

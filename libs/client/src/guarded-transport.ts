@@ -1,5 +1,5 @@
 /** A transport whose every call follows the rules of `CallGuard`. */
-import type { Delta, JournalRecord, SessionRef, SessionStatus, TenantId, Verb } from '@coxswain/protocol';
+import type { JournalRecord, SessionRef, SessionStatus, TenantId, Verb } from '@coxswain/protocol';
 import type { CallGuard } from './call-guard.ts';
 import type { BodyInput, SendOptions, SentCommand, WaitStage } from './outgoing-command.ts';
 import type { ListQuery, SessionListing, SessionsPage } from './session-listing.ts';
@@ -44,10 +44,6 @@ export class GuardedTransport implements Transport {
     signal: AbortSignal | undefined,
   ): AsyncGenerator<WatchItem, void, undefined> {
     return this.guard.follow((stop) => this.#transport.watch(ref, from, stop), signal);
-  }
-
-  deltas(ref: SessionRef, signal: AbortSignal | undefined): AsyncGenerator<Delta, void, undefined> {
-    return this.guard.follow((stop) => this.#transport.deltas(ref, stop), signal);
   }
 
   journal(ref: SessionRef, from: number): AsyncGenerator<JournalEntry, void, undefined> {

@@ -45,6 +45,7 @@ export {
   type ReadFrom,
   type RemindOptions,
   Session,
+  type WatchFrom,
 } from './session-handle.ts';
 export {
   describeState,

@@ -112,7 +112,7 @@ async function outcomeOf(
   signal: AbortSignal,
 ): Promise<{ readonly tool?: string | undefined; readonly status: string }> {
   const over = AbortSignal.timeout(waitDefaultMs);
-  for await (const { events } of session.events({ from, signal: AbortSignal.any([signal, over]) })) {
+  for await (const { events } of session.records({ from, signal: AbortSignal.any([signal, over]) })) {
     for (const event of events) if (event.type === 'control_outcome' && event.command_id === commandId) return event;
   }
   signal.throwIfAborted();

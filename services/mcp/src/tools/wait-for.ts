@@ -72,7 +72,7 @@ export const waitFor = mcpTool({
       let doing = topState(newest.state);
       const heartbeat = setInterval(() => progress(doing), progressEveryMs);
       try {
-        for await (const record of session.events({ from: newest.n, signal: AbortSignal.any([signal, over]) })) {
+        for await (const record of session.records({ from: newest.n, signal: AbortSignal.any([signal, over]) })) {
           last = record;
           reached = meant(record);
           if (reached !== undefined) break;
