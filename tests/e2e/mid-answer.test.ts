@@ -52,7 +52,7 @@ async function stopping() {
 /** A session in the middle of its answer, seen by a reader of its own. */
 async function midAnswer(): Promise<{ readonly id: string; readonly goOn: () => void }> {
   const { start, goOn } = await stopping();
-  const { session } = await client.startSession(start, { wait: 'accepted' });
+  const session = await client.startSession(start, { wait: 'accepted' });
   await textUntil(session, SO_FAR);
   return { id: session.id, goOn };
 }
@@ -90,7 +90,7 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
 
   test('a client that starts a session and then reads it misses nothing of its first answer', async () => {
     const { start, goOn } = await stopping();
-    const { session } = await connected.client.startSession(start, { wait: 'accepted' });
+    const session = await connected.client.startSession(start, { wait: 'accepted' });
     expect((await readThrough(session, goOn)).join('')).toBe(WHOLE);
   });
 

@@ -95,7 +95,7 @@ export function SessionPage({
           session.fork({ ...ids, at: from, changes, wait: 'accepted' }),
         );
         setForkAt(null);
-        goTo(sessionPlace(forked.session.id));
+        goTo(sessionPlace(forked.id));
       } catch (error) {
         setForkProblem(problemText(error));
         throw error;
@@ -141,8 +141,7 @@ export function SessionPage({
   const controls = {
     cancelCall:
       acting && may('steer')
-        ? (callId: string) =>
-            void ask('the call is cancelled', () => session.cancelCall(callId, {}, { wait: 'accepted' }))
+        ? (callId: string) => void ask('the call is cancelled', () => session.cancelCall(callId, { wait: 'accepted' }))
         : null,
     showApproval,
   };

@@ -97,8 +97,7 @@ export const cancelCall = mcpTool({
   output: CallCancelled,
   run: async ({ session_id, call_id, reason }, use) => {
     const { session } = await existingSession(use.client, session_id);
-    const body = reason === undefined ? {} : { reason };
-    const sent = await session.cancelCall(call_id, body, sending(use));
+    const sent = await session.cancelCall(call_id, { ...sending(use), reason });
     const { tool = null, status } = await outcomeOf(session, sent.commandId, sent.receipt?.n ?? 1, use.signal);
     return { session_id, command_id: sent.commandId, call_id, tool, status };
   },
@@ -139,7 +138,7 @@ export const suspend = mcpTool({
   run: async ({ session_id, for_ms, until_signal, reason }, use) => {
     const { session } = await existingSession(use.client, session_id);
     const request = {
-      ...(for_ms === undefined ? {} : { for_ms }),
+      ...(for_ms === undefined ? {} : { forMs: for_ms }),
       ...(until_signal === undefined ? {} : { signal: until_signal }),
       ...(reason === undefined ? {} : { reason }),
     };
