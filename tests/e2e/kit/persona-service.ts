@@ -57,7 +57,7 @@ export async function servePersona(
   path: string,
   ...more: string[]
 ): Promise<PersonaProcess> {
-  const child = new Child(COX_MAIN, ['serve', 'persona', path, '--nats', bus.natsUrl, '--json', ...more]);
+  const child = new Child(COX_MAIN, ['serve', 'personas', path, '--nats', bus.natsUrl, '--json', ...more]);
   return readyOf(child);
 }
 

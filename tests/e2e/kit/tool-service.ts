@@ -45,7 +45,7 @@ export async function toolModule(tools: string): Promise<ToolModule> {
 
 /** Serves a module and waits until it is announced. */
 export async function serveTool(bus: TestBus, { file }: ToolModule, ...more: string[]): Promise<Child> {
-  const child = new Child(COX_MAIN, ['serve', 'tool', file, '--nats', bus.natsUrl, '--json', ...more]);
+  const child = new Child(COX_MAIN, ['serve', 'tools', file, '--nats', bus.natsUrl, '--json', ...more]);
   await child.says('"type":"ready"');
   return child;
 }
