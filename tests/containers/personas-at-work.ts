@@ -57,7 +57,7 @@ export async function writeAndReview(at: PersonaDeployment): Promise<void> {
 
 /** Resolves with the first piece of the answer behind the call. */
 async function beginsToAnswer(client: BusClient, sessionId: string): Promise<void> {
-  for await (const { delta } of client.session(sessionId).watch()) {
+  for await (const { delta } of client.session(sessionId).records({ deltas: true })) {
     if (delta && delta.turn > 1) return;
   }
 }

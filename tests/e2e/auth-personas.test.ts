@@ -49,7 +49,7 @@ test('its steps, tools, hooks and long requests pass from account to account, an
   const seen: string[] = [];
   let result = '';
   let injected = '';
-  for await (const { events } of session.events()) {
+  for await (const { events } of session.records()) {
     for (const event of events) {
       seen.push(event.type);
       if (event.type === 'message_injected') injected += textOf(event.message) ?? '';

@@ -66,7 +66,7 @@ type Session = Awaited<ReturnType<typeof start>>;
 
 async function callsOf(session: Session) {
   const ended: { tool: string; status: string; result: unknown }[] = [];
-  for await (const { events } of session.events()) {
+  for await (const { events } of session.records()) {
     for (const event of events) if (event.type === 'call_ended') ended.push(event);
     if (events.some(({ type }) => type === 'agent_end')) break;
   }
@@ -98,7 +98,7 @@ test('host, client, hook service and tool worker each have a key: calls, progres
   const quick = await start([calls('stock_level'), calls('build'), done]);
   expect(await callsOf(quick)).toMatchObject([answering('seven'), answering('built')]);
   expect(watched.join()).toContain('looking');
-  for await (const { events } of quick.events()) {
+  for await (const { events } of quick.records()) {
     for (const event of events) if (event.type === 'feedback_received') told.push(event.body);
     if (events.some(({ type }) => type === 'agent_end')) break;
   }

@@ -79,7 +79,7 @@ test('the call goes on where it runs, its result is asked for and comes once, an
       .catch(() => null),
   );
   const ended: string[] = [];
-  for await (const { events } of reader.session(session.id).events()) {
+  for await (const { events } of reader.session(session.id).records()) {
     for (const event of events) if (event.type === 'call_ended') ended.push(event.status);
     if (events.some(({ type }) => type === 'agent_end')) break;
   }

@@ -33,7 +33,7 @@ const translator = createEventTranslator();
 const numbers = [];
 let text = '';
 let steered = null;
-for await (const { record, delta } of session.watch()) {
+for await (const { record, delta } of session.records({ deltas: true })) {
   if (record) numbers.push(record.n);
   for (const event of delta ? translator.delta(delta) : translator.record(record)) {
     if (event.type === 'text_appended') text += event.text;

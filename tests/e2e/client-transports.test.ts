@@ -6,7 +6,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type Client,
   type CommandRejectedError,
-  createEventTranslator,
   newCommandId,
   newSessionId,
   type Session,
@@ -106,7 +105,7 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
       const session = client.session(newSessionId());
       const numbers: number[] = [];
       const following = (async () => {
-        for await (const record of session.events()) {
+        for await (const record of session.records()) {
           numbers.push(record.n);
           if (record.events.some(({ type }) => type === 'agent_end')) return;
         }
@@ -115,41 +114,34 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
       await following;
       expect(numbers).toEqual(numbers.map((_, index) => index + 1));
       const later: number[] = [];
-      for await (const { n } of session.events({ from: 2 })) {
+      for await (const { n } of session.records({ from: 2 })) {
         later.push(n);
         if (n === numbers.length) break;
       }
       expect(later).toEqual(numbers.slice(1));
-      for await (const { record } of session.watch({ from: 'newest' })) {
+      for await (const { record } of session.records({ deltas: true, from: 'newest' })) {
         expect(record?.n).toBe(numbers.length);
         break;
       }
     });
 
-    test('with deltas give a text once, whether it was streamed or not', async () => {
+    test('as a stream of text give an answer once, and end with the run', async () => {
       const session = await start(STREAMS);
-      const translator = createEventTranslator();
       let shown = '';
-      for await (const item of session.watch()) {
-        const events = item.delta ? translator.delta(item.delta) : translator.record(item.record);
-        for (const event of events) if (event.type === 'text_appended') shown += event.text;
-        if (events.some(({ type }) => type === 'run_ended')) break;
-      }
+      for await (const text of session.textStream()) shown += text;
       expect(shown).toBe('one two three four five six seven');
     });
 
     test('are left at once, however long nothing more comes', async () => {
       const session = await start(MUTE);
-      for await (const { record } of session.watch())
+      for await (const { record } of session.records({ deltas: true }))
         if (record && topState(record.state) === 'assistant_streaming') break;
-      for await (const _record of session.events()) break;
+      for await (const _record of session.records()) break;
       const leaving = new AbortController();
       const reading = (async () => {
-        for await (const { n } of session.events({ signal: leaving.signal })) if (n >= 1) leaving.abort();
+        for await (const { n } of session.records({ signal: leaving.signal })) if (n >= 1) leaving.abort();
       })();
       await reading;
-      const deltas = session.deltas(leaving.signal);
-      expect(await deltas.next()).toEqual({ done: true, value: undefined });
       await session.cancel();
     });
 
@@ -158,7 +150,7 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
       const session = await start(MUTE);
       const following = (async () => {
         const seen: number[] = [];
-        for await (const { n } of another.client.session(session.id).events()) {
+        for await (const { n } of another.client.session(session.id).records()) {
           seen.push(n);
           if (n === 1) void another.client.close();
         }
@@ -293,7 +285,7 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
       await expect(session.newest()).rejects.toMatchObject(deleted);
       const read = async () => {
         // Until it is swept, its records may come before the word that it is deleted.
-        for await (const _record of session.events());
+        for await (const _record of session.records());
       };
       await expect(read()).rejects.toMatchObject(deleted);
       await expect(session.journal().next()).rejects.toMatchObject(deleted);
@@ -350,14 +342,14 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
     test.each([0, 1, 3, 10])('loops end when their client closes %i ms after they began', async (afterMs) => {
       const closing = await connected.another();
       const session = closing.session(newSessionId());
-      const ends = [session.events(), session.watch(), session.deltas()].map(async (items) => {
+      const ends = [session.records(), session.records({ deltas: true })].map(async (items) => {
         for await (const _item of items);
       });
       if (afterMs > 0) await sleep(afterMs);
       await closing.close();
       await Promise.all(ends);
       // A loop that starts later would look like a journal that has ended.
-      for (const items of [session.events(), session.watch(), session.deltas()])
+      for (const items of [session.records(), session.records({ deltas: true })])
         await expect(items.next()).rejects.toMatchObject({ message: 'the client was closed' });
     });
 

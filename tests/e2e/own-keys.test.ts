@@ -137,7 +137,7 @@ test('a tenant is added while the bus runs: its sessions are its own, the keys o
     for await (const _item of items);
   };
   const over = { code: 'nats_unreachable', message: expect.stringContaining('no longer authorizes this user') };
-  const follows = [session.events(), session.watch(), session.deltas()].map((items) =>
+  const follows = [session.records(), session.records({ deltas: true })].map((items) =>
     expect(follow(items)).rejects.toMatchObject(over),
   );
 

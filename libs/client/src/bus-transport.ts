@@ -1,5 +1,5 @@
 /** The way to sessions over the bus: commands into its stream, records out of its journals. */
-import type { Delta, JournalRecord, SessionRef, SessionStatus, TenantId, Verb } from '@coxswain/protocol';
+import type { JournalRecord, SessionRef, SessionStatus, TenantId, Verb } from '@coxswain/protocol';
 import { type JetStreamClient, jetstream } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { SessionNotFoundError } from './client-errors.ts';
@@ -7,7 +7,6 @@ import { closedForGood } from './closed-for-good.ts';
 import { Closing } from './closing.ts';
 import { exportLines } from './export-journal.ts';
 import { RecordDecoder } from './large-fields.ts';
-import { deltas } from './live-deltas.ts';
 import { type NewestSessions, newestFirst, newestSessions, type PlacedSession } from './newest-sessions.ts';
 import type { BodyInput, SendOptions, SentCommand, WaitStage } from './outgoing-command.ts';
 import { pageOf } from './page-of-sessions.ts';
@@ -92,10 +91,6 @@ export class BusTransport implements Transport {
     signal: AbortSignal | undefined,
   ): AsyncGenerator<WatchItem, void, undefined> {
     return this.#followed((stop) => watchSession(this.bus, ref, from, stop), signal);
-  }
-
-  deltas(ref: SessionRef, signal: AbortSignal | undefined): AsyncGenerator<Delta, void, undefined> {
-    return this.#followed(() => deltas(this.bus.nc, ref, signal), signal);
   }
 
   journal(ref: SessionRef, from: number): AsyncGenerator<StoredJournalRecord, void, undefined> {

@@ -42,6 +42,7 @@ export {
   type ReadFrom,
   type RemindOptions,
   Session,
+  type WatchFrom,
 } from './session-handle.ts';
 export {
   describeState,

@@ -1,7 +1,6 @@
 /** One session, as a client holds it: its commands, its events, its state and its result. The same over the bus and over HTTP. */
 import {
   type CommandId,
-  type Delta,
   type ForkChangesInput,
   hasEnded,
   type JournalRecord,
@@ -16,11 +15,14 @@ import {
 } from '@coxswain/protocol';
 import { SessionNotFoundError } from './client-errors.ts';
 import { CommandFate } from './command-fate.ts';
+import { createEventTranslator } from './event-translator.ts';
 import { newSessionId } from './fresh-ids.ts';
 import type { BodyInput, SendOptions, SentCommand, WaitStage } from './outgoing-command.ts';
 import { ResultCollector, type RunResult } from './run-result.ts';
+import { type AwaitedCommand, isCommand, runToShow } from './run-to-show.ts';
 import type { SessionTree } from './session-tree.ts';
 import type { JournalEntry, JournalStart, Transport, WatchItem } from './transport.ts';
+import type { UiEvent } from './ui-events.ts';
 
 /** How an injection is sent: it can be followed until it is delivered. */
 export interface InjectOptions extends SendOptions<WaitStage> {
@@ -62,6 +64,12 @@ export interface ReadFrom {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** From where records are read with deltas: also from the newest that there is. */
+export interface WatchFrom {
+  readonly from?: JournalStart | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
 /** How a session is forked. */
 export interface ForkOptions extends SendOptions {
   /** The record up to which its past is the fork's, and at which changes are made. Default: the newest. */
@@ -86,6 +94,8 @@ export class Session {
   readonly #transport: Transport;
   /** A start was sent with this handle: the session comes, even where it is not there yet. */
   #isStarted = false;
+  /** The command of this handle that begins a run, until its record was seen here: {@link stream} shows that run. */
+  #awaited: AwaitedCommand | null = null;
 
   /** Made by a client. */
   constructor(transport: Transport, ref: SessionRef) {
@@ -114,9 +124,12 @@ export class Session {
    * Sends any command by its verb and its whole body: for whoever hands on what others have written.
    * @throws CommandRejectedError before anything is sent where the body does not fit the verb.
    */
-  send<V extends Verb>(verb: V, body: BodyInput<V>, options: SendOptions<WaitStage> = {}): Promise<SentCommand> {
+  async send<V extends Verb>(verb: V, body: BodyInput<V>, options: SendOptions<WaitStage> = {}): Promise<SentCommand> {
     if (verb === 'start') this.#isStarted = true;
-    return this.#transport.send(this.ref, verb, body, options);
+    const sent = await this.#transport.send(this.ref, verb, body, options);
+    if (verb === 'start' || verb === 'prompt')
+      this.#awaited = { commandId: sent.commandId, n: sent.receipt?.n ?? null };
+    return sent;
   }
 
   /** Starts the next run of a session that has ended. */
@@ -249,9 +262,64 @@ export class Session {
   /**
    * The session's records, from `from` on and then live: no gap, no repeat. Ends when the signal aborts or the loop is
    * left; a session that does not exist yet is waited for.
+   * @param options `deltas: true` for a program with its own event translator: records, deltas of running answers and changes of the
+   *   connection in one sequence. With `from: 'newest'` nothing older than the newest record is read.
    */
-  events({ from = 1, signal }: ReadFrom = {}): AsyncGenerator<JournalRecord, void, undefined> {
-    return this.#transport.follow(this.ref, from, signal);
+  records(options?: ReadFrom & { readonly deltas?: false | undefined }): AsyncGenerator<JournalRecord, void, undefined>;
+  records(options: WatchFrom & { readonly deltas: true }): AsyncGenerator<WatchItem, void, undefined>;
+  records({
+    from = 1,
+    signal,
+    deltas,
+  }: WatchFrom & { readonly deltas?: boolean | undefined } = {}): AsyncGenerator<
+    JournalRecord | WatchItem,
+    void,
+    undefined
+  > {
+    return deltas === true
+      ? this.#transport.watch(this.ref, from, signal)
+      : this.#transport.follow(this.ref, from, signal);
+  }
+
+  /**
+   * What a user interface shows of a run, as it happens: text as it streams, calls, approvals, the end. Ends with the run. The run is the one
+   * that this handle has started or prompted last, else the newest. A reader that joins in the middle of an answer gets the answer so far
+   * first; a session that does not exist yet is waited for.
+   * @param options `from`: the first record to show, by its number; default the first of the run. `signal` ends the loop earlier.
+   * @throws SessionDeletedError, and what reading the journal throws.
+   */
+  async *stream({ from, signal }: ReadFrom = {}): AsyncGenerator<UiEvent, void, undefined> {
+    const { first, end } = await this.#runToShow(from);
+    const translator = createEventTranslator({ after: first - 1 });
+    let isConnected = true;
+    for await (const { record, delta, connected } of this.records({ from: first, signal, deltas: true })) {
+      if (record) {
+        yield* translator.record(record);
+        this.#saw(record);
+        if (end.isAt(record)) return;
+      } else if (delta) yield* translator.delta(delta);
+      else if (connected !== isConnected) {
+        isConnected = connected;
+        yield { type: connected ? 'connection_restored' : 'connection_lost' };
+      }
+    }
+  }
+
+  /**
+   * The text of the run's answers as it streams: {@link stream} without the rest. An empty line separates one answer from the next, and from
+   * an answer that starts again after an error.
+   */
+  async *textStream(options: ReadFrom = {}): AsyncGenerator<string, void, undefined> {
+    let isSeparate = false;
+    let hasText = false;
+    for await (const event of this.stream(options)) {
+      if (event.type === 'text_appended') {
+        if (isSeparate) yield '\n\n';
+        isSeparate = false;
+        hasText = true;
+        yield event.text;
+      } else if (event.type === 'answer_ended' || event.type === 'answer_restarted') isSeparate = hasText;
+    }
   }
 
   /** The records that are stored now. */
@@ -265,23 +333,6 @@ export class Session {
    */
   export({ recordsOnly = false } = {}): AsyncGenerator<Uint8Array, void, undefined> {
     return this.#transport.exportLines(this.ref, recordsOnly);
-  }
-
-  /** Pieces of running answers as they stream. Ephemeral: the journal holds the whole. */
-  deltas(signal?: AbortSignal): AsyncGenerator<Delta, void, undefined> {
-    return this.#transport.deltas(this.ref, signal);
-  }
-
-  /** Records and deltas in one sequence, for an event translator; from `newest` on without reading what is older. */
-  watch({
-    from = 1,
-    signal,
-  }: Omit<ReadFrom, 'from'> & { readonly from?: JournalStart | undefined } = {}): AsyncGenerator<
-    WatchItem,
-    void,
-    undefined
-  > {
-    return this.#transport.watch(this.ref, from, signal);
   }
 
   /** What became of a command, by the records that are stored now; null where none of them holds it. */
@@ -317,24 +368,34 @@ export class Session {
 
   /**
    * Waits for the end of the run, as long as that takes; bound it with a signal.
-   * @param after count only ends in this record or later ones: give the `n` of a prompt's receipt. By default the end
-   *   of the newest run is taken, also when it lies in the past.
+   * @param after count only ends in this record or later ones: give the `n` of a prompt's receipt. By default the run is the one that this
+   *   handle has started or prompted last, else the newest, also when it has ended already.
    * @throws SessionNotFoundError where there is no such session, unless this handle has sent its start: that one is waited for.
    *   The signal's reason.
    */
   async result(options: { readonly after?: number; readonly signal?: AbortSignal } = {}): Promise<RunResult> {
-    const newest = await this.newest();
-    if (newest === null && !this.#isStarted) throw new SessionNotFoundError(this.id);
-    const after = options.after ?? newest?.n ?? 1;
+    if ((await this.newest()) === null && !this.#isStarted) throw new SessionNotFoundError(this.id);
+    const { after, signal } = options;
+    const { end } = await this.#runToShow(1);
     const results = new ResultCollector();
-    for await (const record of this.events({ signal: options.signal })) {
+    for await (const record of this.records({ signal })) {
       results.add(record);
-      const { newest: end } = results;
-      const settled = record.n >= after && hasEnded(record.state);
-      if (settled && end !== null && (options.after === undefined || end.n >= options.after)) return end;
+      this.#saw(record);
+      const { newest } = results;
+      const isOver =
+        after === undefined ? end.isAt(record) : hasEnded(record.state) && newest !== null && newest.n >= after;
+      if (isOver && newest !== null) return newest;
     }
     options.signal?.throwIfAborted();
     throw new Error('the connection was closed before the run ended');
+  }
+
+  #runToShow(from: number | undefined): ReturnType<typeof runToShow> {
+    return runToShow(this, from, this.#awaited);
+  }
+
+  #saw(record: JournalRecord): void {
+    if (this.#awaited !== null && isCommand(record, this.#awaited.commandId)) this.#awaited = null;
   }
 
   /** A handle of the same kind on another session. */

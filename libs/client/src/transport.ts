@@ -8,10 +8,14 @@ import type { PendingApproval } from './waiting-approvals.ts';
 /** Where reading begins: at a record by its number, or at the newest that there is. */
 export type JournalStart = number | 'newest';
 
-/** A record, durable and in order, or a delta, which may be lost or late. */
+/**
+ * A record, durable and in order; a delta, dense from the first character of its answer on; or whether the connection holds: `false` when
+ * it is lost, `true` when it is back, over HTTP also with each heartbeat of the gateway.
+ */
 export type WatchItem =
-  | { readonly record: JournalRecord; readonly delta?: undefined }
-  | { readonly delta: Delta; readonly record?: undefined };
+  | { readonly record: JournalRecord; readonly delta?: undefined; readonly connected?: undefined }
+  | { readonly delta: Delta; readonly record?: undefined; readonly connected?: undefined }
+  | { readonly connected: boolean; readonly record?: undefined; readonly delta?: undefined };
 
 /** A record of those that are stored. */
 export interface JournalEntry {
@@ -40,15 +44,12 @@ export interface Transport {
     signal: AbortSignal | undefined,
   ): AsyncGenerator<JournalRecord, void, undefined>;
 
-  /** The same with deltas in between. */
+  /** The same with deltas in between, and changes of the connection. */
   watch(
     ref: SessionRef,
     from: JournalStart,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<WatchItem, void, undefined>;
-
-  /** Deltas alone, from now on. */
-  deltas(ref: SessionRef, signal: AbortSignal | undefined): AsyncGenerator<Delta, void, undefined>;
 
   /** The records that are stored now; none where there is no such session. */
   journal(ref: SessionRef, from: number): AsyncGenerator<JournalEntry, void, undefined>;

@@ -29,6 +29,7 @@ import type {
   Timers,
 } from '@coxswain/ports';
 import {
+  type AnswerSoFar,
   assertNever,
   BOUNDS,
   type CommandInput,
@@ -342,6 +343,11 @@ export class SessionRunner {
     const { n, at } = this.#session;
     if (this.#committed?.n !== n) this.#committed = statusOf(this.#committedState, n, at);
     return this.#committed;
+  }
+
+  /** The text so far of the answer that this host streams. */
+  get answer(): AnswerSoFar {
+    return this.#worker.answer;
   }
 
   /** Whether something runs that a stopping host should let end: anything but a model call, which can be made again. */

@@ -27,6 +27,8 @@ export interface ChatAnswer {
   readonly calls?: readonly { readonly id: string; readonly tool: string; readonly args: object }[];
   /** Holds the answer open after its text and before its calls. */
   readonly before_end?: Promise<unknown>;
+  /** Text that follows then. */
+  readonly rest?: string;
   /** What it reports of the prompt; 7 without it. */
   readonly prompt_tokens?: number;
 }
@@ -75,7 +77,7 @@ export async function startChatProvider(
 
 async function stream(
   response: ServerResponse,
-  { text, calls = [], before_end, prompt_tokens = 7 }: ChatAnswer,
+  { text, calls = [], before_end, rest, prompt_tokens = 7 }: ChatAnswer,
 ): Promise<void> {
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   const send = (choice: object, rest: object = {}) =>
@@ -84,6 +86,7 @@ async function stream(
     );
   send({ delta: { role: 'assistant', content: text ?? '' } });
   await before_end;
+  if (rest !== undefined) send({ delta: { content: rest } });
   for (const [index, { id, tool, args }] of calls.entries()) {
     const call = { index, id, type: 'function', function: { name: tool, arguments: JSON.stringify(args) } };
     send({ delta: { tool_calls: [call] } });

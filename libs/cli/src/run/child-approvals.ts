@@ -91,7 +91,7 @@ export class ChildApprovals {
     const translator = createEventTranslator();
     const present = (await session.newest())?.n ?? 0;
     let past: [JournalRecord, UiEvent[]][] = [];
-    for await (const record of session.events({ signal })) {
+    for await (const record of session.records({ signal })) {
       if (signal.aborted) return;
       const events: UiEvent[] = translator.record(record);
       for (const event of events) {

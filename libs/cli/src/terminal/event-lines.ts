@@ -12,6 +12,10 @@ export function eventLine(given: UiEvent, style: Style): string | null {
   switch (event.type) {
     case 'prompt_shown':
       return style.bold(`› ${event.text}`);
+    case 'connection_lost':
+      return style.dim('  the connection is lost; reconnecting');
+    case 'connection_restored':
+      return style.dim('  the connection is restored');
     case 'run_started':
       return event.model === null ? null : style.dim(`  ${event.persona ?? 'assistant'} on ${event.model}`);
     case 'call_started':

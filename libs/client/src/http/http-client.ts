@@ -2,8 +2,6 @@
 import type { Chart, DemoStart, SessionRef, StartOptions, StateValue } from '@coxswain/protocol';
 import { Client } from '../client.ts';
 import { Session } from '../session-handle.ts';
-import type { JournalStart, WatchItem } from '../transport.ts';
-import type { OnConnection } from './follow-session.ts';
 import type { HttpTransport } from './http-transport.ts';
 
 /** Whose a token is, and what it may. */
@@ -33,22 +31,6 @@ export class HttpSession extends Session {
   constructor(transport: HttpTransport, ref: SessionRef) {
     super(transport, ref);
     this.#gateway = transport;
-  }
-
-  /**
-   * Records and deltas in one sequence, as of any session.
-   * @param options `onConnection` is called with true when the connection is made and with every heartbeat, and with false when it is lost: the loop notices neither.
-   */
-  override watch({
-    from = 1,
-    signal,
-    onConnection,
-  }: {
-    readonly from?: JournalStart | undefined;
-    readonly signal?: AbortSignal | undefined;
-    readonly onConnection?: OnConnection | undefined;
-  } = {}): AsyncGenerator<WatchItem, void, undefined> {
-    return this.#gateway.watch(this.ref, from, signal, onConnection);
   }
 
   /** The machine as a tree of states, and the state that the session is in. @throws SessionNotFoundError. */

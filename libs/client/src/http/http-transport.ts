@@ -1,7 +1,6 @@
 /** The way to sessions by a gateway: requests, and events that are followed as they come. */
 import {
   BOUNDS,
-  type Delta,
   DemoStart,
   decodeRecord,
   type JournalRecord,
@@ -18,7 +17,7 @@ import type { SessionTree } from '../session-tree.ts';
 import type { JournalEntry, JournalStart, Transport, WatchItem } from '../transport.ts';
 import type { PendingApproval } from '../waiting-approvals.ts';
 import { sendOverHttp } from './command-requests.ts';
-import { followSession, type OnConnection } from './follow-session.ts';
+import { followSession } from './follow-session.ts';
 import {
   type GatewayRequest,
   type GatewayRequests,
@@ -67,14 +66,8 @@ export class HttpTransport implements Transport {
     ref: SessionRef,
     from: JournalStart,
     signal: AbortSignal | undefined,
-    onConnection?: OnConnection,
   ): AsyncGenerator<WatchItem, void, undefined> {
-    return followSession(this.requests, ref, { from, deltas: true, signal, onConnection });
-  }
-
-  async *deltas(ref: SessionRef, signal: AbortSignal | undefined): AsyncGenerator<Delta, void, undefined> {
-    for await (const { delta } of followSession(this.requests, ref, { from: 'newest', deltas: true, signal }))
-      if (delta) yield delta;
+    return followSession(this.requests, ref, { from, deltas: true, signal });
   }
 
   async *journal(ref: SessionRef, from: number): AsyncGenerator<JournalEntry, void, undefined> {

@@ -50,7 +50,7 @@ export const run: CommandRun = async (invocation) => {
 /** Waits for the record that takes the copy over: until then nothing is known of how the fork goes on. */
 async function stateAfterCopy(session: Session, n: number, signal: AbortSignal): Promise<'ended' | 'goes on'> {
   let ended = false;
-  for await (const { events, state, n: at, input } of session.events({ signal })) {
+  for await (const { events, state, n: at, input } of session.records({ signal })) {
     ended = hasEnded(state);
     const failed = events.find((event) => event.type === 'copy_failed');
     const isTakeover = input.type === 'owned' && input.after_copy?.session === session.id;

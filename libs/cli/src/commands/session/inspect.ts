@@ -53,8 +53,7 @@ function printSession(invocation: Invocation, from: number | undefined): Promise
     void told.promise.then(() => leaving.abort());
     try {
       const signal = AbortSignal.any([leaving.signal, bus.gone]);
-      for await (const { record } of session.watch({ from: inspector.n + 1, signal })) {
-        if (!record) continue;
+      for await (const record of session.records({ from: inspector.n + 1, signal })) {
         await printInspection(inspector, record);
         // Nothing will come where nothing runs.
         if (!stays && record.n >= newest.n && (!bus.hosted || hasEnded(record.state))) return EXIT.ok;
