@@ -127,7 +127,9 @@ test('a WebSocket', async () => {
 
 test.skipIf(!hasTerminal)('cox session watch at a terminal', async () => {
   const { id, goOn } = await midAnswer();
-  const terminal = atTerminal(['session', 'watch', id], await scratchFolder('watch'), { NATS_URL: fixture.bus.natsUrl });
+  const terminal = atTerminal(['session', 'watch', id], await scratchFolder('watch'), {
+    NATS_URL: fixture.bus.natsUrl,
+  });
   onTestFinished(() => void terminal.kill());
   let screen = '';
   terminal.stdout.on('data', (chunk: Buffer) => {
