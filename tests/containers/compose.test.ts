@@ -36,10 +36,16 @@ let client: BusClient;
 /** What reads journals needs no more of a bus. */
 const bus = { client: {} as BusClient };
 
-beforeAll(async () => {
-  await project.compose('up', '--build', '--detach', '--wait');
+/** Connects to the ports that are published now: an ephemeral port changes when its container restarts. */
+const connectAgain = async () => {
+  await client?.close();
   client = await project.client();
   bus.client = client;
+};
+
+beforeAll(async () => {
+  await project.compose('up', '--build', '--detach', '--wait');
+  await connectAgain();
 });
 afterAll(async () => {
   await client?.close();
@@ -108,7 +114,7 @@ test('nothing is root, nothing may write but where it has to, and the key that a
     }
     const role = service.replace(/s?(-\w+)?$/, '');
     expect(await inside('ls /run/coxswain'), service).toBe('key.nk\n');
-    const owner = { session: 'host', gateway: 'gateway' }[role] ?? `${role}s`;
+    const owner = { session: 'host', gateway: 'gateway', retention: 'retention' }[role] ?? `${role}s`;
     expect(await inside('head -n 1 /run/coxswain/key.nk'), service).toContain(`the key of ${owner}`);
   }
 });
@@ -263,6 +269,7 @@ test('all servers of the bus are killed: after two clean restarts every record i
   };
   // Servers start from where they were at their last clean end.
   await restartCleanly();
+  await connectAgain();
   await whenAnswered('a session to start', () => start('killed').then(() => true));
   await allow('killed');
   const { bytes } = await whenAnswered('the end', () => endOf(bus, 'killed'));

@@ -1,5 +1,5 @@
 /** Deltas: a running answer as it streams. Ephemeral; the journal holds the whole answer. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { cutText } from './unicode-text.ts';
 
 /** `<record>-<index>`: the record that asked for the effect, and its place among the effects of that record. */

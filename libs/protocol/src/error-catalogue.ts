@@ -1,38 +1,37 @@
 /**
- * The catalogue of error and reject codes. `docs/reference/errors.md` is generated from it.
- * `kind` says which kind of trouble a code is: a rejection (a value; try something else), a refusal (a gateway's: the same, and no
- * session has heard of it), an outcome (the world failed and the session recorded it) or an exception (ours: an invariant or
- * infrastructure).
+ * The catalogue of error and reject codes: the texts of each. `docs/reference/errors.md` is generated from it. The codes and their
+ * kinds are listed in `error-codes.ts`.
  */
+import type { ErrorCodeOf, ErrorKind } from './error-codes.ts';
 
 /** One entry: what it means, what the runtime does, what the caller can do. */
-export interface CatalogueEntry {
-  readonly kind: 'rejection' | 'refusal' | 'outcome' | 'exception';
+export interface CatalogueEntry<Kind extends ErrorKind = ErrorKind> {
+  readonly kind: Kind;
   readonly meaning: string;
   readonly runtime: string;
   readonly caller: string;
 }
 
-const rejection = (meaning: string, caller: string): CatalogueEntry => ({
+const rejection = (meaning: string, caller: string): CatalogueEntry<'rejection'> => ({
   kind: 'rejection',
   meaning,
   runtime: 'Sends the receipt, and records the rejection within the session’s share. Changes nothing else.',
   caller,
 });
 /** A request that the gateway refuses: it never becomes a command, and no journal hears of it. */
-const refusal = (meaning: string, caller: string): CatalogueEntry => ({
+const refusal = (meaning: string, caller: string): CatalogueEntry<'refusal'> => ({
   kind: 'refusal',
   meaning,
   runtime: 'The gateway answers with a problem document; nothing is sent to the session.',
   caller,
 });
-const outcome = (meaning: string, runtime: string, caller: string): CatalogueEntry => ({
+const outcome = (meaning: string, runtime: string, caller: string): CatalogueEntry<'outcome'> => ({
   kind: 'outcome',
   meaning,
   runtime,
   caller,
 });
-const exception = (meaning: string, runtime: string, caller: string): CatalogueEntry => ({
+const exception = (meaning: string, runtime: string, caller: string): CatalogueEntry<'exception'> => ({
   kind: 'exception',
   meaning,
   runtime,
@@ -1105,12 +1104,4 @@ export const ERROR_CATALOGUE = {
     'Stops, naming the member and the server’s version.',
     'Upgrade the server, or mend the stream.',
   ),
-} as const satisfies Record<string, CatalogueEntry>;
-
-/** A catalogued code. */
-export type ErrorCode = keyof typeof ERROR_CATALOGUE;
-
-/** Whether a string is a catalogued code. */
-export function isErrorCode(code: string): code is ErrorCode {
-  return Object.hasOwn(ERROR_CATALOGUE, code);
-}
+} as const satisfies { readonly [Kind in ErrorKind as ErrorCodeOf<Kind>]: CatalogueEntry<Kind> };

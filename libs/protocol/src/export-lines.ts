@@ -3,7 +3,7 @@
  * each thing that lies in the object store: the text of a large field, the whole of a result that was cut, a file. The
  * closing line comes last: it holds the number of records and the hash of the newest one.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { canonicalJson } from './canonical-json.ts';
 import { BlobRef } from './json.ts';
 import { blobRefsOf, type JournalRecord } from './record.ts';

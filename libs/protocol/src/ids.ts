@@ -2,7 +2,7 @@
  * Identifiers. Every id that can end in a subject, a filter, a key or a file name passes through one of these
  * schemas first, so that `*`, `>`, `.`, spaces and the empty string never reach a bus.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { cutText } from './unicode-text.ts';
 
 /** What an id may look like: 1 to 64 characters of `A-Z a-z 0-9 _ -`. */

@@ -1,5 +1,5 @@
 /** Receipts: what becomes of a command, told to the inbox that its sender named. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { type EventOf, isDelivery, type SessionEvent } from './events.ts';
 import { JsonObject } from './json.ts';
 

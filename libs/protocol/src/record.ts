@@ -1,5 +1,5 @@
 /** The record: one journal entry, one message on the bus, one commit. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { BOUNDS } from './bounds.ts';
 import { SessionEvent } from './events.ts';
 import { Input } from './inputs.ts';

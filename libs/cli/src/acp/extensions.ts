@@ -12,7 +12,7 @@ import {
   readStrictly,
   type Verb,
 } from '@coxswain/protocol';
-import { z } from 'zod';
+import * as z from 'zod';
 import { ACP_BOUNDS } from './acp-bounds.ts';
 import type { EditorSession } from './editor-session.ts';
 import { asRequestError, invalidParams } from './request-errors.ts';

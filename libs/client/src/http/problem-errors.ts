@@ -1,5 +1,5 @@
 /** Problem documents, as the errors that the same trouble is over the bus. */
-import { ERROR_CATALOGUE, isErrorCode, natsFieldOf, SessionDeletedError, Tombstone } from '@coxswain/protocol';
+import { errorKindOf, natsFieldOf, SessionDeletedError, Tombstone } from '@coxswain/protocol';
 import {
   BusNotPreparedError,
   ClientError,
@@ -124,7 +124,7 @@ export function errorOf({ status, code, detail, field, sessionId, more }: Proble
 }
 
 function isRefusal(code: string, status: number): boolean {
-  const kind = isErrorCode(code) ? ERROR_CATALOGUE[code].kind : null;
+  const kind = errorKindOf(code);
   return kind === 'rejection' || kind === 'refusal' || (status >= 400 && status < 500);
 }
 

@@ -187,16 +187,17 @@ function SignedIn({ client, onRefused }: { readonly client: SessionsClient; read
           </div>
         )}
       </main>
-      <Help
-        isOpen={helpOpen}
-        onClose={() => setHelpOpen(false)}
-        keysOn={keysOn}
-        onKeys={(on) => {
-          if (on) localStorage.removeItem(KEYS_OFF);
-          else localStorage.setItem(KEYS_OFF, 'true');
-          setKeysOn(on);
-        }}
-      />
+      {helpOpen && (
+        <Help
+          onClose={() => setHelpOpen(false)}
+          keysOn={keysOn}
+          onKeys={(on) => {
+            if (on) localStorage.removeItem(KEYS_OFF);
+            else localStorage.setItem(KEYS_OFF, 'true');
+            setKeysOn(on);
+          }}
+        />
+      )}
     </div>
   );
 }
@@ -230,7 +231,7 @@ function useKeys(on: boolean, onKey: (key: ShortcutKey) => void): void {
   useLayoutEffect(() => {
     if (!on) return;
     const listen = (event: KeyboardEvent) => {
-      // Above the page only its own keys count; it is asked when a key is pressed, as closing it is drawn later.
+      // An open dialog has the keys for itself.
       if (document.querySelector('dialog[open]')) return;
       const key = shortcutOf(event, takesLetters(document.activeElement));
       if (key === null) return;

@@ -1,10 +1,11 @@
 /** Asks before a session is forked, and for what is to be different in the fork. */
 import { type ForkChangesInput, type JournalRecord, ModelName } from '@coxswain/protocol';
 import type { VNode } from 'preact';
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useId, useState } from 'preact/hooks';
+import { Modal } from '../page/modal.tsx';
 import { forkChanges, forkPromptOf } from './fork-changes.ts';
 
-/** The dialog. It is open as long as it is drawn; Escape closes it. */
+/** The dialog; see {@link Modal} for when it is open. */
 export function ForkDialog({
   n,
   record,
@@ -33,18 +34,14 @@ export function ForkDialog({
   const before = prompt.kind === 'none' ? '' : prompt.text;
   const [text, setText] = useState(before);
   const [named, setNamed] = useState(model ?? '');
-  const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => {
-    dialog.current?.showModal();
-  }, []);
   const isEmptied = prompt.kind === 'message' && text.trim() === '';
   const isModel = named.trim() === '' || ModelName.safeParse(named.trim()).success;
   const fork = () => {
     if (!busy && !isEmptied && isModel) onFork(forkChanges(prompt, { prompt: text, model: named }, model));
   };
   return (
-    <dialog ref={dialog} class="help fork" aria-labelledby={`${id}-title`} onClose={onClose}>
+    <Modal class="help fork" labelledBy={`${id}-title`} onClose={onClose}>
       <form
         noValidate
         onSubmit={(event) => {
@@ -113,12 +110,12 @@ export function ForkDialog({
           <button type="submit" class="primary" disabled={busy || isEmptied || !isModel}>
             Fork
           </button>
-          <button type="button" onClick={() => dialog.current?.close()}>
+          <button type="button" onClick={onClose}>
             Keep this session
           </button>
           <span class="faint">Ctrl Enter</span>
         </div>
       </form>
-    </dialog>
+    </Modal>
   );
 }

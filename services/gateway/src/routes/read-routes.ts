@@ -4,7 +4,7 @@ import { readTree } from '@coxswain/client';
 import { StateValue } from '@coxswain/protocol';
 import { turnChart } from '@coxswain/session';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { App } from '../create-app.ts';
 import { clientFor, type GatewayContext, principalOf } from '../gateway-context.ts';
 import { noSuchSession } from '../known-sessions.ts';

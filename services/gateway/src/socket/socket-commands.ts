@@ -12,7 +12,7 @@ import {
 } from '@coxswain/protocol';
 import type { FastifyRequest } from 'fastify';
 import type { RawData, WebSocket } from 'ws';
-import { z } from 'zod';
+import * as z from 'zod';
 import { isAllowed } from '../auth/principal.ts';
 import { VERB_SCOPES } from '../auth/verb-scopes.ts';
 import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';

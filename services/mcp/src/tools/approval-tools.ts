@@ -1,7 +1,7 @@
 /** Tools for calls that wait for a decision. */
 import { stateAfter } from '@coxswain/client';
 import { COMMAND_BODIES } from '@coxswain/protocol';
-import { z } from 'zod';
+import * as z from 'zod';
 import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
 import { mcpTool } from '../mcp-tool.ts';
 import { existingSession } from './existing-session.ts';

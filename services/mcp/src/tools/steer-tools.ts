@@ -1,7 +1,7 @@
 /** Tools that change what a session does: steer, cancel, cancel a call, suspend, resume. */
 import type { Session } from '@coxswain/client';
 import { COMMAND_BODIES } from '@coxswain/protocol';
-import { z } from 'zod';
+import * as z from 'zod';
 import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
 import { mcpTool } from '../mcp-tool.ts';
 import { ToolRefusal } from '../tool-trouble.ts';

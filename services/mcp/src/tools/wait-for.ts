@@ -1,7 +1,7 @@
 /** `wait_for`: until a session has ended or needs somebody, for a bounded time. */
 import { createEventTranslator, ResultCollector, stateAfter, topState, type UiEvent } from '@coxswain/client';
 import type { JournalRecord } from '@coxswain/protocol';
-import { z } from 'zod';
+import * as z from 'zod';
 import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
 import { mcpTool } from '../mcp-tool.ts';
 import { shortenText } from '../shorten-text.ts';
