@@ -91,7 +91,7 @@ function inBrowser(): void {
 
   test('g leads into the list, and Enter on to the session', async () => {
     const { page, id } = await asks('keys.txt');
-    await page.locator('.session-row').first().waitFor();
+    await page.locator('.session-row[aria-current]').waitFor();
     await page.keyboard.press('g');
     await page.waitForURL((url) => url.hash === '#/');
     await page.locator('.session-row:focus').waitFor();
@@ -111,7 +111,7 @@ function inBrowser(): void {
         return { name: element.name ?? '', id: element.id, class: element.className };
       })()`);
     const key = (name: string) => focused(`dispatchEvent(new KeyboardEvent('keydown', { key: '${name}' }))`);
-    await page.locator(`.session-row[href="#/sessions/${id}"]`).waitFor();
+    await page.locator('.session-row[aria-current]').waitFor();
     expect(await key('n')).toMatchObject({ name: 'prompt' });
     const opened = `new Promise((resolve) => {
       addEventListener('hashchange', resolve, { once: true });
