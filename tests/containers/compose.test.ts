@@ -178,7 +178,7 @@ test('a second up changes nothing: the containers and the keys are those of the 
   const before = { ids: await ids(), key: await key() };
   await project.compose('up', '--detach', '--wait');
   expect({ ids: await ids(), key: await key() }).toEqual(before);
-  expect(await project.cox('sessions')).toContain('walk');
+  expect(await project.cox('session', 'list')).toContain('walk');
 });
 
 test('one persona writes when a person lets it, the other one reviews, is killed meanwhile, and begins anew', async () => {
@@ -194,7 +194,7 @@ test('one persona writes when a person lets it, the other one reviews, is killed
 
 test('a persona is scaled to three instances and back, by nothing but its service', async () => {
   const instances = async () => {
-    const lines = (await project.cox('persona', '--json')).trim().split('\n');
+    const lines = (await project.cox('persona', 'list', '--served', '--json')).trim().split('\n');
     const personas = lines.map((line) => JSON.parse(line) as { name: string; instances: unknown[] });
     return personas.find(({ name }) => name === 'reviewer')?.instances.length;
   };

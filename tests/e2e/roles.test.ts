@@ -1,4 +1,4 @@
-/** What each role may and may not do on a real server with the configuration of `cox auth`: every role, every action. */
+/** What each role may and may not do on a real server with the configuration of `cox admin auth`: every role, every action. */
 import { ROLES, type SystemRole, type TenantRole } from '@coxswain/adapter-nats';
 import {
   HOOK_QUEUE_GROUP,

@@ -42,7 +42,7 @@ export type PersonaDefinition = Omit<PersonaInput, 'hooks' | 'on_finish'> & {
 
 /**
  * Declares a persona: `startSession({ persona: definePersona({ name: 'reviewer', … }) })`. A misspelt key does not compile,
- * at any depth. Handlers of its hooks run where it is served, by `servePersona` or `cox serve persona`.
+ * at any depth. Handlers of its hooks run where it is served, by `servePersona` or `cox serve personas`.
  * @returns what it was given, checked; where it has functions, a copy that can be sent, whose code `servePersona` finds.
  * @throws PersonaDefinitionError naming the path and, of a key that there is not, the nearest that there is.
  */

@@ -311,7 +311,7 @@ export class Session {
 
   /**
    * Deletes a session that has ended: nobody reads it any more, and its id is never used again. What it has left is purged by
-   * whoever looks after the bus, with `cox sweep`. For users whom the bus lets publish it: the admin's.
+   * whoever looks after the bus, with `cox admin retention`. For users whom the bus lets publish it: the admin's.
    */
   delete(reason?: string, options: SendOptions = {}): Promise<SentCommand> {
     return this.send('delete', reason === undefined ? {} : { reason }, options);

@@ -71,7 +71,7 @@ export function chooseCall(
     throw new CliError(
       EXIT.error,
       none,
-      `${none}: no such call is open in this session; cox show lists those that are`,
+      `${none}: no such call is open in this session; cox session show lists those that are`,
     );
   if (calls.length > 1) throw usageError(`${calls.length} calls could be meant: ${listed()}; name one`);
   return only.call_id;
