@@ -139,7 +139,10 @@ function typedSend(client: Client, { session: id, verb, body, commandId }: Outgo
   const fields = body as { body: string; mode?: 'finish_step' | 'interrupt_immediate' | 'audit_only'; preempt?: true };
   switch (verb) {
     case 'steer':
-      return session.steer(fields.body, { mode: fields.mode, preempt: fields.preempt, ...options });
+      return session.steer(fields.body, {
+        ...(fields.preempt ? { preempt: fields.preempt } : { mode: fields.mode }),
+        ...options,
+      });
     case 'remind':
       return session.remind(fields.body, options);
     case 'followup':

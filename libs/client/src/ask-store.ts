@@ -24,6 +24,7 @@ export class StoreUnavailableError extends CoxswainError {
 
 /** The store has answered with an error that nobody here expects. */
 export class StoreRefusedError extends CoxswainError {
+  /** @internal */
   constructor(cause: JetStreamError | JetStreamApiError) {
     super('nats_request_refused', `the NATS server refuses: ${cause.message}`, { cause });
   }

@@ -22,7 +22,7 @@ export class BusSession extends Session {
   readonly #bus: BusConnection;
   readonly #guard: CallGuard;
 
-  /** Made by {@link BusClient}. */
+  /** Made by {@link BusClient}. @internal */
   constructor(transport: BusTransport, ref: SessionRef) {
     super(transport, ref);
     this.#bus = transport.bus;
@@ -55,7 +55,7 @@ export class BusSession extends Session {
 export class BusClient extends Client<BusSession> {
   readonly #transport: BusTransport;
 
-  /** Made by `connect`. */
+  /** Made by `connect`. @internal */
   constructor(transport: BusTransport) {
     super(transport, (ref) => new BusSession(transport, ref));
     this.#transport = transport;

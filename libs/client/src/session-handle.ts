@@ -26,25 +26,35 @@ import type { SessionTree } from './session-tree.ts';
 import type { JournalEntry, JournalStart, Transport, WatchItem } from './transport.ts';
 import type { UiEvent } from './ui-events.ts';
 
+/** When an injection may be delivered. */
+type InjectTiming =
+  | {
+      /** Default `finish_step`; unknown modes are refused. */
+      readonly mode?: BodyInput<'steer'>['mode'] | undefined;
+      readonly preempt?: false | undefined;
+    }
+  | {
+      readonly mode?: 'interrupt_immediate' | 'interrupt' | undefined;
+      /** An interrupt that does not wait: it also ends the answer that streams and the calls that run. */
+      readonly preempt: true;
+    };
+
 /** How an injection is sent: it can be followed until it is delivered. */
-export interface InjectOptions extends SendOptions<WaitStage> {
-  /** When it may be delivered. Default `finish_step`; unknown modes are refused. */
-  readonly mode?: BodyInput<'steer'>['mode'];
-  /** An interrupt that does not wait: it also ends the answer that streams and the calls that run. */
-  readonly preempt?: boolean | undefined;
-  /** What waits under the same key, of its kind, makes way for this. */
-  readonly dedupeKey?: string | undefined;
-}
+export type InjectOptions = SendOptions<WaitStage> &
+  InjectTiming & {
+    /** What waits under the same key, of its kind, makes way for this. */
+    readonly dedupeKey?: string | undefined;
+  };
 
 /** How a reminder is sent: what it may say of itself beside its text. */
-export interface RemindOptions extends InjectOptions {
+export type RemindOptions = InjectOptions & {
   readonly tags?: readonly string[] | undefined;
   /** How many turns show it; without it, every turn until it is revoked or compacted away. */
   readonly ttlTurns?: number | undefined;
   readonly preserveOnCompact?: boolean | undefined;
   readonly propagate?: BodyInput<'remind'>['propagate'];
   readonly roleHint?: BodyInput<'remind'>['role_hint'];
-}
+};
 
 /** What a prompt says: a text, or messages with files, such as images. */
 export type Prompted = string | readonly UserMessage[];

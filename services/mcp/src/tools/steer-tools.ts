@@ -50,7 +50,8 @@ export const steer = mcpTool({
       throw new ToolRefusal('invalid_field', 'preempt: goes with the mode interrupt_immediate only', 'preempt');
     const { session } = await existingSession(use.client, session_id);
     const waiting = wait === 'delivered' ? ({ wait, timeoutMs: timeout_ms } as const) : {};
-    const sent = await session.steer(body, { mode, preempt, dedupeKey: dedupe_key, ...sending(use), ...waiting });
+    const when = preempt ? { preempt } : { mode };
+    const sent = await session.steer(body, { ...when, dedupeKey: dedupe_key, ...sending(use), ...waiting });
     return { ...taken(session, sent), seam: sent.receipt?.seam ?? null, turn: sent.receipt?.turn ?? null };
   },
 });
