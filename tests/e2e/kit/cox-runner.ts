@@ -27,6 +27,7 @@ const SHORT_COMMANDS: ReadonlySet<string> = new Set([
     'fork',
     'hooks',
     'init',
+    'inspect',
     'pending',
     'permissions',
     'persona',
@@ -41,6 +42,11 @@ const SHORT_COMMANDS: ReadonlySet<string> = new Set([
 ]);
 /** Texts that standard input gives, and files that are watched. */
 const OF_ITS_PROCESS = /^(-|\/dev\/.*|--steering-file.*)$/;
+
+/** Whether a command line reads a journal from a file, so that no bus is needed and nothing is started. */
+export function isOfFile([command, source = '']: readonly string[]): boolean {
+  return command === 'inspect' && source.endsWith('.jsonl');
+}
 
 /** Whether a command line can be run by {@link runShort} where a bus runs that it goes to. */
 export function isShort(args: readonly string[]): boolean {
