@@ -66,7 +66,7 @@ const isWaiting = (sessionId: string) => eventOf(bus, sessionId, 'approval_reque
 const allow = async (sessionId: string) => {
   const { call_id: callId } = await isWaiting(sessionId);
   // The same id each time: asked again, it changes nothing.
-  await client.session(sessionId).approve({ callId, decision: 'allow' }, { id: `allow-${sessionId}` });
+  await client.session(sessionId).approve(callId, { id: `allow-${sessionId}` });
 };
 /** A request to a published port by the host that the gateway is told to be: fetch names the port that it asks. */
 const overHttp = (published: string, token: string, method: string, path: string, body?: unknown) =>
@@ -164,7 +164,7 @@ test('over HTTP, with the token beside the key of the operator: a session is sta
   for (const nth of [0, 1]) {
     const asked = async () => (await journalOf(bus, 'by-http')).of('approval_requested')[nth];
     const { call_id: callId } = await until('the call to wait', asked, EVER_MS);
-    await client.session('by-http').approve({ callId, decision: 'allow' });
+    await client.session('by-http').approve(callId);
   }
   const journal = await endOf(bus, 'by-http');
   expect(JSON.stringify(journal.of('message_injected'))).toContain('be brief');
@@ -178,7 +178,7 @@ test('a second up changes nothing: the containers and the keys are those of the 
   const before = { ids: await ids(), key: await key() };
   await project.compose('up', '--detach', '--wait');
   expect({ ids: await ids(), key: await key() }).toEqual(before);
-  expect(await project.cox('sessions')).toContain('walk');
+  expect(await project.cox('session', 'list')).toContain('walk');
 });
 
 test('one persona writes when a person lets it, the other one reviews, is killed meanwhile, and begins anew', async () => {
@@ -194,7 +194,7 @@ test('one persona writes when a person lets it, the other one reviews, is killed
 
 test('a persona is scaled to three instances and back, by nothing but its service', async () => {
   const instances = async () => {
-    const lines = (await project.cox('persona', '--json')).trim().split('\n');
+    const lines = (await project.cox('persona', 'list', '--served', '--json')).trim().split('\n');
     const personas = lines.map((line) => JSON.parse(line) as { name: string; instances: unknown[] });
     return personas.find(({ name }) => name === 'reviewer')?.instances.length;
   };

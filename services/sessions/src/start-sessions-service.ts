@@ -180,7 +180,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
     if (atRisk.length > 0)
       log.warn(
         { streams: atRisk },
-        "streams hold compressed blocks: kill -9 of a server can destroy that server's copy; run cox streams --rewrite",
+        "streams hold compressed blocks: kill -9 of a server can destroy that server's copy; run cox admin streams --rewrite",
       );
     const clock = new StoreClock(createSystemClock(), () => timersTimeMs(nc), log);
     storeClock = clock;

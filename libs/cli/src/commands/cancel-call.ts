@@ -53,5 +53,5 @@ async function reportOutcome(session: Session, sent: SentCommand, withinMs: numb
 
 function whyOf({ status, reason }: { readonly status: string; readonly reason?: string | undefined }): string {
   if (reason) return ` (${reason})`;
-  return status === 'not_found' ? ' (the session has no such call; cox show lists those that are open)' : '';
+  return status === 'not_found' ? ' (the session has no such call; cox session show lists those that are open)' : '';
 }

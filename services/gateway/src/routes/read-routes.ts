@@ -92,7 +92,7 @@ export function readRoutes(app: App, context: GatewayContext): void {
       config: { scope: 'read' },
       schema: {
         operationId: 'export',
-        summary: 'The journal as lines that stand by themselves, for cox import and cox replay.',
+        summary: 'The journal as lines that stand by themselves, for cox session import and cox session replay.',
         tags: ['sessions'],
         params: OfSession,
         querystring: ExportQuery,
