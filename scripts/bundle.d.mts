@@ -1,8 +1,12 @@
 /** The checkout's root folder. */
 export const root: string;
 
-/** @returns the files as they would be written; entries are paths from the root, by name. */
+/**
+ * @param vendors whether packages of others stay what npm installed (`stay`, the default), or go into the bundle, too.
+ * @returns the files as they would be written; entries are paths from the root, by name.
+ */
 export function bundle(
   entryPoints: Readonly<Record<string, string>>,
   outdir: string,
+  vendors?: 'stay' | 'inside',
 ): Promise<readonly { readonly path: string; readonly contents: Uint8Array }[]>;

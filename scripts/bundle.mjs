@@ -1,11 +1,37 @@
-// Bundles programs of ours from source: our own packages go in, everything else stays what npm installed.
+// Bundles programs of this repository from source.
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** @returns the files as they would be written; entries are paths from the root, by name. */
-export async function bundle(entryPoints, outdir) {
+const VENDORS_STAY = {
+  plugins: [
+    {
+      name: 'vendors-stay',
+      setup({ onResolve }) {
+        onResolve({ filter: /^[^./]/ }, ({ path }) =>
+          path.startsWith('@coxswain/') ? null : { path, external: true },
+        );
+      },
+    },
+  ],
+};
+const VENDORS_INSIDE = {
+  // The first starts a program that lies in its own folder. Of CommonJS that is imported dynamically, as the others are, a
+  // bundle in chunks has no named exports.
+  external: ['esbuild', '@opentelemetry/exporter-*'],
+  // What is CommonJS requires the modules of Node.
+  banner: {
+    js: "import { createRequire as bundleRequire } from 'node:module';\nconst require = bundleRequire(import.meta.url);",
+  },
+};
+
+/**
+ * @param vendors whether packages of others stay what npm installed (`stay`), or go into the bundle, too (`inside`): such
+ *   programs read a few large files instead of 600 small ones, and start with 0.2 s less of CPU time.
+ * @returns the files as they would be written; entries are paths from the root, by name.
+ */
+export async function bundle(entryPoints, outdir, vendors = 'stay') {
   const { outputFiles } = await build({
     write: false,
     absWorkingDir: root,
@@ -20,16 +46,7 @@ export async function bundle(entryPoints, outdir) {
     conditions: ['coxswain-source'],
     sourcemap: 'linked',
     logLevel: 'warning',
-    plugins: [
-      {
-        name: 'vendors-stay',
-        setup({ onResolve }) {
-          onResolve({ filter: /^[^./]/ }, ({ path }) =>
-            path.startsWith('@coxswain/') ? null : { path, external: true },
-          );
-        },
-      },
-    ],
+    ...(vendors === 'inside' ? VENDORS_INSIDE : VENDORS_STAY),
   });
   return outputFiles;
 }

@@ -66,7 +66,7 @@ const isWaiting = (sessionId: string) => eventOf(bus, sessionId, 'approval_reque
 const allow = async (sessionId: string) => {
   const { call_id: callId } = await isWaiting(sessionId);
   // The same id each time: asked again, it changes nothing.
-  await client.session(sessionId).approve({ callId, decision: 'allow' }, { id: `allow-${sessionId}` });
+  await client.session(sessionId).approve(callId, { id: `allow-${sessionId}` });
 };
 /** A request to a published port by the host that the gateway is told to be: fetch names the port that it asks. */
 const overHttp = (published: string, token: string, method: string, path: string, body?: unknown) =>
@@ -164,7 +164,7 @@ test('over HTTP, with the token beside the key of the operator: a session is sta
   for (const nth of [0, 1]) {
     const asked = async () => (await journalOf(bus, 'by-http')).of('approval_requested')[nth];
     const { call_id: callId } = await until('the call to wait', asked, EVER_MS);
-    await client.session('by-http').approve({ callId, decision: 'allow' });
+    await client.session('by-http').approve(callId);
   }
   const journal = await endOf(bus, 'by-http');
   expect(JSON.stringify(journal.of('message_injected'))).toContain('be brief');

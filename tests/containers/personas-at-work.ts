@@ -26,7 +26,7 @@ export async function writeAndReview(at: PersonaDeployment): Promise<void> {
 
   await start('written', 'writer', 'write.yaml');
   const { call_id: callId } = await eventOf(bus, 'written', 'approval_requested');
-  await client.session('written').approve({ callId, decision: 'allow' });
+  await client.session('written').approve(callId);
   const written = await endOf(bus, 'written');
   expect(written.of('call_ended')).toMatchObject([{ tool: 'write_file', status: 'ok' }]);
 

@@ -41,12 +41,18 @@ async function stopping() {
   const held = new Promise<void>((resolve) => {
     goOn = resolve;
   });
-  const provider = await startChatProvider(() => ({ text: SO_FAR, before_end: held, rest: REST }));
+  const provider = await startChatProvider(() => ({ text: inTwoParts(held) }));
   onTestFinished(() => {
     goOn();
     return provider.stop();
   });
   return { start: { prompt: 'Count.', model: 'openai-compatible/x', base_url: provider.url }, goOn };
+}
+
+async function* inTwoParts(held: Promise<void>) {
+  yield SO_FAR;
+  await held;
+  yield REST;
 }
 
 /** A session in the middle of its answer, seen by a reader of its own. */

@@ -13,10 +13,12 @@ import {
   type UserMessage,
   type Verb,
 } from '@coxswain/protocol';
-import { SessionNotFoundError } from './client-errors.ts';
+import { type Approval, type ApproveOptions, approvalsOf, type DenyOptions } from './approval.ts';
+import { CommandRejectedError, InvalidOptionError, SessionNotFoundError } from './client-errors.ts';
 import { CommandFate } from './command-fate.ts';
 import { createEventTranslator } from './event-translator.ts';
 import { newSessionId } from './fresh-ids.ts';
+import { GuardedTransport } from './guarded-transport.ts';
 import type { BodyInput, SendOptions, SentCommand, WaitStage } from './outgoing-command.ts';
 import { ResultCollector, type RunResult } from './run-result.ts';
 import { type AwaitedCommand, isCommand, runToShow } from './run-to-show.ts';
@@ -91,6 +93,8 @@ export interface Forked<S extends Session> {
 /** A handle on one session. Making one asks nothing of anybody. */
 export class Session {
   readonly ref: SessionRef;
+  /** For handles on other sessions: each guards its own calls. */
+  readonly #unguarded: Transport;
   readonly #transport: Transport;
   /** A start was sent with this handle: the session comes, even where it is not there yet. */
   #isStarted = false;
@@ -99,7 +103,8 @@ export class Session {
 
   /** Made by a client. */
   constructor(transport: Transport, ref: SessionRef) {
-    this.#transport = transport;
+    this.#unguarded = transport;
+    this.#transport = new GuardedTransport(transport);
     this.ref = ref;
   }
 
@@ -143,7 +148,15 @@ export class Session {
     return this.send('prompt', body, options);
   }
 
-  /** Says something to the session while it works. */
+  /**
+   * Says something to the session, whatever it does: a steer during a run, else the prompt of the next run. The session decides
+   * when it takes the command; the receipt says what it became (`became`).
+   */
+  say(text: string, options: SendOptions = {}): Promise<SentCommand> {
+    return this.send('prompt', { body: text, if_running: 'steer' }, options);
+  }
+
+  /** Sends a message into the run. To a session that has ended it waits for the next one; see {@link say}. */
   steer(body: string, { mode, preempt, dedupeKey, ...options }: InjectOptions = {}): Promise<SentCommand> {
     return this.send('steer', { body, ...when(mode, preempt), ...under(dedupeKey) }, options);
   }
@@ -199,27 +212,57 @@ export class Session {
     return (await this.state(timeoutMs)).pending;
   }
 
-  /** Decides a parked call. The first decision stands. */
-  approve(
-    decision: {
-      readonly callId: string;
-      readonly decision: 'allow' | 'deny';
-      readonly reason?: string | undefined;
-      readonly args?: BodyInput<'approve'>['args'];
-      /** Later calls like it are decided the same way; the receipt's `detail.remembered` says which those are. */
-      readonly remember?: BodyInput<'approve'>['remember'];
-    },
-    options: SendOptions = {},
+  /**
+   * Lets a call run that waits for a decision. The first decision stands.
+   * @param callId default: the only one that waits.
+   * @throws CommandRejectedError `not_pending` where none waits; InvalidOptionError where several do and none is named.
+   */
+  approve(callId?: string, { args, ...options }: ApproveOptions = {}): Promise<SentCommand> {
+    return this.#decide('allow', callId, options, args);
+  }
+
+  /** Refuses such a call. Otherwise as {@link approve}. */
+  deny(callId?: string, options: DenyOptions = {}): Promise<SentCommand> {
+    return this.#decide('deny', callId, options);
+  }
+
+  async #decide(
+    decision: 'allow' | 'deny',
+    callId: string | undefined,
+    { reason, remember, ...options }: DenyOptions,
+    args?: ApproveOptions['args'],
   ): Promise<SentCommand> {
-    const { callId, reason, args, remember } = decision;
     const body: BodyInput<'approve'> = {
-      call_id: callId,
-      decision: decision.decision,
+      call_id: callId ?? (await this.#onlyPendingCall()),
+      decision,
       ...(reason === undefined ? {} : { reason }),
       ...(args === undefined ? {} : { args }),
       ...(remember === undefined ? {} : { remember }),
     };
     return this.send('approve', body, options);
+  }
+
+  async #onlyPendingCall(): Promise<string> {
+    const { approvals } = await this.state();
+    const [first, ...others] = approvals.map(({ call_id }) => call_id);
+    if (first === undefined) throw new CommandRejectedError('not_pending', 'no call waits for a decision');
+    if (others.length === 0) return first;
+    throw new InvalidOptionError('callId', `several calls wait: name one of ${[first, ...others].join(', ')}`);
+  }
+
+  /**
+   * The approvals of a run: those that wait now, and then each as it is requested. Ends with the run, which is chosen as by
+   * {@link stream}.
+   * @throws SessionDeletedError, and what reading the journal throws.
+   */
+  async *approvals({ signal }: Pick<ReadFrom, 'signal'> = {}): AsyncGenerator<Approval, void, undefined> {
+    const present = await this.lastNumber();
+    const { first, end } = await this.#runToShow(undefined);
+    const isEnd = (record: JournalRecord) => {
+      this.#saw(record);
+      return end.isAt(record);
+    };
+    yield* approvalsOf(this, this.records({ from: first, signal }), { present, isEnd });
   }
 
   /** Ends the run; the session stays. */
@@ -371,7 +414,7 @@ export class Session {
    * @param after count only ends in this record or later ones: give the `n` of a prompt's receipt. By default the run is the one that this
    *   handle has started or prompted last, else the newest, also when it has ended already.
    * @throws SessionNotFoundError where there is no such session, unless this handle has sent its start: that one is waited for.
-   *   The signal's reason.
+   *   CoxswainError `aborted` where the signal aborts; ClientClosedError.
    */
   async result(options: { readonly after?: number; readonly signal?: AbortSignal } = {}): Promise<RunResult> {
     if ((await this.newest()) === null && !this.#isStarted) throw new SessionNotFoundError(this.id);
@@ -386,8 +429,8 @@ export class Session {
         after === undefined ? end.isAt(record) : hasEnded(record.state) && newest !== null && newest.n >= after;
       if (isOver && newest !== null) return newest;
     }
-    options.signal?.throwIfAborted();
-    throw new Error('the connection was closed before the run ended');
+    // The loop ends only by the signal or with the client.
+    throw this.#transport.guard.errorOf(options.signal?.reason, options.signal);
   }
 
   #runToShow(from: number | undefined): ReturnType<typeof runToShow> {
@@ -401,7 +444,7 @@ export class Session {
   /** A handle of the same kind on another session. */
   #beside(id: string): this {
     const Handle = this.constructor as new (transport: Transport, ref: SessionRef) => this;
-    return new Handle(this.#transport, sessionRef(id, this.ref.tenant));
+    return new Handle(this.#unguarded, sessionRef(id, this.ref.tenant));
   }
 }
 

@@ -1,5 +1,6 @@
 /** How sessions are reached: over the bus, or over HTTP by way of a gateway. Everything above it is the same for both. */
 import type { Delta, JournalRecord, SessionRef, SessionStatus, TenantId, Verb } from '@coxswain/protocol';
+import type { CallGuard } from './call-guard.ts';
 import type { BodyInput, SendOptions, SentCommand, WaitStage } from './outgoing-command.ts';
 import type { ListQuery, SessionListing, SessionsPage } from './session-listing.ts';
 import type { SessionTree } from './session-tree.ts';
@@ -28,6 +29,8 @@ export interface JournalEntry {
  */
 export interface Transport {
   readonly tenant: TenantId;
+  /** Shared by all that is called on one connection. */
+  readonly guard: CallGuard;
 
   /** Sends a command whose body has not been checked yet, durably, and as often as it takes within a bound. */
   send<V extends Verb>(

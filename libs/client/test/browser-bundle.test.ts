@@ -42,7 +42,7 @@ describe.each(['../src/http.ts', '@coxswain/client', '@coxswain/client/http'])('
     const client = runInNewContext(`${text}; client`, browser) as typeof import('../src/http.ts');
     expect(client.newCommandId()).toMatch(/^[0-9a-f-]{36}$/);
     expect(client.createEventTranslator()).toHaveProperty('record');
-    expect(new client.ClientError('code', 'words')).toMatchObject({ code: 'code' });
+    expect(new client.CoxswainError('code', 'words')).toMatchObject({ code: 'code' });
   });
 });
 

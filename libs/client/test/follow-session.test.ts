@@ -221,7 +221,7 @@ test('on a closed client nothing is followed: each loop throws its error', async
   await client.close();
   for (const items of [session.records(), session.records({ deltas: true })])
     await expect(items.next()).rejects.toMatchObject({
-      code: 'gateway_unreachable',
+      code: 'client_closed',
       message: 'the client was closed',
     });
   expect(asked).toEqual([]);

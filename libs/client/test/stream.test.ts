@@ -1,6 +1,8 @@
 /** `session.stream()` and `session.textStream()`: which run they show, and where they end. */
 import { GENESIS_HASH, type JournalRecord, type SessionEvent, sessionRef } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
+import { CallGuard } from '../src/call-guard.ts';
+import { Closing } from '../src/closing.ts';
 import { Session, type Transport, type WatchItem } from '../src/mod.ts';
 
 const usage = { input_tokens: 1, output_tokens: 1 };
@@ -16,6 +18,7 @@ class Journal {
   readonly session = new Session(
     {
       tenant: 'default',
+      guard: new CallGuard(new Closing()),
       lastNumber: async () => this.records.length,
       newest: async () => this.records.at(-1) ?? null,
       journal: (_ref: unknown, from: number) => this.#stored(from),
@@ -144,4 +147,21 @@ describe('a stream shows', () => {
     expect(types.at(-1)).toBe('state_changed');
     expect(types).toContain('run_ended');
   });
+});
+
+test('approvals of a run are those that wait and those that come, and end with it', async () => {
+  const journal = new Journal();
+  const asked = (call_id: string) =>
+    ({ type: 'approval_requested', call_id, tool: 'read', args: {}, requested_by: 'rule:*' }) as SessionEvent;
+  const decided = (call_id: string) => ({ type: 'approval_decided', call_id, decision: 'allow' }) as SessionEvent;
+  journal.add([{ type: 'prompt_received', command_id: 'p', run: 1, messages: [] } as never], 'provisioning', 'p');
+  journal.add([asked('a'), asked('b')], 'function_awaiting_approval');
+  journal.add([decided('a')], 'function_awaiting_approval');
+  const seen: string[] = [];
+  for await (const { callId } of journal.session.approvals()) {
+    seen.push(callId);
+    if (callId === 'b') journal.add([decided('b'), asked('c')], 'function_awaiting_approval');
+    else journal.add([decided('c')], 'stopped');
+  }
+  expect(seen).toEqual(['b', 'c']);
 });

@@ -901,6 +901,21 @@ export const ERROR_CATALOGUE = {
     'Stops, quoting its log.',
     'See the log, whose end the message quotes; `cox doctor` looks at folder, port and server.',
   ),
+  client_closed: exception(
+    'The program closed the client, before the call or during it.',
+    'Ends loops; a command that was sent before stays sent.',
+    'Close the client last; connect again to go on.',
+  ),
+  invalid_option: exception(
+    'An option of a call is missing, invalid or contradicts another one.',
+    'Sends nothing.',
+    'Correct the option that the message names.',
+  ),
+  aborted: exception(
+    'The signal that the caller gave has aborted.',
+    'Stops waiting; a command that was sent before stays sent.',
+    'Nothing: the program asked for it. The signal’s reason is the `cause`.',
+  ),
   gateway_unreachable: exception(
     'No gateway answers at the address, or what stands before it finds none.',
     'Stops; what only reads has asked for ten seconds before, and what is followed is asked for as long as it takes.',

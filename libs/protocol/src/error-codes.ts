@@ -145,6 +145,9 @@ const CODES = {
     'rejected',
   ],
   exception: [
+    'client_closed',
+    'invalid_option',
+    'aborted',
     'gateway_stopping',
     'gateway_busy',
     'auth_unavailable',

@@ -7,7 +7,7 @@ import type * as checked from './regular-expressions.ts';
 /** Returns null for every pattern: the gateway checks it. */
 export const regexProblem: typeof checked.regexProblem = () => null;
 
-/** @throws always: rules and conditions are evaluated by hosts. */
+/** Evaluates no expression: rules and conditions are evaluated by hosts. @throws always. */
 export const regexMatches: typeof checked.regexMatches = () => {
   throw new Error('a bundle for browsers cannot evaluate regular expressions');
 };

@@ -23,12 +23,11 @@ export interface ChatRequest {
 
 /** One answer. */
 export interface ChatAnswer {
-  readonly text?: string;
+  /** Whole, or in parts: each part is sent as soon as the iterable yields it. */
+  readonly text?: string | AsyncIterable<string>;
   readonly calls?: readonly { readonly id: string; readonly tool: string; readonly args: object }[];
   /** Holds the answer open after its text and before its calls. */
   readonly before_end?: Promise<unknown>;
-  /** Text that follows then. */
-  readonly rest?: string;
   /** What it reports of the prompt; 7 without it. */
   readonly prompt_tokens?: number;
 }
@@ -77,16 +76,15 @@ export async function startChatProvider(
 
 async function stream(
   response: ServerResponse,
-  { text, calls = [], before_end, rest, prompt_tokens = 7 }: ChatAnswer,
+  { text = '', calls = [], before_end, prompt_tokens = 7 }: ChatAnswer,
 ): Promise<void> {
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   const send = (choice: object, rest: object = {}) =>
     response.write(
       `data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, ...choice }], ...rest })}\n\n`,
     );
-  send({ delta: { role: 'assistant', content: text ?? '' } });
+  for await (const content of typeof text === 'string' ? [text] : text) send({ delta: { role: 'assistant', content } });
   await before_end;
-  if (rest !== undefined) send({ delta: { content: rest } });
   for (const [index, { id, tool, args }] of calls.entries()) {
     const call = { index, id, type: 'function', function: { name: tool, arguments: JSON.stringify(args) } };
     send({ delta: { tool_calls: [call] } });

@@ -17,7 +17,10 @@ export function decide(invocation: Invocation, decision: 'allow' | 'deny'): Prom
   return sendToSession(invocation, async (session, options, bus) => {
     const { asked, calls } = await whoAsks(bus, session, args[1]);
     const callId = chooseCall(args[1], calls);
-    const sent = await asked.approve({ callId, decision, reason, args: edited, remember }, acceptedAtMost(options));
+    const how = { ...acceptedAtMost(options), reason, remember };
+    const sent = await (decision === 'allow'
+      ? asked.approve(callId, { ...how, args: edited })
+      : asked.deny(callId, how));
     return { ...sent, to: asked };
   });
 }

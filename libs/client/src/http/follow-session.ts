@@ -15,7 +15,7 @@ import {
   type JournalRecord,
   type SessionRef,
 } from '@coxswain/protocol';
-import { ClientError, JournalGapError } from '../client-errors.ts';
+import { CoxswainError, JournalGapError } from '../client-errors.ts';
 import type { JournalStart, WatchItem } from '../transport.ts';
 import { EventStreamParser, type ServerSentEvent } from './event-stream.ts';
 import { type GatewayRequests, linked, mayPass, READ_WITHIN_MS, retryAfterOf, unreached } from './gateway-requests.ts';
@@ -213,7 +213,7 @@ function jsonOf(data: string): unknown {
   try {
     return JSON.parse(data) as unknown;
   } catch (error) {
-    throw new ClientError('answer_unreadable', `an event of the gateway is no JSON: ${(error as Error).message}`);
+    throw new CoxswainError('answer_unreadable', `an event of the gateway is no JSON: ${(error as Error).message}`);
   }
 }
 

@@ -35,7 +35,7 @@ export class HttpSession extends Session {
 
   /** The machine as a tree of states, and the state that the session is in. @throws SessionNotFoundError. */
   statechart(): Promise<Statechart> {
-    return this.#gateway.statechart(this.ref);
+    return this.#gateway.guard.call(() => this.#gateway.statechart(this.ref));
   }
 }
 
@@ -51,12 +51,12 @@ export class HttpClient extends Client<HttpSession> {
 
   /** Whose the token is, and what it may: for pages that show what can be done. Asked anew each time. */
   whoami(): Promise<TokenHolder> {
-    return this.#gateway.whoami();
+    return this.#gateway.guard.call(() => this.#gateway.whoami());
   }
 
   /** What a form can offer to start with: personas of the folder in which the gateway was started, and the demo. */
   startOptions(): Promise<StartOptions> {
-    return this.#gateway.startOptions();
+    return this.#gateway.guard.call(() => this.#gateway.startOptions());
   }
 
   /**
@@ -65,6 +65,6 @@ export class HttpClient extends Client<HttpSession> {
    * @throws ReadRefusedError `not_found` where the gateway has none.
    */
   prepareDemo(): Promise<DemoStart> {
-    return this.#gateway.prepareDemo();
+    return this.#gateway.guard.call(() => this.#gateway.prepareDemo());
   }
 }

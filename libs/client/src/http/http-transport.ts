@@ -10,7 +10,8 @@ import {
   type TenantId,
   type Verb,
 } from '@coxswain/protocol';
-import { ClientError, JournalGapError } from '../client-errors.ts';
+import { CallGuard } from '../call-guard.ts';
+import { CoxswainError, JournalGapError } from '../client-errors.ts';
 import type { BodyInput, SendOptions, SentCommand, WaitStage } from '../outgoing-command.ts';
 import { type ListQuery, SESSIONS_PAGE, type SessionListing, type SessionsPage } from '../session-listing.ts';
 import type { SessionTree } from '../session-tree.ts';
@@ -37,11 +38,13 @@ const PAGE_RECORDS = 500;
 export class HttpTransport implements Transport {
   readonly requests: GatewayRequests;
   readonly tenant: TenantId;
+  readonly guard: CallGuard;
   readonly #started = new StartedSessions();
 
   constructor(requests: GatewayRequests, tenant: TenantId) {
     this.requests = requests;
     this.tenant = tenant;
+    this.guard = new CallGuard(requests.closing);
   }
 
   send<V extends Verb>(
@@ -263,6 +266,6 @@ function nullWhereNone(error: unknown): null {
   throw errorOf(error.problem);
 }
 
-function unreadable(what: string): ClientError {
-  return new ClientError('answer_unreadable', `what answered is no gateway of this version: its answer is ${what}`);
+function unreadable(what: string): CoxswainError {
+  return new CoxswainError('answer_unreadable', `what answered is no gateway of this version: its answer is ${what}`);
 }

@@ -11,8 +11,6 @@ export function ForkDialog({
   record,
   model,
   models,
-  busy,
-  problem,
   onFork,
   onClose,
 }: {
@@ -24,21 +22,26 @@ export function ForkDialog({
   readonly model: string | null;
   /** Models to choose from. */
   readonly models: readonly string[];
-  readonly busy: boolean;
-  /** Why the fork was refused; null where it was not. */
-  readonly problem: string | null;
-  readonly onFork: (changes: ForkChangesInput | undefined) => void;
+  /** Forks the session. Resolves with the reason for a rejection, or with null. */
+  readonly onFork: (changes: ForkChangesInput | undefined) => Promise<string | null>;
   readonly onClose: () => void;
 }): VNode {
   const prompt = forkPromptOf(record);
   const before = prompt.kind === 'none' ? '' : prompt.text;
   const [text, setText] = useState(before);
   const [named, setNamed] = useState(model ?? '');
+  // Of this dialog alone: a late answer must not change the next one.
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<string | null>(null);
   const id = useId();
   const isEmptied = prompt.kind === 'message' && text.trim() === '';
   const isModel = named.trim() === '' || ModelName.safeParse(named.trim()).success;
-  const fork = () => {
-    if (!busy && !isEmptied && isModel) onFork(forkChanges(prompt, { prompt: text, model: named }, model));
+  const fork = async () => {
+    if (busy || isEmptied || !isModel) return;
+    setBusy(true);
+    setProblem(null);
+    setProblem(await onFork(forkChanges(prompt, { prompt: text, model: named }, model)));
+    setBusy(false);
   };
   return (
     <Modal class="help fork" labelledBy={`${id}-title`} onClose={onClose}>
@@ -46,12 +49,12 @@ export function ForkDialog({
         noValidate
         onSubmit={(event) => {
           event.preventDefault();
-          fork();
+          void fork();
         }}
         onKeyDown={(event) => {
           if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
           event.preventDefault();
-          fork();
+          void fork();
         }}
       >
         <h2 id={`${id}-title`}>Fork at record {n}</h2>

@@ -29,7 +29,6 @@ export function OfferedToken({
   const [found, setFound] = useState<Found | null>(null);
   useEffect(() => {
     let left = false;
-    setFound(null);
     Promise.all([holderOf(token), holderOf(offered)]).then(
       ([own, other]) => {
         if (left) return;

@@ -60,7 +60,7 @@ export const approve = mcpTool({
   output: Taken,
   run: async ({ session_id, call_id, ...more }, use) => {
     const { session } = await existingSession(use.client, session_id);
-    return taken(session, await session.approve({ callId: call_id, decision: 'allow', ...more }, sending(use)));
+    return taken(session, await session.approve(call_id, { ...more, ...sending(use) }));
   },
 });
 
@@ -74,6 +74,6 @@ export const deny = mcpTool({
   output: Taken,
   run: async ({ session_id, call_id, ...more }, use) => {
     const { session } = await existingSession(use.client, session_id);
-    return taken(session, await session.approve({ callId: call_id, decision: 'deny', ...more }, sending(use)));
+    return taken(session, await session.deny(call_id, { ...more, ...sending(use) }));
   },
 });
