@@ -1,6 +1,6 @@
 /**
- * Reads a command line against the command table. Node's own parser is used for the values, because cac's reads "007"
- * and "1e3" as numbers, also in prompts and ids; cac writes the help.
+ * Reads a command line against the command table. Node's own parser keeps values as they were typed: "007" and "1e3" in
+ * prompts and ids are texts.
  */
 import { parseArgs } from 'node:util';
 import { cutGraphemes, nearestWord } from '@coxswain/protocol';
