@@ -1,5 +1,6 @@
 /** `cox help`. */
-import { cutGraphemes, nearestWord } from '@coxswain/protocol';
+import { nearestWord } from '@coxswain/protocol/nearest-word';
+import { cutGraphemes } from '@coxswain/protocol/unicode-text';
 import { VERSION } from '@coxswain/protocol/version';
 import { EXIT, usageError } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
