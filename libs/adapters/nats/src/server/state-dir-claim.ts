@@ -68,6 +68,24 @@ export async function claimStateDir(stateDir: string, holder?: StateDirHolder): 
   }
 }
 
+/**
+ * The living process that holds a state directory, as it describes itself; undefined when none does, or it does not say.
+ *
+ * @throws the error of the system when the directory may not be read.
+ */
+export async function stateDirHolder(stateDir: string): Promise<StateDirHolder | undefined> {
+  const dir = join(stateDir, 'lock');
+  const names = await readdir(dir).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return [];
+    throw error;
+  });
+  for (const name of names.filter((one) => one.endsWith('.json'))) {
+    const claim = await read(dir, name);
+    if (claim?.server && (await isAlive(claim.owner))) return claim.holder;
+  }
+  return undefined;
+}
+
 interface Holder {
   readonly pid: number;
   readonly holder?: StateDirHolder | undefined;
