@@ -14,7 +14,7 @@ export async function bundlePackages() {
   const entries = Object.fromEntries(
     modules.map(([name, module]) => [`${name}/${module}`, `libs/${name}/src/${module}.ts`]),
   );
-  const files = await bundle(entries, FOLDER, false);
+  const files = await bundle(entries, FOLDER);
   // Entries after what they import: a project may load them meanwhile.
   const isEntry = ({ path }) => modules.some(([name, module]) => path.endsWith(join(FOLDER, name, `${module}.mjs`)));
   for (const { path, contents } of files.sort((a, b) => Number(isEntry(a)) - Number(isEntry(b)))) whole(path, contents);

@@ -2,11 +2,11 @@
 export const root: string;
 
 /**
- * @param isProgram whether the entries are programs, the default. A library leaves all vendors to the project that imports it.
+ * @param vendors whether packages of others stay what npm installed (`stay`, the default), or go into the bundle, too.
  * @returns the files as they would be written; entries are paths from the root, by name.
  */
 export function bundle(
   entryPoints: Readonly<Record<string, string>>,
   outdir: string,
-  isProgram?: boolean,
+  vendors?: 'stay' | 'inside',
 ): Promise<readonly { readonly path: string; readonly contents: Uint8Array }[]>;

@@ -15,6 +15,7 @@ import { schemaFiles } from './reference/schemas.ts';
 import { seamReference } from './reference/seams.ts';
 import { stateReference } from './reference/states.ts';
 import { subjectReference } from './reference/subjects.ts';
+import { uiEventReference } from './reference/ui-events.ts';
 
 /** Every generated page: its path in the repository, and the function that writes its text from the code. */
 const PAGES: Readonly<Record<string, () => string | Promise<string>>> = {
@@ -27,6 +28,7 @@ const PAGES: Readonly<Record<string, () => string | Promise<string>>> = {
   'docs/reference/seams.md': seamReference,
   'docs/reference/states.md': stateReference,
   'docs/reference/subjects.md': subjectReference,
+  'docs/reference/ui-events.md': uiEventReference,
   ...schemaFiles,
   ...manualPages,
 };

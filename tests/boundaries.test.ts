@@ -1,6 +1,6 @@
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { basename, dirname, join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findViolations, loadProjects, type Project, type Violation } from '../scripts/check-boundaries.ts';
 
@@ -14,10 +14,6 @@ beforeAll(() => {
 }, 60_000);
 
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
-
-test('the source of this workspace crosses no boundary', () => {
-  expect(findViolations(repository, projects)).toEqual([]);
-});
 
 test('each project has one layer, read from its nx tags', () => {
   expect(Object.fromEntries(projects.map(({ name, layer }) => [name, layer]))).toMatchObject({
@@ -39,13 +35,12 @@ describe('a planted import is caught', () => {
   const fileOf = (index: number, folder: string) => `${folder}/src/planted-${index}.ts`;
   beforeAll(() => {
     copy = join(scratch, 'copy');
-    for (const folder of ['libs', 'services']) {
-      cpSync(join(repository, folder), join(copy, folder), {
-        recursive: true,
-        filter: (path) => !['node_modules', 'dist'].includes(basename(path)),
-      });
+    // Each file is checked by itself: the source of the workspace is not needed, and `npm run check:boundaries` checks it.
+    for (const { root } of projects) {
+      mkdirSync(join(copy, root, 'src'), { recursive: true });
+      cpSync(join(repository, root, 'package.json'), join(copy, root, 'package.json'));
     }
-    // All of them at once: a look at the whole workspace for each would be most of what this file costs.
+    expect(findViolations(copy, projects)).toEqual([]);
     for (const [index, [, folder, code]] of plants.entries())
       writeFileSync(join(copy, fileOf(index, folder)), `// first line\n${code}\n`);
     caught = findViolations(copy, projects);
@@ -240,7 +235,7 @@ describe('a planted import is caught', () => {
   });
 });
 
-// CI runs the command in a fresh clone.
+// CI runs the command in a fresh clone: it checks the source of the workspace.
 test('the check of a commit holds the boundaries', () => {
   const { scripts } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8'));
   expect(scripts.check).toContain('npm run check:boundaries');

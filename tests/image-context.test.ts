@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { publicUrlsIn } from '../libs/cli/src/commands/serve-gateway.ts';
+import { publicUrlsIn } from '../libs/cli/src/commands/serve/gateway.ts';
 
 const repository = resolve(import.meta.dirname, '..');
 

@@ -3,10 +3,10 @@
 # of its own. At every other start the keys stay, with the rights that this release gives them. It runs as root without a network, with no right but to hand files over.
 set -eu
 
-if [ -e /keys/all/auth ]; then cox auth --out /keys/all/auth --renew; else cox auth --out /keys/all/auth; fi
+if [ -e /keys/all/auth ]; then cox admin auth --out /keys/all/auth --renew; else cox admin auth --out /keys/all/auth; fi
 # An installation of an earlier release has no keys of these roles.
-[ -e /keys/all/auth/retention.nk ] || cox auth --out /keys/all/auth --add retention
-[ -e /keys/all/auth/tenants/default/personas.nk ] || cox auth --out /keys/all/auth --add default/personas
+[ -e /keys/all/auth/retention.nk ] || cox admin auth --out /keys/all/auth --add retention
+[ -e /keys/all/auth/tenants/default/personas.nk ] || cox admin auth --out /keys/all/auth --add default/personas
 
 # give FILE VOLUME NAME: a file appears whole or not at all.
 give() {
@@ -21,9 +21,9 @@ give admin.nk admin key.nk
 give host.nk host key.nk
 give retention.nk retention key.nk
 for role in hooks tools personas gateway operator; do give "tenants/default/$role.nk" "$role" key.nk; done
-# Whoever holds the operator's key has a token of the gateway, too. Others are added with `cox auth token`.
+# Whoever holds the operator's key has a token of the gateway, too. Others are added with `cox admin token`.
 [ -e /keys/all/auth/tokens.json ] \
-  || cox auth token add operator --tokens /keys/all/auth/tokens.json --scope read,run,steer > /keys/all/auth/operator.token
+  || cox admin token add operator --tokens /keys/all/auth/tokens.json --scope read,run,steer > /keys/all/auth/operator.token
 give tokens.json gateway-tokens tokens.json
 give operator.token operator gateway.token
 

@@ -1,12 +1,10 @@
-/** The pages for `man`, from the command table: one of all commands, and one of each. */
+/** The pages for `man`, from the command table: one of all commands, one of each command or topic. */
 import { VERSION } from '@coxswain/protocol';
-import { COMMANDS } from '../../libs/cli/src/line/command-table.ts';
-import { manualOf, manualOfCommand } from '../../libs/cli/src/line/man-page.ts';
+import { SECTIONS } from '../../libs/cli/src/line/command-table.ts';
+import { manualOf, manualPages as pagesOf } from '../../libs/cli/src/line/man-page.ts';
 
 /** docs/man/*.1 */
 export const manualPages: Readonly<Record<string, () => string>> = {
-  'docs/man/cox.1': () => manualOf(COMMANDS, VERSION),
-  ...Object.fromEntries(
-    COMMANDS.map((command) => [`docs/man/cox-${command.name}.1`, () => manualOfCommand(command, VERSION)]),
-  ),
+  'docs/man/cox.1': () => manualOf(SECTIONS, VERSION),
+  ...Object.fromEntries([...pagesOf(SECTIONS, VERSION)].map(([name, text]) => [`docs/man/${name}.1`, () => text])),
 };

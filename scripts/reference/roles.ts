@@ -1,4 +1,4 @@
-/** The reference of roles: what each user of `cox auth` may send and hear, from the table that the configuration is written from. */
+/** The reference of roles: what each user of `cox admin auth` may send and hear, from the table that the configuration is written from. */
 import { ROLES, type RoleRights, SYSTEM_ROLES, systemRights, TENANT_ROLES, tenantRights } from '@coxswain/adapter-nats';
 import { JOURNAL_STREAMS } from '@coxswain/protocol';
 import { code, generatedFrom, table } from './markdown.ts';
@@ -9,7 +9,7 @@ export function roleReference(): string {
   return [
     generatedFrom('libs/adapters/nats/src/auth/roles.ts'),
     '# Roles on a bus\n',
-    'What `cox auth` lets each role send and hear; whatever is not listed is refused by the server. `N` stands for each of the',
+    'What `cox admin auth` lets each role send and hear; whatever is not listed is refused by the server. `N` stands for each of the',
     `${JOURNAL_STREAMS.length} streams of journals. The roles of a tenant are those of \`default\`.\n`,
     '## Of the bus\n',
     rows(SYSTEM_ROLES.map((role) => [role, ROLES[role], systemRights(role)])),

@@ -1,6 +1,15 @@
 /** The schemas of everything that goes over the wire, as files for other languages' tools. */
 import { ProblemDocument } from '@coxswain/gateway';
-import { COMMAND_BODIES, Delta, JournalRecord, Receipt, SessionStatus, VERBS } from '@coxswain/protocol';
+import {
+  AnswerPieces,
+  AnswerPlace,
+  COMMAND_BODIES,
+  Delta,
+  JournalRecord,
+  Receipt,
+  SessionStatus,
+  VERBS,
+} from '@coxswain/protocol';
 import { z } from 'zod';
 import { code, generatedFrom, table } from './markdown.ts';
 import { asWritten } from './subjects.ts';
@@ -26,6 +35,16 @@ const PUBLISHED: Readonly<Record<string, Published>> = {
     what: 'One record of a journal, as it is live and in event streams.',
   },
   delta: { schema: Delta, written: false, what: 'A piece of a running answer.' },
+  'answer-place': {
+    schema: AnswerPlace,
+    written: true,
+    what: 'The body of the query `get_answer`: how much of an answer a reader has. Without a body, the whole answer is asked for.',
+  },
+  'answer-pieces': {
+    schema: AnswerPieces,
+    written: false,
+    what: 'What `get_answer` answers: the text so far of the running answer, from that place on.',
+  },
   'session-status': {
     schema: SessionStatus,
     written: false,

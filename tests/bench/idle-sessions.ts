@@ -204,7 +204,7 @@ async function measureWoken({ host, nc, server, hostUpMs }: Place, sessions: num
       from: `from its fork, with ${sessions} passivated sessions`,
     },
     {
-      what: '`cox sessions` lists them',
+      what: '`cox session list` lists them',
       value: list.ms / 1_000,
       unit: 's',
       from: `${list.lines} lines`,
@@ -337,7 +337,7 @@ async function listed({ url, token }: BenchServer): Promise<{ ms: number; lines:
   const beganMs = performance.now();
   const { stdout } = await promisify(execFile)(
     process.execPath,
-    [join(import.meta.dirname, '../../libs/cli/bin/cox.mjs'), 'sessions'],
+    [join(import.meta.dirname, '../../libs/cli/bin/cox.mjs'), 'session', 'list'],
     { env: { ...process.env, NATS_URL: url.replace('://', `://${token}@`) }, maxBuffer: 256 * KIB * KIB },
   );
   return { ms: performance.now() - beganMs, lines: stdout.split('\n').length - 1 };

@@ -152,7 +152,7 @@ function typedSend(client: Client, { session: id, verb, body, commandId }: Outgo
       return session.cancelCall((body as { call_id: string }).call_id, {}, options);
     case 'approve': {
       const { call_id: callId, decision } = body as { call_id: string; decision: 'allow' | 'deny' };
-      return session.approve({ callId, decision }, options);
+      return decision === 'allow' ? session.approve(callId, options) : session.deny(callId, options);
     }
     default:
       throw new Error(`the harness does not send ${verb} over the typed client`);

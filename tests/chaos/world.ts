@@ -64,7 +64,7 @@ export async function openWorld(
   }));
   const workers = new ProcessFleet('worker', logs, history, () => ({
     program: built.worker,
-    args: ['serve', 'tool', built.tools, '--nats', natsUrl, '--json'],
+    args: ['serve', 'tools', built.tools, '--nats', natsUrl, '--json'],
     env: { COX_STATE_DIR: stateDir, CHAOS_EFFECTS: effectLogOf(folder) },
     upWhen: '"type":"ready"',
   }));

@@ -25,7 +25,7 @@ export interface ClusterOptions {
   readonly size?: number;
   /** Where stores, configurations and logs lie. Default: a temporary folder, which goes with the cluster. */
   readonly folder?: string;
-  /** `cox auth`'s accounts.conf, in place of a token. */
+  /** `cox admin auth`'s accounts.conf, in place of a token. */
   readonly include?: string;
   /** Default `2m`, the server's own. */
   readonly syncInterval?: string;

@@ -20,7 +20,7 @@ describe('a cluster of three servers', () => {
   beforeAll(async () => {
     cluster = await startCluster();
     url = cluster.natsUrl;
-    const made = await run('streams');
+    const made = await run('admin', 'streams');
     expect(made.code, made.told).toBe(0);
     expect(made.json).toMatchObject([{ type: 'streams', copies: 1 }]);
   });
@@ -30,7 +30,7 @@ describe('a cluster of three servers', () => {
   });
 
   it('is given three copies, which are there when it is said', async () => {
-    const raised = await run('streams', '--replicas', '3');
+    const raised = await run('admin', 'streams', '--replicas', '3');
     expect(raised.code, raised.told).toBe(0);
     expect(raised.json).toMatchObject([{ type: 'streams', copies_before: 1, copies: 3 }]);
     const checks = await streamChecks();
@@ -40,7 +40,7 @@ describe('a cluster of three servers', () => {
   });
 
   it('loses no copy where nobody has said yes to it', async () => {
-    const refused = await run('streams', '--replicas', '1');
+    const refused = await run('admin', 'streams', '--replicas', '1');
     expect([refused.code, refused.json]).toMatchObject([
       2,
       [{ code: 'usage', message: expect.stringContaining('3 -> 1') }],
@@ -72,13 +72,13 @@ describe('a cluster of three servers', () => {
     });
     const { state } = await infoOf();
     const risks = async () => (await streamChecks()).filter(({ message }) => message.includes('compressed'));
-    expect(await risks()).toMatchObject([{ status: 'warning', remedy: 'cox streams --rewrite' }]);
+    expect(await risks()).toMatchObject([{ status: 'warning', remedy: 'cox admin streams --rewrite' }]);
 
-    const migrated = await run('streams');
+    const migrated = await run('admin', 'streams');
     expect(migrated.json, migrated.told).toMatchObject([
       { uncompressed: [STREAMS.snapshots], at_risk: [STREAMS.snapshots], rewritten: [] },
     ]);
-    expect(migrated.stderr).toContain('cox streams --rewrite');
+    expect(migrated.stderr).toContain('cox admin streams --rewrite');
     expect(await risks()).toHaveLength(1);
 
     // A copy that cannot be read stops it before any copy is removed.
@@ -90,7 +90,7 @@ describe('a cluster of three servers', () => {
     writeFileSync(block, bytes.fill(0, bytes.length >> 2, bytes.length >> 1));
     await node.start();
     await cluster.ready();
-    const stopped = await run('streams', '--rewrite');
+    const stopped = await run('admin', 'streams', '--rewrite');
     expect([stopped.code, stopped.json], stopped.told).toMatchObject([
       1,
       [{ code: 'rewrite_stopped', message: expect.stringContaining('n3') }],
@@ -102,7 +102,7 @@ describe('a cluster of three servers', () => {
     await node.start();
     await cluster.ready();
 
-    const rewritten = await run('streams', '--rewrite');
+    const rewritten = await run('admin', 'streams', '--rewrite');
     expect(rewritten.json, rewritten.told).toMatchObject([{ at_risk: [], rewritten: [STREAMS.snapshots], copies: 3 }]);
     expect(blocks().flat()).not.toContain('cmp');
     expect((await infoOf()).state).toMatchObject({ ...state, consumer_count: expect.any(Number) });
@@ -111,7 +111,7 @@ describe('a cluster of three servers', () => {
   });
 
   it('has not servers enough for four copies, and says so', async () => {
-    const refused = await run('streams', '--replicas', '4');
+    const refused = await run('admin', 'streams', '--replicas', '4');
     expect(refused.code).toBe(1);
     expect(refused.json).toMatchObject([{ code: 'too_few_servers', message: expect.stringContaining('4 copies') }]);
   });
@@ -126,10 +126,10 @@ describe('a cluster of three servers', () => {
     // Whoever sends looks first at what it sends to, where that can still be read: then it is the command that is not stored.
     const notSent = expect.stringMatching(/^(command_not_stored|nats_unreachable)$/);
     const lines: [string[], unknown][] = [
-      [['sessions'], 'nats_unreachable'],
-      [['show', 'abc'], 'nats_unreachable'],
-      [['approvals'], 'nats_unreachable'],
-      [['export', 'abc'], 'nats_unreachable'],
+      [['session', 'list'], 'nats_unreachable'],
+      [['session', 'show', 'abc'], 'nats_unreachable'],
+      [['approval', 'list'], 'nats_unreachable'],
+      [['session', 'export', 'abc'], 'nats_unreachable'],
       [['steer', 'abc', 'Turn back.'], notSent],
       [['run', 'Go.', '--model', model, '--detach'], notSent],
     ];
@@ -148,6 +148,6 @@ describe('a cluster of three servers', () => {
 it('a server that stands alone has no room for three copies', async ({ onTestFinished }) => {
   const cluster = await startCluster({ size: 1 });
   onTestFinished(() => cluster.stop());
-  const refused = await cox(['streams', '--replicas', '3', '--json'], { env: { NATS_URL: cluster.natsUrl } });
+  const refused = await cox(['admin', 'streams', '--replicas', '3', '--json'], { env: { NATS_URL: cluster.natsUrl } });
   expect(refused.json, refused.told).toMatchObject([{ type: 'error', code: 'too_few_servers' }]);
 });

@@ -13,7 +13,7 @@ export interface NodeAddress {
 export interface ClusterSettings {
   /** What lets clients in; null where `include` says who may. */
   readonly token: string | null;
-  /** A file with accounts, as `cox auth` writes it. */
+  /** A file with accounts, as `cox admin auth` writes it. */
   readonly include: string | null;
   /** `always`, or how often the disk is told to keep what was written, as nats-server reads it: `2m`. */
   readonly syncInterval: string;

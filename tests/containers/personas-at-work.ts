@@ -26,7 +26,7 @@ export async function writeAndReview(at: PersonaDeployment): Promise<void> {
 
   await start('written', 'writer', 'write.yaml');
   const { call_id: callId } = await eventOf(bus, 'written', 'approval_requested');
-  await client.session('written').approve({ callId, decision: 'allow' });
+  await client.session('written').approve(callId);
   const written = await endOf(bus, 'written');
   expect(written.of('call_ended')).toMatchObject([{ tool: 'write_file', status: 'ok' }]);
 
@@ -57,7 +57,7 @@ export async function writeAndReview(at: PersonaDeployment): Promise<void> {
 
 /** Resolves with the first piece of the answer behind the call. */
 async function beginsToAnswer(client: BusClient, sessionId: string): Promise<void> {
-  for await (const { delta } of client.session(sessionId).watch()) {
+  for await (const { delta } of client.session(sessionId).records({ deltas: true })) {
     if (delta && delta.turn > 1) return;
   }
 }

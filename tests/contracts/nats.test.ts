@@ -16,6 +16,7 @@ import {
   createNatsTimers,
   ensureStreams,
   listSessions,
+  serveQueries,
   streamFill,
   timersTimeMs,
   watchDeltas,
@@ -23,6 +24,7 @@ import {
 } from '@coxswain/adapter-nats';
 import type { CommandSender, Log } from '@coxswain/ports';
 import {
+  AnswerSoFar,
   BLOBS_STREAM,
   COMPRESSED_BLOCKS,
   JOURNAL_STREAMS,
@@ -412,6 +414,34 @@ describe('NATS', { timeout: 60_000 }, () => {
       const listed: string[] = [];
       for await (const ref of listSessions(otherNc, tenant)) listed.push(ref.sessionId);
       expect(listed.sort()).toEqual(refs.map(({ sessionId }) => sessionId as string).sort());
+    });
+  });
+
+  describe('a query for a running answer', () => {
+    const place = { effect_id: '1-0', epoch: 1, attempt: 1, text: 1, reasoning: 0 };
+
+    test.each([
+      ['nothing is said', '', { pieces: [{ offset: 0, text: 'xx' }], more: false }],
+      ['a place is named', JSON.stringify(place), { pieces: [{ offset: 1, text: 'x' }], more: false }],
+      ['the body is no JSON', '{', { code: 'invalid_json' }],
+      ['the place is not whole', '{"epoch":1}', { code: 'invalid_field', field: 'effect_id' }],
+      ['the place has too much', JSON.stringify({ ...place, txet: 1 }), { code: 'unknown_field' }],
+    ])('is answered by the host that runs the session where %s', async (_where, body, expected) => {
+      const ref = freshSession();
+      const answer = new AnswerSoFar();
+      for (const index of [0, 1]) answer.take(deltaOf(ref, index));
+      const hosts = [null, answer].map((running) =>
+        serveQueries(otherNc, log, {
+          state: async () => null,
+          answer: (_ref, from) => running?.after(from) ?? null,
+        }),
+      );
+      onTestFinished(() => {
+        for (const stop of hosts) stop();
+      });
+      await otherNc.flush();
+      const reply = await nc.request(subjects.query(ref, 'get_answer'), body, { timeout: 10_000 });
+      expect(reply.json()).toMatchObject(expected);
     });
   });
 

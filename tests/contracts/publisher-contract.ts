@@ -58,9 +58,11 @@ export function deltaOf(ref: SessionRef, index: number): Delta {
     session_id: ref.sessionId,
     effect_id: '1-0',
     epoch: 1,
+    attempt: 1,
     turn: 1,
     index,
     kind: 'text',
+    offset: index,
     text: 'x',
   };
 }

@@ -110,6 +110,6 @@ test('of sessions at rest', () => {
     `${value('resident in the host').toFixed(0)} bytes each in the host`,
     `${value('resident in a restarted server').toFixed(1)} KiB each in a restarted server`,
     `${value('on the server’s disk').toFixed(1)} KiB on its disk`,
-    `took ${of('`cox sessions` lists them').value.toFixed(0)} s`,
+    `took ${of('`cox session list` lists them').value.toFixed(0)} s`,
   );
 });

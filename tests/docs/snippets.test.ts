@@ -28,21 +28,21 @@ A=b cox run "a; b" --model x | tee log && npx cox steer k3f9 'c "d"' > out 2>&1
 docker compose run --rm cox run hello; echo cox is here
 npm start -- "a prompt" \\
   --model x
-cox show <id>`;
+cox session show <id>`;
     expect(coxCalls(block)).toEqual([
       ['env', '--json'],
       ['run', 'a; b', '--model', 'x'],
       ['steer', 'k3f9', 'c "d"'],
       ['run', 'hello'],
       ['start', 'a prompt', '--model', 'x'],
-      ['show', '<id>'],
+      ['session', 'show', '<id>'],
     ]);
   });
 
   test('that are wrong are seen', () => {
     expect(wrongCommands('cox run "x" --modle y')).toHaveLength(1);
     expect(wrongCommands('npx cox stear k3f9 "x"')).toHaveLength(1);
-    expect(wrongCommands('echo "$(cox show)"')).toHaveLength(1);
+    expect(wrongCommands('echo "$(cox session show)"')).toHaveLength(1);
   });
 
   const blocks = snippets('sh', 'bash');

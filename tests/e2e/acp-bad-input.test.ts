@@ -183,7 +183,7 @@ describe('without a bus', () => {
     expect(up, editor.child.told).toBeDefined();
     try {
       spawnSync('touch', ['go'], { cwd: root });
-      const shown = await cox(['watch', id, '--json'], { env });
+      const shown = await cox(['session', 'watch', id, '--json'], { env });
       const kinds = shown.json.map(({ type }) => type);
       expect(kinds.slice(-1)).toEqual(['agent_end']);
     } finally {

@@ -131,7 +131,7 @@ describe('a permission', () => {
     const id = await editor.session(await scratchFolder('acp'));
     const done = editor.prompt(id, 'write');
     await until('that the editor is asked', () => seen.length === 1);
-    await fixture.bus.client.session(id).approve({ callId: 'c1_1', decision: 'allow' });
+    await fixture.bus.client.session(id).approve('c1_1');
     expect(await done).toMatchObject({ stopReason: 'end_turn' });
     await until('that the question is taken back', () => seen.length === 2);
     expect(seen).toEqual(['c1_1', 'taken back']);

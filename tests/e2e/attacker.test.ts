@@ -31,7 +31,7 @@ afterEach(async () => {
   const [approval, ...others] = (await victim.state()).approvals;
   expect(others).toEqual([]);
   const approver = await fixture.bus.client('approver');
-  await approver.session(victim.id).approve({ callId: approval?.call_id as string, decision: 'allow' });
+  await approver.session(victim.id).approve(approval?.call_id);
   expect(await victim.result()).toMatchObject({ stopReason: 'end_turn' });
   expect(fixture.host.exit).toBeNull();
 });

@@ -1,4 +1,4 @@
-/** What `cox auth` writes, and what it refuses. */
+/** What `cox admin auth` writes, and what it refuses. */
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readSeedFile, SYSTEM_ROLES, TENANT_ROLES } from '@coxswain/adapter-nats';
@@ -10,7 +10,7 @@ afterAll(removeScratch);
 
 test('writes a key for every role and tenant, for its owner alone, and prints no seed', async () => {
   const out = join(await scratchFolder('auth'), 'deep', 'auth');
-  const written = await cox(['auth', '--out', out, '--tenant', 'red', '--tenant', 'blue', '--json']);
+  const written = await cox(['admin', 'auth', '--out', out, '--tenant', 'red', '--tenant', 'blue', '--json']);
   expect(written.code).toBe(0);
   expect(`${written.stdout}${written.stderr}`).not.toMatch(/\bSU[A-Z2-7]{56}\b/);
   expect((await readdir(out)).sort()).toEqual([
@@ -37,7 +37,7 @@ test('writes a key for every role and tenant, for its owner alone, and prints no
 
 test('prints seeds where it is asked to', async () => {
   const out = join(await scratchFolder('auth'), 'auth');
-  const written = await cox(['auth', '--out', out, '--print-seeds']);
+  const written = await cox(['admin', 'auth', '--out', out, '--print-seeds']);
   const { seed } = await readSeedFile(join(out, 'host.nk'));
   expect(written.stdout).toContain(`host.nk ${seed}\n`);
 });
@@ -45,7 +45,7 @@ test('prints seeds where it is asked to', async () => {
 test('writes nothing over what is there', async () => {
   const out = join(await scratchFolder('auth'), 'auth');
   await mkdir(out);
-  const refused = await cox(['auth', '--out', out, '--json']);
+  const refused = await cox(['admin', 'auth', '--out', out, '--json']);
   expect(refused.code).toBe(1);
   expect(refused.json).toMatchObject([{ code: 'auth_out_exists', message: expect.stringContaining('--out') }]);
   expect(await readdir(out)).toEqual([]);
@@ -53,8 +53,8 @@ test('writes nothing over what is there', async () => {
 
 test('a worker’s own key is added to a folder that is there, replaced by a new one, and taken away', async () => {
   const out = join(await scratchFolder('auth'), 'auth');
-  expect((await cox(['auth', '--out', out, '--tenant', 'red', '--tenant', 'blue'])).code).toBe(0);
-  const change = (...args: string[]) => cox(['auth', '--out', out, ...args, '--json']);
+  expect((await cox(['admin', 'auth', '--out', out, '--tenant', 'red', '--tenant', 'blue'])).code).toBe(0);
+  const change = (...args: string[]) => cox(['admin', 'auth', '--out', out, ...args, '--json']);
   const accounts = () => readFile(join(out, 'accounts.conf'), 'utf8');
   const file = join(out, 'tenants/red/workers/stock.nk');
   const before = await accounts();
@@ -99,23 +99,23 @@ test('a worker’s own key is added to a folder that is there, replaced by a new
 
 test('--renew gives the keys that there are the rights of this version, and no other thing', async () => {
   const out = join(await scratchFolder('auth'), 'auth');
-  expect((await cox(['auth', '--out', out])).code).toBe(0);
+  expect((await cox(['admin', 'auth', '--out', out])).code).toBe(0);
   const conf = join(out, 'accounts.conf');
   const [accounts, key] = [await readFile(conf, 'utf8'), await readFile(join(out, 'host.nk'), 'utf8')];
   // As an older version has written it: without the last right.
   await writeFile(conf, accounts.replace(/ {6}"[^"]+"\n/, ''));
-  const renewed = await cox(['auth', '--out', out, '--renew', '--json']);
+  const renewed = await cox(['admin', 'auth', '--out', out, '--renew', '--json']);
   expect(renewed.json, renewed.told).toEqual([{ type: 'renewed', changed: true }]);
   expect(await readFile(conf, 'utf8')).toBe(accounts);
   expect(await readFile(join(out, 'host.nk'), 'utf8')).toBe(key);
-  const again = await cox(['auth', '--out', out, '--renew', '--json']);
+  const again = await cox(['admin', 'auth', '--out', out, '--renew', '--json']);
   expect(again.json, again.told).toEqual([{ type: 'renewed', changed: false }]);
 });
 
 test.each([['/dev/null/x'], ['/proc/foo']])(
   'a folder that cannot be made is told by the flag that names it: %s',
   async (out) => {
-    const refused = await cox(['auth', '--out', out, '--json']);
+    const refused = await cox(['admin', 'auth', '--out', out, '--json']);
     expect(refused.json, refused.told).toMatchObject([{ code: 'auth_out_unusable' }]);
     expect(refused.stderr).toContain(`--out ${out}`);
     expect(refused.stderr).not.toMatch(/--state-dir|ENOENT/);
@@ -123,13 +123,13 @@ test.each([['/dev/null/x'], ['/proc/foo']])(
 );
 
 test.each([
-  [['auth'], '--out'],
-  [['auth', '--out', ''], '--out'],
-  [['auth', '--out', 'x', '--tenant', 'a.b'], '--tenant'],
-  [['auth', '--out', 'x', '--tenant', '*'], '--tenant'],
-  [['auth', '--out', 'x', '--tenant', 'a', '--tenant', 'a'], '--tenant a'],
-  [['streams', '--nats', 'nats://127.0.0.1:1', '--replicas', '6'], '--replicas'],
-  [['sessions', '--nats', 'nats://127.0.0.1:1', '--nkey', '/nowhere/key.nk'], '--nkey'],
+  [['admin', 'auth'], '--out'],
+  [['admin', 'auth', '--out', ''], '--out'],
+  [['admin', 'auth', '--out', 'x', '--tenant', 'a.b'], '--tenant'],
+  [['admin', 'auth', '--out', 'x', '--tenant', '*'], '--tenant'],
+  [['admin', 'auth', '--out', 'x', '--tenant', 'a', '--tenant', 'a'], '--tenant a'],
+  [['admin', 'streams', '--nats', 'nats://127.0.0.1:1', '--replicas', '6'], '--replicas'],
+  [['session', 'list', '--nats', 'nats://127.0.0.1:1', '--nkey', '/nowhere/key.nk'], '--nkey'],
 ])('%j is refused, naming %s', async (args, named) => {
   const refused = await cox(args, { cwd: await scratchFolder('bad') });
   expect(refused.code).toBe(2);

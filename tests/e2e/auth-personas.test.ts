@@ -27,7 +27,7 @@ beforeAll(async () => {
         return result.content[0].text + ', call ' + tool.name + ' of ' + ((await transcript()).length > 0);
       } }]`,
   );
-  persona = new Child(COX_MAIN, ['serve', 'persona', module.file, '--json'], { env: bus.env('personas') });
+  persona = new Child(COX_MAIN, ['serve', 'personas', module.file, '--json'], { env: bus.env('personas') });
   await readyOf(persona);
   await host.says(/"persona":"clerk".*a persona is announced/);
 }, 300_000);
@@ -49,7 +49,7 @@ test('its steps, tools, hooks and long requests pass from account to account, an
   const seen: string[] = [];
   let result = '';
   let injected = '';
-  for await (const { events } of session.events()) {
+  for await (const { events } of session.records()) {
     for (const event of events) {
       seen.push(event.type);
       if (event.type === 'message_injected') injected += textOf(event.message) ?? '';
@@ -69,7 +69,7 @@ test('its steps, tools, hooks and long requests pass from account to account, an
 test('keys of other roles serve nobody', async () => {
   const { file } = await personaModule({ name: 'intruder', prompt: 'You work.', model: 'scripted/none.yaml' });
   for (const role of ['tools', 'hooks', 'steerer', 'operator'] as const) {
-    const refused = await cox(['serve', 'persona', file], { env: bus.env(role) });
+    const refused = await cox(['serve', 'personas', file], { env: bus.env(role) });
     expect([role, refused.code, refused.stderr]).toEqual([role, 1, expect.stringContaining('not_permitted')]);
   }
   const listed = await cox(['persona', '--json'], { env: bus.env('operator') });

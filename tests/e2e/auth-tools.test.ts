@@ -38,7 +38,7 @@ afterAll(async () => {
   await removeScratch();
 });
 
-async function serve(what: 'tool' | 'hooks', file: string, owner: KeyOwner, ...more: string[]): Promise<Child> {
+async function serve(what: 'tools' | 'hooks', file: string, owner: KeyOwner, ...more: string[]): Promise<Child> {
   const service = new Child(COX_MAIN, ['serve', what, file, '--json', ...more], { env: bus.env(owner) });
   await service.says('"type":"ready"');
   return service;
@@ -46,7 +46,7 @@ async function serve(what: 'tool' | 'hooks', file: string, owner: KeyOwner, ...m
 
 async function serveTools(owner: KeyOwner, tools: string, name: string): Promise<ToolModule & { service: Child }> {
   const module = await toolModule(tools);
-  const service = await serve('tool', module.file, owner);
+  const service = await serve('tools', module.file, owner);
   services.push(service);
   await host.says(new RegExp(`"tool":"${name}".*a tool is announced`));
   return { ...module, service };
@@ -66,7 +66,7 @@ type Session = Awaited<ReturnType<typeof start>>;
 
 async function callsOf(session: Session) {
   const ended: { tool: string; status: string; result: unknown }[] = [];
-  for await (const { events } of session.events()) {
+  for await (const { events } of session.records()) {
     for (const event of events) if (event.type === 'call_ended') ended.push(event);
     if (events.some(({ type }) => type === 'agent_end')) break;
   }
@@ -98,7 +98,7 @@ test('host, client, hook service and tool worker each have a key: calls, progres
   const quick = await start([calls('stock_level'), calls('build'), done]);
   expect(await callsOf(quick)).toMatchObject([answering('seven'), answering('built')]);
   expect(watched.join()).toContain('looking');
-  for await (const { events } of quick.events()) {
+  for await (const { events } of quick.records()) {
     for (const event of events) if (event.type === 'feedback_received') told.push(event.body);
     if (events.some(({ type }) => type === 'agent_end')) break;
   }
@@ -145,7 +145,7 @@ test('instances with the key of a worker hear which versions others serve, and p
   const one = tool('stock_level', "run: () => 'old'");
   const old = await serveTools('workers/stock', one, 'stock_level');
   const now = await toolModule(one.replace('A tool.', 'Another.').replace('old', 'new'));
-  const next = await serve('tool', now.file, 'workers/stock');
+  const next = await serve('tools', now.file, 'workers/stock');
   services.push(next);
   await next.says(/was announced as another version/, 'stderr');
   await next.kill();
@@ -154,7 +154,7 @@ test('instances with the key of a worker hear which versions others serve, and p
 
 test('who serves a tool that its key is not for is told so once', async () => {
   const module = await toolModule(tool('stock_level', "run: () => 'x'"));
-  const ended = await cox(['serve', 'tool', module.file], { env: bus.env('workers/evil') });
+  const ended = await cox(['serve', 'tools', module.file], { env: bus.env('workers/evil') });
   expect(ended.code).toBe(1);
   expect(ended.stderr.trim().split('\n')).toEqual([expect.stringContaining('not_permitted')]);
 });
@@ -271,8 +271,8 @@ test.each([
   [['--worker', 'stock=a', '--worker', 'stock=b'], 'twice'],
   [['--worker', 'red/stock=a'], 'no --tenant'],
   [['--tenant', 'red', '--tenant', 'blue', '--worker', 'stock=a'], 'of which tenant'],
-])('cox auth %j is refused: %s', async (args, said) => {
-  const ended = await cox(['auth', '--out', 'x', ...args], { cwd: await scratchFolder('bad') });
+])('cox admin auth %j is refused: %s', async (args, said) => {
+  const ended = await cox(['admin', 'auth', '--out', 'x', ...args], { cwd: await scratchFolder('bad') });
   expect(ended.code).toBe(2);
   expect(ended.stderr).toContain(said);
 });

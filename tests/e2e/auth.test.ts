@@ -58,7 +58,7 @@ test('a session runs, hooks answer, the steerer steers, the approver approves, t
   );
   const viewer = await fixture.bus.client('viewer');
   const seen: string[] = [];
-  for await (const record of viewer.session(session.id).events()) {
+  for await (const record of viewer.session(session.id).records()) {
     seen.push(...record.events.map(({ type }) => type));
     if (seen.includes('approval_requested')) break;
   }

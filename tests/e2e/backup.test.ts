@@ -94,7 +94,7 @@ test('what was restored replays, goes on with what waited, and wakes what slept'
   await first.terminate();
   await deleteStreams(bus.bare);
   for (const [stream, backup] of backups) await restore(bus.bare, stream, backup);
-  expect((await cox(['streams', '--nats', bus.natsUrl])).code).toBe(0);
+  expect((await cox(['admin', 'streams', '--nats', bus.natsUrl])).code).toBe(0);
   const second = await startHost(bus);
   onTestFinished(() => second.kill());
 

@@ -47,7 +47,7 @@ const LINES: [what: string, line: () => string[], names: RegExp][] = [
     () => ['up', '--port', '1', '--nats', 'nats://127.0.0.1:1'],
     /--port is for a server that is started here/,
   ],
-  ['an address of another protocol', () => ['sessions', '--nats', 'http://x'], /--nats/],
+  ['an address of another protocol', () => ['session', 'list', '--nats', 'http://x'], /--nats/],
   ['an id of a star', () => run('--id', '*'), /--id/],
   ['an id of 10 kB', () => run('--id', 'x'.repeat(10_000)), /--id/],
   ['an empty id', () => run('--id='), /--id/],
@@ -55,12 +55,12 @@ const LINES: [what: string, line: () => string[], names: RegExp][] = [
   ['a model without a provider', () => run('--model', 'gpt'), /--model/],
   ['an address that is none', () => run('--base-url', 'ftp://x'), /--base-url/],
   ['a number of turns that is none', () => run('--max-turns', '-1'), /--max-turns/],
-  ['an --on-ask that is none', () => run('--on-ask', 'perhaps'), /--on-ask takes deny or wait/],
+  ['an --on-ask that is none', () => run('--on-ask', 'perhaps'), /--on-ask takes deny, wait/],
   ['a persona that is no YAML', () => run('--persona', join(folder, 'broken.yaml')), /broken\.yaml/],
   ['a persona with an unknown key', () => run('--persona', join(folder, 'strange.yaml')), /moood/],
   ['a hook that says nothing', () => run('--persona', join(folder, 'later.yaml')), /hooks/],
-  ['files and those that are served at once', () => ['personas', 'check', 'later.yaml', '--served'], /--served goes/],
-  ['a tenant of files', () => ['personas', '--tenant', 'red'], /--tenant goes with --served/],
+  ['files and those that are served at once', () => ['persona', 'list', 'later.yaml', '--served'], /--served takes/],
+  ['a tenant of files', () => ['persona', 'list', '--tenant', 'red'], /--tenant goes with --served/],
   ['an MCP file with a mistake', () => run('--mcp', join(folder, 'mcp.json')), /mcp\.json|comand|"command"/],
   ['a mode that is none', () => ['steer', 'penguin', 'x', '--mode', 'asap'], /interrupt_immediate/],
   ['arguments that are no JSON', () => ['approve', 'penguin', 'c1', '--args', '{'], /--args/],
@@ -71,54 +71,74 @@ const LINES: [what: string, line: () => string[], names: RegExp][] = [
     /--preempt/,
   ],
   ['an empty dedupe key', () => ['steer', 'penguin', 'x', '--dedupe-key='], /dedupe_key/],
-  ['a dedupe key of 257 characters', () => ['followup', 'penguin', 'x', '--dedupe-key', 'k'.repeat(257)], /dedupe_key/],
-  ['a reminder for no turn', () => ['remind', 'penguin', 'x', '--ttl-turns', '0'], /--ttl-turns/],
-  ['a reminder for whom there is none', () => ['remind', 'penguin', 'x', '--propagate', 'cousins'], /--propagate/],
-  ['a reminder in no voice', () => ['remind', 'penguin', 'x', '--role-hint', 'whisper'], /--role-hint/],
-  ['a reminder with an empty tag', () => ['remind', 'penguin', 'x', '--tag='], /tags/],
-  ['a reminder of nothing', () => ['remind', 'penguin', ' '], /empty/],
-  ['a revoke of a star', () => ['revoke', 'penguin', '*'], /command_id/],
-  ['a replace by nothing', () => ['replace', 'penguin', 'm', '  '], /the text is empty/],
-  ['a signal whose name is two words', () => ['signal', 'penguin', 'two words'], /name/],
-  ['a signal whose data is no JSON', () => ['signal', 'penguin', 'go', '--data', '{"v":'], /--data takes JSON/],
+  [
+    'a dedupe key of 257 characters',
+    () => ['message', 'followup', 'penguin', 'x', '--dedupe-key', 'k'.repeat(257)],
+    /dedupe_key/,
+  ],
+  ['a reminder for no turn', () => ['message', 'remind', 'penguin', 'x', '--ttl-turns', '0'], /--ttl-turns/],
+  [
+    'a reminder for whom there is none',
+    () => ['message', 'remind', 'penguin', 'x', '--propagate', 'cousins'],
+    /--propagate/,
+  ],
+  ['a reminder in no voice', () => ['message', 'remind', 'penguin', 'x', '--role-hint', 'whisper'], /--role-hint/],
+  ['a reminder with an empty tag', () => ['message', 'remind', 'penguin', 'x', '--tag='], /tags/],
+  ['a reminder of nothing', () => ['message', 'remind', 'penguin', ' '], /empty/],
+  ['a revoke of a star', () => ['message', 'withdraw', 'penguin', '*'], /command_id/],
+  ['a replace by nothing', () => ['message', 'edit', 'penguin', 'm', '  '], /the text is empty/],
+  ['a signal whose name is two words', () => ['session', 'signal', 'penguin', 'two words'], /name/],
+  [
+    'a signal whose data is no JSON',
+    () => ['session', 'signal', 'penguin', 'go', '--data', '{"v":'],
+    /--data takes JSON/,
+  ],
   [
     'a signal with more data than it may have',
-    () => ['signal', 'penguin', 'go', '--data', `"${'x'.repeat(9_000)}"`],
+    () => ['session', 'signal', 'penguin', 'go', '--data', `"${'x'.repeat(9_000)}"`],
     /data/,
   ],
-  ['a suspension for no time', () => ['suspend', 'penguin', '--for', 'soon'], /--for takes a duration/],
-  ['a suspension for more than ten years', () => ['suspend', 'penguin', '--for', '3651d'], /for_ms/],
-  ['a suspension until a day', () => ['suspend', 'penguin', '--until', '2030-01-01'], /until/],
+  ['a suspension for no time', () => ['session', 'suspend', 'penguin', '--for', 'soon'], /--for takes a duration/],
+  ['a suspension for more than ten years', () => ['session', 'suspend', 'penguin', '--for', '3651d'], /for_ms/],
+  ['a suspension until a day', () => ['session', 'suspend', 'penguin', '--until', '2030-01-01'], /until/],
   [
     'a suspension for and until',
-    () => ['suspend', 'penguin', '--for', '1h', '--until', '2030-01-01T00:00:00Z'],
+    () => ['session', 'suspend', 'penguin', '--for', '1h', '--until', '2030-01-01T00:00:00Z'],
     /--for/,
   ],
-  ['what to do at a time that is not said', () => ['suspend', 'penguin', '--on-timeout', 'fail'], /--on-timeout/],
   [
-    'to do at a time what there is not',
-    () => ['suspend', 'penguin', '--for', '1h', '--on-timeout', 'panic'],
+    'what to do at a time that is not said',
+    () => ['session', 'suspend', 'penguin', '--on-timeout', 'fail'],
     /--on-timeout/,
   ],
-  ['an input that nobody takes', () => ['suspend', 'penguin', '--for', '1h', '--input', 'x'], /--input/],
+  [
+    'to do at a time what there is not',
+    () => ['session', 'suspend', 'penguin', '--for', '1h', '--on-timeout', 'panic'],
+    /--on-timeout/,
+  ],
+  ['an input that nobody takes', () => ['session', 'suspend', 'penguin', '--for', '1h', '--input', 'x'], /--input/],
   [
     'no input where one is to be said',
-    () => ['suspend', 'penguin', '--for', '1h', '--on-timeout', 'resume_with_input'],
+    () => ['session', 'suspend', 'penguin', '--for', '1h', '--on-timeout', 'resume_with_input'],
     /--input/,
   ],
-  ['a suspension until a signal that has no name', () => ['suspend', 'penguin', '--signal', 'a b'], /signal/],
+  [
+    'a suspension until a signal that has no name',
+    () => ['session', 'suspend', 'penguin', '--signal', 'a b'],
+    /signal/,
+  ],
   ['a number of tokens that is none', () => run('--max-tokens', '0'), /--max-tokens/],
   ['a sum that is none', () => run('--max-usd', '$5'), /--max-usd/],
   ['a time without its unit', () => run('--max-time', '90'), /--max-time/],
   ['a steering file without a path', () => run('--steering-file='), /--steering-file/],
-  ['a list of no sessions', () => ['sessions', '--limit', '0'], /--limit takes a whole number from 1/],
-  ['a tenant that is none', () => ['sessions', '--tenant', 'a.b'], /--tenant takes 1 to 64/],
+  ['a list of no sessions', () => ['session', 'list', '--limit', '0'], /--limit takes a whole number from 1/],
+  ['a tenant that is none', () => ['session', 'list', '--tenant', 'a.b'], /--tenant takes 1 to 64/],
   [
     'sessions of a tenant that is none',
-    () => ['delete', 'penguin', '--yes', '--tenant', 'a b'],
+    () => ['session', 'delete', 'penguin', '--yes', '--tenant', 'a b'],
     /--tenant takes 1 to 64/,
   ],
-  ['a prefix of two sessions', () => ['show', 'walrus'], /walrus-1.*walrus-2|walrus-2.*walrus-1/],
+  ['a prefix of two sessions', () => ['session', 'show', 'walrus'], /walrus-1.*walrus-2|walrus-2.*walrus-1/],
 ];
 
 test('each exits 2 and names what is wrong, on stderr and as JSON', { timeout: 180_000 }, async () => {
@@ -152,7 +172,7 @@ test('what the world lacks exits 1, and says what and where', async () => {
   const [root, session, nats] = await Promise.all([
     cox(run('--root', join(folder, 'nowhere')), { env }),
     cox(['attach', 'nobody'], { env }),
-    cox(['sessions', '--nats', 'nats://secret-token@127.0.0.1:9']),
+    cox(['session', 'list', '--nats', 'nats://secret-token@127.0.0.1:9']),
   ]);
   expect([root.code, session.code, nats.code], root.told + session.told + nats.told).toEqual([1, 1, 1]);
   expect(root.stderr).toContain('root_not_local');
@@ -164,22 +184,22 @@ test('what the world lacks exits 1, and says what and where', async () => {
 test('sessions are listed by pages, and each says how the next is seen', async () => {
   const { bus } = fixture;
   const env = { NATS_URL: bus.natsUrl };
-  const all = (await cox(['sessions', '--json'], { env })).json.map(({ session_id }) => session_id);
+  const all = (await cox(['session', 'list', '--json'], { env })).json.map(({ session_id }) => session_id);
   expect(all.length).toBeGreaterThan(2);
-  const first = await cox(['sessions', '--json', '--limit', '2'], { env });
+  const first = await cox(['session', 'list', '--json', '--limit', '2'], { env });
   expect(first.json).toMatchObject([
     { session_id: all[0] },
     { session_id: all[1] },
     { type: 'more', sessions: all.length - 2, after: all[1] },
   ]);
   expect(first.stderr).toContain(`${all.length - 2} more: the same with --after ${all[1]}`);
-  const rest = await cox(['sessions', '--json', '--after', String(all[1])], { env });
+  const rest = await cox(['session', 'list', '--json', '--after', String(all[1])], { env });
   expect(rest.json.map(({ session_id }) => session_id)).toEqual(all.slice(2));
 });
 
 test('a unique prefix is enough', async () => {
   const { bus } = fixture;
-  const shown = await cox(['show', 'peng', '--json'], { env: { NATS_URL: bus.natsUrl } });
+  const shown = await cox(['session', 'show', 'peng', '--json'], { env: { NATS_URL: bus.natsUrl } });
   expect(shown.json, shown.told).toMatchObject([{ session_id: 'penguin', stop_reason: 'end_turn' }]);
 });
 

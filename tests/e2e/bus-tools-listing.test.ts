@@ -1,4 +1,4 @@
-/** `cox tools`: which tools are announced, who serves them, versions side by side, other tenants, and taking one back. */
+/** `cox tool list`: which tools are announced, who serves them, versions side by side, other tenants, and taking one back. */
 import { subjects, TOOL_LIVENESS } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { anything, type CalledTool, calledTools, calls, done, textOf, waiting } from './kit/called-tools.ts';
@@ -11,7 +11,7 @@ import { until } from './kit/until.ts';
 const fixture = busAndHost();
 const { serve, tool, start, fresh } = calledTools(fixture);
 
-const coxTools = (...args: string[]) => cox(['tools', ...args, '--nats', fixture.bus.natsUrl]);
+const coxTools = (...args: string[]) => cox(['tool', ...args, '--nats', fixture.bus.natsUrl]);
 
 interface Listed {
   readonly name: string;
@@ -21,7 +21,7 @@ interface Listed {
 }
 
 async function listed(name: string, ...more: string[]): Promise<Listed | undefined> {
-  const { json } = await coxTools('--json', ...more);
+  const { json } = await coxTools('list', '--json', ...more);
   return (json as unknown as Listed[]).find((one) => one.name === name);
 }
 
@@ -52,7 +52,7 @@ test('shows who serves a tool, since when, and how many calls each works on; nob
     ['serving', at.digest],
   ]);
   expect(at.instances.every(({ since }) => since >= begun)).toBe(true);
-  expect((await coxTools()).stdout).toMatch(new RegExp(`^${one.name}  [0-9a-f]{8}  since .*  2 instances$`, 'm'));
+  expect((await coxTools('list')).stdout).toMatch(new RegExp(`^${one.name}  [0-9a-f]{8}  since .*  2 instances$`, 'm'));
   await one.module.open();
   await endOf(fixture.bus, id);
 });
@@ -61,7 +61,7 @@ test('an announcement that nobody serves is taken back; one that somebody serves
   const one = await tool(`${anything}, run: () => 'x'`);
   expect((await coxTools('remove', one.name)).stderr).toContain('tool_serving: 1 serve');
   await one.service.terminate();
-  expect((await coxTools()).stdout).toMatch(new RegExp(`^${one.name}  .*  nobody serves it$`, 'm'));
+  expect((await coxTools('list')).stdout).toMatch(new RegExp(`^${one.name}  .*  nobody serves it$`, 'm'));
   expect(await coxTools('remove', one.name)).toMatchObject({ code: 0 });
   await fixture.host.says(new RegExp(`"tool":"${one.name}".*a tool was taken back`));
   expect(await listed(one.name)).toBeUndefined();
@@ -81,7 +81,7 @@ test('of two versions the one that was announced last is shown to models, and ea
   const both = await listed(old.name);
   expect(both?.digest).not.toBe(before?.digest);
   expect(new Set(both?.instances.map(({ digest }) => digest))).toEqual(new Set([before?.digest, both?.digest]));
-  expect((await coxTools()).stdout).toContain(`another version, ${before?.digest}`);
+  expect((await coxTools('list')).stdout).toContain(`another version, ${before?.digest}`);
 
   const id = await start([
     { calls: Array.from({ length: 24 }, () => ({ tool: old.name, args: { pieces: '2' } })) },
@@ -172,7 +172,7 @@ test('where nobody serves what is announced the listing says so, and what to do'
   );
   try {
     const said = await until('the listing to say so', async () => {
-      const { stdout } = await coxTools();
+      const { stdout } = await coxTools('list');
       return /nobody serves the announced version/.test(stdout) ? stdout : null;
     });
     expect(said).toContain('start one again');
@@ -195,19 +195,19 @@ test('a tool belongs to the tenant that it is served for', async () => {
 
 test('what is no announcement is passed over, in the listing too', async () => {
   await fixture.bus.publish('$KV.cox_registry.tools.default.odd', 'no JSON');
-  expect(await coxTools()).toMatchObject({ code: 0 });
+  expect(await coxTools('list')).toMatchObject({ code: 0 });
   expect(await listed('odd')).toBeUndefined();
 });
 
 test.each([
-  [['tools', 'drop'], 'list or remove'],
-  [['tools', 'remove'], 'needs the name'],
-  [['tools', 'remove', 'a b'], 'needs the name'],
-  [['tools', 'remove', 'read_file'], 'needs the name'],
-  [['tools', 'list', 'x'], 'takes no name'],
-  [['tools', '--tenant', '*'], '--tenant takes'],
-  [['serve', 'tool', 'x.ts', '--tenant', 'a.b'], '--tenant takes'],
-  [['serve', 'sessions', '--tenant', 'red'], 'a host serves all tenants'],
+  [['tool', 'drop'], 'list, remove'],
+  [['tool', 'remove'], 'needs <name>'],
+  [['tool', 'remove', 'a b'], 'needs the name'],
+  [['tool', 'remove', 'read_file'], 'needs the name'],
+  [['tool', 'list', 'x'], 'does not know what to do with "x"'],
+  [['tool', 'list', '--tenant', '*'], '--tenant takes'],
+  [['serve', 'tools', 'x.ts', '--tenant', 'a.b'], '--tenant takes'],
+  [['serve', 'sessions', '--tenant', 'red'], 'has no flag --tenant'],
 ])('cox %j is refused: %s', async (args, said) => {
   const ended = await cox([...args, '--nats', fixture.bus.natsUrl]);
   expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining(said) });

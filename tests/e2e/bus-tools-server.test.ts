@@ -54,7 +54,7 @@ test('the call goes on where it runs, its result is asked for and comes once, an
   const module = await toolModule(
     `defineTool({ name: 'far', description: 'A tool.', ${anything}, ${waiting('came')} })`,
   );
-  const worker = new Child(COX_MAIN, ['serve', 'tool', module.file, '--nats', servers, '--json']);
+  const worker = new Child(COX_MAIN, ['serve', 'tools', module.file, '--nats', servers, '--json']);
   ending.push(() => worker.kill());
   await host.says(/"tool":"far".*a tool is announced/);
 
@@ -79,7 +79,7 @@ test('the call goes on where it runs, its result is asked for and comes once, an
       .catch(() => null),
   );
   const ended: string[] = [];
-  for await (const { events } of reader.session(session.id).events()) {
+  for await (const { events } of reader.session(session.id).records()) {
     for (const event of events) if (event.type === 'call_ended') ended.push(event.status);
     if (events.some(({ type }) => type === 'agent_end')) break;
   }

@@ -303,7 +303,7 @@ test.each([
 ])('a module with %s is refused by name before anything is announced', async (_, text, said) => {
   const module = await toolModule('0');
   await writeFile(module.file, text);
-  const ended = await cox(['serve', 'tool', module.file, '--nats', fixture.bus.natsUrl]);
+  const ended = await cox(['serve', 'tools', module.file, '--nats', fixture.bus.natsUrl]);
   expect(ended.code).toBe(1);
   expect(ended.stderr).toContain(said);
 });

@@ -67,7 +67,7 @@ afterAll(async () => {
 const model = (name: string) => ['--model', `scripted/${name}.yaml`];
 
 async function journal(id: string): Promise<Record<string, unknown>[]> {
-  const { stdout } = await bed.run(['watch', id, '--json']);
+  const { stdout } = await bed.run(['session', 'watch', id, '--json']);
   return jsonLines(stdout);
 }
 
@@ -127,7 +127,7 @@ describe('cox run', () => {
     // What was chosen stays, and COX_MODEL is for sessions that begin.
     const stays = await bed.run(['run', 'three', '--session', 'changes'], { env: { COX_MODEL: 'nowhere/at-all' } });
     expect(stays).toMatchObject({ code: 0, stdout: 'from it again\n' });
-    const shown = await bed.run(['show', 'changes']);
+    const shown = await bed.run(['session', 'show', 'changes']);
     expect(shown.stdout).toMatch(/other-model\.yaml/);
     const refused = await bed.run(['run', 'four', '--session', 'changes', '--persona-mode', 'none-such']);
     expect(refused.code).toBe(1);
@@ -144,7 +144,7 @@ describe('cox run', () => {
     expect({ code: refused.code, stdout: refused.stdout }).toEqual({ code: 2, stdout: '' });
     expect(refused.stderr).toContain(code);
     expect(refused.stderr).toContain(remedy);
-    expect((await bed.run(['show', id])).stderr).toContain('session_not_found');
+    expect((await bed.run(['session', 'show', id])).stderr).toContain('session_not_found');
   });
 
   test('exits 4 at the cap of turns', async () => {
@@ -157,9 +157,9 @@ describe('cox run', () => {
     const { code, stderr } = await bed.run(['run', 'go', '--id', 'long', '--persona', './mate.yaml']);
     expect(code, stderr).toBe(0);
     expect(stderr).toMatch(/⇣ compacted: 3 messages → summary · ~[\d,]+ → ~[\d,]+ tokens/);
-    const { stdout } = await bed.run(['show', 'long']);
+    const { stdout } = await bed.run(['session', 'show', 'long']);
     expect(stdout).toMatch(/context +~310 of 1,000 tokens in 2 messages, compacted once/);
-    expect((await bed.run(['replay', 'long'])).code).toBe(0);
+    expect((await bed.run(['session', 'replay', 'long'])).code).toBe(0);
   });
 
   test('refuses an id that is taken', async () => {
@@ -184,7 +184,7 @@ describe('approvals where nobody sits at a terminal', () => {
     const run = await bed.run(['run', 'go', '--id', 'asks', ...model('edit')]);
     expect(run.code).toBe(6);
     expect(run.stderr).toContain('cox.mjs approve asks');
-    expect(jsonLines((await bed.run(['approvals', '--json'])).stdout)).toEqual([
+    expect(jsonLines((await bed.run(['approval', 'list', '--json'])).stdout)).toEqual([
       expect.objectContaining({
         session_id: 'asks',
         tool: 'write_file',
@@ -215,14 +215,17 @@ describe('approvals where nobody sits at a terminal', () => {
 
   test('a decision that is remembered is shown, listed for its session and its persona, and taken back', async () => {
     expect((await bed.run(['run', 'go', '--id', 'keeps', ...model('edit')])).code).toBe(6);
-    const { stdout: listed } = await bed.run(['approvals', '--limit', '1']);
+    const { stdout: listed } = await bed.run(['approval', 'list', '--limit', '1']);
     expect(listed).toMatch(/^keeps +assistant +c\d+_1 +write_file +\d+ s ago +/);
     const approved = await bed.run(['approve', 'keeps', '--remember', 'persona', '--command-id', 'rule-of-keeps']);
     expect(approved.stdout).toBe('keeps: accepted\nremembered as rule-of-keeps: allow write_file of "out.txt"\n');
     await bed.run(['attach', 'keeps']);
 
     const rulesOf = async (...whose: string[]) =>
-      jsonLines((await bed.run(['permissions', ...whose, '--json'])).stdout) as { id: string; revoked?: object }[];
+      jsonLines((await bed.run(['approval', 'rules', ...whose, '--json'])).stdout) as {
+        id: string;
+        revoked?: object;
+      }[];
     expect(await rulesOf('keeps')).toMatchObject([
       { id: 'rule-of-keeps', scope: 'persona', says: expect.any(String), applies: true },
     ]);
@@ -234,12 +237,12 @@ describe('approvals where nobody sits at a terminal', () => {
       stdout: 'It is written.\n',
     });
 
-    const revoked = await bed.run(['permissions', '--persona', 'assistant', '--revoke', 'rule-of']);
+    const revoked = await bed.run(['approval', 'rules', '--persona', 'assistant', '--remove', 'rule-of']);
     expect(revoked).toMatchObject({ code: 0, stdout: 'revoked: allow write_file of "out.txt"\n' });
     await until('it to be gone', async () => (await ofPersona()).every((rule) => rule.revoked !== undefined));
     expect((await bed.run(['run', 'go', '--id', 'asked-again', ...model('edit')])).code).toBe(6);
     await bed.run(['cancel', 'asked-again']);
-    expect(await bed.run(['permissions'])).toMatchObject({ code: 2 });
+    expect(await bed.run(['approval', 'rules'])).toMatchObject({ code: 2 });
   });
 });
 
@@ -250,7 +253,7 @@ describe('steering', () => {
     const subject = subjects.command(sessionRef('bare'), 'steer');
     await publishBare(ready.nats_url.replace(`${ready.token}@`, ''), ready.token, subject, 'try a different approach');
     await run.seen(/steer \(finish_step\) waits/);
-    expect(jsonLines((await bed.run(['pending', 'bare', '--json'])).stdout)).toEqual([
+    expect(jsonLines((await bed.run(['message', 'list', 'bare', '--json'])).stdout)).toEqual([
       expect.objectContaining({ kind: 'steer', body: 'try a different approach', mode: 'finish_step' }),
     ]);
     const cancelled = await bed.run(['cancel-call', 'bare', '--reason', 'enough']);
@@ -275,7 +278,7 @@ describe('steering', () => {
     expect((await run.end).code).toBe(3);
     // Nothing was delivered: it waits for the next run, and so does who asked.
     steering.child.kill('SIGKILL');
-    expect((await bed.run(['sessions'])).stdout).toContain('stopped (cancelled)');
+    expect((await bed.run(['session', 'list'])).stdout).toContain('stopped (cancelled)');
     expect(await bed.run(['cancel', 'cancelled'])).toMatchObject({ code: 1 });
     expect(await bed.run(['steer', 'no-such-session', 'x'])).toMatchObject({
       code: 1,
@@ -325,25 +328,28 @@ test('a demo that is stopped cancels its session and leaves no folder behind', a
 describe('afterwards', () => {
   test('replay says byte-identical; an exported journal that was tampered with stops at the record', async () => {
     await bed.run(['run', 'go', '--id', 'replayed', '--allow', '*', ...model('edit')]);
-    const replay = await bed.run(['replay', 'replayed']);
+    const replay = await bed.run(['session', 'replay', 'replayed']);
     expect(replay).toMatchObject({ code: 0, stdout: expect.stringMatching(/^byte-identical \(\d+ records\)\n$/) });
-    const { stdout: exported } = await bed.run(['export', 'replayed']);
+    const { stdout: exported } = await bed.run(['session', 'export', 'replayed']);
     const whole = await bed.file('whole.jsonl', exported);
-    expect(await bed.run(['replay', whole])).toMatchObject({ code: 0, stdout: replay.stdout });
+    expect(await bed.run(['session', 'replay', whole])).toMatchObject({ code: 0, stdout: replay.stdout });
     for (const [asked, from] of [
       ['-', { input: exported }],
       ['/dev/stdin', { input: exported }],
       ['/dev/stdin', { inputFrom: whole }],
     ] as const) {
-      expect(await bed.run(['replay', asked], from), asked).toMatchObject({ code: 0, stdout: replay.stdout });
+      expect(await bed.run(['session', 'replay', asked], from), asked).toMatchObject({
+        code: 0,
+        stdout: replay.stdout,
+      });
     }
     const lines = exported.trimEnd().split('\n');
     lines[4] = (lines[4] as string).replace('Now I write.', 'Now I wrote.');
     await writeFile(whole, `${lines.join('\n')}\n`);
-    const tampered = await bed.run(['replay', whole, '--json']);
+    const tampered = await bed.run(['session', 'replay', whole, '--json']);
     expect(tampered.code).toBe(1);
     expect(jsonLines(tampered.stdout)[0]).toMatchObject({ type: 'replay_diverged', n: 5 });
-    expect(await bed.run(['replay', '-'], { inputFrom: bed.folder })).toMatchObject({
+    expect(await bed.run(['session', 'replay', '-'], { inputFrom: bed.folder })).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(/standard input is a folder/),
     });
@@ -351,19 +357,19 @@ describe('afterwards', () => {
 
   test('replay reads a pipe that has a name', async () => {
     await bed.run(['run', 'go', '--id', 'piped', ...model('quick')]);
-    const { stdout: exported } = await bed.run(['export', 'piped']);
+    const { stdout: exported } = await bed.run(['session', 'export', 'piped']);
     const pipe = join(bed.folder, 'pipe');
     await promisify(execFile)('mkfifo', [pipe]);
     const whole = await bed.file('piped.jsonl', exported);
     // Opening it waits for the reader, which may not come.
     const written = promisify(execFile)('/bin/sh', ['-c', 'cat "$0" >"$1"', whole, pipe], { timeout: 10_000 });
-    const [replay] = await Promise.all([bed.run(['replay', pipe]), written]);
+    const [replay] = await Promise.all([bed.run(['session', 'replay', pipe]), written]);
     expect(replay).toMatchObject({ code: 0, stdout: expect.stringMatching(/^byte-identical/) });
   });
 
   test('diff and replay name the file that holds no whole journal', async () => {
     await bed.run(['run', 'go', '--id', 'torn', ...model('quick')]);
-    const { stdout: exported } = await bed.run(['export', 'torn']);
+    const { stdout: exported } = await bed.run(['session', 'export', 'torn']);
     const whole = await bed.file('whole.jsonl', exported);
     const second = exported.indexOf('\n') + 1;
     const torn = await bed.file('torn.jsonl', exported.slice(0, second + 200));
@@ -374,11 +380,11 @@ describe('afterwards', () => {
       [foreign, 'is no export of a session: it begins with no record'],
       [empty, 'is no export of a session: it holds no record'],
     ] as const) {
-      const diff = await bed.run(['diff', whole, file]);
+      const diff = await bed.run(['session', 'diff', whole, file]);
       expect(diff).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining(`${file} ${says}`) });
       expect(diff.stderr).toContain('export_line_invalid');
     }
-    expect(await bed.run(['replay', empty])).toMatchObject({
+    expect(await bed.run(['session', 'replay', empty])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining(`${empty} is no export of a session: it holds no record`),
     });
@@ -386,7 +392,7 @@ describe('afterwards', () => {
 
   test('replay names the record that only a later release can read, in a file and on the bus', async () => {
     await bed.run(['run', 'go', '--id', 'later', ...model('quick')]);
-    const { stdout: exported } = await bed.run(['export', 'later']);
+    const { stdout: exported } = await bed.run(['session', 'export', 'later']);
     const lines = exported.trimEnd().split('\n');
     lines[2] = (lines[2] as string).replace(/"v":1}$/, '"v":2}');
     const file = await bed.file('later.jsonl', lines.join('\n'));
@@ -395,7 +401,7 @@ describe('afterwards', () => {
     for (const line of lines) await stranger.request(subjects.journal(ref), line);
     await stranger.close();
     for (const asked of [file, 'of-later']) {
-      const { code, stderr } = await bed.run(['replay', asked]);
+      const { code, stderr } = await bed.run(['session', 'replay', asked]);
       expect({ code, stderr }).toEqual({
         code: 1,
         stderr: expect.stringMatching(/^cox: record_unreadable: record 3 is of version 2/),
@@ -405,12 +411,12 @@ describe('afterwards', () => {
 
   test('show tells the state at any record', async () => {
     await bed.run(['run', 'go', '--id', 'shown', '--allow', '*', ...model('edit')]);
-    expect(JSON.parse((await bed.run(['show', 'shown', '--json'])).stdout)).toMatchObject({
+    expect(JSON.parse((await bed.run(['session', 'show', 'shown', '--json'])).stdout)).toMatchObject({
       session_id: 'shown',
       state: 'stopped',
       stop_reason: 'end_turn',
     });
-    expect(JSON.parse((await bed.run(['show', 'shown', '--at', '3', '--json'])).stdout)).toMatchObject({
+    expect(JSON.parse((await bed.run(['session', 'show', 'shown', '--at', '3', '--json'])).stdout)).toMatchObject({
       n: 3,
       calls: [expect.objectContaining({ tool: 'read_file' })],
     });
@@ -442,8 +448,8 @@ describe('the instance', () => {
     expect(second.nats_url).not.toBe(ready.nats_url);
     const { code } = await bed.run(['run', 'go', '--id', 'on-other', '--nats', second.nats_url, ...model('quick')]);
     expect(code).toBe(0);
-    expect((await bed.run(['sessions', '--state-dir', 'other'])).stdout).toContain('on-other');
-    expect((await bed.run(['sessions'])).stdout).not.toContain('on-other');
+    expect((await bed.run(['session', 'list', '--state-dir', 'other'])).stdout).toContain('on-other');
+    expect((await bed.run(['session', 'list'])).stdout).not.toContain('on-other');
     other.child.kill('SIGTERM');
     expect((await other.end).code).toBe(0);
   });

@@ -33,13 +33,13 @@ const translator = createEventTranslator();
 const numbers = [];
 let text = '';
 let steered = null;
-for await (const { record, delta } of session.watch()) {
+for await (const { record, delta } of session.records({ deltas: true })) {
   if (record) numbers.push(record.n);
   for (const event of delta ? translator.delta(delta) : translator.record(record)) {
     if (event.type === 'text_appended') text += event.text;
     if (event.type === 'approval_needed') {
       steered = session.steer('mind the gap', { wait: 'delivered' });
-      await session.approve({ callId: event.call_id, decision: 'allow', args: { path: 'b.txt', content: 'b' } }, { wait: 'accepted' });
+      await session.approve(event.call_id, { args: { path: 'b.txt', content: 'b' }, wait: 'accepted' });
     }
   }
   if (record?.state === 'stopped') break;

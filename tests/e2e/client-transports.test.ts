@@ -6,7 +6,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type Client,
   type CommandRejectedError,
-  createEventTranslator,
   newCommandId,
   newSessionId,
   type Session,
@@ -78,6 +77,19 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
       expect(records.flatMap(({ events }) => events).filter(({ type }) => type === 'agent_start')).toHaveLength(1);
     });
 
+    test('is steered while it lasts by the same word that begins the next', async () => {
+      const session = await start([...WAITS, { text: 'again' }]);
+      const { call_id } = await calling(session);
+      const steer = await session.say('and this', { wait: 'accepted' });
+      expect(steer.receipt).toMatchObject({ stage: 'accepted', became: 'steer' });
+      await session.cancelCall(call_id);
+      expect(await session.result()).toMatchObject({ run: 1, text: 'heard' });
+      expect(await session.receiptOf(steer.commandId)).toMatchObject({ stage: 'delivered' });
+      const prompt = await session.say('and more', { wait: 'accepted' });
+      expect(prompt.receipt).toMatchObject({ stage: 'accepted', became: 'prompt' });
+      expect(await session.result({ after: prompt.receipt?.n as number })).toMatchObject({ run: 2, text: 'again' });
+    });
+
     test('is cancelled, and says so', async () => {
       const session = await start(WAITS);
       await calling(session);
@@ -91,9 +103,13 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
     const { call_id: callId } = await asking(session);
     expect(await client.approvals()).toMatchObject([{ session_id: session.id, call_id: callId }]);
     const args = { path: 'b.txt', content: 'b' };
-    await session.approve({ callId, decision: 'allow', args }, { wait: 'accepted' });
+    for await (const approval of session.approvals()) {
+      expect(approval).toMatchObject({ callId, tool: 'write_file', args: { path: 'a.txt', content: 'a' } });
+      expect((await approval.allow({ args })).receipt).toMatchObject({ stage: 'accepted' });
+    }
     await session.result();
-    const late = session.approve({ callId, decision: 'deny' }, { wait: 'accepted' });
+    await expect(session.approve()).rejects.toMatchObject({ code: 'not_pending' });
+    const late = session.deny(callId, { wait: 'accepted' });
     await expect(late).rejects.toMatchObject({ name: 'CommandRejectedError', code: 'not_pending' });
     const written: unknown[] = [];
     for await (const { record } of session.journal())
@@ -106,7 +122,7 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
       const session = client.session(newSessionId());
       const numbers: number[] = [];
       const following = (async () => {
-        for await (const record of session.events()) {
+        for await (const record of session.records()) {
           numbers.push(record.n);
           if (record.events.some(({ type }) => type === 'agent_end')) return;
         }
@@ -115,41 +131,35 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
       await following;
       expect(numbers).toEqual(numbers.map((_, index) => index + 1));
       const later: number[] = [];
-      for await (const { n } of session.events({ from: 2 })) {
+      for await (const { n } of session.records({ from: 2 })) {
         later.push(n);
         if (n === numbers.length) break;
       }
       expect(later).toEqual(numbers.slice(1));
-      for await (const { record } of session.watch({ from: 'newest' })) {
-        expect(record?.n).toBe(numbers.length);
+      for await (const { record } of session.records({ deltas: true, from: 'newest' })) {
+        if (!record) continue;
+        expect(record.n).toBe(numbers.length);
         break;
       }
     });
 
-    test('with deltas give a text once, whether it was streamed or not', async () => {
+    test('as a stream of text give an answer once, and end with the run', async () => {
       const session = await start(STREAMS);
-      const translator = createEventTranslator();
       let shown = '';
-      for await (const item of session.watch()) {
-        const events = item.delta ? translator.delta(item.delta) : translator.record(item.record);
-        for (const event of events) if (event.type === 'text_appended') shown += event.text;
-        if (events.some(({ type }) => type === 'run_ended')) break;
-      }
+      for await (const text of session.textStream()) shown += text;
       expect(shown).toBe('one two three four five six seven');
     });
 
     test('are left at once, however long nothing more comes', async () => {
       const session = await start(MUTE);
-      for await (const { record } of session.watch())
+      for await (const { record } of session.records({ deltas: true }))
         if (record && topState(record.state) === 'assistant_streaming') break;
-      for await (const _record of session.events()) break;
+      for await (const _record of session.records()) break;
       const leaving = new AbortController();
       const reading = (async () => {
-        for await (const { n } of session.events({ signal: leaving.signal })) if (n >= 1) leaving.abort();
+        for await (const { n } of session.records({ signal: leaving.signal })) if (n >= 1) leaving.abort();
       })();
       await reading;
-      const deltas = session.deltas(leaving.signal);
-      expect(await deltas.next()).toEqual({ done: true, value: undefined });
       await session.cancel();
     });
 
@@ -158,7 +168,7 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
       const session = await start(MUTE);
       const following = (async () => {
         const seen: number[] = [];
-        for await (const { n } of another.client.session(session.id).events()) {
+        for await (const { n } of another.client.session(session.id).records()) {
           seen.push(n);
           if (n === 1) void another.client.close();
         }
@@ -293,7 +303,7 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
       await expect(session.newest()).rejects.toMatchObject(deleted);
       const read = async () => {
         // Until it is swept, its records may come before the word that it is deleted.
-        for await (const _record of session.events());
+        for await (const _record of session.records());
       };
       await expect(read()).rejects.toMatchObject(deleted);
       await expect(session.journal().next()).rejects.toMatchObject(deleted);
@@ -319,7 +329,7 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
         'session_busy undefined': () => session.send('start', { prompt: 'x' }, accepted),
         'not_suspended undefined': () => session.resume(accepted),
         'unknown_command_id command_id': () => session.revoke('never-sent', accepted),
-        'call_unknown call_id': () => session.approve({ callId: 'never-made', decision: 'allow' }, accepted),
+        'call_unknown call_id': () => session.approve('never-made', accepted),
       };
       const told: string[] = [];
       for (const refused of Object.values(refusals)) {
@@ -347,19 +357,29 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
     });
 
     // In the first milliseconds requests are in flight whose answers a closed connection never gets.
-    test.each([0, 1, 3, 10])('loops end when their client closes %i ms after they began', async (afterMs) => {
-      const closing = await connected.another();
-      const session = closing.session(newSessionId());
-      const ends = [session.events(), session.watch(), session.deltas()].map(async (items) => {
-        for await (const _item of items);
-      });
-      if (afterMs > 0) await sleep(afterMs);
-      await closing.close();
-      await Promise.all(ends);
-      // A loop that starts later would look like a journal that has ended.
-      for (const items of [session.events(), session.watch(), session.deltas()])
-        await expect(items.next()).rejects.toMatchObject({ message: 'the client was closed' });
-    });
+    test.each([0, 1, 3, 10, 30])(
+      'loops end and calls are rejected when their client closes %i ms after they began',
+      async (afterMs) => {
+        const running = await start(MUTE);
+        const closing = await connected.another();
+        const session = closing.session(newSessionId());
+        const ends = [session.records(), session.records({ deltas: true })].map(async (items) => {
+          for await (const _item of items);
+        });
+        const pending = closing.session(running.id).result();
+        pending.catch(() => undefined);
+        if (afterMs > 0) await sleep(afterMs);
+        await closing.close();
+        await Promise.all(ends);
+        await expect(pending).rejects.toMatchObject({ name: 'ClientClosedError', code: 'client_closed' });
+        for (const call of [session.state(), session.steer('x'), closing.sessions()])
+          await expect(call).rejects.toMatchObject({ code: 'client_closed' });
+        // A loop that starts later would look like a journal that has ended.
+        for (const items of [session.records(), session.records({ deltas: true })])
+          await expect(items.next()).rejects.toMatchObject({ code: 'client_closed' });
+        await running.cancel();
+      },
+    );
 
     test('a receipt that does not come in time is one, and the command stands', async () => {
       const session = await start(WAITS);

@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import { newToken, writeTokens } from '@coxswain/gateway';
 import { SessionInspector } from '@coxswain/session';
 import type { Page } from 'playwright-core';
-import { describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { NO_BROWSER, picturesFolder } from './kit/browser.ts';
 import { builtConsole } from './kit/built-console.ts';
+import { type ChatProvider, startChatProvider } from './kit/chat-provider.ts';
 import { consoleOfFile } from './kit/console-page.ts';
 import { busAndHost } from './kit/fixture.ts';
 import { startGateway } from './kit/gateway.ts';
@@ -37,8 +38,45 @@ if (BROWSER === null) {
   describe('the console', inBrowser);
 }
 
+const DONE =
+  '## Done\n\n| what | how |\n|---|---|\n| the harbour | **looked at** |\n| the tide | left alone |\n\n- one\n- two\n';
+
+/** A promise and what resolves it. */
+function gate(): { readonly opened: Promise<void>; open: () => void } {
+  let open: () => void = () => undefined;
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { opened, open };
+}
+
 function inBrowser(): void {
-  const fixture = busAndHost();
+  // Each part of the answer waits until the test has seen the one before it.
+  const gates = { first: gate(), more: gate(), end: gate() };
+  const model = 'openai-compatible/harbour';
+  const hostEnv: NodeJS.ProcessEnv = {};
+  let provider: ChatProvider | undefined;
+  beforeAll(async () => {
+    provider = await startChatProvider(({ messages }) =>
+      messages.some(({ role }) => role === 'tool')
+        ? { text: DONE, prompt_tokens: 1_500 }
+        : {
+            text: lookingAround(),
+            calls: [{ id: 'c1', tool: 'run_command', args: { command: 'sleep 400' } }],
+            prompt_tokens: 1_200,
+          },
+    );
+    hostEnv.OPENAI_COMPATIBLE_BASE_URL = provider.url;
+  });
+  afterAll(() => provider?.stop());
+  async function* lookingAround(): AsyncIterable<string> {
+    await gates.first.opened;
+    yield 'Let me **look around** first. ';
+    await gates.more.opened;
+    yield 'I read what is there, one thing after another. '.repeat(6);
+    await gates.end.opened;
+  }
+  const fixture = busAndHost(hostEnv);
   const served = consoleOfFile(fixture);
 
   const picture = (page: Page, name: string) => page.screenshot({ path: join(picturesFolder, `${name}.png`) });
@@ -61,24 +99,6 @@ function inBrowser(): void {
     throw new Error(`no way by the keyboard to ${name}`);
   }
 
-  async function sessionModel(): Promise<string> {
-    return scripted([
-      {
-        reasoning: 'First I look at what is there.',
-        text: `Let me **look around** first. ${'I read what is there, one thing after another. '.repeat(6)}`,
-        // Whoever starts a session is there before its first word.
-        delay_ms: 2_500,
-        chunk_ms: 100,
-        calls: [{ tool: 'run_command', args: { command: 'sleep 40' } }],
-        usage: { input_tokens: 1_200, output_tokens: 90 },
-      },
-      {
-        text: '## Done\n\n| what | how |\n|---|---|\n| the harbour | **looked at** |\n| the tide | left alone |\n\n- one\n- two\n',
-        usage: { input_tokens: 1_500, output_tokens: 40 },
-      },
-    ]);
-  }
-
   test('a session is started, watched, steered, decided, cancelled, slid back and forked, by the keyboard alone', async () => {
     const page = await served.open();
     expect(page.url()).toBe(`${served.gateway.url}/#/`);
@@ -88,7 +108,6 @@ function inBrowser(): void {
     await page.getByRole('heading', { name: 'Start a session' }).waitFor();
     await page.keyboard.type('Look at the harbour, and say what you see.');
     await tabTo(page, /^Model/);
-    const model = await sessionModel();
     await page.keyboard.type('claude');
     await page.keyboard.press('Control+Enter');
     // What is wrong is said at its field, which has the focus then.
@@ -104,12 +123,13 @@ function inBrowser(): void {
     await page.keyboard.press('Enter');
 
     // It streams.
+    await page.getByText('The model answers …').waitFor();
+    gates.first.open();
     const streaming = page.locator('.answer.live .markdown').last();
     await streaming.filter({ hasText: 'look around' }).waitFor();
-    const early = (await streaming.textContent())?.length ?? 0;
-    await expect
-      .poll(async () => (await page.locator('.answer .markdown').last().textContent())?.length)
-      .toBeGreaterThan(early);
+    expect(await streaming.textContent()).not.toContain('I read what is there');
+    gates.more.open();
+    await streaming.filter({ hasText: 'I read what is there' }).waitFor();
     await page.keyboard.press('3');
     await chartState(page).filter({ hasText: 'assistant_streaming.streaming' }).waitFor();
     await page.locator('svg .node.active.leaf').first().waitFor();
@@ -124,6 +144,7 @@ function inBrowser(): void {
     await pending.getByText('Leave the tide alone.').waitFor();
     expect(await page.locator('.injection').count()).toBe(0);
     await page.keyboard.press('Escape');
+    gates.end.open();
 
     // Decided, with other arguments.
     await seesState(page, 'function_awaiting_approval');
@@ -138,7 +159,7 @@ function inBrowser(): void {
     await page.keyboard.press('Enter');
     await tabTo(page, /^Arguments, as JSON/, 'Shift+Tab');
     await page.keyboard.press('Control+a');
-    await page.keyboard.type('{"command": "sleep 41"');
+    await page.keyboard.type('{"command": "sleep 401"');
     await page.getByText('This is not JSON').waitFor();
     expect(await page.getByRole('button', { name: 'Allow as edited' }).isDisabled()).toBe(true);
     await picture(page, 'approval-edited-light');
@@ -149,7 +170,7 @@ function inBrowser(): void {
     // One call is cancelled, and the run goes on.
     const call = page.locator('.call');
     await call.getByText('running').waitFor();
-    expect(await call.textContent()).toContain('sleep 41');
+    expect(await call.textContent()).toContain('sleep 401');
     expect(await call.textContent()).toContain('allowed by tester, with edited arguments');
     await page.keyboard.press('3');
     await chartState(page).filter({ hasText: 'function_execute.running' }).waitFor();
@@ -247,9 +268,9 @@ function inBrowser(): void {
   test('what is pending is revoked and replaced; a session is suspended, resumed and cancelled', async () => {
     const page = await served.open();
     const model = await scripted([
-      { calls: [{ tool: 'run_command', args: { command: 'sleep 30' } }] },
+      { calls: [{ tool: 'run_command', args: { command: 'sleep 300' } }] },
       { text: 'Heard.', delay_ms: 200 },
-      { text: 'Never said.', delay_ms: 60_000 },
+      { text: 'Never said.', delay_ms: 600_000 },
     ]);
     const permissions = { rules: [{ tool: 'run_command', action: 'allow' }] };
     const { body } = await served.gateway.post('/v1/sessions?wait=accepted', {
@@ -265,6 +286,8 @@ function inBrowser(): void {
       await page.keyboard.type(text);
       await page.keyboard.press('Enter');
       await page.locator('.pending').getByText(text).waitFor();
+      // The gateway's answer empties the box. It can come after the record.
+      await expect.poll(() => page.locator('#steering-text').inputValue()).toBe('');
       await page.keyboard.press('Escape');
     }
     await picture(page, 'pending-light');
@@ -274,7 +297,10 @@ function inBrowser(): void {
     await page.getByLabel('Text instead').fill('said better');
     await page.getByRole('button', { name: 'Put in its place' }).click();
     await page.locator('.pending .said', { hasText: 'said better' }).waitFor();
+    // The end of the call ends the turn: the session must have the suspension by then.
+    const suspended = page.waitForResponse((response) => response.url().includes('/suspend'));
     await page.getByRole('button', { name: 'Suspend' }).click();
+    expect((await suspended).ok()).toBe(true);
     await page.getByRole('button', { name: /^Cancel call/ }).click();
     await seesState(page, 'suspended');
     await page.keyboard.press('3');
@@ -306,16 +332,13 @@ function inBrowser(): void {
   test('until the past has come nothing is called live, and nothing can be done', async () => {
     const { body } = await served.gateway.post('/v1/sessions?wait=accepted', {
       prompt: 'go',
-      model: await scripted([{ text: 'Never said.', delay_ms: 120_000 }]),
+      model: await scripted([{ text: 'Never said.', delay_ms: 600_000 }]),
       root: await scratchFolder('root'),
     });
     const page = await served.open();
-    let release = () => {};
-    const released = new Promise<void>((resolve) => {
-      release = resolve;
-    });
+    const released = gate();
     await page.route(`**/v1/sessions/${body.session_id}/events*`, async (route) => {
-      if (route.request().headers().accept?.includes('text/event-stream')) await released;
+      if (route.request().headers().accept?.includes('text/event-stream')) await released.opened;
       await route.continue();
     });
     await page.goto(`${served.gateway.url}/#/sessions/${body.session_id}`);
@@ -326,7 +349,7 @@ function inBrowser(): void {
       expect(await page.getByRole('button', { name, exact: true }).count(), name).toBe(0);
     expect(await page.getByText('Nothing has been said yet').count()).toBe(0);
     await picture(page, 'catching-up-light');
-    release();
+    released.open();
     await page.getByRole('button', { name: 'Cancel run' }).waitFor();
     await where.filter({ hasText: /live, record [1-9]/ }).waitFor();
     await page.getByRole('button', { name: 'Cancel run' }).click();
@@ -403,11 +426,17 @@ function inBrowser(): void {
   }, 180_000);
 
   test('in the dark, on a phone, and both', async () => {
-    const model = await sessionModel();
     const root = await scratchFolder('root');
     const { body } = await served.gateway.post('/v1/sessions?wait=accepted', {
       prompt: 'Look at the harbour.',
-      model,
+      model: await scripted([
+        {
+          reasoning: 'First I look at what is there.',
+          text: 'Let me **look around** first.',
+          calls: [{ tool: 'run_command', args: { command: 'sleep 40' } }],
+          usage: { input_tokens: 1_200, output_tokens: 90 },
+        },
+      ]),
       root,
     });
     const phone = { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, hasTouch: true };
@@ -429,6 +458,7 @@ function inBrowser(): void {
       await picture(page, `approval-${name}`);
       for (const tab of ['timeline', 'statechart', 'usage']) {
         await page.goto(`${served.gateway.url}/#/sessions/${body.session_id}?tab=${tab}`);
+        await page.locator(`#tab-${tab}[aria-selected=true]`).waitFor();
         await page.locator('.moment, svg.chart .node.active, .usage-view').first().waitFor();
         await picture(page, `${tab}-${name}`);
         const wide = await page.evaluate<number>(HOW_MUCH_TOO_WIDE);

@@ -1,4 +1,4 @@
-/** `cox inspect`: the messages of XState's inspector as lines, and the address of the viewer at a terminal. */
+/** `cox session inspect`: the messages of XState's inspector as lines, and the address of the viewer at a terminal. */
 import { once } from 'node:events';
 import { appendFile, mkdtemp, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ beforeAll(async () => {
   );
   const run = await bed.run(['run', 'go', '--id', ID, '--model', `scripted/${model}`]);
   expect(run).toMatchObject({ code: 0 });
-  const { stdout } = await bed.run(['export', ID]);
+  const { stdout } = await bed.run(['session', 'export', ID]);
   file = await bed.file('inspected.jsonl', stdout);
 }, 120_000);
 afterAll(() => bed?.remove());
@@ -36,7 +36,7 @@ test('a session is told by the beginning of its id, event by event, to its end',
     .split('\n')
     .filter((line) => line.startsWith('{"at"'))
     .map((line) => JSON.parse(line));
-  const { code, stdout } = await bed.run(['inspect', 'insp', '--json']);
+  const { code, stdout } = await bed.run(['session', 'inspect', 'insp', '--json']);
   expect(code).toBe(0);
   const messages = messagesOf(stdout);
   expect(messages[0]).toMatchObject({ type: '@xstate.actor', sessionId: ID, name: 'session' });
@@ -47,16 +47,18 @@ test('a session is told by the beginning of its id, event by event, to its end',
 });
 
 test('without a terminal it is the same; a file, and standard input, say what the session says', async () => {
-  const whole = await bed.run(['inspect', ID, '--json']);
-  expect(await bed.run(['inspect', ID])).toEqual({ ...whole, stderr: expect.any(String) });
+  const whole = await bed.run(['session', 'inspect', ID, '--json']);
+  expect(await bed.run(['session', 'inspect', ID])).toEqual({ ...whole, stderr: expect.any(String) });
   // Nothing runs, and no bus is needed.
-  expect((await bed.run(['inspect', file, '--nats', 'nats://127.0.0.1:1'])).stdout).toBe(whole.stdout);
-  expect((await bed.run(['inspect', '-'], { input: await readFile(file, 'utf8') })).stdout).toBe(whole.stdout);
+  expect((await bed.run(['session', 'inspect', file, '--nats', 'nats://127.0.0.1:1'])).stdout).toBe(whole.stdout);
+  expect((await bed.run(['session', 'inspect', '-'], { input: await readFile(file, 'utf8') })).stdout).toBe(
+    whole.stdout,
+  );
 });
 
 test('from a record on, what came before is in the first snapshot', async () => {
-  const whole = messagesOf((await bed.run(['inspect', file])).stdout);
-  const [actor, ...rest] = messagesOf((await bed.run(['inspect', ID, '--from', '3'])).stdout);
+  const whole = messagesOf((await bed.run(['session', 'inspect', file])).stdout);
+  const [actor, ...rest] = messagesOf((await bed.run(['session', 'inspect', ID, '--from', '3'])).stdout);
   expect(rest).toEqual(whole.slice(1).filter((message) => message.coxswain.n >= 3));
   const before = whole.filter(isSnapshot).findLast(({ coxswain }) => coxswain.n < 3);
   expect((actor as SnapshotMessage).snapshot).toEqual(before?.snapshot);
@@ -65,7 +67,7 @@ test('from a record on, what came before is in the first snapshot', async () => 
 test('--follow goes on with the next run', async () => {
   const up = bed.start(['up', '--json', '--no-gateway'], { withinMs: 300_000 });
   await up.seen(/"type":"ready"/);
-  const inspect = bed.start(['inspect', ID, '--follow'], { withinMs: 300_000 });
+  const inspect = bed.start(['session', 'inspect', ID, '--follow'], { withinMs: 300_000 });
   await inspect.seen(/"agent_end"/);
   const again = await bed.run(['run', 'again', '--session', ID]);
   expect(again).toMatchObject({ code: 0 });
@@ -79,11 +81,16 @@ test('--follow goes on with the next run', async () => {
 
 describe('what cannot be meant is refused', () => {
   test.each([
-    ['no such session', ['inspect', 'nobody'], 1, /session_not_found/],
-    ['a name that is empty', ['inspect', ''], 2, /what was given is empty/],
-    ['no such file', ['inspect', './nothing.jsonl'], 2, /there is no file/],
-    ['a port without a viewer', ['inspect', ID, '--gateway-port', '7000'], 2, /--gateway-port is for the viewer/],
-    ['a file that is to grow', ['inspect', 'inspected.jsonl', '--follow'], 2, /--follow is for a session/],
+    ['no such session', ['session', 'inspect', 'nobody'], 1, /session_not_found/],
+    ['a name that is empty', ['session', 'inspect', ''], 2, /what was given is empty/],
+    ['no such file', ['session', 'inspect', './nothing.jsonl'], 2, /there is no file/],
+    [
+      'a port without a viewer',
+      ['session', 'inspect', ID, '--gateway-port', '7000'],
+      2,
+      /--gateway-port is for the viewer/,
+    ],
+    ['a file that is to grow', ['session', 'inspect', 'inspected.jsonl', '--follow'], 2, /--follow is for a session/],
   ] as const)('%s', async (_what, args, code, words) => {
     const end = await bed.run(args);
     expect(end.code).toBe(code);
@@ -96,7 +103,7 @@ describe('what cannot be meant is refused', () => {
 
   test('a record behind the newest, in the same words wherever it is asked for', async () => {
     // As the session is now: others have gone on with it.
-    const text = (await bed.run(['export', ID])).stdout;
+    const text = (await bed.run(['session', 'export', ID])).stdout;
     const whole = await bed.file('whole.jsonl', text);
     const newest = text.split('\n').filter((line) => line.startsWith('{"at"')).length;
     for (const from of [newest + 1, 1000])
@@ -105,7 +112,7 @@ describe('what cannot be meant is refused', () => {
         [[whole], undefined, ''],
         [['-'], text, ''],
       ] as const) {
-        const end = await bed.run(['inspect', ...args, '--json', '--from', String(from)], {
+        const end = await bed.run(['session', 'inspect', ...args, '--json', '--from', String(from)], {
           ...(input ? { input } : {}),
         });
         expect(end).toMatchObject({ code: 2, stderr: `cox: ${noRecord(from, newest)}${hint}\n` });
@@ -113,12 +120,14 @@ describe('what cannot be meant is refused', () => {
           { type: 'error', code: 'record_not_there', message: `${noRecord(from, newest)}${hint}`, exit_code: 2 },
         ]);
       }
-    const follow = await bed.run(['inspect', ID, '--follow', '--from', '1000']);
+    const follow = await bed.run(['session', 'inspect', ID, '--follow', '--from', '1000']);
     expect(follow).toMatchObject({ code: 2, stdout: '' });
     expect(follow.stderr).toContain(noRecord(1000, newest));
     if (!hasTerminal) return;
     for (const asked of [ID, whole]) {
-      const terminal = atTerminal(['inspect', asked, '--from', '1000'], bed.folder, { COX_STATE_DIR: bed.stateDir });
+      const terminal = atTerminal(['session', 'inspect', asked, '--from', '1000'], bed.folder, {
+        COX_STATE_DIR: bed.stateDir,
+      });
       let shown = '';
       terminal.stdout.setEncoding('utf8').on('data', (part: string) => {
         shown += part;
@@ -135,7 +144,7 @@ describe('what cannot be meant is refused', () => {
     lines[2] = JSON.stringify({ ...record, state: 'failed' });
     const tampered = await bed.file('tampered.jsonl', '');
     await appendFile(tampered, `${lines.join('\n')}\n`);
-    const { code, stdout, stderr } = await bed.run(['inspect', tampered]);
+    const { code, stdout, stderr } = await bed.run(['session', 'inspect', tampered]);
     expect(code).toBe(1);
     expect(stderr).toContain('replay_diverged');
     expect(messagesOf(stdout).at(-1)?.coxswain.n).toBe(3);
@@ -144,7 +153,7 @@ describe('what cannot be meant is refused', () => {
 
 test('a journal whose texts were changed is told up to the record that has the hash of what they were', async () => {
   const changed = await bed.file('changed.jsonl', (await readFile(file, 'utf8')).replace('"text":"go"', '"text":"no"'));
-  const { code, stdout, stderr } = await bed.run(['inspect', changed]);
+  const { code, stdout, stderr } = await bed.run(['session', 'inspect', changed]);
   expect(code).toBe(1);
   expect(stderr).toContain('chain_broken');
   expect(messagesOf(stdout).at(-1)?.coxswain.n).toBe(1);
@@ -182,7 +191,7 @@ describe.skipIf(!hasTerminal)('at a terminal (needs util-linux’ script)', () =
     ['a session of which nothing runs', [ID]],
     ['a journal', ['inspected.jsonl']],
   ])('of %s the viewer is served for as long as the command lives, to look and not to act', async (_what, args) => {
-    const { url, token, id, terminal, closed, shown } = await addressOf(['inspect', ...args]);
+    const { url, token, id, terminal, closed, shown } = await addressOf(['session', 'inspect', ...args]);
     expect(id).toBe(ID);
     const gateway = clientOf(url, token);
     expect(await (await fetch(`${url}/`)).text()).toContain('<div id="app"></div>');
@@ -200,7 +209,7 @@ describe.skipIf(!hasTerminal)('at a terminal (needs util-linux’ script)', () =
 
   test('who is told to stop before the viewer is there leaves nothing behind', async () => {
     const scratch = await mkdtemp(join(bed.folder, 'aside-'));
-    const terminal = atTerminal(['inspect', 'inspected.jsonl'], bed.folder, {
+    const terminal = atTerminal(['session', 'inspect', 'inspected.jsonl'], bed.folder, {
       COX_STATE_DIR: bed.stateDir,
       TMPDIR: scratch,
     });
@@ -218,7 +227,7 @@ describe.skipIf(!hasTerminal)('at a terminal (needs util-linux’ script)', () =
     const up = bed.start(['up', '--json'], { withinMs: 300_000 });
     await up.seen(/"type":"ready"/);
     const ready = jsonLines(up.stdout())[0] as Record<'gateway_url' | 'gateway_token' | 'gateway_read_token', string>;
-    const { url, token, closed, shown } = await addressOf(['inspect', 'insp', '--from', '2']);
+    const { url, token, closed, shown } = await addressOf(['session', 'inspect', 'insp', '--from', '2']);
     expect((await closed)[0]).toBe(0);
     expect(url).toBe(ready.gateway_url);
     expect(shown()).toContain('tab=statechart&at=2');
@@ -242,6 +251,6 @@ describe.skipIf(!hasTerminal)('at a terminal (needs util-linux’ script)', () =
 });
 
 test('the address holds no token where it could be kept: without a terminal there is none', async () => {
-  const { stdout, stderr } = await bed.run(['inspect', join(bed.folder, 'inspected.jsonl')]);
+  const { stdout, stderr } = await bed.run(['session', 'inspect', join(bed.folder, 'inspected.jsonl')]);
   expect(stdout + stderr).not.toMatch(/token=|cox_[\w-]{20}/);
 });

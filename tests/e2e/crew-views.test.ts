@@ -52,14 +52,14 @@ test('a list says who has each session, and which persona one waits for', async 
   expect(await run(['persona', 'pause', 'clerk'])).toMatchObject({ code: 0 });
   await run(['run', 'Go.', '--id', 'held', '--persona', 'clerk', '--model', model, '--detach']);
   await eventOf(bus, 'held', 'waiting_for_persona');
-  const listed = (await run(['sessions'])).stdout;
+  const listed = (await run(['session', 'list'])).stdout;
   expect(listed).toMatch(/^handed +clerk +stopped \(end_turn\)/m);
   expect(listed).toMatch(/^held +clerk +assistant_streaming, clerk is paused/m);
-  const rows = (await run(['sessions', '--json'])).stdout.trim().split('\n');
+  const rows = (await run(['session', 'list', '--json'])).stdout.trim().split('\n');
   expect(rows.map((row) => JSON.parse(row))).toContainEqual(
     expect.objectContaining({ session_id: 'handed', persona: 'clerk', stop_reason: 'end_turn' }),
   );
-  expect((await run(['show', 'held'])).stdout).toMatch(/^waits +clerk is paused/m);
+  expect((await run(['session', 'show', 'held'])).stdout).toMatch(/^waits +clerk is paused/m);
   await run(['persona', 'resume', 'clerk']);
 }, 120_000);
 
@@ -79,10 +79,12 @@ test('a tree counts what is used while its calls are open, and claims no price',
   await writeFile(join(folder, 'personas/hand.yaml'), 'name: hand\n');
   await run(['run', 'lead', '--id', 'used', '--persona', 'lead', '--crew', 'hand', '--model', model, '--detach']);
   await eventOf(fixture.bus, childIdOf('used', '3-0'), 'approval_requested');
-  const { stdout } = await run(['tree', 'used']);
+  const { stdout } = await run(['session', 'tree', 'used']);
   expect(stdout).toMatch(/^used +lead +function_execute +70 tokens in, 7 out$/m);
   expect(stdout).toMatch(/^2 sessions, 100 tokens in, 10 out$/m);
-  expect((await run(['usage', 'used'])).stdout).toMatch(/^run 1 +70 in +0 cached +7 out +price not known +1 turn on/m);
+  expect((await run(['session', 'usage', 'used'])).stdout).toMatch(
+    /^run 1 +70 in +0 cached +7 out +price not known +1 turn on/m,
+  );
   await run(['cancel', 'used']);
 }, 120_000);
 
@@ -100,8 +102,10 @@ test('a step that waits for a person ends the command where nobody sits at a ter
   expect(stopped.stderr).toMatch(
     /the step one has failed, and waits for a person.*\n.*resume stepped .*attach stepped/,
   );
-  expect((await run(['show', 'stepped'])).stdout).toMatch(/^suspended +by itself, .*the step one has failed/m);
-  expect(await run(['resume', 'stepped'])).toMatchObject({ code: 0 });
+  expect((await run(['session', 'show', 'stepped'])).stdout).toMatch(
+    /^suspended +by itself, .*the step one has failed/m,
+  );
+  expect(await run(['session', 'resume', 'stepped'])).toMatchObject({ code: 0 });
   expect(await run(['attach', 'stepped'])).toMatchObject({ code: 0, stdout: 'Listed.\n' });
 }, 120_000);
 
@@ -126,6 +130,6 @@ test('and so does one of a session below', async () => {
   expect(stopped.code, stopped.told).toBe(6);
   expect(stopped.stderr).toMatch(new RegExp(`step one has failed.* of walker ${walker}`));
   expect(stopped.stderr).toMatch(new RegExp(`resume ${walker} .*attach tread`));
-  expect(await run(['resume', walker])).toMatchObject({ code: 0 });
+  expect(await run(['session', 'resume', walker])).toMatchObject({ code: 0 });
   expect(await run(['attach', 'tread'])).toMatchObject({ code: 0, stdout: 'All is done.\n' });
 }, 120_000);

@@ -118,7 +118,7 @@ test('a tree of 1 + 8 + 16 over two hosts: the cancel of its root ends all of it
     expect(await Promise.all(ids.map(async (id) => (await journalOf(bus, id)).records.length))).toEqual(before);
     expect(provider.counts()).toEqual({ asked: 16, aborted: 16 });
 
-    const { code, stdout } = await cox(['tree', 'root'], { env: { NATS_URL: bus.natsUrl } });
+    const { code, stdout } = await cox(['session', 'tree', 'root'], { env: { NATS_URL: bus.natsUrl } });
     expect(code).toBe(0);
     expect(stdout.match(/stopped \(cancelled\)/g)).toHaveLength(25);
     expect(stdout).toContain('25 sessions');

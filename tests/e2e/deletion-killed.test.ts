@@ -1,6 +1,6 @@
 /**
- * `cox delete` is killed -9 half-way: the session is deleted to everybody from the tombstone on, whatever of it is still there,
- * and a second `cox delete` takes away what is left.
+ * `cox session delete` is killed -9 half-way: the session is deleted to everybody from the tombstone on, whatever of it is still there,
+ * and a second `cox session delete` takes away what is left.
  */
 import { journalStreamOf, STREAMS, sessionRef, subjects, tombstoneIn } from '@coxswain/protocol';
 import type { Subscription } from '@nats-io/nats-core';
@@ -21,7 +21,7 @@ async function endedAndForked(id: string): Promise<void> {
   const root = await scratchFolder(id);
   await fixture.bus.command(id, 'start', { prompt: 'Do it.', model: await scripted([{ text: 'Done.' }]), root });
   await endOf(fixture.bus, id);
-  const forked = await cox(['fork', id, '--id', `${id}-copy`, '--detach', ...at()]);
+  const forked = await cox(['session', 'fork', id, '--id', `${id}-copy`, '--detach', ...at()]);
   expect(forked.code, forked.told).toBe(0);
 }
 
@@ -43,10 +43,10 @@ async function stored(id: string): Promise<{ messages: number; isDeleted: boolea
   };
 }
 
-/** Starts `cox delete`, and kills it as soon as a message on a subject fits. */
+/** Starts `cox session delete`, and kills it as soon as a message on a subject fits. */
 async function deletedUntil(id: string, subject: string, fits: (text: string) => boolean): Promise<void> {
   let listening: Subscription | undefined;
-  const child = new Child(COX_MAIN, ['delete', id, '--yes', ...at()]);
+  const child = new Child(COX_MAIN, ['session', 'delete', id, '--yes', ...at()]);
   const struck = new Promise<void>((resolve) => {
     listening = fixture.bus.bare.subscribe(subject, {
       callback(_, message) {
@@ -75,7 +75,7 @@ async function expectConsistent(id: string, forked: number): Promise<void> {
   // A host that was not told has what it knows in memory, until the first command for the session.
   const steered = await cox(['steer', id, 'still there?', ...at()]);
   expect([steered.code, steered.stderr]).toEqual([1, expect.stringContaining('session_deleted')]);
-  const shown = await cox(['show', id, ...at()]);
+  const shown = await cox(['session', 'show', id, ...at()]);
   expect([shown.code, shown.stderr]).toEqual([1, expect.stringContaining('session_deleted')]);
   const copy = await journalOf(fixture.bus, `${id}-copy`);
   expect(copy.records.length).toBe(forked);
@@ -83,10 +83,10 @@ async function expectConsistent(id: string, forked: number): Promise<void> {
 }
 
 async function finishes(id: string, ends: RegExp): Promise<void> {
-  const again = await cox(['delete', id, '--yes', ...at()]);
+  const again = await cox(['session', 'delete', id, '--yes', ...at()]);
   expect(again.told).toMatch(ends);
   expect(await stored(id)).toEqual({ messages: 1, isDeleted: true });
-  const third = await cox(['delete', id, '--yes', ...at()]);
+  const third = await cox(['session', 'delete', id, '--yes', ...at()]);
   expect([third.code, third.stderr]).toEqual([1, expect.stringContaining('it was deleted already')]);
 }
 

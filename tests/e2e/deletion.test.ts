@@ -27,25 +27,25 @@ async function ended(id: string): Promise<void> {
   await endOf(fixture.bus, id);
 }
 
-test('cox delete leaves a tombstone, forks and other sessions whole, and everybody is told', async () => {
+test('cox session delete leaves a tombstone, forks and other sessions whole, and everybody is told', async () => {
   await ended('origin');
   await ended('other');
-  expect((await cox(['fork', 'origin', '--id', 'copy', '--detach', ...at()])).code).toBe(0);
+  expect((await cox(['session', 'fork', 'origin', '--id', 'copy', '--detach', ...at()])).code).toBe(0);
   const copied = await journalOf(fixture.bus, 'copy');
 
-  const asked = await cox(['delete', 'origin', ...at()]);
+  const asked = await cox(['session', 'delete', 'origin', ...at()]);
   expect(asked.code, asked.told).toBe(2);
   expect(asked.stderr).toContain('--yes');
-  const would = await cox(['delete', 'origin', '--dry-run', '--json', ...at()]);
+  const would = await cox(['session', 'delete', 'origin', '--dry-run', '--json', ...at()]);
   expect(would.json).toMatchObject([{ type: 'would_delete', session_id: 'origin' }]);
 
-  const done = await cox(['delete', 'origin', '--yes', '--reason', 'asked for', '--json', ...at()]);
+  const done = await cox(['session', 'delete', 'origin', '--yes', '--reason', 'asked for', '--json', ...at()]);
   expect(done.code, done.told).toBe(0);
   expect(done.json).toMatchObject([{ type: 'deleted', session_id: 'origin', tenant: 'default' }]);
 
   await Promise.all(
     ['show', 'replay', 'export', 'watch', 'fork', 'usage'].map(async (command) => {
-      const told = await cox([command, 'origin', ...at()]);
+      const told = await cox(['session', command, 'origin', ...at()]);
       expect([command, told.code, told.stdout]).toEqual([command, 1, '']);
       expect(told.stderr, command).toMatch(
         /session_deleted: .*the session origin was deleted at 20.* by .*\(asked for\)/,
@@ -57,23 +57,23 @@ test('cox delete leaves a tombstone, forks and other sessions whole, and everybo
   const steered = await cox(['steer', 'origin', 'still there?', ...at()]);
   expect([steered.code, steered.stderr]).toEqual([1, expect.stringContaining('session_deleted')]);
 
-  const listed = await cox(['sessions', ...at()]);
+  const listed = await cox(['session', 'list', ...at()]);
   expect(listed.stdout).not.toContain('origin');
-  expect(listed.stderr).toContain('1 deleted: cox sessions --deleted');
-  expect((await cox(['sessions', '--deleted', ...at()])).stdout).toMatch(/^origin +deleted .*\(asked for\)$/m);
+  expect(listed.stderr).toContain('1 deleted: cox session list --deleted');
+  expect((await cox(['session', 'list', '--deleted', ...at()])).stdout).toMatch(/^origin +deleted .*\(asked for\)$/m);
 
   expect((await journalOf(fixture.bus, 'copy')).records.length).toBe(copied.records.length);
   for (const id of ['copy', 'other']) await expectReplays(fixture.bus, await journalOf(fixture.bus, id));
-  expect((await cox(['fork', 'copy', '--id', 'copy-2', '--detach', ...at()])).code).toBe(0);
+  expect((await cox(['session', 'fork', 'copy', '--id', 'copy-2', '--detach', ...at()])).code).toBe(0);
 });
 
-test('cox delete says of each session why it is not deleted, and deletes the others', async () => {
+test('cox session delete says of each session why it is not deleted, and deletes the others', async () => {
   await ended('fine');
   const root = await scratchFolder('asks');
   const model = await scripted([{ calls: [{ tool: 'run_command', args: { command: 'true' } }] }, { text: 'Done.' }]);
   await fixture.bus.command('asks', 'start', { prompt: 'Do it.', model, root });
   await eventOf(fixture.bus, 'asks', 'approval_requested');
-  const told = await cox(['delete', 'asks', 'nobody', 'fine', 'fine', '--yes', '--json', ...at()]);
+  const told = await cox(['session', 'delete', 'asks', 'nobody', 'fine', 'fine', '--yes', '--json', ...at()]);
   expect(told.code).toBe(1);
   expect(told.json).toMatchObject([
     {
@@ -85,35 +85,35 @@ test('cox delete says of each session why it is not deleted, and deletes the oth
     { type: 'not_deleted', session_id: 'nobody', code: 'session_not_found' },
     { type: 'deleted', session_id: 'fine' },
   ]);
-  const twice = await cox(['delete', 'fine', '--yes', ...at()]);
+  const twice = await cox(['session', 'delete', 'fine', '--yes', ...at()]);
   expect([twice.code, twice.stderr]).toEqual([1, expect.stringContaining('session_deleted')]);
   await Promise.all(
     ['*', 'a.b', 'x'.repeat(65), '../..'].map(async (id) => {
-      const hostile = await cox(['delete', 'fine', '--yes', ...at(), '--', id]);
+      const hostile = await cox(['session', 'delete', 'fine', '--yes', ...at(), '--', id]);
       expect([hostile.code, hostile.stderr]).toEqual([2, expect.stringContaining('invalid_id')]);
     }),
   );
   await fixture.bus.command('asks', 'cancel', {});
   await endOf(fixture.bus, 'asks');
-  expect((await cox(['delete', 'asks', '--yes', ...at()])).code).toBe(0);
+  expect((await cox(['session', 'delete', 'asks', '--yes', ...at()])).code).toBe(0);
 });
 
-test('cox sweep deletes what is past its time, tenant by tenant, and says first what it would', async () => {
+test('cox admin retention deletes what is past its time, tenant by tenant, and says first what it would', async () => {
   await ended('old');
   const keep = ['--keep', '365d', '--keep', 'default=0h'];
-  const would = await cox(['sweep', ...keep, '--dry-run', '--json', ...at()]);
+  const would = await cox(['admin', 'retention', ...keep, '--dry-run', '--json', ...at()]);
   expect(would.json).toContainEqual(expect.objectContaining({ type: 'would_delete', session_id: 'old' }));
-  expect((await cox(['sweep', '--keep', '365d', '--json', ...at()])).json).toMatchObject([
+  expect((await cox(['admin', 'retention', '--keep', '365d', '--json', ...at()])).json).toMatchObject([
     { type: 'swept', sessions: 0 },
   ]);
-  const unsure = await cox(['sweep', ...keep, ...at()]);
+  const unsure = await cox(['admin', 'retention', ...keep, ...at()]);
   expect([unsure.code, unsure.stderr]).toEqual([2, expect.stringContaining('--keep default=0h')]);
-  const swept = await cox(['sweep', ...keep, '--yes', '--json', ...at()]);
+  const swept = await cox(['admin', 'retention', ...keep, '--yes', '--json', ...at()]);
   expect(swept.json).toContainEqual(expect.objectContaining({ type: 'deleted', session_id: 'old' }));
   // Files are kept for a day in any case.
   expect(swept.json.at(-1)).toMatchObject({ type: 'swept', files: { deleted: 0 } });
   for (const time of ['never', '90m', '1d12h', 'default=90s', '-1d', '1.5h']) {
-    const refused = await cox(['sweep', `--keep=${time}`, ...at()]);
+    const refused = await cox(['admin', 'retention', `--keep=${time}`, ...at()]);
     expect([time, refused.code, refused.stderr]).toEqual([time, 2, expect.stringContaining('--keep takes hours')]);
   }
 });
@@ -142,13 +142,15 @@ describe('on a bus where every program has a key of its own', () => {
         ['operator', 'default', 2, 'the key is one of the tenant default'],
         ['host', undefined, 1, 'not_permitted'],
       ] as const) {
-        const told = await cox(['delete', 'theirs', '--tenant', 'red', '--yes'], { env: bus.env(role, tenant) });
+        const told = await cox(['session', 'delete', 'theirs', '--tenant', 'red', '--yes'], {
+          env: bus.env(role, tenant),
+        });
         expect([role, told.code, told.stderr]).toEqual([role, code, expect.stringContaining(says)]);
       }
       expect((await session.newest())?.state).toBe('stopped');
-      const elsewhere = await cox(['delete', 'theirs', '--yes'], { env: bus.env('admin') });
+      const elsewhere = await cox(['session', 'delete', 'theirs', '--yes'], { env: bus.env('admin') });
       expect(elsewhere.stderr).toContain('session_not_found');
-      const done = await cox(['delete', 'theirs', '--tenant', 'red', '--yes'], { env: bus.env('admin') });
+      const done = await cox(['session', 'delete', 'theirs', '--tenant', 'red', '--yes'], { env: bus.env('admin') });
       expect(done.code, done.told).toBe(0);
       await expect(session.state()).rejects.toMatchObject({ code: 'session_deleted' });
       await expect(session.prompt('On.', { wait: 'accepted' })).rejects.toMatchObject({ code: 'session_deleted' });

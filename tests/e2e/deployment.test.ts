@@ -1,6 +1,6 @@
 /**
  * What docker-compose.yml runs, as processes of this machine: each of its services with the arguments, the key and the folders that it
- * has there, on a server that lets in only the users of `cox auth`. Containers are for tests/containers.
+ * has there, on a server that lets in only the users of `cox admin auth`. Containers are for tests/containers.
  */
 import { spawn } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
@@ -81,7 +81,7 @@ beforeAll(async () => {
   folder = await scratchFolder('deployment');
   await mkdir(join(folder, 'workspace'));
   const made = await cox([
-    'auth',
+    'admin',
     'token',
     'add',
     'operator',
@@ -116,7 +116,7 @@ test('it runs two hosts, a retention job, hooks, tools, two personas and a gatew
 
 test('every service becomes healthy, and the server has refused it nothing', async () => {
   for (const service of services) await healthy(service);
-  const listed = await cox(['persona', '--json'], { env: bus.env('operator') });
+  const listed = await cox(['persona', 'list', '--served', '--json'], { env: bus.env('operator') });
   const personas = listed.json.map(({ name, instances }) => [name, (instances as unknown[]).length]);
   expect(personas).toEqual([
     ['reviewer', 1],
@@ -144,7 +144,7 @@ test('a command of a session is a child of the runner of its host', async () => 
   const started = { prompt: 'Go.', model: `scripted/${script}`, root: join(folder, 'workspace') };
   await client.startSession(started, { sessionId: 'command' });
   const { call_id: callId } = await eventOf({ client }, 'command', 'approval_requested');
-  await client.session('command').approve({ callId, decision: 'allow' });
+  await client.session('command').approve(callId);
   const journal = await endOf({ client }, 'command');
   const host = /^sessions-\d/.exec(journal.records.at(-1)?.attempt ?? '')?.[0] ?? '';
   const runner = running.get(host.replace('sessions', 'commands')) as Child;

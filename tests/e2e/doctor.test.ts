@@ -135,7 +135,7 @@ test('a model that cannot be asked and a persona that is none are told before a 
   expect(of('model')).toMatchObject({ status: 'failed', message: expect.stringContaining('no provider is called') });
   expect(stdout).toContain('persona good of');
   expect(stdout).toMatch(/bad\.yaml:2:1: unknown key \\"promt\\"/);
-  expect(stdout).toContain('cox personas check personas/bad.yaml');
+  expect(stdout).toContain('cox persona check personas/bad.yaml');
 });
 
 test('on a terminal the remedy stands below what it is for', async () => {

@@ -47,8 +47,8 @@ test('where the demo leaves its state it says how to look again, from whichever 
   expect(code, stdout + stderr).toBe(0);
   const [, show = '', id] = /^ {2}\S+\/bin\/cox\.mjs (show (\w+) .+)$/m.exec(stdout) ?? [];
   expect(show).toBe(`show ${id} --state-dir '${state}'`);
-  expect(stdout).toContain(`/bin/cox.mjs export ${id} --state-dir '${state}'\n`);
-  const shown = await bed.run(['show', id as string, '--state-dir', state]);
+  expect(stdout).toContain(`/bin/cox.mjs session export ${id} --state-dir '${state}'\n`);
+  const shown = await bed.run(['session', 'show', id as string, '--state-dir', state]);
   expect(shown, shown.stderr).toMatchObject({ code: 0, stdout: expect.stringContaining('stopped (end_turn)') });
 }, 180_000);
 
@@ -60,7 +60,7 @@ test('a host that is killed -9 leaves a session that attach goes on with', async
   const attached = await bed.run(['attach', 'killed']);
   expect({ code: attached.code, stdout: attached.stdout }, attached.stderr).toEqual({ code: 0, stdout: 'Done.\n' });
   expect(attached.stderr).toContain('run_command interrupted');
-  expect((await bed.run(['replay', 'killed'])).stdout).toMatch(/^byte-identical/);
+  expect((await bed.run(['session', 'replay', 'killed'])).stdout).toMatch(/^byte-identical/);
 }, 120_000);
 
 test('a run that used another one’s instance goes on when that ends', async () => {
@@ -70,7 +70,7 @@ test('a run that used another one’s instance goes on when that ends', async ()
   await second.seen(/▸ run_command/);
   expect(await first.end).toMatchObject({ code: 0, stdout: 'Done.\n' });
   expect(await second.end).toMatchObject({ code: 0, stdout: 'Done.\n' });
-  expect((await bed.run(['replay', 'second'])).stdout).toMatch(/^byte-identical/);
+  expect((await bed.run(['session', 'replay', 'second'])).stdout).toMatch(/^byte-identical/);
 }, 120_000);
 
 test('runs that start at once in a fresh state folder share the instance that one of them starts', async () => {
@@ -92,7 +92,7 @@ test('cox up waits for a command that works on the state folder, says for which,
   await up.seen(/^cox run \(process \d+\) uses \S+; cox up starts when it has ended$/m);
   expect(await run.end).toMatchObject({ code: 0, stdout: 'Done.\n' });
   await up.seen(/"type":"ready"/);
-  expect((await bed.run(['show', 'before'])).stdout).toContain('end_turn');
+  expect((await bed.run(['session', 'show', 'before'])).stdout).toContain('end_turn');
   const second = await bed.run(['up', '--json']);
   expect(second.stderr).toMatch(/in use by process \d+, cox up: stop that one/);
   up.child.kill('SIGTERM');

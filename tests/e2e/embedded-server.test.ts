@@ -41,15 +41,15 @@ test('kill -9 of cox up leaves no server behind, and the next one has all that w
   const model = await scripted([{ text: 'First.' }, { text: 'Second.' }]);
   const ran = await cox(['run', 'One', '--id', 'kept', '--model', model, ...where]);
   expect(ran.code, ran.told).toBe(0);
-  const history = await cox(['export', 'kept', ...where]);
+  const history = await cox(['session', 'export', 'kept', ...where]);
 
   await child.kill();
   await until('the server to end', () => !lives(server));
 
   const next = await up(stateDir);
-  const listed = await cox(['sessions', '--json', ...where]);
+  const listed = await cox(['session', 'list', '--json', ...where]);
   expect(listed.json).toMatchObject([{ session_id: 'kept', state: 'stopped', stop_reason: 'end_turn' }]);
-  expect((await cox(['export', 'kept', ...where])).stdout).toBe(history.stdout);
+  expect((await cox(['session', 'export', 'kept', ...where])).stdout).toBe(history.stdout);
   const more = await cox(['run', 'Two', '--session', 'kept', ...where]);
   expect(more.stdout).toBe('Second.\n');
   // In order, this time.
@@ -76,7 +76,7 @@ async function underWay({ nats_url: servers, token, state_dir: stateDir }: Ready
 
 /** The steers that a session's journal says were injected, in order. */
 async function injectedIn(id: string, stateDir: string): Promise<string[]> {
-  const { json } = await cox(['export', id, '--state-dir', stateDir]);
+  const { json } = await cox(['session', 'export', id, '--state-dir', stateDir]);
   const events = json.flatMap((record) => (record.events ?? []) as { readonly type: string }[]);
   const injected = events.filter(({ type }) => type === 'message_injected');
   return injected.map((event) => /(first|second|third) steer/.exec(JSON.stringify(event))?.[0] ?? 'another');
@@ -148,8 +148,8 @@ test('two instances side by side know nothing of each other; the port is the one
   const model = await scripted([{ text: 'Here.' }]);
   const ran = await cox(['run', 'x', '--id', 'here', '--model', model, '--state-dir', one]);
   expect(ran.stdout, ran.told).toBe('Here.\n');
-  expect((await cox(['sessions', '--json', '--state-dir', two])).stdout).toBe('');
-  const shown = await cox(['show', 'here', '--state-dir', two]);
+  expect((await cox(['session', 'list', '--json', '--state-dir', two])).stdout).toBe('');
+  const shown = await cox(['session', 'show', 'here', '--state-dir', two]);
   expect(shown.code).toBe(1);
   expect(shown.stderr).toContain('session_not_found');
 

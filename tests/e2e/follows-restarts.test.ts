@@ -34,8 +34,11 @@ test.each([
   const { session } = await client.startSession({ prompt: 'go', model }, { wait: 'accepted' });
   await session.result();
   const seen: { readonly n: number }[] = [];
+  const connections: boolean[] = [];
   const following = (async () => {
-    for await (const { record } of session.watch({ from, signal: leaving.signal })) if (record) seen.push(record);
+    for await (const { record, connected } of session.records({ deltas: true, from, signal: leaving.signal }))
+      if (record) seen.push(record);
+      else if (connected !== undefined) connections.push(connected);
   })();
   await until('the newest record', async () => seen.at(-1)?.n === (await session.lastNumber()));
   process.kill(first.pid, 'SIGKILL');
@@ -49,6 +52,7 @@ test.each([
   const newest = await session.lastNumber();
   await until(`record ${newest}; so far ${seen.map(({ n }) => n)}`, () => seen.at(-1)?.n === newest, SOON_MS);
   expect(seen.map(({ n }) => n)).toEqual(seen.map((_, i) => (seen[0]?.n ?? 0) + i));
+  expect([connections[0], connections.at(-1)]).toEqual([false, true]);
   leaving.abort();
   await following;
 });

@@ -36,32 +36,42 @@ async function ended(id: string): Promise<string> {
   return root;
 }
 
-test('cox fork at a decision: the other answer goes the other way, and cox diff says where', async () => {
+test('cox session fork at a decision: the other answer goes the other way, and cox session diff says where', async () => {
   const { bus } = fixture;
   await ended('origin');
   const parked = (await eventOf(bus, 'origin', 'approval_requested')).n;
-  const forked = await cox(['fork', 'origin', '--at', String(parked), '--id', 'other-way', '--detach', ...where()]);
+  const forked = await cox([
+    'session',
+    'fork',
+    'origin',
+    '--at',
+    String(parked),
+    '--id',
+    'other-way',
+    '--detach',
+    ...where(),
+  ]);
   expect(forked.stdout, forked.told).toBe('other-way\n');
   await bus.command('other-way', 'approve', { call_id: 'c1_1', decision: 'deny', reason: 'not now' });
   const fork = await endOf(bus, 'other-way');
   expect(fork.of('session_copied')).toMatchObject([{ how: 'fork', session: 'origin', up_to: parked }]);
   expect(fork.of('call_ended')).toMatchObject([{ call_id: 'c1_1', status: 'denied' }]);
-  const diff = await cox(['diff', 'origin', 'other-way', ...where()]);
+  const diff = await cox(['session', 'diff', 'origin', 'other-way', ...where()]);
   expect(diff.code, diff.told).toBe(1);
   expect(diff.stdout).toContain(`the same up to record ${parked}\n`);
   expect(diff.stdout).toMatch(/decision c1_1: allow \| deny: not now/);
-  const [found] = (await cox(['diff', 'origin', 'other-way', '--json', ...where()])).json;
+  const [found] = (await cox(['session', 'diff', 'origin', 'other-way', '--json', ...where()])).json;
   expect(found).toMatchObject({ type: 'journal_diff', first: { n: [parked + 1, parked + 2] } });
-  const same = await cox(['diff', 'origin', 'origin', ...where()]);
+  const same = await cox(['session', 'diff', 'origin', 'origin', ...where()]);
   expect(same.code).toBe(2);
 });
 
-test('cox fork with a prompt goes on with a session that has ended, and shows only what is new', async () => {
+test('cox session fork with a prompt goes on with a session that has ended, and shows only what is new', async () => {
   await ended('talk');
-  const forked = await cox(['fork', 'talk', '--prompt', 'And now?', '--id', 'talk-on', ...where()]);
+  const forked = await cox(['session', 'fork', 'talk', '--prompt', 'And now?', '--id', 'talk-on', ...where()]);
   expect(forked.code, forked.told).toBe(0);
   expect(forked.stdout).toBe('And more.\n');
-  const again = await cox(['fork', 'talk', '--json', '--id', 'talk-as-is', ...where()]);
+  const again = await cox(['session', 'fork', 'talk', '--json', '--id', 'talk-as-is', ...where()]);
   expect(again.json, again.told).toMatchObject([{ type: 'forked', session_id: 'talk-as-is', origin: 'talk' }]);
 });
 
@@ -120,28 +130,28 @@ test('a session moves to another bus as a file, with its large fields, and goes 
   const model = await scripted([{ text: 'Long.' }, { text: 'Longer.' }]);
   await bus.command('mover', 'start', { prompt: 'x'.repeat(100_000), model, root });
   const journal = await endOf(bus, 'mover');
-  const exported = await cox(['export', 'mover', ...where()]);
+  const exported = await cox(['session', 'export', 'mover', ...where()]);
   const lines = exported.lines;
   expect(lines.filter((line) => line.startsWith('{"at"'))).toEqual(journal.bytes.map(text));
   expect(lines.filter((line) => line.startsWith('{"blob"'))).toHaveLength(1);
-  const bare = await cox(['export', 'mover', '--records-only', ...where()]);
+  const bare = await cox(['session', 'export', 'mover', '--records-only', ...where()]);
   const closing = closingLine({ hash: sha256Hex(journal.bytes.at(-1) as Uint8Array), records: journal.bytes.length });
   expect(bare.lines).toEqual([...journal.bytes.map(text), closing]);
   const file = join(root, 'mover.jsonl');
   await writeFile(file, exported.stdout);
-  const alone = await cox(['replay', file, '--state-dir', join(root, 'no-bus')]);
+  const alone = await cox(['session', 'replay', file, '--state-dir', join(root, 'no-bus')]);
   expect(alone.stdout, alone.told).toMatch(/^byte-identical/);
 
   const elsewhere = await startOwnBus();
   const host = await startHost(elsewhere);
   try {
     const there = ['--nats', elsewhere.natsUrl];
-    const imported = await cox(['import', file, '--json', ...there]);
+    const imported = await cox(['session', 'import', file, '--json', ...there]);
     expect(imported.json, imported.told).toMatchObject([
       { type: 'imported', session_id: 'mover', records: journal.bytes.length, tail_proven: true },
     ]);
-    expect((await cox(['import', file, ...there])).stderr).toMatch(/session_exists/);
-    const piped = await cox(['import', '-', '--as', 'mine', ...there], { input: exported.stdout });
+    expect((await cox(['session', 'import', file, ...there])).stderr).toMatch(/session_exists/);
+    const piped = await cox(['session', 'import', '-', '--as', 'mine', ...there], { input: exported.stdout });
     expect(piped.stdout, piped.told).toBe('mine\n');
     for (const id of ['mover', 'mine']) {
       await elsewhere.command(id, 'prompt', 'And more?');
@@ -149,11 +159,11 @@ test('a session moves to another bus as a file, with its large fields, and goes 
       expect(moved.of('agent_end')).toHaveLength(2);
       await expectReplays(elsewhere, moved);
     }
-    const shown = await cox(['show', 'mine', ...there]);
+    const shown = await cox(['session', 'show', 'mine', ...there]);
     expect(shown.stdout).toMatch(/stopped \(end_turn\)/);
     const spoilt = join(root, 'spoilt.jsonl');
     await writeFile(spoilt, exported.stdout.replace('"stop_reason":"end_turn"', '"stop_reason":"cancelled"'));
-    const refused = await cox(['import', spoilt, '--as', 'spoilt', ...there]);
+    const refused = await cox(['session', 'import', spoilt, '--as', 'spoilt', ...there]);
     expect(refused.code).toBe(1);
     expect(refused.stderr).toMatch(/replay_diverged: line \d+: record \d+ differs/);
     expect(await elsewhere.client.session('spoilt').newest()).toBe(null);
@@ -164,16 +174,20 @@ test('a session moves to another bus as a file, with its large fields, and goes 
 });
 
 test.each([
-  [['fork', 'origin', '--at', '0'], 2, /--at takes a whole number/],
-  [['fork', 'origin', '--at', '9999'], 1, /fork_record_not_found/],
-  [['fork', 'nobody-here'], 1, /session_not_found/],
-  [['fork', 'origin', '--verdict', 'yes'], 2, /--verdict yes/],
-  [['fork', 'origin', '--prompt', 'x', '--result', 'y'], 2, /--result does not go beside --prompt/],
-  [['fork', 'origin', '--at', '2', '--result', 'y'], 1, /fork_change_misfit.*record 2 is the resolving of persona/],
-  [['fork', 'origin', '--model', 'nameless'], 2, /--model nameless/],
-  [['import', '/no/such/file'], 2, /is no file/],
-  [['import', '-', '--as', 'a b'], 2, /--as takes/],
-  [['diff', 'origin'], 2, /<a> <b>|session/],
+  [['session', 'fork', 'origin', '--at', '0'], 2, /--at takes a whole number/],
+  [['session', 'fork', 'origin', '--at', '9999'], 1, /fork_record_not_found/],
+  [['session', 'fork', 'nobody-here'], 1, /session_not_found/],
+  [['session', 'fork', 'origin', '--verdict', 'yes'], 2, /--verdict yes/],
+  [['session', 'fork', 'origin', '--prompt', 'x', '--result', 'y'], 2, /--result does not go beside --prompt/],
+  [
+    ['session', 'fork', 'origin', '--at', '2', '--result', 'y'],
+    1,
+    /fork_change_misfit.*record 2 is the resolving of persona/,
+  ],
+  [['session', 'fork', 'origin', '--model', 'nameless'], 2, /--model nameless/],
+  [['session', 'import', '/no/such/file'], 2, /is no file/],
+  [['session', 'import', '-', '--as', 'a b'], 2, /--as takes/],
+  [['session', 'diff', 'origin'], 2, /<a> <b>|session/],
 ])('%j ends with %i', async (args, code, says) => {
   const told = await cox([...(args as string[]), ...where()], { input: '' });
   expect(told.code, told.told).toBe(code);

@@ -1,4 +1,4 @@
-/** A gateway on a bus that lets in only the users of `cox auth`: with the key of its tenant, and no right more. */
+/** A gateway on a bus that lets in only the users of `cox admin auth`: with the key of its tenant, and no right more. */
 import { join } from 'node:path';
 import { readSeedFile } from '@coxswain/adapter-nats';
 import { newToken, writeTokens } from '@coxswain/gateway';

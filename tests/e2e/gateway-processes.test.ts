@@ -1,4 +1,4 @@
-/** Gateways as people run them: processes of their own, with tokens from `cox auth token`, killed and started again. */
+/** Gateways as people run them: processes of their own, with tokens from `cox admin token`, killed and started again. */
 import { generateKeyPairSync } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -108,7 +108,7 @@ test('a gateway that is killed -9 and started again, and another beside it: clie
 test('tokens are made, listed and taken back by cox; a gateway that runs knows it at once', async () => {
   const { port } = await serve(0);
   const bob = await cox([
-    'auth',
+    'admin',
     'token',
     'add',
     'bob',
@@ -126,13 +126,13 @@ test('tokens are made, listed and taken back by cox; a gateway that runs knows i
     status: 403,
     body: { code: 'scope_missing' },
   });
-  const twice = await cox(['auth', 'token', 'add', 'bob', '--tokens', tokens, '--scope', 'read']);
+  const twice = await cox(['admin', 'token', 'add', 'bob', '--tokens', tokens, '--scope', 'read']);
   expect(twice).toMatchObject({ code: 1 });
   expect(twice.stderr).toContain('token_exists');
-  const listed = await cox(['auth', 'token', 'list', '--tokens', tokens]);
+  const listed = await cox(['admin', 'token', 'list', '--tokens', tokens]);
   expect(listed.stdout).toMatch(/alice +default +admin +never/);
   expect(listed.stdout).not.toContain(token);
-  expect(await cox(['auth', 'token', 'remove', 'bob', '--tokens', tokens])).toMatchObject({ code: 0 });
+  expect(await cox(['admin', 'token', 'remove', 'bob', '--tokens', tokens])).toMatchObject({ code: 0 });
   await until('bob to be refused', async () => (await at(port, token).get('/v1/sessions')).status === 401);
 });
 
@@ -141,8 +141,8 @@ test.each([
   [['serve', 'gateway', '--jwks', 'keys.json'], '--issuer and --audience go together'],
   [['serve', 'gateway', '--jwks', 'http://example.com/k', '--issuer', 'a', '--audience', 'b'], 'https://'],
   [['serve', 'gateway', '--tokens', 't.json', '--listen', 'nowhere'], '--listen takes HOST:PORT'],
-  [['serve', 'sessions', '--tokens', 't.json'], '--tokens is for cox serve gateway'],
-  [['auth', 'token', 'add', 'x', '--tokens', 't.json', '--scope', 'all'], '--scope takes read'],
+  [['serve', 'sessions', '--tokens', 't.json'], 'has no flag --tokens'],
+  [['admin', 'token', 'add', 'x', '--tokens', 't.json', '--scope', 'all'], '--scope takes read'],
 ])('cox %j is refused', async (args, words) => {
   const told = await cox([...args], { env: { NATS_URL: fixture.bus.natsUrl } });
   expect(told).toMatchObject({ code: 2 });

@@ -74,8 +74,8 @@ test('a host is killed -9 between a hand-off and what it needs: the next one bri
       .at(-1),
   ).toBe('Found.');
   // Whoever looks at the session sees whose it is.
-  expect((await inspect('show', id)).stdout).toMatch(/clerk/);
-  expect((await inspect('replay', id)).code).toBe(0);
+  expect((await inspect('session', 'show', id)).stdout).toMatch(/clerk/);
+  expect((await inspect('session', 'replay', id)).code).toBe(0);
 });
 
 test('a persona in a process of its own takes a session over, with its model and tools, and hands it back', async () => {

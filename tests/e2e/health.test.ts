@@ -74,7 +74,7 @@ test('a service that is stopped when its bus is gone ends, and says that nobody 
     file,
     `export default { name: 'shout', description: 'Shouts.', schema: { type: 'object' }, run: ({ text }) => String(text) };\n`,
   );
-  const service = new Child(COX_MAIN, ['serve', 'tool', file, '--nats', bus.natsUrl], { env: env() });
+  const service = new Child(COX_MAIN, ['serve', 'tools', file, '--nats', bus.natsUrl], { env: env() });
   services.push(service);
   await service.says('serves shout', 'stderr');
   await bus.stop();

@@ -101,7 +101,7 @@ beforeAll(async () => {
   // From here on nobody is asked, and nobody is registered.
   for (const service of services) await service.terminate();
   for (const name of ['policy', 'dying']) {
-    expect((await cox(['hooks', 'remove', name, ...where()])).code).toBe(0);
+    expect((await cox(['hook', 'remove', name, ...where()])).code).toBe(0);
     await host.says(new RegExp(`"service":"${name}".*hooks were taken back`));
   }
 });
@@ -186,10 +186,10 @@ describe('the tape holds', () => {
 
 test('it replays byte for byte in a process that has no handler, no bus, no model and no tool', async () => {
   const folder = await scratchFolder('alone');
-  const exported = await cox(['export', 'whole', ...where()]);
+  const exported = await cox(['session', 'export', 'whole', ...where()]);
   const file = join(folder, 'whole.jsonl');
   await writeFile(file, exported.stdout);
-  const replayed = await cox(['replay', file, '--state-dir', join(folder, 'no-bus')], { cwd: folder });
+  const replayed = await cox(['session', 'replay', file, '--state-dir', join(folder, 'no-bus')], { cwd: folder });
   expect(replayed.stdout, replayed.told).toBe(`byte-identical (${journal.bytes.length} records)\n`);
   expect(await replayJournal(journal.bytes, { get: async () => null })).toMatchObject({
     records: journal.bytes.length,
@@ -206,6 +206,7 @@ test('a fork at the veto, with the other verdict, goes the other way', async () 
   const { bus } = fixture;
   const other = ['--verdict', 'veto=true', '--verdict', 'behind=true'];
   const forked = await cox([
+    'session',
     'fork',
     'whole',
     '--at',
@@ -235,7 +236,7 @@ test('a fork at the veto, with the other verdict, goes the other way', async () 
   expect(new Set(fork.of('hook_call').map(({ hook }) => hook))).toEqual(new Set(['door', 'veto', 'behind']));
   await expectReplays(bus, fork);
 
-  const diff = await cox(['diff', 'whole', 'other-way', ...where()]);
+  const diff = await cox(['session', 'diff', 'whole', 'other-way', ...where()]);
   expect(diff.stdout, diff.told).toContain(`the same up to record ${veto - 1}\n`);
   expect(diff.stdout).toContain(
     'verdict veto PreToolUse c1_1: {"kind":"deny","reason":"it is a secret"} | {"kind":"no_objection"}',

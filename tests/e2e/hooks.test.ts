@@ -17,7 +17,7 @@ const names = new Set<string>();
 
 afterEach(async () => {
   await Promise.all(services.splice(0).map((service) => service.terminate()));
-  for (const name of names) await cox(['hooks', 'remove', name, '--nats', fixture.bus.natsUrl]);
+  for (const name of names) await cox(['hook', 'remove', name, '--nats', fixture.bus.natsUrl]);
   for (const name of names) await fixture.host.says(new RegExp(`"service":"${name}".*hooks were taken back`));
   names.clear();
 });
@@ -125,17 +125,17 @@ describe('a service that ends while it is asked', () => {
     expect(answers(journal)).toMatchObject([{ failure: { code: 'hook_unavailable' } }]);
     expect(journal.of('call_ended')).toMatchObject([{ status: 'denied' }]);
 
-    const listed = await cox(['hooks', '--nats', fixture.bus.natsUrl]);
+    const listed = await cox(['hook', 'list', '--nats', fixture.bus.natsUrl]);
     expect(listed.stdout).toMatch(
       new RegExp(`^${name} {2}nobody serves it\\n {2}${name}-PreToolUse-1 {2}PreToolUse`, 'm'),
     );
-    expect((await cox(['hooks', 'remove', name, '--nats', fixture.bus.natsUrl])).code).toBe(0);
+    expect((await cox(['hook', 'remove', name, '--nats', fixture.bus.natsUrl])).code).toBe(0);
     names.delete(name);
     await fixture.host.says(new RegExp(`"service":"${name}".*hooks were taken back`));
     const free = await endOf(fixture.bus, await start([reads, done]));
     expect(free.of('hook_call')).toEqual([]);
     expect(free.of('call_ended')).toMatchObject([{ status: 'ok' }]);
-    expect((await cox(['hooks', 'remove', name, '--nats', fixture.bus.natsUrl])).stderr).toContain(
+    expect((await cox(['hook', 'remove', name, '--nats', fixture.bus.natsUrl])).stderr).toContain(
       'hook_service_unknown',
     );
   });
@@ -161,7 +161,7 @@ describe('several instances', () => {
     const pids = await pidsIn(counted);
     expect(pids).toHaveLength(40);
     expect(new Set(pids)).toEqual(new Set([service.pid, second.pid]));
-    const removed = await cox(['hooks', 'remove', name, '--nats', fixture.bus.natsUrl]);
+    const removed = await cox(['hook', 'remove', name, '--nats', fixture.bus.natsUrl]);
     expect(removed.stderr).toMatch(/hook_service_serving: 2 of/);
   });
 
@@ -368,7 +368,7 @@ test('of a manifest: a blocked prompt ends cox run with 5, and what is wrong wit
   const passed = await run('hello');
   expect([passed.code, passed.stdout]).toEqual([0, expect.stringContaining('Done.')]);
 
-  const listed = await cox(['hooks', '--state-dir', stateDir], { cwd: folder });
+  const listed = await cox(['hook', 'list', '--state-dir', stateDir], { cwd: folder });
   expect([listed.code, listed.stdout, listed.stderr]).toEqual([0, '', expect.stringContaining('no hook service')]);
 
   await writeFile(

@@ -141,7 +141,7 @@ describe.each(['cox up', 'cox serve sessions'])('on the host of %s', (kind) => {
 
   test('it runs what lies in the folder of the host, and its forks and prompts reach no further', async () => {
     const id = await expectWorks(gateway, admin);
-    const { stdout } = await cox(['export', id, '--nats', natsUrl]);
+    const { stdout } = await cox(['session', 'export', id, '--nats', natsUrl]);
     for (const secret of [...Object.values(SECRETS), SENT_PATH]) expect(stdout.includes(secret), secret).toBe(false);
   });
 

@@ -66,7 +66,7 @@ test.skipIf(!hasTerminal)(
     await bus.command('swept', 'start', { prompt: 'Go.', model: await scripted([{ text: 'Done.' }]), root });
     await endOf(bus, 'swept');
     const sweep = async (answer: string) => {
-      const { code, shown } = await answered(atTerminal(['sweep', '--keep', '0h'], root), answer);
+      const { code, shown } = await answered(atTerminal(['admin', 'retention', '--keep', '0h'], root), answer);
       expect(shown).toMatch(/Delete \d+ sessions? of default for good\? \[y\/N\]/);
       return { code, shown };
     };
@@ -85,17 +85,17 @@ test.skipIf(!hasTerminal)(
     const model = await scripted([{ calls: [{ tool: 'run_command', args: { command: 'true' } }] }, { text: 'Done.' }]);
     await bus.command('waits', 'start', { prompt: 'Go.', model, root });
     await eventOf(bus, 'waits', 'approval_requested');
-    const hopeless = await answered(atTerminal(['delete', 'nobody', 'waits'], root), 'y');
+    const hopeless = await answered(atTerminal(['session', 'delete', 'nobody', 'waits'], root), 'y');
     expect(hopeless).toMatchObject({ code: 1, shown: expect.stringMatching(/session_not_found[\s\S]*session_busy/) });
     expect(hopeless.shown).not.toContain('[y/N]');
-    const declined = await answered(atTerminal(['delete', 'nobody', 'ended'], root), '');
+    const declined = await answered(atTerminal(['session', 'delete', 'nobody', 'ended'], root), '');
     expect(declined).toMatchObject({
       code: 1,
       shown: expect.stringMatching(
         /session_not_found[\s\S]*Delete the session ended for good\? \[y\/N\][\s\S]*nothing was deleted/,
       ),
     });
-    const agreed = await answered(atTerminal(['delete', 'ended'], root), 'y');
+    const agreed = await answered(atTerminal(['session', 'delete', 'ended'], root), 'y');
     expect(agreed).toMatchObject({ code: 0, shown: expect.stringMatching(/ended: deleted, \d+ records/) });
     await bus.command('waits', 'cancel', {});
     await endOf(bus, 'waits');

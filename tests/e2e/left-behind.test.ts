@@ -62,7 +62,7 @@ test('a hook service logs it by the hook, and goes on', async () => {
   expect(await leftBehind(service, 4)).toEqual(left(file, 'leaves'));
   expect(journal.of('hook_returned').map(({ verdict }) => verdict?.kind)).toEqual(Array(4).fill('no_objection'));
   expect(await service.terminate()).toEqual({ code: 0, signal: null });
-  await cox(['hooks', 'remove', 'leaving', '--nats', fixture.bus.natsUrl]);
+  await cox(['hook', 'remove', 'leaving', '--nats', fixture.bus.natsUrl]);
   await fixture.host.says(/"service":"leaving".*hooks were taken back/);
 });
 

@@ -80,7 +80,7 @@ async function expectMended(root: string, stateDir: string): Promise<void> {
   expect(await readFile(join(root, 'src/greeting.js'), 'utf8')).toBe(EDITED);
   const { stdout } = await promisify(execFile)('git', ['-C', root, 'status', '--porcelain']);
   expect(stdout).toBe(' M src/greeting.js\n');
-  const replayed = await cox(['replay', 'mend', '--state-dir', stateDir]);
+  const replayed = await cox(['session', 'replay', 'mend', '--state-dir', stateDir]);
   expect(replayed.stdout).toMatch(/^byte-identical \(\d+ records\)\n$/);
   expect(replayed.code, replayed.told).toBe(0);
 }

@@ -94,7 +94,7 @@ beforeAll(async () => {
   const tools = `[defineTool({ name: 'wait', description: 'Waits.', schema: z.object({}),
     run: async (_, { signal }) => { note('runs'); await opened(signal); return 'done'; } })]`;
   const { file } = await personaModule(definition, tools, hooks);
-  const args = ['serve', 'persona', file, '--nats', bus.natsUrl, '--json', '--metrics-port', '0'];
+  const args = ['serve', 'personas', file, '--nats', bus.natsUrl, '--json', '--metrics-port', '0'];
   worker = new Child(COX_MAIN, args, { env: { ...env, ...TRUSTED_BUS, COX_METRICS_PORT: '' } });
   await worker.says('"type":"ready"');
   await host.says(/"persona":"worker".*a persona is announced/);

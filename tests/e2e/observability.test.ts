@@ -64,7 +64,7 @@ async function servePersona(name: string, turns: Parameters<typeof scripted>[0],
   const definition = { name, prompt: 'You work.', model: await scripted(turns), permissions: ALLOW };
   const { file, log } = await personaModule(definition, tools, hooks);
   if (tools !== undefined) readerLog = log;
-  const child = new Child(COX_MAIN, ['serve', 'persona', file, '--nats', bus.natsUrl, '--json'], { env: env() });
+  const child = new Child(COX_MAIN, ['serve', 'personas', file, '--nats', bus.natsUrl, '--json'], { env: env() });
   others.push(child);
   await child.says('"type":"ready"');
   await host.says(new RegExp(`"persona":"${name}".*a persona is announced`));
@@ -252,8 +252,8 @@ test('code of a tool is handed the place of its call in the trace', async () => 
   expect(await readerLog()).toEqual([`00-${CALLER.traceId}-${span.spanId}-01`]);
 });
 
-test('cox trace draws the same spans from the journals alone, and prints them as a collector would take them', async () => {
-  const printed = await cox(['trace', ROOT, '--nats', bus.natsUrl, '--json']);
+test('cox session trace draws the same spans from the journals alone, and prints them as a collector would take them', async () => {
+  const printed = await cox(['session', 'trace', ROOT, '--nats', bus.natsUrl, '--json']);
   expect(printed.code, printed.told).toBe(0);
   const place = ({ traceId, spanId, parentSpanId, name }: ReceivedSpan) => ({ traceId, spanId, parentSpanId, name });
   const byId = (a: { spanId: string }, b: { spanId: string }) => (a.spanId < b.spanId ? -1 : 1);
@@ -264,7 +264,7 @@ test('cox trace draws the same spans from the journals alone, and prints them as
       .map(place)
       .sort(byId),
   );
-  const shown = await cox(['trace', ROOT.slice(0, 4), '--nats', bus.natsUrl], { env: { COLUMNS: '80' } });
+  const shown = await cox(['session', 'trace', ROOT.slice(0, 4), '--nats', bus.natsUrl], { env: { COLUMNS: '80' } });
   expect(shown.code, shown.told).toBe(0);
   expect(shown.lines[0]).toContain(`run 1 of ${ROOT}`);
   expect(shown.stdout).toMatch(/└ invoke_agent writer +━+ /);
@@ -272,13 +272,13 @@ test('cox trace draws the same spans from the journals alone, and prints them as
   expect(shown.stdout).not.toContain('\u001b');
   expect(shown.lines.slice(1).filter((line) => [...line].length > 80)).toEqual([]);
   const file = join(await scratchFolder('export'), 'crew.jsonl');
-  const exported = await cox(['export', ROOT, '--nats', bus.natsUrl]);
+  const exported = await cox(['session', 'export', ROOT, '--nats', bus.natsUrl]);
   await writeFile(file, exported.stdout);
-  const ofFile = await cox(['trace', file, '--json']);
+  const ofFile = await cox(['session', 'trace', file, '--json']);
   expect(ofFile.lines.flatMap(spansIn).map(place)).toEqual(
     expect.arrayContaining([place(named('invoke_agent lead')), place(named('turn 2', isOfRoot))]),
   );
-  expect((await cox(['trace', ROOT, '--run', '7', '--nats', bus.natsUrl])).code).toBe(2);
+  expect((await cox(['session', 'trace', ROOT, '--run', '7', '--nats', bus.natsUrl])).code).toBe(2);
 });
 
 const isOfRoot = ({ attributes }: ReceivedSpan) => attributes['gen_ai.conversation.id'] === ROOT;

@@ -13,7 +13,7 @@ import { until } from './kit/until.ts';
 
 const fixture = guardedBusAndHost();
 
-const change = (...args: string[]) => cox(['auth', '--out', fixture.bus.keys, ...args, '--json']);
+const change = (...args: string[]) => cox(['admin', 'auth', '--out', fixture.bus.keys, ...args, '--json']);
 const run = (file: string, ...args: string[]) =>
   cox([...args, '--json'], { env: { NATS_URL: fixture.bus.url, NATS_NKEY: file } });
 
@@ -72,7 +72,7 @@ test('a session under least rights: hooks guard it, a killed host’s calls are 
   expect(injected).toContain('steer');
   expect(await readFile(join(root, 'ran'), 'utf8')).toBe('ran\n');
 
-  const forked = await run(alice, 'fork', session.id, '--prompt', 'And once more?');
+  const forked = await run(alice, 'session', 'fork', session.id, '--prompt', 'And once more?');
   expect(forked.code, forked.told).toBe(0);
   expect(await service.terminate()).toMatchObject({ code: 0 });
 });
@@ -92,9 +92,9 @@ test('a key that is taken away lets nobody in, and ends who is in; the others of
   await fixture.bus.reload();
   expect(await lost).toBe(true);
   const desk = join(fixture.bus.keys, 'tenants/default/viewer=desk.nk');
-  expect(await run(desk, 'sessions')).toMatchObject({ code: 0 });
+  expect(await run(desk, 'session', 'list')).toMatchObject({ code: 0 });
   // The keys that were not named are the ones that there were.
-  expect(await run(fixture.bus.file('operator'), 'sessions')).toMatchObject({ code: 0 });
+  expect(await run(fixture.bus.file('operator'), 'session', 'list')).toMatchObject({ code: 0 });
 });
 
 test('a tool service whose worker’s key is taken away ends, and says why', async () => {
@@ -105,7 +105,7 @@ test('a tool service whose worker’s key is taken away ends, and says why', asy
     file,
     `export default { name: 'stock_level', description: 'How many', schema: { type: 'object' }, run: () => 'none' };`,
   );
-  const service = new Child(COX_MAIN, ['serve', 'tool', file, '--json'], { env: fixture.bus.env('workers/stock') });
+  const service = new Child(COX_MAIN, ['serve', 'tools', file, '--json'], { env: fixture.bus.env('workers/stock') });
   await service.says('"type":"ready"');
   expect((await change('--remove', 'worker=stock')).code).toBe(0);
   await fixture.bus.reload();
@@ -131,13 +131,13 @@ test('a tenant is added while the bus runs: its sessions are its own, the keys o
     { wait: 'accepted' },
   );
   expect(await session.result()).toMatchObject({ text: 'Green.' });
-  const others = await run(fixture.bus.file('operator'), 'sessions');
+  const others = await run(fixture.bus.file('operator'), 'session', 'list');
   expect(others.told).not.toContain(session.id);
   const follow = async (items: AsyncGenerator<unknown, void, undefined>) => {
     for await (const _item of items);
   };
   const over = { code: 'nats_unreachable', message: expect.stringContaining('no longer authorizes this user') };
-  const follows = [session.events(), session.watch(), session.deltas()].map((items) =>
+  const follows = [session.records(), session.records({ deltas: true })].map((items) =>
     expect(follow(items)).rejects.toMatchObject(over),
   );
 
@@ -148,7 +148,7 @@ test('a tenant is added while the bus runs: its sessions are its own, the keys o
   expect(removed.json).toHaveLength(TENANT_ROLES.length + 1);
   await expect(stat(join(fixture.bus.keys, 'tenants/green'))).rejects.toMatchObject({ code: 'ENOENT' });
   await fixture.bus.reload();
-  expect(await run(fixture.bus.file('operator'), 'sessions')).toMatchObject({ code: 0 });
+  expect(await run(fixture.bus.file('operator'), 'session', 'list')).toMatchObject({ code: 0 });
   expect(await client.closed()).toBeInstanceOf(Error);
   await Promise.all(follows);
 });
@@ -173,8 +173,8 @@ test.each([
   expect(await readFile(join(fixture.bus.keys, 'accounts.conf'), 'utf8')).toBe(before);
 });
 
-test('a folder that cox auth has not written is told so', async () => {
-  const refused = await cox(['auth', '--out', await scratchFolder('bare'), '--add', 'operator=x', '--json']);
+test('a folder that cox admin auth has not written is told so', async () => {
+  const refused = await cox(['admin', 'auth', '--out', await scratchFolder('bare'), '--add', 'operator=x', '--json']);
   expect(refused.json).toMatchObject([{ code: 'keyring_unreadable' }]);
 });
 

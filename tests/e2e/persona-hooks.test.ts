@@ -217,7 +217,7 @@ test('what a handler leaves behind is told, also what cannot be told, and the pr
 test('a handler that is not there is told by the persona’s file, line and column, and nothing is served', async () => {
   const hooks = [{ event: 'post_turn', handler: './policy.ts#lok' }];
   const { folder } = await folderOf(fresh('broken'), { hooks }, 'export const look = () => true;');
-  const refused = await cox(['serve', 'persona', folder, '--nats', fixture.bus.natsUrl]);
+  const refused = await cox(['serve', 'personas', folder, '--nats', fixture.bus.natsUrl]);
   expect(refused.code).not.toBe(0);
   expect(refused.stderr).toMatch(
     /persona\.yaml:\d+:\d+: hooks\[0\]\.handler: .*policy\.ts has no function lok; it exports look/,

@@ -26,9 +26,9 @@ const REVIEWER = {
   'personas/reviewer/skills/check-security/references/owasp.md': 'A01: Broken access control.',
 };
 
-test('cox personas lists, checks and shows what lies in personas/', async () => {
+test('cox persona lists, checks and shows what lies in personas/', async () => {
   await write({ ...REVIEWER, 'personas/broken.yaml': 'name: broken\nlimits:\n  max_turn: 3\n' });
-  const listed = await bed.run(['personas', '--json']);
+  const listed = await bed.run(['persona', 'list', '--json']);
   expect(
     listed.stdout
       .trim()
@@ -38,40 +38,40 @@ test('cox personas lists, checks and shows what lies in personas/', async () => 
     { path: 'personas/broken.yaml', valid: false },
     { path: 'personas/reviewer', valid: true, name: 'reviewer', version: expect.stringMatching(/^[0-9a-f]{16}$/) },
   ]);
-  const checked = await bed.run(['personas', 'check']);
+  const checked = await bed.run(['persona', 'check']);
   expect(checked.code).toBe(1);
   expect(checked.stdout).toMatch(/broken\.yaml:3:3: unknown key "limits\.max_turn"; did you mean "max_turns"\?/);
   expect(checked.stdout).toMatch(/personas\/reviewer: reviewer [0-9a-f]{16} is valid/);
-  expect(await bed.run(['personas', 'check', 'personas/reviewer'])).toMatchObject({ code: 0 });
-  const shown = await bed.run(['personas', 'show', 'reviewer']);
+  expect(await bed.run(['persona', 'check', 'personas/reviewer'])).toMatchObject({ code: 0 });
+  const shown = await bed.run(['persona', 'show', 'reviewer']);
   expect(shown.stdout).toMatch(/skills +check-security/);
   expect(shown.stdout).toContain('You review.');
 }, 120_000);
 
-test('cox personas tells of hand-offs, and of one to nobody who lies there', async () => {
+test('cox persona tells of hand-offs, and of one to nobody who lies there', async () => {
   await write({
     'personas/desk.yaml': 'name: desk\nhandoffs: [clark, boss]\n',
     'personas/clerk.yaml': 'name: clerk\ndescription: Keeps papers.\nhandoffs: [desk]\n',
     'personas/boss.yaml': 'name: boss\n',
   });
-  expect((await bed.run(['personas'])).stdout).toMatch(
+  expect((await bed.run(['persona', 'list'])).stdout).toMatch(
     /clerk +[0-9a-f]{16} +personas\/clerk\.yaml +Keeps papers\. {2}→ desk/,
   );
-  expect((await bed.run(['personas', 'show', 'clerk'])).stdout).toMatch(/hands off to +desk/);
-  const checked = await bed.run(['personas', 'check']);
+  expect((await bed.run(['persona', 'show', 'clerk'])).stdout).toMatch(/hands off to +desk/);
+  const checked = await bed.run(['persona', 'check']);
   expect(checked.code).toBe(1);
   expect(checked.stdout).toMatch(
     /desk\.yaml:2:12: handoffs\[0\]: there is no persona clark in personas; did you mean "clerk"\?/,
   );
   await write({ 'personas/boss2.yaml': 'name: boss\n' });
-  expect((await bed.run(['personas', 'check'])).stdout).toMatch(
+  expect((await bed.run(['persona', 'check'])).stdout).toMatch(
     /boss2\.yaml:1:7: name: personas\/boss\.yaml is named boss already/,
   );
   // Of a file alone nobody can say who else is there.
-  expect(await bed.run(['personas', 'check', 'personas/desk.yaml'])).toMatchObject({ code: 0 });
+  expect(await bed.run(['persona', 'check', 'personas/desk.yaml'])).toMatchObject({ code: 0 });
 }, 120_000);
 
-test('cox personas shows hooks, and says which code of theirs is not there', async () => {
+test('cox persona shows hooks, and says which code of theirs is not there', async () => {
   await write({
     'personas/guard.yaml': `name: guard
 hooks:
@@ -83,7 +83,7 @@ on_finish: ./policy.js
 `,
     'personas/policy.js': 'throw new Error("it is not run")',
   });
-  const shown = (await bed.run(['personas', 'show', 'guard'])).stdout;
+  const shown = (await bed.run(['persona', 'show', 'guard'])).stdout;
   for (const line of [
     /guard:on_finish +post_finish +\* +asks \.\/policy\.js/,
     /guard:PreToolUse-1 +PreToolUse +run_\* +denies: not here/,
@@ -92,17 +92,17 @@ on_finish: ./policy.js
     /guard:note +post_turn +\* +asks \.\/policy\.js#note/,
   ])
     expect(shown).toMatch(line);
-  const checked = await bed.run(['personas', 'check', 'personas/guard.yaml']);
+  const checked = await bed.run(['persona', 'check', 'personas/guard.yaml']);
   expect([checked.code, checked.stdout]).toEqual([
     0,
     expect.stringMatching(/guard [0-9a-f]{16} is valid\n +guard:on_finish/),
   ]);
   await rm(join(bed.folder, 'personas/policy.js'));
-  expect((await bed.run(['personas', 'check', 'personas/guard.yaml'])).stdout).toMatch(
+  expect((await bed.run(['persona', 'check', 'personas/guard.yaml'])).stdout).toMatch(
     /guard\.yaml:7:12: on_finish: there is no file .*policy\.js/,
   );
   await bed.file('personas/guard.yaml', "name: guard\non_finish: './policy.js#a#b'\n");
-  expect((await bed.run(['personas', 'check', 'personas/guard.yaml'])).stdout).toMatch(
+  expect((await bed.run(['persona', 'check', 'personas/guard.yaml'])).stdout).toMatch(
     /guard\.yaml:2:12: on_finish: write \.\/file\.js#name, not "\.\/policy\.js#a#b"/,
   );
   await rm(join(bed.folder, 'personas/guard.yaml'));
@@ -127,7 +127,7 @@ test('a session goes on with its skills when their folder is gone and its host w
   await rm(join(bed.folder, 'personas'), { recursive: true });
   const attached = await bed.run(['attach', 'r1']);
   expect({ code: attached.code, stdout: attached.stdout }, attached.stderr).toEqual({ code: 0, stdout: 'Reviewed.\n' });
-  const events = (await bed.run(['watch', 'r1', '--json'])).stdout
+  const events = (await bed.run(['session', 'watch', 'r1', '--json'])).stdout
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line));
@@ -162,7 +162,7 @@ steps:
   const { code, stdout, stderr } = await bed.run(['run', 'go', '--persona', 'writer', '--id', 'w1']);
   expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: expect.stringContaining('Written.') });
   expect(stderr).toMatch(/§ collect[\s\S]*§ write/);
-  const events = (await bed.run(['watch', 'w1', '--json'])).stdout
+  const events = (await bed.run(['session', 'watch', 'w1', '--json'])).stdout
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line));
@@ -171,7 +171,7 @@ steps:
     { step: 'write', status: 'completed' },
   ]);
   expect(events.filter(({ type }) => type === 'call_ended').map(({ status }) => status)).toEqual(['ok', 'error']);
-  expect((await bed.run(['replay', 'w1'])).stdout).toMatch(/^byte-identical/);
+  expect((await bed.run(['session', 'replay', 'w1'])).stdout).toMatch(/^byte-identical/);
 }, 120_000);
 
 test('a mode that the persona has not is named with those that it has, before anything is started', async () => {

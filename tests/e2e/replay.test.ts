@@ -1,6 +1,6 @@
 /**
  * A journal from a real bus, with everything in it that a session can live through, replays byte for byte; one that was
- * tampered with stops with `replay_diverged` at the right record, also through `cox replay`.
+ * tampered with stops with `replay_diverged` at the right record, also through `cox session replay`.
  */
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
@@ -152,19 +152,19 @@ describe('tampered with', () => {
   });
 });
 
-test('cox replay says the same, of the bus and of an exported file', async () => {
+test('cox session replay says the same, of the bus and of an exported file', async () => {
   const { bus } = fixture;
   const records = journal.bytes.length;
   const where = ['--nats', bus.natsUrl];
-  const live = await cox(['replay', 'whole', ...where]);
+  const live = await cox(['session', 'replay', 'whole', ...where]);
   expect(live.stdout, live.told).toBe(`byte-identical (${records} records)\n`);
   expect(live.stderr).toMatch(/^the tail is unproven: no later record of whole /);
-  const exported = await cox(['export', 'whole', ...where]);
+  const exported = await cox(['session', 'export', 'whole', ...where]);
   const lines = exported.stdout.split('\n').slice(0, -1);
   expect(lines.filter((line) => line.startsWith('{"at"'))).toEqual(journal.bytes.map(text));
   const sound = join(folder, 'sound.jsonl');
   await writeFile(sound, exported.stdout);
-  const replayed = await cox(['replay', sound, '--json']);
+  const replayed = await cox(['session', 'replay', sound, '--json']);
   expect(replayed.json, replayed.told).toEqual([
     { type: 'replayed', session_id: 'whole', records, byte_identical: true, tail_proven: true },
   ]);
@@ -174,13 +174,13 @@ test('cox replay says the same, of the bus and of an exported file', async () =>
   // Not a change that replay sees: the closing line shows that the newest record is missing.
   const cut = join(folder, 'cut.jsonl');
   await writeFile(cut, [...lines.slice(0, -2), lines.at(-1), ''].join('\n'));
-  const incomplete = await cox(['replay', cut]);
+  const incomplete = await cox(['session', 'replay', cut]);
   expect([incomplete.code, incomplete.stderr]).toEqual([
     1,
     expect.stringMatching(/^cox: export_end_mismatch: .*closing line counts/),
   ]);
   await writeFile(cut, `${lines.slice(0, -1).join('\n')}\n`);
-  const open = await cox(['replay', cut]);
+  const open = await cox(['session', 'replay', cut]);
   expect([open.code, open.stdout, open.stderr]).toEqual([
     0,
     live.stdout,
@@ -191,10 +191,10 @@ test('cox replay says the same, of the bus and of an exported file', async () =>
   const forged = join(folder, 'forged.jsonl');
   const rewrote = rewritten(n, ({ events }) => ({ events: events.slice(0, -1) })).map(text);
   await writeFile(forged, `${rewrote.join('\n')}\n`);
-  const stopped = await cox(['replay', forged, '--json']);
+  const stopped = await cox(['session', 'replay', forged, '--json']);
   expect(stopped.code).toBe(1);
   expect(stopped.json).toMatchObject([{ type: 'replay_diverged', n }]);
-  const told = await cox(['replay', forged]);
+  const told = await cox(['session', 'replay', forged]);
   expect(told.stdout).toMatch(new RegExp(`^replay_diverged: record ${n} `));
 });
 
@@ -210,8 +210,8 @@ test('an exported journal whose large fields lie apart finds them on its bus, or
   const file = join(folder, 'large.jsonl');
   await writeFile(file, `${large.bytes.map(text).join('\n')}\n`);
   const [there, elsewhere] = await Promise.all([
-    cox(['replay', file, '--nats', bus.natsUrl]),
-    cox(['replay', file, '--state-dir', join(folder, 'elsewhere')]),
+    cox(['session', 'replay', file, '--nats', bus.natsUrl]),
+    cox(['session', 'replay', file, '--state-dir', join(folder, 'elsewhere')]),
   ]);
   expect(there.stdout, there.told).toMatch(/^byte-identical/);
   expect(elsewhere.code).toBe(1);

@@ -1,4 +1,4 @@
-/** What each role may and may not do on a real server with the configuration of `cox auth`: every role, every action. */
+/** What each role may and may not do on a real server with the configuration of `cox admin auth`: every role, every action. */
 import { ROLES, type SystemRole, type TenantRole } from '@coxswain/adapter-nats';
 import {
   HOOK_QUEUE_GROUP,
@@ -275,9 +275,7 @@ describe('whoever may only steer', { timeout: 120_000 }, () => {
       expect(changed.filter((subject) => !own.includes(subject))).toEqual([]);
       const snapshot = await admin.request(`$JS.API.DIRECT.GET.COX_SNAPSHOTS.${subjects.snapshot(victim)}`);
       expect(snapshot.json()).toMatchObject({ writer: expect.any(String), state: expect.any(Object) });
-      await operator
-        .session(session.id)
-        .approve({ callId: (await session.state()).approvals[0]?.call_id as string, decision: 'allow' });
+      await operator.session(session.id).approve((await session.state()).approvals[0]?.call_id);
       await session.result();
       const verbsSeen = new Set<string>();
       const bodies: string[] = [];

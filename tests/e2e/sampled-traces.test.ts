@@ -68,7 +68,7 @@ async function cast(sampler: string, share: string): Promise<Cast> {
     definition,
     `[defineTool({ name: 'look', description: 'Looks.', schema: z.object({}), run: async () => 'seen' })]`,
   );
-  const worker = new Child(COX_MAIN, ['serve', 'persona', file, '--nats', bus.natsUrl, '--json'], { env });
+  const worker = new Child(COX_MAIN, ['serve', 'personas', file, '--nats', bus.natsUrl, '--json'], { env });
   ended.push(() => worker.kill());
   await worker.says('"type":"ready"');
   await host.says(/"persona":"worker".*a persona is announced/);

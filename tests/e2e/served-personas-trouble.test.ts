@@ -69,7 +69,7 @@ test('a session stays with its version while another one is served, and waits wh
   expect(ran(both)).toEqual([`in ${first.child.pid}`, `in ${first.child.pid}`]);
   expect((await listed(name))?.instances.map(({ version }) => version).sort()).toEqual(['v1', 'v2']);
 
-  const shown = await cox(['show', old, '--nats', fixture.bus.natsUrl]);
+  const shown = await cox(['session', 'show', old, '--nats', fixture.bus.natsUrl]);
   expect(shown.stdout).toMatch(new RegExp(`^persona +${name}, version v1$`, 'm'));
 
   await first.child.terminate();
@@ -84,7 +84,7 @@ test('a version is one definition: another one under it is refused with what dif
   const first = await serve(await personaModule(definition));
   const other = await personaModule({ ...definition, prompt: 'You work otherwise.', description: 'Another one.' });
   const onBus = ['--nats', fixture.bus.natsUrl];
-  const refused = await cox(['serve', 'persona', other.file, ...onBus]);
+  const refused = await cox(['serve', 'personas', other.file, ...onBus]);
   expect(refused.code).toBe(1);
   expect(refused.stderr).toMatch(
     /persona_version_taken|another definition \((prompt, description|description, prompt)\)/,
@@ -198,7 +198,7 @@ test('a persona stands in the registry with its version, its tools and their sch
   expect(there?.announcement).toMatchObject({ version: one.version, tools: [{ name: 'where', source: 'persona' }] });
   expect(there?.announcement?.tools[0]?.input_schema).toMatchObject({ type: 'object' });
   expect(there?.instances).toMatchObject([{ instance: one.instance, state: 'serving', version: one.version }]);
-  const asText = await cox(['persona', '--nats', fixture.bus.natsUrl]);
+  const asText = await cox(['persona', 'list', '--served', '--nats', fixture.bus.natsUrl]);
   expect(asText.stdout).toMatch(new RegExp(`^${name}  ${one.version}  1 instance$`, 'm'));
   await one.child.kill();
   await until('it is forgotten', async () => (await listed(name))?.instances.length === 0);
@@ -275,12 +275,12 @@ test('what is asked for and cannot be is refused with a code, and what it is abo
   });
 
   const onBus = ['--nats', fixture.bus.natsUrl];
-  expect((await cox(['serve', 'persona', module.file, '--at-once', '0', ...onBus])).stderr).toContain('--at-once');
-  const twice = await cox(['serve', 'persona', module.file, module.file, ...onBus]);
+  expect((await cox(['serve', 'personas', module.file, '--at-once', '0', ...onBus])).stderr).toContain('--at-once');
+  const twice = await cox(['serve', 'personas', module.file, module.file, ...onBus]);
   expect([twice.code, twice.stderr]).toEqual([1, expect.stringContaining(`two of the personas are named ${name}`)]);
   const noPersona = `${module.file}.mjs`;
   await writeFile(noPersona, 'export const tools = [];');
-  expect((await cox(['serve', 'persona', noPersona, ...onBus])).stderr).toContain('it has no persona');
+  expect((await cox(['serve', 'personas', noPersona, ...onBus])).stderr).toContain('it has no persona');
   expect((await cox(['persona', 'pause', 'no such name', ...onBus])).code).toBe(2);
   const unknown = await cox(['persona', 'pause', 'nosuch', ...onBus]);
   expect({ code: unknown.code, stdout: unknown.stdout }).toEqual({ code: 1, stdout: '' });

@@ -179,14 +179,14 @@ test('an instance that is told to stop ends the answer that it gives, and takes 
 test('what cannot be served is refused with its path or its name', async () => {
   const onBus = ['--nats', fixture.bus.natsUrl];
   const module = await personaModule({ name: 'no name at all' });
-  const refused = await cox(['serve', 'persona', module.file, ...onBus]);
+  const refused = await cox(['serve', 'personas', module.file, ...onBus]);
   expect(refused.code).toBe(1);
   expect(refused.stderr).toContain('name');
   const long = await personaModule(
     { name: 'fine' },
     `[defineTool({ name: 'x', description: 'x', schema: z.object({}), long_running: true, run: () => 'x' })]`,
   );
-  expect((await cox(['serve', 'persona', long.file, ...onBus])).stderr).toContain('long_running');
-  expect((await cox(['serve', 'persona', ...onBus])).stderr).toContain('needs a persona');
+  expect((await cox(['serve', 'personas', long.file, ...onBus])).stderr).toContain('long_running');
+  expect((await cox(['serve', 'personas', ...onBus])).stderr).toContain('needs a persona');
   expect((await cox(['persona', 'pause', ...onBus])).stderr).toContain('needs the name of a persona');
 });

@@ -1,5 +1,5 @@
 /** The switch that says on which servers these tests run. */
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { serversFrom } from './kit/servers.ts';
@@ -29,4 +29,13 @@ test('a secret in an address that cannot be read is not repeated', () => {
 
 test.each(Object.keys(OWN_SERVER_FILES))('%s, which runs on its own server only, is there', (file) => {
   expect(existsSync(join(import.meta.dirname, file))).toBe(true);
+});
+
+test('every other file asks for a bus on the servers of the switch', () => {
+  const others = readdirSync(import.meta.dirname).filter(
+    (file) => file.endsWith('.test.ts') && !Object.hasOwn(OWN_SERVER_FILES, file),
+  );
+  // The fixture's bus is one of `startBus()`, too.
+  const asks = /startBus\(|'\.\/kit\/fixture\.ts'/;
+  expect(others.filter((file) => !asks.test(readFileSync(join(import.meta.dirname, file), 'utf8')))).toEqual([]);
 });

@@ -40,6 +40,7 @@ test('what waits is listed, collapsed, replaced and taken back; an interrupt tha
 
   await taken('steer', 'waits', 'north', '--command-id', 's1', '--dedupe-key', 'course');
   await taken(
+    'message',
     'remind',
     'waits',
     'mind the tide',
@@ -60,8 +61,8 @@ test('what waits is listed, collapsed, replaced and taken back; an interrupt tha
     'tide',
   );
   await taken('steer', 'waits', 'east', '--command-id', 's2', '--dedupe-key', 'course');
-  await taken('followup', 'waits', 'then moor', '--command-id', 'f1', '--dedupe-key', 'next');
-  const listed = (await taken('pending', 'waits')).json as unknown as SessionStatus['pending'];
+  await taken('message', 'followup', 'waits', 'then moor', '--command-id', 'f1', '--dedupe-key', 'next');
+  const listed = (await taken('message', 'list', 'waits')).json as unknown as SessionStatus['pending'];
   expect(listed.map(({ command_id, kind, body }) => [command_id, kind, body])).toEqual([
     ['s2', 'steer', 'east'],
     ['r1', 'remind', 'mind the tide'],
@@ -76,11 +77,11 @@ test('what waits is listed, collapsed, replaced and taken back; an interrupt tha
     dedupe_key: 'tide',
   });
 
-  await taken('replace', 'waits', 's2', 'east by south');
-  await taken('revoke', 'waits', 'f1');
-  await refused('already_revoked', 'revoke', 'waits', 'f1');
-  await refused('already_revoked', 'revoke', 'waits', 's1');
-  await refused('unknown_command_id', 'replace', 'waits', 'nothing', 'x');
+  await taken('message', 'edit', 'waits', 's2', 'east by south');
+  await taken('message', 'withdraw', 'waits', 'f1');
+  await refused('already_revoked', 'message', 'withdraw', 'waits', 'f1');
+  await refused('already_revoked', 'message', 'withdraw', 'waits', 's1');
+  await refused('unknown_command_id', 'message', 'edit', 'waits', 'nothing', 'x');
   const heard = await taken(
     'steer',
     'waits',
@@ -107,9 +108,9 @@ test('what waits is listed, collapsed, replaced and taken back; an interrupt tha
     'replace nothing unknown_command_id',
   ]);
 
-  await refused('already_delivered', 'replace', 'waits', 's2', 'x');
-  await taken('revoke', 'waits', 'r1');
-  expect((await taken('pending', 'waits')).json).toEqual([]);
+  await refused('already_delivered', 'message', 'edit', 'waits', 's2', 'x');
+  await taken('message', 'withdraw', 'waits', 'r1');
+  expect((await taken('message', 'list', 'waits')).json).toEqual([]);
   const kept = await cox(['steer', 'waits', 'and now?'], { env: { NATS_URL: bus.natsUrl } });
   expect(kept.stdout).toContain('accepted; the session has ended, so it waits for the next run');
 });
@@ -122,9 +123,21 @@ test('a session sleeps until its signal, is shown to sleep, and keeps what does 
   await bus.command('sleeps', 'start', { prompt: 'Wait for the pilot.', model, root, permissions: ALLOWING });
   await eventOf(bus, 'sleeps', 'call_started');
 
-  await refused('not_suspended', 'resume', 'sleeps');
-  await taken('suspend', 'sleeps', '--signal', 'pilot', '--for', '10m', '--on-timeout', 'fail', '--reason', 'the tide');
-  await refused('already_suspended', 'suspend', 'sleeps');
+  await refused('not_suspended', 'session', 'resume', 'sleeps');
+  await taken(
+    'session',
+    'suspend',
+    'sleeps',
+    '--signal',
+    'pilot',
+    '--for',
+    '10m',
+    '--on-timeout',
+    'fail',
+    '--reason',
+    'the tide',
+  );
+  await refused('already_suspended', 'session', 'suspend', 'sleeps');
   await writeFile(join(root, 'go'), '');
   expect(await eventOf(bus, 'sleeps', 'suspended')).toMatchObject({
     signal: 'pilot',
@@ -132,13 +145,13 @@ test('a session sleeps until its signal, is shown to sleep, and keeps what does 
     reason: 'the tide',
     until_ms: expect.any(Number),
   });
-  const shown = await cox(['show', 'sleeps'], { env: { NATS_URL: bus.natsUrl } });
+  const shown = await cox(['session', 'show', 'sleeps'], { env: { NATS_URL: bus.natsUrl } });
   expect(shown.stdout).toMatch(/pilot/);
 
   await taken('steer', 'sleeps', 'fetch him a coat');
-  await taken('signal', 'sleeps', 'gulls');
+  await taken('session', 'signal', 'sleeps', 'gulls');
   expect((await journalOf(bus, 'sleeps')).of('resumed')).toEqual([]);
-  await taken('signal', 'sleeps', 'pilot', '--data', '{"name": "Ines"}');
+  await taken('session', 'signal', 'sleeps', 'pilot', '--data', '{"name": "Ines"}');
   const journal = await endOf(bus, 'sleeps');
   expect(journal.of('resumed')).toMatchObject([{ cause: 'signal', signal: { name: 'pilot', data: { name: 'Ines' } } }]);
   expect(journal.of('control_outcome').map(({ control, status }) => `${control} ${status}`)).toEqual([
@@ -149,12 +162,12 @@ test('a session sleeps until its signal, is shown to sleep, and keeps what does 
     'signal resumed',
   ]);
 
-  await refused('not_running', 'suspend', 'sleeps');
-  await refused('not_running', 'resume', 'sleeps');
-  await refused('not_running', 'signal', 'sleeps', 'pilot');
+  await refused('not_running', 'session', 'suspend', 'sleeps');
+  await refused('not_running', 'session', 'resume', 'sleeps');
+  await refused('not_running', 'session', 'signal', 'sleeps', 'pilot');
   await refused('not_found', 'cancel-call', 'sleeps');
   const gone = await cox(['cancel-call', 'sleeps', 'c1'], { env: { NATS_URL: bus.natsUrl } });
-  const told = 'sleeps: c1: not_found (the session has no such call; cox show lists those that are open)\n';
+  const told = 'sleeps: c1: not_found (the session has no such call; cox session show lists those that are open)\n';
   expect([gone.code, gone.stdout], gone.told).toEqual([1, told]);
 });
 
@@ -168,9 +181,19 @@ test('a suspension until a time says its input; one that is resumed, or until a 
     await eventOf(bus, id, 'call_started');
   };
   await Promise.all(['naps', 'dozes'].map(start));
-  await taken('suspend', 'naps', '--for', '1ms', '--on-timeout', 'resume_with_input', '--input', 'look again');
-  await refused('invalid_field', 'suspend', 'dozes', '--until', '2020-01-01T00:00:00Z');
-  await taken('suspend', 'dozes', '--until', new Date(Date.now() + 3_600_000).toISOString());
+  await taken(
+    'session',
+    'suspend',
+    'naps',
+    '--for',
+    '1ms',
+    '--on-timeout',
+    'resume_with_input',
+    '--input',
+    'look again',
+  );
+  await refused('invalid_field', 'session', 'suspend', 'dozes', '--until', '2020-01-01T00:00:00Z');
+  await taken('session', 'suspend', 'dozes', '--until', new Date(Date.now() + 3_600_000).toISOString());
   await writeFile(join(root, 'go'), '');
 
   const napped = await endOf(bus, 'naps');
@@ -179,7 +202,7 @@ test('a suspension until a time says its input; one that is resumed, or until a 
   expect(said).toEqual([expect.stringMatching(/^reminder: /), 'user: look again']);
 
   await eventOf(bus, 'dozes', 'suspended');
-  await taken('resume', 'dozes');
+  await taken('session', 'resume', 'dozes');
   expect((await endOf(bus, 'dozes')).of('resumed')).toMatchObject([{ cause: 'command' }]);
 });
 
@@ -201,15 +224,15 @@ test('a run that has used up what it was given exits 4; one whose price nobody k
   expect(time.json.at(-1)).toMatchObject({ type: 'agent_end', stop_reason: 'budget_exceeded' });
   expect(usd.json.at(-1)).toMatchObject({ type: 'agent_end', error: { code: 'price_unknown' } });
 
-  const [used] = (await taken('usage', 'spends')).json;
+  const [used] = (await taken('session', 'usage', 'spends')).json;
   expect(used).toMatchObject({
     session_id: 'spends',
     runs: [{ run: 1, stop_reason: 'budget_exceeded' }],
     cost_usd: null,
   });
-  const people = await cox(['usage', 'spends'], { env: { NATS_URL: bus.natsUrl } });
+  const people = await cox(['session', 'usage', 'spends'], { env: { NATS_URL: bus.natsUrl } });
   expect(people.stdout).toMatch(/run 1 .*price not known.*budget_exceeded/);
-  await refused('session_not_found', 'usage', 'nobody');
+  await refused('session_not_found', 'session', 'usage', 'nobody');
 });
 
 test('the file that --steering-file names steers', async () => {

@@ -64,7 +64,7 @@ test('a file that the environment names is read on by who attaches after a kill,
   await attached.seen(/while nobody reads/);
   await writeFile(join(bed.folder, 'heard-again'), '');
   expect((await attached.end).code).toBe(0);
-  const received = jsonLines((await bed.run(['watch', 'killed', '--json'])).stdout);
+  const received = jsonLines((await bed.run(['session', 'watch', 'killed', '--json'])).stdout);
   expect(received.filter(({ type }) => type === 'steering_received').map(({ body }) => body)).toEqual([
     'before the kill',
     'while nobody reads',

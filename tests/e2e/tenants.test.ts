@@ -104,20 +104,20 @@ test('each runs its own: sessions of the same id, hooks that guard one alone, an
     expect(await client.sessionIds()).toEqual(['same']);
   }
   expect(statuses).toEqual({ red: ['denied'], blue: ['ok'] });
-  const listed = await cox(['sessions', '--json'], { env: fixture.bus.env('viewer', 'blue') });
+  const listed = await cox(['session', 'list', '--json'], { env: fixture.bus.env('viewer', 'blue') });
   expect(listed.json).toMatchObject([{ session_id: 'same' }]);
   // Whoever looks after the bus reads what is anybody's, and says whose.
   const admin = fixture.bus.env('admin');
-  expect((await cox(['sessions', '--json'], { env: admin })).stdout).toBe('');
+  expect((await cox(['session', 'list', '--json'], { env: admin })).stdout).toBe('');
   for (const tenant of ['red', 'blue']) {
-    const read = await cox(['sessions', '--json', '--tenant', tenant], { env: admin });
+    const read = await cox(['session', 'list', '--json', '--tenant', tenant], { env: admin });
     expect(read.json, read.told).toMatchObject([{ session_id: 'same', stop_reason: 'end_turn' }]);
-    const watched = await cox(['watch', 'same', '--tenant', tenant], { env: admin });
+    const watched = await cox(['session', 'watch', 'same', '--tenant', tenant], { env: admin });
     expect([watched.code, watched.told]).toEqual([0, expect.stringContaining(`Done for ${tenant}.`)]);
-    const shown = await cox(['show', 'same', '--json', '--tenant', tenant], { env: admin });
+    const shown = await cox(['session', 'show', 'same', '--json', '--tenant', tenant], { env: admin });
     expect(shown.json, shown.told).toMatchObject([{ session_id: 'same', stop_reason: 'end_turn' }]);
   }
-  const strange = await cox(['sessions', '--tenant', 'blue'], { env: fixture.bus.env('viewer', 'red') });
+  const strange = await cox(['session', 'list', '--tenant', 'blue'], { env: fixture.bus.env('viewer', 'red') });
   expect([strange.code, strange.stderr]).toEqual([2, expect.stringContaining('the key is one of the tenant red')]);
   expect(await service.terminate()).toMatchObject({ code: 0 });
 });
@@ -163,14 +163,14 @@ test('fields that lie apart are read by every key of their tenant that reads ses
   expect((await session.result()).text).toHaveLength(300_000);
   for (const role of ['operator', 'viewer', 'approver', 'gateway'] as const) {
     const env = fixture.bus.env(role, 'red');
-    const exported = await cox(['export', 'large'], { env });
+    const exported = await cox(['session', 'export', 'large'], { env });
     expect([exported.code, exported.stdout.includes('y'.repeat(300_000))], exported.told).toEqual([0, true]);
     const nc = await fixture.bus.as(role, 'red');
     const refused = refusalsOf(nc);
     nc.publish(`$JS.API.STREAM.MSG.GET.${BLOBS_STREAM}`, '{"seq":1}');
     await until('the refusal', () => refused.has(`publish $JS.API.STREAM.MSG.GET.${BLOBS_STREAM}`));
   }
-  const replayed = await cox(['replay', 'large'], { env: fixture.bus.env('operator', 'red') });
+  const replayed = await cox(['session', 'replay', 'large'], { env: fixture.bus.env('operator', 'red') });
   expect(replayed.code, replayed.told).toBe(0);
   // Nobody but a host may hand out what a hash names, and one that names nothing brings nothing.
   expect(await operator.blob('0'.repeat(64))).toBeNull();
@@ -199,7 +199,7 @@ test('no receipt goes to an inbox of another tenant, nor of a host', async () =>
   }
   const rejected = new Map<string, string>();
   const answered = new Set<string>();
-  for await (const record of session.events({ from: 0 })) {
+  for await (const record of session.records({ from: 0 })) {
     for (const event of record.events) {
       if (event.type === 'command_rejected') rejected.set(event.command_id, event.code);
       if ('command_id' in event) answered.add(event.command_id as string);

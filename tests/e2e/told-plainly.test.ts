@@ -17,13 +17,13 @@ test('a tenant that --keep misspells has nothing swept, unless somebody is sure 
     { wait: 'accepted' },
   );
   await session.result();
-  const refused = await admin('sweep', '--keep', '90d', '--keep', 'defualt=365d');
+  const refused = await admin('admin', 'retention', '--keep', '90d', '--keep', 'defualt=365d');
   expect(refused.code, refused.told).toBe(1);
   expect(refused.json).toMatchObject([{ code: 'tenant_not_found', message: expect.stringContaining('defualt') }]);
-  const sure = await admin('sweep', '--keep', '90d', '--keep', 'defualt=365d', '--yes');
+  const sure = await admin('admin', 'retention', '--keep', '90d', '--keep', 'defualt=365d', '--yes');
   expect(sure.code, sure.told).toBe(0);
   expect(sure.stderr).toContain('defualt');
-  const deleted = await admin('delete', 'D1', '--yes');
+  const deleted = await admin('session', 'delete', 'D1', '--yes');
   expect(deleted.json, deleted.told).toMatchObject([
     { code: 'session_not_found', message: 'there is no session D1 of the tenant default' },
   ]);
@@ -63,7 +63,7 @@ test('doctor reads the replicas with the key of an admin or a host, and says who
 
 test.each([
   [['serve', 'sessions'], 'give a key of hosts'],
-  [['import', 'package.json'], 'give the admin’s key'],
+  [['session', 'import', 'package.json'], 'give the admin’s key'],
 ])('a key that does not allow %j is told whose does', async (args, told) => {
   const refused = await cox([...args, '--json'], { env: fixture.bus.env('operator') });
   expect([refused.code, refused.json], refused.told).toMatchObject([
@@ -74,7 +74,7 @@ test.each([
 });
 
 test('a service with --json that cannot start writes JSON, and nothing else to either stream', async () => {
-  for (const args of [['sessions'], ['tool', 'no-such-file.ts'], ['gateway']]) {
+  for (const args of [['sessions'], ['tools', 'no-such-file.ts'], ['gateway']]) {
     const refused = await cox(['serve', ...args, '--json'], { env: fixture.bus.env('operator') });
     expect([refused.stderr, refused.json], refused.told).toMatchObject(['', [{ type: 'error' }]]);
   }
@@ -103,7 +103,7 @@ test('a session that is deleted is said to be, where no host lives, too', async 
     { wait: 'accepted' },
   );
   await session.result();
-  const deleted = await admin('delete', session.id, '--yes', '--reason', 'asked\nfor');
+  const deleted = await admin('session', 'delete', session.id, '--yes', '--reason', 'asked\nfor');
   expect(deleted.code, deleted.told).toBe(0);
   await fixture.host.terminate();
   const told = await session.steer('Turn back.', { wait: 'accepted' }).catch((error: Error) => error);

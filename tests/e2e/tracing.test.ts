@@ -119,7 +119,7 @@ async function waitsInTool(all: Traced, first: Child) {
   const tools = `[defineTool({ name: 'wait', description: 'Waits.', schema: z.object({}),
     run: async (_, { signal }) => { note('runs'); await opened(signal); return 'done'; } })]`;
   const { file, log, open } = await personaModule(definition, tools);
-  const worker = new Child(COX_MAIN, ['serve', 'persona', file, '--nats', bus.natsUrl, '--json'], { env });
+  const worker = new Child(COX_MAIN, ['serve', 'personas', file, '--nats', bus.natsUrl, '--json'], { env });
   ended.push(() => worker.kill());
   await worker.says('"type":"ready"');
   await first.says(/"persona":"worker".*a persona is announced/);
@@ -154,7 +154,7 @@ test('the trace of a run whose host was killed in the middle is one tree, made b
   expect(new Set(spans.map(({ instance }) => instance)).size).toBe(3);
 }, 120_000);
 
-test('what a killed host had ended and not sent is missing in the collector, and in cox trace it is not', async () => {
+test('what a killed host had ended and not sent is missing in the collector, and in cox session trace it is not', async () => {
   const all = await traced();
   const { bus, collector } = all;
   // Nothing of it is received as long as it lives: nobody listens there.
@@ -180,7 +180,7 @@ test('what a killed host had ended and not sent is missing in the collector, and
   const orphans = spans.filter(({ parentSpanId }) => !known.has(parentSpanId ?? ''));
   expect(orphans.map(({ name }) => name)).toEqual(['serve_step worker']);
 
-  const printed = await cox(['trace', 'killed', '--nats', bus.natsUrl, '--json']);
+  const printed = await cox(['session', 'trace', 'killed', '--nats', bus.natsUrl, '--json']);
   const told = printed.lines.flatMap(spansIn);
   expect(told.filter(({ name }) => name === 'provision')).toHaveLength(1);
   expect(told.find(({ spanId }) => spanId === orphans[0]?.parentSpanId)?.name).toMatch(/^chat/);

@@ -178,7 +178,9 @@ test.each(Object.entries(WAYS))(
 
 test('nothing of the attacks has reached the sender’s server, a journal or the log', async () => {
   expect(reached).toBe(0);
-  const journals = await Promise.all([ended, forked].map((id) => cox(['export', id, '--nats', bus.natsUrl])));
+  const journals = await Promise.all(
+    [ended, forked].map((id) => cox(['session', 'export', id, '--nats', bus.natsUrl])),
+  );
   const kept = [host.stdout, host.stderr, ...journals.map(({ stdout }) => stdout)].join('\n');
   for (const secret of [HOST_SECRET, SENT_SECRET]) expect(kept.includes(secret), secret).toBe(false);
   expect(kept).not.toContain('/bin/sh');

@@ -22,15 +22,15 @@ if ! cox health >/dev/null 2>&1; then
     sleep 0.2
   done
 fi
-cox serve tool ./refund.ts >work/refund.log 2>&1 &
+cox serve tools ./refund.ts >work/refund.log 2>&1 &
 started="$started $!"
-until cox tools 2>/dev/null | grep -q '^refund '; do
+until cox tool list 2>/dev/null | grep -q '^refund '; do
   kill -0 $! 2>/dev/null || { cat work/refund.log >&2; exit 1; }
   sleep 0.2
 done
 
 COX_MODEL="${COX_MODEL:-scripted/script.yaml}" cox run "The desk is open." \
   --persona personas/triage.yaml --crew personas --id "$DESK" --root work/desk --detach "$@"
-for ticket in input/tickets/*.txt; do cox followup "$DESK" - <"$ticket" >/dev/null; done
+for ticket in input/tickets/*.txt; do cox message followup "$DESK" - <"$ticket" >/dev/null; done
 
 if [ -t 0 ]; then cox attach "$DESK"; else cox attach "$DESK" --on-ask wait; fi

@@ -1,4 +1,4 @@
-/** A tool in a process of its own: `cox serve tool ./tools.ts`. */
+/** A tool in a process of its own: `cox serve tools ./tools.ts`. */
 import { defineTool } from '@coxswain/client';
 
 export default defineTool({

@@ -11,7 +11,7 @@ process.exitCode = await dispatch(process.argv.slice(2), process.env);
 // keeps the process. A stream says one turn later that a write has failed.
 process.stdout.write('', () => process.stderr.write('', () => setImmediate(() => process.exit())));
 
-/** Ends as SIGPIPE ends others where the reader has gone (`cox export … | head`), else with the reason. */
+/** Ends as SIGPIPE ends others where the reader has gone (`cox session export … | head`), else with the reason. */
 function endUnwritten(error: NodeJS.ErrnoException): never {
   if (error.code === 'EPIPE') process.exit(141);
   const why = error.code === 'ENOSPC' ? 'the disk or the device is full' : error.message;

@@ -9,8 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { bashScript } from '../src/completions/bash.ts';
 import { fishScript } from '../src/completions/fish.ts';
 import { zshScript } from '../src/completions/zsh.ts';
-import type { HelpSpec } from '../src/line/command-spec.ts';
-import { COMMANDS } from '../src/line/command-table.ts';
+import { COMMANDS, SECTIONS } from '../src/line/command-table.ts';
 
 let folder: string;
 /** Where a shell may put what it keeps of its own: not beside what is completed. */
@@ -31,14 +30,13 @@ const isThere = (shell: string) => spawnSync(shell, ['-c', 'exit 0']).status ===
 /** What is typed, word by word; the last one is completed. */
 type Line = readonly string[];
 
-const namesOf = ({ flags }: Pick<HelpSpec, 'flags'>) => [...Object.keys(flags), 'help'].map((name) => `--${name}`);
-
-/** Every command and part of one, with the flags that are to be offered there. */
-const PLACES: readonly (readonly [line: Line, flags: readonly string[]])[] = COMMANDS.flatMap((command) => [
-  [[command.name, '--'], namesOf(command)] as const,
-  ...(command.parts ?? []).map((part) => [[command.name, part.name, '--'], namesOf(part)] as const),
+/** Every command, with the flags that are offered there. */
+const PLACES: readonly (readonly [line: Line, flags: readonly string[]])[] = COMMANDS.map(({ name, flags }) => [
+  [...name.split(' '), '--'],
+  [...Object.keys(flags), 'help'].map((flag) => `--${flag}`),
 ]);
-const NAMES = COMMANDS.map(({ name }) => name);
+const FIRST_WORDS = COMMANDS.map(({ name }) => name.split(' ')[0] as string);
+const TOPICS = new Set(COMMANDS.flatMap(({ name }) => (name.includes(' ') ? [name.split(' ')[0] as string] : [])));
 
 /** What is offered beside names of commands and flags. */
 const VALUES: readonly (readonly [line: Line, offered: readonly string[]])[] = [
@@ -48,23 +46,18 @@ const VALUES: readonly (readonly [line: Line, offered: readonly string[]])[] = [
     ['deny', 'wait'],
   ],
   [['approve', 'k3f9', '--remember', 's'], ['session']],
-  [
-    ['persona', ''],
-    ['list', 'pause', 'resume', 'remove'],
-  ],
   [['serve', 'h'], ['hooks']],
   [
     ['steer', 'k3f9', '--mode', ''],
     ['finish_step', 'interrupt_immediate', 'audit_only'],
   ],
-  [['remind', 'k3f9', 'text', '--role-hint', 'd'], ['developer']],
-  [['suspend', 'k3f9', '--on-timeout', ''], OnTimeout.options],
-  [['auth', 't'], ['token']],
+  [['message', 'remind', 'k3f9', 'text', '--role-hint', 'd'], ['developer']],
+  [['session', 'suspend', 'k3f9', '--on-timeout', ''], OnTimeout.options],
   [
-    ['auth', 'token', ''],
+    ['admin', 'token', ''],
     ['add', 'list', 'remove'],
   ],
-  [['auth', 'token', 'add', 'alice', '--scope', ''], SCOPES],
+  [['admin', 'token', 'add', 'alice', '--scope', ''], SCOPES],
   [
     ['completions', ''],
     ['bash', 'zsh', 'fish'],
@@ -81,7 +74,7 @@ const inBash: Complete = (lines) => {
     (line) =>
       `COMP_WORDS=(cox ${line.map(quoted).join(' ')}); COMP_CWORD=${line.length}; _cox; printf '%s\\n' "\${COMPREPLY[@]}" ---`,
   );
-  return run('bash', ['--norc', '--noprofile'], [bashScript(COMMANDS), ...asked]);
+  return run('bash', ['--norc', '--noprofile'], [bashScript(SECTIONS), ...asked]);
 };
 
 // The functions that zsh completes by are not there outside of its line editor: what they are given is looked at.
@@ -96,7 +89,7 @@ const inZsh: Complete = (lines) => {
   const asked = lines.map(
     (line) => `words=(cox ${line.map(quoted).join(' ')}); CURRENT=${line.length + 1}; _cox; print -- ---`,
   );
-  return run('zsh', ['-f'], [...stubs, zshScript(COMMANDS), ...asked]).map((offered, index) =>
+  return run('zsh', ['-f'], [...stubs, zshScript(SECTIONS), ...asked]).map((offered, index) =>
     offered.filter((word) => word.startsWith(lines[index]?.at(-1) ?? '')),
   );
 };
@@ -106,7 +99,7 @@ const inFish: Complete = (lines) => {
     (line) =>
       `complete -C ${quoted(`cox ${line.join(' ')}`).replaceAll('\\', '\\\\')} | string split -f1 \\t; echo ---`,
   );
-  return run('fish', ['--no-config'], [fishScript(COMMANDS), ...asked]);
+  return run('fish', ['--no-config'], [fishScript(SECTIONS), ...asked]);
 };
 
 function run(shell: string, flags: readonly string[], script: readonly string[]): string[][] {
@@ -134,9 +127,13 @@ describe.each([
 ] as const)('%s', (shell, complete) => {
   const here = isThere(shell);
 
-  test.skipIf(!here)(`${shell} offers every command`, () => {
-    const [offered] = complete([['']]);
-    expect(sorted(offered?.filter((word) => !word.startsWith('-')))).toEqual(sorted(NAMES));
+  test.skipIf(!here)(`${shell} offers every command, and those of a topic after it`, () => {
+    const [offered, ...ofTopics] = complete([[''], ...[...TOPICS].map((topic) => [topic, ''])]);
+    expect(sorted(offered?.filter((word) => !word.startsWith('-')))).toEqual(sorted(FIRST_WORDS));
+    for (const [index, topic] of [...TOPICS].entries())
+      expect(sorted(ofTopics[index]), topic).toEqual(
+        sorted(COMMANDS.flatMap(({ name }) => (name.startsWith(`${topic} `) ? [name.slice(topic.length + 1)] : []))),
+      );
   });
 
   test.skipIf(!here)(`${shell} offers every flag of every command, and no other`, () => {

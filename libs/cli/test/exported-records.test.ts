@@ -1,4 +1,4 @@
-/** Files that `cox trace` and `cox inspect` are given in place of what `cox export` has written. */
+/** Files that `cox session trace` and `cox session inspect` are given in place of what `cox session export` has written. */
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -29,13 +29,13 @@ async function said(command: string, text: string): Promise<{ code: number; err:
     }),
   ];
   try {
-    return { code: await dispatch([command, './file'], { INIT_CWD: folder }), err };
+    return { code: await dispatch(['session', command, './file'], { INIT_CWD: folder }), err };
   } finally {
     for (const spy of spies) spy.mockRestore();
   }
 }
 
-describe.each(['trace', 'inspect'])('cox %s', (command) => {
+describe.each(['trace', 'inspect'])('cox session %s', (command) => {
   test('takes a whole one', async () => {
     expect(await said(command, WHOLE)).toEqual({ code: 0, err: '' });
   });

@@ -1,4 +1,4 @@
-/** What the flags of `cox fork` change. */
+/** What the flags of `cox session fork` change. */
 import { parseCommand } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { Flags } from '../src/line/flags.ts';

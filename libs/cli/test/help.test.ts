@@ -1,61 +1,65 @@
 /** The help, as it is printed. */
 import { afterEach, expect, test, vi } from 'vitest';
-import { COMMANDS } from '../src/line/command-table.ts';
+import { COMMANDS, SECTIONS } from '../src/line/command-table.ts';
 import { dispatch } from '../src/line/dispatch.ts';
 
 afterEach(() => vi.restoreAllMocks());
 
-async function help(...argv: string[]): Promise<string> {
+async function printed(...argv: string[]): Promise<string> {
   const said: string[] = [];
   for (const method of ['info', 'log'] as const)
     vi.spyOn(console, method).mockImplementation((text) => void said.push(String(text)));
-  expect(await dispatch([...argv, '--help'], {})).toBe(0);
+  expect(await dispatch(argv, {})).toBe(0);
   return said.join('\n');
 }
 
-test('each service has a help of its own, with the flags that it takes', async () => {
-  const hooks = await help('serve', 'hooks');
+test('the overview names every command on one screen', async () => {
+  const overview = await printed('--help');
+  const lines = overview.split('\n');
+  expect(lines.length).toBeLessThanOrEqual(40);
+  for (const line of lines) expect(line.length, line).toBeLessThanOrEqual(80);
+  const names = overview.split(/[\s:]+/);
+  for (const { name } of COMMANDS) for (const word of name.split(' ')) expect(names, name).toContain(word);
+  expect(await printed()).toBe(overview);
+});
+
+test('the help of a topic lists its commands, without a command, with --help and with cox help', async () => {
+  for (const { topic, commands } of SECTIONS) {
+    if (topic === undefined) continue;
+    const listed = await printed(topic);
+    for (const { name, help } of commands) {
+      expect(listed).toContain(`  ${name.slice(topic.length + 1)} `);
+      expect(listed).toContain(help);
+    }
+    expect(listed).not.toContain('attach');
+    expect(await printed(topic, '--help')).toBe(listed);
+  }
+  expect(await printed('serve', 'dinner', '--help')).toBe(await printed('serve'));
+});
+
+test('the help of a command has its flags with their short forms, and no others', async () => {
+  const hooks = await printed('serve', 'hooks', '--help');
   expect(hooks).toContain('$ cox serve hooks <file>');
   expect(hooks).toContain('--name <NAME>');
   expect(hooks).not.toContain('--manifest');
-  const tool = await help('serve', 'tool', './my-tool.ts');
-  expect(tool).toContain('$ cox serve tool <file>');
-  expect(tool).not.toMatch(/--name|--manifest|policy\.ts/);
-  const sessions = await help('serve', 'sessions');
-  expect(sessions).toContain('--manifest <FILE>');
-  expect(sessions).not.toContain('--tenant');
+  expect(await printed('serve', 'hook', '--help')).toBe(hooks);
+  expect(await printed('run', '--help')).toContain('-m, --model <PROVIDER/NAME>');
+  expect(await printed('session', 'watch', 'k3f9', '--help')).toContain('-f, --follow');
 });
 
-test.each([[['serve']], [['serve', 'dinner']]])('%j lists the services, and where their helps are', async (argv) => {
-  const overview = await help(...argv);
-  for (const { name } of COMMANDS.find((one) => one.name === 'serve')?.parts ?? [])
-    expect(overview).toContain(`cox serve ${name} --help`);
-  expect(overview).not.toContain('attach');
+test('a sentence of the help is short', () => {
+  for (const { name, help } of COMMANDS) {
+    expect(help.length, name).toBeLessThanOrEqual(60);
+    expect(help, name).not.toMatch(/[.;]$|;/);
+  }
 });
 
-test('the flags of a command are those of its parts', () => {
-  for (const { name, flags, parts } of COMMANDS)
-    for (const part of parts ?? []) expect(flags, `${name} ${part.name}`).toMatchObject(part.flags);
-});
-
-test('a command without parts has one help, and all commands have a list', async () => {
-  expect(await help('sessions')).toContain('--limit <N>');
-  const all = await help();
-  for (const { name } of COMMANDS) expect(all).toContain(`  ${name}`);
-});
-
-test.each([[['auth', 'token', 'add']], [['auth', 'token']], [['auth']]])(
-  'cox %j --help lists the flags of tokens',
-  async (argv) => {
-    const said = await help(...argv);
-    for (const flag of ['--tokens <FILE>', '--scope <SCOPE>', '--expires <TIME>', '--tenant <NAME>'])
-      expect(said).toContain(flag);
-  },
-);
-
-test('a command that works without its parts has its own flags in its help, and names theirs', async () => {
-  const said = await help('auth');
-  expect(said).toContain('--out <DIR>');
-  expect(said).toContain('More: cox auth token --help');
-  expect(await help('auth', 'token')).not.toContain('--out');
+test('words of flags are spelled as in the API, and a short flag has one meaning', () => {
+  const meanings = new Map<string, Set<string>>();
+  for (const { name, flags } of COMMANDS)
+    for (const [flag, { words = [], short }] of Object.entries(flags)) {
+      for (const word of words) expect(word, `${name} --${flag}`).toMatch(/^[a-z]+(_[a-z]+)*$/);
+      if (short !== undefined) meanings.set(short, (meanings.get(short) ?? new Set()).add(flag));
+    }
+  for (const [short, of] of meanings) expect([...of], short).toHaveLength(1);
 });

@@ -14,7 +14,7 @@ afterEach(() => {
 const edit = { call_id: 'c3_1', tool: 'edit_file' };
 
 function waiting() {
-  const approve = vi.fn(async (_decision: object, _options: object) => ({}) as never);
+  const approve = vi.fn(async (_callId?: string, _options?: object) => ({}) as never);
   const said: string[] = [];
   return { approve, said, late: new LateApproval({ approve }, (text) => said.push(text)) };
 }
@@ -26,7 +26,7 @@ test('is approved once, and the demo says so', () => {
   vi.advanceTimersByTime(APPROVED_AFTER_MS - 1);
   expect(approve).not.toHaveBeenCalled();
   vi.advanceTimersByTime(1);
-  expect(approve.mock.calls).toEqual([[{ callId: 'c3_1', decision: 'allow' }, { actor: 'demo' }]]);
+  expect(approve.mock.calls).toEqual([['c3_1', { actor: 'demo' }]]);
   expect(said).toEqual(['no answer came: the demo approves edit_file']);
 });
 

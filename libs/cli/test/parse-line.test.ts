@@ -1,4 +1,3 @@
-import { nearestWord } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { CliError, EXIT } from '../src/line/cli-error.ts';
 import { COMMANDS } from '../src/line/command-table.ts';
@@ -31,6 +30,23 @@ describe('a command line', () => {
     expect(line.args).toEqual(['k3', 'the other file']);
     expect(line.flags.on('json')).toBe(true);
     expect(line.flags.text('mode')).toBe('interrupt_immediate');
+  });
+
+  test('takes short flags with their values', () => {
+    const { flags } = command('run', 'x', '-m', 'a/b', '-p', 'reviewer');
+    expect([flags.text('model'), flags.text('persona')]).toEqual(['a/b', 'reviewer']);
+    expect(command('session', 'watch', 'k3', '-f').flags.on('follow')).toBe(true);
+  });
+
+  test('names a command by one word or by two, a service also in the singular', () => {
+    expect(command('session', '--json', 'show', 'k3')).toMatchObject({
+      command: { name: 'session show' },
+      args: ['k3'],
+    });
+    expect(command('serve', 'persona', 'a', 'b')).toMatchObject({
+      command: { name: 'serve personas' },
+      args: ['a', 'b'],
+    });
   });
 
   test('keeps texts as they were typed: digits stay digits', () => {
@@ -75,9 +91,10 @@ describe('what changes, parks and wakes a session is said in', () => {
       ['k3', 'x'],
       { 'dedupe-key': 'course', wait: 'delivered' },
     ],
-    [['followup', 'k3', 'x', '--dedupe-key=-'], ['k3', 'x'], { 'dedupe-key': '-' }],
+    [['message', 'followup', 'k3', 'x', '--dedupe-key=-'], ['k3', 'x'], { 'dedupe-key': '-' }],
     [
       [
+        'message',
         'remind',
         'k3',
         'x',
@@ -92,18 +109,18 @@ describe('what changes, parks and wakes a session is said in', () => {
       ['k3', 'x'],
       { 'ttl-turns': '3', 'preserve-on-compact': true, propagate: 'all', 'role-hint': 'developer' },
     ],
-    [['revoke', 'k3', 'm1', '--command-id', 'r1'], ['k3', 'm1'], { 'command-id': 'r1' }],
-    [['replace', 'k3', 'm1', 'a better text'], ['k3', 'm1', 'a better text'], {}],
-    [['replace', 'k3', 'm1', '-'], ['k3', 'm1', '-'], {}],
+    [['message', 'withdraw', 'k3', 'm1', '--command-id', 'r1'], ['k3', 'm1'], { 'command-id': 'r1' }],
+    [['message', 'edit', 'k3', 'm1', 'a better text'], ['k3', 'm1', 'a better text'], {}],
+    [['message', 'edit', 'k3', 'm1', '-'], ['k3', 'm1', '-'], {}],
     [
-      ['suspend', 'k3', '--signal', 'pilot', '--for', '2h', '--on-timeout', 'fail', '--reason', 'tide'],
+      ['session', 'suspend', 'k3', '--signal', 'pilot', '--for', '2h', '--on-timeout', 'fail', '--reason', 'tide'],
       ['k3'],
       { signal: 'pilot', for: '2h', 'on-timeout': 'fail', reason: 'tide' },
     ],
-    [['suspend', 'k3', '--until', '2030-01-31T09:00:00Z'], ['k3'], { until: '2030-01-31T09:00:00Z' }],
-    [['resume', 'k3'], ['k3'], {}],
-    [['signal', 'k3', 'pilot', '--data', '{"v": 1}'], ['k3', 'pilot'], { data: '{"v": 1}' }],
-    [['usage', 'k3', '--json'], ['k3'], { json: true }],
+    [['session', 'suspend', 'k3', '--until', '2030-01-31T09:00:00Z'], ['k3'], { until: '2030-01-31T09:00:00Z' }],
+    [['session', 'resume', 'k3'], ['k3'], {}],
+    [['session', 'signal', 'k3', 'pilot', '--data', '{"v": 1}'], ['k3', 'pilot'], { data: '{"v": 1}' }],
+    [['session', 'usage', 'k3', '--json'], ['k3'], { json: true }],
     [['attach', 'k3', '--steering-file', 'orders'], ['k3'], { 'steering-file': 'orders' }],
     [
       ['run', 'x', '--max-tokens', '9', '--max-usd', '.5', '--max-time', '5m', '--steering-file', 'orders'],
@@ -119,7 +136,7 @@ describe('what changes, parks and wakes a session is said in', () => {
   });
 
   test('tags of a reminder are several, in order', () => {
-    const { flags } = command('remind', 'k3', 'x', '--tag', 'tide', '--tag', 'night');
+    const { flags } = command('message', 'remind', 'k3', 'x', '--tag', 'tide', '--tag', 'night');
     expect(flags.inOrder(['tag']).map(({ value }) => value)).toEqual(['tide', 'night']);
   });
 });
@@ -127,10 +144,24 @@ describe('what changes, parks and wakes a session is said in', () => {
 describe('a wrong command line is refused with exit 2', () => {
   test.each([
     [['stear', 'k3', 'x'], 'there is no command "stear"; did you mean cox steer?'],
-    [['tree'], 'cox tree needs <session>'],
+    [['session', 'tree'], 'cox session tree needs <session>'],
     [['xyzzyplugh'], 'there is no command "xyzzyplugh"; see cox --help'],
+    [['sessions', '--json'], 'there is no command "sessions"; it is now: cox session list'],
+    [['streams'], 'there is no command "streams"; it is now: cox admin streams'],
+    [['list'], 'there is no command "list"; did you mean cox session list or cox message list or'],
+    [['session', 'lst'], 'there is no command "session lst"; did you mean cox session list?'],
+    [['hook', 'xyzzyplugh'], 'there is no command "hook xyzzyplugh"; there are list, remove'],
+    [['sesion', 'list'], 'there is no command "sesion"; did you mean cox session?'],
+    [
+      ['steer', 'k3', 'x', '--mode', 'finish-step'],
+      '--mode takes finish_step, interrupt_immediate, audit_only, not "finish-step"',
+    ],
+    [
+      ['admin', 'token', 'list', '--scope', 'read,all'],
+      '--scope takes read, run, steer, approve, admin, not "read,all"',
+    ],
     [['run', 'x', '--modle', 'a/b'], 'cox run has no flag --modle; did you mean --model?'],
-    [['sessions', '--model', 'a/b'], 'cox sessions has no flag --model'],
+    [['session', 'list', '--model', 'a/b'], 'cox session list has no flag --model'],
     [['--bogus'], 'cox has no flag --bogus'],
     [['run', 'x', '-q'], 'cox run has no flag -q'],
     [['run', 'x', '--model'], '--model needs a value: PROVIDER/NAME'],
@@ -143,18 +174,18 @@ describe('a wrong command line is refused with exit 2', () => {
     [['steer', 'k3', 'x', '--preempt=yes'], '--preempt takes no value'],
     [['steer', 'k3', 'x', '--dedupe', 'k'], 'cox steer has no flag --dedupe; did you mean --dedupe-key?'],
     [['steer', 'k3', 'x', '--ttl-turns', '3'], 'cox steer has no flag --ttl-turns'],
-    [['followup', 'k3', 'x', '--mode', 'interrupt'], 'cox followup has no flag --mode'],
-    [['remind', 'k3', 'x', '--ttl-turns', '1', '--ttl-turns', '2'], '--ttl-turns is given twice'],
-    [['revoke', 'k3'], 'cox revoke needs <command>'],
-    [['revoke', 'k3', 'm1', '--reason', 'x'], 'cox revoke has no flag --reason'],
-    [['replace', 'k3', 'm1'], 'cox replace needs <text>'],
-    [['replace', 'k3', 'm1', 'two', 'words'], 'cox replace does not know what to do with "words"'],
-    [['suspend', 'k3', '2h'], 'cox suspend does not know what to do with "2h"'],
-    [['suspend', 'k3', '--for'], '--for needs a value: DURATION'],
-    [['resume', 'k3', '--for', '2h'], 'cox resume has no flag --for'],
-    [['signal', 'k3'], 'cox signal needs <name>'],
-    [['usage'], 'cox usage needs <session>'],
-    [['watch', 'k3', '--steering-file', 'orders'], 'cox watch has no flag --steering-file'],
+    [['message', 'followup', 'k3', 'x', '--mode', 'interrupt'], 'cox message followup has no flag --mode'],
+    [['message', 'remind', 'k3', 'x', '--ttl-turns', '1', '--ttl-turns', '2'], '--ttl-turns is given twice'],
+    [['message', 'withdraw', 'k3'], 'cox message withdraw needs <message>'],
+    [['message', 'withdraw', 'k3', 'm1', '--reason', 'x'], 'cox message withdraw has no flag --reason'],
+    [['message', 'edit', 'k3', 'm1'], 'cox message edit needs <text>'],
+    [['message', 'edit', 'k3', 'm1', 'two', 'words'], 'cox message edit does not know what to do with "words"'],
+    [['session', 'suspend', 'k3', '2h'], 'cox session suspend does not know what to do with "2h"'],
+    [['session', 'suspend', 'k3', '--for'], '--for needs a value: DURATION'],
+    [['session', 'resume', 'k3', '--for', '2h'], 'cox session resume has no flag --for'],
+    [['session', 'signal', 'k3'], 'cox session signal needs <name>'],
+    [['session', 'usage'], 'cox session usage needs <session>'],
+    [['session', 'watch', 'k3', '--steering-file', 'orders'], 'cox session watch has no flag --steering-file'],
     [['attach', 'k3', '--max-tokens', '9'], 'cox attach has no flag --max-tokens'],
   ])('%j', (argv, message) => {
     const error = refusal(...argv);
@@ -184,21 +215,11 @@ test('a flag has one kind in all commands, so that a line can be read before its
   expect([...kinds].filter(([, kind]) => kind.size > 1)).toEqual([]);
 });
 
-test('every command can be loaded', async () => {
-  for (const spec of COMMANDS) expect((await spec.load()).run, spec.name).toBeTypeOf('function');
+test('every old name leads to a command', () => {
+  for (const line of ['approvals', 'pending', 'revoke', 'sweep', 'tools'])
+    expect(refusal(line).message).toMatch(/it is now: cox \w+ \w+$/);
 });
 
-test.each([
-  ['aprove', 'approve'],
-  ['--', null],
-  ['cancelcall', 'cancel-call'],
-  ['sess', 'sessions'],
-  ['qqqqqqqq', null],
-])('the nearest command to %s is %s', (word, expected) => {
-  expect(
-    nearestWord(
-      word,
-      COMMANDS.map(({ name }) => name),
-    ),
-  ).toBe(expected);
+test('every command can be loaded', async () => {
+  for (const spec of COMMANDS) expect((await spec.load()).run, spec.name).toBeTypeOf('function');
 });

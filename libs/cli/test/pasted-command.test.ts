@@ -13,34 +13,34 @@ const at = (source: '--nats' | 'NATS_URL' | 'state-dir') => ({
 });
 
 test.each([
-  ['the default folder', null, byDefault, env, `${COX} show s1`],
-  ['another folder', null, '/srv/cox', env, `${COX} show s1 --state-dir /srv/cox`],
-  ['a folder with a space', null, "/srv/ann's cox", env, `${COX} show s1 --state-dir '/srv/ann'\\''s cox'`],
-  ['an instance that ran already', at('state-dir'), '/srv/cox', env, `${COX} show s1 --state-dir /srv/cox`],
+  ['the default folder', null, byDefault, env, `${COX} session show s1`],
+  ['another folder', null, '/srv/cox', env, `${COX} session show s1 --state-dir /srv/cox`],
+  ['a folder with a space', null, "/srv/ann's cox", env, `${COX} session show s1 --state-dir '/srv/ann'\\''s cox'`],
+  ['an instance that ran already', at('state-dir'), '/srv/cox', env, `${COX} session show s1 --state-dir /srv/cox`],
   [
     'a folder that a variable names',
     null,
     '/srv/cox',
     { ...env, COX_STATE_DIR: '/srv/cox' },
-    `${COX} show s1 --state-dir /srv/cox`,
+    `${COX} session show s1 --state-dir /srv/cox`,
   ],
   [
     'the default folder before NATS_URL',
     null,
     byDefault,
     { ...env, NATS_URL: 'x' },
-    `${COX} show s1 --state-dir ${byDefault}`,
+    `${COX} session show s1 --state-dir ${byDefault}`,
   ],
-  ['NATS_URL', at('NATS_URL'), byDefault, env, `${COX} show s1`],
-  ['--nats', at('--nats'), byDefault, env, `${COX} show s1 --nats URL`],
+  ['NATS_URL', at('NATS_URL'), byDefault, env, `${COX} session show s1`],
+  ['--nats', at('--nats'), byDefault, env, `${COX} session show s1 --nats URL`],
 ] as const)('what is pasted finds %s', (_what, address, stateDir, variables, line) => {
-  expect(pastedCommand('show s1', { address, stateDir }, variables)).toBe(line);
+  expect(pastedCommand('session show s1', { address, stateDir }, variables)).toBe(line);
 });
 
 test.each([
-  ['/usr/local/bin/cox', 'cox show s1'],
-  ['/home/ann/coxswain/node_modules/.bin/cox', `${COX} show s1`],
-  ['/home/ann/coxswain/libs/cli/bin/cox.mjs', `${COX} show s1`],
+  ['/usr/local/bin/cox', 'cox session show s1'],
+  ['/home/ann/coxswain/node_modules/.bin/cox', `${COX} session show s1`],
+  ['/home/ann/coxswain/libs/cli/bin/cox.mjs', `${COX} session show s1`],
 ])('what %s shows works from every folder', (script, line) => {
-  expect(pastedCommand('show s1', { address: null, stateDir: byDefault }, env, script)).toBe(line);
+  expect(pastedCommand('session show s1', { address: null, stateDir: byDefault }, env, script)).toBe(line);
 });

@@ -19,7 +19,7 @@ test('cox up says in one line each that a session starts, waits, ends or fails, 
   ).toEqual([
     's1 started: coder on a/b',
     's1 started run 2',
-    's1 waits for an approval of run_command (c1): cox approvals',
+    's1 waits for an approval of run_command (c1): cox approval list',
     's1 is suspended until 1970-01-01T00:00:00.000Z: a delivery[2J …',
     's1 resumed (timeout)',
     's1 ended (end_turn)',

@@ -54,7 +54,7 @@ test('cox --help loads the command table, and no schema and no vendor', () => {
   expect([...loadedWith(MAIN)].sort()).toEqual(['libs/cli', 'libs/protocol']);
 });
 
-test.each(['approve', 'attach', 'cancel', 'run', 'sessions', 'show', 'steer', 'watch'])(
+test.each(['approve', 'attach', 'cancel', 'run', 'steer', 'session/list', 'session/show', 'session/watch'])(
   'cox %s loads neither the session engine nor the MCP SDK before it connects',
   (command) => {
     const loaded = loadedWith(`libs/cli/src/commands/${command}.ts`);

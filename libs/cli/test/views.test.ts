@@ -1,7 +1,7 @@
 import { createEventTranslator, type UiEvent } from '@coxswain/client';
 import { GENESIS_HASH, type JournalRecord, type SessionEvent } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
-import { usageTable } from '../src/commands/usage.ts';
+import { usageTable } from '../src/commands/session/usage.ts';
 import { budgetLine, dollars, eventLine } from '../src/terminal/event-lines.ts';
 import { Screen } from '../src/terminal/screen.ts';
 import { jsonView, plainView } from '../src/terminal/session-view.ts';

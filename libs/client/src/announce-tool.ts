@@ -3,7 +3,7 @@ import { canonicalJson, STREAMS } from '@coxswain/protocol';
 import { JetStreamApiCodes, JetStreamApiError, jetstreamManager } from '@nats-io/jetstream';
 import { headers, type MsgHdrs } from '@nats-io/nats-core';
 import { isUnheard } from './ask-store.ts';
-import { BusNotPreparedError, ClientError } from './client-errors.ts';
+import { BusNotPreparedError, CoxswainError } from './client-errors.ts';
 import type { CommandBus } from './send-command.ts';
 
 const WRITES_MAX = 16;
@@ -42,7 +42,7 @@ export type When<T> = 'always' | 'where_missing' | { readonly standing: Standing
 /**
  * Writes an announcement under a fence, unless it stands there already: many instances start with the same.
  * @returns what stood there and was another one, or null.
- * @throws BusNotPreparedError where no host has ever run on the bus, ClientError, the conflict with what stands there, and what
+ * @throws BusNotPreparedError where no host has ever run on the bus, CoxswainError, the conflict with what stands there, and what
  *   the bus throws.
  */
 export async function announce<T extends { readonly since: string }>(
@@ -63,7 +63,7 @@ export async function announce<T extends { readonly since: string }>(
     if (typeof when === 'object') return null;
     await new Promise((resolve) => setTimeout(resolve, READ_AGAIN_MS * write));
   }
-  throw new ClientError('tool_not_announced', `the announcement of ${name} was overtaken ${WRITES_MAX} times`);
+  throw new CoxswainError('tool_not_announced', `the announcement of ${name} was overtaken ${WRITES_MAX} times`);
 }
 
 /** Takes an announcement back, where one stands there. @throws what the bus throws. */

@@ -1,73 +1,71 @@
 /**
- * The text of running answers, given out once.
- * A1 Deltas of an effect are shown densely from index 0; after a gap nothing more of it is shown until its record.
- * A2 An effect's deltas wait until the record that asked for the effect has been shown, so that an answer never
- *    appears before what caused it.
- * A3 The record of an answer shows exactly what its deltas have not.
- * A4 Nothing of an effect is shown after its record, and nothing of an older epoch than the newest seen.
+ * The text of running answers, shown once.
+ * A1 An answer's deltas are shown by their offsets: what was shown is left out, and after a gap nothing is shown until it is filled.
+ * A2 An answer is shown after the record that asked for it, so that it never appears before what caused it.
+ * A3 The record of an answer shows exactly the text that its deltas have not shown.
+ * A4 Nothing of an effect is shown after its record, and nothing of an answer that a later attempt or host has replaced.
  */
-import type { AssistantMessage, Delta } from '@coxswain/protocol';
+import { AnswerSoFar, type AssistantMessage, type Delta } from '@coxswain/protocol';
 import { printable } from './args-summary.ts';
 import type { UiEvent } from './ui-events.ts';
 
-/** Deltas that wait for their record (A2). Beyond it they are dropped, which counts as a gap (A1). */
-const HELD_MAX = 2_048;
+/** Reports of progress that wait for their record (A2); of more, the oldest are dropped. */
+const HELD_MAX = 256;
 /** Effects whose end is remembered (A4); late deltas come within seconds. */
 const ENDED_MAX = 256;
 
-interface RunningAnswer {
-  epoch: number;
-  nextIndex: number;
-  gap: boolean;
+/** How much was shown of one attempt at an answer. */
+interface Shown {
+  readonly effectId: string;
+  readonly attempt: string;
   text: string;
   reasoning: string;
-  turn: number;
 }
 
 /** Follows the answers of one session. */
 export class AnswerText {
-  #lastRecord = 0;
-  readonly #running = new Map<string, RunningAnswer>();
+  #lastRecord: number;
+  /** All of it: an answer's length is bounded by its host. */
+  readonly #soFar = new AnswerSoFar(Number.MAX_SAFE_INTEGER);
+  #shown: Shown | null = null;
   readonly #ended = new Set<string>();
   #held: Delta[] = [];
 
-  /** A delta arrived: what may be shown of it now. */
-  delta(delta: Delta): UiEvent[] {
-    const askedIn = Number.parseInt(delta.effect_id, 10);
-    if (!(askedIn <= this.#lastRecord)) {
-      if (this.#held.length < HELD_MAX) this.#held.push(delta);
-      return [];
-    }
-    return this.#show(delta);
+  /** @param after the record up to which everything was shown elsewhere. */
+  constructor(after: number) {
+    this.#lastRecord = after;
   }
 
-  /** Everything of a record has been shown: what had been waiting for it. */
+  /** A delta arrived: what may be shown of it now. */
+  delta(delta: Delta): UiEvent[] {
+    if (this.#ended.has(delta.effect_id)) return [];
+    if (delta.kind === 'progress') return this.#progress(delta);
+    const fit = this.#soFar.take(delta);
+    return typeof fit === 'string' || fit.kind === 'call' ? [] : this.#showAnswer();
+  }
+
+  /** Everything of a record has been shown: what was waiting for it. */
   recordShown(n: number): UiEvent[] {
     this.#lastRecord = Math.max(this.#lastRecord, n);
-    const due = this.#held.filter((delta) => Number.parseInt(delta.effect_id, 10) <= n);
-    if (due.length === 0) return [];
-    this.#held = this.#held.filter((delta) => Number.parseInt(delta.effect_id, 10) > n);
-    return due.flatMap((delta) => this.#show(delta));
+    const held = this.#held;
+    this.#held = [];
+    return [...held.flatMap((delta) => this.#progress(delta)), ...this.#showAnswer()];
   }
 
   /** The record of an answer: the rest of its text (A3). */
   complete(effectId: string, turn: number, message: AssistantMessage): UiEvent[] {
-    const shown = this.#running.get(effectId);
+    const shown = this.#shown?.effectId === effectId ? this.#shown : { text: '', reasoning: '' };
     this.end(effectId);
     const whole = { reasoning: textIn(message, 'reasoning'), text: textIn(message, 'text') };
-    if (shown && !(whole.text.startsWith(shown.text) && whole.reasoning.startsWith(shown.reasoning))) {
+    if (!whole.text.startsWith(shown.text) || !whole.reasoning.startsWith(shown.reasoning))
       return [{ type: 'answer_restarted', turn }, ...appended(turn, whole.reasoning, whole.text)];
-    }
-    return appended(
-      turn,
-      whole.reasoning.slice(shown?.reasoning.length ?? 0),
-      whole.text.slice(shown?.text.length ?? 0),
-    );
+    return appended(turn, whole.reasoning.slice(shown.reasoning.length), whole.text.slice(shown.text.length));
   }
 
-  /** The effect has ended: whatever comes of it later is dropped. */
+  /** The effect has ended: later deltas of it are dropped. */
   end(effectId: string): void {
-    this.#running.delete(effectId);
+    if (this.#soFar.place?.effect_id === effectId) this.#soFar.end(effectId);
+    if (this.#shown?.effectId === effectId) this.#shown = null;
     this.#ended.add(effectId);
     for (const oldest of this.#ended) {
       if (this.#ended.size <= ENDED_MAX) break;
@@ -75,40 +73,34 @@ export class AnswerText {
     }
   }
 
-  #show(delta: Delta): UiEvent[] {
-    if (this.#ended.has(delta.effect_id)) return [];
-    if (delta.kind === 'progress') {
-      return [
-        {
-          type: 'call_progressed',
-          call_id: delta.call_id ?? '',
-          tool: delta.tool ?? null,
-          text: printable(delta.text),
-        },
-      ];
+  #isDue(effectId: string): boolean {
+    return Number.parseInt(effectId, 10) <= this.#lastRecord && !this.#ended.has(effectId);
+  }
+
+  #progress(delta: Delta): UiEvent[] {
+    if (this.#isDue(delta.effect_id)) {
+      const { call_id = '', tool = null, text } = delta;
+      return [{ type: 'call_progressed', call_id, tool, text: printable(text) }];
     }
+    if (!this.#ended.has(delta.effect_id)) this.#held.push(delta);
+    if (this.#held.length > HELD_MAX) this.#held.shift();
+    return [];
+  }
+
+  /** What is known of the newest answer and has not been shown. */
+  #showAnswer(): UiEvent[] {
+    const { place, text, reasoning, turn } = this.#soFar;
+    if (place === null || !this.#isDue(place.effect_id)) return [];
     const events: UiEvent[] = [];
-    let answer = this.#running.get(delta.effect_id);
-    if (answer && delta.epoch < answer.epoch) return [];
-    // Index 0 again is the same request sent again: by another host, or after an error in the stream.
-    if (answer && (delta.epoch > answer.epoch || (delta.index === 0 && answer.nextIndex > 0))) {
-      if (answer.text !== '' || answer.reasoning !== '') events.push({ type: 'answer_restarted', turn: delta.turn });
-      answer = undefined;
+    const attempt = `${place.epoch}/${place.attempt}`;
+    let shown = this.#shown;
+    if (shown?.effectId !== place.effect_id || shown.attempt !== attempt) {
+      const isAgain = shown?.effectId === place.effect_id && (shown.text !== '' || shown.reasoning !== '');
+      if (isAgain) events.push({ type: 'answer_restarted', turn });
+      shown = { effectId: place.effect_id, attempt, text: '', reasoning: '' };
     }
-    if (!answer) {
-      answer = { epoch: delta.epoch, nextIndex: 0, gap: false, text: '', reasoning: '', turn: delta.turn };
-      this.#running.set(delta.effect_id, answer);
-    }
-    if (delta.index !== answer.nextIndex) answer.gap = true;
-    if (answer.gap) return events;
-    answer.nextIndex++;
-    if (delta.kind === 'text') {
-      answer.text += delta.text;
-      events.push(...appended(delta.turn, '', delta.text));
-    } else if (delta.kind === 'reasoning') {
-      answer.reasoning += delta.text;
-      events.push(...appended(delta.turn, delta.text, ''));
-    }
+    events.push(...appended(turn, reasoning.slice(shown.reasoning.length), text.slice(shown.text.length)));
+    this.#shown = { ...shown, text, reasoning };
     return events;
   }
 }

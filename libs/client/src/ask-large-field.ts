@@ -1,7 +1,7 @@
 /** Asks a host for a large field that this key may not read from the store itself. */
 import { HEADERS, subjects, type TenantId } from '@coxswain/protocol';
 import { createInbox, type Msg, type NatsConnection } from '@nats-io/nats-core';
-import { ClientError, NoHostError } from './client-errors.ts';
+import { CoxswainError, NoHostError } from './client-errors.ts';
 
 /** So long nothing may come while it is on its way. */
 const SILENCE_MAX_MS = 10_000;
@@ -18,7 +18,7 @@ export interface AskedBus {
 
 /**
  * The bytes under a hash, or null.
- * @throws NoHostError where nobody hands them out, ClientError where a host cannot, or falls silent.
+ * @throws NoHostError where nobody hands them out, CoxswainError where a host cannot, or falls silent.
  */
 export async function askLargeField(
   { nc, inboxPrefix }: AskedBus,
@@ -30,7 +30,7 @@ export async function askLargeField(
     if ('bytes' in end) return end.bytes;
     if (end.code === 'blob_missing') return null;
     if (end.code !== 'too_many_queries' || again === TRIES)
-      throw new ClientError(end.code, `the large field ${sha256} was not handed out by a host: ${end.code}`);
+      throw new CoxswainError(end.code, `the large field ${sha256} was not handed out by a host: ${end.code}`);
     await new Promise((resolve) => setTimeout(resolve, AGAIN_MS * 2 ** again));
   }
 }
@@ -47,7 +47,7 @@ function ask(nc: NatsConnection, subject: string, inboxPrefix: string | undefine
       how();
     };
     const silent = () =>
-      settle(() => reject(new ClientError('query_failed', 'the host that hands it out has fallen silent')));
+      settle(() => reject(new CoxswainError('query_failed', 'the host that hands it out has fallen silent')));
     let silence = setTimeout(silent, SILENCE_MAX_MS);
     const subscription = nc.subscribe(reply, {
       callback: (error, message) => {

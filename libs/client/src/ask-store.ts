@@ -1,7 +1,7 @@
 /** Asks the bus's store, which for some seconds may have nobody who can answer: its servers are choosing a leader. */
 import { JetStreamApiError, JetStreamError } from '@nats-io/jetstream';
 import { errors } from '@nats-io/nats-core';
-import { ClientError } from './client-errors.ts';
+import { CoxswainError } from './client-errors.ts';
 
 /** Longer than a cluster takes to choose a leader, which is six seconds for one that was killed. */
 const ANSWERED_WITHIN_MS = 10_000;
@@ -15,14 +15,14 @@ const UNAVAILABLE = 503;
 const OFF: ReadonlySet<number> = new Set([10_076, 10_039]);
 
 /** The store does not answer, or has nobody who can: no leader, too few servers of the cluster, no connection. It may be tried again. */
-export class StoreUnavailableError extends ClientError {
+export class StoreUnavailableError extends CoxswainError {
   constructor(cause: unknown) {
     super('nats_unreachable', whyUnanswered(cause), { cause });
   }
 }
 
 /** The store has answered with an error that nobody here expects. */
-export class StoreRefusedError extends ClientError {
+export class StoreRefusedError extends CoxswainError {
   constructor(cause: JetStreamError | JetStreamApiError) {
     super('nats_request_refused', `the NATS server refuses: ${cause.message}`, { cause });
   }
@@ -106,7 +106,7 @@ export function isUnheard(error: unknown): boolean {
 const NO_CONNECTION = [errors.TimeoutError, errors.DrainingConnectionError, errors.ConnectionError];
 
 /** An error of the NATS client's library, as one with a code; null for any other. */
-export function asTrouble(error: unknown): ClientError | null {
+export function asTrouble(error: unknown): CoxswainError | null {
   if (isUnanswered(error)) return new StoreUnavailableError(error);
   if (error instanceof JetStreamApiError || error instanceof JetStreamError) return new StoreRefusedError(error);
   return null;

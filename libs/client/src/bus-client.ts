@@ -2,6 +2,7 @@
 import { type JsonObject, readId, type SessionRef, TenantId } from '@coxswain/protocol';
 import { type BusInfo, busInfo } from './bus-info.ts';
 import type { BusConnection, BusTransport } from './bus-transport.ts';
+import type { CallGuard } from './call-guard.ts';
 import { Client } from './client.ts';
 import type { PersonaDefinition } from './define-persona.ts';
 import type { ArgumentSchema, ServedToolDefinition } from './define-tool.ts';
@@ -18,11 +19,13 @@ import { type ReadFrom, Session } from './session-handle.ts';
 /** A session on the bus. */
 export class BusSession extends Session {
   readonly #bus: BusConnection;
+  readonly #guard: CallGuard;
 
   /** Made by {@link BusClient}. */
   constructor(transport: BusTransport, ref: SessionRef) {
     super(transport, ref);
     this.#bus = transport.bus;
+    this.#guard = transport.guard;
   }
 
   /** The records that are stored now, each with its bytes as stored. */
@@ -30,12 +33,12 @@ export class BusSession extends Session {
     from = 1,
     ...reading
   }: Pick<ReadFrom, 'from'> & JournalReading = {}): AsyncGenerator<StoredJournalRecord, void, undefined> {
-    return readJournal(this.#bus, this.ref, from, reading);
+    return this.#guard.read(() => readJournal(this.#bus, this.ref, from, reading));
   }
 
   /** Brings the outcome of a call of a `long_running` tool: for whoever has taken it up. The first one counts. */
   endCall(call: TakenUpCall, end: CallEnd, options: SendOptions = {}): Promise<SentCommand> {
-    return sendCallOutcome(this.#bus, this.ref, call, end, options);
+    return this.#guard.call(() => sendCallOutcome(this.#bus, this.ref, call, end, options), options.signal);
   }
 
   /**
@@ -43,7 +46,7 @@ export class BusSession extends Session {
    * the job is quicker than the record of its receipt: then the report is decided when the hooks have answered.
    */
   reportJob(report: JobReport, options: SendOptions = {}): Promise<SentCommand> {
-    return sendJobReport(this.#bus, this.ref, report, options);
+    return this.#guard.call(() => sendJobReport(this.#bus, this.ref, report, options), options.signal);
   }
 }
 
@@ -67,7 +70,8 @@ export class BusClient extends Client<BusSession> {
 
   /** The bytes of a large field by their hash, or null: what replaying an exported journal needs. */
   blob(sha256: string): Promise<Uint8Array | null> {
-    return new RecordDecoder(this.#transport.bus, this.tenant).blob(sha256);
+    const { bus, guard } = this.#transport;
+    return guard.call(() => new RecordDecoder(bus, this.tenant).blob(sha256));
   }
 
   /**
@@ -78,7 +82,8 @@ export class BusClient extends Client<BusSession> {
     tool: ServedToolDefinition<Schema>,
     options: ServeToolOptions = {},
   ): Promise<ServedTool> {
-    return serveToolOn(this.#transport.bus, this.tenant, tool as unknown as ServedToolDefinition, options);
+    const { bus, guard } = this.#transport;
+    return guard.call(() => serveToolOn(bus, this.tenant, tool as unknown as ServedToolDefinition, options));
   }
 
   /**
@@ -87,16 +92,19 @@ export class BusClient extends Client<BusSession> {
    * @throws PersonaNotServableError, PersonaVersionTakenError, ToolDefinitionError, BusNotPreparedError.
    */
   servePersona(definition: PersonaDefinition, options: ServePersonaOptions): Promise<ServedPersonaInstance> {
-    return servePersonaOn(this.#transport.bus, this.tenant, definition, options);
+    const { bus, guard } = this.#transport;
+    return guard.call(() => servePersonaOn(bus, this.tenant, definition, options));
   }
 
   /** The sessions of the tenant, the one that was written to last coming first: of many, the first few cost little. */
-  newestSessions(): Promise<NewestSessions> {
-    return this.#transport.newestSessions();
+  async newestSessions(): Promise<NewestSessions> {
+    const { guard } = this.#transport;
+    const { total, sessions } = await guard.call(() => this.#transport.newestSessions());
+    return { total, sessions: guard.read(() => sessions) };
   }
 
   /** What the bus is: for checks and messages. */
   busInfo(): Promise<BusInfo> {
-    return busInfo(this.#transport.bus.nc);
+    return this.#transport.guard.call(() => busInfo(this.#transport.bus.nc));
   }
 }

@@ -1,13 +1,14 @@
 /** The way to sessions over the bus: commands into its stream, records out of its journals. */
-import type { Delta, JournalRecord, SessionRef, SessionStatus, TenantId, Verb } from '@coxswain/protocol';
+import type { JournalRecord, SessionRef, SessionStatus, TenantId, Verb } from '@coxswain/protocol';
 import { type JetStreamClient, jetstream } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/nats-core';
+import { asTrouble } from './ask-store.ts';
+import { CallGuard } from './call-guard.ts';
 import { SessionNotFoundError } from './client-errors.ts';
 import { closedForGood } from './closed-for-good.ts';
 import { Closing } from './closing.ts';
 import { exportLines } from './export-journal.ts';
 import { RecordDecoder } from './large-fields.ts';
-import { deltas } from './live-deltas.ts';
 import { type NewestSessions, newestFirst, newestSessions, type PlacedSession } from './newest-sessions.ts';
 import type { BodyInput, SendOptions, SentCommand, WaitStage } from './outgoing-command.ts';
 import { pageOf } from './page-of-sessions.ts';
@@ -33,7 +34,6 @@ import {
 } from './session-listing.ts';
 import { readTree, type SessionTree } from './session-tree.ts';
 import type { JournalStart, Transport, WatchItem } from './transport.ts';
-import { untilClosed } from './until-closed.ts';
 import { type PendingApproval, waitingApprovals } from './waiting-approvals.ts';
 import { watchSession } from './watch-session.ts';
 
@@ -51,21 +51,21 @@ export class BusTransport implements Transport {
   readonly bus: BusConnection;
   readonly tenant: TenantId;
   /** Shared by all tenants of a connection. */
-  readonly #closing: Closing;
+  readonly guard: CallGuard;
 
   constructor(
     { nc, inboxPrefix, actor }: Omit<BusConnection, 'js'>,
     tenant: TenantId,
-    closing = new Closing('nats_unreachable'),
+    guard = new CallGuard(new Closing(), asTrouble),
   ) {
     this.bus = { nc, js: jetstream(nc), inboxPrefix, actor };
     this.tenant = tenant;
-    this.#closing = closing;
+    this.guard = guard;
   }
 
   /** The same connection for another tenant. */
   forTenant(tenant: TenantId): BusTransport {
-    return new BusTransport(this.bus, tenant, this.#closing);
+    return new BusTransport(this.bus, tenant, this.guard);
   }
 
   send<V extends Verb>(
@@ -82,8 +82,8 @@ export class BusTransport implements Transport {
     from: JournalStart,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<JournalRecord, void, undefined> {
-    for await (const { record } of this.#followed((stop) => followJournal(this.bus, ref, from, stop), signal))
-      yield record;
+    const records = followJournal(this.bus, ref, from, signal);
+    for await (const { record } of this.#whileConnected(records, signal)) yield record;
   }
 
   watch(
@@ -91,11 +91,7 @@ export class BusTransport implements Transport {
     from: JournalStart,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<WatchItem, void, undefined> {
-    return this.#followed((stop) => watchSession(this.bus, ref, from, stop), signal);
-  }
-
-  deltas(ref: SessionRef, signal: AbortSignal | undefined): AsyncGenerator<Delta, void, undefined> {
-    return this.#followed(() => deltas(this.bus.nc, ref, signal), signal);
+    return this.#whileConnected(watchSession(this.bus, ref, from, signal), signal);
   }
 
   journal(ref: SessionRef, from: number): AsyncGenerator<StoredJournalRecord, void, undefined> {
@@ -174,30 +170,27 @@ export class BusTransport implements Transport {
   }
 
   async close(): Promise<void> {
-    this.#closing.close();
+    this.guard.closing.close();
     await this.bus.nc.close();
   }
 
   async closed(): Promise<Error | null> {
     const why = await closedForGood(this.bus.nc);
-    return this.#closing.isClosed ? null : why;
+    return this.guard.closing.isClosed ? null : why;
   }
 
-  /**
-   * What is followed, until the client closes.
-   * @throws the error of a closed client if it is closed already; why the connection is over if the server ended it for good.
-   */
-  async *#followed<T>(
-    open: (stop: AbortSignal) => AsyncGenerator<T, void, undefined>,
+  /** @throws an error that says why the connection is over, if the server ended it for good. */
+  async *#whileConnected<T>(
+    items: AsyncGenerator<T, void, undefined>,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<T, void, undefined> {
     const { nc } = this.bus;
     try {
-      yield* untilClosed(open, this.#closing, signal);
+      yield* items;
     } catch (error) {
-      throw this.#closing.isClosed || !nc.isClosed() ? error : await closedForGood(nc);
+      throw this.guard.closing.isClosed || !nc.isClosed() ? error : await closedForGood(nc);
     }
-    if (nc.isClosed() && !this.#closing.isClosed && !signal?.aborted) throw await closedForGood(nc);
+    if (nc.isClosed() && !this.guard.closing.isClosed && !signal?.aborted) throw await closedForGood(nc);
   }
 }
 

@@ -1,22 +1,13 @@
 /**
- * What can go wrong between a client and its sessions. Branch on `code`, which is stable (a catalogued code, or a newer
- * host's); messages are for people. Classes carry a code of their own, so no `instanceof` is needed.
+ * What can go wrong between a client and its sessions: the subclasses of `CoxswainError`.
  */
+import { CoxswainError } from '@coxswain/protocol';
 import type { SentCommand } from './outgoing-command.ts';
 
-/** Any failure that this package throws on purpose. */
-export class ClientError extends Error {
-  readonly code: string;
-
-  constructor(code: string, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = new.target.name;
-    this.code = code;
-  }
-}
+export { CoxswainError };
 
 /** The session, or this client before anything was sent, refused a command. Nothing but the rejection has happened. */
-export class CommandRejectedError extends ClientError {
+export class CommandRejectedError extends CoxswainError {
   /** The field that is wrong, where one is. */
   readonly field: string | undefined;
   readonly commandId: string | undefined;
@@ -40,7 +31,7 @@ export class CommandRejectedError extends ClientError {
 }
 
 /** A read was refused for what it says, or for who asks. Nothing was read. */
-export class ReadRefusedError extends ClientError {
+export class ReadRefusedError extends CoxswainError {
   /** The field that is wrong, where one is. */
   readonly field: string | undefined;
 
@@ -51,7 +42,7 @@ export class ReadRefusedError extends ClientError {
 }
 
 /** A `user_prompt_submit` hook blocked what the command brought: it will never be delivered. */
-export class CommandBlockedError extends ClientError {
+export class CommandBlockedError extends CoxswainError {
   readonly commandId: string;
 
   constructor(commandId: string, reason: string | undefined) {
@@ -61,7 +52,7 @@ export class CommandBlockedError extends ClientError {
 }
 
 /** The command was revoked before it was delivered. */
-export class CommandRevokedError extends ClientError {
+export class CommandRevokedError extends CoxswainError {
   readonly commandId: string;
 
   /** @param message in place of the usual one, which has the reason in it. */
@@ -82,7 +73,7 @@ export interface UnansweredCommand {
 }
 
 /** The command is stored, but the receipt that was waited for did not come in time. It may still take effect. */
-export class ReceiptTimeoutError extends ClientError {
+export class ReceiptTimeoutError extends CoxswainError {
   readonly commandId: string;
   readonly sessionId: string;
   /** The stage that was waited for. */
@@ -104,7 +95,7 @@ export class ReceiptTimeoutError extends ClientError {
 }
 
 /** The bus did not acknowledge the command: it may or may not be stored. Sending it again under the same id is safe. */
-export class CommandNotStoredError extends ClientError {
+export class CommandNotStoredError extends CoxswainError {
   readonly commandId: string;
 
   constructor(commandId: string, cause: unknown) {
@@ -119,21 +110,21 @@ export class CommandNotStoredError extends ClientError {
 }
 
 /** The streams of Coxswain are not on this bus: no session host has ever used it. */
-export class BusNotPreparedError extends ClientError {
+export class BusNotPreparedError extends CoxswainError {
   constructor(options?: ErrorOptions) {
     super('bus_not_prepared', 'this bus has no sessions yet: no session host has run on it', options);
   }
 }
 
 /** No session host answers queries on this bus at the moment. */
-export class NoHostError extends ClientError {
+export class NoHostError extends CoxswainError {
   constructor(options?: ErrorOptions) {
     super('no_host', 'no session host answers on this bus', options);
   }
 }
 
 /** There is no session of this id. */
-export class SessionNotFoundError extends ClientError {
+export class SessionNotFoundError extends CoxswainError {
   readonly sessionId: string;
 
   constructor(sessionId: string) {
@@ -143,15 +134,33 @@ export class SessionNotFoundError extends ClientError {
 }
 
 /** A journal has a hole: a record is missing between two that are there. */
-export class JournalGapError extends ClientError {
+export class JournalGapError extends CoxswainError {
   constructor(sessionId: string, expected: number, found: number) {
     super('chain_broken', `the journal of ${sessionId} goes on with record ${found} where ${expected} was expected`);
   }
 }
 
 /** No gateway answers at the address, or it cannot answer now. It may be tried again. */
-export class GatewayUnreachableError extends ClientError {
+export class GatewayUnreachableError extends CoxswainError {
   constructor(message: string, options?: ErrorOptions) {
     super('gateway_unreachable', message, options);
+  }
+}
+
+/** The client was closed, by its own program: before the call, or during it. */
+export class ClientClosedError extends CoxswainError {
+  constructor() {
+    super('client_closed', 'the client was closed');
+  }
+}
+
+/** An option of a call is missing, invalid or contradicts another one. Nothing was sent. */
+export class InvalidOptionError extends CoxswainError {
+  /** Its name. */
+  readonly option: string;
+
+  constructor(option: string, message: string, options?: ErrorOptions) {
+    super('invalid_option', message, options);
+    this.option = option;
   }
 }

@@ -1,6 +1,7 @@
 /** The client: the sessions of one tenant, over the bus or over HTTP. */
 import { type SessionRef, sessionRef, type TenantId } from '@coxswain/protocol';
 import { newSessionId } from './fresh-ids.ts';
+import { GuardedTransport } from './guarded-transport.ts';
 import type { BodyInput, SendOptions, SentCommand } from './outgoing-command.ts';
 import type { Session } from './session-handle.ts';
 import type { ListQuery, SessionListing, SessionsPage } from './session-listing.ts';
@@ -14,7 +15,7 @@ export class Client<S extends Session = Session> {
 
   /** Made by `connect`. */
   constructor(transport: Transport, handle: (ref: SessionRef) => S) {
-    this.#transport = transport;
+    this.#transport = new GuardedTransport(transport);
     this.#handle = handle;
   }
 
@@ -71,7 +72,7 @@ export class Client<S extends Session = Session> {
     return this.#transport.approvals();
   }
 
-  /** Closes the connection. Loops over events end; those that are started later throw. */
+  /** Closes the connection. Loops end; pending calls and later ones throw ClientClosedError. */
   close(): Promise<void> {
     return this.#transport.close();
   }

@@ -1,13 +1,13 @@
 /** When a connection is over, which is not when its server is away. */
 import type { NatsConnection } from '@nats-io/transport-node';
-import { ClientError } from './client-errors.ts';
+import { CoxswainError } from './client-errors.ts';
 
 /**
  * Resolves when a connection is over for good, with why in words that hold also where nobody here has closed it: a failure with the
  * code `nats_unreachable`.
  */
-export async function closedForGood(nc: NatsConnection): Promise<ClientError> {
+export async function closedForGood(nc: NatsConnection): Promise<CoxswainError> {
   const why = await nc.closed();
   const cause = why instanceof Error ? `: ${why.message}` : '';
-  return new ClientError('nats_unreachable', `the bus no longer authorizes this user${cause}`, { cause: why });
+  return new CoxswainError('nats_unreachable', `the bus no longer authorizes this user${cause}`, { cause: why });
 }

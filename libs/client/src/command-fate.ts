@@ -3,18 +3,18 @@
  * or because the run ended before it was delivered.
  */
 import {
+  becameIn,
   type CommandId,
   type CommandInput,
   deferredFateIn,
   hasEnded,
   injectionFateIn,
   isDeferredBy,
+  isQueuedBy,
   type JournalRecord,
   type Receipt,
   rejectionIn,
 } from '@coxswain/protocol';
-
-const INJECTIONS: ReadonlySet<string> = new Set(['steer', 'remind', 'followup']);
 
 /** Takes a session's records in order and tells how far one of its commands has come. */
 export class CommandFate {
@@ -34,8 +34,12 @@ export class CommandFate {
     // A deferred command is decided by a later record.
     if (isHere && !isDeferredBy(record.events, input.command_id)) {
       const rejected = rejectionIn(record.events, input.command_id);
-      this.#waits = rejected === null && INJECTIONS.has(input.verb);
-      this.#receipt = { ...head, n: record.n, ...(rejected ?? { stage: 'accepted' }) };
+      this.#waits = rejected === null && isQueuedBy(input, record.events);
+      this.#receipt = {
+        ...head,
+        n: record.n,
+        ...(rejected ?? { stage: 'accepted', ...becameIn(input, record.events) }),
+      };
     }
     for (const event of record.events) {
       const settled = this.#waits ? injectionFateIn(event) : this.#receipt === null ? deferredFateIn(event) : null;

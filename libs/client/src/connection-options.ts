@@ -2,16 +2,19 @@
 import { CONNECTION_LIVENESS } from '@coxswain/protocol';
 import { nkeyAuthenticator } from '@nats-io/nats-core';
 import type { NodeConnectionOptions } from '@nats-io/transport-node';
+import { InvalidOptionError } from './client-errors.ts';
 
 /** What a client needs to reach a bus. */
 export interface ConnectOptions {
   /** `nats://host:4222`, several, or one text with commas between them. Credentials in an address are used: `nats://token@host`, `nats://user:pass@host`. */
   readonly servers: string | readonly string[];
+  /** A client has one transport. */
+  readonly gateway?: undefined;
   /** Goes before a token in an address. */
   readonly token?: string | undefined;
   readonly user?: string | undefined;
   readonly pass?: string | undefined;
-  /** The seed of a user's key, `SU…`, in place of all that: see `cox auth`. Its inbox prefix and tenant stand beside it in its file. */
+  /** The seed of a user's key, `SU…`, in place of all that: see `cox admin auth`. Its inbox prefix and tenant stand beside it in its file. */
   readonly seed?: string | undefined;
   /** Default `default`. */
   readonly tenant?: string | undefined;
@@ -27,7 +30,7 @@ export interface ConnectOptions {
 
 /**
  * The options of the NATS library for these settings. It takes no credentials from addresses, so they are taken out here.
- * @throws TypeError when an address cannot be read; the message does not quote it, as it may hold a token.
+ * @throws InvalidOptionError when an address cannot be read; the message does not quote it, as it may hold a token.
  */
 export function natsOptions(options: ConnectOptions): NodeConnectionOptions {
   const listed = typeof options.servers === 'string' ? options.servers.split(',') : options.servers;
@@ -84,11 +87,12 @@ function splitAddress(text: string, index: number): Address {
     // URL knows ports and IPv6 hosts of special schemes only.
     url = new URL(withScheme.replace(/^(nats|tls):/i, 'http:'));
   } catch {
-    throw new TypeError(`NATS address ${index + 1} cannot be read; expected nats://host:port`);
+    throw new InvalidOptionError('servers', `NATS address ${index + 1} cannot be read; expected nats://host:port`);
   }
   const scheme = withScheme.slice(0, withScheme.indexOf(':')).toLowerCase();
   if (scheme !== 'nats' && scheme !== 'tls') {
-    throw new TypeError(`NATS address ${index + 1} has the scheme ${scheme}; expected nats:// or tls://`);
+    const message = `NATS address ${index + 1} has the scheme ${scheme}; expected nats:// or tls://`;
+    throw new InvalidOptionError('servers', message);
   }
   // http's own default port is left out of `port`, although somebody may have written :80.
   const port = url.port || (/:80(\/|$)/.test(text) ? '80' : '4222');

@@ -1,6 +1,7 @@
 /** Declares a persona in code, held to its schema by the compiler, and by the schema itself when the program runs. */
 import {
   type BudgetPointName,
+  CoxswainError,
   type ExactHandler,
   type HookHandler,
   type HookPointName,
@@ -12,9 +13,10 @@ import {
 import { namedHandlers, withHandlers } from './persona-handlers.ts';
 
 /** A persona that is none: a key that it has not, or a value that cannot stand there. The message names the path. */
-export class PersonaDefinitionError extends Error {
-  override readonly name = 'PersonaDefinitionError';
-  readonly code = 'persona_invalid';
+export class PersonaDefinitionError extends CoxswainError {
+  constructor(message: string) {
+    super('persona_invalid', message);
+  }
 }
 
 type WrittenHook = NonNullable<PersonaInput['hooks']>[number];
@@ -40,7 +42,7 @@ export type PersonaDefinition = Omit<PersonaInput, 'hooks' | 'on_finish'> & {
 
 /**
  * Declares a persona: `startSession({ persona: definePersona({ name: 'reviewer', … }) })`. A misspelt key does not compile,
- * at any depth. Handlers of its hooks run where it is served, by `servePersona` or `cox serve persona`.
+ * at any depth. Handlers of its hooks run where it is served, by `servePersona` or `cox serve personas`.
  * @returns what it was given, checked; where it has functions, a copy that can be sent, whose code `servePersona` finds.
  * @throws PersonaDefinitionError naming the path and, of a key that there is not, the nearest that there is.
  */

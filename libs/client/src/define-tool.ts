@@ -1,5 +1,6 @@
 /** Declares a tool that is served on the bus, its arguments typed by their schema. Loads nothing at run time. */
 import {
+  CoxswainError,
   DEFAULT_TRAITS,
   type Json,
   type JsonObject,
@@ -64,9 +65,10 @@ export function defineTool<const Schema extends ArgumentSchema | JsonObject>(
 }
 
 /** A definition that cannot be served. */
-export class ToolDefinitionError extends Error {
-  override readonly name = 'ToolDefinitionError';
-  readonly code = 'tool_definition_invalid';
+export class ToolDefinitionError extends CoxswainError {
+  constructor(message: string) {
+    super('tool_definition_invalid', message);
+  }
 }
 
 /** A definition that was checked, as it is announced and run. */

@@ -25,18 +25,26 @@ export interface EventTranslator {
   delta(delta: Delta): UiEvent[];
 }
 
-/** A new translator. */
-export function createEventTranslator(): EventTranslator {
-  return new Translator();
+/**
+ * A new translator.
+ * @param options `after`: the record up to which the session is shown already; deltas of an answer that it asked for are shown at once.
+ */
+export function createEventTranslator({ after = 0 }: { readonly after?: number | undefined } = {}): EventTranslator {
+  return new Translator(after);
 }
 
 class Translator implements EventTranslator {
-  #lastRecord = 0;
-  readonly #answers = new AnswerText();
+  #lastRecord: number;
+  readonly #answers: AnswerText;
   /** The newest command that was rejected. */
   #rejected: string | null = null;
   /** Arguments in short of the open batch's calls, so that their ends can be shown with them. */
   readonly #summaries = new Map<string, string>();
+
+  constructor(after: number) {
+    this.#lastRecord = after;
+    this.#answers = new AnswerText(after);
+  }
 
   delta(delta: Delta): UiEvent[] {
     return this.#answers.delta(delta);

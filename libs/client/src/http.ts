@@ -3,6 +3,7 @@
  * in browsers, too; bundlers for browsers are given this for `@coxswain/client`.
  */
 export { hasEnded, topState } from '@coxswain/protocol';
+export { Approval, type ApproveOptions, type DenyOptions } from './approval.ts';
 export {
   DECISION_MAX_CHARS,
   printable,
@@ -14,12 +15,14 @@ export {
 export { Client } from './client.ts';
 export {
   BusNotPreparedError,
-  ClientError,
+  ClientClosedError,
   CommandBlockedError,
   CommandNotStoredError,
   CommandRejectedError,
   CommandRevokedError,
+  CoxswainError,
   GatewayUnreachableError,
+  InvalidOptionError,
   JournalGapError,
   NoHostError,
   ReadRefusedError,
@@ -42,6 +45,7 @@ export {
   type ReadFrom,
   type RemindOptions,
   Session,
+  type WatchFrom,
 } from './session-handle.ts';
 export {
   describeState,

@@ -2,7 +2,7 @@
 import { HEADERS, type SessionRef, SessionStatus, subjects } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { errors } from '@nats-io/nats-core';
-import { ClientError, NoHostError, SessionNotFoundError } from './client-errors.ts';
+import { CoxswainError, NoHostError, SessionNotFoundError } from './client-errors.ts';
 
 const QUERY_TIMEOUT_MS = 5_000;
 /** Several times what a session's bounds allow its state. */
@@ -26,11 +26,11 @@ export async function queryState(
   }
   const refusal = refusalIn(answer);
   if (refusal?.code === 'session_not_found') throw new SessionNotFoundError(ref.sessionId);
-  if (refusal) throw new ClientError(refusal.code, refusal.message);
+  if (refusal) throw new CoxswainError(refusal.code, refusal.message);
   const status = SessionStatus.safeParse(answer);
   // A host of another version, or somebody who listens where only hosts should.
   if (!status.success)
-    throw new ClientError(
+    throw new CoxswainError(
       'answer_unreadable',
       'what answered is no host of this version: its answer is no state of a session',
     );
@@ -39,7 +39,7 @@ export async function queryState(
 
 /**
  * The answer to a query, read as JSON. Each part but the last has the header `Cox-More`.
- * @throws NoHostError where the last part does not come in time, ClientError where the answer has too many bytes.
+ * @throws NoHostError where the last part does not come in time, CoxswainError where the answer has too many bytes.
  */
 async function askInParts(nc: NatsConnection, subject: string, timeoutMs: number): Promise<unknown> {
   const parts: Uint8Array[] = [];
@@ -48,7 +48,7 @@ async function askInParts(nc: NatsConnection, subject: string, timeoutMs: number
     parts.push(data);
     bytes += data.length;
     if (bytes > ANSWER_MAX_BYTES)
-      throw new ClientError('answer_unreadable', `the answer has more than ${ANSWER_MAX_BYTES} bytes`);
+      throw new CoxswainError('answer_unreadable', `the answer has more than ${ANSWER_MAX_BYTES} bytes`);
     if (headers?.has(HEADERS.more)) continue;
     return parts.length === 1 ? readJson(data) : readJson(concatenated(parts, bytes));
   }

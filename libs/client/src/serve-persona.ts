@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import {
+  CoxswainError,
   canonicalJson,
   DEFAULT_TENANT,
   type JsonObject,
@@ -84,19 +85,18 @@ export interface ServedPersonaInstance {
 }
 
 /** A persona that cannot be served. */
-export class PersonaNotServableError extends Error {
-  override readonly name = 'PersonaNotServableError';
-  readonly code = 'persona_not_servable';
+export class PersonaNotServableError extends CoxswainError {
+  constructor(message: string) {
+    super('persona_not_servable', message);
+  }
 }
 
 /** A version of a persona that stands for another definition already. */
-export class PersonaVersionTakenError extends Error {
-  override readonly name = 'PersonaVersionTakenError';
-  readonly code = 'persona_version_taken';
-
+export class PersonaVersionTakenError extends CoxswainError {
   /** @param fields in which the two differ. */
   constructor(persona: string, version: string, fields: readonly string[]) {
     super(
+      'persona_version_taken',
       `${persona} ${version} is announced with another definition (${fields.join(', ')}): give it another version, ` +
         `or take the announcement back with cox persona remove ${persona}`,
     );

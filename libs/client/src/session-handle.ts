@@ -1,7 +1,6 @@
 /** One session, as a client holds it: its commands, its events, its state and its result. The same over the bus and over HTTP. */
 import {
   type CommandId,
-  type Delta,
   type ForkChangesInput,
   hasEnded,
   type JournalRecord,
@@ -14,13 +13,18 @@ import {
   type UserMessage,
   type Verb,
 } from '@coxswain/protocol';
-import { SessionNotFoundError } from './client-errors.ts';
+import { type Approval, type ApproveOptions, approvalsOf, type DenyOptions } from './approval.ts';
+import { CommandRejectedError, InvalidOptionError, SessionNotFoundError } from './client-errors.ts';
 import { CommandFate } from './command-fate.ts';
+import { createEventTranslator } from './event-translator.ts';
 import { newSessionId } from './fresh-ids.ts';
+import { GuardedTransport } from './guarded-transport.ts';
 import type { BodyInput, SendOptions, SentCommand, WaitStage } from './outgoing-command.ts';
 import { ResultCollector, type RunResult } from './run-result.ts';
+import { type AwaitedCommand, isCommand, runToShow } from './run-to-show.ts';
 import type { SessionTree } from './session-tree.ts';
 import type { JournalEntry, JournalStart, Transport, WatchItem } from './transport.ts';
+import type { UiEvent } from './ui-events.ts';
 
 /** How an injection is sent: it can be followed until it is delivered. */
 export interface InjectOptions extends SendOptions<WaitStage> {
@@ -62,6 +66,12 @@ export interface ReadFrom {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** From where records are read with deltas: also from the newest that there is. */
+export interface WatchFrom {
+  readonly from?: JournalStart | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
 /** How a session is forked. */
 export interface ForkOptions extends SendOptions {
   /** The record up to which its past is the fork's, and at which changes are made. Default: the newest. */
@@ -83,13 +93,18 @@ export interface Forked<S extends Session> {
 /** A handle on one session. Making one asks nothing of anybody. */
 export class Session {
   readonly ref: SessionRef;
+  /** For handles on other sessions: each guards its own calls. */
+  readonly #unguarded: Transport;
   readonly #transport: Transport;
   /** A start was sent with this handle: the session comes, even where it is not there yet. */
   #isStarted = false;
+  /** The command of this handle that begins a run, until its record was seen here: {@link stream} shows that run. */
+  #awaited: AwaitedCommand | null = null;
 
   /** Made by a client. */
   constructor(transport: Transport, ref: SessionRef) {
-    this.#transport = transport;
+    this.#unguarded = transport;
+    this.#transport = new GuardedTransport(transport);
     this.ref = ref;
   }
 
@@ -114,9 +129,12 @@ export class Session {
    * Sends any command by its verb and its whole body: for whoever hands on what others have written.
    * @throws CommandRejectedError before anything is sent where the body does not fit the verb.
    */
-  send<V extends Verb>(verb: V, body: BodyInput<V>, options: SendOptions<WaitStage> = {}): Promise<SentCommand> {
+  async send<V extends Verb>(verb: V, body: BodyInput<V>, options: SendOptions<WaitStage> = {}): Promise<SentCommand> {
     if (verb === 'start') this.#isStarted = true;
-    return this.#transport.send(this.ref, verb, body, options);
+    const sent = await this.#transport.send(this.ref, verb, body, options);
+    if (verb === 'start' || verb === 'prompt')
+      this.#awaited = { commandId: sent.commandId, n: sent.receipt?.n ?? null };
+    return sent;
   }
 
   /** Starts the next run of a session that has ended. */
@@ -130,7 +148,15 @@ export class Session {
     return this.send('prompt', body, options);
   }
 
-  /** Says something to the session while it works. */
+  /**
+   * Says something to the session, whatever it does: a steer during a run, else the prompt of the next run. The session decides
+   * when it takes the command; the receipt says what it became (`became`).
+   */
+  say(text: string, options: SendOptions = {}): Promise<SentCommand> {
+    return this.send('prompt', { body: text, if_running: 'steer' }, options);
+  }
+
+  /** Sends a message into the run. To a session that has ended it waits for the next one; see {@link say}. */
   steer(body: string, { mode, preempt, dedupeKey, ...options }: InjectOptions = {}): Promise<SentCommand> {
     return this.send('steer', { body, ...when(mode, preempt), ...under(dedupeKey) }, options);
   }
@@ -186,27 +212,57 @@ export class Session {
     return (await this.state(timeoutMs)).pending;
   }
 
-  /** Decides a parked call. The first decision stands. */
-  approve(
-    decision: {
-      readonly callId: string;
-      readonly decision: 'allow' | 'deny';
-      readonly reason?: string | undefined;
-      readonly args?: BodyInput<'approve'>['args'];
-      /** Later calls like it are decided the same way; the receipt's `detail.remembered` says which those are. */
-      readonly remember?: BodyInput<'approve'>['remember'];
-    },
-    options: SendOptions = {},
+  /**
+   * Lets a call run that waits for a decision. The first decision stands.
+   * @param callId default: the only one that waits.
+   * @throws CommandRejectedError `not_pending` where none waits; InvalidOptionError where several do and none is named.
+   */
+  approve(callId?: string, { args, ...options }: ApproveOptions = {}): Promise<SentCommand> {
+    return this.#decide('allow', callId, options, args);
+  }
+
+  /** Refuses such a call. Otherwise as {@link approve}. */
+  deny(callId?: string, options: DenyOptions = {}): Promise<SentCommand> {
+    return this.#decide('deny', callId, options);
+  }
+
+  async #decide(
+    decision: 'allow' | 'deny',
+    callId: string | undefined,
+    { reason, remember, ...options }: DenyOptions,
+    args?: ApproveOptions['args'],
   ): Promise<SentCommand> {
-    const { callId, reason, args, remember } = decision;
     const body: BodyInput<'approve'> = {
-      call_id: callId,
-      decision: decision.decision,
+      call_id: callId ?? (await this.#onlyPendingCall()),
+      decision,
       ...(reason === undefined ? {} : { reason }),
       ...(args === undefined ? {} : { args }),
       ...(remember === undefined ? {} : { remember }),
     };
     return this.send('approve', body, options);
+  }
+
+  async #onlyPendingCall(): Promise<string> {
+    const { approvals } = await this.state();
+    const [first, ...others] = approvals.map(({ call_id }) => call_id);
+    if (first === undefined) throw new CommandRejectedError('not_pending', 'no call waits for a decision');
+    if (others.length === 0) return first;
+    throw new InvalidOptionError('callId', `several calls wait: name one of ${[first, ...others].join(', ')}`);
+  }
+
+  /**
+   * The approvals of a run: those that wait now, and then each as it is requested. Ends with the run, which is chosen as by
+   * {@link stream}.
+   * @throws SessionDeletedError, and what reading the journal throws.
+   */
+  async *approvals({ signal }: Pick<ReadFrom, 'signal'> = {}): AsyncGenerator<Approval, void, undefined> {
+    const present = await this.lastNumber();
+    const { first, end } = await this.#runToShow(undefined);
+    const isEnd = (record: JournalRecord) => {
+      this.#saw(record);
+      return end.isAt(record);
+    };
+    yield* approvalsOf(this, this.records({ from: first, signal }), { present, isEnd });
   }
 
   /** Ends the run; the session stays. */
@@ -216,7 +272,7 @@ export class Session {
 
   /**
    * Deletes a session that has ended: nobody reads it any more, and its id is never used again. What it has left is purged by
-   * whoever looks after the bus, with `cox sweep`. For users whom the bus lets publish it: the admin's.
+   * whoever looks after the bus, with `cox admin retention`. For users whom the bus lets publish it: the admin's.
    */
   delete(reason?: string, options: SendOptions = {}): Promise<SentCommand> {
     return this.send('delete', reason === undefined ? {} : { reason }, options);
@@ -249,9 +305,64 @@ export class Session {
   /**
    * The session's records, from `from` on and then live: no gap, no repeat. Ends when the signal aborts or the loop is
    * left; a session that does not exist yet is waited for.
+   * @param options `deltas: true` for a program with its own event translator: records, deltas of running answers and changes of the
+   *   connection in one sequence. With `from: 'newest'` nothing older than the newest record is read.
    */
-  events({ from = 1, signal }: ReadFrom = {}): AsyncGenerator<JournalRecord, void, undefined> {
-    return this.#transport.follow(this.ref, from, signal);
+  records(options?: ReadFrom & { readonly deltas?: false | undefined }): AsyncGenerator<JournalRecord, void, undefined>;
+  records(options: WatchFrom & { readonly deltas: true }): AsyncGenerator<WatchItem, void, undefined>;
+  records({
+    from = 1,
+    signal,
+    deltas,
+  }: WatchFrom & { readonly deltas?: boolean | undefined } = {}): AsyncGenerator<
+    JournalRecord | WatchItem,
+    void,
+    undefined
+  > {
+    return deltas === true
+      ? this.#transport.watch(this.ref, from, signal)
+      : this.#transport.follow(this.ref, from, signal);
+  }
+
+  /**
+   * What a user interface shows of a run, as it happens: text as it streams, calls, approvals, the end. Ends with the run. The run is the one
+   * that this handle has started or prompted last, else the newest. A reader that joins in the middle of an answer gets the answer so far
+   * first; a session that does not exist yet is waited for.
+   * @param options `from`: the first record to show, by its number; default the first of the run. `signal` ends the loop earlier.
+   * @throws SessionDeletedError, and what reading the journal throws.
+   */
+  async *stream({ from, signal }: ReadFrom = {}): AsyncGenerator<UiEvent, void, undefined> {
+    const { first, end } = await this.#runToShow(from);
+    const translator = createEventTranslator({ after: first - 1 });
+    let isConnected = true;
+    for await (const { record, delta, connected } of this.records({ from: first, signal, deltas: true })) {
+      if (record) {
+        yield* translator.record(record);
+        this.#saw(record);
+        if (end.isAt(record)) return;
+      } else if (delta) yield* translator.delta(delta);
+      else if (connected !== isConnected) {
+        isConnected = connected;
+        yield { type: connected ? 'connection_restored' : 'connection_lost' };
+      }
+    }
+  }
+
+  /**
+   * The text of the run's answers as it streams: {@link stream} without the rest. An empty line separates one answer from the next, and from
+   * an answer that starts again after an error.
+   */
+  async *textStream(options: ReadFrom = {}): AsyncGenerator<string, void, undefined> {
+    let isSeparate = false;
+    let hasText = false;
+    for await (const event of this.stream(options)) {
+      if (event.type === 'text_appended') {
+        if (isSeparate) yield '\n\n';
+        isSeparate = false;
+        hasText = true;
+        yield event.text;
+      } else if (event.type === 'answer_ended' || event.type === 'answer_restarted') isSeparate = hasText;
+    }
   }
 
   /** The records that are stored now. */
@@ -265,23 +376,6 @@ export class Session {
    */
   export({ recordsOnly = false } = {}): AsyncGenerator<Uint8Array, void, undefined> {
     return this.#transport.exportLines(this.ref, recordsOnly);
-  }
-
-  /** Pieces of running answers as they stream. Ephemeral: the journal holds the whole. */
-  deltas(signal?: AbortSignal): AsyncGenerator<Delta, void, undefined> {
-    return this.#transport.deltas(this.ref, signal);
-  }
-
-  /** Records and deltas in one sequence, for an event translator; from `newest` on without reading what is older. */
-  watch({
-    from = 1,
-    signal,
-  }: Omit<ReadFrom, 'from'> & { readonly from?: JournalStart | undefined } = {}): AsyncGenerator<
-    WatchItem,
-    void,
-    undefined
-  > {
-    return this.#transport.watch(this.ref, from, signal);
   }
 
   /** What became of a command, by the records that are stored now; null where none of them holds it. */
@@ -317,30 +411,40 @@ export class Session {
 
   /**
    * Waits for the end of the run, as long as that takes; bound it with a signal.
-   * @param after count only ends in this record or later ones: give the `n` of a prompt's receipt. By default the end
-   *   of the newest run is taken, also when it lies in the past.
+   * @param after count only ends in this record or later ones: give the `n` of a prompt's receipt. By default the run is the one that this
+   *   handle has started or prompted last, else the newest, also when it has ended already.
    * @throws SessionNotFoundError where there is no such session, unless this handle has sent its start: that one is waited for.
-   *   The signal's reason.
+   *   CoxswainError `aborted` where the signal aborts; ClientClosedError.
    */
   async result(options: { readonly after?: number; readonly signal?: AbortSignal } = {}): Promise<RunResult> {
-    const newest = await this.newest();
-    if (newest === null && !this.#isStarted) throw new SessionNotFoundError(this.id);
-    const after = options.after ?? newest?.n ?? 1;
+    if ((await this.newest()) === null && !this.#isStarted) throw new SessionNotFoundError(this.id);
+    const { after, signal } = options;
+    const { end } = await this.#runToShow(1);
     const results = new ResultCollector();
-    for await (const record of this.events({ signal: options.signal })) {
+    for await (const record of this.records({ signal })) {
       results.add(record);
-      const { newest: end } = results;
-      const settled = record.n >= after && hasEnded(record.state);
-      if (settled && end !== null && (options.after === undefined || end.n >= options.after)) return end;
+      this.#saw(record);
+      const { newest } = results;
+      const isOver =
+        after === undefined ? end.isAt(record) : hasEnded(record.state) && newest !== null && newest.n >= after;
+      if (isOver && newest !== null) return newest;
     }
-    options.signal?.throwIfAborted();
-    throw new Error('the connection was closed before the run ended');
+    // The loop ends only by the signal or with the client.
+    throw this.#transport.guard.errorOf(options.signal?.reason, options.signal);
+  }
+
+  #runToShow(from: number | undefined): ReturnType<typeof runToShow> {
+    return runToShow(this, from, this.#awaited);
+  }
+
+  #saw(record: JournalRecord): void {
+    if (this.#awaited !== null && isCommand(record, this.#awaited.commandId)) this.#awaited = null;
   }
 
   /** A handle of the same kind on another session. */
   #beside(id: string): this {
     const Handle = this.constructor as new (transport: Transport, ref: SessionRef) => this;
-    return new Handle(this.#transport, sessionRef(id, this.ref.tenant));
+    return new Handle(this.#unguarded, sessionRef(id, this.ref.tenant));
   }
 }
 

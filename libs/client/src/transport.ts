@@ -1,5 +1,6 @@
 /** How sessions are reached: over the bus, or over HTTP by way of a gateway. Everything above it is the same for both. */
 import type { Delta, JournalRecord, SessionRef, SessionStatus, TenantId, Verb } from '@coxswain/protocol';
+import type { CallGuard } from './call-guard.ts';
 import type { BodyInput, SendOptions, SentCommand, WaitStage } from './outgoing-command.ts';
 import type { ListQuery, SessionListing, SessionsPage } from './session-listing.ts';
 import type { SessionTree } from './session-tree.ts';
@@ -8,10 +9,14 @@ import type { PendingApproval } from './waiting-approvals.ts';
 /** Where reading begins: at a record by its number, or at the newest that there is. */
 export type JournalStart = number | 'newest';
 
-/** A record, durable and in order, or a delta, which may be lost or late. */
+/**
+ * A record, durable and in order; a delta, dense from the first character of its answer on; or whether the connection holds: `false` when
+ * it is lost, `true` when it is back, over HTTP also with each heartbeat of the gateway.
+ */
 export type WatchItem =
-  | { readonly record: JournalRecord; readonly delta?: undefined }
-  | { readonly delta: Delta; readonly record?: undefined };
+  | { readonly record: JournalRecord; readonly delta?: undefined; readonly connected?: undefined }
+  | { readonly delta: Delta; readonly record?: undefined; readonly connected?: undefined }
+  | { readonly connected: boolean; readonly record?: undefined; readonly delta?: undefined };
 
 /** A record of those that are stored. */
 export interface JournalEntry {
@@ -24,6 +29,8 @@ export interface JournalEntry {
  */
 export interface Transport {
   readonly tenant: TenantId;
+  /** Shared by all that is called on one connection. */
+  readonly guard: CallGuard;
 
   /** Sends a command whose body has not been checked yet, durably, and as often as it takes within a bound. */
   send<V extends Verb>(
@@ -40,15 +47,12 @@ export interface Transport {
     signal: AbortSignal | undefined,
   ): AsyncGenerator<JournalRecord, void, undefined>;
 
-  /** The same with deltas in between. */
+  /** The same with deltas in between, and changes of the connection. */
   watch(
     ref: SessionRef,
     from: JournalStart,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<WatchItem, void, undefined>;
-
-  /** Deltas alone, from now on. */
-  deltas(ref: SessionRef, signal: AbortSignal | undefined): AsyncGenerator<Delta, void, undefined>;
 
   /** The records that are stored now; none where there is no such session. */
   journal(ref: SessionRef, from: number): AsyncGenerator<JournalEntry, void, undefined>;

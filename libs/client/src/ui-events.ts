@@ -1,4 +1,4 @@
-/** What a user interface shows of a session, one thing after another. Made by the event translator alone. */
+/** What a user interface shows of a session, one thing after another: `session.stream()` yields these events. */
 import type {
   Budget,
   CallStatus,
@@ -31,7 +31,7 @@ export interface DeliveredInjection {
 
 /** The events of a user interface. Text is given once: to append it as it comes is enough. */
 export type UiEvent =
-  /** What is shown before this session's own part begins was copied from another: its records up to and with `record`. */
+  /** The session is a fork or an import: everything up to `record` was copied from another session. */
   | ({
       readonly type: 'session_copied';
       readonly how: 'fork' | 'import';
@@ -39,7 +39,7 @@ export type UiEvent =
       readonly record: number;
       readonly actor: string | null;
     } & FromRecord)
-  /** Another session works for a call. `restart`: which of its restarts this is, from 1; null for its first child. */
+  /** A child session works for a call. `restart`: the number of this restart, from 1; null for the first child. */
   | ({
       readonly type: 'child_started';
       readonly call_id: string;
@@ -47,7 +47,7 @@ export type UiEvent =
       readonly persona: string;
       readonly restart: number | null;
     } & FromRecord)
-  /** It has ended. `restarts`: another takes its place. */
+  /** A child session has ended. `restarts`: another one replaces it. */
   | ({
       readonly type: 'child_ended';
       readonly call_id: string;
@@ -57,8 +57,9 @@ export type UiEvent =
       readonly usage: Usage;
       readonly restarts: boolean;
     } & FromRecord)
+  /** A fork or an import could not be completed. */
   | ({ readonly type: 'copy_failed'; readonly copied: number; readonly message: string } & FromRecord)
-  /** From here on another persona or model; null for what stays. */
+  /** Another persona, model or mode applies from here on; null for what stays. */
   | ({
       readonly type: 'settings_changed';
       readonly persona: string | null;
@@ -66,7 +67,9 @@ export type UiEvent =
       /** Null where the persona is as it is, in none of its modes; absent where it stays. */
       readonly mode?: string | null;
     } & FromRecord)
+  /** A prompt that begins a run. */
   | ({ readonly type: 'prompt_shown'; readonly text: string; readonly actor: string | null } & FromRecord)
+  /** A run has started. */
   | ({
       readonly type: 'run_started';
       readonly run: number;
@@ -74,10 +77,13 @@ export type UiEvent =
       /** Null where the run ended before it was known. */
       readonly model: string | null;
     } & FromRecord)
+  /** A turn has started: the model is asked next. */
   | ({ readonly type: 'turn_started'; readonly turn: number } & FromRecord)
+  /** The next piece of the answer's text, or of its reasoning. Append the pieces in order. */
   | { readonly type: 'text_appended' | 'reasoning_appended'; readonly turn: number; readonly text: string }
-  /** What was shown of this answer is void: a crash or an error had it begun again. Its text follows from the start. */
+  /** The answer starts again, after an error or on another host. Drop the text that was shown of it; the new text follows. */
   | { readonly type: 'answer_restarted'; readonly turn: number }
+  /** The answer is complete. */
   | ({
       readonly type: 'answer_ended';
       readonly turn: number;
@@ -87,6 +93,7 @@ export type UiEvent =
       readonly finish_reason: string;
       readonly usage: Usage;
     } & FromRecord)
+  /** A tool call runs. */
   | ({
       readonly type: 'call_started';
       readonly call_id: string;
@@ -94,7 +101,9 @@ export type UiEvent =
       readonly args: Json;
       readonly summary: string;
     } & FromRecord)
+  /** A running call reports its progress. */
   | { readonly type: 'call_progressed'; readonly call_id: string; readonly tool: string | null; readonly text: string }
+  /** A call has ended: it ran, or it was denied, skipped or cancelled. */
   | ({
       readonly type: 'call_ended';
       readonly call_id: string;
@@ -107,6 +116,7 @@ export type UiEvent =
       readonly is_error: boolean;
       readonly duration_ms: number;
     } & FromRecord)
+  /** A call waits for a person's approval. */
   | ({
       readonly type: 'approval_needed';
       readonly call_id: string;
@@ -117,6 +127,7 @@ export type UiEvent =
       /** What is asked, where it is another question than whether the call may run. */
       readonly question: string | null;
     } & FromRecord)
+  /** An approval is decided, or is no longer needed. */
   | ({
       readonly type: 'approval_settled';
       readonly call_id: string;
@@ -124,6 +135,7 @@ export type UiEvent =
       readonly by: string | null;
       readonly reason: string | null;
     } & FromRecord)
+  /** A steering message, a reminder or a follow-up was accepted. It is queued until `seam_delivered` names it. */
   | ({
       readonly type: 'injection_received';
       readonly kind: 'steer' | 'remind' | 'followup';
@@ -139,15 +151,15 @@ export type UiEvent =
       readonly command_id: string;
       readonly text: string;
     } & FromRecord)
-  /** It will not be delivered: a newer one with its dedupe key stands in its place. */
+  /** A queued message was replaced by a newer one with the same dedupe key. */
   | ({ readonly type: 'injection_collapsed'; readonly command_id: string; readonly into: string } & FromRecord)
-  /** A reminder that prompts have shown is shown no longer; `deduped` where a newer one has taken its place. */
+  /** Prompts no longer show a reminder; `deduped`: a newer one has replaced it. */
   | ({
       readonly type: 'reminder_ended';
       readonly command_id: string;
       readonly reason: ExpiryReason | 'deduped';
     } & FromRecord)
-  /** A seam was passed and something was delivered there, or calls were stopped there. Other passes are not shown. */
+  /** Queued messages were delivered at an injection point, or calls were skipped there. Other passes are not shown. */
   | ({
       readonly type: 'seam_delivered';
       readonly seam: SeamKind | 'steering_check';
@@ -155,6 +167,7 @@ export type UiEvent =
       readonly injections: readonly DeliveredInjection[];
       readonly skipped_call_ids: readonly string[];
     } & FromRecord)
+  /** A command was rejected. */
   | ({
       readonly type: 'command_rejected';
       readonly command_id: string;
@@ -162,6 +175,7 @@ export type UiEvent =
       readonly code: string;
       readonly message: string;
     } & FromRecord)
+  /** A control command has had its effect, such as `cancel_call`. */
   | ({
       readonly type: 'control_reported';
       readonly control: ControlVerb;
@@ -172,6 +186,7 @@ export type UiEvent =
       readonly by: string | null;
       readonly reason: string | null;
     } & FromRecord)
+  /** A hook has blocked or denied something, or has decided an approval. */
   | ({
       readonly type: 'hook_vetoed';
       readonly hook: string;
@@ -181,10 +196,11 @@ export type UiEvent =
       readonly call_id: string | null;
       readonly reason: string | null;
     } & FromRecord)
-  /** The provider refused the prompt as too long; what came before is compacted, and the prompt sent once more. */
+  /** The provider refused the prompt as too long. The context is compacted and the prompt is sent once more. */
   | ({ readonly type: 'context_overflowed'; readonly turn: number; readonly message: string } & FromRecord)
-  /** A model is asked for a summary of, or notes on, what came before. */
+  /** A model is asked for a summary of the older context, or for notes on it. */
   | ({ readonly type: 'compaction_begun'; readonly turn: number; readonly strategy: CompactionStrategy } & FromRecord)
+  /** The older context is replaced in the prompts. The journal keeps all of it. */
   | ({
       readonly type: 'context_compacted';
       readonly turn: number;
@@ -198,9 +214,11 @@ export type UiEvent =
       /** Why it was not done as the persona asks, where it was not. */
       readonly instead: string | null;
     } & FromRecord)
+  /** A compaction has failed and is skipped. */
   | ({ readonly type: 'compaction_skipped'; readonly turn: number; readonly reason: string } & FromRecord)
-  /** A step that the persona declares begins, for the first time or again. */
+  /** A declared step of the persona starts, for the first time or again. */
   | ({ readonly type: 'step_begun'; readonly step: string; readonly attempt: number } & FromRecord)
+  /** A declared step has ended. */
   | ({
       readonly type: 'step_ended';
       readonly step: string;
@@ -209,8 +227,9 @@ export type UiEvent =
       readonly error: string | null;
       readonly error_boundary: ErrorBoundary | null;
     } & FromRecord)
-  /** A hook has blocked a steer or a follow-up. */
+  /** A hook has blocked a steering message or a follow-up. */
   | ({ readonly type: 'injection_blocked'; readonly command_id: string; readonly reason: string } & FromRecord)
+  /** The session is suspended. */
   | ({
       readonly type: 'session_suspended';
       readonly reason: string | null;
@@ -221,13 +240,17 @@ export type UiEvent =
       /** Whether it parked itself, by a call. */
       readonly by_itself: boolean;
     } & FromRecord)
+  /** The session is resumed. */
   | ({
       readonly type: 'session_resumed';
       readonly cause: 'command' | 'interrupt' | 'signal' | 'timeout';
       readonly slept_ms: number;
     } & FromRecord)
+  /** A signal was received. */
   | ({ readonly type: 'signal_received'; readonly name: string } & FromRecord)
+  /** Another session host has claimed the session. */
   | ({ readonly type: 'host_changed'; readonly host: string; readonly epoch: number } & FromRecord)
+  /** The turn waits for a process that serves the persona. */
   | ({
       readonly type: 'persona_awaited';
       readonly persona: string;
@@ -235,6 +258,7 @@ export type UiEvent =
       /** Nobody serves it at the moment, or somebody has paused it. */
       readonly why: 'unserved' | 'paused';
     } & FromRecord)
+  /** A call has handed the session to another persona. */
   | ({
       /** Another persona has the session from here on: `from` has handed it over by this call. */
       readonly type: 'session_handed_over';
@@ -242,6 +266,7 @@ export type UiEvent =
       readonly from: string;
       readonly call_id: string;
     } & FromRecord)
+  /** The process that ran a step of a served persona is lost; the step runs again. */
   | ({
       readonly type: 'step_lost';
       readonly persona: string;
@@ -251,6 +276,7 @@ export type UiEvent =
       /** How many tries of the step were lost by now. */
       readonly lost: number;
     } & FromRecord)
+  /** A budget is used up to this percentage. */
   | ({
       readonly type: 'budget_reported';
       readonly budget: Budget;
@@ -259,6 +285,7 @@ export type UiEvent =
       readonly used: number;
       readonly limit: number;
     } & FromRecord)
+  /** The run has ended. */
   | ({
       readonly type: 'run_ended';
       readonly run: number;
@@ -273,7 +300,12 @@ export type UiEvent =
       readonly reason: string | null;
     } & FromRecord)
   /** Closes each record: the state after it. */
-  | ({ readonly type: 'state_changed'; readonly state: StateValue } & FromRecord);
+  | ({ readonly type: 'state_changed'; readonly state: StateValue } & FromRecord)
+  /**
+   * The connection to the bus or the gateway is lost; it is restored automatically. Nothing is missing after that: records follow from
+   * where they ended, and a running answer from its last character.
+   */
+  | { readonly type: 'connection_lost' | 'connection_restored' };
 
 /** One UI event by its type. */
 export type UiEventOf<T extends UiEvent['type']> = Extract<UiEvent, { type: T }>;

@@ -6,7 +6,7 @@ import type { Closing } from './closing.ts';
  * gives: it is left, and not waited for.
  * @param open starts the source, which ends when `stop` aborts.
  * @param signal ends the source, too.
- * @throws ClientError, and opens nothing, if the client is closed already: an empty loop would look like a journal that ended.
+ * @throws CoxswainError, and opens nothing, if the client is closed already: an empty loop would look like a journal that ended.
  */
 export async function* untilClosed<T>(
   open: (stop: AbortSignal) => AsyncGenerator<T, void, undefined>,
@@ -32,9 +32,12 @@ export async function* untilClosed<T>(
       yield next.value;
     }
   } finally {
-    callOff();
     const ended = items.return();
-    if (closing.isClosed) ended.catch(() => undefined);
-    else await ended;
+    await new Promise<void>((resolve, reject) => {
+      wake = resolve;
+      ended.then(() => resolve(), reject);
+      if (closing.isClosed) resolve();
+    });
+    callOff();
   }
 }

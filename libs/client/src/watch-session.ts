@@ -1,52 +1,82 @@
-/** One session's records and deltas as one sequence, the way a translator takes them. */
+/** One session's records and deltas as one sequence, and whether the connection holds. */
 import type { Delta, SessionRef } from '@coxswain/protocol';
+import { onConnectionChange } from './connection-changes.ts';
+import { AnswerHealer } from './heal-answers.ts';
 import { onDeltas } from './live-deltas.ts';
+import { queryAnswer } from './query-answer.ts';
 import { followJournal, type JournalBus } from './read-journal.ts';
 import type { JournalStart, WatchItem } from './transport.ts';
 
-/** Deltas that wait for a slow reader; beyond it the oldest are dropped, which a translator makes up for. */
+/** Deltas that wait for a slow reader; beyond it the oldest are dropped, and healed when the reader comes to the gap. */
 const DELTAS_WAITING_MAX = 4_096;
 
-/** Records from `from` on, or from the newest, and then live, with deltas in between. Ends when the signal aborts or the caller stops. */
+/**
+ * Records from `from` on, or from the newest, and then live, with deltas in between. The deltas of an answer are dense from its first
+ * character on, whenever the reader joins. Ends when the signal aborts or the caller stops.
+ */
 export async function* watchSession(
   bus: JournalBus,
   ref: SessionRef,
   from: JournalStart = 1,
   signal?: AbortSignal,
 ): AsyncGenerator<WatchItem, void, undefined> {
+  const { nc } = bus;
   const waiting: Delta[] = [];
+  const ready: WatchItem[] = [];
   let wake: () => void = () => undefined;
-  // Listening begins before reading: what streams while the journal is being read is held back, not missed.
-  const stopDeltas = onDeltas(bus.nc, ref, (delta) => {
+  const healer = new AnswerHealer({
+    ask: (place) => queryAnswer(nc, ref, place),
+    deliver(delta) {
+      ready.push({ delta });
+      wake();
+    },
+  });
+  // Subscribed before the journal is read: deltas that stream meanwhile wait, also for a session that does not exist yet.
+  const stopDeltas = onDeltas(nc, ref, (delta) => {
     waiting.push(delta);
     if (waiting.length > DELTAS_WAITING_MAX) waiting.shift();
     wake();
   });
-  // Whoever leaves does so at once, and not with the next record, which may never come.
+  const stopStatus = onConnectionChange(nc, (connected) => {
+    ready.push({ connected });
+    // What streamed while the connection was lost is not sent again.
+    if (connected) healer.join();
+    wake();
+  });
+  healer.join();
+  // A reader that leaves does so at once, and not with the next record, which may never come.
   const left = new AbortController();
   const records = followJournal(bus, ref, from, signal ? AbortSignal.any([signal, left.signal]) : left.signal);
   try {
     let next = settling(records.next());
     for (;;) {
-      if (!next.settled && waiting.length === 0) {
-        const deltaCame = new Promise<void>((resolve) => {
+      if (!next.settled && waiting.length === 0 && ready.length === 0) {
+        const cameElse = new Promise<void>((resolve) => {
           wake = resolve;
         });
-        await Promise.race([next.promise, deltaCame]);
+        await Promise.race([next.promise, cameElse]);
       }
       // Records first: they are the truth that deltas only run ahead of.
       if (next.settled) {
         const { done, value } = await next.promise;
         if (done) return;
-        yield { record: value.record };
+        const { record } = value;
+        if (record.input.type === 'model_outcome') healer.ended(record.input.effect_id);
+        yield { record };
         next = settling(records.next());
-      } else {
+        continue;
+      }
+      const item = ready.shift();
+      if (item !== undefined) yield item;
+      else {
         const delta = waiting.shift();
-        if (delta !== undefined) yield { delta };
+        if (delta !== undefined) healer.take(delta);
       }
     }
   } finally {
     stopDeltas();
+    stopStatus();
+    healer.close();
     left.abort();
     await records.return();
   }

@@ -1,12 +1,14 @@
 /** The client in a bundle for browsers: nothing of Node, nothing of the bus. */
 import { runInNewContext } from 'node:vm';
+import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 import { describe, expect, test } from 'vitest';
 
-async function bundled(source: string) {
+async function bundled(source: string, minify = false) {
   const { metafile, outputFiles } = await build({
     stdin: { contents: source, resolveDir: import.meta.dirname },
     bundle: true,
+    minify,
     write: false,
     metafile: true,
     format: 'iife',
@@ -40,8 +42,14 @@ describe.each(['../src/http.ts', '@coxswain/client', '@coxswain/client/http'])('
     const client = runInNewContext(`${text}; client`, browser) as typeof import('../src/http.ts');
     expect(client.newCommandId()).toMatch(/^[0-9a-f-]{36}$/);
     expect(client.createEventTranslator()).toHaveProperty('record');
-    expect(new client.ClientError('code', 'words')).toMatchObject({ code: 'code' });
+    expect(new client.CoxswainError('code', 'words')).toMatchObject({ code: 'code' });
   });
+});
+
+test('the whole client has at most 250 kB minified and 80 kB compressed', async () => {
+  const { text } = await bundled(ALL.replace('SOURCE', '@coxswain/client'), true);
+  expect(Buffer.byteLength(text)).toBeLessThanOrEqual(250_000);
+  expect(gzipSync(text).length).toBeLessThanOrEqual(80_000);
 });
 
 test('what needs Node or the bus is told when it is bundled, and not in the browser', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { InvalidOptionError } from '../src/client-errors.ts';
 import { connect } from '../src/connect.ts';
 import { natsOptions } from '../src/connection-options.ts';
 
@@ -22,7 +23,7 @@ describe('a NATS address', () => {
   test.each(['http://host', 'nats://', 'nats://s3cret@host:notaport'])(
     '%s is refused without being quoted',
     (servers) => {
-      expect(() => natsOptions({ servers })).toThrow(TypeError);
+      expect(() => natsOptions({ servers })).toThrow(InvalidOptionError);
       expect(() => natsOptions({ servers })).not.toThrow(/s3cret/);
     },
   );

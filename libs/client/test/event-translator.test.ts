@@ -49,15 +49,17 @@ function answer(n: number, effectId: string, text: string, partial = false): Jou
   );
 }
 
-function delta(index: number, text: string, more: Partial<Delta> = {}): Delta {
+function delta(offset: number, text: string, more: Partial<Delta> = {}): Delta {
   return {
     type: 'message_update',
     session_id: 's1',
     effect_id: '2-0',
     epoch: 1,
+    attempt: 1,
     turn: 1,
-    index,
+    index: 0,
     kind: 'text',
+    offset,
     text,
     ...more,
   };
@@ -79,7 +81,7 @@ test('streamed text is shown as it comes and its record adds nothing', () => {
     record(1, []),
     record(2, []),
     delta(0, 'Hel'),
-    delta(1, 'lo'),
+    delta(3, 'lo'),
     answer(3, '2-0', 'Hello'),
   ]);
   expect(shownText(events)).toBe('Hello');
@@ -101,18 +103,18 @@ test('text without deltas is shown from its record', () => {
   );
 });
 
-test('a lost delta holds the later ones back until the record fills the gap', () => {
+test('a lost delta holds the later ones back until the gap is filled, or the record has come', () => {
   const translator = createEventTranslator();
   expect(shownText(play(translator, [record(1, []), record(2, []), delta(0, 'a'), delta(2, 'c'), delta(3, 'd')]))).toBe(
     'a',
   );
-  expect(shownText(translator.record(answer(3, '2-0', 'abcd')))).toBe('bcd');
+  expect(shownText(translator.delta(delta(0, 'abc')))).toBe('bc');
+  expect(shownText(translator.delta(delta(4, 'e')))).toBe('');
+  expect(shownText(translator.record(answer(3, '2-0', 'abcde')))).toBe('de');
 });
 
-test('who joins in the middle of an answer sees it whole at its end', () => {
-  const translator = createEventTranslator();
-  expect(shownText(play(translator, [record(1, []), record(2, []), delta(7, 'x')]))).toBe('');
-  expect(shownText(translator.record(answer(3, '2-0', 'the whole')))).toBe('the whole');
+test('an answer that was asked for in a record that is shown elsewhere is shown at once', () => {
+  expect(shownText(createEventTranslator({ after: 2 }).delta(delta(0, 'the answer')))).toBe('the answer');
 });
 
 test('deltas that run ahead of the record that asked for them wait for it', () => {
@@ -135,8 +137,8 @@ test('an answer that a second host begins again is shown to begin again, and the
   const before = play(translator, [record(1, []), record(2, []), delta(0, 'one ')]);
   const after = play(translator, [
     delta(0, 'two ', { epoch: 2 }),
-    delta(1, 'zombie', { epoch: 1 }),
-    delta(1, 'more', { epoch: 2 }),
+    delta(4, 'zombie', { epoch: 1 }),
+    delta(4, 'more', { epoch: 2 }),
     answer(3, '2-0', 'two more'),
   ]);
   expect(shownText([...before, ...after])).toBe('one ⟲two more');

@@ -51,9 +51,9 @@ async function sessionOf(
 }
 
 /** Reads until the last record of the trace was seen. */
-async function numbersOf(session: { events(): AsyncIterable<{ readonly n: number }> }): Promise<number[]> {
+async function numbersOf(session: { records(): AsyncIterable<{ readonly n: number }> }): Promise<number[]> {
   const numbers: number[] = [];
-  for await (const { n } of session.events()) {
+  for await (const { n } of session.records()) {
     numbers.push(n);
     if (n === RECORDS.length) break;
   }
@@ -124,7 +124,7 @@ test('nothing is read ahead of whoever asks, and leaving ends the connection', a
     { highWaterMark: 0 },
   );
   const { session } = await sessionOf(() => endless);
-  for await (const { n } of session.events()) {
+  for await (const { n } of session.records()) {
     expect(pulled).toBe(n);
     if (n === 3) break;
   }
@@ -156,7 +156,8 @@ test('a connection that goes silent is lost and made again; heartbeats keep it',
   const heard: boolean[] = [];
   const numbers: number[] = [];
   const following = (async () => {
-    for await (const { record } of session.watch({ onConnection: (isConnected) => heard.push(isConnected) })) {
+    for await (const { record, connected } of session.records({ deltas: true })) {
+      if (connected !== undefined) heard.push(connected);
       if (record) numbers.push(record.n);
       if (record?.n === RECORDS.length) break;
     }
@@ -184,7 +185,8 @@ test('a process that was asleep reads what has come before it gives the connecti
   const heard: boolean[] = [];
   const leaving = new AbortController();
   const following = (async () => {
-    for await (const _ of session.watch({ signal: leaving.signal, onConnection: (is) => heard.push(is) }));
+    for await (const { connected } of session.records({ deltas: true, signal: leaving.signal }))
+      if (connected !== undefined) heard.push(connected);
   })();
   await vi.advanceTimersByTimeAsync(0);
   const asleep = vi.spyOn(performance, 'now');
@@ -204,8 +206,8 @@ test('a client follows many sessions without a warning of a leak, and its closin
   const { client } = await sessionOf(spoken().answer);
   const joined: boolean[] = [];
   const loops = Array.from({ length: 50 }, async (_, i) => {
-    const onConnection = (isConnected: boolean) => void joined.push(isConnected);
-    for await (const _ of client.session(`s${i}`).watch({ onConnection }));
+    for await (const { connected } of client.session(`s${i}`).records({ deltas: true }))
+      if (connected !== undefined) joined.push(connected);
   });
   await vi.waitFor(() => expect(joined).toHaveLength(50));
   await client.close();
@@ -217,9 +219,9 @@ test('a client follows many sessions without a warning of a leak, and its closin
 test('on a closed client nothing is followed: each loop throws its error', async () => {
   const { session, asked, client } = await sessionOf(() => '');
   await client.close();
-  for (const items of [session.events(), session.watch(), session.deltas()])
+  for (const items of [session.records(), session.records({ deltas: true })])
     await expect(items.next()).rejects.toMatchObject({
-      code: 'gateway_unreachable',
+      code: 'client_closed',
       message: 'the client was closed',
     });
   expect(asked).toEqual([]);

@@ -121,9 +121,9 @@ test('what is refused is not tried again', async () => {
     [problem('prompt_blocked', 422), { name: 'CommandBlockedError' }],
     [problem('session_not_found', 404, { session_id: 's' }), { name: 'SessionNotFoundError', sessionId: 's' }],
     [problem('bus_not_prepared', 503), { name: 'BusNotPreparedError' }],
-    [problem('internal', 500), { name: 'ClientError', code: 'internal' }],
-    [json({ hello: 'world' }), { name: 'ClientError', code: 'answer_unreadable' }],
-    [new Response('<html>'), { name: 'ClientError', code: 'answer_unreadable' }],
+    [problem('internal', 500), { name: 'CoxswainError', code: 'internal' }],
+    [json({ hello: 'world' }), { name: 'CoxswainError', code: 'answer_unreadable' }],
+    [new Response('<html>'), { name: 'CoxswainError', code: 'answer_unreadable' }],
     [new Response('<html>', { status: 404 }), { code: 'answer_unreadable' }],
   ] as const;
   for (const [answer, error] of refusals) {
@@ -147,7 +147,7 @@ test('a wrong body never leaves, nor does an actor: who acts is whose token it i
 test('what the address says does not stand in the body again', async () => {
   const { client, asked } = await clientOf([stored, stored, stored, stored, stored]);
   const session = client.session('s');
-  await session.approve({ callId: 'a/b', decision: 'allow', args: { x: 1 } });
+  await session.approve('a/b', { args: { x: 1 } });
   await session.cancelCall('c', { reason: 'r' });
   await session.revoke('one');
   await session.replace('two', 'text');
@@ -199,7 +199,8 @@ test('whoever has enough is let go, and nothing is tried again', async () => {
       return problem('gateway_stopping', 503);
     },
   ]);
-  await expect(client.session('s').steer('x', { signal: leaving.signal })).rejects.toThrow('enough');
+  const left = client.session('s').steer('x', { signal: leaving.signal });
+  await expect(left).rejects.toMatchObject({ code: 'aborted', cause: { message: 'enough' } });
   expect(asked).toHaveLength(2);
 });
 
@@ -223,7 +224,7 @@ test('an answer without end is not read to it', async () => {
 
 test('no token stands in an address, and none is quoted', async () => {
   const refused = connect({ gateway: 'https://user:secret@gw.test', token: 'x' });
-  await expect(refused).rejects.toThrow(TypeError);
+  await expect(refused).rejects.toMatchObject({ code: 'invalid_option' });
   await expect(refused).rejects.not.toThrow('secret');
   await expect(connect({ gateway: 'https://gw.test', token: 'line\nbreak' })).rejects.toThrow('the token is empty');
   await expect(connect({ servers: 'nats://host' } as never)).rejects.toMatchObject({ code: 'transport_unavailable' });

@@ -23,18 +23,18 @@ async function read(closing: Closing, closeAt: number): Promise<number[]> {
 }
 
 test('a loop ends while its source waits, and between two items', async () => {
-  expect(await read(new Closing('nats_unreachable'), 0)).toEqual([1, 2]);
-  expect(await read(new Closing('nats_unreachable'), 1)).toEqual([1]);
+  expect(await read(new Closing(), 0)).toEqual([1, 2]);
+  expect(await read(new Closing(), 1)).toEqual([1]);
 });
 
 test('on a closed client a loop throws its error, and opens nothing', async () => {
-  const closing = new Closing('nats_unreachable');
+  const closing = new Closing();
   closing.close();
   const open = () => {
     throw new Error('opened');
   };
   await expect(untilClosed(open, closing).next()).rejects.toMatchObject({
-    code: 'nats_unreachable',
+    code: 'client_closed',
     message: 'the client was closed',
   });
 });
@@ -49,7 +49,7 @@ test('a loop keeps none of the items that it has given out', async () => {
     }
     await new Promise(() => undefined);
   };
-  const items = untilClosed(open, new Closing('nats_unreachable'));
+  const items = untilClosed(open, new Closing());
   for (let n = 0; n < 100; n++) await items.next();
   const waiting = items.next();
   // Turns of the event loop, as a WeakRef keeps its object until the end of the turn in which it was made.
@@ -72,13 +72,13 @@ test('a loop that is left closes its source', async () => {
       isClosed = true;
     }
   };
-  for await (const _item of untilClosed(open, new Closing('nats_unreachable'))) break;
+  for await (const _item of untilClosed(open, new Closing())) break;
   expect(isClosed).toBe(true);
 });
 
 test('a source stops when the client closes, and when the signal of its reader aborts', async () => {
   const stopped = async (end: (closing: Closing, leaving: AbortController) => void) => {
-    const [closing, leaving] = [new Closing('nats_unreachable'), new AbortController()];
+    const [closing, leaving] = [new Closing(), new AbortController()];
     let stop: AbortSignal | undefined;
     const open = (given: AbortSignal) => {
       stop = given;
@@ -96,7 +96,7 @@ test('a source stops when the client closes, and when the signal of its reader a
 
 test('a client follows many sessions without a warning of a leak', async () => {
   const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
-  const closing = new Closing('nats_unreachable');
+  const closing = new Closing();
   const loops = Array.from({ length: 50 }, () => untilClosed(silent, closing));
   for (const loop of loops) expect(await loop.next()).toEqual({ done: false, value: 1 });
   for (const loop of loops) expect(await loop.next()).toEqual({ done: false, value: 2 });

@@ -85,9 +85,11 @@ test('pieces of an answer are shown at once, and its record changes nothing abou
     session_id: answered.session_id,
     effect_id: answered.input.effect_id,
     epoch: 1,
+    attempt: 1,
     turn: message.turn,
     index: 0,
     kind: 'text',
+    offset: 0,
     text: text.slice(0, 3),
   });
   expect(teller.story.entries.at(-1)).toMatchObject({ kind: 'answer', live: true, text: text.slice(0, 3) });

@@ -1,5 +1,5 @@
 /** Notices of approvals: what people and their programs are told when a call waits for them. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { BOUNDS } from './bounds.ts';
 import { Json } from './json.ts';
 

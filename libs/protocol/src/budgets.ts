@@ -1,5 +1,5 @@
 /** Budgets: what a run may use up of tokens, money and time, and the parts of it at which it says so. */
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** The budgets by name, as `limits` name them. */
 export const BUDGETS = ['tokens', 'usd', 'wall_time_ms'] as const;

@@ -1,5 +1,5 @@
 /** Tools and their calls. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { BOUNDS } from './bounds.ts';
 import { JsonObject } from './json.ts';
 

@@ -1,7 +1,7 @@
 /** Commands: what one may ask of a session. The same strict bodies on every way in. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { BOUNDS } from './bounds.ts';
-import type { ErrorCode } from './error-catalogue.ts';
+import type { ErrorCode } from './error-codes.ts';
 import { ForkRequest } from './forks.ts';
 import { CommandId, ID_PATTERN } from './ids.ts';
 import { Json, JsonObject } from './json.ts';
@@ -150,6 +150,8 @@ const Start = z
     refineModelChoice(body, context);
   });
 
+const NOT_IN_A_STEER = ['messages', 'provider', 'model', 'base_url', 'mode'] as const;
+
 /** The next run of a session that has ended: on another model, or in another mode of its persona, where it says so. */
 const Prompt = z
   .strictObject({
@@ -160,6 +162,8 @@ const Prompt = z
     ...ModelFields,
     /** One of the modes of the persona that has the session; null for none. */
     mode: StartSettings.shape.mode.nullable(),
+    /** During a run the text becomes a steer, and is not rejected as `session_busy`. */
+    if_running: z.literal('steer').optional(),
   })
   .superRefine((body, context) => {
     const { body: text, messages } = body;
@@ -169,6 +173,10 @@ const Prompt = z
       context.addIssue({ code: 'custom', path: ['messages'], message: 'goes without body: one of the two is needed' });
     refineMessages(body, context);
     refineModelChoice(body, context);
+    // They would be silently without effect where the text becomes a steer.
+    const other = body.if_running === undefined ? undefined : NOT_IN_A_STEER.find((key) => body[key] !== undefined);
+    if (other !== undefined)
+      context.addIssue({ code: 'custom', path: [other], message: 'goes without if_running: a steer has a text only' });
   });
 
 /** What waits for a seam says this. */

@@ -1,5 +1,5 @@
 /** Commands from one session to another. Only hosts may publish them: the broker's permissions see to that. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { BOUNDS } from './bounds.ts';
 import { CallStatus } from './calls.ts';
 import { type ParsedCommand, StartSettings } from './commands.ts';

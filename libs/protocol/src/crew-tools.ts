@@ -1,5 +1,5 @@
 /** The tools by which a session works with others. It carries their calls out itself: no source of tools runs them. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { BOUNDS } from './bounds.ts';
 import { DEFAULT_TRAITS, type ToolDefinition } from './calls.ts';
 import { MessageMode } from './crews.ts';

@@ -1,5 +1,5 @@
 /** Crews: what sessions say of each other. Who is whose child, who sent a message, and how far both have come. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { BOUNDS } from './bounds.ts';
 import { canonicalJson } from './canonical-json.ts';
 import { fingerprint } from './fingerprint.ts';

@@ -1,38 +1,37 @@
 /**
- * The catalogue of error and reject codes. `docs/reference/errors.md` is generated from it.
- * `kind` says which kind of trouble a code is: a rejection (a value; try something else), a refusal (a gateway's: the same, and no
- * session has heard of it), an outcome (the world failed and the session recorded it) or an exception (ours: an invariant or
- * infrastructure).
+ * The catalogue of error and reject codes: the texts of each. `docs/reference/errors.md` is generated from it. The codes and their
+ * kinds are listed in `error-codes.ts`.
  */
+import type { ErrorCodeOf, ErrorKind } from './error-codes.ts';
 
 /** One entry: what it means, what the runtime does, what the caller can do. */
-export interface CatalogueEntry {
-  readonly kind: 'rejection' | 'refusal' | 'outcome' | 'exception';
+export interface CatalogueEntry<Kind extends ErrorKind = ErrorKind> {
+  readonly kind: Kind;
   readonly meaning: string;
   readonly runtime: string;
   readonly caller: string;
 }
 
-const rejection = (meaning: string, caller: string): CatalogueEntry => ({
+const rejection = (meaning: string, caller: string): CatalogueEntry<'rejection'> => ({
   kind: 'rejection',
   meaning,
   runtime: 'Sends the receipt, and records the rejection within the session’s share. Changes nothing else.',
   caller,
 });
 /** A request that the gateway refuses: it never becomes a command, and no journal hears of it. */
-const refusal = (meaning: string, caller: string): CatalogueEntry => ({
+const refusal = (meaning: string, caller: string): CatalogueEntry<'refusal'> => ({
   kind: 'refusal',
   meaning,
   runtime: 'The gateway answers with a problem document; nothing is sent to the session.',
   caller,
 });
-const outcome = (meaning: string, runtime: string, caller: string): CatalogueEntry => ({
+const outcome = (meaning: string, runtime: string, caller: string): CatalogueEntry<'outcome'> => ({
   kind: 'outcome',
   meaning,
   runtime,
   caller,
 });
-const exception = (meaning: string, runtime: string, caller: string): CatalogueEntry => ({
+const exception = (meaning: string, runtime: string, caller: string): CatalogueEntry<'exception'> => ({
   kind: 'exception',
   meaning,
   runtime,
@@ -179,7 +178,7 @@ export const ERROR_CATALOGUE = {
   tokens_unreadable: exception(
     'The file of tokens, or of keys for tokens, cannot be read or is not valid.',
     'Starts nothing; a gateway that runs keeps what it read before.',
-    'Mend the file; cox auth token writes it.',
+    'Mend the file; cox admin token writes it.',
   ),
   gateway_option_invalid: exception(
     'A gateway cannot be started as it was asked to.',
@@ -194,10 +193,10 @@ export const ERROR_CATALOGUE = {
   token_not_found: exception(
     'No token of this name is in the file.',
     'Changes nothing.',
-    '`cox auth token list` has those that there are.',
+    '`cox admin token list` has those that there are.',
   ),
   // Commands that do not fit the session
-  session_not_found: rejection('There is no such session.', 'Check the id; `cox sessions` lists them.'),
+  session_not_found: rejection('There is no such session.', 'Check the id; `cox session list` lists them.'),
   record_not_there: refusal(
     'The journal ends before the record that was to be the first, or to be shown.',
     'Ask for a record that it has: the message says which is the newest. Whoever follows may ask for the next one, and waits for it.',
@@ -216,7 +215,7 @@ export const ERROR_CATALOGUE = {
     kind: 'rejection',
     meaning: 'The session is deleted, and its records are kept for now: a fork is being made of them.',
     runtime: 'Takes no command and no further fork; the fork that was begun is completed.',
-    caller: 'Run `cox delete` again, or `cox sweep` later: either goes on where the deletion stands.',
+    caller: 'Run `cox session delete` again, or `cox admin retention` later: either goes on where the deletion stands.',
   },
   session_busy: rejection(
     'The session is running: it takes no second prompt, and cannot be deleted.',
@@ -226,7 +225,7 @@ export const ERROR_CATALOGUE = {
     'The command id is older than those the session remembers, so it cannot be told from a repetition.',
     'Send it under a new id.',
   ),
-  not_pending: rejection('No approval of this call is pending.', '`cox approvals` lists what is.'),
+  not_pending: rejection('No approval of this call is pending.', '`cox approval list` lists what is.'),
   call_not_open: rejection(
     'The call of a call_outcome, or of a child’s report, does not wait for one: it has ended, was never begun, or is not of a long_running tool.',
     'Nothing; what came is dropped, and this is the note of it.',
@@ -254,12 +253,12 @@ export const ERROR_CATALOGUE = {
   ),
   too_many_rules: rejection(
     'The session, or its persona, remembers 128 rules already.',
-    'Revoke some: `cox permissions` lists them.',
+    'Revoke some: `cox approval rules` lists them.',
   ),
   notice_failed: outcome(
     'A notice of a waiting approval could not be delivered to the webhook.',
     'Has tried it several times, records that it failed; the approval waits as before.',
-    'See that the address answers 2xx; `cox approvals` lists what waits.',
+    'See that the address answers 2xx; `cox approval list` lists what waits.',
   ),
   not_running: rejection('The session is not running.', 'Nothing to do, or send a prompt.'),
   already_cancelled: rejection(
@@ -268,7 +267,7 @@ export const ERROR_CATALOGUE = {
   ),
   not_suspended: rejection(
     'The session is not suspended.',
-    'Nothing: it goes on already, or has ended; `cox show` says which.',
+    'Nothing: it goes on already, or has ended; `cox session show` says which.',
   ),
   already_suspended: rejection('The session is suspended already.', 'Resume it when it should go on.'),
   already_delivered: rejection(
@@ -281,7 +280,7 @@ export const ERROR_CATALOGUE = {
   ),
   unknown_command_id: rejection(
     'The session knows no steer, reminder or follow-up of this id, or has forgotten it.',
-    '`cox pending` lists what waits.',
+    '`cox message list` lists what waits.',
   ),
   too_many_reminders: rejection(
     '256 reminders, or reminders of 1 MiB together, wait or are shown already.',
@@ -309,7 +308,7 @@ export const ERROR_CATALOGUE = {
   // Forks
   fork_origin_not_found: rejection(
     'There is no session to fork under this id, in this tenant.',
-    'Check the id; `cox sessions` lists them.',
+    'Check the id; `cox session list` lists them.',
   ),
   fork_record_not_found: rejection(
     'The session to fork has fewer records than that.',
@@ -560,7 +559,7 @@ export const ERROR_CATALOGUE = {
   child_not_started: outcome(
     'The store refuses the command that starts a child.',
     'The model gets an error result.',
-    'See the message; after an upgrade of hosts, write the bus’s permissions anew: cox auth.',
+    'See the message; after an upgrade of hosts, write the bus’s permissions anew: cox admin auth.',
   ),
   tool_unavailable: outcome(
     'Nobody serves the tool at the moment.',
@@ -595,7 +594,7 @@ export const ERROR_CATALOGUE = {
   persona_unavailable: outcome(
     'A persona is served by processes of its own, and nobody served the version that the session has pinned for as long as its step waits (`limits.wait_for_persona_ms`); or those who ran the step went again and again.',
     'Ends the run; the session stays.',
-    'Start an instance with `cox serve persona` and prompt the session again.',
+    'Start an instance with `cox serve personas` and prompt the session again.',
   ),
   hook_unavailable: outcome(
     'Nobody serves a registered hook.',
@@ -630,7 +629,7 @@ export const ERROR_CATALOGUE = {
   prompt_blocked: outcome(
     'A user_prompt_submit hook blocked the prompt.',
     'Ends the run as user_prompt_submit_blocked.',
-    'Change what the reason names and send it again; `cox hooks` lists who decides.',
+    'Change what the reason names and send it again; `cox hook list` lists who decides.',
   ),
   too_many_jobs: outcome(
     '64 jobs that hooks have begun are open already.',
@@ -646,17 +645,17 @@ export const ERROR_CATALOGUE = {
   session_failed: exception(
     'An invariant broke while the session was worked on.',
     'Refolds the session, closes what is open, ends the run as failed.',
-    'Report it with the journal: `cox export`.',
+    'Report it with the journal: `cox session export`.',
   ),
   event_not_accepted: exception(
     'The machine did not take an event of its own journal.',
     'Drops and refolds the session.',
-    'Report it with the journal, which `cox export` writes; other sessions go on.',
+    'Report it with the journal, which `cox session export` writes; other sessions go on.',
   ),
   derivation_unbounded: exception(
     'More events followed from one input than can be right.',
     'Drops and refolds the session.',
-    'Report it with the journal, which `cox export` writes; other sessions go on.',
+    'Report it with the journal, which `cox session export` writes; other sessions go on.',
   ),
   replay_diverged: exception(
     'A recomputed record is not the recorded one.',
@@ -671,7 +670,7 @@ export const ERROR_CATALOGUE = {
   export_line_invalid: exception(
     'A line of an exported journal is not a record, bytes that lie apart, or the closing line; it is cut off, too long, or follows the closing line.',
     'Stops at that line; nothing is imported.',
-    'Give what `cox export` has written, and export it again where it was cut off or changed.',
+    'Give what `cox session export` has written, and export it again where it was cut off or changed.',
   ),
   export_end_mismatch: exception(
     'The closing line of an exported journal does not match its records: the file was cut or changed.',
@@ -742,29 +741,29 @@ export const ERROR_CATALOGUE = {
   hook_service_unknown: exception(
     'No hook service of this name is registered.',
     'Changes nothing.',
-    'Use a name that `cox hooks` lists, and the tenant that it is of.',
+    'Use a name that `cox hook list` lists, and the tenant that it is of.',
   ),
   hook_service_serving: exception(
     'The hook service is to be removed from the registry, and instances of it serve.',
     'Changes nothing: they would be asked no more without a word.',
-    'Stop its instances first, which `cox hooks` lists; then remove it.',
+    'Stop its instances first, which `cox hook list` lists; then remove it.',
   ),
   // Personas and tools on the bus
   persona_paused: exception('A persona is to be paused, and is already.', 'Changes nothing.', 'Nothing need be done.'),
   persona_not_paused: exception(
     'A persona is to go on, and is not paused.',
     'Changes nothing.',
-    'Nothing: it takes steps already; `cox persona` says what each persona does.',
+    'Nothing: it takes steps already; `cox persona list --served` says what each persona does.',
   ),
   persona_not_registered: exception(
     'No persona of this name is announced.',
     'Changes nothing.',
-    'Use a name that `cox persona` lists, and the tenant that it is of.',
+    'Use a name that `cox persona list --served` lists, and the tenant that it is of.',
   ),
   persona_serving: exception(
     'The announcement of a persona is to be removed, and instances serve it.',
     'Changes nothing: the next of them to start would announce it again.',
-    'Stop its instances first, which `cox persona` lists; then remove it.',
+    'Stop its instances first, which `cox persona list --served` lists; then remove it.',
   ),
   persona_module_invalid: exception(
     'A module of a persona cannot be loaded, its default export is no persona, or its export `tools` no list of tools.',
@@ -784,12 +783,12 @@ export const ERROR_CATALOGUE = {
   tool_not_registered: exception(
     'No tool of this name is announced.',
     'Changes nothing.',
-    'Use a name that `cox tools` lists, and the tenant that it is of.',
+    'Use a name that `cox tool list` lists, and the tenant that it is of.',
   ),
   tool_serving: exception(
     'The announcement of a tool is to be removed, and instances serve it.',
     'Changes nothing: the next of them to start would announce it again.',
-    'Stop its instances first, which `cox tools` lists; then remove it.',
+    'Stop its instances first, which `cox tool list` lists; then remove it.',
   ),
   tool_module_invalid: exception(
     'A module of tools cannot be loaded, or its default export is no tool and no list of tools.',
@@ -840,22 +839,22 @@ export const ERROR_CATALOGUE = {
   streams_missing: exception(
     'A stream is missing, and the user that this process is let in as may not make streams.',
     'Stops.',
-    'Run cox streams with the key of an admin.',
+    'Run cox admin streams with the key of an admin.',
   ),
   seed_file_unusable: exception(
     'The file that --nkey or NATS_NKEY names cannot be read, or holds no seed of a user.',
     'Stops.',
-    'Name a file that cox auth has written.',
+    'Name a file that cox admin auth has written.',
   ),
   auth_out_exists: exception(
-    'The folder that cox auth is to write is there already.',
+    'The folder that cox admin auth is to write is there already.',
     'Stops; nothing is overwritten.',
     'Name another folder, or change the one that is there with --add and --remove: keys that are in use would be lost.',
   ),
   keyring_unreadable: exception(
-    'The folder whose keys are to change has no keys.json that cox auth could have written.',
+    'The folder whose keys are to change has no keys.json that cox admin auth could have written.',
     'Stops; nothing is changed.',
-    'Name a folder that cox auth --out has written.',
+    'Name a folder that cox admin auth --out has written.',
   ),
   key_exists: exception(
     'A key of this role and name is there already.',
@@ -875,7 +874,7 @@ export const ERROR_CATALOGUE = {
   tenant_not_found: exception(
     'The folder of keys has no account for this tenant, or the bus no session of a tenant that --keep names.',
     'Stops; nothing is changed or deleted.',
-    'Name one of those that the message lists, or add it: `cox auth --add tenant=NAME`.',
+    'Name one of those that the message lists, or add it: `cox admin auth --add tenant=NAME`.',
   ),
   tenant_exists: exception(
     'The folder of keys has this tenant already.',
@@ -901,6 +900,21 @@ export const ERROR_CATALOGUE = {
     'The child server did not start.',
     'Stops, quoting its log.',
     'See the log, whose end the message quotes; `cox doctor` looks at folder, port and server.',
+  ),
+  client_closed: exception(
+    'The program closed the client, before the call or during it.',
+    'Ends loops; a command that was sent before stays sent.',
+    'Close the client last; connect again to go on.',
+  ),
+  invalid_option: exception(
+    'An option of a call is missing, invalid or contradicts another one.',
+    'Sends nothing.',
+    'Correct the option that the message names.',
+  ),
+  aborted: exception(
+    'The signal that the caller gave has aborted.',
+    'Stops waiting; a command that was sent before stays sent.',
+    'Nothing: the program asked for it. The signal’s reason is the `cause`.',
   ),
   gateway_unreachable: exception(
     'No gateway answers at the address, or what stands before it finds none.',
@@ -928,7 +942,7 @@ export const ERROR_CATALOGUE = {
     'See with `cox doctor` how far they are, and whether all servers are up.',
   ),
   rewrite_stopped: exception(
-    'cox streams --rewrite cannot take its next step: a message cannot be read from a copy, or a server is not reachable.',
+    'cox admin streams --rewrite cannot take its next step: a message cannot be read from a copy, or a server is not reachable.',
     'Stops before it removes a copy, and restores the number of copies; readable messages stay readable.',
     'Start all servers, check them with `cox doctor`, and run it again.',
   ),
@@ -987,12 +1001,12 @@ export const ERROR_CATALOGUE = {
   not_found: exception(
     'A call is to be cancelled, none is named, and none is open.',
     'Sends nothing.',
-    'Look at the session: `cox show`.',
+    'Look at the session: `cox session show`.',
   ),
   timeout: exception(
     'What was waited for did not come in time.',
     'Stops waiting; what was sent stays sent.',
-    'Look at the session: `cox show`.',
+    'Look at the session: `cox session show`.',
   ),
   receipt_timeout: exception(
     'The command is stored, but no host reported in time what became of it.',
@@ -1037,7 +1051,7 @@ export const ERROR_CATALOGUE = {
   console_not_built: exception(
     'This installation has no console, so there is no viewer to show.',
     'Serves nothing.',
-    'Build it (`npm run prepare`), or read the inspection as JSON lines: `cox inspect --json`.',
+    'Build it (`npm run prepare`), or read the inspection as JSON lines: `cox session inspect --json`.',
   ),
   streams_gone: exception(
     'The streams of the sessions were deleted under a host that lives.',
@@ -1052,7 +1066,7 @@ export const ERROR_CATALOGUE = {
   rejected: outcome(
     'The session refused a command and gave no code.',
     'Changes nothing.',
-    'See its journal: `cox export`.',
+    'See its journal: `cox session export`.',
   ),
   internal: exception(
     'Something failed that has no code.',
@@ -1105,12 +1119,4 @@ export const ERROR_CATALOGUE = {
     'Stops, naming the member and the server’s version.',
     'Upgrade the server, or mend the stream.',
   ),
-} as const satisfies Record<string, CatalogueEntry>;
-
-/** A catalogued code. */
-export type ErrorCode = keyof typeof ERROR_CATALOGUE;
-
-/** Whether a string is a catalogued code. */
-export function isErrorCode(code: string): code is ErrorCode {
-  return Object.hasOwn(ERROR_CATALOGUE, code);
-}
+} as const satisfies { readonly [Kind in ErrorKind as ErrorCodeOf<Kind>]: CatalogueEntry<Kind> };

@@ -2,13 +2,13 @@
  * Events: what has happened. They are the journal's vocabulary and the turn machine's events at once; there is no
  * mapping between the two.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { NoticeOutcome } from './approval-notices.ts';
 import { Budget } from './budgets.ts';
 import { CallStatus, ToolDefinition } from './calls.ts';
 import { StartSettings } from './commands.ts';
 import { MessageSource, ParentLink } from './crews.ts';
-import { ERROR_CATALOGUE, type ErrorCode } from './error-catalogue.ts';
+import { ERROR_CODES } from './error-codes.ts';
 import { ChangedSettings, CopyOrigin } from './forks.ts';
 import { HookPoint } from './hook-points.ts';
 import { HookTable } from './hook-registrations.ts';
@@ -83,7 +83,7 @@ export const ControlStatus = z.enum([
   'stored',
   'revoked',
   'replaced',
-  ...(Object.keys(ERROR_CATALOGUE) as ErrorCode[]),
+  ...ERROR_CODES,
 ]);
 /** See {@link ControlStatus}. */
 export type ControlStatus = z.infer<typeof ControlStatus>;

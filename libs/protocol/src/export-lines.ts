@@ -3,8 +3,9 @@
  * each thing that lies in the object store: the text of a large field, the whole of a result that was cut, a file. The
  * closing line comes last: it holds the number of records and the hash of the newest one.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { canonicalJson } from './canonical-json.ts';
+import { CoxswainError } from './coxswain-error.ts';
 import { BlobRef } from './json.ts';
 import { blobRefsOf, type JournalRecord } from './record.ts';
 import { problemSentences, readStrictly } from './schema-problems.ts';
@@ -18,8 +19,10 @@ const BlobLine = z.union([
 export type BlobLine = z.infer<typeof BlobLine>;
 
 /** A line of an exported journal is neither a record nor the bytes of something that lies apart. */
-export class ExportLineInvalidError extends Error {
-  readonly code = 'export_line_invalid';
+export class ExportLineInvalidError extends CoxswainError {
+  constructor(message: string) {
+    super('export_line_invalid', message);
+  }
 }
 
 /** How lines that are no records begin; a record begins with `{"at"`. */
@@ -56,8 +59,10 @@ const ClosingLine = z.strictObject({
 export type ExportEnd = z.infer<typeof ClosingLine>['end'];
 
 /** The closing line of an export does not match its records: the file was changed, or records are missing. */
-export class ExportEndMismatchError extends Error {
-  readonly code = 'export_end_mismatch';
+export class ExportEndMismatchError extends CoxswainError {
+  constructor(message: string) {
+    super('export_end_mismatch', message);
+  }
 }
 
 const CLOSING_BEGINNING = '{"end":';

@@ -2,7 +2,7 @@
  * Copies of journals: what a fork is asked for, where a copied journal says that it comes from, and what its first owner
  * is told. See the guide on replay and fork.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { BOUNDS } from './bounds.ts';
 import { ID_PATTERN } from './ids.ts';
 import { JsonObject } from './json.ts';

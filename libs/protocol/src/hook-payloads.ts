@@ -1,5 +1,5 @@
 /** What handlers are shown: one strict schema per point. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { Budget } from './budgets.ts';
 import { EVENT_SCHEMAS, StopReason } from './events.ts';
 import { HOOK_POINTS, type HookPoint } from './hook-points.ts';

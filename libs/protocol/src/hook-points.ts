@@ -1,5 +1,5 @@
 /** The closed catalogue of hook points: where a session asks handlers, and what each point is about. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { SEAM_KINDS } from './seams.ts';
 
 /** The points, in the spelling of the journal. */

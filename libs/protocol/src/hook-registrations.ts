@@ -1,5 +1,5 @@
 /** Registrations: who is asked at which point, in which order, and what a failure means. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { BOUNDS } from './bounds.ts';
 import { HOOK_CATALOGUE, HookPoint, type HookSurface } from './hook-points.ts';
 import { ID_PATTERN } from './ids.ts';

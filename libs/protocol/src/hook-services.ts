@@ -1,5 +1,5 @@
 /** Hook services on the bus: what they announce, how they say that they live, and how they are asked and answer. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { BOUNDS } from './bounds.ts';
 import { HookPoint } from './hook-points.ts';
 import { HookId, HookTable, isOfPersona } from './hook-registrations.ts';

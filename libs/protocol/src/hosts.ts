@@ -1,5 +1,5 @@
 /** What hosts tell each other on the bus. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { ID_PATTERN, SessionId, TenantId } from './ids.ts';
 
 /**

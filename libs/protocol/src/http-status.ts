@@ -1,5 +1,5 @@
 /** What a code is over HTTP. */
-import { ERROR_CATALOGUE, type ErrorCode, isErrorCode } from './error-catalogue.ts';
+import { type ErrorCode, errorKindOf } from './error-codes.ts';
 
 /** Codes by their status. What is not here never answers a request by itself; see {@link httpStatusOf}. */
 const CODES: Readonly<Record<number, readonly ErrorCode[]>> = {
@@ -122,7 +122,7 @@ const STATUS: ReadonlyMap<string, number> = new Map(
 export function httpStatusOf(code: string): number {
   const status = STATUS.get(code);
   if (status !== undefined) return status;
-  return isErrorCode(code) && ERROR_CATALOGUE[code].kind === 'exception' ? 500 : 422;
+  return errorKindOf(code) === 'exception' ? 500 : 422;
 }
 
 /** Whether a code has a status of its own, and not its kind's. */

@@ -2,7 +2,8 @@
  * Identifiers. Every id that can end in a subject, a filter, a key or a file name passes through one of these
  * schemas first, so that `*`, `>`, `.`, spaces and the empty string never reach a bus.
  */
-import { z } from 'zod';
+import * as z from 'zod';
+import { CoxswainError } from './coxswain-error.ts';
 import { cutText } from './unicode-text.ts';
 
 /** What an id may look like: 1 to 64 characters of `A-Z a-z 0-9 _ -`. */
@@ -47,14 +48,14 @@ export interface SessionRef {
 }
 
 /** An id cannot be one: it would mean something else in a subject. */
-export class InvalidIdError extends Error {
+export class InvalidIdError extends CoxswainError {
   override readonly name = 'InvalidIdError';
-  readonly code = 'invalid_id';
+  override readonly code = 'invalid_id';
   /** Which one: `session`, `tenant`. */
   readonly field: string;
   constructor(field: string, given: unknown, takes: string) {
     const told = typeof given === 'string' ? JSON.stringify(cutText(given, GIVEN_TOLD_MAX)) : `a ${typeof given}`;
-    super(`${field} ${told}: ${takes}`);
+    super('invalid_id', `${field} ${told}: ${takes}`);
     this.field = field;
   }
 }

@@ -3,13 +3,13 @@
  * journal alone is enough to run the session again.
  */
 
-import { z } from 'zod';
+import * as z from 'zod';
 import { NoticeOutcome } from './approval-notices.ts';
 import { BOUNDS } from './bounds.ts';
 import { RunBudgets, WholeRunLimits } from './budgets.ts';
 import { CallStatus, ToolDefinition } from './calls.ts';
 import type { Actor } from './commands.ts';
-import type { ErrorCode } from './error-catalogue.ts';
+import type { ErrorCode } from './error-codes.ts';
 import { AfterCopy, CopyOrigin } from './forks.ts';
 import { HookTable } from './hook-registrations.ts';
 import { Json, JsonObject } from './json.ts';

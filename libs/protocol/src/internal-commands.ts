@@ -1,5 +1,5 @@
 /** Commands whose subjects only hosts and workers may use. The broker's permissions see to that; here they are read. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { BOUNDS } from './bounds.ts';
 import { CallStatus } from './calls.ts';
 import { Actor, type InternalVerb, identityOf, type ParsedCommand, problemOf } from './commands.ts';

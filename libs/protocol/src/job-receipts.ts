@@ -1,7 +1,7 @@
 /**
  * Job receipts: what a hook returns for work that goes on when it has answered, and how the end of that work is reported.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { BOUNDS } from './bounds.ts';
 import { HOOK_POINTS, hookPointOf } from './hook-points.ts';
 import { JsonObject } from './json.ts';

@@ -1,5 +1,5 @@
 /** JSON values as the protocol carries them. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { BOUNDS } from './bounds.ts';
 
 /** Any JSON value. */

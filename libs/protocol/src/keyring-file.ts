@@ -1,5 +1,5 @@
-/** `keys.json`: which keys there are of a bus, as `cox auth` writes them down and reads them again. It holds no secrets. */
-import { z } from 'zod';
+/** `keys.json`: which keys there are of a bus, as `cox admin auth` writes them down and reads them again. It holds no secrets. */
+import * as z from 'zod';
 import { ID_PATTERN, TenantId } from './ids.ts';
 import { BusToolName } from './tool-services.ts';
 

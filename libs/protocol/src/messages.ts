@@ -1,5 +1,5 @@
 /** The messages of a transcript, as the journal holds them and as models are shown them. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { CallStatus } from './calls.ts';
 import { ID_PATTERN } from './ids.ts';
 import { BlobRef, Json, JsonObject } from './json.ts';

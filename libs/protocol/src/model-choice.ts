@@ -1,5 +1,5 @@
 /** Who works, and on which model: what a start says, and what a fork may change. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { ID_PATTERN } from './ids.ts';
 import { ModelName, Persona } from './persona.ts';
 

@@ -2,7 +2,7 @@
  * One step of a model: what it is asked, what it says while it answers, and how it ends. A host asks in its own process or
  * over the bus, and either way {@link runModelStep} is what asks the model.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { ToolDefinition } from './calls.ts';
 import { Failure, Usage } from './inputs.ts';
 import { AssistantMessage, Message } from './messages.ts';

@@ -1,5 +1,5 @@
 /** Parking: how a session is asked to suspend itself, by a command or by a call of its own, and what ends the wait. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { BOUNDS } from './bounds.ts';
 import { ID_PATTERN } from './ids.ts';
 import { Reason } from './reason.ts';

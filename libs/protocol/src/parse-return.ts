@@ -2,7 +2,7 @@
  * The one parser of what handlers return, for all surfaces; its answers are data. What is no return, or has no meaning
  * where it is given, is a failure that names key and point.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { BOUNDS } from './bounds.ts';
 import type { HookPoint } from './hook-points.ts';
 import { HOOK_RETURNS } from './hook-returns.ts';

@@ -1,13 +1,11 @@
 /**
  * Patterns on tools and their arguments: globs, and `path == "v"`, `path != "v"`, `path =~ "regex"`. Numbers and booleans
  * stand without quotes and compare by value: `path == 5`, `path != true`.
- * Regular expressions run on RE2's algorithm (https://swtch.com/~rsc/regexp/regexp1.html), in time linear in the
- * text, and are bounded in what they become, so that no pattern and no argument can stall a host for long.
  */
-import { RE2JS } from 're2js';
-import { z } from 'zod';
+import * as z from 'zod';
 import { BOUNDS } from './bounds.ts';
 import type { Json } from './json.ts';
+import { regexMatches, regexProblem } from './regular-expressions.ts';
 
 /** A parsed argument condition. */
 export interface Condition {
@@ -90,36 +88,6 @@ export function globMatches(glob: string, name: string): boolean {
   return g === glob.length;
 }
 
-/** Says what is wrong with a regular expression (RE2 syntax), or null. */
-export function regexProblem(source: string): string | null {
-  try {
-    const size = compiled(source).programSize();
-    return size <= BOUNDS.regexInstructionsMax
-      ? null
-      : `the regular expression ${JSON.stringify(source)} is too large: its counted repeats make ${size} instructions, at most ${BOUNDS.regexInstructionsMax} are taken`;
-  } catch (error) {
-    return `invalid regular expression ${JSON.stringify(source)}: ${(error as Error).message}`;
-  }
-}
-
-/** Whether a regular expression (RE2 syntax, unanchored) is found in a text. */
-export function regexMatches(source: string, text: string): boolean {
-  return compiled(source).matcher(text).find();
-}
-
-const cache = new Map<string, RE2JS>();
-const CACHE_MAX = 512;
-
-function compiled(source: string): RE2JS {
-  let regex = cache.get(source);
-  if (!regex) {
-    regex = RE2JS.compile(source);
-    if (cache.size >= CACHE_MAX) cache.clear();
-    cache.set(source, regex);
-  }
-  return regex;
-}
-
 /** A parsed pattern of a hook. */
 export type HookPattern =
   | { readonly kind: 'all' }
@@ -150,6 +118,7 @@ export function parseHookPattern(text: string): HookPattern | string {
 }
 
 const hookPatterns = new Map<string, HookPattern | string>();
+const CACHE_MAX = 512;
 
 /** Whether the pattern of a hook matches. Where the payload is not known yet, a condition on it may hold. */
 export function hookPatternMatches(text: string, target: string, payload: Json | undefined): boolean {

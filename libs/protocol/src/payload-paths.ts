@@ -1,5 +1,5 @@
 /** Paths into the payloads of hook points, held against their schemas. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { HOOK_PAYLOADS } from './hook-payloads.ts';
 import type { HookPoint } from './hook-points.ts';
 import { nearestWord } from './nearest-word.ts';

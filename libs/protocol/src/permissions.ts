@@ -1,5 +1,5 @@
 /** Permission rules: which calls run, which are refused, which wait for a person. First match wins. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { BOUNDS } from './bounds.ts';
 import type { Json } from './json.ts';
 import { ConditionText, conditionHolds, Glob, globMatches, parseCondition } from './patterns.ts';

@@ -2,7 +2,7 @@
  * Hooks of a persona, as its file or its code declares them. They are a part of its definition: sessions pin them with it, and
  * they hold in its sessions only.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { BOUNDS } from './bounds.ts';
 import { REGISTRATION_FIELDS } from './hook-registrations.ts';
 

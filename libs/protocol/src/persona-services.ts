@@ -2,7 +2,7 @@
  * Personas that processes of their own serve: what one announces, how it says that it lives, how it is asked for a step or a
  * call, and what it says back. A step is asked and followed as a call of a bus tool is; its parts come as progress.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { ToolDefinition } from './calls.ts';
 import { fingerprint } from './fingerprint.ts';
 import { ID_PATTERN } from './ids.ts';

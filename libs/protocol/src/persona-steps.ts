@@ -1,5 +1,5 @@
 /** What a step of a served persona goes through before it ends: the input that a host makes of it, and its events. */
-import { z } from 'zod';
+import * as z from 'zod';
 
 const effectId = z.string();
 const persona = z.string();

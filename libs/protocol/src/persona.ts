@@ -1,5 +1,5 @@
 /** Personas: named, versioned roles. One strict schema for files and code. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { BOUNDS } from './bounds.ts';
 import { MaxOutput, ToolTraits } from './calls.ts';
 import { ID_PATTERN } from './ids.ts';

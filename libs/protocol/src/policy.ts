@@ -3,7 +3,7 @@
  * ({@link checkRequest}), and its adapters apply the same rules where the thing is used: sessions may have been imported,
  * forked, or started under an older policy. See docs/guides/threat-model.md and docs/guides/policy.md.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import type { CommandProblem } from './commands.ts';
 import type { MessageBody } from './crew-commands.ts';
 import { MessageMode } from './crews.ts';

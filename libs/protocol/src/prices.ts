@@ -2,7 +2,7 @@
  * What models cost. People write USD per million tokens; inside, and in journals, stand whole numbers alone, so that
  * sums never drift: prices in micro-USD per million tokens, costs in nano-USD.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { BOUNDS } from './bounds.ts';
 import type { Usage } from './inputs.ts';
 

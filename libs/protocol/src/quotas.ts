@@ -1,5 +1,5 @@
 /** Quotas of a tenant: what its keys may use of a bus together. A host enforces them; docs/guides/limits.md says how exactly. */
-import { z } from 'zod';
+import * as z from 'zod';
 
 const rate = (perSecond: number) => z.number().positive().max(1_000_000).default(perSecond);
 const burst = (commands: number) => z.number().int().positive().max(1_000_000).default(commands);

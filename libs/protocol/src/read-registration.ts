@@ -1,6 +1,6 @@
 /** Reads registrations as people write them: what could not be asked later, or would never be, is refused at once. */
-import { z } from 'zod';
-import type { ErrorCode } from './error-catalogue.ts';
+import * as z from 'zod';
+import type { ErrorCode } from './error-codes.ts';
 import {
   checkpointPattern,
   HOOK_CATALOGUE,

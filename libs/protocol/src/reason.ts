@@ -1,5 +1,5 @@
 /** Free-text reasons: of a cancel, a denial, a suspension, a veto. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { BOUNDS } from './bounds.ts';
 
 /** A reason within its bound. */

@@ -1,6 +1,7 @@
 /** Receipts: what becomes of a command, told to the inbox that its sender named. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { type EventOf, isDelivery, type SessionEvent } from './events.ts';
+import type { CommandInput } from './inputs.ts';
 import { JsonObject } from './json.ts';
 
 /** One receipt. A receipt is sent only after the record that it speaks of is durable. */
@@ -20,9 +21,31 @@ export const Receipt = z.strictObject({
   reason: z.string().optional(),
   /** It waits for the next run: the session has ended, or its run has just now. */
   pending_for_next_run: z.literal(true).optional(),
+  /** Of a prompt with `if_running`: whether it began a run, or was queued as a steer. */
+  became: z.enum(['prompt', 'steer']).optional(),
 });
 /** See {@link Receipt}. */
 export type Receipt = z.infer<typeof Receipt>;
+
+const INJECTIONS: ReadonlySet<string> = new Set(['steer', 'remind', 'followup']);
+
+/** What a prompt with `if_running` became, by the record that accepted it; empty for any other command. */
+export function becameIn(
+  { command_id, body }: Pick<CommandInput, 'command_id' | 'body'>,
+  events: readonly SessionEvent[],
+): Pick<Receipt, 'became'> {
+  if (body.if_running === undefined) return {};
+  const isSteer = events.some((event) => event.type === 'steering_received' && event.command_id === command_id);
+  return { became: isSteer ? 'steer' : 'prompt' };
+}
+
+/** Whether a command that a record accepted is queued as an injection: its delivery is reported later. */
+export function isQueuedBy(
+  input: Pick<CommandInput, 'command_id' | 'body' | 'verb'>,
+  events: readonly SessionEvent[],
+): boolean {
+  return INJECTIONS.has(input.verb) || becameIn(input, events).became === 'steer';
+}
 
 /** How the waiting of an injection ends, in the words of its receipt. */
 export type InjectionFate = Pick<Receipt, 'stage' | 'seam' | 'turn' | 'reason' | 'detail'>;

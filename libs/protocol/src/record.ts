@@ -1,6 +1,7 @@
 /** The record: one journal entry, one message on the bus, one commit. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { BOUNDS } from './bounds.ts';
+import { CoxswainError } from './coxswain-error.ts';
 import { SessionEvent } from './events.ts';
 import { Input } from './inputs.ts';
 import { BlobRef } from './json.ts';
@@ -70,9 +71,13 @@ export class RecordTooLargeError extends Error {
 }
 
 /** A record could not be read: its bytes are not one of the shapes ever released. */
-export class RecordUnreadableError extends Error {
+export class RecordUnreadableError extends CoxswainError {
   override readonly name: string = 'RecordUnreadableError';
-  readonly code: 'record_unreadable' | 'blob_missing' | 'session_deleted' = 'record_unreadable';
+  override readonly code: 'record_unreadable' | 'blob_missing' | 'session_deleted' = 'record_unreadable';
+
+  constructor(message: string) {
+    super('record_unreadable', message);
+  }
 }
 
 /** A record is of a version that this release does not know: another release wrote it, and nothing is wrong with it. */

@@ -9,7 +9,7 @@
  * M4  A rule holds only for the root and the agent definition under which it was made (`RuleHolder`). Stores keep the rules
  *     of each tenant apart. Where the definition or the root differs, the question is asked again.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { BOUNDS } from './bounds.ts';
 import { canonicalJson } from './canonical-json.ts';
 import { type Json, JsonObject } from './json.ts';

@@ -1,5 +1,5 @@
 /** Reminders: what the host keeps before a model's eyes without speaking as its user. */
-import { z } from 'zod';
+import * as z from 'zod';
 
 /**
  * In which voice a model hears a reminder, as far as its provider has one: `system` and `developer` in the role that

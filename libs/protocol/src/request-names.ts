@@ -57,6 +57,7 @@ export const PROMPT_DECISIONS: Readonly<Record<PromptField, FieldDecision>> = {
   provider: 'models',
   model: 'models',
   base_url: 'origins',
+  if_running: 'data',
 };
 
 /** The members of `fork`. The session belongs to the tenant of the request. */

@@ -1,5 +1,5 @@
 /** The closed catalogue of seams: the only places where what waits can enter a running turn. */
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** When an injection may be delivered. */
 export const Mode = z.enum(['interrupt_immediate', 'finish_step', 'audit_only']);

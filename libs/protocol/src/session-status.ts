@@ -1,5 +1,5 @@
 /** What `get_state` answers and lists show of a session. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { Budget } from './budgets.ts';
 import { MessageSource } from './crews.ts';
 import { StopReason } from './events.ts';

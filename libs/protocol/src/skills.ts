@@ -2,7 +2,7 @@
  * Skills: instructions for particular kinds of work, with the files that they need. A persona carries its skills whole, so
  * that a session can go on with them on any host; a model is shown their index, and loads what it needs.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { BOUNDS } from './bounds.ts';
 
 /** What the public convention says of a skill's name; it is its folder's, too. */

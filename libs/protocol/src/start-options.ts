@@ -1,5 +1,5 @@
 /** What a form that starts sessions can offer, beyond what earlier sessions have had. */
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** A persona of the folder in which a gateway was started. */
 const OfferedPersona = z.strictObject({

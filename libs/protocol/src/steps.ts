@@ -1,5 +1,5 @@
 /** Steps: the units that a persona declares of its work. A run takes them one after another. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { BOUNDS } from './bounds.ts';
 import { ID_PATTERN } from './ids.ts';
 import type { JsonObject } from './json.ts';

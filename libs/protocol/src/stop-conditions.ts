@@ -2,10 +2,11 @@
  * Stop conditions: when a run ends although it could go on. What the answer says, a tool that was called, or a
  * predicate in code. Regular expressions are RE2's and linear in the text.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { BOUNDS } from './bounds.ts';
 import { ID_PATTERN } from './ids.ts';
-import { Glob, regexMatches, regexProblem } from './patterns.ts';
+import { Glob } from './patterns.ts';
+import { regexMatches, regexProblem } from './regular-expressions.ts';
 
 const REGEX = /^\/(.+)\/([ims]*)$/s;
 

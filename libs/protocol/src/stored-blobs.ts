@@ -3,7 +3,7 @@
  * its bytes in chunks. They are read message by message. The store's own readers make a consumer for each object, which
  * stays for minutes after it was read; a server bounds how many there may be, and then nobody can read any more.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { STREAMS } from './subjects.ts';
 
 /** The stream behind the object store. */

@@ -90,6 +90,8 @@ export const subjects = {
   query: (ref: SessionRef, what: string) => `cox.${ref.tenant}.query.${ref.sessionId}.${what}`,
   /** What hosts listen on for queries. */
   queries: 'cox.*.query.*.*',
+  /** What every host hears on its own: only the host that runs a session knows its running answer. */
+  answerQueries: 'cox.*.query.*.get_answer',
   /** Where a large field is asked for, by the hash of its bytes. */
   largeField: (tenant: string, sha256: string) => `cox.${TenantId.parse(tenant)}.large.${token(sha256)}`,
   /** What hosts listen on for large fields. */

@@ -1,5 +1,5 @@
 /** Timers: what a session may have itself woken for, and how a due timer comes back to it. */
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** What a timer is for. */
 export const TimerPurpose = z.enum(['suspension', 'wake_interval', 'time_budget', 'approval', 'waiting_for_persona']);

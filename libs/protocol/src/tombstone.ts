@@ -2,7 +2,7 @@
  * Tombstones: what stays of a deleted session. One is the last message on the session's journal, written under the same
  * fence as every record: whoever writes behind it is refused, and whoever reads the journal reads that it is deleted.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { canonicalJson } from './canonical-json.ts';
 
 /** The shape that this release writes. */

@@ -1,5 +1,5 @@
 /** Which tools a persona, a start or a step has. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { TOOL_NAME_PATTERN } from './calls.ts';
 import { Glob } from './patterns.ts';
 

@@ -2,7 +2,7 @@
  * Tools on the bus: what a process announces, how it says that it lives, how it is asked, and what it answers. A call is
  * known everywhere by its idempotency key, `<tenant>.<sid>.<effect id>`.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { BOUNDS } from './bounds.ts';
 import { TOOL_NAME_PATTERN, ToolDefinition } from './calls.ts';
 import { canonicalJson } from './canonical-json.ts';

@@ -1,5 +1,5 @@
 /** What hooks have answered, as journals hold it: verdicts, reminders, and why there is no verdict. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { BOUNDS } from './bounds.ts';
 import { JobReceipt } from './job-receipts.ts';
 import { Json, JsonObject } from './json.ts';

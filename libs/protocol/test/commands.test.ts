@@ -220,6 +220,8 @@ describe('bad input is refused with the field named:', () => {
     ['prompt', { body: 'x', provider: 'openai' }, 'invalid_field provider'],
     ['prompt', { body: 'x', model: 'gpt' }, 'invalid_field model'],
     ['prompt', { body: 'x', mode: 'a b' }, 'invalid_field mode'],
+    ['prompt', { body: 'x', if_running: 'followup' }, 'invalid_field if_running'],
+    ['prompt', { body: 'x', if_running: 'steer', model: 'a/b' }, 'invalid_field model'],
     ['prompt', { body: 'x', persona: 'other' }, 'unknown_field persona'],
     ['start', {}, 'invalid_field prompt'],
     ['start', { prompt: ' ' }, 'invalid_field prompt'],

@@ -1,6 +1,7 @@
 /** `askModel`: an answer of the session's model. Streams deltas out, brings one outcome back. */
 import type { Clock, ModelPart, ModelRequest, Models, Publisher } from '@coxswain/ports';
 import {
+  type AnswerSoFar,
   BOUNDS,
   type CallPart,
   type Delta,
@@ -19,6 +20,8 @@ export interface ModelAsk {
   readonly effectId: string;
   readonly epoch: number;
   readonly request: ModelRequest;
+  /** Takes each delta that is published, for readers that join in the middle. */
+  readonly answer: AnswerSoFar;
 }
 
 /** Asks for one answer. Contract: never rejects; every ending is an outcome. */
@@ -29,20 +32,25 @@ export async function askModel(
   ask: ModelAsk,
   signal: AbortSignal,
 ): Promise<ModelOutcome> {
-  const { ref, effectId, epoch, request } = ask;
+  const { ref, effectId, epoch, request, answer } = ask;
   const startedMs = clock.monotonicMs();
+  let attempt = 1;
   let index = 0;
+  const offsets = { text: 0, reasoning: 0 };
   let streamed = false;
   let pieces = { text: new PieceJoiner(), reasoning: new PieceJoiner() };
-  const publish = (part: Exclude<ModelPart, { type: 'again' }>) =>
-    publisher.delta(
-      ref,
-      deltaOf(part, { session_id: ref.sessionId, effect_id: effectId, epoch, turn: request.turn, index: index++ }),
-    );
+  const publish = (part: Exclude<ModelPart, { type: 'again' }>) => {
+    const head = { session_id: ref.sessionId, effect_id: effectId, epoch, attempt, turn: request.turn, index: index++ };
+    const delta = deltaOf(part, { ...head, offset: part.type === 'call' ? 0 : offsets[part.type] });
+    if (part.type !== 'call') offsets[part.type] += part.text.length;
+    publisher.delta(ref, delta);
+    answer.take(delta);
+  };
   const onPart = (part: ModelPart) => {
     if (part.type === 'again') {
-      // From 0 again: those who watch take what they have for void.
-      index = 0;
+      // Readers drop the text of the attempt before.
+      attempt++;
+      index = offsets.text = offsets.reasoning = 0;
       streamed = false;
       pieces = { text: new PieceJoiner(), reasoning: new PieceJoiner() };
       return;

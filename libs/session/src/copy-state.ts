@@ -18,7 +18,7 @@ export function copyAfter(
   return taken && (n > open.n || taken.error) ? null : open;
 }
 
-/** An import that is under way, or was broken off, and that only `cox import` can go on with. */
+/** An import that is under way, or was broken off, and that only `cox session import` can go on with. */
 export class ImportUnfinishedError extends Error {
   readonly code = 'import_unfinished';
   constructor(sessionId: string, n: number) {

@@ -14,7 +14,7 @@ import {
   type Upcast,
 } from '@coxswain/protocol';
 import { emptyContext, leafOf, SessionActor, type SessionState, type StoredState } from '@coxswain/turn';
-import { z } from 'zod';
+import * as z from 'zod';
 import { copyAfter } from './copy-state.ts';
 import { machineOf, otherMachine } from './machine-version.ts';
 import { Receipts } from './receipts.ts';

@@ -2,11 +2,13 @@
 import type { Publisher, PurgesWithin } from '@coxswain/ports';
 import {
   BOUNDS,
+  becameIn,
   type CommandInput,
   deferredFateIn,
   describeRule,
   injectionFateIn,
   isDeferredBy,
+  isQueuedBy,
   type Json,
   type Receipt,
   rejectedFate,
@@ -14,8 +16,6 @@ import {
   type SessionEvent,
   type SessionRef,
 } from '@coxswain/protocol';
-
-const INJECTIONS: ReadonlySet<string> = new Set(['steer', 'remind', 'followup']);
 
 /** The receipts of one session. */
 export class Receipts {
@@ -40,7 +40,7 @@ export class Receipts {
     if (
       isCommand(input) &&
       input.receipt_to &&
-      (INJECTIONS.has(input.verb) || isDeferredBy(events, input.command_id)) &&
+      (isQueuedBy(input, events) || isDeferredBy(events, input.command_id)) &&
       !rejectionIn(events, input.command_id)
     )
       this.#keep(input.command_id, input.receipt_to);
@@ -57,11 +57,12 @@ export class Receipts {
       if (rejected) this.#send(input.receipt_to, { ...this.#head(input.command_id), ...rejected, n });
       else if (isDeferredBy(events, input.command_id)) this.#keep(input.command_id, input.receipt_to);
       else {
-        const waits = INJECTIONS.has(input.verb);
+        const waits = isQueuedBy(input, events);
         this.#send(input.receipt_to, {
           ...this.#head(input.command_id),
           stage: 'accepted',
           n,
+          ...becameIn(input, events),
           ...rememberedIn(events, input.command_id),
           ...(waits && ended ? { pending_for_next_run: true as const } : {}),
         });
@@ -87,7 +88,7 @@ export class Receipts {
     const purge = within && { records_within_ms: within.recordsMs, files_within_ms: within.filesMs };
     const message = within
       ? `records are purged within ${within.recordsMs / 1_000} s, files within ${within.filesMs / 3_600_000} h`
-      : 'no retention job answers: records stay in the store until one runs (cox serve retention), or cox sweep';
+      : 'no retention job answers: records stay in the store until one runs (cox serve retention), or cox admin retention';
     this.#send(input.receipt_to, {
       ...this.#head(input.command_id),
       stage: 'accepted',

@@ -14,6 +14,8 @@ import type {
   TenantUsage,
 } from '@coxswain/ports';
 import {
+  type AnswerPieces,
+  type AnswerPlace,
   cutText,
   type HostLiveness,
   HostName,
@@ -87,6 +89,12 @@ export interface SessionHost {
    * that includes it, also where the host itself still waits for that record's acknowledgement.
    */
   status(ref: SessionRef): Promise<SessionStatus | null>;
+  /**
+   * What follows a reader's place in the newest answer of a session: nothing where none streams here. Null for a session that this
+   * host does not have in memory, which another host may.
+   * @param from the reader's place; null for the whole answer.
+   */
+  answer(ref: SessionRef, from: AnswerPlace | null): AnswerPieces | null;
   /** Whether it has heard itself on the bus a moment ago: what it says reaches others, and what they say reaches it. */
   readonly isHeard: boolean;
   /** The name by which other hosts know it now. */
@@ -227,6 +235,10 @@ class Host implements SessionHost, PartitionedSessions {
     if (live) return live;
     const { actor, n, at } = await loadSession(this.#ports, ref, false);
     return n === 0 ? null : statusOf(actor.state, n, at);
+  }
+
+  answer(ref: SessionRef, from: AnswerPlace | null): AnswerPieces | null {
+    return this.#runners.get(keyOf(ref))?.answer.after(from) ?? null;
   }
 
   async stop(graceMs = HAND_OVER_MS): Promise<void> {

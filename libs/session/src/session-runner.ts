@@ -29,6 +29,7 @@ import type {
   Timers,
 } from '@coxswain/ports';
 import {
+  type AnswerSoFar,
   assertNever,
   BOUNDS,
   type CommandInput,
@@ -342,6 +343,11 @@ export class SessionRunner {
     const { n, at } = this.#session;
     if (this.#committed?.n !== n) this.#committed = statusOf(this.#committedState, n, at);
     return this.#committed;
+  }
+
+  /** The text so far of the answer that this host streams. */
+  get answer(): AnswerSoFar {
+    return this.#worker.answer;
   }
 
   /** Whether something runs that a stopping host should let end: anything but a model call, which can be made again. */
@@ -731,7 +737,12 @@ export class SessionRunner {
     return this.#step(owned, input.type === 'command' ? await this.#check(owned, input) : input, cursor);
   }
 
-  #quotaProblem({ n }: Live, { verb, receipt_to, actor }: CommandInput): QuotaProblem | null {
+  #quotaProblem(
+    { n, actor: machine }: Live,
+    { verb: sent, body, receipt_to, actor }: CommandInput,
+  ): QuotaProblem | null {
+    // It takes room in the queue where a run is on.
+    const verb = body.if_running !== undefined && !isEnded(machine.state) ? 'steer' : sent;
     const bytes = this.#taking?.payload.length ?? 0;
     const command = { ref: this.#ref, verb, bytes, receiptTo: receipt_to, actor: actor?.name, isNew: n === 0 };
     return this.#ports.quotas?.take(command) ?? null;

@@ -14,6 +14,7 @@ import type {
   Toolset,
 } from '@coxswain/ports';
 import {
+  AnswerSoFar,
   BOUNDS,
   type HookPoint,
   type HookRegistration,
@@ -94,6 +95,7 @@ export class SessionWorker implements EffectWorker {
   /** Tools of a persona that is to take the session over, until it has; or until it is known that it has not. */
   #next: { readonly toolset: Toolset; readonly persona: string } | null = null;
   #opening: Promise<Toolset | null> | null = null;
+  #answer = new AnswerSoFar();
 
   /**
    * @param feedback takes what tools, servers and hooks tell the model beside their results.
@@ -116,6 +118,11 @@ export class SessionWorker implements EffectWorker {
       return { has: (ref) => transcript.hasWhole(ref), maxOutput: reader?.max_output };
     });
     this.#feedback = feedback;
+  }
+
+  /** The text so far of the newest answer of this run, kept until the run's tools are closed. */
+  get answer(): AnswerSoFar {
+    return this.#answer;
   }
 
   async perform(effect: WorkEffect, signal: AbortSignal, taken: () => void = () => {}): Promise<Outcome> {
@@ -180,7 +187,8 @@ export class SessionWorker implements EffectWorker {
           this.#files ??= new Map();
           messages = await withFiles(view(), untilKept(ports.blobs, ports.clock, signal), this.#files);
         }
-        const ask = { ref: this.#ref, effectId: effect.id, epoch: state.context.epoch, request };
+        const { epoch } = state.context;
+        const ask = { ref: this.#ref, effectId: effect.id, epoch, request, answer: this.#answer };
         const backoffMs = restartBackoffMs(effect.restarts);
         if (backoffMs > 0) await ports.clock.sleep(backoffMs, signal);
         return askModel(this.#models(effect), ports.publisher, ports.clock, ask, signal);
@@ -252,6 +260,7 @@ export class SessionWorker implements EffectWorker {
         return notifyApproval(ports.approvalNotices, state, ask, signal);
       }
       case 'close_tools':
+        this.#answer = new AnswerSoFar();
         return { type: 'close_outcome', effect_id: effect.id, notes: [...(await this.close())].slice(0, 64) };
     }
   }
@@ -388,9 +397,11 @@ export class SessionWorker implements EffectWorker {
           session_id: this.#ref.sessionId,
           effect_id: effect.id,
           epoch,
+          attempt: 1,
           turn: state.context.turn,
           index: progress++,
           kind: 'progress',
+          offset: 0,
           text: text.toWellFormed(),
           call_id: effect.callId,
           tool: effect.tool,

@@ -66,11 +66,11 @@ test('two calls of one id become two', async () => {
   expect(bed.toolSource.runs.map(({ callId }) => callId)).toEqual(['c1', 'c1_2']);
 });
 
-test('deltas carry effect, epoch and a dense index, and come before the answer is durable', async () => {
+test('deltas carry effect, epoch, attempt, a dense index and their offset, and come before the answer is durable', async () => {
   const bed = testBed();
   const heard: Delta[] = [];
   bed.bus.subscribeDeltas(refOf(), (delta) => heard.push(delta));
-  bed.models.answers = [say('hello')];
+  bed.models.answers = [say('hello', { pieces: ['hel', 'lo'] })];
   await bed.host();
   await bed.start();
   expect(heard).toEqual([
@@ -79,13 +79,31 @@ test('deltas carry effect, epoch and a dense index, and come before the answer i
       session_id: 's1',
       effect_id: '2-0',
       epoch: 1,
+      attempt: 1,
       turn: 1,
       index: 0,
       kind: 'text',
-      text: 'hello',
+      offset: 0,
+      text: 'hel',
     },
+    expect.objectContaining({ index: 1, offset: 3, text: 'lo' }),
   ]);
   expect(await bed.eventsOf('message_complete')).toMatchObject([{ body_streamed: true }]);
+});
+
+test('a host has the text so far of the answer that it streams, until the run ends', async () => {
+  const bed = testBed();
+  bed.models.answers = [say('Hello there', { pieces: ['Hello', ' there'], endsAfterMs: 1_000 })];
+  const host = await bed.host();
+  await bed.start();
+  const answer = { effect_id: '2-0', epoch: 1, attempt: 1, turn: 1, kind: 'text' };
+  expect(host.answer(refOf(), null)).toMatchObject({ pieces: [{ ...answer, offset: 0, text: 'Hello there' }] });
+  const place = { effect_id: '2-0', epoch: 1, attempt: 1, text: 5, reasoning: 0 };
+  expect(host.answer(refOf(), place)).toMatchObject({ pieces: [{ offset: 5, text: ' there' }], more: false });
+  expect(host.answer(refOf('other'), null)).toBeNull();
+  await bed.time.advance(1_000);
+  expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+  expect(host.answer(refOf(), null)).toEqual({ pieces: [], more: false });
 });
 
 test('an answer of which no delta has shown any text says so', async () => {

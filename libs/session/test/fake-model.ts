@@ -13,6 +13,8 @@ export interface Answer {
   readonly calls?: readonly CallPart[];
   /** Time until the answer is there. */
   readonly delayMs?: number;
+  /** Time from its last delta to its end. */
+  readonly endsAfterMs?: number;
   /** It breaks down after what it has said. */
   readonly fail?: Failure;
   /** What it thinks aloud, before anything else. */
@@ -66,6 +68,7 @@ export class FakeModels implements Models {
         if (answer.delayMs) await this.#clock.sleep(answer.delayMs, answer.deaf ? undefined : signal);
         if (answer.text !== undefined && answer.text !== '')
           for (const text of answer.pieces ?? [answer.text]) onPart({ type: 'text', text });
+        if (answer.endsAfterMs) await this.#clock.sleep(answer.endsAfterMs, signal);
         return result(answer, signal.aborted && !answer.deaf);
       },
     };

@@ -94,6 +94,20 @@ test('nor does a passivation', async () => {
   expect(bed.told(id)).toEqual(['accepted pending', 'delivered iteration_start']);
 });
 
+test('a prompt with if_running says what it became, and a steer is followed to its delivery', async () => {
+  const bed = testBed();
+  bed.models.answers = [say('one', { delayMs: 1_000 }), say('two'), say('three')];
+  await bed.host();
+  await bed.start();
+  const body = { body: 'and this', if_running: 'steer' };
+  const steer = await bed.send('prompt', body);
+  expect(bed.receipts.at(-1)).toMatchObject({ command_id: steer, stage: 'accepted', became: 'steer' });
+  await bed.time.advance(2_000);
+  expect(bed.told(steer)).toEqual(['accepted', 'delivered iteration_end']);
+  const prompt = await bed.send('prompt', body);
+  expect(bed.receipts.at(-1)).toMatchObject({ command_id: prompt, stage: 'accepted', became: 'prompt' });
+});
+
 test('only those who asked are told', async () => {
   const bed = testBed();
   await bed.host();

@@ -4,7 +4,7 @@ import { ExportedJournal, linesOf, replayJournal } from '@coxswain/session';
 import { ExpectationError } from './testing-errors.ts';
 
 /**
- * Replays a recorded journal, one that `journal.save` or `cox export` has written. No model, tool or hook is asked.
+ * Replays a recorded journal, one that `journal.save` or `cox session export` has written. No model, tool or hook is asked.
  * @returns how many records came out the same, byte for byte.
  * @throws ExpectationError naming the record and the member that come out otherwise, or why it cannot be read.
  */

@@ -43,7 +43,7 @@ export interface SceneSetup {
   readonly start?:
     | Omit<BodyInput<'start'>, 'prompt' | 'messages' | 'persona' | 'personas' | 'model' | 'root' | 'fork'>
     | undefined;
-  /** A recorded journal that the session goes on from, as `journal.save` or `cox export` writes it. */
+  /** A recorded journal that the session goes on from, as `journal.save` or `cox session export` writes it. */
   readonly journal?: string | undefined;
   /** Only its records up to this one, 1 is the first. Cut in the middle of its work, the session goes on once something is sent. */
   readonly upTo?: number | undefined;

@@ -198,7 +198,7 @@ export class Journal {
     return this;
   }
 
-  /** Writes it as `cox export` does, to be given to `given({ journal })`, `expectReplay` or `cox import`. */
+  /** Writes it as `cox session export` does, to be given to `given({ journal })`, `expectReplay` or `cox session import`. */
   async save(path: string): Promise<void> {
     const lines: Uint8Array[] = [];
     const newline = new Uint8Array([0x0a]);

@@ -17,7 +17,7 @@ import {
 } from '@coxswain/protocol';
 import { SceneError } from './testing-errors.ts';
 
-/** A definition, what `definePersona` returns, or a path as `cox serve persona` takes it. */
+/** A definition, what `definePersona` returns, or a path as `cox serve personas` takes it. */
 export type ScenePersona = PersonaDefinition | string;
 
 /** A persona that was read. */

@@ -71,7 +71,7 @@ test('a session that waits is waited for, and steered', async () => {
   const waiting = await bus.until(session, 'approval_requested');
   const [call] = waiting.of('approval_requested');
   await session.steer('be brief', { wait: 'accepted' });
-  await session.approve({ callId: call?.call_id ?? '', decision: 'allow' });
+  await session.approve(call?.call_id);
   (await bus.ended(session)).expect({ type: 'message_injected', seam: 'post_tool_dispatch' }, 'agent_end');
 });
 

@@ -16,6 +16,7 @@ import {
   type EventOf,
   type HooksChangedInput,
   type Input,
+  type JsonObject,
   type ModelOutcome,
   type NotifyOutcome,
   type OwnedInput,
@@ -138,8 +139,9 @@ function decideVerb(state: SessionState, input: CommandInput, atMs: number): Dec
   if (input.problem) return reject(input, input.problem.code, input.problem.message, { field: input.problem.field });
   switch (input.verb) {
     case 'start':
-    case 'prompt':
       return decidePrompt(state, input);
+    case 'prompt':
+      return input.body.if_running === 'steer' ? decideSay(state, input, atMs) : decidePrompt(state, input);
     case 'steer':
     case 'remind':
     case 'followup':
@@ -212,6 +214,21 @@ function decidePrompt(state: SessionState, input: CommandInput): Decision {
     ...by(input),
     ...(input.verb === 'start' ? { settings: settings as unknown as StartSettings } : {}),
   });
+}
+
+/**
+ * A prompt that becomes a steer during a run. The run delivers nothing more once it is torn down: the text is then the prompt of the
+ * next run, which begins by itself.
+ */
+function decideSay(state: SessionState, input: CommandInput, atMs: number): Decision {
+  const { context } = state;
+  if (isEnded(state) && !context.notice) return decidePrompt(state, input);
+  const { body } = input.body;
+  const isTooLate = isEnded(state) || topStateOf(state) === 'tearing_down';
+  const as: { verb: string; body: JsonObject } = isTooLate
+    ? { verb: 'followup', body: { body: body as string, begins_run: true } }
+    : { verb: 'steer', body: { body: body as string, mode: 'finish_step' } };
+  return decideInjection(context, { ...input, ...as }, atMs);
 }
 
 // A message alone does not wake what sleeps, but for an interrupt.

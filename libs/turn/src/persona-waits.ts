@@ -93,7 +93,7 @@ export function waitedTooLong(context: SessionContext): SessionEvent[] {
   if (!wait || context.model?.preempted) return [];
   const { persona, version, since_ms, timer } = wait;
   const waited = timer ? ` for ${inWords(timer.due_at_ms - since_ms)} (limits.wait_for_persona_ms)` : '';
-  const message = `nobody has served ${persona} ${version}${waited}: start an instance with cox serve persona, then prompt the session again`;
+  const message = `nobody has served ${persona} ${version}${waited}: start an instance with cox serve personas, then prompt the session again`;
   const error = { code: 'persona_unavailable', message, retryable: true };
   const failed: EventOf<'run_failed'> = { type: 'run_failed', source: 'model', error, stop_reason: 'error' };
   // As when the model itself has failed: what that means to a declared step its error boundary says (ST4).

@@ -109,6 +109,33 @@ describe('a start or prompt of a running session is session_busy, and nothing bu
   });
 });
 
+describe('a prompt with if_running becomes what the session takes at that moment:', () => {
+  const said = (id = 's') => command('prompt', id, { body: 'and this', if_running: 'steer' });
+  const steering: Readonly<Record<string, Move>> = {
+    'while surroundings are resolved': started(),
+    'while the model answers': running(),
+    'while calls run': [running(), asked(call('a', 'read'))],
+    'while calls are parked': parked,
+    'while it is suspended': [running(), suspended(), answered()],
+    'while a daemon idles': [running({ daemon: true }), answered()],
+  };
+  test.each(Object.entries(steering))('a steer %s', (_name, way) => {
+    given(way).when(said()).thenEvent('steering_received', { command_id: 's', body: 'and this', mode: 'finish_step' });
+  });
+
+  test('the prompt of the next run of a session that has ended', () => {
+    given(running(), answered(), toolsClosed).when(said()).thenEvent('prompt_received', { command_id: 's', run: 2 });
+  });
+
+  test('the prompt of the next run, which begins by itself, where the run takes nothing more', () => {
+    given(running(), answered())
+      .when(said())
+      .thenEvent('followup_received', { command_id: 's', begins_run: true })
+      .when(toolsClosed)
+      .thenEvent('prompt_received', { command_id: 's', run: 2 });
+  });
+});
+
 describe('a start', () => {
   test('of a session that has ended is session_exists', () => {
     given(running(), answered(), toolsClosed)

@@ -90,14 +90,14 @@ type Comparison = 'same' | 'other' | null;
  */
 export async function refuseOtherCommand(
   reads: LimitedReads,
-  session: Pick<Session, 'id' | 'journal' | 'events'>,
+  session: Pick<Session, 'id' | 'journal' | 'records'>,
   repeated: RepeatedCommand,
 ): Promise<void> {
   const compare = comparisonWith(repeated);
   let { found, n } = await inJournal(reads, session, compare);
   if (found === null && n !== null) {
     const signal = AbortSignal.timeout(RECORDED_WITHIN_MS);
-    for await (const record of session.events({ from: n + 1, signal })) {
+    for await (const record of session.records({ from: n + 1, signal })) {
       found = compare(record);
       if (found) break;
     }

@@ -1,7 +1,7 @@
 /** Problem documents (RFC 9457): every refusal and failure that the gateway answers with, by its catalogued code. */
 import { ERROR_CATALOGUE, httpStatusOf, isErrorCode, type JsonObject } from '@coxswain/protocol';
 import type { FastifyReply } from 'fastify';
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** A problem document. */
 export const ProblemDocument = z.strictObject({

@@ -1,5 +1,5 @@
 /** Commands from requests: whose they are, under which id, and what is waited for. */
-import { type BodyInput, CommandRejectedError, type SentCommand, type Session } from '@coxswain/client';
+import { type BodyInput, CommandRejectedError, CoxswainError, type SentCommand, type Session } from '@coxswain/client';
 import {
   cutText,
   httpFieldOf,
@@ -11,6 +11,7 @@ import {
 } from '@coxswain/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isAllowed, type Principal } from './auth/principal.ts';
+import { expectMaySteer } from './auth/verb-scopes.ts';
 import { clientFor, type GatewayContext, principalOf } from './gateway-context.ts';
 import { idsOfKey, type KeyedIds, refuseOtherCommand, refuseReusedId } from './idempotency.ts';
 import { Problem, requestClosed, withFieldNamed } from './problem.ts';
@@ -161,6 +162,7 @@ export async function handleCommand<V extends Verb>(
   const session = clientFor(context, principal).session(request.params.session_id);
   const written = withoutAddress(objectBody(request, verb), ofAddress);
   refuseUnknown(written, verb, Object.keys(ofAddress));
+  expectMaySteer(principal, verb, written);
   const body = natsBodyOf({ ...written, ...ofAddress });
   const keyed = keyedIds(request, principal, body)?.commandId;
   const id = (body as { readonly id?: string }).id ?? keyed;
@@ -222,7 +224,9 @@ export async function told(
     const sent = await send();
     context.metrics.commands.inc({ verb, outcome: sent.receipt?.stage ?? 'stored' });
     return sent;
-  } catch (error) {
+  } catch (failure) {
+    // The signals of this gateway abort with what the request is answered.
+    const error = failure instanceof CoxswainError && failure.code === 'aborted' ? failure.cause : failure;
     context.metrics.commands.inc({ verb, outcome: outcomeOf(error) });
     throw withFieldNamed(error, httpFieldOf);
   }

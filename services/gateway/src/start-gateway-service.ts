@@ -40,7 +40,7 @@ export interface GatewayServiceOptions {
   readonly publicUrls?: readonly string[] | undefined;
   /** Other sites whose pages may use it. */
   readonly allowedOrigins?: readonly string[] | undefined;
-  /** A file of tokens; see `cox auth token`. */
+  /** A file of tokens; see `cox admin token`. */
   readonly tokensFile?: string | undefined;
   readonly jwt?: Omit<JwtOptions, 'now'> | undefined;
   /** Makes a token for this start alone, of this tenant, which may do everything, or what is said. On loopback only. */

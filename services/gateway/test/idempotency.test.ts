@@ -54,7 +54,7 @@ describe('a command that the bus has already under a key', () => {
       async *journal() {
         for (const record of stored) yield { record };
       },
-      async *events({ from }: { readonly from: number }) {
+      async *records({ from }: { readonly from: number }) {
         asked.push(from);
         yield* coming;
       },

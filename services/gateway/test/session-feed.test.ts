@@ -13,22 +13,33 @@ class GrowingSession {
   readonly #live: WatchItem[] = [];
   #wake: () => void = () => undefined;
   readsOfJournal = 0;
+  #streamed = 0;
 
   readonly session = {
     ref: { tenant: 'default', sessionId: 's' },
-    watch: ({ signal }: { signal: AbortSignal }) => this.#watch(signal),
+    records: ({ signal }: { signal: AbortSignal }) => this.#watch(signal),
     journal: ({ from = 1 }: { from?: number }) => this.#journal(from),
   } as unknown as BusSession;
 
   record(): void {
-    const record = { n: this.stored.length + 1 } as JournalRecord;
+    const record = { n: this.stored.length + 1, input: { type: 'owned' } } as unknown as JournalRecord;
     this.stored.push(record);
     this.#live.push({ record });
     this.#wake();
   }
 
   delta(text: string): void {
-    this.#live.push({ delta: { text } as Delta });
+    const delta = {
+      type: 'message_update',
+      effect_id: '1-0',
+      epoch: 1,
+      attempt: 1,
+      kind: 'text',
+      offset: this.#streamed,
+      text,
+    } as Delta;
+    this.#streamed += text.length;
+    this.#live.push({ delta });
     this.#wake();
   }
 
@@ -61,6 +72,9 @@ function sink() {
     items,
     get numbers() {
       return items.flatMap(({ n }) => (n === null ? [] : [n]));
+    },
+    get text() {
+      return items.map(({ delta }) => delta?.text ?? '').join('');
     },
     stall() {
       gate = new Promise((resolve) => {
@@ -103,7 +117,7 @@ test('a watcher reads what it has missed, then what comes; the journal is follow
   await settled();
   expect(one.out.numbers).toEqual(upTo(6));
   expect(other.out.numbers).toEqual(upTo(6, 4));
-  expect(one.out.items.at(-2)).toMatchObject({ n: null, json: '{"text":"a"}' });
+  expect(one.out.items.at(-2)).toMatchObject({ n: null, delta: { text: 'a' } });
   expect(growing.readsOfJournal).toBe(2);
   one.leave();
   other.leave();
@@ -192,10 +206,30 @@ test('who asks for what is not there yet waits for it; deltas are for those who 
   await Promise.all([ahead.done, feed.done]);
 });
 
+test('a watcher that joins at any delta, or comes back behind a record, is given the answer so far and then the rest', async () => {
+  const pieces = ['a', 'bc', 'd', 'ef'];
+  const growing = new GrowingSession();
+  growing.record();
+  const feed = new SessionFeed(growing.session);
+  const watchers = [];
+  for (const [at, piece] of [...pieces, null].entries()) {
+    watchers.push(watching(feed, growing, 1), watching(feed, growing, 'newest'), watching(feed, growing, 3));
+    await settled();
+    for (const { out } of watchers) expect(out.text).toBe(pieces.slice(0, at).join(''));
+    if (at === 2) growing.record();
+    if (piece !== null) growing.delta(piece);
+    await settled();
+  }
+  for (const { out } of watchers) expect(out.text).toBe(pieces.join(''));
+  for (const { leave } of watchers) leave();
+  feed.stop();
+  await Promise.all([...watchers.map(({ done }) => done), feed.done]);
+});
+
 test('what ends the feed is told to those who watch', async () => {
   const broken = {
-    async *watch(): AsyncGenerator<WatchItem> {
-      yield { record: { n: 1 } as JournalRecord };
+    async *records(): AsyncGenerator<WatchItem> {
+      yield { record: { n: 1, input: { type: 'owned' } } as unknown as JournalRecord };
       throw new Error('the journal has a hole');
     },
     async *journal() {},

@@ -15,7 +15,7 @@ import {
   ReadResourceRequestSchema,
   type Tool,
 } from '@modelcontextprotocol/sdk/types.js';
-import { z } from 'zod';
+import * as z from 'zod';
 import { ALL_TOOLS } from './all-tools.ts';
 import { MCP_SERVER_BOUNDS } from './mcp-server-bounds.ts';
 import type { McpTool } from './mcp-tool.ts';

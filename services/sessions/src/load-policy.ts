@@ -109,10 +109,10 @@ async function realOf(path: string): Promise<string> {
   return realpath(path).catch(async () => (above === path ? path : join(await realOf(above), basename(path))));
 }
 
-/** A key lies at most so many folders below that of `cox auth`: in `tenants/<tenant>/workers`. */
+/** A key lies at most so many folders below that of `cox admin auth`: in `tenants/<tenant>/workers`. */
 const KEY_DEPTH_MAX = 3;
 
-/** The folder of `cox auth` if a path lies in one: the other keys there are worth more than the host's own. Otherwise the path. */
+/** The folder of `cox admin auth` if a path lies in one: the other keys there are worth more than the host's own. Otherwise the path. */
 async function keysOf(path: string): Promise<string> {
   let folder = dirname(path);
   for (let depth = 0; depth <= KEY_DEPTH_MAX; depth++) {

@@ -180,7 +180,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
     if (atRisk.length > 0)
       log.warn(
         { streams: atRisk },
-        "streams hold compressed blocks: kill -9 of a server can destroy that server's copy; run cox streams --rewrite",
+        "streams hold compressed blocks: kill -9 of a server can destroy that server's copy; run cox admin streams --rewrite",
       );
     const clock = new StoreClock(createSystemClock(), () => timersTimeMs(nc), log);
     storeClock = clock;
@@ -239,7 +239,10 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
       { name, quotas: (tenant) => rulesFor(tenant, false).quotas },
     );
     const { found } = await host.start();
-    const stopQueries = serveQueries(nc, log, (ref) => host.status(ref));
+    const stopQueries = serveQueries(nc, log, {
+      state: (ref) => host.status(ref),
+      answer: (ref, from) => host.answer(ref, from),
+    });
     const stopLargeFields = serveLargeFields(nc, log, blobs);
     const stopTenantKeys = serveTenantKeys(nc, log);
     // Hosts are listed by name: one of them checks for all.

@@ -65,7 +65,7 @@ test('the state folder, the policy and the keys are refused to every session, al
   for (const path of ['work/a.txt', 'state/demo/a.txt']) expect(isRefused(rules, join(folder, path)), path).toBe(false);
 });
 
-test('with the key of the host, the folder of cox auth that it lies in is refused', async () => {
+test('with the key of the host, the folder of cox admin auth that it lies in is refused', async () => {
   const { folder, rulesOf } = await ground();
   const tools = join(folder, 'auth/tenants/red/workers');
   await mkdir(tools, { recursive: true });

@@ -1,6 +1,6 @@
 /**
- * The programs that tests start, bundled from the source as it stands, the way `cox` is shipped: a process that loads
- * hundreds of TypeScript files instead is busy most of a second before it begins.
+ * The programs that tests start, bundled from the source as it stands, packages of others included: a process that loads
+ * hundreds of files instead is busy most of a second before it begins.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -27,7 +27,7 @@ export async function bundledPrograms(): Promise<string> {
   if (existsSync(folder)) return folder;
   const unfinished = `${folder}.${process.pid}`;
   mkdirSync(unfinished, { recursive: true });
-  for (const { path, contents } of await bundle(PROGRAMS, unfinished))
+  for (const { path, contents } of await bundle(PROGRAMS, unfinished, 'inside'))
     writeFileSync(join(unfinished, basename(path)), contents);
   try {
     renameSync(unfinished, folder);

@@ -23,7 +23,8 @@ export interface ChatRequest {
 
 /** One answer. */
 export interface ChatAnswer {
-  readonly text?: string;
+  /** Whole, or in parts: each part is sent as soon as the iterable yields it. */
+  readonly text?: string | AsyncIterable<string>;
   readonly calls?: readonly { readonly id: string; readonly tool: string; readonly args: object }[];
   /** Holds the answer open after its text and before its calls. */
   readonly before_end?: Promise<unknown>;
@@ -75,14 +76,14 @@ export async function startChatProvider(
 
 async function stream(
   response: ServerResponse,
-  { text, calls = [], before_end, prompt_tokens = 7 }: ChatAnswer,
+  { text = '', calls = [], before_end, prompt_tokens = 7 }: ChatAnswer,
 ): Promise<void> {
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   const send = (choice: object, rest: object = {}) =>
     response.write(
       `data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, ...choice }], ...rest })}\n\n`,
     );
-  send({ delta: { role: 'assistant', content: text ?? '' } });
+  for await (const content of typeof text === 'string' ? [text] : text) send({ delta: { role: 'assistant', content } });
   await before_end;
   for (const [index, { id, tool, args }] of calls.entries()) {
     const call = { index, id, type: 'function', function: { name: tool, arguments: JSON.stringify(args) } };

@@ -151,7 +151,7 @@ export interface CoxOptions {
  */
 export async function cox(args: readonly string[], options: CoxOptions = {}): Promise<CoxEnd> {
   const { cwd = REPOSITORY, env, input, refused = false } = options;
-  const isOnBus = env?.NATS_URL !== undefined || args.includes('--nats') || ['auth', 'init'].includes(args[0] ?? '');
+  const isOnBus = env?.NATS_URL !== undefined || args.includes('--nats') || ['admin', 'init'].includes(args[0] ?? '');
   if (refused || (input === undefined && isOnBus && isShort(args))) {
     const { code, stdout, stderr } = await runShort(args, cwd, cleanEnv(env));
     return Object.assign(new Output(), { code, stdout, stderr });

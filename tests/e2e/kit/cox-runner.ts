@@ -9,42 +9,21 @@ import type { RunnerAnswer, RunnerRequest } from './runner-main.ts';
  * user has a process of its own, as have all whose start, signals or streams are in question.
  */
 const SHORT_COMMANDS: ReadonlySet<string> = new Set([
-  ...[
-    'approvals',
-    'approve',
-    'attach',
-    'auth',
-    'cancel',
-    'cancel-call',
-    'delete',
-    'deny',
-    'diff',
-    'env',
-    'export',
-    'followup',
-  ],
-  ...[
-    'fork',
-    'hooks',
-    'init',
-    'pending',
-    'permissions',
-    'persona',
-    'remind',
-    'replace',
-    'replay',
-    'resume',
-    'revoke',
-    'run',
-  ],
-  ...['sessions', 'show', 'signal', 'steer', 'suspend', 'sweep', 'tools', 'trace', 'tree', 'usage', 'watch'],
+  ...['admin', 'approval', 'approve', 'attach', 'cancel', 'cancel-call', 'deny', 'env', 'hook', 'init', 'ls'],
+  ...['message', 'persona pause', 'persona remove', 'persona resume', 'run', 'session', 'steer', 'tool'],
 ]);
+/** Commands of these topics that look after their machine or load modules of their user. */
+const LONG_COMMANDS: ReadonlySet<string> = new Set(['admin streams', 'session import', 'session inspect']);
+const SERVED = 'persona list --served';
 /** Texts that standard input gives, and files that are watched. */
 const OF_ITS_PROCESS = /^(-|\/dev\/.*|--steering-file.*)$/;
 
 /** Whether a command line can be run by {@link runShort} where a bus runs that it goes to. */
 export function isShort(args: readonly string[]): boolean {
-  return SHORT_COMMANDS.has(args[0] ?? '') && !args.some((one) => OF_ITS_PROCESS.test(one));
+  const [word = ''] = args;
+  const pair = args.slice(0, 2).join(' ');
+  const isListed = SHORT_COMMANDS.has(word) || SHORT_COMMANDS.has(pair) || args.slice(0, 3).join(' ') === SERVED;
+  return isListed && !LONG_COMMANDS.has(pair) && !args.some((one) => OF_ITS_PROCESS.test(one));
 }
 
 const main = join(await bundledPrograms(), 'runner.mjs');

@@ -10,12 +10,12 @@ export interface MadeTokens {
   readonly of: Readonly<Record<string, string>>;
 }
 
-/** Makes tokens with `cox auth token`. */
+/** Makes tokens with `cox admin token`. */
 export async function makeTokens(names: readonly string[], scope: string): Promise<MadeTokens> {
   const file = join(await scratchFolder('tokens'), 'tokens.json');
   const of: Record<string, string> = {};
   for (const name of names) {
-    const made = await cox(['auth', 'token', 'add', name, '--tokens', file, '--scope', scope]);
+    const made = await cox(['admin', 'token', 'add', name, '--tokens', file, '--scope', scope]);
     if (made.code !== 0) throw new Error(made.told);
     of[name] = made.lines[0] ?? '';
   }

@@ -1,4 +1,4 @@
-/** A nats-server that lets in only the users of `cox auth`, each with the rights of its role. */
+/** A nats-server that lets in only the users of `cox admin auth`, each with the rights of its role. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
@@ -25,7 +25,7 @@ export type KeyOwner = SystemRole | TenantRole | `workers/${string}`;
 /** The server and the keys to it. */
 export interface GuardedBus {
   readonly url: string;
-  /** The folder that `cox auth` has written. */
+  /** The folder that `cox admin auth` has written. */
   readonly keys: string;
   /** The file of a role's key; of a tenant's role where a tenant is named, `default` for its own. */
   file(role: KeyOwner, tenant?: string): string;
@@ -55,8 +55,15 @@ export async function startGuardedBus(
   if (found.kind !== 'binary') throw new Error('a server binary was asked for');
   const folder = await scratchFolder('guarded');
   const keys = join(folder, 'auth');
-  const written = await cox(['auth', '--out', keys, ...tenants.flatMap((tenant) => ['--tenant', tenant]), ...more]);
-  if (written.code !== 0) throw new Error(`cox auth: ${written.told}`);
+  const written = await cox([
+    'admin',
+    'auth',
+    '--out',
+    keys,
+    ...tenants.flatMap((tenant) => ['--tenant', tenant]),
+    ...more,
+  ]);
+  if (written.code !== 0) throw new Error(`cox admin auth: ${written.told}`);
   const config = join(keys, 'test.conf');
   const log = join(folder, 'server.log');
   await writeFile(
@@ -71,8 +78,8 @@ export async function startGuardedBus(
   // Started again it is where it was.
   await writeFile(config, (await readFile(config, 'utf8')).replace('127.0.0.1:-1', new URL(url).host));
   const bus = guardedBus(url, keys, folder, log, server, start);
-  const streams = await cox(['streams', '--nats', url], { env: bus.env('admin') });
-  if (streams.code !== 0) throw new Error(`cox streams: ${streams.told}`);
+  const streams = await cox(['admin', 'streams', '--nats', url], { env: bus.env('admin') });
+  if (streams.code !== 0) throw new Error(`cox admin streams: ${streams.told}`);
   return bus;
 }
 

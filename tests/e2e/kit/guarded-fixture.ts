@@ -1,4 +1,4 @@
-/** What tests of keys stand on: a bus that lets in only the users of `cox auth`, and a host. */
+/** What tests of keys stand on: a bus that lets in only the users of `cox admin auth`, and a host. */
 import { afterAll, beforeAll } from 'vitest';
 import type { Child } from './child.ts';
 import { type GuardedBus, startGuardedBus } from './guarded-bus.ts';

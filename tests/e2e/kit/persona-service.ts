@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { TestBus } from './bus.ts';
 import { Child, COX_MAIN, REPOSITORY } from './child.ts';
 import { scratchFolder } from './scratch.ts';
+import { zodOf } from './tool-service.ts';
 
 /** A persona in a module of its own, and the log that its tools write. */
 export interface PersonaModule {
@@ -27,7 +28,7 @@ export async function personaModule(definition: object, tools = '[]', hooks?: st
     file,
     `import { appendFileSync, existsSync } from 'node:fs';
      import { defineTool } from '@coxswain/client';
-     import { z } from 'zod';
+     ${zodOf(tools + (hooks ?? ''))}
      const note = (text) => appendFileSync(${JSON.stringify(log)}, text + '\\n');
      const opened = async (signal) => {
        while (!existsSync(${JSON.stringify(gate)}) && !signal.aborted) await new Promise((go) => setTimeout(go, 20));
@@ -57,7 +58,7 @@ export async function servePersona(
   path: string,
   ...more: string[]
 ): Promise<PersonaProcess> {
-  const child = new Child(COX_MAIN, ['serve', 'persona', path, '--nats', bus.natsUrl, '--json', ...more]);
+  const child = new Child(COX_MAIN, ['serve', 'personas', path, '--nats', bus.natsUrl, '--json', ...more]);
   return readyOf(child);
 }
 

@@ -4,7 +4,7 @@ import { realpath } from 'node:fs/promises';
 import { dirname, relative, resolve } from 'node:path';
 import { readRegularFile } from '@coxswain/ports/regular-file';
 import { type HookRegistrationInput, readStrictly } from '@coxswain/protocol';
-import { z } from 'zod';
+import * as z from 'zod';
 import { readHandlerName } from './handler-name.ts';
 import { HookRegistrationError } from './hook-registration-error.ts';
 import { createHookRegistry } from './hook-registry.ts';

@@ -39,7 +39,7 @@ export class StreamsMissingError extends Error {
   readonly code = 'streams_missing';
   constructor(stream: string, options?: ErrorOptions) {
     super(
-      `${stream} is missing, and this user may not make streams; run cox streams with the key of an admin`,
+      `${stream} is missing, and this user may not make streams; run cox admin streams with the key of an admin`,
       options,
     );
   }

@@ -8,6 +8,7 @@
  * P3: What an instance says is a stranger's: parts and results are read strictly, and a part that was missed is the last
  *     that is handed on, as the result has all of them.
  */
+import { randomUUID } from 'node:crypto';
 import type { Log, ModelPart, ModelResult, PersonaStep, ServedPersonas, StepEnd, ToolSource } from '@coxswain/ports';
 import {
   HEADERS,
@@ -64,7 +65,6 @@ export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<
   const fetched = new Map<string, Buffer>();
   /** How many sendings of a step were given up, untaken, by the key of its try. */
   const untaken = new Map<string, number>();
-  let serial = 0;
   const subscription = nc.subscribe(`${inbox}.c.*`, {
     callback(error, message) {
       if (error) return;
@@ -83,7 +83,8 @@ export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<
     const bytes = Buffer.from(JSON.stringify(wireRequest(of)));
     if (bytes.length > PERSONA_SERVICE_BOUNDS.requestMaxBytes) return ended(tooLong(bytes.length));
     const isLong = bytes.length > PERSONA_SERVICE_BOUNDS.requestInlineMaxBytes;
-    const token = (serial++).toString(36);
+    // The inbox serves all tenants, and each of them may publish there: the token is what keeps another one's request secret.
+    const token = randomUUID();
     if (isLong) fetched.set(token, bytes);
     const args = isLong
       ? { fetch: { subject: `${inbox}.c.${token}`, bytes: bytes.length } }

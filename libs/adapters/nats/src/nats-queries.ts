@@ -1,6 +1,19 @@
-/** Answers queries about sessions: any host may, so hosts share one queue group. */
+/**
+ * Answers queries about sessions. Any host may answer `get_state`, so hosts share one queue group. Every host hears `get_answer`:
+ * only the host that runs the session has the text of its running answer, and replies.
+ */
 import type { Log } from '@coxswain/ports';
-import { cutText, HEADERS, parseQuery, type SessionRef, subjects } from '@coxswain/protocol';
+import {
+  type AnswerPieces,
+  AnswerPlace,
+  cutText,
+  HEADERS,
+  parseQuery,
+  problemOf,
+  readStrictly,
+  type SessionRef,
+  subjects,
+} from '@coxswain/protocol';
 import { headers, type Msg, type NatsConnection } from '@nats-io/nats-core';
 import { answerAsHost } from './answer-as-host.ts';
 
@@ -10,28 +23,34 @@ const ANSWERING_MAX = 256;
 /** Bytes of an answer that is one message, and of a part of a longer one. Servers take 1 MiB by default. */
 const PART_BYTES = 768 * 1024;
 
+/** What queries ask for. */
+export interface QueryAnswers {
+  /** The state of a session; null for an unknown session. */
+  state(ref: SessionRef): Promise<object | null>;
+  /** What follows a place in the running answer of a session; null for a session that this host does not run. */
+  answer(ref: SessionRef, from: AnswerPlace | null): AnswerPieces | null;
+}
+
 /**
  * Answers queries until the returned function is called. An answer is JSON; a refusal is `{code, message}`. An answer of
  * more than 768 KiB comes in several messages, in order: each but the last has the header `Cox-More`.
- * @param answer the answer, or null where there is no such session.
  */
-export function serveQueries(
-  nc: NatsConnection,
-  log: Log,
-  answer: (ref: SessionRef) => Promise<object | null>,
-): () => void {
-  const reply = async (message: Msg): Promise<object> => {
+export function serveQueries(nc: NatsConnection, log: Log, answers: QueryAnswers): () => void {
+  const reply = async (message: Msg): Promise<object | null> => {
     const query = parseQuery(message.subject);
     if (!query) return { code: 'invalid_id', message: 'the subject names no session' };
+    if (query.what === 'get_answer') return null;
     if (query.what !== 'get_state') {
-      return { code: 'unknown_command', message: `there is no query ${cutText(query.what, 64)}; there is get_state` };
+      const known = 'there are get_state and get_answer';
+      return { code: 'unknown_command', message: `there is no query ${cutText(query.what, 64)}; ${known}` };
     }
-    const found = await answer(query.ref);
+    const found = await answers.state(query.ref);
     return found ?? { code: 'session_not_found', message: `there is no session ${query.ref.sessionId}` };
   };
   const serve = async (message: Msg): Promise<void> => {
     try {
-      respond(message, await reply(message), log);
+      const answer = await reply(message);
+      if (answer) respond(message, answer, log);
     } catch (error) {
       const { code, message: why } = error as Error & { code?: unknown };
       if (code === 'session_deleted') return respond(message, { code, message: why }, log);
@@ -39,7 +58,15 @@ export function serveQueries(
       respond(message, { code: 'query_failed', message: why }, log);
     }
   };
-  return answerAsHost(nc, {
+  const running = nc.subscribe(subjects.answerQueries, {
+    callback: (error, message) => {
+      if (error) return log.warn({ error }, 'queries for running answers are not served');
+      const query = parseQuery(message.subject);
+      const answer = query && pieces(message, query.ref, answers);
+      if (answer) respond(message, answer, log);
+    },
+  });
+  const stop = answerAsHost(nc, {
     subject: subjects.queries,
     atOnce: ANSWERING_MAX,
     answer: serve,
@@ -47,6 +74,24 @@ export function serveQueries(
       respond(message, { code: 'too_many_queries', message: 'too many queries are being answered' }, log),
     failed: (error) => log.warn({ error }, 'queries are not served'),
   });
+  return () => {
+    running.unsubscribe();
+    stop();
+  };
+}
+
+/** The reply to `get_answer`; null where another host has the session. Without a body, the whole answer is asked for. */
+function pieces(message: Msg, ref: SessionRef, { answer }: QueryAnswers): object | null {
+  const whole = answer(ref, null);
+  if (whole === null || message.data.length === 0) return whole;
+  let body: unknown;
+  try {
+    body = message.json();
+  } catch {
+    return { code: 'invalid_json', message: 'the body of get_answer is invalid JSON' };
+  }
+  const from = readStrictly(AnswerPlace, body);
+  return from.ok ? answer(ref, from.data) : problemOf(from.problems);
 }
 
 function respond(message: Msg, answer: object, log: Log): void {

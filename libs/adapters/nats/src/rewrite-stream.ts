@@ -101,7 +101,8 @@ class Rewrite {
     const copies = Math.max(config.num_replicas, Number(config.metadata?.[REWRITE_REPLICAS] ?? 0));
     const servers: string[] = [];
     if (copies === 1) return { stream: this.#stream, messages: state.messages, servers };
-    if (!(copies >= 3)) throw new RewriteStoppedError(this.#stream, 'it needs 3 replicas: cox streams --replicas 3');
+    if (!(copies >= 3))
+      throw new RewriteStoppedError(this.#stream, 'it needs 3 replicas: cox admin streams --replicas 3');
     // An earlier rewrite was interrupted.
     if (config.num_replicas !== copies) await this.#setReplicas(copies);
     let messages = await this.#verify(copies);

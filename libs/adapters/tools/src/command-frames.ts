@@ -5,7 +5,7 @@
  * without a last frame leaves the outcome of the command unknown.
  */
 import type { Socket } from 'node:net';
-import { z } from 'zod';
+import * as z from 'zod';
 import { TOOL_BOUNDS } from './tool-bounds.ts';
 
 const TIMER_MAX_MS = 2 ** 31 - 1;

@@ -297,6 +297,7 @@ export class EditorSession {
       await this.show(this.#updates.delta(delta));
       return;
     }
+    // The editor has no place for the state of the connection.
     if (!record) return;
     const { updates, events } = this.#updates.record(record);
     if (record.events.some(({ type }) => type === 'prompt_received')) this.#start = null;

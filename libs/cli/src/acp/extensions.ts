@@ -12,7 +12,7 @@ import {
   readStrictly,
   type Verb,
 } from '@coxswain/protocol';
-import { z } from 'zod';
+import * as z from 'zod';
 import { ACP_BOUNDS } from './acp-bounds.ts';
 import type { EditorSession } from './editor-session.ts';
 import { asRequestError, invalidParams } from './request-errors.ts';
@@ -142,7 +142,7 @@ async function cancelCall(
     timeoutMs: ACP_BOUNDS.acceptedWithinMs,
   });
   const signal = AbortSignal.timeout((body.timeout_ms ?? BOUNDS.abortGraceMs) + ACP_BOUNDS.cancelSlackMs);
-  for await (const { events } of session.events({ from: sent.receipt?.n ?? 1, signal })) {
+  for await (const { events } of session.records({ from: sent.receipt?.n ?? 1, signal })) {
     const told = events.find((event) => event.type === 'control_outcome' && event.command_id === sent.commandId);
     if (told?.type !== 'control_outcome') continue;
     const { status, tool = null, reason = null } = told;

@@ -111,7 +111,7 @@ export class PermissionRequests {
     );
     if (decision.reason !== undefined) writeDiagnostic(`${call_id} is denied: ${decision.reason}`);
     const id = newCommandId();
-    await use(whose, (session) => session.approve({ callId: call_id, ...decision }, { wait: 'accepted', id }));
+    await use(whose, (session) => session.send('approve', { call_id, ...decision }, { wait: 'accepted', id }));
   }
 }
 

@@ -48,7 +48,9 @@ export class SessionFeed {
     const { signal: leaving } = this.#leaving;
     while (!leaving.aborted) {
       const { client, gone } = await this.#bus.open(leaving);
-      const items = client.session(this.#id).watch({ from: this.#next, signal: AbortSignal.any([leaving, gone]) });
+      const items = client
+        .session(this.#id)
+        .records({ deltas: true, from: this.#next, signal: AbortSignal.any([leaving, gone]) });
       try {
         for await (const item of items) {
           await this.#fed.take(item);

@@ -9,7 +9,7 @@
 import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { McpServers, SessionId } from '@coxswain/protocol';
-import { z } from 'zod';
+import * as z from 'zod';
 import { replaceFile } from '../instance/replace-file.ts';
 import { ACP_BOUNDS } from './acp-bounds.ts';
 import { writeDiagnostic } from './diagnostics.ts';

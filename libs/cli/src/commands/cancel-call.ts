@@ -36,7 +36,7 @@ export const run: CommandRun = (invocation) => {
 
 async function reportOutcome(session: Session, sent: SentCommand, withinMs: number, json: boolean): Promise<ExitCode> {
   const signal = AbortSignal.timeout(withinMs);
-  for await (const record of session.events({ from: sent.receipt?.n, signal })) {
+  for await (const record of session.records({ from: sent.receipt?.n, signal })) {
     for (const event of record.events) {
       if (event.type !== 'control_outcome' || event.command_id !== sent.commandId) continue;
       const { session_id, n, at } = record;
@@ -53,5 +53,5 @@ async function reportOutcome(session: Session, sent: SentCommand, withinMs: numb
 
 function whyOf({ status, reason }: { readonly status: string; readonly reason?: string | undefined }): string {
   if (reason) return ` (${reason})`;
-  return status === 'not_found' ? ' (the session has no such call; cox show lists those that are open)' : '';
+  return status === 'not_found' ? ' (the session has no such call; cox session show lists those that are open)' : '';
 }

@@ -6,7 +6,7 @@ import { fishScript } from '../completions/fish.ts';
 import { zshScript } from '../completions/zsh.ts';
 import { EXIT, usageError } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
-import { COMMANDS } from '../line/command-table.ts';
+import { SECTIONS } from '../line/command-table.ts';
 import { standardStreams } from '../terminal/streams.ts';
 
 const SHELLS = { bash: bashScript, zsh: zshScript, fish: fishScript } as const;
@@ -18,6 +18,6 @@ export const run: CommandRun = async ({ args }) => {
     throw usageError(
       `there are completions for ${Object.keys(SHELLS).join(', ')}, not for "${cutGraphemes(shell, 64)}"`,
     );
-  standardStreams.out(SHELLS[shell as keyof typeof SHELLS](COMMANDS));
+  standardStreams.out(SHELLS[shell as keyof typeof SHELLS](SECTIONS));
   return EXIT.ok;
 };

@@ -1,30 +1,25 @@
 /** `cox help`. */
-import { nearestWord } from '@coxswain/protocol/nearest-word';
-import { cutGraphemes } from '@coxswain/protocol/unicode-text';
 import { VERSION } from '@coxswain/protocol/version';
-import { EXIT, usageError } from '../line/cli-error.ts';
+import { EXIT } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
-import { COMMANDS } from '../line/command-table.ts';
+import { COMMANDS, SECTIONS } from '../line/command-table.ts';
 import { printHelp } from '../line/help.ts';
-import { manualOf, manualOfCommand } from '../line/man-page.ts';
+import { manualOf, manualPages } from '../line/man-page.ts';
+import { namedCommand } from '../line/parse-line.ts';
+import { unknownCommand } from '../line/unknown-command.ts';
 import { standardStreams } from '../terminal/streams.ts';
 
-/** Prints the help of all commands, of one, or of a part of one; as a page for `man` where that is asked for. */
+/** Prints the help of all commands, of a topic, or of one command; with `--man` the man page that has it. */
 export const run: CommandRun = async ({ args, flags }) => {
-  const [name, partName] = args;
-  const command = name === undefined ? null : (COMMANDS.find((one) => one.name === name) ?? unknown(name));
+  const [word] = args;
+  const command = namedCommand(args, COMMANDS) ?? null;
+  const topic = args.length === 1 ? SECTIONS.find((section) => section.topic === word)?.topic : undefined;
+  if (word !== undefined && command === null && topic === undefined) throw unknownCommand(args, COMMANDS);
   if (flags.on('man')) {
-    standardStreams.out(command === null ? manualOf(COMMANDS, VERSION) : manualOfCommand(command, VERSION));
+    const page = word === undefined ? manualOf(SECTIONS, VERSION) : manualPages(SECTIONS, VERSION).get(`cox-${word}`);
+    standardStreams.out(page as string);
     return EXIT.ok;
   }
-  printHelp(COMMANDS, { command, part: command?.parts?.find((part) => part.name === partName) }, VERSION);
+  printHelp(SECTIONS, { command, topic });
   return EXIT.ok;
 };
-
-function unknown(name: string): never {
-  const names = COMMANDS.map((command) => command.name);
-  const near = nearestWord(name, names);
-  throw usageError(
-    `there is no command "${cutGraphemes(name, 64)}"${near === null ? '; see cox help' : `; did you mean cox help ${near}?`}`,
-  );
-}

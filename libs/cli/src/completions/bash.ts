@@ -1,30 +1,44 @@
 /** Completions for bash. */
-import type { CommandSpec, HelpSpec } from '../line/command-spec.ts';
-import { type Completed, firstArgumentOf, flagsOf, flagValueOf } from './completed-values.ts';
+import type { CommandSpec, Section } from '../line/command-spec.ts';
+import {
+  type Completed,
+  firstArgumentOf,
+  firstWords,
+  flagsOf,
+  flagValueOf,
+  lastWordOf,
+  topicsOf,
+} from './completed-values.ts';
 
 /** A script to be sourced by bash 3.2 or newer. */
-export function bashScript(commands: readonly CommandSpec[]): string {
+export function bashScript(sections: readonly Section[]): string {
+  const commands = sections.flatMap((section) => section.commands);
   return `# Completions of cox for bash: source <(cox completions bash)
 _cox() {
-  local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} flags= first= second=
+  local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} flags= words= first=: at=2
+  local place="\${COMP_WORDS[1]}:\${COMP_WORDS[2]}"
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
-    _cox_words '${[...commands.map(({ name }) => name), '--help', '--version'].join(' ')}'
+    _cox_words '${[...firstWords(sections).map(({ name }) => name), '--help', '--version'].join(' ')}'
     return
   fi
-  case "\${COMP_WORDS[1]}:$prev" in
+  case "\${COMP_WORDS[1]}" in
+${topicsOf(sections)
+  .map(({ topic, commands: of }) => `    ${topic}) words='${of.map(lastWordOf).join(' ')}' at=3 ;;`)
+  .join('\n')}
+  esac
+  case "$place:$prev" in
 ${commands.flatMap(valueCases).join('\n')}
   esac
-  case "\${COMP_WORDS[1]}:\${COMP_WORDS[2]}" in
-${commands.flatMap(flagCases).join('\n')}
+  case "$place" in
+${commands.map(flagCase).join('\n')}
   esac
   case "$cur" in
     -*) _cox_words "$flags" ;;
     *)
-      case "$COMP_CWORD" in
-        2) eval "$first" ;;
-        3) eval "$second" ;;
-      esac ;;
+      if [ "$COMP_CWORD" -eq "$at" ]; then eval "$first"
+      elif [ "$COMP_CWORD" -eq 2 ]; then _cox_words "$words"
+      fi ;;
   esac
 }
 _cox_words() { COMPREPLY=( $(compgen -W "$1" -- "$cur") ); }
@@ -39,23 +53,23 @@ complete -o filenames -F _cox cox
 `;
 }
 
-function valueCases({ name, flags }: CommandSpec): string[] {
-  return Object.entries(flags)
-    .filter(([, flag]) => flag.value !== undefined)
-    .map(([flag, spec]) => `    ${name}:--${flag}) ${call(flagValueOf(spec))}; return ;;`);
+/** What `place` is where a command has been typed. */
+function placeOf({ name }: CommandSpec): string {
+  return name.includes(' ') ? name.replace(' ', ':') : `${name}:*`;
 }
 
-function flagCases(command: CommandSpec): string[] {
-  const first = call(firstArgumentOf(command));
-  const line = (pattern: string, spec: HelpSpec, second: Completed) =>
-    `    ${pattern}) flags='${flagsOf(spec)
-      .map(([name]) => `--${name}`)
-      .join(' ')}' first=${JSON.stringify(first)} second=${JSON.stringify(call(second))} ;;`;
-  const parts = command.parts ?? [];
-  return [
-    ...parts.map((part) => line(`${command.name}:${part.name}`, part, firstArgumentOf(part))),
-    line(`${command.name}:*`, command, 'nothing'),
-  ];
+function valueCases(command: CommandSpec): string[] {
+  return flagsOf(command)
+    .filter(({ value }) => value !== undefined)
+    .map((flag) => {
+      const patterns = flag.spellings.map((spelling) => `${placeOf(command)}:${spelling}`);
+      return `    ${patterns.join('|')}) ${call(flagValueOf(flag))}; return ;;`;
+    });
+}
+
+function flagCase(command: CommandSpec): string {
+  const flags = flagsOf(command).map(({ long }) => `--${long}`);
+  return `    ${placeOf(command)}) flags='${flags.join(' ')}' first=${JSON.stringify(call(firstArgumentOf(command)))} ;;`;
 }
 
 function call(completed: Completed): string {

@@ -1,46 +1,57 @@
 /** Completions for fish. */
-import type { CommandSpec, HelpSpec } from '../line/command-spec.ts';
-import { type Completed, firstArgumentOf, flagsOf, flagValueOf } from './completed-values.ts';
+import type { CommandSpec, Section } from '../line/command-spec.ts';
+import {
+  type Completed,
+  firstArgumentOf,
+  firstWords,
+  flagsOf,
+  flagValueOf,
+  lastWordOf,
+  topicsOf,
+} from './completed-values.ts';
 
 /** A script to be sourced by fish 3 or newer, or to lie as `cox.fish` among its completions. */
-export function fishScript(commands: readonly CommandSpec[]): string {
+export function fishScript(sections: readonly Section[]): string {
   return [
     '# Completions of cox for fish: cox completions fish | source',
-    // A word of another command may be one of its own: `cox serve persona` is not `cox persona`.
+    // A word of another command may be one of its own: `cox tool list` is not `cox session list`.
     'function __cox_at',
     '  set -l words (commandline -opc)',
     '  test "$words[2]" = "$argv[1]"; or return 1',
     '  set -q argv[2]; or return 0',
-    '  contains -- "$words[3]" $argv[2..-1]',
+    '  test "$words[3]" = "$argv[2]"',
+    'end',
+    // A topic has been typed, and none of its commands.
+    'function __cox_in',
+    '  __cox_at $argv[1]; and test (count (commandline -opc)) -eq 2',
     'end',
     'complete -c cox -f',
-    ...commands.map(({ name, help }) => `complete -c cox -n __fish_use_subcommand -a ${name} -d ${quoted(help)}`),
-    `complete -c cox -n __fish_use_subcommand -l help -d ${quoted('What there is')}`,
-    `complete -c cox -n __fish_use_subcommand -l version -d ${quoted('Which release this is')}`,
-    ...commands.flatMap(linesOf),
+    ...firstWords(sections).map(
+      ({ name, help }) => `complete -c cox -n __fish_use_subcommand -a ${name} -d ${quoted(help)}`,
+    ),
+    `complete -c cox -n __fish_use_subcommand -l help -d ${quoted('Print the help')}`,
+    `complete -c cox -n __fish_use_subcommand -l version -d ${quoted('Print the version')}`,
+    ...topicsOf(sections).flatMap(({ topic, commands }) =>
+      commands.map(
+        (command) =>
+          `complete -c cox -n ${quoted(`__cox_in ${topic}`)} -a ${lastWordOf(command)} -d ${quoted(command.help)}`,
+      ),
+    ),
+    ...sections.flatMap(({ commands }) => commands).flatMap(linesOf),
     '',
   ].join('\n');
 }
 
 function linesOf(command: CommandSpec): string[] {
-  const seen = `__cox_at ${command.name}`;
-  const parts = command.parts ?? [];
-  const names = parts.map(({ name }) => name).join(' ');
-  const rest = parts.length === 0 ? seen : `${seen}; and not ${seen} ${names}`;
-  return [
-    ...argument(rest, firstArgumentOf(command)),
-    ...flagLines(rest, command),
-    ...parts.flatMap((part) => {
-      const behind = `${seen} ${part.name}`;
-      return [...argument(behind, firstArgumentOf(part)), ...flagLines(behind, part)];
-    }),
-  ];
+  const condition = `__cox_at ${command.name}`;
+  return [...argument(condition, firstArgumentOf(command)), ...flagLines(condition, command)];
 }
 
-function flagLines(condition: string, spec: HelpSpec): string[] {
-  return flagsOf(spec).map(([name, flag]) => {
+function flagLines(condition: string, spec: CommandSpec): string[] {
+  return flagsOf(spec).map((flag) => {
+    const short = flag.short === undefined ? '' : ` -s ${flag.short}`;
     const value = flag.value === undefined ? '' : ` -x${values(flagValueOf(flag))}`;
-    return `complete -c cox -n ${quoted(condition)} -l ${name}${value} -d ${quoted(flag.help)}`;
+    return `complete -c cox -n ${quoted(condition)}${short} -l ${flag.long}${value} -d ${quoted(flag.help)}`;
   });
 }
 

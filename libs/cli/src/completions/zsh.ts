@@ -1,32 +1,41 @@
 /** Completions for zsh. */
-import type { CommandSpec, HelpSpec } from '../line/command-spec.ts';
-import { type Completed, firstArgumentOf, flagsOf, flagValueOf } from './completed-values.ts';
+import type { CommandSpec, Section } from '../line/command-spec.ts';
+import {
+  type Completed,
+  firstArgumentOf,
+  firstWords,
+  flagsOf,
+  flagValueOf,
+  lastWordOf,
+  topicsOf,
+} from './completed-values.ts';
 
 /** A script to be sourced after compinit, or to lie as `_cox` in a folder of fpath. */
-export function zshScript(commands: readonly CommandSpec[]): string {
+export function zshScript(sections: readonly Section[]): string {
+  const commands = sections.flatMap((section) => section.commands);
   return `#compdef cox
 # Completions of cox for zsh: source <(cox completions zsh), after compinit
 _cox() {
   local -a listed
+  local place="$words[2]:$words[3]"
   if (( CURRENT == 2 )); then
-    listed=(${commands.map(({ name, help }) => described(name, help)).join(' ')})
+    listed=(${firstWords(sections)
+      .map(({ name, help }) => described(name, help))
+      .join(' ')})
     _describe -t commands 'command' listed
     return
   fi
-  case "$words[2]:$words[CURRENT-1]" in
+  case "$place:$words[CURRENT-1]" in
 ${commands.flatMap(valueCases).join('\n')}
   esac
   if [[ "$words[CURRENT]" != -* ]]; then
-    case "$CURRENT:$words[2]" in
-${commands.map((command) => `      (3:${command.name}) ${call(firstArgumentOf(command))} ;;`).join('\n')}
-    esac
-    case "$CURRENT:$words[2]:$words[3]" in
-${commands.flatMap(partCases).join('\n')}
+    case "$CURRENT:$place" in
+${[...topicsOf(sections).map(secondWords), ...commands.map(argumentCase)].join('\n')}
     esac
     return
   fi
-  case "$words[2]:$words[3]" in
-${commands.flatMap(flagCases).join('\n')}
+  case "$place" in
+${commands.map(flagCase).join('\n')}
   esac
   _describe -o 'flag' listed
 }
@@ -34,26 +43,39 @@ if [ "$funcstack[1]" = "_cox" ]; then _cox "$@"; else compdef _cox cox; fi
 `;
 }
 
-function valueCases({ name, flags }: CommandSpec): string[] {
-  return Object.entries(flags)
-    .filter(([, flag]) => flag.value !== undefined)
-    .map(([flag, spec]) => `    (${name}:--${flag}) ${call(flagValueOf(spec))}; return ;;`);
+/** What `place` is where a command has been typed. */
+function placeOf({ name }: CommandSpec): string {
+  return name.includes(' ') ? name.replace(' ', ':') : `${name}:*`;
 }
 
-/** What stands behind a part. */
-function partCases({ name, parts = [] }: CommandSpec): string[] {
-  return parts.map((part) => `      (4:${name}:${part.name}) ${call(firstArgumentOf(part))} ;;`);
+function secondWords({
+  topic,
+  commands,
+}: {
+  readonly topic: string;
+  readonly commands: readonly CommandSpec[];
+}): string {
+  const words = commands.map((command) => described(lastWordOf(command), command.help));
+  return `      (3:${topic}:*) listed=(${words.join(' ')}); _describe -t commands 'command' listed ;;`;
 }
 
-function flagCases(command: CommandSpec): string[] {
-  const line = (pattern: string, spec: HelpSpec) =>
-    `    (${pattern}) listed=(${flagsOf(spec)
-      .map(([name, { help }]) => described(`--${name}`, help))
-      .join(' ')}) ;;`;
-  return [
-    ...(command.parts ?? []).map((part) => line(`${command.name}:${part.name}`, part)),
-    line(`${command.name}:*`, command),
-  ];
+function argumentCase(command: CommandSpec): string {
+  const at = command.name.includes(' ') ? 4 : 3;
+  return `      (${at}:${placeOf(command)}) ${call(firstArgumentOf(command))} ;;`;
+}
+
+function valueCases(command: CommandSpec): string[] {
+  return flagsOf(command)
+    .filter(({ value }) => value !== undefined)
+    .map((flag) => {
+      const patterns = flag.spellings.map((spelling) => `${placeOf(command)}:${spelling}`);
+      return `    (${patterns.join('|')}) ${call(flagValueOf(flag))}; return ;;`;
+    });
+}
+
+function flagCase(command: CommandSpec): string {
+  const flags = flagsOf(command).map(({ long, help }) => described(`--${long}`, help));
+  return `    (${placeOf(command)}) listed=(${flags.join(' ')}) ;;`;
 }
 
 /** A word and what it means, in single quotes; a colon ends the word. */

@@ -87,7 +87,7 @@ export async function playDemo(invocation: Invocation): Promise<ExitCode> {
       say(`replay of ${session.id}: ${await replayed(session, bus)}`);
       if (scratch === null) {
         say('look again:');
-        for (const command of ['show', 'export']) say(`  ${pasted(`${command} ${session.id}`)}`);
+        for (const command of ['session show', 'session export']) say(`  ${pasted(`${command} ${session.id}`)}`);
         say('or with a model: npm start -- "a prompt" --model provider/name');
       }
       return exitCodeOf(end.result.stopReason);

@@ -42,7 +42,7 @@ export class SelfPlayer implements Participant {
     for (const { call_id, tool } of approvals) {
       this.#act(async () => {
         this.#say(`— the demo approves ${tool}: ${this.#pasted(`approve ${this.#session.id}`)}`);
-        await this.#session.approve({ callId: call_id, decision: 'allow' }, { actor: 'demo' });
+        await this.#session.approve(call_id, { actor: 'demo' });
       });
     }
     return 'go_on';

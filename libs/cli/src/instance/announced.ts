@@ -1,6 +1,6 @@
-/** `cox <what> [list]` and `cox <what> remove NAME`: what services have announced on the bus. */
+/** Commands over what services have announced on the bus: `cox tool list`, `cox tool remove NAME`. */
 import { connectNats } from '@coxswain/adapter-nats';
-import { cutGraphemes, type TenantId } from '@coxswain/protocol';
+import type { TenantId } from '@coxswain/protocol';
 import { type ExitCode, usageError } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
 import { reachedAt, withBusOnce } from './open-bus.ts';
@@ -8,38 +8,35 @@ import { reachedAt, withBusOnce } from './open-bus.ts';
 /** The connection that a command has for itself. */
 export type Connection = Awaited<ReturnType<typeof connectNats>>;
 
-/** What is announced, and how it is listed and taken back. */
-export interface Announced {
-  /** The command's name. */
-  readonly command: string;
-  /** What a name names, with its article. */
-  readonly named: string;
-  readonly isName: (text: unknown) => boolean;
-  list(nc: Connection, tenant: TenantId, json: boolean): Promise<ExitCode>;
-  /** Throws CliError where it is served still, or unknown. */
-  remove(nc: Connection, tenant: TenantId, name: string, json: boolean): Promise<ExitCode>;
-}
-
-/** See the top of the file. */
-export function announcedCommand({ command, named, isName, list, remove }: Announced): CommandRun {
-  return async (invocation) => {
-    const { flags, args } = invocation;
-    const [action = 'list', name] = args;
-    if (action !== 'list' && action !== 'remove')
-      throw usageError(`cox ${command} takes list or remove NAME, not "${cutGraphemes(action, 64)}"`);
-    if (action === 'remove' && !isName(name))
-      throw usageError(`cox ${command} remove needs the name of ${named}; cox ${command} lists them`);
-    if (action === 'list' && name !== undefined) throw usageError(`cox ${command} list takes no name`);
-    return withBusOnce(invocation, false, async (bus) => {
-      const { tenant } = bus.client;
+/** Builds a command that lists announcements. */
+export function listCommand(list: (nc: Connection, tenant: TenantId, json: boolean) => Promise<ExitCode>): CommandRun {
+  return (invocation) =>
+    withBusOnce(invocation, false, async (bus) => {
       const nc = await connectNats({ ...reachedAt(bus), name: 'cox' });
       try {
-        return name === undefined
-          ? await list(nc, tenant, flags.on('json'))
-          : await remove(nc, tenant, name, flags.on('json'));
+        return await list(nc, bus.client.tenant, invocation.flags.on('json'));
       } finally {
         await nc.close();
       }
     });
+}
+
+/** An announcement that can be removed. */
+export interface RemovedByName {
+  /** The topic of its commands: `tool`. */
+  readonly topic: string;
+  /** What a name names, with its article. */
+  readonly named: string;
+  readonly isName: (text: unknown) => boolean;
+  /** Throws CliError where it is still served, or unknown. */
+  remove(nc: Connection, tenant: TenantId, name: string, json: boolean): Promise<ExitCode>;
+}
+
+/** Builds a command that removes one announcement by its name. */
+export function removeCommand({ topic, named, isName, remove }: RemovedByName): CommandRun {
+  return (invocation) => {
+    const name = invocation.args[0] as string;
+    if (!isName(name)) throw usageError(`cox ${topic} remove needs the name of ${named}; see cox ${topic} list`);
+    return listCommand((nc, tenant, json) => remove(nc, tenant, name, json))(invocation);
   };
 }

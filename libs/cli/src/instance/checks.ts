@@ -253,7 +253,7 @@ export function streamCheck({
       name: check,
       status: 'warning',
       message: `stream ${name} is missing: no session host has run on this bus yet, or somebody has deleted it`,
-      remedy: 'cox streams makes it, and so does the first session host',
+      remedy: 'cox admin streams makes it, and so does the first session host',
     };
   const lacks =
     current < copies ? `, of which ${copies - current} ${copies - current === 1 ? 'is' : 'are'} not up to date` : '';
@@ -263,14 +263,14 @@ export function streamCheck({
       name: check,
       status: bytes >= maxBytes ? 'failed' : 'warning',
       message: `${message}; it has ${bytes} of at most ${maxBytes} bytes, and a full stream refuses what is new`,
-      remedy: 'delete sessions (cox sweep), or raise the limit with cox streams --max-bytes',
+      remedy: 'delete sessions (cox admin retention), or raise the limit with cox admin streams --max-bytes',
     };
   if (lacks === '' && atRisk)
     return {
       name: check,
       status: 'warning',
       message: `${message}; its blocks are compressed, and kill -9 of a server can destroy that server's copy`,
-      remedy: 'cox streams --rewrite',
+      remedy: 'cox admin streams --rewrite',
     };
   if (lacks === '') return { name: check, status: 'ok', message };
   const remedy = 'see that every server of the cluster runs; they catch up by themselves';
@@ -364,7 +364,7 @@ async function* retentionChecks(address: BusAddress): AsyncGenerator<Check> {
         name: 'retention',
         status: 'warning',
         message: 'no retention job answers: the records of sessions that a command deletes stay in the store',
-        remedy: 'cox serve retention, with the key retention.nk; or cox sweep from time to time',
+        remedy: 'cox serve retention, with the key retention.nk; or cox admin retention from time to time',
       };
   } finally {
     await nc.close();
@@ -419,7 +419,7 @@ async function* personaChecks(folder: string): AsyncGenerator<Check> {
       const { persona } = await readPersona(file);
       yield { name: 'persona', status: 'ok', message: `persona ${persona.name} of ${file}` };
     } catch (error) {
-      const remedy = `mend what the message names; cox personas check ${relative(folder, file)} looks again`;
+      const remedy = `mend what the message names; cox persona check ${relative(folder, file)} looks again`;
       yield { name: 'persona', status: 'failed', message: (error as Error).message, remedy };
     }
   }

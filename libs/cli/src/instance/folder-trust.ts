@@ -10,7 +10,7 @@ import { folderTrouble, makeFolder } from '@coxswain/adapter-nats';
 import { printable } from '@coxswain/client';
 import { readRegularFile, UnreadableFileError } from '@coxswain/ports/regular-file';
 import { cutGraphemes } from '@coxswain/protocol';
-import { z } from 'zod';
+import * as z from 'zod';
 import { CliError, EXIT } from '../line/cli-error.ts';
 import { askYes } from '../terminal/ask-yes.ts';
 import { counted } from '../terminal/counted.ts';

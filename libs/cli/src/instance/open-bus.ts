@@ -6,7 +6,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ConnectNatsOptions, connectionTo, readConnection, stateDirHolder } from '@coxswain/adapter-nats';
-import { type BusClient, connect } from '@coxswain/client';
+import { type BusClient, connect, InvalidOptionError } from '@coxswain/client';
 import type { TenantId } from '@coxswain/protocol';
 import { CliError, EXIT, usageError } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
@@ -249,7 +249,8 @@ export async function connectTo(
     const { servers, token } = address;
     return await connect({ servers, token, seed, inboxPrefix, tenant, name: 'cox', actor });
   } catch (error) {
-    if (error instanceof TypeError) throw new CliError(EXIT.usage, 'usage', `${address.source}: ${error.message}`);
+    if (error instanceof InvalidOptionError)
+      throw new CliError(EXIT.usage, 'usage', `${address.source}: ${error.message}`);
     const named = address.source === 'state-dir' ? 'the running instance' : `the server that ${address.source} names`;
     throw new CliError(
       EXIT.error,

@@ -8,7 +8,7 @@ const SHOWN_MAX = 8;
 /** The one id that a prefix means: the id itself, else the only one that begins with it. */
 export function matchPrefix(prefix: string, ids: readonly string[]): string {
   // Everything begins with nothing: a variable that is not set must not mean the only session there is.
-  if (prefix === '') throw usageError('the session’s id is empty; cox sessions lists them');
+  if (prefix === '') throw usageError('the session’s id is empty; cox session list lists them');
   if (ids.includes(prefix)) return prefix;
   const matching = ids.filter((id) => id.startsWith(prefix));
   const [only] = matching;
@@ -16,7 +16,7 @@ export function matchPrefix(prefix: string, ids: readonly string[]): string {
     throw new CliError(
       EXIT.error,
       'session_not_found',
-      `session_not_found: no session begins with "${cutGraphemes(prefix, 64)}"; cox sessions lists them`,
+      `session_not_found: no session begins with "${cutGraphemes(prefix, 64)}"; cox session list lists them`,
     );
   }
   if (matching.length > 1) {

@@ -42,7 +42,7 @@ const REASONS: readonly Reason[] = [
   {
     when: /authorization violation|authentication|nkey|permissions violation/i,
     words: (at, meant) =>
-      `the server at ${at} does not let this user in; check the credentials: the token in ${meant}, NATS_NKEY, or the key of cox auth`,
+      `the server at ${at} does not let this user in; check the credentials: the token in ${meant}, NATS_NKEY, or the key of cox admin auth`,
   },
   {
     when: /\btls\b|\bssl\b|certificate|\bCERT_|\bself[- ]signed\b|EPROTO/i,

@@ -7,6 +7,8 @@ export interface FlagSpec {
   /** With a value: how the value is called in the help, `DIR`. Without: the flag is on or off. */
   readonly value?: string;
   readonly help: string;
+  /** One letter: `-m` for `--model`. It has the same meaning in all commands. */
+  readonly short?: string;
   /** What the value may be, where that is one of a few words: shells complete them. */
   readonly words?: readonly string[];
   /** May be given more than once. */
@@ -15,7 +17,7 @@ export interface FlagSpec {
 
 /** What a command is handed. */
 export interface Invocation {
-  /** Its name. */
+  /** Its name: `run`, `session list`. */
   readonly command: string;
   readonly flags: Flags;
   /** As many as the command declares, at most; where the last may be several, those too. */
@@ -26,24 +28,35 @@ export interface Invocation {
 /** A command's code. */
 export type CommandRun = (invocation: Invocation) => Promise<ExitCode>;
 
-/** What the help says of a command. */
-export interface HelpSpec {
+/** One command. Its code is loaded only when it runs. */
+export interface CommandSpec {
+  /** One word, or a topic and a word: `run`, `session list`. */
   readonly name: string;
-  /** Positional arguments as the help shows them: `<session>` is needed, `[call]` is not; the last, `<session…>` or `[file…]`, may be several. */
+  /** Other spellings of the name, accepted and not listed: `serve hook` for `serve hooks`. */
+  readonly aliases?: readonly string[];
+  /** Positional arguments as the help shows them: `<session>` is required, `[call]` is optional. The last one may repeat: `<session…>`. */
   readonly args: readonly string[];
+  /** An imperative sentence of at most 60 characters. */
   readonly help: string;
   readonly flags: Readonly<Record<string, FlagSpec>>;
   readonly examples?: readonly string[];
-}
-
-/** One command. Its code is loaded only when it runs. */
-export interface CommandSpec extends HelpSpec {
-  /** What its first argument may be, where each is so different that it has a help of its own. Their flags are the command's, too. */
-  readonly parts?: readonly HelpSpec[];
   readonly load: () => Promise<{ readonly run: CommandRun }>;
 }
 
-/** Whether a command does something without one of its parts: then its own flags are worth a help. */
-export function worksWithoutPart({ args, parts = [] }: CommandSpec): boolean {
-  return parts.length === 0 || !args[0]?.startsWith('<');
+/** Commands that the help shows together. */
+export type Section = CommandSection | TopicSection;
+
+/** Commands of one word. */
+export interface CommandSection {
+  readonly topic?: undefined;
+  readonly title: string;
+  readonly commands: readonly CommandSpec[];
+}
+
+/** Commands whose names begin with one word. */
+export interface TopicSection {
+  readonly topic: string;
+  readonly title?: undefined;
+  readonly help: string;
+  readonly commands: readonly CommandSpec[];
 }

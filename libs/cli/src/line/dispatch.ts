@@ -2,7 +2,7 @@
 // Not the protocol's front door: help must not wait for schemas to be built.
 import { VERSION } from '@coxswain/protocol/version';
 import { CliError, EXIT, type ExitCode } from './cli-error.ts';
-import { COMMANDS } from './command-table.ts';
+import { COMMANDS, SECTIONS } from './command-table.ts';
 import { parseLine } from './parse-line.ts';
 
 /** Runs one command line. Never rejects: what fails is told on stderr. */
@@ -17,7 +17,7 @@ export async function dispatch(argv: readonly string[], env: NodeJS.ProcessEnv):
     }
     if (line.kind === 'help') {
       const { printHelp } = await import('./help.ts');
-      printHelp(COMMANDS, line, VERSION);
+      printHelp(SECTIONS, line);
       return EXIT.ok;
     }
     const { command, flags, args } = line;
@@ -80,7 +80,7 @@ function asFailure(error: unknown): { exitCode: ExitCode; code: string; message:
   if (!(error instanceof Error)) return { exitCode: EXIT.error, code: 'internal', message: String(error) };
   const forbidden = [error, error.cause].some((one) => one instanceof Error && one.name === 'PermissionViolationError');
   if (forbidden) {
-    const message = `not_permitted: this user of the bus may not do that; cox auth says who may: ${error.message}`;
+    const message = `not_permitted: this user of the bus may not do that; cox admin auth says who may: ${error.message}`;
     return { exitCode: EXIT.error, code: 'not_permitted', message };
   }
   const { code, commandId } = error as { code?: unknown; commandId?: unknown };

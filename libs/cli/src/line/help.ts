@@ -1,44 +1,88 @@
-/** Writes the help: cac lays it out. */
+/** Writes the help: cac lays out that of one command. */
 import { cac } from 'cac';
-import { type CommandSpec, type HelpSpec, worksWithoutPart } from './command-spec.ts';
+import type { CommandSection, CommandSpec, Section, TopicSection } from './command-spec.ts';
 
-/** What help is asked for: that of a part of a command, of a command, or of all. */
-export interface AskedHelp {
+/** Which help is wanted: of a command, of a topic such as `session`, or of all. */
+export interface WantedHelp {
   readonly command: CommandSpec | null;
-  readonly part?: HelpSpec | undefined;
+  readonly topic?: string | undefined;
 }
 
-/** Prints the help that is asked for. Of a command that does nothing without one of its parts it is a list of them. */
-export function printHelp(commands: readonly CommandSpec[], { command, part }: AskedHelp, version: string): void {
-  const cli = cac('cox');
-  const parts = command?.parts?.map((one) => ({ ...one, name: `${command.name} ${one.name}` })) ?? [];
-  const own = command && worksWithoutPart(command) ? command : null;
-  const one = part ? parts.find(({ name }) => name === `${command?.name} ${part.name}`) : own;
-  const listed = one ? [one] : command === null ? commands : parts;
-  cli.usage(command === null ? '<command> [options]' : `${command.name} ${command.args.join(' ')} [options]`);
-  for (const spec of listed) {
-    const entry = cli.command([spec.name, ...spec.args].join(' '), spec.help);
-    for (const [name, flag] of Object.entries(spec.flags)) {
-      entry.option(flag.value === undefined ? `--${name}` : `--${name} <${flag.value}>`, flag.help);
+/** Prints the help. */
+export function printHelp(sections: readonly Section[], { command, topic }: WantedHelp): void {
+  const section = topicSections(sections).find((one) => one.topic === topic);
+  if (command !== null) printCommand(command);
+  else console.info(section ? topicHelp(section) : overview(sections));
+}
+
+/** Columns of a terminal that is not wide. */
+const COLUMNS = 80;
+
+/** All commands on one screen: those of one word with their sentence, the others by name after their topic. */
+export function overview(sections: readonly Section[]): string {
+  const lines = ['cox: run and steer durable agent sessions on NATS', '', 'Usage: cox <command> [options]'];
+  const titled = sections.filter((section): section is CommandSection => section.topic === undefined);
+  const topics = topicSections(sections);
+  for (const { title, commands } of titled.slice(0, -1)) lines.push('', title, ...rows(commands));
+  lines.push('', 'Manage');
+  for (const { topic, commands } of topics) lines.push(...namesBehind(`  ${topic.padEnd(WIDTH)} `, commands));
+  for (const { title, commands } of titled.slice(-1)) lines.push('', title, ...namesBehind(' ', commands));
+  lines.push('', 'Name a session by its id or by the beginning of it. More: cox <command> --help');
+  return lines.join('\n');
+}
+
+function topicHelp({ topic, help, commands }: TopicSection): string {
+  return [
+    help,
+    '',
+    `Usage: cox ${topic} <command> [options]`,
+    '',
+    ...rows(commands.map((one) => ({ ...one, name: one.name.slice(topic.length + 1) }))),
+    '',
+    `More: cox ${topic} <command> --help`,
+  ].join('\n');
+}
+
+function topicSections(sections: readonly Section[]): readonly TopicSection[] {
+  return sections.filter((section) => section.topic !== undefined);
+}
+
+/** Columns of names. */
+const WIDTH = 11;
+
+function rows(commands: readonly Pick<CommandSpec, 'name' | 'help'>[]): string[] {
+  return commands.map(({ name, help }) => `  ${name.padEnd(WIDTH)}  ${help}`);
+}
+
+/** The last words of commands, wrapped behind what begins the line. */
+function namesBehind(lead: string, commands: readonly CommandSpec[]): string[] {
+  const lines: string[] = [];
+  let line = lead;
+  for (const { name } of commands) {
+    const word = name.split(' ').at(-1) as string;
+    if (line.length + 1 + word.length > COLUMNS) {
+      lines.push(line);
+      line = ' '.repeat(lead.length);
     }
-    for (const example of spec.examples ?? []) entry.example(`  $ ${example}`);
+    line += ` ${word}`;
   }
-  // cac's own list of "run any command with --help" is longer than the help itself.
-  cli.help((sections) =>
-    sections
-      .filter(({ title }) => !title?.startsWith('For more info'))
+  return [...lines, line];
+}
+
+function printCommand(spec: CommandSpec): void {
+  const cli = cac('cox');
+  const entry = cli.command([spec.name, ...spec.args].join(' '), spec.help);
+  for (const [name, flag] of Object.entries(spec.flags)) {
+    const short = flag.short === undefined ? '' : `-${flag.short}, `;
+    entry.option(`${short}--${name}${flag.value === undefined ? '' : ` <${flag.value}>`}`, flag.help);
+  }
+  for (const example of spec.examples ?? []) entry.example(`  $ ${example}`);
+  cli.help((sections) => [
+    { body: spec.help },
+    ...sections
+      .filter(({ title }) => !title?.startsWith('For more info') && title !== undefined)
       // It takes `--no-…` for the other side of a flag that is on, and says so of what is off.
-      .map(({ title, body }) => ({
-        ...(title === undefined ? {} : { title }),
-        body: body.replaceAll(' (default: true)', ''),
-      })),
-  );
-  cli.version(version);
-  cli.parse(['node', 'cox', ...(one ? [one.name] : []), '--help'], { run: false });
-  if (command === null)
-    console.info('\nSessions are named by id or by the beginning of one. More: cox <command> --help');
-  else if (!part && parts.length > 0) {
-    const more = `More: ${parts.map(({ name }) => `cox ${name} --help`).join(', ')}`;
-    console.info(`\n${one ? '' : `${command.help}. `}${more}`);
-  }
+      .map(({ title, body }) => ({ title: title as string, body: body.replaceAll(' (default: true)', '') })),
+  ]);
+  cli.parse(['node', 'cox', spec.name, '--help'], { run: false });
 }

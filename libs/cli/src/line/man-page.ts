@@ -1,15 +1,16 @@
 /** Pages for `man`, from the command table: roff of the `man` macros, which groff and mandoc both read. */
-import { type CommandSpec, type HelpSpec, worksWithoutPart } from './command-spec.ts';
+import type { CommandSpec, Section } from './command-spec.ts';
 
 /** The page of all commands: `cox.1`. */
-export function manualOf(commands: readonly CommandSpec[], version: string): string {
+export function manualOf(sections: readonly Section[], version: string): string {
+  const commands = sections.flatMap((section) => section.commands);
   return page('cox', version, [
-    section('NAME', [plain('cox - steer agents while they work')]),
+    section('NAME', [plain('cox - run and steer durable agent sessions')]),
     section('SYNOPSIS', [`.B cox`, `.I command`, plain('[options]')]),
     section('DESCRIPTION', [
-      plain('Starts, steers, follows and replays durable sessions of agents over NATS.'),
+      plain('Starts, steers, follows and replays durable agent sessions on NATS.'),
       '.PP',
-      plain('Sessions are named by id or by the beginning of one.'),
+      plain('A session is named by its id or by the beginning of it.'),
     ]),
     section(
       'COMMANDS',
@@ -23,26 +24,41 @@ export function manualOf(commands: readonly CommandSpec[], version: string): str
       'ENVIRONMENT',
       ENVIRONMENT.flatMap(([name, means]) => ['.TP', bold(name), plain(means)]),
     ),
-    section('SEE ALSO', [plain(commands.map(({ name }) => `cox-${name}(1)`).join(', '))]),
+    section('SEE ALSO', [plain([...new Set(commands.map(({ name }) => `cox-${name.split(' ')[0]}(1)`))].join(', '))]),
   ]);
 }
 
-/** The page of one command: `cox-run.1`. */
-export function manualOfCommand(command: CommandSpec, version: string): string {
-  const parts = command.parts ?? [];
-  const own = worksWithoutPart(command) ? [command] : [];
+/** The other pages by name: `cox-run` of a command, `cox-session` of all commands of a topic. */
+export function manualPages(sections: readonly Section[], version: string): ReadonlyMap<string, string> {
+  return new Map(
+    sections.flatMap((one) =>
+      one.topic === undefined
+        ? one.commands.map((command) => [`cox-${command.name}`, manualOfCommand(command, version)] as const)
+        : [[`cox-${one.topic}`, manualOfTopic(one, version)] as const],
+    ),
+  );
+}
+
+function manualOfCommand(command: CommandSpec, version: string): string {
   return page(`cox-${command.name}`, version, [
     section('NAME', [plain(`cox-${command.name} - ${lowered(command.help)}`)]),
-    section('SYNOPSIS', [
-      ...own.flatMap((spec) => synopsis(`cox ${command.name}`, spec)),
-      ...parts.flatMap((part) => synopsis(`cox ${command.name} ${part.name}`, part)),
-    ]),
+    section('SYNOPSIS', synopsis(command)),
     section('DESCRIPTION', [plain(`${command.help}.`)]),
-    ...own.map((spec) => section('OPTIONS', options(spec))),
-    ...parts.map((part) =>
-      section(`COX ${command.name} ${part.name}`.toUpperCase(), [plain(`${part.help}.`), ...options(part)]),
+    section('OPTIONS', options(command)),
+    ...examples([command]),
+    section('SEE ALSO', [plain('cox(1)')]),
+  ]);
+}
+
+function manualOfTopic({ topic, help, commands }: Extract<Section, { topic: string }>, version: string): string {
+  return page(`cox-${topic}`, version, [
+    section('NAME', [plain(`cox-${topic} - ${lowered(help)}`)]),
+    section('SYNOPSIS', commands.flatMap(synopsis)),
+    section('DESCRIPTION', [plain(`${help}.`)]),
+    ...commands.map((command) =>
+      section(`COX ${command.name}`.toUpperCase(), [plain(`${command.help}.`), ...options(command)]),
     ),
-    ...examples([command, ...parts]),
+    ...examples(commands),
     section('SEE ALSO', [plain('cox(1)')]),
   ]);
 }
@@ -84,19 +100,22 @@ function section(title: string, lines: readonly string[]): string {
   return [`.SH ${quoted(title)}`, ...lines].join('\n');
 }
 
-function synopsis(name: string, { args }: HelpSpec): string[] {
-  return [bold(name), plain([...args, '[options]'].join(' ')), '.br'];
+function synopsis({ name, args }: CommandSpec): string[] {
+  return [bold(`cox ${name}`), plain([...args, '[options]'].join(' ')), '.br'];
 }
 
-function options({ flags }: HelpSpec): string[] {
-  return Object.entries(flags).flatMap(([name, { value, help, repeatable }]) => [
-    '.TP',
-    value === undefined ? bold(`--${name}`) : `.BI ${quoted(`--${name} `)} ${quoted(value)}`,
-    plain(`${help}${repeatable ? '. May be given several times' : ''}.`),
-  ]);
+function options({ flags }: CommandSpec): string[] {
+  return Object.entries(flags).flatMap(([name, { value, short, help, repeatable }]) => {
+    const names = `${short === undefined ? '' : `-${short}, `}--${name}`;
+    return [
+      '.TP',
+      value === undefined ? bold(names) : `.BI ${quoted(`${names} `)} ${quoted(value)}`,
+      plain(`${help}${repeatable ? '. May be given several times' : ''}.`),
+    ];
+  });
 }
 
-function examples(specs: readonly HelpSpec[]): string[] {
+function examples(specs: readonly CommandSpec[]): string[] {
   const all = [...new Set(specs.flatMap(({ examples: of = [] }) => of))];
   return all.length === 0 ? [] : [section('EXAMPLES', ['.nf', ...all.map(plain), '.fi'])];
 }

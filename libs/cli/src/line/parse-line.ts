@@ -6,13 +6,15 @@ import { parseArgs } from 'node:util';
 import { nearestWord } from '@coxswain/protocol/nearest-word';
 import { cutGraphemes } from '@coxswain/protocol/unicode-text';
 import { usageError } from './cli-error.ts';
-import type { CommandSpec, FlagSpec, HelpSpec } from './command-spec.ts';
+import type { CommandSpec, FlagSpec } from './command-spec.ts';
 import { Flags, type GivenFlag } from './flags.ts';
+import { unknownCommand } from './unknown-command.ts';
 
 /** A command line that fits its command; or a request for help or the version. */
 export type ParsedLine =
   | { readonly kind: 'command'; readonly command: CommandSpec; readonly flags: Flags; readonly args: readonly string[] }
-  | { readonly kind: 'help'; readonly command: CommandSpec | null; readonly part?: HelpSpec | undefined }
+  /** Of a command, of a topic such as `session`, or of all. */
+  | { readonly kind: 'help'; readonly command: CommandSpec | null; readonly topic?: string | undefined }
   | { readonly kind: 'version' };
 
 /**
@@ -23,9 +25,7 @@ export function parseLine(argv: readonly string[], commands: readonly CommandSpe
   const known = allFlags(commands);
   const { tokens } = parseArgs({
     args: [...argv],
-    options: Object.fromEntries(
-      [...known].map(([name, spec]) => [name, { type: spec.value === undefined ? 'boolean' : 'string' } as const]),
-    ),
+    options: Object.fromEntries([...known, ...EVERYWHERE].map(([name, spec]) => [name, optionOf(spec)])),
     strict: false,
     allowPositionals: true,
     tokens: true,
@@ -35,28 +35,34 @@ export function parseLine(argv: readonly string[], commands: readonly CommandSpe
   for (const token of tokens) {
     if (token.kind === 'positional') positionals.push(token.value);
     if (token.kind !== 'option') continue;
-    const name = (Object.hasOwn(SHORT, token.name) ? SHORT[token.name] : undefined) ?? token.name;
-    given.push({ name, value: token.value ?? true, raw: token.rawName, inline: token.inlineValue === true });
+    given.push({
+      name: token.name,
+      value: token.value ?? true,
+      raw: token.rawName,
+      inline: token.inlineValue === true,
+    });
   }
 
-  const [word, ...args] = positionals;
+  const [word, second] = positionals;
+  const wantsHelp = given.some(({ name }) => name === 'help');
   if (word === undefined) {
     if (given.some(({ name }) => name === 'version')) return { kind: 'version' };
     const stray = given.find(({ name }) => name !== 'help');
     if (stray && !known.has(stray.name)) throw unknownFlag(stray.raw, null, known.keys());
     return { kind: 'help', command: null };
   }
-  const command = commands.find(({ name }) => name === word);
+  const command = namedCommand(positionals, commands);
   if (!command) {
-    // What follows a flag that no command has may have been meant as its value.
-    const stray = given.find(({ name }) => name !== 'help' && name !== 'version' && !known.has(name));
-    throw stray && argv.indexOf(stray.raw) === 0
-      ? unknownFlag(stray.raw, null, known.keys())
-      : unknownCommand(word, commands);
+    // The word after an unknown flag may be meant as its value.
+    const stray = given.find(({ name }) => !EVERYWHERE.has(name) && !known.has(name));
+    if (stray && argv.indexOf(stray.raw) === 0) throw unknownFlag(stray.raw, null, known.keys());
+    const isTopic = commands.some(({ name }) => name.startsWith(`${word} `));
+    if (isTopic && (second === undefined || wantsHelp)) return { kind: 'help', command: null, topic: word };
+    throw unknownCommand(positionals, commands);
   }
-  if (given.some(({ name }) => name === 'help'))
-    return { kind: 'help', command, part: command.parts?.find(({ name }) => name === args[0]) };
+  if (wantsHelp) return { kind: 'help', command };
 
+  const args = positionals.slice(command.name.split(' ').length);
   for (const flag of given) checkFlag(flag, command, given);
   const needed = command.args.filter((arg) => arg.startsWith('<'));
   if (args.length < needed.length) {
@@ -73,7 +79,27 @@ export function parseLine(argv: readonly string[], commands: readonly CommandSpe
   return { kind: 'command', command, flags: new Flags(given), args };
 }
 
-const SHORT: Readonly<Record<string, string>> = { h: 'help', v: 'version' };
+/** The flags that every line may have. */
+const EVERYWHERE: ReadonlyMap<string, FlagSpec> = new Map([
+  ['help', { short: 'h', help: 'Print the help' }],
+  ['version', { short: 'v', help: 'Print the version' }],
+]);
+
+function optionOf({ value, short }: FlagSpec) {
+  return {
+    type: value === undefined ? ('boolean' as const) : ('string' as const),
+    ...(short === undefined ? {} : { short }),
+  };
+}
+
+/**
+ * Finds the command that a line names: `run` by its first word, `session list` by its first two.
+ * @returns undefined where no command has that name.
+ */
+export function namedCommand(words: readonly string[], commands: readonly CommandSpec[]): CommandSpec | undefined {
+  const isSaid = (name: string) => name.split(' ').every((part, at) => part === words[at]);
+  return commands.find(({ name, aliases = [] }) => isSaid(name) || aliases.some(isSaid));
+}
 
 function checkFlag(
   flag: GivenFlag & { raw: string; inline: boolean },
@@ -89,9 +115,20 @@ function checkFlag(
       `--${flag.name} needs a value: ${spec.value}; one that begins with - is written --${flag.name}=${flag.value}`,
     );
   }
+  if (
+    spec.words &&
+    typeof flag.value === 'string' &&
+    !wordsOf(flag.value, spec).every((one) => spec.words?.includes(one))
+  )
+    throw usageError(`--${flag.name} takes ${spec.words.join(', ')}, not "${cutGraphemes(flag.value, 64)}"`);
   if (!spec.repeatable && given.filter(({ name }) => name === flag.name).length > 1) {
     throw usageError(`--${flag.name} is given twice`);
   }
+}
+
+/** The words of a value; a flag that may repeat also takes several with commas. */
+function wordsOf(value: string, { repeatable }: FlagSpec): readonly string[] {
+  return repeatable ? value.split(',') : [value];
 }
 
 function allFlags(commands: readonly CommandSpec[]): Map<string, FlagSpec> {
@@ -102,14 +139,4 @@ function unknownFlag(raw: string, command: CommandSpec | null, candidates: Itera
   const near = nearestWord(raw.replace(/^-+/, ''), candidates);
   const meant = near === null ? '' : `; did you mean --${near}?`;
   return usageError(`cox ${command ? `${command.name} ` : ''}has no flag ${raw}${meant}`);
-}
-
-function unknownCommand(word: string, commands: readonly CommandSpec[]): Error {
-  const near = nearestWord(
-    word,
-    commands.map(({ name }) => name),
-  );
-  return usageError(
-    `there is no command "${cutGraphemes(word, 64)}"${near === null ? '; see cox --help' : `; did you mean cox ${near}?`}`,
-  );
 }

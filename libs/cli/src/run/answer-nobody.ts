@@ -15,13 +15,11 @@ export function nobody(view: SessionView, onAsk: OnAsk, own: (task: Promise<unkn
         const id = `${session.id}/${call_id}`;
         if (onAsk === 'wait' || denied.has(id)) continue;
         denied.add(id);
-        const denial = {
-          callId: call_id,
-          decision: 'deny',
-          reason: 'no terminal for an approval (--on-ask deny)',
-        } as const;
+        const reason = 'no terminal for an approval (--on-ask deny)';
         own(
-          session.approve(denial).catch((error: Error) => view.notice(`${tool} could not be denied: ${error.message}`)),
+          session
+            .deny(call_id, { reason })
+            .catch((error: Error) => view.notice(`${tool} could not be denied: ${error.message}`)),
         );
       }
       return 'go_on';

@@ -40,7 +40,8 @@ export async function carryOut(
     case 'decide': {
       if (asked === undefined) return;
       const { decision, reason } = command;
-      await asked.session.approve({ callId: asked.call_id, decision, reason });
+      if (decision === 'allow') await asked.session.approve(asked.call_id, { reason });
+      else await asked.session.deny(asked.call_id, { reason });
       return;
     }
     case 'cancel':

@@ -6,7 +6,7 @@ import { createEventTranslator, type Session, type UiEvent } from '@coxswain/cli
 import type { JournalRecord } from '@coxswain/protocol';
 import { type OpenApproval, OpenApprovals } from './open-approvals.ts';
 
-/** Sessions of one tree that are followed at once; of those beyond `cox approvals` tells. */
+/** Sessions of one tree that are followed at once; of those beyond `cox approval list` tells. */
 const FOLLOWED_MAX = 128;
 
 /** A session that was started for a call of another. */
@@ -91,7 +91,7 @@ export class ChildApprovals {
     const translator = createEventTranslator();
     const present = (await session.newest())?.n ?? 0;
     let past: [JournalRecord, UiEvent[]][] = [];
-    for await (const record of session.events({ signal })) {
+    for await (const record of session.records({ signal })) {
       if (signal.aborted) return;
       const events: UiEvent[] = translator.record(record);
       for (const event of events) {

@@ -15,7 +15,7 @@ export function chooseWaiting(given: string | undefined, waiting: Waiting): stri
   if (given !== undefined) return named(given, waiting) ?? given;
   const newest = waiting.at(-1);
   if (!newest)
-    throw new CliError(EXIT.error, 'not_pending', 'nothing waits to be delivered; cox pending lists what does');
+    throw new CliError(EXIT.error, 'not_pending', 'nothing waits to be delivered; cox message list lists what does');
   return newest.command_id;
 }
 

@@ -17,7 +17,10 @@ export function decide(invocation: Invocation, decision: 'allow' | 'deny'): Prom
   return sendToSession(invocation, async (session, options, bus) => {
     const { asked, calls } = await whoAsks(bus, session, args[1]);
     const callId = chooseCall(args[1], calls);
-    const sent = await asked.approve({ callId, decision, reason, args: edited, remember }, acceptedAtMost(options));
+    const how = { ...acceptedAtMost(options), reason, remember };
+    const sent = await (decision === 'allow'
+      ? asked.approve(callId, { ...how, args: edited })
+      : asked.deny(callId, how));
     return { ...sent, to: asked };
   });
 }
@@ -68,7 +71,7 @@ export function chooseCall(
     throw new CliError(
       EXIT.error,
       none,
-      `${none}: no such call is open in this session; cox show lists those that are`,
+      `${none}: no such call is open in this session; cox session show lists those that are`,
     );
   if (calls.length > 1) throw usageError(`${calls.length} calls could be meant: ${listed()}; name one`);
   return only.call_id;

@@ -11,7 +11,7 @@ import {
   topState,
   type UiEvent,
 } from '@coxswain/client';
-import type { Delta, JournalRecord } from '@coxswain/protocol';
+import { AnswerSoFar, type JournalRecord } from '@coxswain/protocol';
 import type { SessionView } from '../terminal/session-view.ts';
 import { ChildApprovals } from './child-approvals.ts';
 import { type OpenApproval, OpenApprovals } from './open-approvals.ts';
@@ -53,9 +53,6 @@ export interface FollowOptions {
   /** Leaves the session. */
   readonly signal: AbortSignal;
 }
-
-/** Deltas that wait while history is passed over. What is dropped beyond it is shown from the answer's record. */
-const EARLY_MAX = 1_024;
 
 /** Follows the session. */
 export async function followSession(options: FollowOptions): Promise<FollowEnd> {
@@ -103,18 +100,23 @@ export async function followSession(options: FollowOptions): Promise<FollowEnd> 
       })
     : null;
   let passed = 0;
-  let early: readonly Delta[] = [];
+  // What streams while records before `from` are read, and not shown.
+  const early = new AnswerSoFar();
+  let isConnected = true;
   // All records are taken in, so that approvals and texts from before `from` are known; only later ones are shown.
   const from = options.from ?? 1;
   try {
-    for await (const item of session.watch({ signal })) {
-      if (item.delta) {
-        // What streams while history is passed over belongs behind it.
-        if (passed < from - 1) early = [...early, item.delta].slice(-EARLY_MAX);
-        else view.live(translator.delta(item.delta));
+    for await (const { record, delta, connected } of session.records({ deltas: true, signal })) {
+      if (delta) {
+        if (passed < from - 1) early.take(delta);
+        else view.live(translator.delta(delta));
         continue;
       }
-      const { record } = item;
+      if (!record) {
+        if (connected !== isConnected) view.live([{ type: connected ? 'connection_restored' : 'connection_lost' }]);
+        isConnected = connected;
+        continue;
+      }
       const events: UiEvent[] = translator.record(record);
       for (const event of events) {
         approvals.add(event);
@@ -125,11 +127,11 @@ export async function followSession(options: FollowOptions): Promise<FollowEnd> 
         view.record(record, events);
         options.onShown?.(record.n);
       }
+      if (record.input.type === 'model_outcome') early.end(record.input.effect_id);
+      const isPassed = passed < from - 1 && record.n >= from - 1;
       passed = record.n;
-      if (passed >= from - 1 && early.length > 0) {
-        for (const delta of early) view.live(translator.delta(delta));
-        early = [];
-      }
+      if (isPassed)
+        for (const piece of early.after(null, Number.MAX_SAFE_INTEGER).pieces) view.live(translator.delta(piece));
       const result = results.add(record) ?? results.newest;
       const isParked = stepWaits(session.id, record, events);
       if (record.n < present) continue;

@@ -1,4 +1,4 @@
-/** From the flags of `cox fork` to what is to be otherwise. */
+/** From the flags of `cox session fork` to what is to be otherwise. */
 import { cutGraphemes, EVERY_HOOK, type ForkChangesInput, ID_PATTERN, type Json } from '@coxswain/protocol';
 import { FolderTrust } from '../instance/folder-trust.ts';
 import { typedIn } from '../instance/state-dir.ts';

@@ -78,7 +78,7 @@ export async function readableFile(
   const found = await stat(path).catch(() => null);
   if (!found?.isFile()) {
     const what = found?.isDirectory() ? 'is a folder' : 'is no file';
-    throw usageError(`${asked} ${what}; give what cox export wrote, or - for standard input`);
+    throw usageError(`${asked} ${what}; give what cox session export wrote, or - for standard input`);
   }
   return { path, remove: async () => undefined };
 }

@@ -38,7 +38,7 @@ async function namesIn(folder: string): Promise<string[]> {
     const read = (await personaPaths(`${folder}/${PERSONAS_FOLDER}`)).map((path) =>
       readPersona(path).then(
         ({ persona }) => [persona.name],
-        // A file with a mistake has no name; `cox personas check` says what is wrong.
+        // A file with a mistake has no name; `cox persona check` says what is wrong.
         () => [],
       ),
     );

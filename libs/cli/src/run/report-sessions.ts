@@ -63,7 +63,7 @@ function textOf(event: SessionEvent): string | null {
       return event.persona === null || event.model === null ? what : `${what}: ${event.persona} on ${event.model}`;
     }
     case 'approval_requested':
-      return `waits for an approval of ${shown(event.tool)} (${shown(event.call_id)}): cox approvals`;
+      return `waits for an approval of ${shown(event.tool)} (${shown(event.call_id)}): cox approval list`;
     case 'suspended':
       return `is suspended${event.until_ms === undefined ? '' : ` until ${new Date(event.until_ms).toISOString()}`}${
         event.reason === undefined ? '' : `: ${shown(event.reason)}`

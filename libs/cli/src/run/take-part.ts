@@ -119,7 +119,7 @@ async function conclude(
     case 'step_waits':
       if (json) return EXIT.approvalNeeded;
       say(`the step ${end.step} has failed, and waits for a person to have it begun again:`);
-      say(`  ${pasted(`resume ${end.session}`)} && ${pasted(`attach ${session.id}`)}`);
+      say(`  ${pasted(`session resume ${end.session}`)} && ${pasted(`attach ${session.id}`)}`);
       return EXIT.approvalNeeded;
     case 'left':
       if (bus.embedded) say('leaving; a call that is under way may end first, for up to ten seconds');

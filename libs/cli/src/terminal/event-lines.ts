@@ -12,6 +12,10 @@ export function eventLine(given: UiEvent, style: Style): string | null {
   switch (event.type) {
     case 'prompt_shown':
       return style.bold(`› ${event.text}`);
+    case 'connection_lost':
+      return style.dim('  the connection is lost; reconnecting');
+    case 'connection_restored':
+      return style.dim('  the connection is restored');
     case 'run_started':
       return event.model === null ? null : style.dim(`  ${event.persona ?? 'assistant'} on ${event.model}`);
     case 'call_started':
@@ -254,7 +258,8 @@ function seamDelivered(event: UiEventOf<'seam_delivered'>, style: Style): string
     .filter((one) => one.origin !== 'feedback' || shown.has(one))
     .map(({ origin, text }) => style.cyan(`  ↳ ${origin} delivered at ${event.seam}: “${firstLine(text)}”`));
   const more = feedback.length - shown.size;
-  if (more > 0) lines.push(style.cyan(`  ↳ and ${counted(more, 'more piece')} of feedback; cox export has them all`));
+  if (more > 0)
+    lines.push(style.cyan(`  ↳ and ${counted(more, 'more piece')} of feedback; cox session export has them all`));
   const skipped = event.skipped_call_ids.length;
   if (skipped > 0) lines.push(style.yellow(`  ⊘ ${skipped} call${skipped === 1 ? '' : 's'} stopped before firing`));
   return lines.length === 0 ? null : lines.join('\n');

@@ -1,4 +1,4 @@
-// A tool in a process of its own: npx cox serve tool tools/count-words.mjs, or serveTool() in a program.
+// A tool in a process of its own: npx cox serve tools tools/count-words.mjs, or serveTool() in a program.
 import { defineTool } from '@coxswain/client';
 
 export default defineTool({

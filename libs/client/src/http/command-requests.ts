@@ -10,9 +10,9 @@ import {
   type Verb,
 } from '@coxswain/protocol';
 import {
-  ClientError,
   CommandNotStoredError,
   CommandRejectedError,
+  CoxswainError,
   GatewayUnreachableError,
   ReceiptTimeoutError,
 } from '../client-errors.ts';
@@ -159,7 +159,7 @@ class Sending {
     const read = receipt === undefined ? null : Receipt.safeParse(receipt);
     const isOne = command_id === this.#commandId && typeof seq === 'number' && typeof duplicate === 'boolean';
     if (!isOne || read?.success === false)
-      throw new ClientError(
+      throw new CoxswainError(
         'answer_unreadable',
         'what answered is no gateway of this version: its answer is no command’s',
       );

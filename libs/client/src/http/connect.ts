@@ -1,6 +1,6 @@
 /** Connects to a gateway. */
 import { readId, TenantId } from '@coxswain/protocol';
-import { ClientError } from '../client-errors.ts';
+import { CoxswainError } from '../client-errors.ts';
 import type { GatewayOptions } from './gateway-options.ts';
 import { GatewayRequests } from './gateway-requests.ts';
 import { HttpClient } from './http-client.ts';
@@ -10,12 +10,12 @@ const CONNECT_TIMEOUT_MS = 5_000;
 
 /**
  * Connects to a gateway. Nothing stays open between requests: "connected" means that it has answered, and knows the token.
- * @throws GatewayUnreachableError when it does not answer in time, ReadRefusedError `unauthorized` when the token is none,
- *   TypeError where the address or the token cannot be one.
+ * @throws GatewayUnreachableError when it does not answer in time, ReadRefusedError `unauthorized` when the token is invalid,
+ *   InvalidOptionError where the address or the token has no valid form.
  */
 export async function connect(options: GatewayOptions): Promise<HttpClient> {
   if (options?.gateway === undefined)
-    throw new ClientError(
+    throw new CoxswainError(
       'transport_unavailable',
       'here a client reaches sessions by a gateway alone: give `gateway` and `token`',
     );

@@ -1,5 +1,5 @@
 /** Server-sent events out of the bytes of an answer, as the HTML standard reads them. What is kept is one event, and that bounded. */
-import { ClientError } from '../client-errors.ts';
+import { CoxswainError } from '../client-errors.ts';
 
 /** One event. */
 export interface ServerSentEvent {
@@ -27,7 +27,7 @@ export class EventStreamParser {
     return this.#retryMs;
   }
 
-  /** @returns the events that this piece completes. @throws ClientError `answer_unreadable` for one that has no end. */
+  /** @returns the events that this piece completes. @throws CoxswainError `answer_unreadable` for one that has no end. */
   take(text: string): ServerSentEvent[] {
     const found: ServerSentEvent[] = [];
     let start = this.#begun || !text.startsWith('\uFEFF') ? 0 : 1;
@@ -59,7 +59,7 @@ export class EventStreamParser {
     if (piece === '') return;
     this.#chars += piece.length;
     if (this.#chars > EVENT_MAX_CHARS)
-      throw new ClientError('answer_unreadable', `an event has more than ${EVENT_MAX_CHARS} characters`);
+      throw new CoxswainError('answer_unreadable', `an event has more than ${EVENT_MAX_CHARS} characters`);
     this.#line.push(piece);
   }
 

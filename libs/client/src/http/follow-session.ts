@@ -7,8 +7,15 @@
  * E4  Whoever leaves does so at once: by the signal, by ending the loop, or by closing the client. On a closed client nothing
  *     is followed: that is an error.
  */
-import { Delta, decodeRecord, EVENT_STREAM_LIVENESS, type JournalRecord, type SessionRef } from '@coxswain/protocol';
-import { ClientError, JournalGapError } from '../client-errors.ts';
+import {
+  AnswerCursor,
+  Delta,
+  decodeRecord,
+  EVENT_STREAM_LIVENESS,
+  type JournalRecord,
+  type SessionRef,
+} from '@coxswain/protocol';
+import { CoxswainError, JournalGapError } from '../client-errors.ts';
 import type { JournalStart, WatchItem } from '../transport.ts';
 import { EventStreamParser, type ServerSentEvent } from './event-stream.ts';
 import { type GatewayRequests, linked, mayPass, READ_WITHIN_MS, retryAfterOf, unreached } from './gateway-requests.ts';
@@ -20,40 +27,34 @@ export interface FollowOptions {
   readonly from: JournalStart;
   readonly deltas: boolean;
   readonly signal: AbortSignal | undefined;
-  readonly onConnection?: OnConnection | undefined;
 }
 
 /**
- * Called with true when the connection is made and with every heartbeat of the gateway, and with false when it is lost:
- * at the latest {@link EVENT_STREAM_LIVENESS.silenceMaxMs} after the last byte. It is then made again without being asked.
+ * See the top of the file. A session that does not exist yet is waited for. `connected` is true when the connection is made and with each
+ * heartbeat of the gateway, and false when it is lost: at the latest {@link EVENT_STREAM_LIVENESS.silenceMaxMs} after the last byte. The
+ * connection is then made again.
  */
-export type OnConnection = (isConnected: boolean) => void;
-
-/** See the top of the file. A session that is not there yet is waited for. */
 export async function* followSession(
   requests: GatewayRequests,
   ref: SessionRef,
-  { from, deltas, signal, onConnection }: FollowOptions,
+  { from, deltas, signal }: FollowOptions,
 ): AsyncGenerator<WatchItem, void, undefined> {
   requests.closing.throwIfClosed();
   const leaving = new AbortController();
   const unlink = linked(leaving, signal, requests.closing);
   const pauses = new Pauses();
-  const place: Place = { next: from, seen: false, retryMs: 0 };
+  const place: Place = { next: from, seen: false, retryMs: 0, answer: new AnswerCursor() };
   let answeredAtMs: number | null = null;
   const startedAtMs = performance.now();
   try {
     while (!leaving.signal.aborted) {
       let asksForMs = 0;
-      let isTold = false;
+      // A gateway that does not know the session yet is connected.
+      let isConnected = false;
       try {
         for await (const item of connected(requests, ref, place, deltas, leaving.signal)) {
           answeredAtMs = performance.now();
-          if (item === null) {
-            onConnection?.(true);
-            continue;
-          }
-          pauses.reset();
+          if (item.connected === undefined) pauses.reset();
           yield item;
         }
       } catch (error) {
@@ -63,11 +64,9 @@ export async function* followSession(
         if (passes && answeredAtMs === null && performance.now() - startedAtMs >= READ_WITHIN_MS) throw told(error);
         if (isNotThereYet(error)) answeredAtMs = performance.now();
         asksForMs = retryAfterOf(error);
-        // A gateway that knows of no such session is there.
-        onConnection?.(isNotThereYet(error));
-        isTold = true;
+        isConnected = isNotThereYet(error);
       }
-      if (!isTold && !leaving.signal.aborted) onConnection?.(false);
+      if (!leaving.signal.aborted) yield { connected: isConnected };
       // As the gateway asks: all who have lost it come back, and not all at once.
       await pause(pauses.next(Math.max(asksForMs, Math.random() * place.retryMs)), leaving.signal);
     }
@@ -83,16 +82,18 @@ interface Place {
   seen: boolean;
   /** Within which time whoever has lost the connection is to come back. */
   retryMs: number;
+  /** How much of the running answer was seen: a new connection begins with its first character. */
+  readonly answer: AnswerCursor;
 }
 
-/** One connection, until it is lost. Null when it was made, and for each heartbeat. */
+/** One connection, until it is lost. `connected` when it was made, and for each heartbeat. */
 async function* connected(
   requests: GatewayRequests,
   ref: SessionRef,
   place: Place,
   deltas: boolean,
   leaving: AbortSignal,
-): AsyncGenerator<WatchItem | null, void, undefined> {
+): AsyncGenerator<WatchItem, void, undefined> {
   const connection = new AbortController();
   const unlink = linked(connection, leaving);
   try {
@@ -107,13 +108,9 @@ async function* connected(
       },
       connection,
     );
-    yield null;
+    yield { connected: true };
     for await (const event of eventsOf(answer, connection, place)) {
-      if (event === null) {
-        yield null;
-        continue;
-      }
-      const item = itemOf(event, ref, place);
+      const item = event === null ? { connected: true } : itemOf(event, ref, place);
       if (item) yield item;
     }
   } finally {
@@ -185,12 +182,14 @@ function itemOf({ event, data }: ServerSentEvent, ref: SessionRef, place: Place)
   if (event === 'record') {
     const record = decodeRecord(new TextEncoder().encode(data));
     if (!isNext(record, ref, place)) return null;
+    if (record.input.type === 'model_outcome') place.answer.end(record.input.effect_id);
     return { record };
   }
   if (event === 'delta') {
     const delta = Delta.safeParse(jsonOf(data));
     // Nothing depends on deltas; a newer gateway's may have another shape.
-    return delta.success ? { delta: delta.data } : null;
+    const fit = delta.success ? place.answer.take(delta.data) : 'seen';
+    return typeof fit === 'string' ? null : { delta: fit };
   }
   if (event === 'problem') {
     const problem = jsonOf(data);
@@ -214,7 +213,7 @@ function jsonOf(data: string): unknown {
   try {
     return JSON.parse(data) as unknown;
   } catch (error) {
-    throw new ClientError('answer_unreadable', `an event of the gateway is no JSON: ${(error as Error).message}`);
+    throw new CoxswainError('answer_unreadable', `an event of the gateway is no JSON: ${(error as Error).message}`);
   }
 }
 

@@ -1,9 +1,12 @@
-/** Where a gateway is and how one is let in. */
+/** Where a gateway is, and with which token. */
+import { InvalidOptionError } from '../client-errors.ts';
 
 /** What a client needs to reach a gateway. */
 export interface GatewayOptions {
   /** `https://cox.example.com`; a page that the gateway has served gives `location.origin`. A path before `/v1` may stand in it. */
   readonly gateway: string | URL;
+  /** A client has one transport. */
+  readonly servers?: undefined;
   /** A bearer token, or what gives one whenever a request is about to be sent: for tokens that are renewed. */
   readonly token: string | (() => string | Promise<string>);
   /** How long the first answer may take. Default 5,000. */
@@ -14,23 +17,35 @@ export interface GatewayOptions {
 
 /**
  * The address that `/v1` stands behind, without a slash at its end.
- * @throws TypeError where it is none; the message does not quote it, as it may hold a password.
+ * @throws InvalidOptionError where it is none; the message does not quote it, as it may hold a password.
  */
 export function gatewayAddress(gateway: string | URL): string {
   const text = String(gateway);
-  if (!URL.canParse(text)) throw new TypeError('the gateway’s address cannot be read; expected https://host');
+  if (!URL.canParse(text)) throw invalid('the gateway’s address cannot be read; expected https://host');
   const url = new URL(text);
-  if (!/^https?:$/.test(url.protocol)) throw new TypeError(`a gateway speaks http: or https:, not ${url.protocol}`);
+  if (!/^https?:$/.test(url.protocol)) throw invalid(`a gateway speaks http: or https:, not ${url.protocol}`);
   // A token in an address ends in logs.
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '')
-    throw new TypeError('the gateway’s address has no user, no query and no fragment; the token stands in `token`');
+    throw invalid('the gateway’s address has no user, no query and no fragment; the token stands in `token`');
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
 }
 
-/** What stands in the header. @throws TypeError for a token that no header takes, without quoting it. */
+/** What stands in the header. @throws InvalidOptionError for a token that no header takes, without quoting it. */
 export async function bearerHeader(token: GatewayOptions['token']): Promise<string> {
-  const given = typeof token === 'function' ? await token() : token;
+  const given = typeof token === 'function' ? await renewed(token) : token;
   if (typeof given !== 'string' || !/^[\x21-\x7e]+$/.test(given))
-    throw new TypeError('the token is empty, or has characters that no token has');
+    throw new InvalidOptionError('token', 'the token is empty, or has characters that no token has');
   return `Bearer ${given}`;
+}
+
+function invalid(message: string): InvalidOptionError {
+  return new InvalidOptionError('gateway', message);
+}
+
+async function renewed(token: () => string | Promise<string>): Promise<string> {
+  try {
+    return await token();
+  } catch (error) {
+    throw new InvalidOptionError('token', `the function gave no token: ${(error as Error)?.message}`, { cause: error });
+  }
 }

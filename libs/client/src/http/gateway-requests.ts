@@ -2,7 +2,7 @@
  * Requests to a gateway, sent as often as it takes within a bound: reads change nothing, and commands have ids of their own, so
  * that all of them may be sent twice.
  */
-import { ClientError, GatewayUnreachableError } from '../client-errors.ts';
+import { CoxswainError, GatewayUnreachableError } from '../client-errors.ts';
 import { Closing } from '../closing.ts';
 import { bearerHeader, type GatewayOptions, gatewayAddress } from './gateway-options.ts';
 import { Pauses, pause } from './pauses.ts';
@@ -37,11 +37,11 @@ export class GatewayRequests {
   readonly #token: GatewayOptions['token'];
   readonly #fetch: typeof globalThis.fetch;
   /** Ends what is under way when it closes. */
-  readonly closing = new Closing('gateway_unreachable');
+  readonly closing = new Closing();
   /** Whether the token may be another one the next time. */
   readonly renewsToken: boolean;
 
-  /** @throws TypeError where the address is none. */
+  /** @throws InvalidOptionError where the address is invalid. */
   constructor({ gateway, token, fetch }: GatewayOptions) {
     this.#address = gatewayAddress(gateway);
     this.#token = token;
@@ -182,7 +182,7 @@ async function readJson(answer: Response, connection: AbortController): Promise<
   try {
     return JSON.parse(text) as unknown;
   } catch (error) {
-    throw new ClientError('answer_unreadable', `the gateway’s answer is no JSON: ${(error as Error).message}`);
+    throw new CoxswainError('answer_unreadable', `the gateway’s answer is no JSON: ${(error as Error).message}`);
   }
 }
 
@@ -223,7 +223,7 @@ async function readText(answer: Response, connection: AbortController, maxBytes:
     bytes += value.length;
     if (bytes > maxBytes) {
       await reader.cancel();
-      throw new ClientError('answer_unreadable', `the gateway’s answer has more than ${maxBytes} bytes`);
+      throw new CoxswainError('answer_unreadable', `the gateway’s answer has more than ${maxBytes} bytes`);
     }
     text += decoder.decode(value, { stream: true });
   }

@@ -2,8 +2,6 @@
 import type { Chart, DemoStart, SessionRef, StartOptions, StateValue } from '@coxswain/protocol';
 import { Client } from '../client.ts';
 import { Session } from '../session-handle.ts';
-import type { JournalStart, WatchItem } from '../transport.ts';
-import type { OnConnection } from './follow-session.ts';
 import type { HttpTransport } from './http-transport.ts';
 
 /** Whose a token is, and what it may. */
@@ -35,25 +33,9 @@ export class HttpSession extends Session {
     this.#gateway = transport;
   }
 
-  /**
-   * Records and deltas in one sequence, as of any session.
-   * @param options `onConnection` is called with true when the connection is made and with every heartbeat, and with false when it is lost: the loop notices neither.
-   */
-  override watch({
-    from = 1,
-    signal,
-    onConnection,
-  }: {
-    readonly from?: JournalStart | undefined;
-    readonly signal?: AbortSignal | undefined;
-    readonly onConnection?: OnConnection | undefined;
-  } = {}): AsyncGenerator<WatchItem, void, undefined> {
-    return this.#gateway.watch(this.ref, from, signal, onConnection);
-  }
-
   /** The machine as a tree of states, and the state that the session is in. @throws SessionNotFoundError. */
   statechart(): Promise<Statechart> {
-    return this.#gateway.statechart(this.ref);
+    return this.#gateway.guard.call(() => this.#gateway.statechart(this.ref));
   }
 }
 
@@ -69,12 +51,12 @@ export class HttpClient extends Client<HttpSession> {
 
   /** Whose the token is, and what it may: for pages that show what can be done. Asked anew each time. */
   whoami(): Promise<TokenHolder> {
-    return this.#gateway.whoami();
+    return this.#gateway.guard.call(() => this.#gateway.whoami());
   }
 
   /** What a form can offer to start with: personas of the folder in which the gateway was started, and the demo. */
   startOptions(): Promise<StartOptions> {
-    return this.#gateway.startOptions();
+    return this.#gateway.guard.call(() => this.#gateway.startOptions());
   }
 
   /**
@@ -83,6 +65,6 @@ export class HttpClient extends Client<HttpSession> {
    * @throws ReadRefusedError `not_found` where the gateway has none.
    */
   prepareDemo(): Promise<DemoStart> {
-    return this.#gateway.prepareDemo();
+    return this.#gateway.guard.call(() => this.#gateway.prepareDemo());
   }
 }

@@ -1,7 +1,6 @@
 /** The way to sessions by a gateway: requests, and events that are followed as they come. */
 import {
   BOUNDS,
-  type Delta,
   DemoStart,
   decodeRecord,
   type JournalRecord,
@@ -11,14 +10,15 @@ import {
   type TenantId,
   type Verb,
 } from '@coxswain/protocol';
-import { ClientError, JournalGapError } from '../client-errors.ts';
+import { CallGuard } from '../call-guard.ts';
+import { CoxswainError, JournalGapError } from '../client-errors.ts';
 import type { BodyInput, SendOptions, SentCommand, WaitStage } from '../outgoing-command.ts';
 import { type ListQuery, SESSIONS_PAGE, type SessionListing, type SessionsPage } from '../session-listing.ts';
 import type { SessionTree } from '../session-tree.ts';
 import type { JournalEntry, JournalStart, Transport, WatchItem } from '../transport.ts';
 import type { PendingApproval } from '../waiting-approvals.ts';
 import { sendOverHttp } from './command-requests.ts';
-import { followSession, type OnConnection } from './follow-session.ts';
+import { followSession } from './follow-session.ts';
 import {
   type GatewayRequest,
   type GatewayRequests,
@@ -38,11 +38,13 @@ const PAGE_RECORDS = 500;
 export class HttpTransport implements Transport {
   readonly requests: GatewayRequests;
   readonly tenant: TenantId;
+  readonly guard: CallGuard;
   readonly #started = new StartedSessions();
 
   constructor(requests: GatewayRequests, tenant: TenantId) {
     this.requests = requests;
     this.tenant = tenant;
+    this.guard = new CallGuard(requests.closing);
   }
 
   send<V extends Verb>(
@@ -67,14 +69,8 @@ export class HttpTransport implements Transport {
     ref: SessionRef,
     from: JournalStart,
     signal: AbortSignal | undefined,
-    onConnection?: OnConnection,
   ): AsyncGenerator<WatchItem, void, undefined> {
-    return followSession(this.requests, ref, { from, deltas: true, signal, onConnection });
-  }
-
-  async *deltas(ref: SessionRef, signal: AbortSignal | undefined): AsyncGenerator<Delta, void, undefined> {
-    for await (const { delta } of followSession(this.requests, ref, { from: 'newest', deltas: true, signal }))
-      if (delta) yield delta;
+    return followSession(this.requests, ref, { from, deltas: true, signal });
   }
 
   async *journal(ref: SessionRef, from: number): AsyncGenerator<JournalEntry, void, undefined> {
@@ -270,6 +266,6 @@ function nullWhereNone(error: unknown): null {
   throw errorOf(error.problem);
 }
 
-function unreadable(what: string): ClientError {
-  return new ClientError('answer_unreadable', `what answered is no gateway of this version: its answer is ${what}`);
+function unreadable(what: string): CoxswainError {
+  return new CoxswainError('answer_unreadable', `what answered is no gateway of this version: its answer is ${what}`);
 }

@@ -1,5 +1,5 @@
 /** Lines out of the bytes of an answer. */
-import { ClientError } from '../client-errors.ts';
+import { CoxswainError } from '../client-errors.ts';
 
 const LINE_FEED = 10;
 
@@ -9,7 +9,7 @@ type LineReader = ReadableStreamDefaultReader<Uint8Array>;
 /**
  * The lines, without their breaks; what stands behind the last break is one too.
  * @param read takes the next piece, and throws what a connection that was lost in the middle is told as.
- * @throws ClientError `answer_unreadable` for a line beyond the bound.
+ * @throws CoxswainError `answer_unreadable` for a line beyond the bound.
  */
 export async function* linesOf(
   body: ReadableStream<Uint8Array>,
@@ -32,7 +32,7 @@ export async function* linesOf(
     }
     pieces.push(value.subarray(start));
     bytes += value.length - start;
-    if (bytes > maxBytes) throw new ClientError('answer_unreadable', `a line has more than ${maxBytes} bytes`);
+    if (bytes > maxBytes) throw new CoxswainError('answer_unreadable', `a line has more than ${maxBytes} bytes`);
   }
   const last = joined(pieces);
   if (last.length > 0) yield last;

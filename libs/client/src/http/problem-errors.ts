@@ -1,11 +1,11 @@
 /** Problem documents, as the errors that the same trouble is over the bus. */
-import { ERROR_CATALOGUE, isErrorCode, natsFieldOf, SessionDeletedError, Tombstone } from '@coxswain/protocol';
+import { errorKindOf, natsFieldOf, SessionDeletedError, Tombstone } from '@coxswain/protocol';
 import {
   BusNotPreparedError,
-  ClientError,
   CommandBlockedError,
   CommandRejectedError,
   CommandRevokedError,
+  CoxswainError,
   NoHostError,
   ReadRefusedError,
   ReceiptTimeoutError,
@@ -96,14 +96,15 @@ export function errorOf({ status, code, detail, field, sessionId, more }: Proble
       return new SessionNotFoundError(sessionId ?? sent?.sessionId ?? '');
     case 'session_deleted': {
       const tombstone = Tombstone.safeParse(more?.tombstone);
-      return tombstone.success ? new SessionDeletedError(tombstone.data) : new ClientError(code, detail);
+      return tombstone.success ? new SessionDeletedError(tombstone.data) : new CoxswainError(code, detail);
     }
     case 'bus_not_prepared':
       return new BusNotPreparedError();
     case 'no_host':
       return new NoHostError();
   }
-  if (!sent) return isRefusal(code, status) ? new ReadRefusedError(code, detail, field) : new ClientError(code, detail);
+  if (!sent)
+    return isRefusal(code, status) ? new ReadRefusedError(code, detail, field) : new CoxswainError(code, detail);
   const { commandId } = sent;
   switch (code) {
     case 'receipt_timeout':
@@ -120,11 +121,11 @@ export function errorOf({ status, code, detail, field, sessionId, more }: Proble
         commandId,
         detail: more,
       })
-    : new ClientError(code, detail);
+    : new CoxswainError(code, detail);
 }
 
 function isRefusal(code: string, status: number): boolean {
-  const kind = isErrorCode(code) ? ERROR_CATALOGUE[code].kind : null;
+  const kind = errorKindOf(code);
   return kind === 'rejection' || kind === 'refusal' || (status >= 400 && status < 500);
 }
 

@@ -25,7 +25,8 @@ export function App({ taken }: { readonly taken: TakenToken }): VNode {
   const [offered, setOffered] = useState(taken.offered);
   const [signedIn, setSignedIn] = useState<{ client: SessionsClient; scopes: readonly string[] } | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
-  useEffect(() => {
+  // A layout effect: a new token must not meet the client of the last one.
+  useLayoutEffect(() => {
     if (token === null) return;
     let left = false;
     let connected: SessionsClient | undefined;
@@ -86,7 +87,7 @@ export function App({ taken }: { readonly taken: TakenToken }): VNode {
   return (
     <>
       {token !== null && offered !== null && (
-        <OfferedToken token={token} offered={offered} onTake={taking} onStay={staying} />
+        <OfferedToken key={offered} token={token} offered={offered} onTake={taking} onStay={staying} />
       )}
       {token === null || signedIn === null ? (
         <p class="empty">Connects …</p>
@@ -109,6 +110,7 @@ function SignedIn({ client, onRefused }: { readonly client: SessionsClient; read
   const [helpOpen, setHelpOpen] = useState(false);
   const [keysOn, setKeysOn] = useState(() => localStorage.getItem(KEYS_OFF) === null);
   const keys = useRef<SessionKeys>({ onKey: null });
+  const toFocus = useRef<HTMLElement | null>(null);
   const now = useNow();
   const may = useMay();
   const feed = useSessions(client, onRefused);
@@ -118,13 +120,10 @@ function SignedIn({ client, onRefused }: { readonly client: SessionsClient; read
       if (key === '?') return setHelpOpen(true);
       if (key === 'n') return goTo({ page: 'new' });
       if (key === 'g') {
-        const row =
+        toFocus.current =
           document.querySelector<HTMLElement>('.session-row[aria-current]') ??
           document.querySelector<HTMLElement>('.session-row');
-        goTo({ page: 'sessions' });
-        // On a phone it is not there before the list is.
-        requestAnimationFrame(() => row?.focus());
-        return;
+        return goTo({ page: 'sessions' });
       }
       if (key === 't') return setTheme(nextTheme);
       keys.current.onKey?.(key);
@@ -134,8 +133,14 @@ function SignedIn({ client, onRefused }: { readonly client: SessionsClient; read
   useKeys(keysOn, onKey);
   useEffect(() => chooseTheme(localStorage, document.documentElement, theme), [theme]);
   const current = place.page === 'session' ? place.sessionId : null;
-  useEffect(() => {
-    // Whoever has gone to a session goes on from there, and readers of the screen are told.
+  // Layout effects move the focus before the next key press: a later effect would take it from where that key has moved it.
+  useLayoutEffect(() => {
+    // A phone hides the list until the page of sessions is rendered.
+    toFocus.current?.focus();
+    toFocus.current = null;
+  });
+  useLayoutEffect(() => {
+    // The next key press acts within the session, and screen readers announce it.
     if (current !== null) document.getElementById('main')?.focus();
     document.title = current === null ? 'Coxswain' : `${current.slice(-12)} · Coxswain`;
   }, [current]);
@@ -187,16 +192,17 @@ function SignedIn({ client, onRefused }: { readonly client: SessionsClient; read
           </div>
         )}
       </main>
-      <Help
-        isOpen={helpOpen}
-        onClose={() => setHelpOpen(false)}
-        keysOn={keysOn}
-        onKeys={(on) => {
-          if (on) localStorage.removeItem(KEYS_OFF);
-          else localStorage.setItem(KEYS_OFF, 'true');
-          setKeysOn(on);
-        }}
-      />
+      {helpOpen && (
+        <Help
+          onClose={() => setHelpOpen(false)}
+          keysOn={keysOn}
+          onKeys={(on) => {
+            if (on) localStorage.removeItem(KEYS_OFF);
+            else localStorage.setItem(KEYS_OFF, 'true');
+            setKeysOn(on);
+          }}
+        />
+      )}
     </div>
   );
 }
@@ -230,7 +236,7 @@ function useKeys(on: boolean, onKey: (key: ShortcutKey) => void): void {
   useLayoutEffect(() => {
     if (!on) return;
     const listen = (event: KeyboardEvent) => {
-      // Above the page only its own keys count; it is asked when a key is pressed, as closing it is drawn later.
+      // An open dialog has the keys for itself.
       if (document.querySelector('dialog[open]')) return;
       const key = shortcutOf(event, takesLetters(document.activeElement));
       if (key === null) return;

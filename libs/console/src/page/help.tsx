@@ -1,27 +1,20 @@
 /** The keys, and whether they are listened to. */
 import type { VNode } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { Modal } from './modal.tsx';
 import { SHORTCUTS } from './shortcuts.ts';
 
-/** A dialogue above the page; Escape closes it. */
+/** The dialog; see {@link Modal} for when it is open. */
 export function Help({
-  isOpen,
   onClose,
   keysOn,
   onKeys,
 }: {
-  readonly isOpen: boolean;
   readonly onClose: () => void;
   readonly keysOn: boolean;
   readonly onKeys: (on: boolean) => void;
 }): VNode {
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
-    if (isOpen && !dialog.current?.open) dialog.current?.showModal();
-    if (!isOpen && dialog.current?.open) dialog.current.close();
-  }, [isOpen]);
   return (
-    <dialog ref={dialog} class="help" aria-labelledby="help-title" onClose={onClose}>
+    <Modal class="help" labelledBy="help-title" onClose={onClose}>
       <h2 id="help-title">Keys</h2>
       <dl>
         {SHORTCUTS.map(({ key, does }) => (
@@ -50,10 +43,10 @@ export function Help({
         single keys work
       </label>
       <div class="buttons">
-        <button type="button" class="primary" onClick={() => dialog.current?.close()}>
+        <button type="button" class="primary" onClick={onClose}>
           Close
         </button>
       </div>
-    </dialog>
+    </Modal>
   );
 }

@@ -58,17 +58,13 @@ function Approval({
     const given: JsonObject | undefined =
       decision === 'allow' && read !== null && 'args' in read ? read.args : undefined;
     setBusy(true);
+    const how = {
+      reason: reason.trim() === '' ? undefined : reason.trim(),
+      remember: remember ? ('session' as const) : undefined,
+      wait: 'accepted' as const,
+    };
     await ask(`${tool} ${decision === 'allow' ? 'allowed' : 'denied'}${given ? ' with edited arguments' : ''}`, () =>
-      session.approve(
-        {
-          callId,
-          decision,
-          args: given,
-          reason: reason.trim() === '' ? undefined : reason.trim(),
-          remember: remember ? 'session' : undefined,
-        },
-        { wait: 'accepted' },
-      ),
+      decision === 'allow' ? session.approve(callId, { ...how, args: given }) : session.deny(callId, how),
     );
     setBusy(false);
   };

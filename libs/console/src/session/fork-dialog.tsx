@@ -1,17 +1,16 @@
 /** Asks before a session is forked, and for what is to be different in the fork. */
 import { type ForkChangesInput, type JournalRecord, ModelName } from '@coxswain/protocol';
 import type { VNode } from 'preact';
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useId, useState } from 'preact/hooks';
+import { Modal } from '../page/modal.tsx';
 import { forkChanges, forkPromptOf } from './fork-changes.ts';
 
-/** The dialog. It is open as long as it is drawn; Escape closes it. */
+/** The dialog; see {@link Modal} for when it is open. */
 export function ForkDialog({
   n,
   record,
   model,
   models,
-  busy,
-  problem,
   onFork,
   onClose,
 }: {
@@ -23,38 +22,39 @@ export function ForkDialog({
   readonly model: string | null;
   /** Models to choose from. */
   readonly models: readonly string[];
-  readonly busy: boolean;
-  /** Why the fork was refused; null where it was not. */
-  readonly problem: string | null;
-  readonly onFork: (changes: ForkChangesInput | undefined) => void;
+  /** Forks the session. Resolves with the reason for a rejection, or with null. */
+  readonly onFork: (changes: ForkChangesInput | undefined) => Promise<string | null>;
   readonly onClose: () => void;
 }): VNode {
   const prompt = forkPromptOf(record);
   const before = prompt.kind === 'none' ? '' : prompt.text;
   const [text, setText] = useState(before);
   const [named, setNamed] = useState(model ?? '');
-  const dialog = useRef<HTMLDialogElement>(null);
+  // Of this dialog alone: a late answer must not change the next one.
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<string | null>(null);
   const id = useId();
-  useEffect(() => {
-    dialog.current?.showModal();
-  }, []);
   const isEmptied = prompt.kind === 'message' && text.trim() === '';
   const isModel = named.trim() === '' || ModelName.safeParse(named.trim()).success;
-  const fork = () => {
-    if (!busy && !isEmptied && isModel) onFork(forkChanges(prompt, { prompt: text, model: named }, model));
+  const fork = async () => {
+    if (busy || isEmptied || !isModel) return;
+    setBusy(true);
+    setProblem(null);
+    setProblem(await onFork(forkChanges(prompt, { prompt: text, model: named }, model)));
+    setBusy(false);
   };
   return (
-    <dialog ref={dialog} class="help fork" aria-labelledby={`${id}-title`} onClose={onClose}>
+    <Modal class="help fork" labelledBy={`${id}-title`} onClose={onClose}>
       <form
         noValidate
         onSubmit={(event) => {
           event.preventDefault();
-          fork();
+          void fork();
         }}
         onKeyDown={(event) => {
           if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
           event.preventDefault();
-          fork();
+          void fork();
         }}
       >
         <h2 id={`${id}-title`}>Fork at record {n}</h2>
@@ -113,12 +113,12 @@ export function ForkDialog({
           <button type="submit" class="primary" disabled={busy || isEmptied || !isModel}>
             Fork
           </button>
-          <button type="button" onClick={() => dialog.current?.close()}>
+          <button type="button" onClick={onClose}>
             Keep this session
           </button>
           <span class="faint">Ctrl Enter</span>
         </div>
       </form>
-    </dialog>
+    </Modal>
   );
 }

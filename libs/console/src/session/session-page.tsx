@@ -68,8 +68,6 @@ export function SessionPage({
   const mayRun = may('run');
   /** The record that a fork is asked about; null while none is. */
   const [forkAt, setForkAt] = useState<number | null>(null);
-  const [forking, setForking] = useState(false);
-  const [forkProblem, setForkProblem] = useState<string | null>(null);
   const [sameFork] = useState(() => new SameCommand());
   const draft = useDraft();
   const stepKeys = useRef<StepKeys>({ onStep: null }).current;
@@ -82,13 +80,11 @@ export function SessionPage({
 
   const askToFork = useCallback(() => {
     if (newest === 0 || !mayRun || (isLive && !isNow)) return;
-    setForkProblem(null);
     setForkAt(isLive ? newest : (at ?? newest));
   }, [newest, mayRun, isLive, isNow, at]);
   const closeFork = useCallback(() => setForkAt(null), []);
   const fork = async (from: number, changes: ForkChangesInput | undefined) => {
-    setForking(true);
-    setForkProblem(null);
+    let rejection: string | null = null;
     await ask(`forked at record ${from}`, async () => {
       try {
         const forked = await sameFork.send(JSON.stringify([from, changes]), (ids) =>
@@ -97,11 +93,11 @@ export function SessionPage({
         setForkAt(null);
         goTo(sessionPlace(forked.session.id));
       } catch (error) {
-        setForkProblem(problemText(error));
+        rejection = problemText(error);
         throw error;
       }
     });
-    setForking(false);
+    return rejection;
   };
 
   const showApproval = useCallback((callId: string) => {
@@ -172,9 +168,7 @@ export function SessionPage({
           record={records[forkAt - 1]}
           model={story.model}
           models={models}
-          busy={forking}
-          problem={forkProblem}
-          onFork={(changes) => void fork(forkAt, changes)}
+          onFork={(changes) => fork(forkAt, changes)}
           onClose={closeFork}
         />
       )}

@@ -56,12 +56,7 @@ export function Transcript({
       {entries.slice(hidden).map((entry) => (
         <EntryView key={entry.key} entry={entry} controls={controls} />
       ))}
-      {isAnswering && !isStreaming(entries.at(-1)) && (
-        <p class="entry notice plain">
-          {/* Who comes in the middle of an answer is not shown its second half. */}
-          The model answers …
-        </p>
-      )}
+      {isAnswering && !isStreaming(entries.at(-1)) && <p class="entry notice plain">The model answers …</p>}
     </div>
   );
 }

@@ -70,7 +70,11 @@ export function useSession(session: SessionHandle, at: number | null): FollowedS
       }, STATUS_AFTER_MS);
     };
     const follow = async () => {
-      for await (const item of session.watch({ signal: leaving.signal, onConnection })) {
+      for await (const item of session.records({ deltas: true, signal: leaving.signal })) {
+        if (item.connected !== undefined) {
+          onConnection(item.connected);
+          continue;
+        }
         if (item.record) {
           if (records.current.length === 0) setMissing(false);
           records.current.push(item.record);

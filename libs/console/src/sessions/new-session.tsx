@@ -1,6 +1,6 @@
 /** Starts a session. */
 import type { VNode } from 'preact';
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { ListedSession, SessionsClient } from '../browser-client.ts';
 import { OutcomeLine, useOutcome } from '../page/outcome.tsx';
 import { SameCommand } from '../page/same-command.ts';
@@ -41,7 +41,8 @@ export function NewSession({
   const [same] = useState(() => new SameCommand());
   const id = useId();
   const form = useRef<HTMLFormElement>(null);
-  useEffect(() => goTo(form.current, 'prompt'), []);
+  // Before the next key press: `n` and at once a letter writes that letter.
+  useLayoutEffect(() => goTo(form.current, 'prompt'), []);
   useEffect(() => {
     let left = false;
     client.startOptions().then(

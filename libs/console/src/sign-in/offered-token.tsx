@@ -3,8 +3,9 @@
  * name without being asked.
  */
 import type { VNode } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { connect } from '../browser-client.ts';
+import { Modal } from '../page/modal.tsx';
 
 type Holder = { readonly name: string; readonly tenant: string; readonly scopes: readonly string[] };
 /** What is known of the two; a holder is null where the gateway does not know the token. */
@@ -26,10 +27,8 @@ export function OfferedToken({
   readonly onStay: () => void;
 }): VNode | null {
   const [found, setFound] = useState<Found | null>(null);
-  const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     let left = false;
-    setFound(null);
     Promise.all([holderOf(token), holderOf(offered)]).then(
       ([own, other]) => {
         if (left) return;
@@ -44,13 +43,10 @@ export function OfferedToken({
       left = true;
     };
   }, [token, offered, onTake]);
-  useEffect(() => {
-    if (found && !dialog.current?.open) dialog.current?.showModal();
-  }, [found]);
   if (found === null) return null;
   const other = 'other' in found ? found.other : null;
   return (
-    <dialog ref={dialog} class="help" aria-labelledby="offered-title" onClose={onStay}>
+    <Modal class="help" labelledBy="offered-title" onClose={onStay}>
       <h2 id="offered-title">The address has brought another token</h2>
       {'problem' in found && <p>Whose it is could not be asked: {found.problem}. You stay who you are.</p>}
       {'own' in found && other === null && <p>It is not valid. You stay {shown(found.own)}.</p>}
@@ -60,7 +56,7 @@ export function OfferedToken({
         </p>
       )}
       <div class="buttons">
-        <button type="button" class="primary" onClick={() => dialog.current?.close()}>
+        <button type="button" class="primary" onClick={onStay}>
           Stay
         </button>
         {other !== null && (
@@ -69,7 +65,7 @@ export function OfferedToken({
           </button>
         )}
       </div>
-    </dialog>
+    </Modal>
   );
 }
 

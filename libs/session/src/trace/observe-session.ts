@@ -102,7 +102,7 @@ export class SessionObserver {
     }
   }
 
-  /** The session goes on; only its trace lacks what follows. `cox trace` shows it all the same. */
+  /** The session goes on; only its trace lacks what follows. `cox session trace` shows it all the same. */
   #giveUp(why: string): void {
     this.#givenUp = true;
     this.#waiting = null;

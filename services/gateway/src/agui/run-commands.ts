@@ -1,7 +1,7 @@
 /** What a request does to its session: answers to interrupts, then what its newest message says. */
 import type { BodyInput, BusSession, SentCommand } from '@coxswain/client';
 import { hasEnded, JsonObject, problemOf, Reason, RememberScope, readStrictly, type Verb } from '@coxswain/protocol';
-import { z } from 'zod';
+import * as z from 'zod';
 import { isAllowed, type Principal } from '../auth/principal.ts';
 import { expectMayAllow, VERB_SCOPES } from '../auth/verb-scopes.ts';
 import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';

@@ -5,8 +5,8 @@
  * E2 A text goes under its effect's message, so that a later snapshot has it under the same id.
  */
 import { type Event, EventType } from '@ag-ui/core';
-import { createEventTranslator, type UiEvent, type UiEventOf, type WatchItem } from '@coxswain/client';
-import { callsOf, type JournalRecord } from '@coxswain/protocol';
+import { createEventTranslator, type EventTranslator, type UiEvent, type UiEventOf } from '@coxswain/client';
+import { callsOf, type Delta, type JournalRecord } from '@coxswain/protocol';
 import { withoutContext } from './run-input.ts';
 import { resultText } from './session-messages.ts';
 import { answerId, resultId } from './thread-ids.ts';
@@ -26,7 +26,7 @@ export class RunEvents {
   readonly #messageOf: (commandId: string) => string;
   /** Messages that the client has itself. */
   readonly #known: ReadonlySet<string>;
-  readonly #translator = createEventTranslator();
+  #translator: EventTranslator = createEventTranslator();
   /** The answer that streams. */
   #streaming: string | null = null;
   #text: string | null = null;
@@ -43,12 +43,19 @@ export class RunEvents {
     this.#known = known;
   }
 
-  /** What the client is told of a record or a delta. */
-  of({ record, delta }: WatchItem): Event[] {
-    if (delta) {
-      if (delta.kind !== 'progress') this.#streaming = delta.effect_id;
-      return this.#shown(this.#translator.delta(delta), delta.effect_id, null);
-    }
+  /** The client has a snapshot of everything up to this record. */
+  startAfter(n: number): void {
+    this.#translator = createEventTranslator({ after: n });
+  }
+
+  /** What the client is sent for a delta. */
+  ofDelta(delta: Delta): Event[] {
+    if (delta.kind !== 'progress') this.#streaming = delta.effect_id;
+    return this.#shown(this.#translator.delta(delta), delta.effect_id, null);
+  }
+
+  /** What the client is sent for a record. */
+  ofRecord(record: JournalRecord): Event[] {
     const effect = 'effect_id' in record.input ? record.input.effect_id : `n${record.n}`;
     const shown = this.#translator.record(record);
     // What has streamed ahead of the record that asked for it comes behind that: it is the next answer's.

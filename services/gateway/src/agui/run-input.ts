@@ -1,6 +1,6 @@
 /** What an AG-UI client asks for: a `RunAgentInput` of AG-UI 1.0, and what is ours in its `forwardedProps`. */
 import { cutText, hasVisibleText, ID_PATTERN, problemOf, readStrictly } from '@coxswain/protocol';
-import { z } from 'zod';
+import * as z from 'zod';
 import { Problem } from '../problem.ts';
 
 const Id = z.string().min(1).max(256);

@@ -1,7 +1,7 @@
 /** One AG-UI run: what the request does to its session, and the session's events until it waits for somebody. */
 import { type Event, EventType, type Message, PROTOCOL_VERSION } from '@ag-ui/core';
-import { type BusSession, ResultCollector, SessionNotFoundError, stateAfter, type WatchItem } from '@coxswain/client';
-import { type Delta, hasEnded, type JournalRecord } from '@coxswain/protocol';
+import { type BusSession, ResultCollector, SessionNotFoundError, stateAfter } from '@coxswain/client';
+import { hasEnded, type JournalRecord } from '@coxswain/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type EventStream, openEventStream } from '../feed/event-stream.ts';
 import { catchUpPages } from '../feed/journal-pages.ts';
@@ -137,6 +137,7 @@ class RunTeller {
   async catchUp(from: number | null): Promise<number> {
     const past = from === null ? await this.#context.expensiveReads.run(() => this.#readPast()) : null;
     const told = past?.newest.n ?? (from ?? 1) - 1;
+    this.#events.startAfter(told);
     this.#state = sharedState(await stateAfter(this.#session, told), told);
     await this.#tell({ type: EventType.STATE_SNAPSHOT, snapshot: this.#state });
     if (past) {
@@ -160,16 +161,20 @@ class RunTeller {
   }
 
   /** Takes what comes. @returns whether more may come. */
-  async write({ json, n }: FeedItem): Promise<boolean> {
-    const item = JSON.parse(json) as JournalRecord | Delta;
-    const watched: WatchItem = n === null ? { delta: item as Delta } : { record: item as JournalRecord };
-    this.#context.metrics.sent.inc({ what: n === null ? 'delta' : 'record' });
-    for (const event of this.#events.of(watched)) if (!(await this.#tell(event))) return false;
-    if (!watched.record) return true;
-    this.#results.add(watched.record);
-    await this.#tellState(watched.record);
-    await this.#endAfter(watched.record);
+  async write({ json, delta }: FeedItem): Promise<boolean> {
+    this.#context.metrics.sent.inc({ what: delta === null ? 'record' : 'delta' });
+    if (delta !== null) return this.#tellAll(this.#events.ofDelta(delta));
+    const record = JSON.parse(json) as JournalRecord;
+    if (!(await this.#tellAll(this.#events.ofRecord(record)))) return false;
+    this.#results.add(record);
+    await this.#tellState(record);
+    await this.#endAfter(record);
     return !this.isOver;
+  }
+
+  async #tellAll(events: readonly Event[]): Promise<boolean> {
+    for (const event of events) if (!(await this.#tell(event))) return false;
+    return true;
   }
 
   async #tellState({ n, events, state }: JournalRecord): Promise<void> {

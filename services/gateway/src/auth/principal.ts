@@ -1,5 +1,5 @@
 /** Who a request is from, and what it may. */
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** What a token may be allowed. `admin` is allowed everything. */
 export const SCOPES = ['read', 'run', 'steer', 'approve', 'admin'] as const;

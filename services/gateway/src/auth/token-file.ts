@@ -7,7 +7,7 @@ import { rename, stat, writeFile } from 'node:fs/promises';
 import type { Log } from '@coxswain/ports';
 import { readRegularFile } from '@coxswain/ports/regular-file';
 import { BOUNDS, ID_PATTERN, problemSentences, readStrictly } from '@coxswain/protocol';
-import { z } from 'zod';
+import * as z from 'zod';
 import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
 import { type Authenticator, type Principal, Scope } from './principal.ts';
 

@@ -43,3 +43,12 @@ export function expectMayAllow(principal: Principal, body: unknown, written = (f
     field,
   });
 }
+
+/**
+ * A prompt that may become a steer needs the scope of both.
+ * @throws Problem `scope_missing`.
+ */
+export function expectMaySteer(principal: Principal, verb: Verb, body: object): void {
+  if (verb !== 'prompt' || !('if_running' in body) || isAllowed(principal, VERB_SCOPES.steer)) return;
+  throw new Problem('scope_missing', 'if_running: needs the scope steer', { field: 'if_running' });
+}

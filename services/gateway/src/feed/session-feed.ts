@@ -5,8 +5,10 @@
  * F2  What is kept is bounded in items and in bytes. Whoever is further behind than that reads the journal.
  * F3  A watcher asks for what comes next when it has written what came before: nothing waits for it here.
  * F4  Records are dense: a watcher that goes by their numbers misses none and sees none twice, wherever it reads them.
+ * F5  The text so far of the running answer is kept, within its bound: a watcher that joins in the middle is given it.
  */
 import type { Session, WatchItem } from '@coxswain/client';
+import { type AnswerPieces, type AnswerPlace, AnswerSoFar, type Delta, type JournalRecord } from '@coxswain/protocol';
 import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
 
 /** A record or a delta, as text. */
@@ -14,15 +16,22 @@ export interface FeedItem {
   /** The record's number; null for a delta. */
   readonly n: number | null;
   readonly json: string;
+  /** What it is, where it is a delta. */
+  readonly delta: Delta | null;
+  /** The effect whose answer the record holds. */
+  readonly answered: string | null;
   /** The same as a server-sent event: one text for all who listen. */
   readonly frame: Buffer;
 }
 
 /** Makes an item. The line breaks of JSON are escaped, so its text is one line. */
-export function feedItem({ record, delta }: WatchItem): FeedItem {
-  const json = JSON.stringify(record ?? delta);
-  const head = record ? `id: ${record.n}\nevent: record\n` : 'event: delta\n';
-  return { n: record?.n ?? null, json, frame: Buffer.from(`${head}data: ${json}\n\n`) };
+export function feedItem(item: JournalRecord | Delta): FeedItem {
+  const json = JSON.stringify(item);
+  const framed = (head: string) => Buffer.from(`${head}data: ${json}\n\n`);
+  if ('type' in item) return { n: null, json, delta: item, answered: null, frame: framed('event: delta\n') };
+  const { n, input } = item;
+  const answered = input.type === 'model_outcome' ? input.effect_id : null;
+  return { n, json, delta: null, answered, frame: framed(`id: ${n}\nevent: record\n`) };
 }
 
 /** See the top of the file. */
@@ -31,6 +40,7 @@ export class SessionFeed {
   readonly #bytesMax: () => number;
   readonly #leaving = new AbortController();
   readonly #waiting = new Set<() => void>();
+  readonly #answer = new AnswerSoFar();
   /** The place of the first item that is kept, counted from the first there ever was. */
   #base = 0;
   #bytes = 0;
@@ -81,6 +91,11 @@ export class SessionFeed {
     return place < this.#base ? null : this.#items[place - this.#base];
   }
 
+  /** What a watcher at {@link end} lacks of the running answer. @param from its place; null for the whole answer. */
+  answerAfter(from: AnswerPlace | null): AnswerPieces {
+    return this.#answer.after(from);
+  }
+
   /** Resolves when something has come, or the feed has ended, or the signal aborts. */
   async changed(place: number, signal: AbortSignal): Promise<void> {
     if (this.#ended || this.end > place || signal.aborted) return;
@@ -103,7 +118,8 @@ export class SessionFeed {
   async #follow(session: Session): Promise<void> {
     try {
       // From the newest record on: whoever wants older ones reads them where they are.
-      for await (const item of session.watch({ from: 'newest', signal: this.#leaving.signal })) this.#push(item);
+      for await (const item of session.records({ deltas: true, from: 'newest', signal: this.#leaving.signal }))
+        this.#push(item);
       if (!this.#leaving.signal.aborted) this.#failure = new Error('the connection to the bus was closed');
     } catch (error) {
       this.#failure = error;
@@ -113,9 +129,12 @@ export class SessionFeed {
     }
   }
 
-  #push(item: WatchItem): void {
-    // Before the first record nobody has joined, and a delta says nothing without its beginning.
-    if (!item.record && this.#newest === 0) return;
+  #push({ record, delta }: WatchItem): void {
+    if (delta) this.#answer.take(delta);
+    else if (record?.input.type === 'model_outcome') this.#answer.end(record.input.effect_id);
+    const item = record ?? delta;
+    // Before the first record no watcher has joined: the answer so far has the deltas.
+    if (!item || (delta && this.#newest === 0)) return;
     const kept = feedItem(item);
     this.#items.push(kept);
     this.#bytes += kept.frame.length;

@@ -1,5 +1,9 @@
-/** One watcher's way through a session: what it has missed from the journal, then what comes, each record once. */
+/**
+ * One watcher's way through a session: what it has missed from the journal, then what comes, each record once. The deltas of an answer are
+ * dense from its first character on, wherever in the answer the watcher joins.
+ */
 import type { JournalStart } from '@coxswain/client';
+import { AnswerCursor } from '@coxswain/protocol';
 import type { JournalPage } from './journal-pages.ts';
 import { type FeedItem, feedItem, type SessionFeed } from './session-feed.ts';
 
@@ -34,6 +38,7 @@ export async function watchFeed(
   if (feed.newest === 0) await feed.changed(0, signal);
   // Of one that has failed meanwhile any number will do.
   let next = from === 'newest' ? Math.max(1, feed.newest) : from;
+  const answer = new AnswerCursor();
   while (!signal.aborted) {
     place ??= feed.placeOf(next);
     if (place === null) {
@@ -46,16 +51,38 @@ export async function watchFeed(
     const item = feed.at(place);
     if (item === undefined) {
       if (feed.ended) return ended(feed);
+      if (deltas && !(await writeAnswer())) return;
       await feed.changed(place, signal);
     } else if (item === null) {
       // It was too slow for what is kept, and goes on where it stands.
       place = null;
     } else {
       place++;
-      if (item.n === null ? !deltas : item.n < next) continue;
-      if (!(await sink.write(item))) return;
-      if (item.n !== null) next = item.n + 1;
+      if (item.delta !== null) {
+        // Behind a gap nothing is written until the watcher is at the end of the feed, and is given the answer so far.
+        const fit = deltas ? answer.take(item.delta) : 'seen';
+        if (typeof fit !== 'string' && !(await sink.write(fit === item.delta ? item : feedItem(fit)))) return;
+      } else if (item.n !== null && item.n >= next) {
+        if (!(await sink.write(item))) return;
+        next = item.n + 1;
+        if (item.answered !== null) answer.end(item.answered);
+      }
     }
+  }
+
+  /** Writes what the watcher lacks of the running answer. @returns false where nobody listens. */
+  async function writeAnswer(): Promise<boolean> {
+    for (let more = true; more && !signal.aborted; ) {
+      const reply = feed.answerAfter(answer.place);
+      more = false;
+      for (const piece of reply.pieces) {
+        const fit = answer.take(piece);
+        if (typeof fit === 'string') continue;
+        if (!(await sink.write(feedItem(fit)))) return false;
+        more = reply.more;
+      }
+    }
+    return true;
   }
 
   /** Reads the journal until the feed has what comes next. @returns that record's number; null where nobody listens. */
@@ -64,7 +91,7 @@ export async function watchFeed(
     for (;;) {
       const { records, more } = await readPage(wanted);
       for (const record of records) {
-        if (signal.aborted || !(await sink.write(feedItem({ record })))) return null;
+        if (signal.aborted || !(await sink.write(feedItem(record)))) return null;
         wanted = record.n + 1;
         if (feed.placeOf(wanted) !== null) return wanted;
       }

@@ -1,7 +1,7 @@
 /** AG-UI: sessions for clients such as CopilotKit, by the protocol that those speak. */
 import { Persona } from '@coxswain/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { z } from 'zod';
+import * as z from 'zod';
 import { RunInput, readRunInput } from '../agui/run-input.ts';
 import { serveRun } from '../agui/serve-run.ts';
 import type { App } from '../create-app.ts';

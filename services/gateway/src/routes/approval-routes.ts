@@ -1,7 +1,7 @@
 /** What waits for a person, in all sessions. */
 import { type ApprovalPlace, cursorOf, longestFirst, partsOfCursor } from '@coxswain/client';
 import { SessionStatus } from '@coxswain/protocol';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { App } from '../create-app.ts';
 import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
 import { clientFor, type GatewayContext, principalOf } from '../gateway-context.ts';

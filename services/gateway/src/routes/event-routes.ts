@@ -1,7 +1,7 @@
 /** A session's records: as pages, and as server-sent events that go on where a connection was lost. */
 import { Delta, JournalRecord } from '@coxswain/protocol';
 import type { FastifyRequest } from 'fastify';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { App } from '../create-app.ts';
 import { serveEvents } from '../feed/serve-events.ts';
 import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';

@@ -2,7 +2,7 @@
 import { SESSIONS_PAGE } from '@coxswain/client';
 import { ID_PATTERN, SessionStatus, StateValue } from '@coxswain/protocol';
 import { turnChart } from '@coxswain/session';
-import { z } from 'zod';
+import * as z from 'zod';
 import { wholeNumber } from './route-schemas.ts';
 
 /** Where a page begins. */

@@ -30,7 +30,7 @@ export async function openApi(app: App): Promise<void> {
       servers: [{ url: '/' }],
       components: {
         securitySchemes: {
-          bearer: { type: 'http', scheme: 'bearer', description: 'A token of `cox auth token`, or a JSON Web Token.' },
+          bearer: { type: 'http', scheme: 'bearer', description: 'A token of `cox admin token`, or a JSON Web Token.' },
         },
       },
     },

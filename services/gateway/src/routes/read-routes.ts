@@ -4,7 +4,7 @@ import { readTree } from '@coxswain/client';
 import { StateValue } from '@coxswain/protocol';
 import { turnChart } from '@coxswain/session';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { App } from '../create-app.ts';
 import { clientFor, type GatewayContext, principalOf } from '../gateway-context.ts';
 import { noSuchSession } from '../known-sessions.ts';
@@ -92,7 +92,7 @@ export function readRoutes(app: App, context: GatewayContext): void {
       config: { scope: 'read' },
       schema: {
         operationId: 'export',
-        summary: 'The journal as lines that stand by themselves, for cox import and cox replay.',
+        summary: 'The journal as lines that stand by themselves, for cox session import and cox session replay.',
         tags: ['sessions'],
         params: OfSession,
         querystring: ExportQuery,

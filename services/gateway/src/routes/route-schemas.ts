@@ -1,7 +1,7 @@
 /** What routes share: the parts of addresses, what is waited for, what is answered. */
 import type { JournalStart } from '@coxswain/client';
 import { COMMAND_BODIES, CommandId, httpFieldOf, JsonObject, Receipt, SessionId, type Verb } from '@coxswain/protocol';
-import { z } from 'zod';
+import * as z from 'zod';
 import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
 import { ProblemDocument } from '../problem.ts';
 

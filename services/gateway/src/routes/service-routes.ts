@@ -1,6 +1,6 @@
 /** What is asked of the service itself: whether it lives, whether it can do its work, its meters. */
 import { VERSION } from '@coxswain/protocol';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { App } from '../create-app.ts';
 import { expectBus, type GatewayContext } from '../gateway-context.ts';
 import { PROBLEMS } from './route-schemas.ts';

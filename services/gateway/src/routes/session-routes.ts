@@ -10,7 +10,7 @@ import {
 } from '@coxswain/client';
 import { ForkChanges, natsBodyOf, SessionId, SessionStatus } from '@coxswain/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { z } from 'zod';
+import * as z from 'zod';
 import { expectMayAllow } from '../auth/verb-scopes.ts';
 import type { App } from '../create-app.ts';
 import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';

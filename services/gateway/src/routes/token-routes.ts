@@ -1,5 +1,5 @@
 /** Whoever has a token is told whose it is, and what it may: pages show what can be done, and programs know at once. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { Scope } from '../auth/principal.ts';
 import type { App } from '../create-app.ts';
 import { principalOf } from '../gateway-context.ts';

@@ -12,9 +12,9 @@ import {
 } from '@coxswain/protocol';
 import type { FastifyRequest } from 'fastify';
 import type { RawData, WebSocket } from 'ws';
-import { z } from 'zod';
+import * as z from 'zod';
 import { isAllowed } from '../auth/principal.ts';
-import { VERB_SCOPES } from '../auth/verb-scopes.ts';
+import { expectMaySteer, VERB_SCOPES } from '../auth/verb-scopes.ts';
 import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
 import { type GatewayContext, principalOf, rateLimited, turnIn } from '../gateway-context.ts';
 import { refuseReusedId } from '../idempotency.ts';
@@ -106,6 +106,7 @@ export class SocketCommands {
     if ('actor' in body)
       throw new Problem('unknown_field', 'unknown field "actor": who acts is whose token it is', { field: 'actor' });
     refuseUnknown(body, verb);
+    expectMaySteer(principal, verb, body);
     const onNats = natsBodyOf(body) as BodyInput<Verb>;
     const { id } = onNats;
     const above = parseTraceparent(said) ?? this.#request.trace?.parent ?? null;

@@ -1,7 +1,7 @@
 /** Tools for calls that wait for a decision. */
 import { stateAfter } from '@coxswain/client';
 import { COMMAND_BODIES } from '@coxswain/protocol';
-import { z } from 'zod';
+import * as z from 'zod';
 import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
 import { mcpTool } from '../mcp-tool.ts';
 import { existingSession } from './existing-session.ts';
@@ -60,7 +60,7 @@ export const approve = mcpTool({
   output: Taken,
   run: async ({ session_id, call_id, ...more }, use) => {
     const { session } = await existingSession(use.client, session_id);
-    return taken(session, await session.approve({ callId: call_id, decision: 'allow', ...more }, sending(use)));
+    return taken(session, await session.approve(call_id, { ...more, ...sending(use) }));
   },
 });
 
@@ -74,6 +74,6 @@ export const deny = mcpTool({
   output: Taken,
   run: async ({ session_id, call_id, ...more }, use) => {
     const { session } = await existingSession(use.client, session_id);
-    return taken(session, await session.approve({ callId: call_id, decision: 'deny', ...more }, sending(use)));
+    return taken(session, await session.deny(call_id, { ...more, ...sending(use) }));
   },
 });

@@ -1,7 +1,7 @@
 /** Tools that look beyond one session: those below it, and another try from a point of its past. */
 import { nodesOf, type TreeNode, topState } from '@coxswain/client';
 import { ForkChanges, SessionId, Usage } from '@coxswain/protocol';
-import { z } from 'zod';
+import * as z from 'zod';
 import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
 import { mcpTool } from '../mcp-tool.ts';
 import { ToolRefusal, troubleOf } from '../tool-trouble.ts';

@@ -1,7 +1,7 @@
 /** Tools that look at sessions: lists, one session, its result. */
 import { hasEnded, SESSIONS_PAGE, stateAfter, topState } from '@coxswain/client';
 import { type SessionStatus, Usage } from '@coxswain/protocol';
-import { z } from 'zod';
+import * as z from 'zod';
 import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
 import { mcpTool } from '../mcp-tool.ts';
 import { shortenText } from '../shorten-text.ts';

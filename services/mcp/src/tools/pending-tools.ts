@@ -1,6 +1,6 @@
 /** Tools for what is said beside steering, and for what has not been delivered yet: remind, revoke, replace, signal. */
 import { COMMAND_BODIES } from '@coxswain/protocol';
-import { z } from 'zod';
+import * as z from 'zod';
 import { mcpTool } from '../mcp-tool.ts';
 import { ToolRefusal } from '../tool-trouble.ts';
 import { existingSession } from './existing-session.ts';

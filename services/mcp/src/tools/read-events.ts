@@ -1,7 +1,7 @@
 /** `read_events`: what has happened in a session, page by page, as a person would be shown it. */
 import { createEventTranslator, topState, type UiEvent } from '@coxswain/client';
 import type { JournalRecord } from '@coxswain/protocol';
-import { z } from 'zod';
+import * as z from 'zod';
 import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
 import { mcpTool } from '../mcp-tool.ts';
 import { cutTexts } from '../shorten-text.ts';

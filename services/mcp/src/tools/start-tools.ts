@@ -1,7 +1,7 @@
 /** Tools that begin work: a new session, more for one that is there, and which personas there are. */
 import { CommandRejectedError, hasEnded, type SentCommand, type Session } from '@coxswain/client';
 import { allowanceOf, COMMAND_BODIES } from '@coxswain/protocol';
-import { z } from 'zod';
+import * as z from 'zod';
 import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
 import { mcpTool, type ToolUse } from '../mcp-tool.ts';
 import { ToolRefusal } from '../tool-trouble.ts';

@@ -1,7 +1,7 @@
 /** Tools that change what a session does: steer, cancel, cancel a call, suspend, resume. */
 import type { Session } from '@coxswain/client';
 import { COMMAND_BODIES } from '@coxswain/protocol';
-import { z } from 'zod';
+import * as z from 'zod';
 import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
 import { mcpTool } from '../mcp-tool.ts';
 import { ToolRefusal } from '../tool-trouble.ts';
@@ -112,7 +112,7 @@ async function outcomeOf(
   signal: AbortSignal,
 ): Promise<{ readonly tool?: string | undefined; readonly status: string }> {
   const over = AbortSignal.timeout(waitDefaultMs);
-  for await (const { events } of session.events({ from, signal: AbortSignal.any([signal, over]) })) {
+  for await (const { events } of session.records({ from, signal: AbortSignal.any([signal, over]) })) {
     for (const event of events) if (event.type === 'control_outcome' && event.command_id === commandId) return event;
   }
   signal.throwIfAborted();

@@ -1,6 +1,6 @@
 /** What tools take and give in common. */
 import { COMMAND_BODIES, ID_PATTERN, ModelName, Reason, SessionId, StopReason, Usage } from '@coxswain/protocol';
-import { z } from 'zod';
+import * as z from 'zod';
 import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
 
 const { answerMaxChars } = MCP_SERVER_BOUNDS;

@@ -1,7 +1,7 @@
 /** `wait_for`: until a session has ended or needs somebody, for a bounded time. */
 import { createEventTranslator, ResultCollector, stateAfter, topState, type UiEvent } from '@coxswain/client';
 import type { JournalRecord } from '@coxswain/protocol';
-import { z } from 'zod';
+import * as z from 'zod';
 import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
 import { mcpTool } from '../mcp-tool.ts';
 import { shortenText } from '../shorten-text.ts';
@@ -72,7 +72,7 @@ export const waitFor = mcpTool({
       let doing = topState(newest.state);
       const heartbeat = setInterval(() => progress(doing), progressEveryMs);
       try {
-        for await (const record of session.events({ from: newest.n, signal: AbortSignal.any([signal, over]) })) {
+        for await (const record of session.records({ from: newest.n, signal: AbortSignal.any([signal, over]) })) {
           last = record;
           reached = meant(record);
           if (reached !== undefined) break;

@@ -2,7 +2,7 @@
 import { readRegularFile } from '@coxswain/ports/regular-file';
 import { PriceTable, problemSentences, readStrictly } from '@coxswain/protocol';
 import { parse } from 'yaml';
-import { z } from 'zod';
+import * as z from 'zod';
 
 const FILE_MAX_BYTES = 1024 * 1024;
 const PriceFile = z.strictObject({ prices: PriceTable });

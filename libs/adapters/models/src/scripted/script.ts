@@ -1,7 +1,7 @@
 /** Scripts: what a scripted model answers. The format is documented in docs/guides/scripted-models.md. */
 import { type Failure, Json, pathText, readStrictly, regexProblem, type SchemaProblem } from '@coxswain/protocol';
 import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from 'yaml';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { FileKind, RefuseFile } from '../kept-files.ts';
 
 /** Everything that a scripted answer may fail with. */

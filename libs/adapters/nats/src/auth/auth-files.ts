@@ -68,7 +68,7 @@ function ringKeyOf({ path, role, tenant, worker, publicKey }: KeyFile): RingKey 
   };
 }
 
-const WRITTEN = '# Written by cox auth. It holds public keys only: the secrets are in the files *.nk.\n';
+const WRITTEN = '# Written by cox admin auth. It holds public keys only: the secrets are in the files *.nk.\n';
 
 const SERVER = `# A server that takes these users and nobody else: nats-server -c server.conf
 # For more than one machine add tls { } and cluster { }; this file is only an example.
@@ -94,7 +94,7 @@ function readme({ settings, keys }: Keyring): string {
     'NATS_URL=nats://bus:4222 NATS_NKEY=host.nk cox serve sessions',
     '```',
     '',
-    'First of all the admin makes the streams: `NATS_NKEY=admin.nk cox streams --nats nats://bus:4222`.',
+    'First of all the admin makes the streams: `NATS_NKEY=admin.nk cox admin streams --nats nats://bus:4222`.',
     '',
     '| file | public key | for |',
     '|---|---|---|',

@@ -37,7 +37,7 @@ export type TenantRole = 'gateway' | 'viewer' | 'steerer' | 'approver' | 'operat
 /** What a role is for, as the reference and the README of the keys say it. */
 export const ROLES: Readonly<Record<SystemRole | TenantRole, string>> = {
   admin:
-    'Makes, changes and purges streams (`cox streams`), deletes sessions (`cox delete`, `cox sweep`); may do everything in their account.',
+    'Makes, changes and purges streams (`cox admin streams`), deletes sessions (`cox session delete`, `cox admin retention`); may do everything in their account.',
   host: 'A session host: writes journals, snapshots, timers, files, what personas remember; reads commands; makes no stream but the bucket of beats.',
   retention:
     'The retention job (`cox serve retention`): purges records, timers, snapshots and files of deleted sessions, and sends `delete`; writes no journal.',

@@ -1,0 +1,121 @@
+/** `cox admin auth`. */
+import { chmod, lstat, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import {
+  type AuthFile,
+  authFiles,
+  folderTrouble,
+  makeFolder,
+  TENANTS_MAX,
+  type ToolWorkerKey,
+} from '@coxswain/adapter-nats';
+import { cutGraphemes, DEFAULT_TENANT, TenantId } from '@coxswain/protocol';
+import { typedIn } from '../../instance/state-dir.ts';
+import { CliError, EXIT, usageError } from '../../line/cli-error.ts';
+import type { CommandRun } from '../../line/command-spec.ts';
+import { readWorker, WORKERS_MAX } from '../../run/typed-worker.ts';
+import { standardStreams } from '../../terminal/streams.ts';
+import { changeKeys } from './auth-change.ts';
+
+/** Writes who may do what on a bus: accounts for its servers, and a key for each role. */
+export const run: CommandRun = async (invocation) => {
+  const { flags, env } = invocation;
+  const named = flags.text('out');
+  if (named === undefined || named.trim() === '')
+    throw usageError('cox admin auth needs a folder to write: --out ./auth');
+  const out = resolve(typedIn(env), named);
+  const changes = flags.inOrder(['add', 'remove']);
+  if (changes.length > 0 || flags.on('renew')) return changeKeys(out, changes, flags);
+  const tenants = tenantsOf(flags.inOrder(['tenant']).map(({ value }) => value));
+  const workers = workersOf(
+    flags.inOrder(['worker']).map(({ value }) => value),
+    tenants,
+  );
+  const files = authFiles({ tenants, workers, gatewayApproves: flags.on('gateway-approves') });
+  await writeWhole(out, files);
+  const seeds = files.filter(({ seed }) => seed !== undefined);
+  if (flags.on('json')) {
+    for (const { path, role, tenant, worker, publicKey, seed } of seeds) {
+      const secret = flags.on('print-seeds') ? { seed } : {};
+      const whose = {
+        ...(tenant === undefined ? {} : { tenant }),
+        ...(worker ? { worker: worker.name, tools: worker.tools } : {}),
+      };
+      const line = { type: 'key', role, ...whose, file: join(out, path), publicKey };
+      standardStreams.out(`${JSON.stringify({ ...line, ...secret })}\n`);
+    }
+    return EXIT.ok;
+  }
+  if (flags.on('print-seeds')) for (const { path, seed } of seeds) standardStreams.out(`${path} ${seed}\n`);
+  standardStreams.err(
+    `${seeds.length} keys and the accounts of a server are in ${out}; its README.md says which is for whom\n`,
+  );
+  return EXIT.ok;
+};
+
+function tenantsOf(given: readonly string[]): readonly string[] {
+  if (given.length === 0) return [DEFAULT_TENANT];
+  if (given.length > TENANTS_MAX) throw usageError(`--tenant may be given ${TENANTS_MAX} times at most`);
+  for (const [index, tenant] of given.entries()) {
+    if (!TenantId.safeParse(tenant).success)
+      throw usageError(`--tenant takes 1 to 64 characters of A-Z a-z 0-9 _ -, not "${cutGraphemes(tenant, 80)}"`);
+    if (given.indexOf(tenant) !== index) throw usageError(`--tenant ${tenant} is given twice`);
+  }
+  return given;
+}
+
+/** Each `[TENANT/]NAME=TOOL,TOOL`; without a tenant it is the only one's. */
+function workersOf(given: readonly string[], tenants: readonly string[]): readonly ToolWorkerKey[] {
+  if (given.length > WORKERS_MAX) throw usageError(`--worker may be given ${WORKERS_MAX} times at most`);
+  const workers = given.map((text): ToolWorkerKey => {
+    const worker = readWorker('--worker ', text, tenants);
+    if (!tenants.includes(worker.tenant))
+      throw usageError(`--worker ${cutGraphemes(text, 120)} is of a tenant that no --tenant names`);
+    return worker;
+  });
+  for (const [index, { tenant, name }] of workers.entries()) {
+    if (workers.findIndex((one) => one.tenant === tenant && one.name === name) !== index)
+      throw usageError(`--worker ${name} is given twice`);
+  }
+  return workers;
+}
+
+/** All of it or nothing: half a set of keys would look like a whole one. */
+async function writeWhole(out: string, files: readonly AuthFile[]): Promise<void> {
+  if (await lstat(out).catch(() => null)) throw exists(out);
+  const above = dirname(out);
+  const unfinished = await beside(out, above);
+  try {
+    await chmod(unfinished, 0o700);
+    for (const { path, text } of files) {
+      const file = join(unfinished, path);
+      await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+      await writeFile(file, text, { mode: 0o600, flag: 'wx' });
+    }
+    await rename(unfinished, out);
+  } catch (error) {
+    await rm(unfinished, { recursive: true, force: true });
+    const { code } = error as { code?: string };
+    if (code === 'ENOTEMPTY' || code === 'EEXIST' || code === 'ENOTDIR') throw exists(out);
+    throw unusable(out, error);
+  }
+}
+
+async function beside(out: string, above: string): Promise<string> {
+  try {
+    await makeFolder(above);
+    return await mkdtemp(join(above, '.cox-auth-'));
+  } catch (error) {
+    throw unusable(out, error);
+  }
+}
+
+function unusable(out: string, error: unknown): CliError {
+  const message = `auth_out_unusable: --out ${out} cannot be written: ${folderTrouble(error)}`;
+  return new CliError(EXIT.error, 'auth_out_unusable', message);
+}
+
+function exists(out: string): CliError {
+  const message = `auth_out_exists: --out ${out} is there already, and its keys may be in use: change them with --add and --remove, a tenant with --add tenant=NAME`;
+  return new CliError(EXIT.error, 'auth_out_exists', message);
+}

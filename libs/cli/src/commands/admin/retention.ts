@@ -1,0 +1,105 @@
+/** `cox admin retention`. */
+import { cutGraphemes, TenantId } from '@coxswain/protocol';
+import { type DeletePorts, type SweepOptions, sweepBlobs, sweepSessions } from '@coxswain/session';
+import { withAdminPorts } from '../../instance/admin-ports.ts';
+import { withBusOnce } from '../../instance/open-bus.ts';
+import { CliError, EXIT, usageError } from '../../line/cli-error.ts';
+import type { CommandRun } from '../../line/command-spec.ts';
+import { deletedLine, whoDeletes } from '../../run/deleted-line.ts';
+import { readRetention } from '../../run/typed-duration.ts';
+import { askYes } from '../../terminal/ask-yes.ts';
+import { counted } from '../../terminal/counted.ts';
+import { isInteractive, standardStreams } from '../../terminal/streams.ts';
+
+const MAX = 1_000;
+
+/** Deletes what is not kept any more, on the whole bus. Exits 1 where something that was due could not be deleted. */
+export const run: CommandRun = async (invocation) => {
+  const { flags, env } = invocation;
+  const kept = flags.inOrder(['keep']).map(({ value }) => value);
+  const times = keptTimes(kept);
+  const keptMs = (tenant: string) => times.get(tenant) ?? times.get(OF_ALL) ?? null;
+  const max = flags.whole('max', { min: 1, max: 1_000_000 }) ?? MAX;
+  const dryRun = flags.on('dry-run');
+  const json = flags.on('json');
+  const sure = dryRun || flags.on('yes');
+  const none = kept.find((text) => /(^|=)0+[hdw]$/.test(text));
+  if (none !== undefined && !sure && !isInteractive())
+    throw usageError(
+      `--keep ${none} keeps no session that has ended: nobody can be asked here, so give --yes, or 1h and more`,
+    );
+  return withBusOnce(invocation, false, (bus) =>
+    withAdminPorts(bus, async (ports) => {
+      refuseUnknown([...times.keys()], await ports.purge.tenants(), sure);
+      const options = { keptMs, max, dryRun, by: whoDeletes(env) };
+      if (kept.length > 0 && !sure && isInteractive() && !(await isConfirmed(ports, options))) {
+        standardStreams.err('nothing was deleted\n');
+        return EXIT.error;
+      }
+      let deleted = 0;
+      let refused = 0;
+      for await (const { ref, deletion } of sweepSessions(ports, options)) {
+        if (deletion.status === 'refused') refused++;
+        else deleted++;
+        const { out, err } = deletedLine(ref.sessionId, ref.tenant, deletion, json);
+        standardStreams.out(out);
+        standardStreams.err(err);
+      }
+      const files = await sweepBlobs(ports.purge, { dryRun });
+      const more = deleted >= max;
+      if (json)
+        standardStreams.out(
+          `${JSON.stringify({ type: 'swept', dry_run: dryRun, sessions: deleted, refused, more, files })}\n`,
+        );
+      const would = dryRun ? 'would be ' : '';
+      standardStreams.err(
+        `${counted(deleted, 'session')} and ${counted(files.deleted, 'file')} ${would}deleted${more ? '; there may be more: sweep again' : ''}\n`,
+      );
+      return refused > 0 ? EXIT.error : EXIT.ok;
+    }),
+  );
+};
+
+/**
+ * A name that is misspelled would have the sessions that it was to keep deleted by the time of all others. Whoever is sure of
+ * it, and whoever only asks what would go, is told.
+ */
+function refuseUnknown(named: readonly string[], tenants: readonly string[], sure: boolean): void {
+  const unknown = named.filter((tenant) => tenant !== OF_ALL && !tenants.includes(tenant));
+  if (unknown.length === 0) return;
+  const there = tenants.length === 0 ? 'there is none of any' : `there are some of ${tenants.slice(0, 16).join(', ')}`;
+  const message = `--keep names ${unknown.join(', ')}, and no session is of such a tenant; ${there}`;
+  if (!sure)
+    throw new CliError(EXIT.error, 'tenant_not_found', `tenant_not_found: ${message}; --yes sweeps all the same`);
+  standardStreams.err(`${message}\n`);
+}
+
+/** Says what would go, and asks. Where nothing would there is nothing to ask. */
+async function isConfirmed(ports: DeletePorts, options: SweepOptions): Promise<boolean> {
+  const due = new Map<string, number>();
+  for await (const { ref, deletion } of sweepSessions(ports, { ...options, dryRun: true }))
+    if (deletion.status === 'would_delete') due.set(ref.tenant, (due.get(ref.tenant) ?? 0) + 1);
+  if (due.size === 0) return true;
+  const what = [...due].map(([tenant, count]) => `${counted(count, 'session')} of ${tenant}`);
+  return askYes(`Delete ${what.join(', ')} for good?`);
+}
+
+/** Stands for every tenant without a time of its own; no tenant has an empty name. */
+const OF_ALL = '';
+
+/** How long sessions are kept, milliseconds by tenant, by what was given. */
+function keptTimes(given: readonly string[]): ReadonlyMap<string, number> {
+  const times = new Map<string, number>();
+  for (const text of given) {
+    const at = text.indexOf('=');
+    const tenant = at < 0 ? OF_ALL : text.slice(0, at);
+    const ms = readRetention(text.slice(at + 1));
+    if (ms === null || (at >= 0 && !TenantId.safeParse(tenant).success))
+      throw usageError(
+        `--keep takes hours, days or weeks, such as 12h, 90d or 12w, or TENANT=90d, not "${cutGraphemes(text, 100)}"`,
+      );
+    if (times.has(tenant)) throw usageError(`--keep is given twice for ${at < 0 ? 'all tenants' : tenant}`);
+    times.set(tenant, ms);
+  }
+  return times;
+}

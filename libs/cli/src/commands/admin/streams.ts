@@ -1,0 +1,163 @@
+/** `cox admin streams`. */
+import {
+  connectionTo,
+  connectNats,
+  type EnsuredStreams,
+  ensureStreams,
+  LIMITED,
+  type Limited,
+  NatsRefusedError,
+  RewriteStoppedError,
+  type RewrittenStream,
+  rewriteStream,
+} from '@coxswain/adapter-nats';
+import { JOURNAL_STREAMS, STREAMS } from '@coxswain/protocol';
+import { type BusAddress, findBus } from '../../instance/find-bus.ts';
+import { connectTo } from '../../instance/open-bus.ts';
+import { stopSignal } from '../../instance/stop-signal.ts';
+import { awaitCopies, type Copies, copiesOf, copiesText } from '../../instance/stream-copies.ts';
+import { CliError, EXIT, usageError } from '../../line/cli-error.ts';
+import type { CommandRun } from '../../line/command-spec.ts';
+import { askYes } from '../../terminal/ask-yes.ts';
+import { isInteractive, standardStreams } from '../../terminal/streams.ts';
+
+const COUNT = JOURNAL_STREAMS.length + Object.keys(STREAMS).length;
+
+/** What a large bus copies in that time; the copying goes on by itself. */
+const COPIED_WITHIN_MS = 120_000;
+
+/** No servers to place so many copies on: of a cluster, and of a server that stands alone. */
+const TOO_FEW_SERVERS: ReadonlySet<number> = new Set([10_005, 10_074]);
+
+/** Makes the streams of a bus and checks them: what only the admin may, where users have keys of their own. */
+export const run: CommandRun = async ({ flags, env }) => {
+  const replicas = flags.whole('replicas', { min: 1, max: 5 });
+  const maxBytes = limitsIn(flags.text('max-bytes'));
+  const { address, stateDir } = await findBus(flags, env);
+  if (!address) {
+    const message = `nothing runs on ${stateDir}; name a bus with --nats or NATS_URL: hosts of this machine make their own`;
+    throw new CliError(EXIT.error, 'not_running', message);
+  }
+  const client = await connectTo(address, env);
+  try {
+    const before = copiesOf((await client.busInfo()).streams);
+    if (replicas !== undefined && replicas < before.most && !flags.on('yes') && !(await mayLower(before, replicas))) {
+      standardStreams.err('nothing was changed\n');
+      return EXIT.error;
+    }
+    const { uncompressed, atRisk } = await ensure(address, replicas, maxBytes);
+    if (uncompressed.length > 0) standardStreams.err(`compression is switched off: ${uncompressed.join(', ')}\n`);
+    // Where nobody has asked for more there is nothing to wait for: a server that is away may stay so.
+    const isMore = replicas !== undefined && before.streams > 0 && replicas > before.fewest;
+    const tell = (text: string) => standardStreams.err(`${text}\n`);
+    const after = await awaitCopies(client, isMore ? COPIED_WITHIN_MS : 0, tell);
+    if (isMore && after.whole < after.streams) throw incomplete(after);
+    const rewritten = flags.on('rewrite') ? await rewrite(address, atRisk, tell) : [];
+    if (rewritten.length < atRisk.length) tell(riskText(atRisk));
+    const line = {
+      type: 'streams',
+      count: COUNT,
+      copies: after.most,
+      copies_before: before.most,
+      uncompressed,
+      at_risk: rewritten.length < atRisk.length ? atRisk : [],
+      rewritten: rewritten.map(({ stream }) => stream),
+    };
+    if (flags.on('json')) standardStreams.out(`${JSON.stringify(line)}\n`);
+    else
+      standardStreams.out(`${COUNT} streams and buckets are there, and as they have to be; ${said(before, after)}\n`);
+    return EXIT.ok;
+  } finally {
+    await client.close();
+  }
+};
+
+/** Copies that are taken away are what a dead server’s data would have been had from. */
+async function mayLower(before: Copies, replicas: number): Promise<boolean> {
+  const change = `${copiesText(before)} -> ${replicas}`;
+  if (!isInteractive())
+    throw usageError(`--replicas ${replicas} takes copies away (${change}): nobody can be asked here, so give --yes`);
+  return askYes(`Take copies of every stream away (${change})?`);
+}
+
+/** Rewrites streams one after another. @throws CliError where one cannot be rewritten; those before it are. */
+async function rewrite(
+  address: BusAddress,
+  streams: readonly string[],
+  tell: (text: string) => void,
+): Promise<RewrittenStream[]> {
+  const interrupted = new AbortController();
+  const stop = stopSignal();
+  void stop.promise.then(() => interrupted.abort());
+  const nc = await connectNats({ ...connectionTo(address), name: 'cox-streams' });
+  try {
+    const rewritten: RewrittenStream[] = [];
+    for (const stream of streams) rewritten.push(await rewriteStream(nc, stream, tell, interrupted.signal));
+    return rewritten;
+  } catch (error) {
+    if (!(error instanceof RewriteStoppedError)) throw error;
+    throw new CliError(EXIT.error, 'rewrite_stopped', error.message);
+  } finally {
+    stop.release();
+    await nc.close();
+  }
+}
+
+function riskText(streams: readonly string[]): string {
+  return (
+    `blocks of ${streams.join(', ')} were written compressed, and are until each server has restarted: kill -9 of a ` +
+    "server can still destroy that server's copy of them; cox admin streams --rewrite rewrites them, copy by copy, while " +
+    'sessions run'
+  );
+}
+
+const UNITS: Readonly<Record<string, number>> = { '': 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 };
+
+/** `commands=512MiB,journals=40GiB`. @throws CliError naming what is wrong. */
+function limitsIn(text: string | undefined): Partial<Record<Limited, number>> {
+  const limits: Partial<Record<Limited, number>> = {};
+  for (const part of text?.split(',') ?? []) {
+    const [, name = '', number = '', unit = ''] = /^\s*([a-z]+)=(\d{1,9})([KMGT]iB)?\s*$/.exec(part) ?? [];
+    const limited = LIMITED.find((one) => one === name);
+    if (!limited)
+      throw usageError(
+        `--max-bytes takes NAME=SIZE with one of ${LIMITED.join(', ')}, as journals=40GiB, not "${part}"`,
+      );
+    limits[limited] = Number(number) * (UNITS[unit] ?? 1);
+  }
+  return limits;
+}
+
+async function ensure(
+  address: BusAddress,
+  replicas: number | undefined,
+  maxBytes: Partial<Record<Limited, number>>,
+): Promise<EnsuredStreams> {
+  const nc = await connectNats({ ...connectionTo(address), name: 'cox-streams' });
+  try {
+    return await ensureStreams(nc, { replicas, uncompress: true, maxBytes });
+  } catch (error) {
+    if (!(error instanceof NatsRefusedError) || !TOO_FEW_SERVERS.has(error.errCode)) throw error;
+    const message =
+      `too_few_servers: ${replicas} copies of every stream need as many servers in the cluster, with room for them ` +
+      `(${error.message})`;
+    throw new CliError(EXIT.error, 'too_few_servers', message);
+  } finally {
+    await nc.close();
+  }
+}
+
+function incomplete({ whole, streams, most }: Copies): CliError {
+  const message =
+    `copies_incomplete: ${streams - whole} of ${streams} streams do not have their ${most} copies yet; ` +
+    'copying goes on by itself where all servers are up: cox doctor tells how far it is';
+  return new CliError(EXIT.error, 'copies_incomplete', message);
+}
+
+/** `copies of each: 1 -> 3`. */
+function said(before: Copies, after: Copies): string {
+  const isSame = before.streams === 0 || (before.fewest === after.fewest && before.most === after.most);
+  const lacking = after.streams - after.whole;
+  const behind = lacking === 0 ? '' : `, which ${lacking} of them do not have up to date: cox doctor`;
+  return `copies of each: ${isSame ? '' : `${copiesText(before)} -> `}${copiesText(after)}${behind}`;
+}

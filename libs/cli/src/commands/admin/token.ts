@@ -1,0 +1,112 @@
+/** `cox admin token`: who is let in by a gateway. */
+import { resolve } from 'node:path';
+import { UnreadableFileError } from '@coxswain/ports/regular-file';
+import { cutGraphemes, DEFAULT_TENANT, TenantId } from '@coxswain/protocol';
+import { typedIn } from '../../instance/state-dir.ts';
+import { CliError, EXIT, type ExitCode, usageError } from '../../line/cli-error.ts';
+import type { CommandRun, Invocation } from '../../line/command-spec.ts';
+import { readDuration } from '../../run/typed-duration.ts';
+import { standardStreams } from '../../terminal/streams.ts';
+import { table } from '../../terminal/table.ts';
+
+const ACTIONS = ['add', 'list', 'remove'] as const;
+
+/** Adds a token to a file, takes one out, or lists those that are in it. */
+export const run: CommandRun = async ({ flags, args, env }) => {
+  const [action, name] = args;
+  const path = flags.text('tokens');
+  if (path === undefined) throw usageError('cox admin token needs the file: --tokens ./tokens.json');
+  const file = resolve(typedIn(env), path);
+  if (!ACTIONS.some((one) => one === action))
+    throw usageError(`cox admin token takes ${ACTIONS.join(', ')}, not "${cutGraphemes(String(action ?? ''), 64)}"`);
+  if (action !== 'list' && (name === undefined || name.trim() === ''))
+    throw usageError(`cox admin token ${action} needs the token’s name: who holds it, as commands will say`);
+  if (action === 'list') return list(file, flags.on('json'));
+  return action === 'add' ? add(file, String(name), flags) : remove(file, String(name), flags.on('json'));
+};
+
+async function add(file: string, name: string, flags: Invocation['flags']): Promise<ExitCode> {
+  const { newToken, SCOPES, StoredToken, writeTokens } = await import('@coxswain/gateway');
+  const scopes = flags.inOrder(['scope']).flatMap(({ value }) => value.split(','));
+  if (scopes.length === 0) throw usageError(`--scope says what the token may: ${SCOPES.join(', ')}`);
+  if (flags.inOrder(['tenant']).length > 1) throw usageError('a token is of one --tenant');
+  const tenant = flags.text('tenant') ?? DEFAULT_TENANT;
+  if (!TenantId.safeParse(tenant).success) throw usageError('--tenant takes 1 to 64 characters of A-Z a-z 0-9 _ -');
+  const lasts = flags.text('expires');
+  const ms = lasts === undefined ? null : readDuration(lasts);
+  if (lasts !== undefined && ms === null)
+    throw usageError(`--expires takes a time such as 12h or 90d, not "${cutGraphemes(lasts, 40)}"`);
+  const now = Date.now();
+  const { token, stored } = newToken({
+    name: name.trim(),
+    tenant,
+    scopes: [...new Set(scopes)] as (typeof SCOPES)[number][],
+    created_at: new Date(now).toISOString(),
+    ...(ms === null ? {} : { expires_at: new Date(now + ms).toISOString() }),
+  });
+  const checked = StoredToken.safeParse(stored);
+  const wrong = scopes.find((scope) => !(SCOPES as readonly string[]).includes(scope));
+  if (wrong !== undefined) throw usageError(`--scope takes ${SCOPES.join(', ')}, not "${cutGraphemes(wrong, 40)}"`);
+  if (!checked.success || name.startsWith('session:'))
+    throw usageError('the name has 1 to 256 characters, and is not session:…');
+  const known = await tokensIn(file, true);
+  if (known.some((one) => one.name === stored.name && one.tenant === tenant))
+    throw new CliError(
+      EXIT.error,
+      'token_exists',
+      `token_exists: ${stored.name} of the tenant ${tenant} has a token in ${file}`,
+    );
+  await writeTokens(file, [...known, stored]);
+  const { sha256: _, ...told } = stored;
+  if (flags.on('json')) standardStreams.out(`${JSON.stringify({ type: 'token', ...told, token })}\n`);
+  else {
+    standardStreams.out(`${token}\n`);
+    standardStreams.err(
+      `this is the only time that the token is shown; ${file} has its hash. Gateways know it within a second\n`,
+    );
+  }
+  return EXIT.ok;
+}
+
+async function remove(file: string, name: string, json: boolean): Promise<ExitCode> {
+  const { writeTokens } = await import('@coxswain/gateway');
+  const known = await tokensIn(file, false);
+  const left = known.filter((one) => one.name !== name);
+  if (left.length === known.length)
+    throw new CliError(
+      EXIT.error,
+      'token_not_found',
+      `token_not_found: ${file} has no token of ${cutGraphemes(name, 128)}`,
+    );
+  await writeTokens(file, left);
+  if (json)
+    standardStreams.out(`${JSON.stringify({ type: 'token_removed', name, tokens: known.length - left.length })}\n`);
+  else standardStreams.out(`the token of ${name} is removed: gateways reject it within a second\n`);
+  return EXIT.ok;
+}
+
+async function list(file: string, json: boolean): Promise<ExitCode> {
+  const known = await tokensIn(file, false);
+  if (json) {
+    for (const { sha256: _, ...told } of known) standardStreams.out(`${JSON.stringify(told)}\n`);
+  } else {
+    standardStreams.out(
+      table(
+        known.map(({ name, tenant, scopes, expires_at }) => [name, tenant, scopes.join(','), expires_at ?? 'never']),
+      ),
+    );
+  }
+  return EXIT.ok;
+}
+
+async function tokensIn(file: string, mayBeMissing: boolean) {
+  const { readTokens } = await import('@coxswain/gateway');
+  try {
+    return await readTokens(file);
+  } catch (error) {
+    const { cause } = error as Error;
+    const isMissing = cause instanceof UnreadableFileError && cause.reason === 'not_found';
+    if (mayBeMissing && isMissing) return [];
+    throw error;
+  }
+}

@@ -1,0 +1,117 @@
+/** `cox approval list`. */
+import { connectNats } from '@coxswain/adapter-nats';
+import { DECISION_MAX_CHARS, printable, summarizeArgs } from '@coxswain/client';
+import { cutGraphemes, tenantSubjects } from '@coxswain/protocol';
+import { type OpenBus, reachedAt, withBus } from '../../instance/open-bus.ts';
+import { stopSignal } from '../../instance/stop-signal.ts';
+import { type WaitingApproval, waitingApprovals } from '../../instance/waiting-approvals.ts';
+import { EXIT, usageError } from '../../line/cli-error.ts';
+import type { CommandRun, Invocation } from '../../line/command-spec.ts';
+import { standardStreams } from '../../terminal/streams.ts';
+import { ago, table } from '../../terminal/table.ts';
+
+const SHOWN_MAX = 200;
+/** What comes in quick succession is looked at once. */
+const GATHERED_MS = 200;
+/** Watchers are told at most once: so often everything is looked at again. */
+const LOOKED_AGAIN_MS = 30_000;
+
+/** Lists every approval that is waited for, across sessions; with `--follow` goes on to tell what comes and goes. */
+export const run: CommandRun = (invocation) =>
+  withBus(invocation, false, async (bus) => {
+    if (invocation.flags.on('follow')) return watch(invocation, bus);
+    const all = await waitingApprovals(bus);
+    const rest = behind(all, invocation.flags.text('after'));
+    const shown = rest.slice(0, invocation.flags.whole('limit', { min: 1, max: 100_000 }) ?? SHOWN_MAX);
+    print(invocation, shown);
+    const last = shown.at(-1);
+    if (shown.length < rest.length && last)
+      standardStreams.err(
+        `${rest.length - shown.length} more: --after ${last.session_id}/${printable(last.call_id)}\n`,
+      );
+    if (all.length === 0 && !invocation.flags.on('json')) standardStreams.err('nothing waits for an approval\n');
+    return EXIT.ok;
+  });
+
+function behind(all: readonly WaitingApproval[], after: string | undefined): readonly WaitingApproval[] {
+  if (after === undefined) return all;
+  const at = all.findIndex(({ session_id, call_id }) => `${session_id}/${call_id}` === after);
+  if (at < 0) throw usageError(`--after ${cutGraphemes(after, 160)}: that approval waits no more; begin without it`);
+  return all.slice(at + 1);
+}
+
+function print({ flags }: Invocation, approvals: readonly WaitingApproval[]): void {
+  if (flags.on('json')) for (const approval of approvals) standardStreams.out(`${JSON.stringify(approval)}\n`);
+  else if (approvals.length > 0) standardStreams.out(table(approvals.map(rowOf)));
+}
+
+function rowOf({ session_id, persona, call_id, tool, args, since, expires_at, question }: WaitingApproval): string[] {
+  const notes = [
+    question === undefined ? '' : 'a crash left open whether it ran',
+    expires_at === undefined ? '' : `expires ${expires_at}`,
+  ];
+  const about = [summarizeArgs(args, DECISION_MAX_CHARS), ...notes].filter(Boolean).join('; ');
+  return [session_id, printable(persona ?? ''), call_id, tool, ago(since), about];
+}
+
+async function watch(invocation: Invocation, bus: OpenBus): Promise<typeof EXIT.ok> {
+  const nc = await connectNats({ ...reachedAt(bus), name: 'cox' });
+  const stop = stopSignal();
+  let known = new Map<string, WaitingApproval>();
+  let looking: Promise<void> = Promise.resolve();
+  let waits = false;
+  let failed: (error: unknown) => void = () => undefined;
+  const broken = new Promise<never>((_, reject) => {
+    failed = reject;
+  });
+  const look = async () => {
+    const now = new Map((await waitingApprovals(bus)).map((one) => [`${one.session_id}/${one.call_id}`, one]));
+    print(
+      invocation,
+      [...now].flatMap(([key, one]) => (known.has(key) ? [] : [one])),
+    );
+    for (const [key, { session_id, call_id }] of known) {
+      if (now.has(key)) continue;
+      if (invocation.flags.on('json'))
+        standardStreams.out(`${JSON.stringify({ type: 'waits_no_more', session_id, call_id })}\n`);
+      else standardStreams.out(`${session_id}  ${printable(call_id)}  waits no more\n`);
+    }
+    known = now;
+  };
+  const lookSoon = () => {
+    if (waits) return;
+    waits = true;
+    setTimeout(() => {
+      waits = false;
+      looking = looking.then(look).catch(failed);
+    }, GATHERED_MS);
+  };
+  // Before the first look, so that nothing falls between the two.
+  const subscription = nc.subscribe(tenantSubjects.events(bus.client.tenant), {
+    callback: (error, message) => {
+      if (error) failed(error);
+      else if (APPROVAL.test(message.string())) lookSoon();
+    },
+  });
+  const again = setInterval(lookSoon, LOOKED_AGAIN_MS);
+  try {
+    await look();
+    if (!invocation.flags.on('json')) standardStreams.err('watching; Ctrl-C ends it\n');
+    await Promise.race([stop.promise, broken, gone(bus.gone)]);
+    return EXIT.ok;
+  } finally {
+    clearInterval(again);
+    subscription.unsubscribe();
+    stop.release();
+    await nc.close();
+  }
+}
+
+const APPROVAL = /"type":"approval_(requested|decided)"/;
+
+function gone(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

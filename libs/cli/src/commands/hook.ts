@@ -1,0 +1,53 @@
+/** `cox hook`. */
+
+import { listHookServices, removeHookService } from '@coxswain/adapter-nats';
+import { HookServiceName, type TenantId } from '@coxswain/protocol';
+import { type Connection, listCommand, removeCommand } from '../instance/announced.ts';
+import { CliError, EXIT, type ExitCode } from '../line/cli-error.ts';
+import { counted } from '../terminal/counted.ts';
+import { standardStreams } from '../terminal/streams.ts';
+
+/** Lists the hook services that are registered. */
+export const list = listCommand(print);
+
+/** Removes the registrations of a hook service that no instance serves. */
+export const remove = removeCommand({
+  topic: 'hook',
+  named: 'a service',
+  isName: (text) => HookServiceName.safeParse(text).success,
+  remove: removeUnserved,
+});
+
+async function print(nc: Connection, tenant: TenantId, json: boolean): Promise<ExitCode> {
+  const services = await listHookServices(nc, tenant);
+  for (const { service, since, instances, registrations } of services) {
+    if (json) {
+      standardStreams.out(
+        `${JSON.stringify({ type: 'hook_service', service, since, instances, hooks: registrations })}\n`,
+      );
+      continue;
+    }
+    const lives = instances === 0 ? 'nobody serves it' : counted(instances, 'instance');
+    standardStreams.out(`${service}  ${lives}\n`);
+    for (const { id, point, pattern, priority, timeout_ms, on_error } of registrations) {
+      standardStreams.out(`  ${id}  ${point}  ${pattern}  priority ${priority}  ${timeout_ms} ms  ${on_error}\n`);
+    }
+  }
+  if (services.length === 0 && !json) standardStreams.err('no hook service is registered\n');
+  return EXIT.ok;
+}
+
+async function removeUnserved(nc: Connection, tenant: TenantId, name: string, json: boolean): Promise<ExitCode> {
+  const service = (await listHookServices(nc, tenant)).find((one) => one.service === name);
+  if (service && service.instances > 0) {
+    const message = `hook_service_serving: ${service.instances} of ${name} serve; stop them first`;
+    throw new CliError(EXIT.error, 'hook_service_serving', message);
+  }
+  if (!service || !(await removeHookService(nc, tenant, name))) {
+    const message = `hook_service_unknown: no hook service ${name} is registered; cox hook list lists them`;
+    throw new CliError(EXIT.error, 'hook_service_unknown', message);
+  }
+  if (json) standardStreams.out(`${JSON.stringify({ type: 'hook_service_removed', service: name })}\n`);
+  else standardStreams.out(`${name} is registered no more\n`);
+  return EXIT.ok;
+}

@@ -1,0 +1,24 @@
+/** `cox message list`. */
+import { withBus } from '../../instance/open-bus.ts';
+import { findSession } from '../../instance/resolve-session.ts';
+import { sessionStatus } from '../../instance/session-status.ts';
+import { EXIT } from '../../line/cli-error.ts';
+import type { CommandRun } from '../../line/command-spec.ts';
+import { pendingTable } from '../../terminal/pending-rows.ts';
+import { standardStreams } from '../../terminal/streams.ts';
+
+/** Lists what a session has accepted and not yet delivered, and the reminders that its prompts show. */
+export const run: CommandRun = (invocation) =>
+  withBus(invocation, false, async (bus) => {
+    const session = await findSession(bus.client, invocation.args[0] as string);
+    const { pending, reminders } = await sessionStatus(bus, session);
+    if (invocation.flags.on('json')) {
+      for (const entry of pending) standardStreams.out(`${JSON.stringify({ session_id: session.id, ...entry })}\n`);
+      for (const entry of reminders)
+        standardStreams.out(`${JSON.stringify({ session_id: session.id, kind: 'reminder', ...entry })}\n`);
+      return EXIT.ok;
+    }
+    if (pending.length === 0) standardStreams.err('nothing is pending\n');
+    standardStreams.out(pendingTable({ pending, reminders }));
+    return EXIT.ok;
+  });

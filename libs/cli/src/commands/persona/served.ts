@@ -1,0 +1,85 @@
+/** `cox persona list --served`, `pause`, `resume` and `remove`: the personas on a bus. */
+import {
+  connectNats,
+  listServedPersonas,
+  pausePersona,
+  removeServedPersona,
+  resumePersona,
+} from '@coxswain/adapter-nats';
+import { type ErrorCode, ID_PATTERN } from '@coxswain/protocol';
+import { type Connection, listCommand } from '../../instance/announced.ts';
+import { type OpenBus, reachedAt, withBusOnce } from '../../instance/open-bus.ts';
+import { typedIn } from '../../instance/state-dir.ts';
+import { CliError, EXIT, type ExitCode, usageError } from '../../line/cli-error.ts';
+import type { CommandRun, Invocation } from '../../line/command-spec.ts';
+import { expectKnownPersona } from '../../run/known-persona.ts';
+import { showServedPersonas } from '../../run/served-personas.ts';
+import { standardStreams } from '../../terminal/streams.ts';
+
+/** Lists the personas that are served or paused. */
+export const listServed: CommandRun = listCommand(async (nc, tenant, json) => {
+  if ((await showServedPersonas(nc, tenant, json)) === 0 && !json)
+    standardStreams.err('no persona is served or paused\n');
+  return EXIT.ok;
+});
+
+/** Pauses a persona: no new step of it starts. */
+export const pause: CommandRun = (invocation) => {
+  const reason = invocation.flags.text('reason');
+  if ((reason?.length ?? 0) > 2_048) throw usageError('--reason takes at most 2,048 characters');
+  return change(invocation, async (nc, client, name) => {
+    const { tenant } = client;
+    const announced = await listServedPersonas(nc, tenant);
+    await expectKnownPersona(client, announced, typedIn(invocation.env), name);
+    if (!(await pausePersona(nc, tenant, name, reason))) refuse('persona_paused', `${name} is paused already`);
+    const isServed = (await listServedPersonas(nc, tenant)).some(
+      (one) => one.name === name && one.instances.length > 0,
+    );
+    const hint = isServed ? '' : ' (no instance serves it now)';
+    return { type: 'persona_paused', text: `${name} is paused: no new step of it starts${hint}` };
+  });
+};
+
+/** Resumes a paused persona. */
+export const resume: CommandRun = (invocation) =>
+  change(invocation, async (nc, { tenant }, name) => {
+    if (!(await resumePersona(nc, tenant, name))) refuse('persona_not_paused', `${name} is not paused`);
+    return { type: 'persona_resumed', text: `${name} is resumed` };
+  });
+
+/** Removes the announcement of a persona that no instance serves. */
+export const remove: CommandRun = (invocation) =>
+  change(invocation, async (nc, { tenant }, name) => {
+    const known = (await listServedPersonas(nc, tenant)).find((one) => one.name === name);
+    const serving = known?.instances.length ?? 0;
+    if (serving > 0) refuse('persona_serving', `${serving} serve ${name}; stop them first`);
+    if (!(await removeServedPersona(nc, tenant, name)))
+      refuse('persona_not_registered', `no persona ${name} is announced; see cox persona list --served`);
+    return { type: 'persona_removed', text: `the announcement of ${name} is removed` };
+  });
+
+type Client = OpenBus['client'];
+
+/** Changes the persona that the line names, and prints the result. */
+function change(
+  invocation: Invocation,
+  apply: (nc: Connection, client: Client, name: string) => Promise<{ readonly type: string; readonly text: string }>,
+): Promise<ExitCode> {
+  const name = invocation.args[0] as string;
+  if (!ID_PATTERN.test(name))
+    throw usageError(`cox ${invocation.command} needs the name of a persona: 1 to 64 characters of A-Z a-z 0-9 _ -`);
+  return withBusOnce(invocation, false, async (bus) => {
+    const nc = await connectNats({ ...reachedAt(bus), name: 'cox' });
+    try {
+      const { type, text } = await apply(nc, bus.client, name);
+      standardStreams.out(invocation.flags.on('json') ? `${JSON.stringify({ type, name })}\n` : `${text}\n`);
+      return EXIT.ok;
+    } finally {
+      await nc.close();
+    }
+  });
+}
+
+function refuse(code: ErrorCode, message: string): never {
+  throw new CliError(EXIT.error, code, `${code}: ${message}`);
+}

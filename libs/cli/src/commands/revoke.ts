@@ -1,9 +1,0 @@
-/** `cox revoke`. */
-import type { CommandRun } from '../line/command-spec.ts';
-import { acceptedAtMost, sendToSession } from '../run/send-to-session.ts';
-
-/** Takes back what waits, or clears a reminder. */
-export const run: CommandRun = (invocation) =>
-  sendToSession(invocation, (session, options) =>
-    session.revoke(invocation.args[1] as string, acceptedAtMost(options)),
-  );

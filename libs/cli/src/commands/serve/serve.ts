@@ -1,0 +1,195 @@
+/** `cox serve hooks|tools|personas|sessions|retention|commands`. */
+
+import { basename, resolve } from 'node:path';
+import type { PersonaToServe } from '@coxswain/personas';
+import { HookServiceName, HostName, PERSONA_SERVICE_BOUNDS, readId } from '@coxswain/protocol';
+import { type BusAddress, findBus } from '../../instance/find-bus.ts';
+import { answersFolder } from '../../instance/folder-trust.ts';
+import { chooseManifest, manifestNotice } from '../../instance/manifest.ts';
+import { metricsAddressOf, metricsLine, metricsMember } from '../../instance/metrics-address.ts';
+import { namedTenant } from '../../instance/named-tenant.ts';
+import { permittedTo } from '../../instance/permitted-to.ts';
+import { policyOf } from '../../instance/policy.ts';
+import { logTarget, serveUntilTold } from '../../instance/serve-until-told.ts';
+import { stateDirOf, typedIn } from '../../instance/state-dir.ts';
+import { thrownByOthers } from '../../instance/thrown-by-others.ts';
+import { CliError, EXIT, usageError } from '../../line/cli-error.ts';
+import type { CommandRun, Invocation } from '../../line/command-spec.ts';
+import { readPersona } from '../../run/persona-file.ts';
+import { counted } from '../../terminal/counted.ts';
+import { standardStreams } from '../../terminal/streams.ts';
+
+/** Serves the hooks of a module or of a manifest until it is told to stop. */
+export const serveHooks: CommandRun = async (invocation) => {
+  const { flags, args, env } = invocation;
+  const name = flags.text('name');
+  if (name !== undefined && !HookServiceName.safeParse(name).success)
+    throw usageError('--name takes 1 to 32 characters of A-Z a-z 0-9 _ -');
+  const file = resolve(typedIn(env), args[0] as string);
+  const { address, stateDir } = await someBus(invocation);
+  const tenant = namedTenant(flags, address.credentials?.tenant);
+  const metrics = await metricsAddressOf(invocation);
+  const { startHooksService } = await import('@coxswain/hooks');
+  return serveUntilTold(
+    { name: 'hooks', stateDir, title: ({ name }) => `the hook service ${name}` },
+    () =>
+      permittedTo('serve hooks: give a key of hooks', () =>
+        startHooksService({ file, name, tenant, stateDir, nats: address, log: logTarget(), metrics }),
+      ),
+    (service) => {
+      const { name: served, instance, count } = service;
+      if (flags.on('json'))
+        standardStreams.out(
+          `${JSON.stringify({ type: 'ready', service: served, instance, hooks: count, ...metricsMember(service) })}\n`,
+        );
+      else
+        standardStreams.err(
+          `the hook service ${served} serves ${counted(count, 'hook')} of ${file}; stop with Ctrl-C\n${metricsLine(service)}`,
+        );
+    },
+  );
+};
+
+/** Serves the tools of a module until it is told to stop. */
+export const serveTools: CommandRun = async (invocation) => {
+  const { flags, args, env } = invocation;
+  const file = resolve(typedIn(env), args[0] as string);
+  const { address, stateDir } = await someBus(invocation);
+  const tenant = namedTenant(flags, address.credentials?.tenant);
+  const metrics = await metricsAddressOf(invocation);
+  const { startToolService } = await import('@coxswain/hooks');
+  const thrown = thrownByOthers('a tool');
+  return serveUntilTold(
+    { name: 'tool', stateDir, title: () => `the tool service of ${basename(file)}` },
+    () =>
+      permittedTo('serve tools: give a key of tools, or a worker’s own,', () =>
+        startToolService({ file, tenant, stateDir, nats: address, log: logTarget(), metrics }),
+      ),
+    ({ tools, metricsUrl }) => {
+      const more = metricsMember({ metricsUrl });
+      if (flags.on('json')) standardStreams.out(`${JSON.stringify({ type: 'ready', tools, ...more })}\n`);
+      else
+        standardStreams.err(`serves ${tools.join(', ')} of ${file}; stop with Ctrl-C\n${metricsLine({ metricsUrl })}`);
+    },
+    thrown,
+  );
+};
+
+/** Serves personas, of files, folders or modules, until it is told to stop. */
+export const servePersonas: CommandRun = async (invocation) => {
+  const { flags, args, env } = invocation;
+  const stepsAtOnce = flags.whole('at-once', { min: 1, max: PERSONA_SERVICE_BOUNDS.stepsAtOnceMax });
+  const { startPersonaService, isPersonaModule, loadPersonaModule, loadPersonaHandlers } = await import(
+    '@coxswain/personas'
+  );
+  const personas: PersonaToServe[] = [];
+  for (const given of args) {
+    const path = resolve(typedIn(env), given);
+    if (isPersonaModule(path)) personas.push(await loadPersonaModule(path));
+    else {
+      const { input, persona, place, folder } = await readPersona(path);
+      const handlers = await loadPersonaHandlers(persona, folder, place);
+      personas.push({ definition: input, handlers, folder: typedIn(env) });
+    }
+  }
+  const { address, stateDir } = await someBus(invocation);
+  const tenant = namedTenant(flags, address.credentials?.tenant);
+  const metrics = await metricsAddressOf(invocation);
+  const thrown = thrownByOthers('a tool or a hook of a persona');
+  return serveUntilTold(
+    { name: 'persona', stateDir, title: ({ personas: served }) => `the personas ${named(served)}` },
+    () => startPersonaService({ personas, tenant, stepsAtOnce, stateDir, nats: address, log: logTarget(), metrics }),
+    ({ personas: served, metricsUrl }) => {
+      const more = metricsMember({ metricsUrl });
+      if (flags.on('json')) standardStreams.out(`${JSON.stringify({ type: 'ready', personas: served, ...more })}\n`);
+      else standardStreams.err(`serves ${named(served)}; stop with Ctrl-C\n${metricsLine({ metricsUrl })}`);
+    },
+    thrown,
+  );
+};
+
+function named(personas: readonly { readonly name: string; readonly version: string }[]): string {
+  return personas.map(({ name, version }) => `${name} ${version}`).join(', ');
+}
+
+/** Hosts sessions until it is told to stop. */
+export const serveSessions: CommandRun = async (invocation) => {
+  const { flags, env } = invocation;
+  const manifest = await chooseManifest(flags, env);
+  const policyFile = policyOf(flags, env);
+  const nkey = flags.text('nkey');
+  const hostName = env.COX_HOST_NAME ? readId(HostName, 'COX_HOST_NAME', env.COX_HOST_NAME) : undefined;
+  const { address, stateDir } = await someBus(invocation);
+  if (manifest) standardStreams.err(manifestNotice(manifest));
+  const metrics = await metricsAddressOf(invocation);
+  const { startSessionsService } = await import('@coxswain/sessions');
+  return serveUntilTold(
+    { name: 'sessions', stateDir, title: ({ hostId }) => `the session host ${hostId}` },
+    () =>
+      permittedTo('host sessions: give a key of hosts', () =>
+        startSessionsService({
+          nats: address,
+          stateDir,
+          hostName,
+          manifest: manifest?.path,
+          manifestDigest: manifest?.digest,
+          policyFile,
+          ownPaths: [answersFolder(env), ...(nkey === undefined ? [] : [resolve(typedIn(env), nkey)])],
+          log: logTarget(),
+          metrics,
+        }),
+      ),
+    ({ hostId, metricsUrl }) => {
+      const more = metricsMember({ metricsUrl });
+      if (flags.on('json')) standardStreams.out(`${JSON.stringify({ type: 'ready', host: hostId, ...more })}\n`);
+      else standardStreams.err(`the session host ${hostId} serves; stop with Ctrl-C\n${metricsLine({ metricsUrl })}`);
+    },
+  );
+};
+
+/** Purges deleted sessions until it is told to stop. */
+export const serveRetention: CommandRun = async (invocation) => {
+  const { flags } = invocation;
+  const { address, stateDir } = await someBus(invocation);
+  const { startRetentionService } = await import('@coxswain/sessions');
+  return serveUntilTold(
+    { name: 'retention', stateDir, title: () => 'the retention job' },
+    () =>
+      permittedTo('purge deleted sessions: give the key of retention', () =>
+        startRetentionService({ nats: address, stateDir, log: logTarget() }),
+      ),
+    ({ recordsWithinMs }) => {
+      if (flags.on('json'))
+        standardStreams.out(`${JSON.stringify({ type: 'ready', records_within_ms: recordsWithinMs })}\n`);
+      else standardStreams.err(`purges deleted sessions within ${recordsWithinMs / 1_000} s; stop with Ctrl-C\n`);
+    },
+  );
+};
+
+/** Serves a command runner, which uses no bus and no key, until it is told to stop. */
+export const serveCommands: CommandRun = async ({ flags, env }) => {
+  const given = flags.text('socket') ?? env.COX_COMMAND_SOCKET;
+  if (!given)
+    throw usageError('cox serve commands needs a socket: cox serve commands --socket /run/commands/runner.sock');
+  const socket = resolve(typedIn(env), given);
+  const { startCommandRunner } = await import('@coxswain/adapter-tools');
+  return serveUntilTold(
+    { name: 'commands', stateDir: stateDirOf(flags, env), title: () => `the command runner at ${socket}` },
+    () => startCommandRunner(socket),
+    () => {
+      if (flags.on('json')) standardStreams.out(`${JSON.stringify({ type: 'ready', socket })}\n`);
+      else standardStreams.err(`runs commands for hosts that use ${socket}; stop with Ctrl-C\n`);
+    },
+  );
+};
+
+/** The bus to serve on. */
+export async function someBus({ flags, env }: Invocation): Promise<{ address: BusAddress; stateDir: string }> {
+  const { address, stateDir } = await findBus(flags, env);
+  if (address) return { address, stateDir };
+  throw new CliError(
+    EXIT.error,
+    'nats_unreachable',
+    'nats_unreachable: no bus to serve on: start one with cox up, or give --nats URL',
+  );
+}

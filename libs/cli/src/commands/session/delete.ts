@@ -1,0 +1,80 @@
+/** `cox session delete`. */
+import { BOUNDS, cutGraphemes, SessionId, sessionRef } from '@coxswain/protocol';
+import { sweepBlobs } from '@coxswain/session';
+import { withAdminPorts } from '../../instance/admin-ports.ts';
+import { withBusOnce } from '../../instance/open-bus.ts';
+import { CliError, EXIT, usageError } from '../../line/cli-error.ts';
+import type { CommandRun, Invocation } from '../../line/command-spec.ts';
+import { deleteSessions } from '../../run/delete-sessions.ts';
+import { deletedLine, whoDeletes } from '../../run/deleted-line.ts';
+import { askYes } from '../../terminal/ask-yes.ts';
+import { counted } from '../../terminal/counted.ts';
+import { isInteractive, standardStreams } from '../../terminal/streams.ts';
+
+const SESSIONS_MAX = 1_000;
+
+/**
+ * Deletes sessions for good, of the tenant that the key or `--tenant` names; the admin's key goes with any. Each is told of; exits 1
+ * where one was not deleted. Where it has to ask, it says before what cannot be deleted.
+ */
+export const run: CommandRun = async (invocation) => {
+  const { flags, env } = invocation;
+  const ids = idsOf(invocation);
+  if (Buffer.byteLength(flags.text('reason') ?? '') > BOUNDS.reasonMaxBytes)
+    throw usageError(`--reason may have at most ${BOUNDS.reasonMaxBytes} bytes`);
+  const dryRun = flags.on('dry-run');
+  const asks = !dryRun && !flags.on('yes');
+  if (asks && !isInteractive()) throw usageError('nobody can be asked here whether to delete for good: give --yes');
+  const options = { by: whoDeletes(env), reason: flags.text('reason'), unreadable: flags.on('unreadable'), dryRun };
+  return withBusOnce(invocation, false, (bus) =>
+    withAdminPorts(bus, async (ports) => {
+      const { tenant } = bus.client;
+      const refs = ids.map((id) => sessionRef(id, tenant));
+      const { status, refused, blobs } = await deleteSessions(ports, refs, {
+        options,
+        confirm: asks
+          ? (some) =>
+              isConfirmed(
+                some.map(({ sessionId }) => sessionId),
+                tenant,
+              )
+          : undefined,
+        tell({ sessionId }, deletion) {
+          const { out, err } = deletedLine(sessionId, tenant, deletion, flags.on('json'));
+          standardStreams.out(out);
+          standardStreams.err(err);
+        },
+      });
+      if (status === 'declined') {
+        standardStreams.err('nothing was deleted\n');
+        return EXIT.error;
+      }
+      const { left } = await sweepBlobs(ports.purge, { only: blobs });
+      if (left > 0)
+        standardStreams.err(
+          `${counted(left, 'file')} ${left === 1 ? 'is' : 'are'} too new to say that nobody else uses ${left === 1 ? 'it' : 'them'}: cox admin retention, a day from now\n`,
+        );
+      return refused > 0 ? EXIT.error : EXIT.ok;
+    }),
+  );
+};
+
+function idsOf({ args }: Invocation): readonly string[] {
+  for (const id of args) {
+    // A whole id: what is deleted for good is not guessed from its beginning.
+    if (!SessionId.safeParse(id).success)
+      throw new CliError(
+        EXIT.usage,
+        'invalid_id',
+        `invalid_id: "${cutGraphemes(id, 80)}" is no session’s id: 1 to 64 characters of A-Z a-z 0-9 _ -`,
+      );
+  }
+  if (args.length > SESSIONS_MAX) throw usageError(`at most ${SESSIONS_MAX} sessions at once`);
+  return [...new Set(args)];
+}
+
+function isConfirmed(ids: readonly string[], tenant: string): Promise<boolean> {
+  const what = ids.length === 1 ? `the session ${ids[0]}` : counted(ids.length, 'session');
+  const of = tenant === 'default' ? '' : ` of ${tenant}`;
+  return askYes(`Delete ${what}${of} for good?`);
+}

@@ -1,0 +1,75 @@
+/** `cox session fork`. */
+
+import { hasEnded, newCommandId, newSessionId, type Session } from '@coxswain/client';
+import { leaveRunning } from '../../instance/leave-running.ts';
+import { withBus } from '../../instance/open-bus.ts';
+import { findSession } from '../../instance/resolve-session.ts';
+import { CliError, EXIT, type ExitCode } from '../../line/cli-error.ts';
+import type { CommandRun, Invocation } from '../../line/command-spec.ts';
+import { forkChanges } from '../../run/fork-changes.ts';
+import { sessionIdOf } from '../../run/start-body.ts';
+import { takePart } from '../../run/take-part.ts';
+import { namedSteeringFile } from '../../steering-file/steer-from-file.ts';
+import { counted } from '../../terminal/counted.ts';
+import { standardStreams } from '../../terminal/streams.ts';
+
+/** Copying a long session takes its time, and the fork is accepted once its first record is there. */
+const ACCEPTED_WITHIN_MS = 60_000;
+
+/** Starts a session with the past of another, and stays with it. */
+export const run: CommandRun = async (invocation) => {
+  const { flags } = invocation;
+  const at = flags.whole('at', { min: 1, max: Number.MAX_SAFE_INTEGER });
+  const changes = await forkChanges(invocation);
+  const sessionId = sessionIdOf(invocation) ?? newSessionId();
+  flags.oneOf('on-ask', ['deny', 'wait']);
+  namedSteeringFile(invocation);
+  // One id for every attempt: sending the same again changes nothing.
+  const id = newCommandId();
+  let begun: number | null = null;
+  let shown = 0;
+  return withBus(invocation, true, async (bus) => {
+    const session = bus.client.session(sessionId);
+    if (begun === null) {
+      const origin = await findSession(bus.client, invocation.args[0] as string);
+      const sending = { id, sessionId, wait: 'accepted', timeoutMs: ACCEPTED_WITHIN_MS, signal: bus.gone } as const;
+      begun = (await origin.fork({ at, changes, ...sending })).n;
+    }
+    const n = begun;
+    const state = await stateAfterCopy(session, n, bus.gone);
+    if (flags.on('detach')) {
+      if (bus.embedded) await leaveRunning(bus, (text) => process.stderr.write(`${text}\n`));
+      return told(invocation, session, n);
+    }
+    if (state === 'ended') return told(invocation, session, n);
+    const from = Math.max(shown, n) + 1;
+    return takePart(invocation, bus, session, { from, after: n + 1, onShown: (record) => (shown = record) });
+  });
+};
+
+/** Waits for the record that takes the copy over: until then nothing is known of how the fork goes on. */
+async function stateAfterCopy(session: Session, n: number, signal: AbortSignal): Promise<'ended' | 'goes on'> {
+  let ended = false;
+  for await (const { events, state, n: at, input } of session.records({ signal })) {
+    ended = hasEnded(state);
+    const failed = events.find((event) => event.type === 'copy_failed');
+    const isTakeover = input.type === 'owned' && input.after_copy?.session === session.id;
+    if (isTakeover && failed?.type === 'copy_failed') {
+      const { code, message } = failed.error;
+      throw new CliError(
+        EXIT.error,
+        'fork_origin_gone',
+        `${code}: ${session.id} has ${counted(failed.copied, 'record')} only: ${message}`,
+      );
+    }
+    if (isTakeover && at > n) break;
+  }
+  signal.throwIfAborted();
+  return ended ? 'ended' : 'goes on';
+}
+
+function told({ flags, args }: Invocation, session: Session, n: number): ExitCode {
+  const line = { type: 'forked', session_id: session.id, origin: args[0], n };
+  standardStreams.out(flags.on('json') ? `${JSON.stringify(line)}\n` : `${session.id}\n`);
+  return EXIT.ok;
+}

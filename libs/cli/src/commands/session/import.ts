@@ -1,0 +1,36 @@
+/** `cox session import`. */
+import { createReadStream } from 'node:fs';
+import { SessionId } from '@coxswain/protocol';
+import { linesOf } from '@coxswain/session';
+import { reachedAt, withBusOnce } from '../../instance/open-bus.ts';
+import { typedIn } from '../../instance/state-dir.ts';
+import { EXIT, usageError } from '../../line/cli-error.ts';
+import type { CommandRun } from '../../line/command-spec.ts';
+import { unprovenTail } from '../../run/exported-records.ts';
+import { importTo, readableFile } from '../../run/import-file.ts';
+import { standardStreams } from '../../terminal/streams.ts';
+
+/** Makes a session of an exported journal. Everything is checked before anything is written. */
+export const run: CommandRun = async (invocation) => {
+  const { flags, env, args } = invocation;
+  const as = flags.text('as');
+  if (as !== undefined && !SessionId.safeParse(as).success)
+    throw usageError('--as takes 1 to 64 characters of A-Z a-z 0-9 _ -');
+  const { path, remove } = await readableFile(args[0] as string, typedIn(env));
+  try {
+    return await withBusOnce(invocation, false, async (bus) => {
+      const { tenant } = bus.client;
+      const lines = () => linesOf(createReadStream(path));
+      const { ref, origin, records, isTailProven } = await importTo(reachedAt(bus), { lines, tenant, as }, (text) => {
+        if (flags.on('tenant')) standardStreams.err(text);
+      });
+      const line = { type: 'imported', session_id: ref.sessionId, origin, records, tail_proven: isTailProven };
+      standardStreams.out(flags.on('json') ? `${JSON.stringify(line)}\n` : `${ref.sessionId}\n`);
+      if (!isTailProven)
+        standardStreams.err(unprovenTail(args[0] === '-' ? 'standard input' : (args[0] as string), records));
+      return EXIT.ok;
+    });
+  } finally {
+    await remove();
+  }
+};

@@ -1,0 +1,67 @@
+/** `cox session inspect`. */
+import { hasEnded, SessionNotFoundError } from '@coxswain/client';
+import { SessionInspector } from '@coxswain/session';
+import { withBus, withBusOnce } from '../../instance/open-bus.ts';
+import { findSession } from '../../instance/resolve-session.ts';
+import { stopSignal } from '../../instance/stop-signal.ts';
+import { EXIT, type ExitCode, usageError } from '../../line/cli-error.ts';
+import type { CommandRun, Invocation } from '../../line/command-spec.ts';
+import { recordNotThere } from '../../line/record-not-there.ts';
+import { printInspection, printJournal } from '../../run/inspection-lines.ts';
+import { journalSource, needsBus } from '../../run/journal-source.ts';
+import { showFile, showSession } from '../../run/show-machine.ts';
+
+/** Shows the machine of a session, or of a journal: in the console, or as the messages of XState's inspector, one a line. */
+export const run: CommandRun = async (invocation) => {
+  const { flags, args, env } = invocation;
+  const from = flags.whole('from', { min: 1, max: Number.MAX_SAFE_INTEGER });
+  const port = flags.whole('gateway-port', { min: 1, max: 65_535 });
+  const source = await journalSource(args[0] as string, env);
+  if (flags.on('follow') && source.kind !== 'session')
+    throw usageError('--follow is for a session: nothing more comes in a file');
+  if (!flags.on('json') && process.stdout.isTTY === true) {
+    if (flags.on('follow')) throw usageError('--follow goes with --json: the viewer stays on as it is');
+    const wanted = { asked: args[0] as string, from, port };
+    return source.kind === 'session' ? showSession(invocation, wanted) : showFile(invocation, wanted);
+  }
+  if (port !== undefined)
+    throw usageError(
+      '--gateway-port is for the viewer, and this prints JSON lines: its address is shown on a terminal only',
+    );
+  if (source.kind === 'session') return printSession(invocation, from);
+  if (!(await needsBus(invocation, [source]))) return printJournal(await source.open(null), from);
+  return withBusOnce(invocation, false, async (bus) => printJournal(await source.open(bus.client), from));
+};
+
+/** What was, then what comes, to the end of the run. */
+function printSession(invocation: Invocation, from: number | undefined): Promise<ExitCode> {
+  const { flags, args } = invocation;
+  const stays = flags.on('follow');
+  let inspector: SessionInspector | null = null;
+  return withBus(invocation, false, async (bus) => {
+    const session = await findSession(bus.client, args[0] as string);
+    const newest = await session.newest();
+    if (newest === null) throw new SessionNotFoundError(session.id);
+    const isOver = !bus.hosted || hasEnded(newest.state);
+    // What comes next is waited for, where something will.
+    const last = isOver && !stays ? newest.n : newest.n + 1;
+    if (inspector === null && from !== undefined && from > last) throw recordNotThere(`--from ${from}`, newest.n, true);
+    // Where the bus was opened again it goes on behind what was told.
+    inspector ??= new SessionInspector(session.id, { from });
+    const told = stopSignal();
+    const leaving = new AbortController();
+    void told.promise.then(() => leaving.abort());
+    try {
+      const signal = AbortSignal.any([leaving.signal, bus.gone]);
+      for await (const record of session.records({ from: inspector.n + 1, signal })) {
+        await printInspection(inspector, record);
+        // Nothing will come where nothing runs.
+        if (!stays && record.n >= newest.n && (!bus.hosted || hasEnded(record.state))) return EXIT.ok;
+      }
+      if (!leaving.signal.aborted) bus.gone.throwIfAborted();
+      return EXIT.detached;
+    } finally {
+      told.release();
+    }
+  });
+}

@@ -1,0 +1,123 @@
+/** `cox session list`. */
+import { describeState, hasEnded, printable, type SessionListing, topState } from '@coxswain/client';
+import { JOURNAL_STREAMS, type SessionStatus } from '@coxswain/protocol';
+import { type OpenBus, withBus } from '../../instance/open-bus.ts';
+import { sessionStatus } from '../../instance/session-status.ts';
+import { CliError, EXIT } from '../../line/cli-error.ts';
+import type { CommandRun } from '../../line/command-spec.ts';
+import { pageOfSessions } from '../../run/session-page.ts';
+import { counted } from '../../terminal/counted.ts';
+import { awaited, waitsFor } from '../../terminal/event-lines.ts';
+import { standardStreams } from '../../terminal/streams.ts';
+import { ago, table } from '../../terminal/table.ts';
+
+const ASKED_SIDE_BY_SIDE = 16;
+
+const LIMIT = 100;
+const LIMIT_MAX = 100_000;
+
+/** Lists sessions, the one that was written to last first; 100 of them, and says how the others are seen. */
+export const run: CommandRun = (invocation) => {
+  const { flags } = invocation;
+  const limit = flags.whole('limit', { min: 1, max: LIMIT_MAX }) ?? LIMIT;
+  const json = flags.on('json');
+  return withBus(invocation, false, async (bus) => {
+    const wanted = { limit, after: flags.text('after'), deleted: flags.on('deleted') };
+    const { items, left, unlisted, total } = await pageOfSessions(bus.client, wanted);
+    if (total === 0) await requireStreams(bus);
+    const listed: Listed[] = [];
+    for (let start = 0; start < items.length; start += ASKED_SIDE_BY_SIDE) {
+      const some = items.slice(start, start + ASKED_SIDE_BY_SIDE);
+      listed.push(...(await Promise.all(some.map((listing) => completed(bus, listing)))));
+    }
+    if (json) {
+      for (const listing of listed) standardStreams.out(`${JSON.stringify(listing)}\n`);
+    } else if (items.length === 0 && wanted.after === undefined) {
+      standardStreams.err('no sessions yet: cox run "…" --model provider/name\n');
+    } else {
+      standardStreams.out(table(listed.map(rowOf)));
+    }
+    const last = listed.at(-1);
+    if (left > 0 && last) {
+      if (json) standardStreams.out(`${JSON.stringify({ type: 'more', sessions: left, after: last.session_id })}\n`);
+      standardStreams.err(`${left} more: the same with --after ${last.session_id}\n`);
+    }
+    if (unlisted > 0) standardStreams.err(`${unlisted} deleted: cox session list --deleted\n`);
+    return EXIT.ok;
+  });
+};
+
+const JOURNALS: ReadonlySet<string> = new Set(JOURNAL_STREAMS);
+
+/** A bus that was named and has no streams has never had a session, or has lost them. Hosts of this machine are making theirs. */
+async function requireStreams({ address, client }: OpenBus): Promise<void> {
+  if (!address || address.source === 'state-dir') return;
+  const { streams } = await client.busInfo();
+  const missing = streams.find(({ name, present }) => !present && JOURNALS.has(name));
+  if (!missing) return;
+  const message = `streams_missing: this bus has no stream ${missing.name}: cox admin streams makes them, or a session host that may`;
+  throw new CliError(EXIT.error, 'streams_missing', message);
+}
+
+/** Records. */
+const READ_FOR_ITS_PERSONA_MAX = 256;
+
+/** A session's listing, with what its newest record alone does not say; `persona` is null where nobody could be asked. */
+type Listed = SessionListing & { readonly persona: string | null } & Partial<
+    Pick<SessionStatus, 'suspended' | 'wakes_at' | 'waiting_for_persona'>
+  >;
+
+// Who has the session, how its run ended and what it waits for stand in records before the newest.
+async function completed(bus: OpenBus, listing: SessionListing): Promise<Listed> {
+  if (listing.deleted || listing.unreadable !== undefined) return { ...listing, persona: null };
+  const ended = hasEnded(listing.state);
+  const isPartial = WAITS.has(topState(listing.state)) || (ended && listing.stop_reason === null);
+  // Where no host can be asked the whole journal is read, which is not worth a name where it is long.
+  if (!bus.hosted && !isPartial && listing.n > READ_FOR_ITS_PERSONA_MAX) return { ...listing, persona: null };
+  const status = await statusInList(bus, listing.session_id);
+  if (!status) return { ...listing, persona: null };
+  const { persona, suspended, wakes_at, waiting_for_persona } = status;
+  return {
+    ...listing,
+    persona,
+    ...(ended ? { stop_reason: listing.stop_reason ?? status.stop_reason } : {}),
+    ...(WAITS.has(topState(listing.state)) ? { suspended, wakes_at } : {}),
+    ...(waiting_for_persona && !ended ? { waiting_for_persona } : {}),
+  };
+}
+
+/** One session that is deleted meanwhile, or whose past cannot be read, hides no other. */
+async function statusInList(bus: OpenBus, sessionId: string): Promise<SessionStatus | null> {
+  try {
+    return await sessionStatus(bus, bus.client.session(sessionId));
+  } catch (error) {
+    if (typeof (error as { readonly code?: unknown }).code !== 'string' || bus.gone.aborted) throw error;
+    return null;
+  }
+}
+
+function rowOf(one: Listed): string[] {
+  const { session_id, persona, state, stop_reason, n, at, unreadable, deleted } = one;
+  if (unreadable !== undefined) return [session_id, '', 'unreadable', '', unreadable];
+  return [
+    session_id,
+    printable(persona ?? ''),
+    `${describeState(state, stop_reason)}${waiting(one)}`,
+    ago(at),
+    `${counted(n, 'record')}${howDeleted(deleted)}`,
+  ];
+}
+
+function howDeleted(deleted: Listed['deleted']): string {
+  if (!deleted) return '';
+  const { by, reason } = deleted;
+  return `${by === null ? '' : `, by ${printable(by)}`}${reason === null ? '' : ` (${printable(reason).replaceAll('\n', ' ⏎ ')})`}`;
+}
+
+const WAITS: ReadonlySet<string> = new Set(['suspended', 'daemon_idle']);
+
+function waiting({ suspended, wakes_at, waiting_for_persona }: Listed): string {
+  if (waiting_for_persona) return `, ${awaited(waiting_for_persona)}`;
+  if (suspended) return waitsFor(suspended);
+  return wakes_at ? `, until ${wakes_at}` : '';
+}

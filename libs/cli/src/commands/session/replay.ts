@@ -1,0 +1,42 @@
+/** `cox session replay`. */
+
+import { ExportLineInvalidError } from '@coxswain/protocol';
+import { replayJournal } from '@coxswain/session';
+import { withBus } from '../../instance/open-bus.ts';
+import { EXIT, type ExitCode } from '../../line/cli-error.ts';
+import type { CommandRun, Invocation } from '../../line/command-spec.ts';
+import { unprovenNewest, unprovenTail } from '../../run/exported-records.ts';
+import { journalSource, needsBus, type OpenJournal } from '../../run/journal-source.ts';
+import { counted } from '../../terminal/counted.ts';
+import { standardStreams } from '../../terminal/streams.ts';
+
+/** Runs a journal again, from the bus or from an exported file, and says whether every byte came out the same. */
+export const run: CommandRun = async (invocation) => {
+  const source = await journalSource(invocation.args[0] as string, invocation.env);
+  if (!(await needsBus(invocation, [source]))) return tell(invocation, await source.open(null));
+  return withBus(invocation, false, async (bus) => tell(invocation, await source.open(bus.client)));
+};
+
+async function tell({ flags }: Invocation, { name, records: bytes, blobs, exported }: OpenJournal): Promise<ExitCode> {
+  try {
+    const { records, sessionId } = await replayJournal(bytes, blobs);
+    if (records === 0) throw new ExportLineInvalidError(`${name} is no export of a session: it holds no record`);
+    const isTailProven = exported?.isTailProven === true;
+    if (flags.on('json')) {
+      standardStreams.out(
+        `${JSON.stringify({ type: 'replayed', session_id: sessionId, records, byte_identical: true, tail_proven: isTailProven })}\n`,
+      );
+    } else standardStreams.out(`byte-identical (${counted(records, 'record')})\n`);
+    if (!isTailProven) standardStreams.err((exported ? unprovenTail : unprovenNewest)(name, records));
+    return EXIT.ok;
+  } catch (error) {
+    const { code } = error as { code?: unknown };
+    if (code !== 'replay_diverged') throw error;
+    const { n, path, expected, actual } = error as Partial<Record<'n' | 'path' | 'expected' | 'actual', unknown>>;
+    const { message } = error as Error;
+    if (flags.on('json')) {
+      standardStreams.out(`${JSON.stringify({ type: 'replay_diverged', n, path, expected, actual, message })}\n`);
+    } else standardStreams.out(`replay_diverged: ${message}\n`);
+    return EXIT.error;
+  }
+}

@@ -1,0 +1,18 @@
+/** `cox session resume`. */
+
+import { CliError, EXIT } from '../../line/cli-error.ts';
+import type { CommandRun } from '../../line/command-spec.ts';
+import { acceptedAtMost, sendToSession } from '../../run/send-to-session.ts';
+
+/** Lets a suspended session go on. */
+export const run: CommandRun = (invocation) =>
+  sendToSession(invocation, async (session, options) => {
+    try {
+      return await session.resume(acceptedAtMost(options));
+    } catch (error) {
+      const { code } = error as { code?: unknown };
+      if (code !== 'not_running' && code !== 'not_suspended') throw error;
+      const hint = `the run has ended; to go on with it: cox run "…" --session ${session.id}`;
+      throw new CliError(EXIT.error, code, `${code}: ${code === 'not_running' ? hint : (error as Error).message}`);
+    }
+  });

@@ -1,0 +1,21 @@
+/** `cox session signal`. */
+import type { Json } from '@coxswain/protocol';
+import { usageError } from '../../line/cli-error.ts';
+import type { CommandRun } from '../../line/command-spec.ts';
+import { acceptedAtMost, sendToSession } from '../../run/send-to-session.ts';
+
+/** Gives a session a signal, with data if there is any. */
+export const run: CommandRun = (invocation) => {
+  const data = readData(invocation.flags.text('data'));
+  const name = invocation.args[1] as string;
+  return sendToSession(invocation, (session, options) => session.signal(name, data, acceptedAtMost(options)));
+};
+
+function readData(text: string | undefined): Json | undefined {
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(text) as Json;
+  } catch (error) {
+    throw usageError(`--data takes JSON: ${(error as Error).message}`);
+  }
+}

@@ -1,0 +1,32 @@
+/** `cox session suspend`. */
+import { OnTimeout, type ParkingFields, parkingProblem } from '@coxswain/protocol';
+import { usageError } from '../../line/cli-error.ts';
+import type { CommandRun } from '../../line/command-spec.ts';
+import type { Flags } from '../../line/flags.ts';
+import { acceptedAtMost, sendToSession } from '../../run/send-to-session.ts';
+import { readDuration } from '../../run/typed-duration.ts';
+
+/** Parks the session. */
+export const run: CommandRun = (invocation) => {
+  const request = requestOf(invocation.flags);
+  return sendToSession(invocation, (session, options) => session.suspend(request, acceptedAtMost(options)));
+};
+
+const FLAG_OF: Readonly<Record<string, string>> = { for_ms: 'for', on_timeout: 'on-timeout' };
+
+function requestOf(flags: Flags): ParkingFields {
+  const duration = flags.text('for');
+  const forMs = duration === undefined ? undefined : readDuration(duration);
+  if (forMs === null) throw usageError(`--for takes a duration such as 90s, 15m, 2h or 30d, not "${duration}"`);
+  const fields: ParkingFields = {
+    reason: flags.text('reason'),
+    until: flags.text('until'),
+    for_ms: forMs,
+    signal: flags.text('signal'),
+    on_timeout: flags.oneOf('on-timeout', OnTimeout.options),
+    input: flags.text('input'),
+  };
+  const problem = parkingProblem(fields);
+  if (problem) throw usageError(`--${FLAG_OF[problem.field] ?? problem.field}: ${problem.message}`);
+  return JSON.parse(JSON.stringify(fields)) as ParkingFields;
+}

@@ -1,0 +1,76 @@
+/** `cox session trace`. */
+import { once } from 'node:events';
+import { SessionNotFoundError } from '@coxswain/client';
+import type { EndedSpan } from '@coxswain/protocol';
+import { namedTenant } from '../../instance/named-tenant.ts';
+import { withBusOnce } from '../../instance/open-bus.ts';
+import { findSession } from '../../instance/resolve-session.ts';
+import { EXIT, type ExitCode, usageError } from '../../line/cli-error.ts';
+import type { CommandRun } from '../../line/command-spec.ts';
+import { type CollectedTrace, traceOfJournal, traceOfSession } from '../../run/collect-trace.ts';
+import { journalSource, needsBus } from '../../run/journal-source.ts';
+import { otlpLine } from '../../run/otlp-lines.ts';
+import { counted } from '../../terminal/counted.ts';
+import { standardStreams } from '../../terminal/streams.ts';
+import { createStyle, wantsColour } from '../../terminal/style.ts';
+import { durationText, type SpanTree, spanTrees, waterfall } from '../../terminal/waterfall.ts';
+
+/** As wide as lines are where nobody says. */
+const COLUMNS = 100;
+
+/** Shows where the time of a session went, from its journal. */
+export const run: CommandRun = async (invocation) => {
+  const { flags, args, env } = invocation;
+  const runNumber = flags.whole('run', { min: 1, max: Number.MAX_SAFE_INTEGER });
+  const asked = args[0] as string;
+  const source = await journalSource(asked, env);
+  const show = (trace: CollectedTrace) =>
+    flags.on('json') ? printLines(trace, runNumber) : draw(trace, runNumber, env);
+  if (source.kind === 'session')
+    return withBusOnce(invocation, false, async ({ client }) => {
+      const session = await findSession(client, asked);
+      const trace = await traceOfSession(client, session.id);
+      if (trace.spans.length === 0 && (await session.newest()) === null) throw new SessionNotFoundError(session.id);
+      return show(trace);
+    });
+  const tenant = namedTenant(flags, undefined);
+  if (!(await needsBus(invocation, [source]))) return show(await traceOfJournal(await source.open(null), tenant));
+  return withBusOnce(invocation, false, async ({ client }) =>
+    show(await traceOfJournal(await source.open(client), tenant)),
+  );
+};
+
+/** The runs of the session that is asked for, each with all below it. */
+function treesOf({ sessionId, spans }: CollectedTrace, runNumber: number | undefined): readonly SpanTree[] {
+  const isRun = ({ attributes }: EndedSpan) =>
+    attributes['gen_ai.conversation.id'] === sessionId &&
+    attributes['gen_ai.operation.name'] === 'invoke_agent' &&
+    (runNumber === undefined || attributes['coxswain.run'] === runNumber);
+  const trees = spanTrees(spans, isRun);
+  if (trees.length === 0 && runNumber !== undefined)
+    throw usageError(`--run ${runNumber}: the session has no such run`);
+  return trees;
+}
+
+async function printLines(trace: CollectedTrace, runNumber: number | undefined): Promise<ExitCode> {
+  const flat = (tree: SpanTree): EndedSpan[] => [tree.span, ...tree.below.flatMap(flat)];
+  for (const span of treesOf(trace, runNumber).flatMap(flat))
+    if (!process.stdout.write(`${otlpLine(span)}\n`)) await once(process.stdout, 'drain');
+  return EXIT.ok;
+}
+
+async function draw(trace: CollectedTrace, runNumber: number | undefined, env: NodeJS.ProcessEnv): Promise<ExitCode> {
+  const style = createStyle(wantsColour(process.stdout, env));
+  const columns = process.stdout.columns || Number(env.COLUMNS) || COLUMNS;
+  const trees = treesOf(trace, runNumber);
+  if (trees.length === 0) standardStreams.err('no run of the session has begun yet\n');
+  for (const [at, tree] of trees.entries()) {
+    const { span } = tree;
+    const head = `run ${String(span.attributes['coxswain.run'])} of ${trace.sessionId}`;
+    const took = durationText(span.endMs - span.startMs);
+    const line = `${head}, ${took}, ${new Date(span.startMs).toISOString()}, trace ${span.context.traceId}`;
+    standardStreams.out(`${at > 0 ? '\n' : ''}${style.dim(line)}\n${waterfall(tree, columns, style)}`);
+  }
+  if (trace.leftOut > 0) standardStreams.err(`${counted(trace.leftOut, 'session')} below it not shown\n`);
+  return EXIT.ok;
+}

@@ -1,0 +1,84 @@
+/** `cox session tree`. */
+import { describeState, nodesOf, readTree, type SessionTree, type TreeNode } from '@coxswain/client';
+import { type OpenBus, withBus } from '../../instance/open-bus.ts';
+import { findSession } from '../../instance/resolve-session.ts';
+import { stopSignal } from '../../instance/stop-signal.ts';
+import { EXIT } from '../../line/cli-error.ts';
+import type { CommandRun } from '../../line/command-spec.ts';
+import { spent, tokens } from '../../terminal/event-lines.ts';
+import { standardStreams } from '../../terminal/streams.ts';
+import { table } from '../../terminal/table.ts';
+
+const LOOKED_AT_EVERY_MS = 1_000;
+
+/** Shows a session and all that it has started, as one tree. */
+export const run: CommandRun = (invocation) =>
+  withBus(invocation, false, async (bus) => {
+    const { flags, args } = invocation;
+    const session = await findSession(bus.client, args[0] as string);
+    const isJson = flags.on('json');
+    const show = async () => {
+      const tree = await treeOf(bus, session.id);
+      return isJson ? `${JSON.stringify(tree)}\n` : treeText(tree);
+    };
+    if (!flags.on('follow')) {
+      standardStreams.out(await show());
+      return EXIT.ok;
+    }
+    const told = stopSignal();
+    let shown = '';
+    let isOver = false;
+    void told.promise.then(() => {
+      isOver = true;
+    });
+    try {
+      while (!isOver && !bus.gone.aborted) {
+        const now = await show();
+        if (now !== shown) standardStreams.out(isJson || shown === '' ? now : `\n${now}`);
+        shown = now;
+        await Promise.race([told.promise, new Promise((wake) => setTimeout(wake, LOOKED_AT_EVERY_MS))]);
+      }
+    } finally {
+      told.release();
+    }
+    return EXIT.ok;
+  });
+
+function treeOf(bus: OpenBus, sessionId: string): Promise<SessionTree> {
+  return readTree((id) => bus.client.session(id).journal(), sessionId);
+}
+
+/** The tree as people read it: a line for each session, and one for all. */
+export function treeText({ parent, top, left_out }: SessionTree): string {
+  const above = parent
+    ? `below ${parent.session}${parent.root === parent.session ? '' : `, at the top ${parent.root}`}\n`
+    : '';
+  const rows = rowsOf(top, '', '');
+  const left = left_out > 0 ? `… and ${left_out} more sessions\n` : '';
+  const all = nodesOf(top);
+  const input = all.reduce((sum, { usage }) => sum + usage.input_tokens, 0);
+  const output = all.reduce((sum, { usage }) => sum + usage.output_tokens, 0);
+  const costs = all.map(({ cost_usd }) => cost_usd);
+  const cost = costs.some((one) => one === null) ? null : costs.reduce<number>((sum, one) => sum + (one ?? 0), 0);
+  const total = `${tokens(all.length)} session${all.length === 1 ? '' : 's'}, ${spent({ input_tokens: input, output_tokens: output }, cost)}\n`;
+  return `${above}${table(rows)}${left}${total}`;
+}
+
+function rowsOf(node: TreeNode, lead: string, below: string): string[][] {
+  const { session_id, persona, restart, usage, cost_usd } = node;
+  const name = `${persona ?? 'no persona yet'}${restart > 0 ? ` (restart ${restart})` : ''}`;
+  const own = [`${lead}${session_id}`, name, doing(node), spent(usage, cost_usd)];
+  const last = node.children.length - 1;
+  return [
+    own,
+    ...node.children.flatMap((child, at) =>
+      rowsOf(child, `${below}${at === last ? '└ ' : '├ '}`, `${below}${at === last ? '  ' : '│ '}`),
+    ),
+  ];
+}
+
+function doing({ state, stop_reason, approvals, problem }: TreeNode): string {
+  if (problem !== null) return problem;
+  if (state === null) return 'not begun';
+  return `${describeState(state, stop_reason)}${approvals > 0 ? `, ${approvals} to approve` : ''}`;
+}

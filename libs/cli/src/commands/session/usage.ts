@@ -1,0 +1,47 @@
+/** `cox session usage`. */
+import { type RunUsage, UsageCollector, type UsageReport } from '@coxswain/client';
+import { withBus } from '../../instance/open-bus.ts';
+import { findSession } from '../../instance/resolve-session.ts';
+import { EXIT } from '../../line/cli-error.ts';
+import type { CommandRun } from '../../line/command-spec.ts';
+import { counted } from '../../terminal/counted.ts';
+import { dollars, endState, tokens } from '../../terminal/event-lines.ts';
+import { standardStreams } from '../../terminal/streams.ts';
+import { table } from '../../terminal/table.ts';
+
+/** Shows what a session has used, run by run, and where several personas had it by persona, too. */
+export const run: CommandRun = (invocation) =>
+  withBus(invocation, false, async (bus) => {
+    const session = await findSession(bus.client, invocation.args[0] as string);
+    const collector = new UsageCollector();
+    for await (const { record } of session.journal()) collector.add(record);
+    const { report } = collector;
+    const json = JSON.stringify({ session_id: session.id, ...report });
+    standardStreams.out(invocation.flags.on('json') ? `${json}\n` : usageTable(report));
+    return EXIT.ok;
+  });
+
+/** The report as people read it: a line for each run, one for each persona where there are several, and one for all. */
+export function usageTable({ runs, personas, usage, cost_usd }: UsageReport): string {
+  const line = (name: string, used: Pick<RunUsage, 'usage' | 'cost_usd'>, ...about: string[]) => [
+    name,
+    `${tokens(used.usage.input_tokens)} in`,
+    `${tokens(used.usage.cached_input_tokens ?? 0)} cached`,
+    `${tokens(used.usage.output_tokens)} out`,
+    used.cost_usd === null ? 'price not known' : dollars(used.cost_usd),
+    ...about,
+  ];
+  const isShared = personas.length > 1;
+  const turns = (count: number) => counted(count, 'turn');
+  const turnsOn = (one: Pick<RunUsage, 'turns' | 'model'>) => `${turns(one.turns)} on ${one.model ?? 'no model'}`;
+  const rows = runs.map((one) =>
+    line(
+      `run ${one.run}`,
+      one,
+      isShared ? turns(one.turns) : turnsOn(one),
+      one.stop_reason === null ? 'goes on' : endState(one.stop_reason),
+    ),
+  );
+  const shared = isShared ? personas.map((one) => line(one.persona, one, turnsOn(one))) : [];
+  return table([...rows, ...shared, line('all', { usage, cost_usd })]);
+}

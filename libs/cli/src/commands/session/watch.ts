@@ -1,0 +1,54 @@
+/** `cox session watch`. */
+
+import { hasEnded, type Session } from '@coxswain/client';
+import { withBus } from '../../instance/open-bus.ts';
+import { findSession } from '../../instance/resolve-session.ts';
+import { stopSignal } from '../../instance/stop-signal.ts';
+import { EXIT } from '../../line/cli-error.ts';
+import type { CommandRun } from '../../line/command-spec.ts';
+import { recordNotThere } from '../../line/record-not-there.ts';
+import { exitCodeOf } from '../../run/exit-code-of.ts';
+import { followSession } from '../../run/follow-session.ts';
+import { chooseView } from '../../terminal/streams.ts';
+
+/** Follows a session to the end of its run without taking part. */
+export const run: CommandRun = (invocation) => {
+  const { flags, args, env } = invocation;
+  const from = flags.whole('from', { min: 1, max: Number.MAX_SAFE_INTEGER });
+  let shown = 0;
+  return withBus(invocation, false, async (bus) => {
+    const session = await findSession(bus.client, args[0] as string);
+    if (shown === 0 && from !== undefined && !flags.on('follow')) await requireRecord(session, from);
+    const { view } = chooseView(flags.on('json'), env);
+    const told = stopSignal();
+    const leaving = new AbortController();
+    void told.promise.then(() => leaving.abort());
+    if (!bus.hosted) view.notice('nothing runs this session now: this is what is recorded');
+    try {
+      const end = await followSession({
+        session,
+        view,
+        participant: { approvalsOpen: () => 'go_on' },
+        from: shown === 0 ? from : shown + 1,
+        stay: flags.on('follow'),
+        // Nothing will come where nothing runs.
+        untilPresent: !bus.hosted,
+        signal: AbortSignal.any([leaving.signal, bus.gone]),
+        onShown: (n) => {
+          shown = n;
+        },
+      });
+      if (end.kind === 'left' && !leaving.signal.aborted) bus.gone.throwIfAborted();
+      return end.kind === 'ended' ? exitCodeOf(end.result.stopReason) : EXIT.detached;
+    } finally {
+      told.release();
+      view.close();
+    }
+  });
+};
+
+/** A record that will never come is not waited for in silence. */
+async function requireRecord(session: Session, from: number): Promise<void> {
+  const newest = await session.newest();
+  if (newest && hasEnded(newest.state) && from > newest.n) throw recordNotThere(`--from ${from}`, newest.n, true);
+}

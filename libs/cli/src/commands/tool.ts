@@ -1,0 +1,76 @@
+/** `cox tool`. */
+
+import { type ListedTool, type ListedToolInstance, listBusTools, removeBusTool } from '@coxswain/adapter-nats';
+import { BusToolName, type TenantId } from '@coxswain/protocol';
+import { type Connection, listCommand, removeCommand } from '../instance/announced.ts';
+import { CliError, EXIT, type ExitCode } from '../line/cli-error.ts';
+import { counted } from '../terminal/counted.ts';
+import { standardStreams } from '../terminal/streams.ts';
+
+/** Lists the tools that are announced on the bus, with their instances. */
+export const list = listCommand(print);
+
+/** Removes the announcement of a tool that no instance serves. */
+export const remove = removeCommand({
+  topic: 'tool',
+  named: 'a tool',
+  isName: (text) => BusToolName.safeParse(text).success,
+  remove: removeUnserved,
+});
+
+async function print(nc: Connection, tenant: TenantId, json: boolean): Promise<ExitCode> {
+  const tools = await listBusTools(nc, tenant);
+  for (const tool of tools) standardStreams.out(json ? asJson(tool) : asText(tool));
+  if (tools.length === 0 && !json) standardStreams.err('no tool is announced\n');
+  return EXIT.ok;
+}
+
+function asJson({ name, since, digest, announcement, instances }: ListedTool): string {
+  const { description, input_schema, traits } = announcement;
+  return `${JSON.stringify({ type: 'tool', name, since, digest, instances, description, input_schema, traits })}\n`;
+}
+
+function asText({ name, since, digest, announcement, instances }: ListedTool): string {
+  const lives = instances.length === 0 ? 'nobody serves it' : counted(instances.length, 'instance');
+  const traits = Object.entries(announcement.traits).flatMap(([trait, has]) => (has ? [trait] : []));
+  return [
+    [name, digest, `since ${since}`, lives, ...traits].join('  '),
+    ...instances.map((instance) => `  ${told(instance, digest)}`),
+    ...(isOrphaned(digest, instances) ? [`  ! ${ORPHANED}`] : []),
+    '',
+  ].join('\n');
+}
+
+const ORPHANED =
+  'nobody serves the announced version, and models are shown it: within ten seconds one of these announces its own; if none does, start one again';
+
+/** Whether what is announced is served by nobody, and something else by somebody. One that does not say its version may serve it. */
+function isOrphaned(digest: string, instances: ListedTool['instances']): boolean {
+  const serving = instances.filter(({ state }) => state === 'serving');
+  return serving.length > 0 && serving.every((one) => one.digest !== null && one.digest !== digest);
+}
+
+function told({ instance, state, since, digest, running }: ListedToolInstance, announced: string): string {
+  return [
+    instance,
+    state,
+    ...(since === null ? [] : [`since ${since}`]),
+    ...(running === null ? [] : [counted(running, 'call')]),
+    ...(digest === null || digest === announced ? [] : [`another version, ${digest}`]),
+  ].join('  ');
+}
+
+async function removeUnserved(nc: Connection, tenant: TenantId, name: string, json: boolean): Promise<ExitCode> {
+  const tool = (await listBusTools(nc, tenant)).find((one) => one.name === name);
+  if (tool && tool.instances.length > 0) {
+    const message = `tool_serving: ${tool.instances.length} serve ${name}; stop them first`;
+    throw new CliError(EXIT.error, 'tool_serving', message);
+  }
+  if (!tool || !(await removeBusTool(nc, tenant, name))) {
+    const message = `tool_not_registered: no tool ${name} is announced; cox tool list lists them`;
+    throw new CliError(EXIT.error, 'tool_not_registered', message);
+  }
+  if (json) standardStreams.out(`${JSON.stringify({ type: 'tool_removed', name })}\n`);
+  else standardStreams.out(`${name} is announced no more\n`);
+  return EXIT.ok;
+}

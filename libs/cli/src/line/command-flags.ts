@@ -1,0 +1,230 @@
+/** The flags that several commands share. A name has one meaning and one kind in all commands. */
+import type { FlagSpec } from './command-spec.ts';
+
+type FlagTable = Record<string, FlagSpec>;
+
+const STATE_DIR: FlagSpec = {
+  value: 'DIR',
+  help: 'State directory of cox up (COX_STATE_DIR; ~/.local/state/coxswain)',
+};
+/** The folder of a service: its log and its health socket. */
+export const SERVICE_DIR: FlagSpec = {
+  value: 'DIR',
+  help: 'Directory for the log and for cox health (COX_STATE_DIR; ~/.local/state/coxswain)',
+};
+/** `--json` */
+export const JSON_LINES: FlagSpec = { help: 'Print one JSON object per line on stdout' };
+/** `--gateway-port` */
+export const GATEWAY_PORT: FlagSpec = { value: 'N', help: 'Port of the gateway on loopback (a free one)' };
+/** `--metrics-port` */
+export const METRICS_PORT: FlagSpec = {
+  value: '[HOST:]PORT',
+  help: 'Serve Prometheus metrics there; on loopback without a host (COX_METRICS_PORT)',
+};
+/** `--port` */
+export const PORT: FlagSpec = { value: 'N', help: 'Port of the embedded server (a free one)' };
+/** `--manifest` */
+export const MANIFEST: FlagSpec = {
+  value: 'FILE',
+  help: 'Hooks of a file, or none (COX_MANIFEST; a trusted coxswain.yaml of this folder)',
+};
+/** `--policy` */
+export const POLICY: FlagSpec = { value: 'FILE', help: 'Policy in YAML: what requests may name (COX_POLICY)' };
+/** `--yes` */
+export const YES: FlagSpec = { short: 'y', help: 'Do not ask for confirmation' };
+/** `--follow` */
+export const FOLLOW: FlagSpec = { short: 'f', help: 'Keep printing what comes, until Ctrl-C' };
+/** `--limit` */
+export const LIMIT: FlagSpec = { value: 'N', help: 'Print at most N' };
+/** `--reason` */
+export const REASON: FlagSpec = { value: 'TEXT', help: 'Reason, which is recorded' };
+/** `--at` */
+export const AT: FlagSpec = { value: 'N', help: 'After record N instead of the newest' };
+/** `--from` */
+export const FROM: FlagSpec = { value: 'N', help: 'Start at record N' };
+/** `--dry-run` */
+export const DRY_RUN: FlagSpec = { help: 'Print what would be deleted, and delete nothing' };
+/** `--tenant` */
+export const TENANT: FlagSpec = { value: 'NAME', help: 'Tenant (the key’s, else default)' };
+/** `--tokens` */
+export const TOKENS: FlagSpec = { value: 'FILE', help: 'File of gateway tokens, which cox admin token writes' };
+
+/** Flags that choose a bus. */
+export const BUS = {
+  nats: { value: 'URL', help: 'Bus to use: nats://[token@]host:port (NATS_URL)' },
+  nkey: { value: 'FILE', help: 'Key file for the bus, as cox admin auth writes it (NATS_NKEY)' },
+  'state-dir': STATE_DIR,
+  json: JSON_LINES,
+} satisfies FlagTable;
+
+/** The flags of a command that reads or changes one tenant. The admin's key, and a bus without keys, reach any tenant. */
+export const TENANT_BUS = { ...BUS, tenant: TENANT } satisfies FlagTable;
+
+const { json: _json, ...withoutJson } = TENANT_BUS;
+/** The flags of `cox mcp`: its standard output carries the protocol. */
+export const MCP_BUS = withoutJson satisfies FlagTable;
+
+/** `--on-ask` */
+export const ON_ASK = {
+  'on-ask': {
+    value: 'deny|wait',
+    words: ['deny', 'wait'],
+    help: 'What to do with an approval that cannot be answered here (exit 6)',
+  },
+} satisfies FlagTable;
+
+/** `--steering-file` */
+export const STEERING_FILE: FlagSpec = {
+  value: 'PATH',
+  help: 'Steer with lines written to this file (AGENT_STEERING_FILE; STATE/steering/SESSION.steering)',
+};
+
+/** The flags of `cox run`. */
+export const RUN = {
+  ...BUS,
+  port: PORT,
+  persona: { value: 'NAME|FILE', short: 'p', help: 'Persona: a name in personas/, a YAML or JSON file, or a folder' },
+  'persona-mode': { value: 'NAME', help: 'Mode of the persona' },
+  crew: {
+    value: 'NAME|PATH',
+    help: 'Persona or folder of personas to delegate or hand off to, besides its own',
+    repeatable: true,
+  },
+  model: { value: 'PROVIDER/NAME', short: 'm', help: 'Model (COX_MODEL)' },
+  'base-url': { value: 'URL', help: 'Address of the provider' },
+  id: { value: 'ID', help: 'Id of the new session (a random one)' },
+  session: {
+    value: 'ID',
+    help: 'Continue a session; with --model, --base-url and --persona-mode from here on',
+  },
+  root: { value: 'DIR', help: 'Folder that tools may access (the current one)' },
+  mcp: { value: 'FILE', help: 'MCP servers: a JSON file with mcpServers' },
+  allow: { value: 'GLOB', help: 'Tools that run without approval; rules apply in the given order', repeatable: true },
+  ask: { value: 'GLOB', help: 'Tools that need an approval', repeatable: true },
+  deny: { value: 'GLOB', help: 'Tools that are denied', repeatable: true },
+  'max-turns': { value: 'N', help: 'Limit of turns (50)' },
+  'max-tokens': { value: 'N', help: 'Limit of input and output tokens; a limit that ends the run exits 4' },
+  'max-usd': { value: 'SUM', help: 'Limit of cost; the model’s price must be known' },
+  'max-time': { value: 'TIME', help: 'Limit of time, waiting included: 90s, 5m, 2h' },
+  detach: { help: 'Start the session and leave it running' },
+  manifest: MANIFEST,
+  'steering-file': STEERING_FILE,
+  ...ON_ASK,
+} satisfies FlagTable;
+
+/** The flags of `cox acp`: the editor sends the rest. */
+export const ACP = {
+  nats: BUS.nats,
+  nkey: BUS.nkey,
+  'state-dir': BUS['state-dir'],
+  port: RUN.port,
+  persona: RUN.persona,
+  'persona-mode': RUN['persona-mode'],
+  crew: RUN.crew,
+  model: RUN.model,
+  'offer-model': { value: 'PROVIDER/NAME', help: 'Another model that the editor may choose', repeatable: true },
+  'base-url': RUN['base-url'],
+  mcp: RUN.mcp,
+  allow: RUN.allow,
+  ask: RUN.ask,
+  deny: RUN.deny,
+  'max-turns': RUN['max-turns'],
+  'max-tokens': RUN['max-tokens'],
+  'max-usd': RUN['max-usd'],
+  'max-time': RUN['max-time'],
+  manifest: MANIFEST,
+} satisfies FlagTable;
+
+/** The flags of `cox steer`. */
+export const STEER = {
+  ...BUS,
+  mode: {
+    value: 'MODE',
+    help: 'finish_step (default), interrupt_immediate or audit_only',
+    words: ['finish_step', 'interrupt_immediate', 'audit_only'],
+  },
+  preempt: { help: 'Interrupt at once: also end the streaming answer and the running calls' },
+  'dedupe-key': { value: 'KEY', help: 'Replace the queued message that has the same key' },
+  wait: {
+    value: 'STAGE',
+    help: 'Wait until it is stored, accepted (default) or delivered',
+    words: ['stored', 'accepted', 'delivered'],
+  },
+  'command-id': { value: 'ID', help: 'Id of the command; a repeat with the same id changes nothing' },
+} satisfies FlagTable;
+
+const { mode: _mode, preempt: _preempt, ...withoutMode } = STEER;
+/** The flags of `cox message followup`. */
+export const FOLLOWUP = withoutMode satisfies FlagTable;
+
+/** The flags of `cox message remind`. */
+export const REMIND = {
+  ...STEER,
+  tag: { value: 'WORD', help: 'Tag of the reminder', repeatable: true },
+  'ttl-turns': { value: 'N', help: 'Number of turns that show it (until it is withdrawn)' },
+  'preserve-on-compact': { help: 'Keep it through a compaction' },
+  propagate: {
+    value: 'WHOM',
+    help: 'Child sessions that inherit it: session (direct ones; default), all, none',
+    words: ['session', 'all', 'none'],
+  },
+  'role-hint': {
+    value: 'VOICE',
+    help: 'system (default), developer, user_block or ephemeral_cache',
+    words: ['system', 'developer', 'user_block', 'ephemeral_cache'],
+  },
+} satisfies FlagTable;
+
+/** The flags of a command that is sent to a session. */
+export const COMMAND = { ...BUS, 'command-id': STEER['command-id'] } satisfies FlagTable;
+
+const REMEMBER: FlagSpec = {
+  value: 'session|persona',
+  words: ['session', 'persona'],
+  help: 'Decide later calls like it the same way, in this session or for its persona',
+};
+/** The flags of `cox approve`. */
+export const APPROVE = {
+  ...COMMAND,
+  reason: REASON,
+  args: { value: 'JSON', help: 'Run it with these arguments instead' },
+  remember: REMEMBER,
+} satisfies FlagTable;
+/** The flags of `cox deny`. */
+export const DENY = { ...COMMAND, reason: REASON, remember: REMEMBER } satisfies FlagTable;
+
+/** The flags of `cox session fork`. */
+export const FORK = {
+  ...BUS,
+  port: PORT,
+  at: AT,
+  id: RUN.id,
+  prompt: { value: 'TEXT', help: 'Another text in that record, or the next prompt of an ended session' },
+  persona: RUN.persona,
+  model: RUN.model,
+  'base-url': RUN['base-url'],
+  verdict: { value: '[HOOK=]JSON', help: 'What the hooks of that record return instead', repeatable: true },
+  result: { value: 'TEXT', help: 'What the call of that record returned instead' },
+  'result-error': { value: 'TEXT', help: 'The same, as an error' },
+  detach: RUN.detach,
+  'steering-file': STEERING_FILE,
+  ...ON_ASK,
+} satisfies FlagTable;
+
+/** The flags of `cox serve gateway`. */
+export const GATEWAY = {
+  ...BUS,
+  'state-dir': SERVICE_DIR,
+  listen: { value: 'HOST:PORT', help: 'Address to listen on (127.0.0.1:7707)' },
+  'public-url': {
+    value: 'URL',
+    help: 'Its address for other machines; needed unless it listens on loopback',
+    repeatable: true,
+  },
+  'allow-origin': { value: 'ORIGIN', help: 'Another site whose pages may use it', repeatable: true },
+  tokens: TOKENS,
+  jwks: { value: 'FILE|URL', help: 'JWK Set that verifies JSON Web Tokens' },
+  issuer: { value: 'TEXT', help: 'Required issuer of JSON Web Tokens' },
+  audience: { value: 'TEXT', help: 'Required audience of JSON Web Tokens' },
+  'tenant-claim': { value: 'NAME', help: 'Claim that names the tenant (tenant)' },
+} satisfies FlagTable;

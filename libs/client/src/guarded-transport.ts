@@ -1,0 +1,100 @@
+/** A transport whose every call follows the rules of `CallGuard`. */
+import type { JournalRecord, SessionRef, SessionStatus, TenantId, Verb } from '@coxswain/protocol';
+import type { CallGuard } from './call-guard.ts';
+import type { BodyInput, SendOptions, SentCommand, WaitStage } from './outgoing-command.ts';
+import type { ListQuery, SessionListing, SessionsPage } from './session-listing.ts';
+import type { SessionTree } from './session-tree.ts';
+import type { JournalEntry, JournalStart, Transport, WatchItem } from './transport.ts';
+import type { PendingApproval } from './waiting-approvals.ts';
+
+/** See the top of the file. */
+export class GuardedTransport implements Transport {
+  readonly guard: CallGuard;
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.guard = transport.guard;
+    this.#transport = transport;
+  }
+
+  get tenant(): TenantId {
+    return this.#transport.tenant;
+  }
+
+  send<V extends Verb>(
+    ref: SessionRef,
+    verb: V,
+    body: BodyInput<V>,
+    options: SendOptions<WaitStage>,
+  ): Promise<SentCommand> {
+    return this.guard.call(() => this.#transport.send(ref, verb, body, options), options.signal);
+  }
+
+  follow(
+    ref: SessionRef,
+    from: JournalStart,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<JournalRecord, void, undefined> {
+    return this.guard.follow((stop) => this.#transport.follow(ref, from, stop), signal);
+  }
+
+  watch(
+    ref: SessionRef,
+    from: JournalStart,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<WatchItem, void, undefined> {
+    return this.guard.follow((stop) => this.#transport.watch(ref, from, stop), signal);
+  }
+
+  journal(ref: SessionRef, from: number): AsyncGenerator<JournalEntry, void, undefined> {
+    return this.guard.read(() => this.#transport.journal(ref, from));
+  }
+
+  exportLines(ref: SessionRef, recordsOnly: boolean): AsyncGenerator<Uint8Array, void, undefined> {
+    return this.guard.read(() => this.#transport.exportLines(ref, recordsOnly));
+  }
+
+  newest(ref: SessionRef): Promise<JournalRecord | null> {
+    return this.guard.call(() => this.#transport.newest(ref));
+  }
+
+  lastNumber(ref: SessionRef): Promise<number> {
+    return this.guard.call(() => this.#transport.lastNumber(ref));
+  }
+
+  state(ref: SessionRef, timeoutMs: number | undefined): Promise<SessionStatus> {
+    return this.guard.call(() => this.#transport.state(ref, timeoutMs));
+  }
+
+  tree(ref: SessionRef): Promise<SessionTree> {
+    return this.guard.call(() => this.#transport.tree(ref));
+  }
+
+  listings(): Promise<SessionListing[]> {
+    return this.guard.call(() => this.#transport.listings());
+  }
+
+  listSessions(query: ListQuery): Promise<SessionsPage> {
+    return this.guard.call(() => this.#transport.listSessions(query));
+  }
+
+  sessionIds(): Promise<string[]> {
+    return this.guard.call(() => this.#transport.sessionIds());
+  }
+
+  approvals(): Promise<PendingApproval[]> {
+    return this.guard.call(() => this.#transport.approvals());
+  }
+
+  roundTripMs(): Promise<number> {
+    return this.guard.call(() => this.#transport.roundTripMs());
+  }
+
+  close(): Promise<void> {
+    return this.#transport.close();
+  }
+
+  closed(): Promise<Error | null> {
+    return this.#transport.closed();
+  }
+}

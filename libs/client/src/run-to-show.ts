@@ -1,0 +1,82 @@
+/** Which run of a session a stream shows, and where that run ends. */
+import { hasEnded, type JournalRecord } from '@coxswain/protocol';
+import type { JournalEntry } from './transport.ts';
+
+/** A command that begins a run, as it was sent. */
+export interface AwaitedCommand {
+  readonly commandId: string;
+  /** The record that holds it, where its receipt says so. */
+  readonly n: number | null;
+}
+
+/** A session's journal, as the search for a run needs it. */
+export interface RunJournal {
+  lastNumber(): Promise<number>;
+  journal(): AsyncGenerator<JournalEntry, void, undefined>;
+}
+
+/** Finds the end of a run in a session's records, which come in order. */
+export class RunEnd {
+  readonly #present: number;
+  readonly #awaited: AwaitedCommand | null;
+  #isSeen: boolean;
+  #hasRun = false;
+
+  /**
+   * @param present the newest record at the beginning: an earlier end is the past. 0 where only later records come.
+   * @param awaited the command that begins the run; null for the run that `present` belongs to.
+   */
+  constructor(present: number, awaited: AwaitedCommand | null) {
+    this.#present = awaited === null ? present : 0;
+    this.#awaited = awaited;
+    this.#isSeen = awaited === null;
+  }
+
+  /** Whether the run is over after this record. A command that begins no run, such as a rejected prompt, ends it too. */
+  isAt(record: JournalRecord): boolean {
+    const { n, state } = record;
+    const isOver = hasEnded(state);
+    if (!this.#isSeen) {
+      const { commandId, n: inRecord } = this.#awaited as AwaitedCommand;
+      const isAwaited = isCommand(record, commandId);
+      this.#isSeen = isAwaited || (inRecord !== null && n >= inRecord);
+      this.#hasRun = false;
+      if (isAwaited && isOver) return true;
+    }
+    if (!this.#isSeen) return false;
+    this.#hasRun ||= !isOver;
+    return isOver && n >= this.#present && (this.#hasRun || n === this.#present);
+  }
+}
+
+/** Whether a record holds this command. */
+export function isCommand({ input }: JournalRecord, commandId: string): boolean {
+  return input.type === 'command' && input.command_id === commandId;
+}
+
+/**
+ * The run that a stream shows: of the awaited command, else the newest.
+ * @param from the first record to show; undefined for the first of the run.
+ * @returns `first`: the record to read from, 1 for a session that does not exist yet.
+ * @throws what reading the journal throws.
+ */
+export async function runToShow(
+  session: RunJournal,
+  from: number | undefined,
+  awaited: AwaitedCommand | null,
+): Promise<{ readonly first: number; readonly end: RunEnd }> {
+  const last = await session.lastNumber();
+  if (awaited !== null) {
+    const n = awaited.n ?? (await lastWhere(session, (record) => isCommand(record, awaited.commandId)));
+    return { first: from ?? n ?? last + 1, end: new RunEnd(0, { ...awaited, n }) };
+  }
+  const isPrompt = ({ events }: JournalRecord) => events.some(({ type }) => type === 'prompt_received');
+  const first = from ?? (last === 0 ? null : await lastWhere(session, isPrompt)) ?? 1;
+  return { first, end: new RunEnd(first > last ? 0 : last, null) };
+}
+
+async function lastWhere(session: RunJournal, is: (record: JournalRecord) => boolean): Promise<number | null> {
+  let found: number | null = null;
+  for await (const { record } of session.journal()) if (is(record)) found = record.n;
+  return found;
+}

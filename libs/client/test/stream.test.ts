@@ -1,0 +1,167 @@
+/** `session.stream()` and `session.textStream()`: which run they show, and where they end. */
+import { GENESIS_HASH, type JournalRecord, type SessionEvent, sessionRef } from '@coxswain/protocol';
+import { describe, expect, test } from 'vitest';
+import { CallGuard } from '../src/call-guard.ts';
+import { Closing } from '../src/closing.ts';
+import { Session, type Transport, type WatchItem } from '../src/mod.ts';
+
+const usage = { input_tokens: 1, output_tokens: 1 };
+
+/** A journal in memory that grows while it is read. */
+class Journal {
+  readonly records: JournalRecord[] = [];
+  readonly #items: WatchItem[] = [];
+  readonly #waiting = new Set<() => void>();
+  /** Whether a prompt is recorded at once, or by {@link run} later. */
+  sends = 'recorded';
+
+  readonly session = new Session(
+    {
+      tenant: 'default',
+      guard: new CallGuard(new Closing()),
+      lastNumber: async () => this.records.length,
+      newest: async () => this.records.at(-1) ?? null,
+      journal: (_ref: unknown, from: number) => this.#stored(from),
+      watch: (_ref: unknown, from: number) => this.#watch(from),
+      follow: async function* (this: Transport, _ref: unknown, from: number) {
+        for await (const { record } of this.watch(_ref as never, from, undefined)) if (record) yield record;
+      },
+      send: async (_ref: unknown, verb: string) => {
+        const commandId = `${verb}-${this.records.length + 1}`;
+        const receipt = this.sends === 'receipt' ? { n: this.records.length + 1 } : undefined;
+        if (this.sends === 'rejected') this.add([], 'stopped', commandId);
+        else if (this.sends !== 'later') this.run(commandId, 'said');
+        return { commandId, seq: 1, duplicate: false, ...(receipt ? { receipt } : {}) };
+      },
+    } as unknown as Transport,
+    sessionRef('s'),
+  );
+
+  add(events: SessionEvent[], state: string, commandId?: string): void {
+    const outcome = { type: 'model_outcome', effect_id: `${this.records.length}-0` };
+    const input = commandId === undefined ? outcome : { type: 'command', command_id: commandId };
+    const record = {
+      ...{ v: 1, session_id: 's', n: this.records.length + 1, epoch: 1, attempt: 'a', prev_hash: GENESIS_HASH },
+      ...{ at: '', input: input as never, events, state, effects_open: [] },
+    } as JournalRecord;
+    this.records.push(record);
+    this.item({ record });
+  }
+
+  item(item: WatchItem): void {
+    this.#items.push(item);
+    for (const wake of this.#waiting) wake();
+    this.#waiting.clear();
+  }
+
+  /** A run of three records. */
+  run(commandId: string, ...answers: string[]): void {
+    this.add(
+      [{ type: 'prompt_received', command_id: commandId, run: 1, messages: [] } as never],
+      'provisioning',
+      commandId,
+    );
+    for (const text of answers) {
+      const message = { role: 'assistant' as const, content: [{ type: 'text' as const, text }] };
+      const head = { type: 'message_complete', turn: 1, message, finish_reason: 'stop', usage } as const;
+      this.add([{ ...head, body_streamed: false, duration_ms: 1, attempts: 1 }], 'steering_check');
+    }
+    this.add([{ type: 'agent_end', run: 1, stop_reason: 'end_turn', turns: 1, usage, pending: 0 } as never], 'stopped');
+  }
+
+  async *#stored(from: number) {
+    for (const record of this.records.slice(from - 1)) yield { record };
+  }
+
+  async *#watch(from: number): AsyncGenerator<WatchItem> {
+    for (let at = 0; ; ) {
+      const item = this.#items[at++];
+      if (item === undefined) {
+        at--;
+        await new Promise<void>((resolve) => this.#waiting.add(resolve));
+      } else if (item.record === undefined || item.record.n >= from) yield item;
+    }
+  }
+}
+
+async function textOf(session: Session, from?: number): Promise<string> {
+  let text = '';
+  for await (const piece of session.textStream({ from })) text += piece;
+  return text;
+}
+
+describe('a stream shows', () => {
+  test('the newest run of a session that has ended, and with a number all from there on', async () => {
+    const journal = new Journal();
+    journal.run('a', 'first');
+    journal.run('b', 'second');
+    expect(await textOf(journal.session)).toBe('second');
+    expect(await textOf(journal.session, 1)).toBe('first\n\nsecond');
+  });
+
+  test.each([['recorded'], ['receipt']])(
+    'the run that this handle has prompted (%s), not the one before',
+    async (sends) => {
+      const journal = new Journal();
+      journal.run('a', 'first');
+      journal.sends = sends;
+      await journal.session.prompt('go on');
+      journal.run('other', 'of another client');
+      expect(await textOf(journal.session)).toBe('said');
+      // From then on it is the newest again.
+      expect(await textOf(journal.session)).toBe('of another client');
+    },
+  );
+
+  test('a run that is not recorded yet', async () => {
+    const journal = new Journal();
+    journal.run('a', 'first');
+    journal.sends = 'later';
+    const { commandId } = await journal.session.prompt('go on');
+    const reading = textOf(journal.session);
+    const result = journal.session.result();
+    await new Promise((resolve) => setImmediate(resolve));
+    journal.run(commandId, 'second', 'and third');
+    expect(await reading).toBe('second\n\nand third');
+    expect(await result).toMatchObject({ text: 'and third' });
+  });
+
+  test('nothing of a prompt that is rejected after a run has ended', async () => {
+    const journal = new Journal();
+    journal.run('a', 'first');
+    journal.sends = 'rejected';
+    await journal.session.prompt('go on');
+    expect(await textOf(journal.session)).toBe('');
+  });
+
+  test('a session that does not exist yet, and whether its connection holds', async () => {
+    const journal = new Journal();
+    const types: string[] = [];
+    const reading = (async () => {
+      for await (const { type } of journal.session.stream()) types.push(type);
+    })();
+    for (const connected of [true, false, false, true, true]) journal.item({ connected });
+    journal.run('a', 'first');
+    await reading;
+    expect(types.filter((type) => type.startsWith('connection'))).toEqual(['connection_lost', 'connection_restored']);
+    expect(types.at(-1)).toBe('state_changed');
+    expect(types).toContain('run_ended');
+  });
+});
+
+test('approvals of a run are those that wait and those that come, and end with it', async () => {
+  const journal = new Journal();
+  const asked = (call_id: string) =>
+    ({ type: 'approval_requested', call_id, tool: 'read', args: {}, requested_by: 'rule:*' }) as SessionEvent;
+  const decided = (call_id: string) => ({ type: 'approval_decided', call_id, decision: 'allow' }) as SessionEvent;
+  journal.add([{ type: 'prompt_received', command_id: 'p', run: 1, messages: [] } as never], 'provisioning', 'p');
+  journal.add([asked('a'), asked('b')], 'function_awaiting_approval');
+  journal.add([decided('a')], 'function_awaiting_approval');
+  const seen: string[] = [];
+  for await (const { callId } of journal.session.approvals()) {
+    seen.push(callId);
+    if (callId === 'b') journal.add([decided('b'), asked('c')], 'function_awaiting_approval');
+    else journal.add([decided('c')], 'stopped');
+  }
+  expect(seen).toEqual(['b', 'c']);
+});

@@ -1,0 +1,39 @@
+/**
+ * Regular expressions on RE2's algorithm (https://swtch.com/~rsc/regexp/regexp1.html): time linear in the text, and a bound on the
+ * compiled program, so that no pattern and no argument can stall a host for long.
+ *
+ * Bundles for browsers contain `unchecked-expressions.ts` instead (`browser` in this package's manifest): the engine is larger than
+ * the whole client.
+ */
+import { RE2JS } from 're2js';
+import { BOUNDS } from './bounds.ts';
+
+/** Says what is wrong with a regular expression (RE2 syntax), or null. */
+export function regexProblem(source: string): string | null {
+  try {
+    const size = compiled(source).programSize();
+    return size <= BOUNDS.regexInstructionsMax
+      ? null
+      : `the regular expression ${JSON.stringify(source)} is too large: its counted repeats make ${size} instructions, at most ${BOUNDS.regexInstructionsMax} are taken`;
+  } catch (error) {
+    return `invalid regular expression ${JSON.stringify(source)}: ${(error as Error).message}`;
+  }
+}
+
+/** Whether a regular expression (RE2 syntax, unanchored) is found in a text. */
+export function regexMatches(source: string, text: string): boolean {
+  return compiled(source).matcher(text).find();
+}
+
+const cache = new Map<string, RE2JS>();
+const CACHE_MAX = 512;
+
+function compiled(source: string): RE2JS {
+  let regex = cache.get(source);
+  if (!regex) {
+    regex = RE2JS.compile(source);
+    if (cache.size >= CACHE_MAX) cache.clear();
+    cache.set(source, regex);
+  }
+  return regex;
+}

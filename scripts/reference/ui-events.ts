@@ -1,0 +1,91 @@
+/** The reference of what `session.stream()` yields, from the type itself. */
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import ts from 'typescript';
+import { code, generatedFrom, table } from './markdown.ts';
+
+const SOURCE = 'libs/client/src/ui-events.ts';
+
+/** docs/reference/ui-events.md */
+export function uiEventReference(): string {
+  const file = ts.createSourceFile(
+    SOURCE,
+    readFileSync(resolve(import.meta.dirname, '../..', SOURCE), 'utf8'),
+    ts.ScriptTarget.Latest,
+    true,
+  );
+  const union = file.statements.find(
+    (one): one is ts.TypeAliasDeclaration => ts.isTypeAliasDeclaration(one) && one.name.text === 'UiEvent',
+  )?.type;
+  if (!union || !ts.isUnionTypeNode(union)) throw new Error(`${SOURCE} has no union UiEvent`);
+  return [
+    generatedFrom(SOURCE),
+    '# UI events\n',
+    '`session.stream()` of [`@coxswain/client`](../guides/client.md) yields these events: what a user interface shows of a run, in order.',
+    'The type is `UiEvent`. Events of a record have `n` and `at`: the number of the record, and its time in ISO 8601. A page that',
+    'reconnects continues at `n + 1`.\n',
+    table(
+      ['`type`', 'Meaning', 'Fields', 'Of a record'],
+      union.types.map((member) => row(member, file)),
+    ),
+    '',
+    ...interfacesIn(file).flatMap((one) => [`\`${one.name.text}\` has ${fields(one.members, file).join(', ')}.`, '']),
+  ].join('\n');
+}
+
+function row(member: ts.TypeNode, file: ts.SourceFile): string[] {
+  const literals: ts.TypeLiteralNode[] = [];
+  const visit = (node: ts.Node): void => {
+    if (ts.isTypeLiteralNode(node)) literals.push(node);
+    else ts.forEachChild(node, visit);
+  };
+  visit(member);
+  const [literal] = literals;
+  const type = literal?.members.find((one) => one.name?.getText(file) === 'type') as ts.PropertySignature | undefined;
+  if (!literal || !type?.type) throw new Error(`${SOURCE}: a member of UiEvent has no type`);
+  const meaning = comment(member, file);
+  if (meaning === '') throw new Error(`${SOURCE}: ${type.type.getText(file)} has no comment`);
+  return [
+    type.type
+      .getText(file)
+      .split('|')
+      .map((name) => code(name.trim().replaceAll("'", '')))
+      .join(', '),
+    meaning,
+    fields(literal.members, file).join(', '),
+    member.getText(file).includes('FromRecord') ? 'yes' : '',
+  ];
+}
+
+function fields(members: readonly ts.TypeElement[], file: ts.SourceFile): string[] {
+  return members
+    .filter((one): one is ts.PropertySignature => ts.isPropertySignature(one) && one.name.getText(file) !== 'type')
+    .map((one) => {
+      const spelled = one.type?.getText(file).replaceAll(/\s+/g, ' ') ?? '';
+      return code(`${one.name.getText(file)}${one.questionToken ? '?' : ''}: ${spelled}`);
+    });
+}
+
+/** The shapes that events have besides those of the protocol. */
+function interfacesIn(file: ts.SourceFile): ts.InterfaceDeclaration[] {
+  return file.statements.filter(
+    (one): one is ts.InterfaceDeclaration => ts.isInterfaceDeclaration(one) && one.name.text !== 'FromRecord',
+  );
+}
+
+/** The comment above a node, as one paragraph. */
+function comment(node: ts.Node, file: ts.SourceFile): string {
+  const text = file.getFullText();
+  // The comment precedes the bar of the union, which belongs to no member.
+  const before = text
+    .slice(0, node.getStart(file))
+    .replace(/\|\s*$/, '')
+    .trimEnd();
+  if (!before.endsWith('*/')) return '';
+  return before
+    .slice(before.lastIndexOf('/**') + 3, -2)
+    .split('\n')
+    .map((line) => line.replace(/^\s*\*?\s?/, '').trim())
+    .join(' ')
+    .trim();
+}
