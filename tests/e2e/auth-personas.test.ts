@@ -72,7 +72,7 @@ test('keys of other roles serve nobody', async () => {
     const refused = await cox(['serve', 'personas', file], { env: bus.env(role) });
     expect([role, refused.code, refused.stderr]).toEqual([role, 1, expect.stringContaining('not_permitted')]);
   }
-  const listed = await cox(['persona', '--json'], { env: bus.env('operator') });
+  const listed = await cox(['persona', 'list', '--served', '--json'], { env: bus.env('operator') });
   expect(listed.json.map(({ name }) => name)).toEqual(['clerk']);
 });
 
