@@ -38,8 +38,9 @@ export async function ownServer(leftBehind?: string): Promise<Ground> {
   const found = await findServer({ env, report: reportTo(process.stderr) });
   if (found.kind !== 'binary') throw new Error('a server binary was asked for');
   const stateDir = leftBehind ?? (await scratchFolder('bus'));
-  const { url, token, stop } = await startServer({ binary: found.path, stateDir });
-  return { natsUrl: url.replace('nats://', `nats://${token}@`), stateDir, stop };
+  const server = await startServer({ binary: found.path, stateDir });
+  const natsUrl = server.url.replace('nats://', `nats://${server.token}@`);
+  return { natsUrl, stateDir, stop: () => server.stop() };
 }
 
 async function serverInContainer(): Promise<Ground> {
