@@ -16,7 +16,7 @@ if (bundler === null) {
   const outdir = 'libs/cli/dist/cox';
   // The demo's MCP server is a process of its own.
   const entries = { main: 'libs/cli/src/main.ts', 'harbour-server': 'libs/cli/src/demo/harbour-server.ts' };
-  const files = await bundler.bundle(entries, outdir);
+  const files = await bundler.bundle(entries, outdir, 'inside');
   // Older chunks stay: a `cox up` that runs may still load one of them. Two processes may bundle at once while a third
   // starts: each file appears whole, the entry after what it imports.
   const isEntry = ({ path }) => basename(path) === 'main.mjs';

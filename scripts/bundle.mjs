@@ -24,6 +24,15 @@ const VENDORS_INSIDE = {
   banner: {
     js: "import { createRequire as bundleRequire } from 'node:module';\nconst require = bundleRequire(import.meta.url);",
   },
+  plugins: [
+    {
+      name: 'english-only',
+      setup({ onLoad }) {
+        // The messages of Zod in 60 languages. Its schemas import the English ones from another file.
+        onLoad({ filter: /\/zod\/v4\/locales\/index\.js$/ }, () => ({ contents: 'export {};' }));
+      },
+    },
+  ],
 };
 
 /**
@@ -45,6 +54,9 @@ export async function bundle(entryPoints, outdir, vendors = 'stay') {
     target: 'node20.19',
     conditions: ['coxswain-source'],
     sourcemap: 'linked',
+    // Half the size starts a tenth sooner. Names stay, for stack traces.
+    minifyWhitespace: true,
+    minifySyntax: true,
     logLevel: 'warning',
     ...(vendors === 'inside' ? VENDORS_INSIDE : VENDORS_STAY),
   });

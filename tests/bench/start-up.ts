@@ -37,7 +37,7 @@ export const startUp: Part = {
       const value = median(taken) / 1_000;
       const from = `${shown(Math.min(...taken) / 1_000)} to ${shown(Math.max(...taken) / 1_000)} s`;
       return file?.includes('/bin/')
-        ? { what, value, unit: 's', bar: { atMost: 0.3 }, from }
+        ? { what, value, unit: 's', bar: { atMost: 0.12 }, from }
         : { what, value, unit: 's', from };
     });
     return { figures, detail: samples };

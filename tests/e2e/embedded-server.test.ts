@@ -1,5 +1,8 @@
-/** `cox up` and its server: they end together, however they end, and what they held is there again. */
+/** `cox up` and its server: the server is restarted when it ends by itself, and both keep their state, tokens and ports. */
+import { randomInt } from 'node:crypto';
+import { stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
+import { join } from 'node:path';
 import { readConnection } from '@coxswain/adapter-nats';
 import { connect } from '@coxswain/client';
 import { connect as connectBare } from '@nats-io/transport-node';
@@ -70,16 +73,77 @@ test('cox down stops the cox up of a state directory, and cox logs prints its lo
   );
 });
 
-test('a server that is killed takes cox up with it, which says so', async () => {
+/** A session in the middle of a tool call, which ends once `finish` is called; and a terminal that is attached to it. */
+async function underWay({ nats_url: servers, token, state_dir: stateDir }: Ready) {
+  const client = await connect({ servers, token });
+  const root = await scratchFolder('root');
+  const command = 'while [ ! -e finish ]; do sleep 0.1; done';
+  const model = await scripted([
+    { text: 'Working.', calls: [{ tool: 'run_command', args: { command } }] },
+    { text: 'Done.' },
+  ]);
+  const permissions = { rules: [{ tool: 'run_command', action: 'allow' as const }] };
+  const { session } = await client.startSession({ prompt: 'Go.', model, root, permissions }, { wait: 'accepted' });
+  const attached = new Child(COX_MAIN, ['attach', session.id, '--state-dir', stateDir]);
+  children.push(attached);
+  await until('the call to run', async () => (await session.state()).calls.length > 0);
+  return { client, session, attached, finish: () => writeFile(join(root, 'finish'), '') };
+}
+
+/** The steers that a session's journal says were injected, in order. */
+async function injectedIn(id: string, stateDir: string): Promise<string[]> {
+  const { json } = await cox(['session', 'export', id, '--state-dir', stateDir]);
+  const events = json.flatMap((record) => (record.events ?? []) as { readonly type: string }[]);
+  const injected = events.filter(({ type }) => type === 'message_injected');
+  return injected.map((event) => /(first|second|third) steer/.exec(JSON.stringify(event))?.[0] ?? 'another');
+}
+
+test('a server that is killed under a session comes back: session, client, terminal and accepted commands go on', async () => {
   const stateDir = await scratchFolder('up');
-  const { child } = await up(stateDir);
-  process.kill((await readConnection(stateDir))?.pid as number, 'SIGKILL');
-  expect((await child.exited).code, child.told).toBe(1);
-  expect(child.stderr).toMatch(/nats-server ended by itself/);
-  // There is nobody left to be told that partitions are let go.
-  expect(child.stderr).not.toContain('could not be unpinned');
-  // The folder is free again.
-  await up(stateDir);
+  const { child, ready } = await up(stateDir);
+  const { client, session, attached, finish } = await underWay(ready);
+  const server = (await readConnection(stateDir))?.pid as number;
+  await session.steer('first steer', { wait: 'accepted' });
+  process.kill(server, 'SIGKILL');
+  await Promise.all([
+    session.steer('second steer', { wait: 'accepted' }),
+    cox(['steer', session.id, 'third steer', '--state-dir', stateDir]).then((sent) =>
+      expect(sent.code, sent.told).toBe(0),
+    ),
+  ]);
+  await child.says('"type":"nats_server_restarted"');
+  const { url, pid } = (await readConnection(stateDir)) as { url: string; pid: number };
+  expect(ready.nats_url).toContain(new URL(url).host);
+  expect(pid).not.toBe(server);
+  await finish();
+  expect((await attached.exited).code, attached.told).toBe(0);
+  expect(attached.stdout).toContain('Done.');
+  expect((await injectedIn(session.id, stateDir)).sort()).toEqual(['first steer', 'second steer', 'third steer']);
+  await client.close();
+  // The gateway is announced for the server that runs now.
+  const { stdout } = await cox(['env', '--json', '--state-dir', stateDir]);
+  expect(JSON.parse(stdout)).toMatchObject({ COX_GATEWAY_URL: expect.stringContaining('http') });
+  expect((await child.terminate()).code).toBe(0);
+});
+
+test('cox up keeps its tokens and ports over a restart; connected clients and terminals come back', async () => {
+  const stateDir = await scratchFolder('up');
+  // Ports that neither the system nor another instance chooses by itself while cox up is away.
+  const ports = [await chosenPort(), await chosenPort()] as const;
+  const first = await up(stateDir, '--port', `${ports[0]}`, '--gateway-port', `${ports[1]}`);
+  const { client, session, attached, finish } = await underWay(first.ready);
+  // A terminal that waits too long for the restart runs an instance of its own.
+  attached.process.kill('SIGSTOP');
+  expect((await first.child.terminate()).code, first.child.told).toBe(0);
+  const second = await up(stateDir);
+  attached.process.kill('SIGCONT');
+  expect(second.ready).toEqual(first.ready);
+  expect((await stat(join(stateDir, 'access.json'))).mode & 0o777).toBe(0o600);
+  await session.steer('first steer', { wait: 'accepted' });
+  await finish();
+  expect((await attached.exited).code, attached.told).toBe(0);
+  expect(attached.stdout).toContain('Done.');
+  await client.close();
 });
 
 test('streams that are deleted under cox up end it, with a code', async () => {
@@ -113,9 +177,19 @@ test('two instances side by side know nothing of each other; the port is the one
   await expect(connectBare({ servers, token: 'wrong', reconnect: false })).rejects.toThrow(/authorization/i);
 });
 
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
+/** A free port below those that instances and the system choose. */
+async function chosenPort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(12_000, 20_000);
+    if (await freePort(port).catch(() => null)) return port;
+  }
+}
+
+/** The port, or any one for 0, if it is free. */
+function freePort(wanted = 0): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject).listen(wanted, '127.0.0.1', () => {
       const { port } = server.address() as { port: number };
       server.close(() => resolve(port));
     });

@@ -58,7 +58,7 @@ test('cox doctor says of it that it answers, also where another bus is asked abo
   expect(found).toMatchObject({ status: 'ok', message: `the gateway at ${ready.gateway_url} answers` });
 });
 
-test('nobody else on the machine comes in: the token is this user’s, and another start has another', async () => {
+test('the token is readable by this user only, and another state folder has another', async () => {
   const file = join(bed.stateDir, 'gateway.json');
   expect((await stat(file)).mode & 0o077).toBe(0);
   expect(JSON.parse(await readFile(file, 'utf8'))).toMatchObject({

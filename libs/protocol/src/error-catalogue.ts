@@ -1044,8 +1044,8 @@ export const ERROR_CATALOGUE = {
     'See the log that the message names.',
   ),
   nats_server_ended: exception(
-    'The nats-server under `cox up` ended by itself.',
-    'Ends with 1, quoting its log; the sessions are kept.',
+    'The nats-server under `cox up` ended by itself, and its restarts failed.',
+    'Ends with 1, quoting the reason; the sessions are kept.',
     'See the log, and start `cox up` again.',
   ),
   console_not_built: exception(

@@ -46,7 +46,8 @@ export function cutTextToEnd(text: string, maxChars: number): string {
   return text.slice(splitsPair(text, start) ? start + 1 : start);
 }
 
-const segmenter = new Intl.Segmenter();
+/** Created at first use: loading the segmentation rules takes 10 ms, and most processes cut no text. */
+let segmenter: Intl.Segmenter | undefined;
 // No cluster that people use is longer; what lies further behind the cut does not move it.
 const CLUSTER_MAX_CHARS = 64;
 
@@ -57,6 +58,7 @@ const CLUSTER_MAX_CHARS = 64;
 export function cutGraphemes(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
   const near = text.slice(0, Math.max(0, maxChars) + CLUSTER_MAX_CHARS);
+  segmenter ??= new Intl.Segmenter();
   const end = segmenter.segment(near).containing(Math.max(0, maxChars))?.index ?? 0;
   return end > 0 ? text.slice(0, end) : cutText(text, maxChars);
 }

@@ -49,6 +49,8 @@ export interface GatewayServiceOptions {
         readonly tenant?: string | undefined;
         readonly name: string;
         readonly scopes?: readonly Scope[] | undefined;
+        /** Tokens of an earlier start, which stay valid. Default: new ones. */
+        readonly kept?: { readonly token: string; readonly readToken: string } | undefined;
       }
     | undefined;
   /** The folder that the console was built into. Without it none is served. */
@@ -205,14 +207,14 @@ function originOf(url: string): string {
 
 function startTokensOf({ startToken }: GatewayServiceOptions) {
   if (!startToken) return null;
-  const { name, tenant = DEFAULT_TENANT, scopes = ['admin'] } = startToken;
+  const { name, tenant = DEFAULT_TENANT, scopes = ['admin'], kept } = startToken;
   const created_at = new Date().toISOString();
-  const made = (holder: string, allowed: readonly Scope[]) =>
-    newToken({ name: holder, tenant, scopes: [...allowed], created_at });
+  const made = (holder: string, allowed: readonly Scope[], token: string | undefined) =>
+    newToken({ name: holder, tenant, scopes: [...allowed], created_at }, token);
   // By a name of its own: what others read with it takes nothing of what the person may ask for, or watch at once.
   return {
-    full: made(name, scopes),
-    reader: made(`${cutText(name, BOUNDS.actorMaxChars - READS.length)}${READS}`, ['read']),
+    full: made(name, scopes, kept?.token),
+    reader: made(`${cutText(name, BOUNDS.actorMaxChars - READS.length)}${READS}`, ['read'], kept?.readToken),
   };
 }
 

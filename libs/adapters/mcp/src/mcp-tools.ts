@@ -16,7 +16,7 @@ import {
 import type { LoggingLevel, Tool } from '@modelcontextprotocol/sdk/types.js';
 import type { HostEnvironment } from './expand-variables.ts';
 import { MCP_BOUNDS } from './mcp-bounds.ts';
-import { McpServerTools } from './mcp-server.ts';
+import type { McpServerTools } from './mcp-server.ts';
 import { nameTools } from './tool-names.ts';
 import { unavailable } from './tool-outcome.ts';
 
@@ -102,20 +102,49 @@ const FOR_THE_MODEL: ReadonlySet<LoggingLevel> = new Set(['warning', 'error', 'c
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
 class McpToolset implements Toolset {
+  readonly #spec: ToolsetSpec;
   readonly #ref: SessionRef;
   readonly #onFeedback: ToolsetSpec['onFeedback'];
   readonly #options: McpToolsOptions;
-  readonly #servers: readonly McpServerTools[];
   readonly #saidLeftOut = new Set<string>();
+  #servers: readonly McpServerTools[] = [];
   #open = false;
   #tools: readonly ToolDefinition[] = [];
   #byName: ReadonlyMap<string, { readonly server: McpServerTools; readonly tool: string }> = new Map();
 
-  constructor({ ref, root, mcpServers, rules, onFeedback }: ToolsetSpec, options: McpToolsOptions) {
-    this.#ref = ref;
-    this.#onFeedback = onFeedback;
+  constructor(spec: ToolsetSpec, options: McpToolsOptions) {
+    this.#spec = spec;
+    this.#ref = spec.ref;
+    this.#onFeedback = spec.onFeedback;
     this.#options = options;
-    this.#servers = Object.entries(mcpServers).map(
+  }
+
+  get tools(): readonly ToolDefinition[] {
+    return this.#tools;
+  }
+
+  async open(signal: AbortSignal): Promise<Failure | null> {
+    this.#servers = await this.#configuredServers();
+    const started = await Promise.allSettled(this.#servers.map((server) => server.open(signal)));
+    const reasons = started.filter((one) => one.status === 'rejected').map(({ reason }) => (reason as Error).message);
+    if (reasons.length === 0) {
+      this.#list();
+      this.#open = true;
+      return null;
+    }
+    const notes = await this.close();
+    const message = [...reasons, ...notes].join('\n');
+    return signal.aborted ? { code: 'provision_failed', message } : { code: 'mcp_server_failed', message };
+  }
+
+  async #configuredServers(): Promise<McpServerTools[]> {
+    const { root, mcpServers, rules } = this.#spec;
+    const configured = Object.entries(mcpServers);
+    if (configured.length === 0) return [];
+    // The SDK takes 0.2 s to load, and most hosts serve no session with MCP servers.
+    const { McpServerTools } = await import('./mcp-server.ts');
+    const options = this.#options;
+    return configured.map(
       ([name, server]) =>
         new McpServerTools({
           name,
@@ -131,23 +160,6 @@ class McpToolset implements Toolset {
           onLog: (level, text) => this.#logged(name, level, text),
         }),
     );
-  }
-
-  get tools(): readonly ToolDefinition[] {
-    return this.#tools;
-  }
-
-  async open(signal: AbortSignal): Promise<Failure | null> {
-    const started = await Promise.allSettled(this.#servers.map((server) => server.open(signal)));
-    const reasons = started.filter((one) => one.status === 'rejected').map(({ reason }) => (reason as Error).message);
-    if (reasons.length === 0) {
-      this.#list();
-      this.#open = true;
-      return null;
-    }
-    const notes = await this.close();
-    const message = [...reasons, ...notes].join('\n');
-    return signal.aborted ? { code: 'provision_failed', message } : { code: 'mcp_server_failed', message };
   }
 
   async call(call: ToolCall, signal: AbortSignal): Promise<ToolOutcome> {

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createConnection, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,6 +10,7 @@ import {
   parseConnectionUrl,
   type RunningServer,
   readConnection,
+  type ServerExit,
   type StartServerOptions,
   startServer,
 } from '../src/server/mod.ts';
@@ -159,6 +160,89 @@ describe('a started server', { timeout: 60_000 }, () => {
     await start(stateDir);
   });
 });
+
+describe('a server with restarts', { timeout: 60_000 }, () => {
+  test('comes back on its port with its token, and keeps its folder meanwhile', async () => {
+    const stateDir = temporaryDir();
+    const ends: ServerExit[] = [];
+    const server = await start(stateDir, { restartsMax: 3, onRestart: (end) => ends.push(end) });
+    const { url, token, pid: first } = server;
+    const connection = await connect({ servers: url, token, maxReconnectAttempts: -1, reconnectTimeWait: 50 });
+    onTestFinished(() => connection.close());
+    await (await jetstreamManager(connection)).streams.add({ name: 'S', subjects: ['s'] });
+    expect(await jetstream(connection).publish('s', 'before')).toMatchObject({ seq: 1 });
+
+    process.kill(first, 'SIGKILL');
+    await eventually('the restart', () => ends.length === 1);
+    expect(ends).toEqual([expect.objectContaining({ expected: false, signal: 'SIGKILL', restarts: 1 })]);
+    expect(server.pid).not.toBe(first);
+    expect(await readConnection(stateDir)).toEqual({ url, token, pid: server.pid });
+    expect(readdirSync(join(stateDir, 'lock'))).toHaveLength(1);
+    await connection.flush();
+    expect(await jetstream(connection).publish('s', 'after')).toMatchObject({ seq: 2 });
+
+    await server.stop();
+    expect(await server.exited).toMatchObject({ expected: true, logTail: '' });
+    expect(await readConnection(stateDir)).toBeUndefined();
+  });
+
+  test.skipIf(process.platform === 'win32')(
+    'while it is away, others find its address and the process that restarts it',
+    async () => {
+      const stateDir = temporaryDir();
+      const breakable = breakableBinary();
+      const server = await start(stateDir, { binary: breakable.path, restartsMax: 9 });
+      const { url, token, pid: first } = server;
+      breakable.broken(true);
+      process.kill(first, 'SIGKILL');
+      await eventually('the notice', async () => (await readConnection(stateDir))?.pid === process.pid);
+      expect(await readConnection(stateDir)).toEqual({ url, token, pid: process.pid });
+      breakable.broken(false);
+      await eventually('the restart', () => server.pid !== first);
+      expect(await readConnection(stateDir)).toEqual({ url, token, pid: server.pid });
+    },
+  );
+
+  test.skipIf(process.platform === 'win32')(
+    'ends when all restarts are used, with the reason, and frees its folder',
+    async () => {
+      const stateDir = temporaryDir();
+      const breakable = breakableBinary();
+      const server = await start(stateDir, { binary: breakable.path, restartsMax: 2 });
+      breakable.broken(true);
+      process.kill(server.pid, 'SIGKILL');
+      expect(await server.exited).toMatchObject({
+        expected: false,
+        signal: 'SIGKILL',
+        restarts: 2,
+        logTail: expect.stringContaining('broken on purpose'),
+      });
+      expect(await readConnection(stateDir)).toBeUndefined();
+      await start(stateDir);
+    },
+  );
+
+  test.skipIf(process.platform === 'win32')('is not restarted once it is stopped', async () => {
+    const stateDir = temporaryDir();
+    const breakable = breakableBinary();
+    const server = await start(stateDir, { binary: breakable.path, restartsMax: 9 });
+    breakable.broken(true);
+    process.kill(server.pid, 'SIGKILL');
+    await eventually('the notice', async () => (await readConnection(stateDir))?.pid === process.pid);
+    await server.stop();
+    expect(await server.exited).toMatchObject({ expected: true, logTail: '' });
+    await start(stateDir);
+  });
+});
+
+/** A server binary that refuses to start while it is broken. */
+function breakableBinary(): { readonly path: string; broken(isBroken: boolean): void } {
+  const path = join(temporaryDir(), 'nats-server');
+  const mark = `${path}.broken`;
+  const script = `#!/bin/sh\nif [ -e '${mark}' ]; then echo 'broken on purpose' >&2; exit 1; fi\nexec '${binary}' "$@"\n`;
+  writeExecutable(path, script);
+  return { path, broken: (isBroken) => (isBroken ? writeFileSync(mark, '') : rmSync(mark)) };
+}
 
 describe('a state folder', { timeout: 60_000 }, () => {
   test('is held by one server: the second is told which process has it', async () => {

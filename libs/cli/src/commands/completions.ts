@@ -1,6 +1,6 @@
 /** `cox completions`. */
 
-import { cutGraphemes } from '@coxswain/protocol';
+import { cutGraphemes } from '@coxswain/protocol/unicode-text';
 import { bashScript } from '../completions/bash.ts';
 import { fishScript } from '../completions/fish.ts';
 import { zshScript } from '../completions/zsh.ts';

@@ -1,15 +1,16 @@
 /** `cox up`. */
 import { join } from 'node:path';
-import { connectionUrl, parseConnectionUrl } from '@coxswain/adapter-nats';
+import { connectionUrl, parseConnectionUrl, type ServerExit } from '@coxswain/adapter-nats';
 import type { GatewayService } from '@coxswain/gateway';
 import { DEFAULT_TENANT } from '@coxswain/protocol';
 import { type EmbeddedInstance, startEmbedded } from '../instance/embedded.ts';
 import { answersFolder } from '../instance/folder-trust.ts';
 import { removeGatewayFile, writeGatewayFile } from '../instance/gateway-file.ts';
 import { answerHealth } from '../instance/health-socket.ts';
+import { keepAccess, readKeptAccess, startOnPort } from '../instance/kept-access.ts';
 import { chooseManifest, manifestNotice } from '../instance/manifest.ts';
 import { metricsAddressOf, metricsLine, metricsMember } from '../instance/metrics-address.ts';
-import { gatewayLines, ownGatewayPort, startOwnGateway } from '../instance/own-gateway.ts';
+import { gatewayLines, type OwnGatewayOptions, ownGatewayPort, startOwnGateway } from '../instance/own-gateway.ts';
 import { pastedCommand } from '../instance/pasted-command.ts';
 import { policyOf } from '../instance/policy.ts';
 import { serveUntilTold } from '../instance/serve-until-told.ts';
@@ -52,14 +53,20 @@ async function upEmbedded(invocation: Invocation, port: number | undefined): Pro
   const told = stopSignal();
   const log = await upLog(stateDir, echoesLog(flags));
   const holder = { title: 'cox up', passing: false };
+  const json = flags.on('json');
+  let afterRestart: () => void = () => undefined;
+  const onRestart = (end: ServerExit) => {
+    reportRestart(end, json);
+    afterRestart();
+  };
   const instance = await whenFree(
-    () => startEmbedded({ stateDir, port, services: true, env, manifest, policy, holder, log, metrics }),
+    () => startEmbedded({ stateDir, port, services: true, env, manifest, policy, holder, log, metrics, onRestart }),
     { waitMs, told: told.promise, say: standardStreams.err },
   );
   if (instance === null) return EXIT.ok;
   const { server } = instance;
   const gateway = await beside(instance, () =>
-    startOwnGateway(gatewayPort, {
+    startKeptGateway(gatewayPort, {
       nats: { servers: server.url, token: server.token },
       stateDir,
       log,
@@ -73,16 +80,15 @@ async function upEmbedded(invocation: Invocation, port: number | undefined): Pro
   };
   if (gateway) {
     const { url, token, readToken } = gateway;
-    await writeGatewayFile(stateDir, { url, token: String(token), readToken }, server.pid);
+    const announce = () => writeGatewayFile(stateDir, { url, token: String(token), readToken }, server.pid);
+    await announce();
+    // The file names the server process that it belongs to.
+    afterRestart = () => void announce().catch((error: Error) => standardStreams.err(`${error.message}\n`));
   }
   const asked = { title: 'the instance', ping: instance.ping, remark: instance.remark };
   const endHealth = await answerHealth(stateDir, 'up', asked, (problem) => standardStreams.err(`${problem}\n`));
-  ready(
-    flags.on('json'),
-    { nats_url: server.url, token: server.token, state_dir: stateDir, ...metricsMember(instance) },
-    gateway,
-  );
-  if (!flags.on('json')) {
+  ready(json, { nats_url: server.url, token: server.token, state_dir: stateDir, ...metricsMember(instance) }, gateway);
+  if (!json) {
     standardStreams.err(`cox is up: nats-server ${server.version} at ${server.url}, state in ${stateDir}\n`);
     if (gateway) standardStreams.err(gatewayLines(gateway, process.stderr.isTTY === true));
     standardStreams.err(metricsLine(instance));
@@ -98,11 +104,39 @@ async function upEmbedded(invocation: Invocation, port: number | undefined): Pro
   if (ended !== undefined) {
     await stop();
     if (ended instanceof Error) throw ended;
-    throw new CliError(EXIT.error, 'nats_server_ended', `nats-server ended by itself; its log says:\n${ended.logTail}`);
+    const tries = `nats-server ended by itself, and ${ended.restarts} restarts in a row did not help`;
+    throw new CliError(EXIT.error, 'nats_server_ended', `${tries}; its log says:\n${ended.logTail}`);
   }
   told.release();
   await stop();
   return EXIT.ok;
+}
+
+function reportRestart({ code, signal, restarts }: ServerExit, json: boolean): void {
+  if (json) standardStreams.out(`${JSON.stringify({ type: 'nats_server_restarted', code, signal, restarts })}\n`);
+  else standardStreams.err(`nats-server ended by itself (${signal ?? `exit code ${code}`}) and runs again\n`);
+}
+
+/** The gateway with the tokens and, unless one is given, on the port of its last start; it keeps both. */
+async function startKeptGateway(port: number | null, options: OwnGatewayOptions): Promise<GatewayService | null> {
+  if (port === null) return null;
+  const kept = await readKeptAccess(options.stateDir, standardStreams.err);
+  const { gateway: last } = kept;
+  const tokens = last && { token: last.token, readToken: last.read_token };
+  const onTaken = (taken: number) =>
+    standardStreams.err(
+      `port ${taken}, on which the gateway was last, is taken by another program: the gateway gets a new port; ` +
+        '--gateway-port chooses a port\n',
+    );
+  const given = port === 0 ? undefined : port;
+  const gateway = await startOnPort({ given, last: last?.port, onTaken }, (tried) =>
+    startOwnGateway(tried, options, tokens),
+  );
+  if (gateway?.token && gateway.readToken) {
+    const { token, readToken: read_token } = gateway;
+    await keepAccess(options.stateDir, kept, { gateway: { token, read_token, port: gateway.port } });
+  }
+  return gateway;
 }
 
 /** Lines about sessions are for the person at the terminal: programs read the log. @returns ends them. */

@@ -6,11 +6,14 @@ import {
   findServer,
   type RunningServer,
   reportTo,
+  type ServerExit,
+  type StartServerOptions,
   type StateDirHolder,
   startServer,
 } from '@coxswain/adapter-nats';
 import type { MetricsAddress, SpansLost } from '@coxswain/adapter-telemetry';
 import { answersFolder } from './folder-trust.ts';
+import { keepAccess, readKeptAccess, startOnPort } from './kept-access.ts';
 import type { ChosenManifest } from './manifest.ts';
 
 /** An instance that ends with this process. */
@@ -46,7 +49,12 @@ export interface EmbeddedOptions {
   readonly log?: LogTarget | undefined;
   /** Where the services' meters are served; nowhere by default: what the environment names is for those that stay. */
   readonly metrics?: MetricsAddress | null | undefined;
+  /** Called after each restart of a server that ended by itself. Must not throw. */
+  readonly onRestart?: ((end: ServerExit) => void) | undefined;
 }
+
+/** Restarts in a row, with pauses of 0.1 s to 3.2 s between them. */
+const SERVER_RESTARTS_MAX = 6;
 
 /** Whoever waits for the end of a command does not wait longer than this for a collector of spans. */
 const SPANS_WITHIN_MS = 1_000;
@@ -58,7 +66,11 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedI
   const { NATS_URL: _other, ...own } = env;
   const found = await findServer({ env: own, report: reportTo(process.stderr) });
   if (found.kind !== 'binary') throw new Error('no binary although NATS_URL is not set');
-  const server = await startServer({ binary: found.path, stateDir, port, holder });
+  const { onRestart } = options;
+  const server = await startOnKeptPort(
+    { binary: found.path, stateDir, holder, restartsMax: SERVER_RESTARTS_MAX, onRestart },
+    port,
+  );
   if (!services) {
     return {
       server,
@@ -110,6 +122,27 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedI
     await server.stop();
     throw error;
   }
+}
+
+/**
+ * Starts the server with the token and, unless a port is given, on the port of its last start, and keeps both. A port
+ * that another program has taken meanwhile is replaced by a new one.
+ */
+async function startOnKeptPort(options: StartServerOptions, port: number | undefined): Promise<RunningServer> {
+  const { stateDir } = options;
+  const say = (text: string) => void process.stderr.write(text);
+  const kept = await readKeptAccess(stateDir, say);
+  const { nats } = kept;
+  const onTaken = (taken: number) =>
+    say(
+      `port ${taken}, on which NATS was last, is taken by another program: NATS gets a new port. ` +
+        'Shells with an older NATS_URL need: eval "$(cox env)"; --port chooses a port\n',
+    );
+  const server = await startOnPort({ given: port, last: nats?.port, onTaken }, (tried) =>
+    startServer({ ...options, token: nats?.token, port: tried }),
+  );
+  await keepAccess(stateDir, kept, { nats: { token: server.token, port: server.port } });
+  return server;
 }
 
 function tellSpansLost({ count, why }: SpansLost): void {

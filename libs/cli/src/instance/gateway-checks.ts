@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Check } from './checks.ts';
 import { consoleFolder } from './console-folder.ts';
 import { type GatewayAccess, gatewayFile, readGatewayFile } from './gateway-file.ts';
+import { keptAccessFile } from './kept-access.ts';
 
 /** For a process on this machine that does nothing but answer. */
 const ANSWER_WITHIN_MS = 5_000;
@@ -20,7 +21,7 @@ export async function* gatewayChecks(stateDir: string, pid: number | undefined):
       name: 'gateway_token',
       status: 'failed',
       message: `${file} can be read by others (mode ${(found.mode & 0o777).toString(8)}), and has a token that may do everything`,
-      remedy: `chmod 600 ${file}, then stop cox up and start it again: it takes a new token`,
+      remedy: `chmod 600 ${file}, stop cox up, delete ${keptAccessFile(stateDir)} and start cox up again: it makes new tokens`,
     };
   else yield { name: 'gateway_token', status: 'ok', message: `the token in ${file} is for this user alone` };
   const access = pid === undefined ? null : await readGatewayFile(stateDir, pid);

@@ -6,9 +6,9 @@ import { replaceFile } from './replace-file.ts';
 /** How it is reached. */
 export interface GatewayAccess {
   readonly url: string;
-  /** May do everything, for as long as this instance runs. */
+  /** May do everything. */
   readonly token: string;
-  /** May read and do nothing else, for as long; null of an instance of a release that made none. */
+  /** May read and do nothing else; null of an instance of a release that made none. */
   readonly readToken: string | null;
 }
 

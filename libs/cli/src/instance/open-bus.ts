@@ -5,7 +5,7 @@
  * commands outlive it, so whoever still needs a bus opens one again and goes on.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ConnectNatsOptions, connectionTo, readConnection } from '@coxswain/adapter-nats';
+import { type ConnectNatsOptions, connectionTo, readConnection, stateDirOwner } from '@coxswain/adapter-nats';
 import { type BusClient, connect, InvalidOptionError } from '@coxswain/client';
 import type { TenantId } from '@coxswain/protocol';
 import { CliError, EXIT, usageError } from '../line/cli-error.ts';
@@ -34,6 +34,8 @@ export interface OpenBus {
   readonly hosted: boolean;
   /** Aborts when the instance on this machine has ended. A server elsewhere is waited for instead. */
   readonly gone: AbortSignal;
+  /** Whether a `cox up` runs the instance: it may be restarted. */
+  readonly mayReturn: boolean;
   close(): Promise<void>;
 }
 
@@ -41,6 +43,8 @@ export interface OpenBus {
 const SETTLED_WITHIN_MS = 20_000;
 const LOOKED_AGAIN_MS = 100;
 const WATCHED_EVERY_MS = 500;
+/** A restart of `cox up` takes seconds. Until then a command that it served starts no instance of its own. */
+const RETURNS_WITHIN_MS = 10_000;
 const REOPENED_MAX = 8;
 
 /** Their standard input carries a protocol, which an answer would be read from. */
@@ -55,8 +59,11 @@ type Where = Pick<Invocation, 'command' | 'flags' | 'env'>;
  *   written to.
  */
 export async function withBus<T>(where: Where, services: boolean, task: (bus: OpenBus) => Promise<T>): Promise<T> {
+  let mayReturn = false;
   for (let reopened = 0; ; reopened++) {
+    if (mayReturn) await untilReturned(where);
     const bus = await openBus(where, services, reopened === 0);
+    mayReturn = bus.mayReturn;
     try {
       return await task(bus);
     } catch (error) {
@@ -65,6 +72,15 @@ export async function withBus<T>(where: Where, services: boolean, task: (bus: Op
       await bus.close();
     }
   }
+}
+
+/** Waits until an instance runs on the state folder again, within bounds. */
+async function untilReturned({ flags, env }: Where): Promise<void> {
+  const untilMs = performance.now() + RETURNS_WITHIN_MS;
+  const isAway = async () => (await findBus(flags, env)).address === null;
+  if (!(await isAway())) return;
+  process.stderr.write(`cox up has ended; waiting ${RETURNS_WITHIN_MS / 1_000} s for its restart\n`);
+  while ((await isAway()) && performance.now() < untilMs) await sleep(LOOKED_AGAIN_MS);
 }
 
 /** As {@link withBus}, for a task that cannot be repeated. */
@@ -143,20 +159,25 @@ async function joinBus(
 ): Promise<OpenBus> {
   const client = await connectTo(address, env, tenant);
   const gone = new AbortController();
-  const timer = address.source === 'state-dir' ? watchInstance(stateDir, gone) : undefined;
+  const isOurs = address.source === 'state-dir';
+  const mayReturn = isOurs && (await stateDirOwner(stateDir).catch(() => undefined))?.holder?.passing === false;
+  const timer = isOurs ? watchInstance(stateDir, gone) : undefined;
   const close = async () => {
     clearInterval(timer);
     await client.close();
   };
-  return { client, stateDir, address, embedded: null, manifest: undefined, hosted: true, gone: gone.signal, close };
+  const unhosted = { embedded: null, manifest: undefined, hosted: true };
+  return { client, stateDir, address, ...unhosted, gone: gone.signal, mayReturn, close };
 }
 
 function watchInstance(stateDir: string, gone: AbortController): NodeJS.Timeout {
-  let pid: number | undefined;
+  let first: string | undefined;
   const look = async () => {
     const running = await readConnection(stateDir);
-    pid ??= running?.pid;
-    if (running === undefined || running.pid !== pid) gone.abort(new Error('the instance has ended'));
+    // A server that is restarted keeps its address: the connection comes back by itself.
+    const where = running && `${running.url} ${running.token}`;
+    first ??= where;
+    if (where === undefined || where !== first) gone.abort(new Error('the instance has ended'));
   };
   return setInterval(() => {
     // A file that cannot be read just now says nothing about the server.
@@ -199,7 +220,8 @@ async function startBus(options: {
       }
     };
     const { stateDir, services, manifest } = options;
-    return { client, stateDir, address: null, embedded, manifest, hosted: services, gone: gone.signal, close };
+    const own = { address: null, embedded, manifest, hosted: services, mayReturn: false };
+    return { client, stateDir, ...own, gone: gone.signal, close };
   } catch (error) {
     await embedded.stop();
     throw error;

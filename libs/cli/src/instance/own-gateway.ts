@@ -1,4 +1,4 @@
-/** The gateway that `cox up` runs for whoever has started it: on loopback, with a token of this start. */
+/** The gateway that `cox up` runs for its user, on loopback. */
 import type { LogTarget } from '@coxswain/adapter-log';
 import type { NamedBus } from '@coxswain/adapter-nats';
 import type { GatewayService, StartOffers } from '@coxswain/gateway';
@@ -23,11 +23,21 @@ export function ownGatewayPort(flags: Flags): number | null {
   return null;
 }
 
-/** Starts it; null where none was asked for. @param port 0 for a free one. */
-export async function startOwnGateway(port: number | null, options: OwnGatewayOptions): Promise<GatewayService | null> {
+/**
+ * Starts it; null when none is wanted.
+ * @param port 0 for a free one.
+ * @param kept the tokens of an earlier start, which stay valid; new ones when left out.
+ * @throws ListenPortInUseError for a port that is taken.
+ */
+export async function startOwnGateway(
+  port: number | null,
+  options: OwnGatewayOptions,
+  kept?: { readonly token: string; readonly readToken: string },
+): Promise<GatewayService | null> {
   if (port === null) return null;
   const { startGatewayService } = await import('@coxswain/gateway');
-  return startGatewayService({ ...options, port, startToken: { name: userName() }, consoleFolder: consoleFolder() });
+  const startToken = { name: userName(), kept };
+  return startGatewayService({ ...options, port, startToken, consoleFolder: consoleFolder() });
 }
 
 /** A gateway that shows, and through which nothing can be done: for as long as somebody looks. */

@@ -1,54 +1,24 @@
-/** A session's status: asked of a host, or folded here from its journal where no host answers. */
-
-import { createMemoryBus } from '@coxswain/adapter-memory';
-import { NoHostError, type Session, SessionNotFoundError } from '@coxswain/client';
+/** A session's status: from a host, or from its journal when no host answers. */
+import { NoHostError, type Session } from '@coxswain/client';
 import type { SessionStatus } from '@coxswain/protocol';
-import { type LoadedSession, loadSession, statusOf } from '@coxswain/session';
-import { recordNotThere } from '../line/record-not-there.ts';
 import type { OpenBus } from './open-bus.ts';
 
 /** A host that lives answers within milliseconds; one that has just started reads the journal first. */
 const QUERY_MS = 3_000;
 
-/** The status after the newest record. */
-export async function sessionStatus(bus: OpenBus, session: Session): Promise<SessionStatus> {
-  if (bus.hosted) {
+/**
+ * The status after the newest record, or after record `at`.
+ * @throws SessionNotFoundError for an unknown session; CliError for an `at` after its newest record.
+ */
+export async function sessionStatus(bus: OpenBus, session: Session, at?: number): Promise<SessionStatus> {
+  // A host knows only the newest state.
+  if (bus.hosted && at === undefined) {
     try {
       return await session.state(QUERY_MS);
     } catch (error) {
       if (!(error instanceof NoHostError)) throw error;
     }
   }
-  return foldStatus(bus, session);
-}
-
-/** The status after record `at`, or after the newest. */
-export async function foldStatus(bus: OpenBus, session: Session, at?: number): Promise<SessionStatus> {
-  const folded = await foldedState(bus, session, at);
-  return statusOf(folded.state, folded.n, folded.at);
-}
-
-/** The machine's state after record `at`, or after the newest, with that record's number and time. */
-export async function foldedState(
-  bus: OpenBus,
-  session: Session,
-  at = Number.POSITIVE_INFINITY,
-): Promise<{ readonly state: LoadedSession['actor']['state']; readonly n: number; readonly at: string }> {
-  const memory = createMemoryBus();
-  try {
-    let fence = 0;
-    for await (const { record, bytes } of bus.client.session(session.id).journal()) {
-      if (record.n > at) break;
-      const stored = await memory.journal.append(session.ref, bytes, fence);
-      if (stored.status === 'stored') fence = stored.fence;
-    }
-    if (fence === 0) throw new SessionNotFoundError(session.id);
-    const blobs = { get: (sha256: string) => bus.client.blob(sha256), put: memory.blobs.put };
-    const { journal, snapshots, publisher } = memory;
-    const loaded = await loadSession({ journal, snapshots, blobs, publisher }, session.ref, true);
-    if (Number.isFinite(at) && loaded.n < at) throw recordNotThere(`--at ${at}`, loaded.n);
-    return { state: loaded.actor.state, n: loaded.n, at: loaded.at };
-  } finally {
-    memory.close();
-  }
+  const { foldStatus } = await import('./fold-status.ts');
+  return foldStatus(bus, session, at);
 }

@@ -3,7 +3,8 @@
  * prompts and ids are texts.
  */
 import { parseArgs } from 'node:util';
-import { cutGraphemes, nearestWord } from '@coxswain/protocol';
+import { nearestWord } from '@coxswain/protocol/nearest-word';
+import { cutGraphemes } from '@coxswain/protocol/unicode-text';
 import { usageError } from './cli-error.ts';
 import type { CommandSpec, FlagSpec } from './command-spec.ts';
 import { Flags, type GivenFlag } from './flags.ts';

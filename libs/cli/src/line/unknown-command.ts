@@ -1,5 +1,6 @@
 /** The error for a command that does not exist: it names the command that was probably meant. */
-import { cutGraphemes, nearestWord } from '@coxswain/protocol';
+import { nearestWord } from '@coxswain/protocol/nearest-word';
+import { cutGraphemes } from '@coxswain/protocol/unicode-text';
 import { type CliError, usageError } from './cli-error.ts';
 import type { CommandSpec } from './command-spec.ts';
 

@@ -1,6 +1,5 @@
 /** MCP servers from a file in the usual shape: `{"mcpServers": {"name": {"command": …} | {"url": …}}}`. */
 import { readFile } from 'node:fs/promises';
-import { parseMcpConfig } from '@coxswain/adapter-mcp';
 import type { McpServers } from '@coxswain/protocol';
 import { usageError } from '../line/cli-error.ts';
 
@@ -15,6 +14,7 @@ export async function readMcpFile(path: string): Promise<McpServers> {
   } catch (error) {
     throw usageError(`--mcp ${path} cannot be read: ${(error as Error).message}`);
   }
+  const { parseMcpConfig } = await import('@coxswain/adapter-mcp');
   const parsed = parseMcpConfig(text);
   if (typeof parsed === 'string') throw usageError(`--mcp ${path}: ${parsed}`);
   return parsed;

@@ -6,7 +6,8 @@ export function columnsOf(text: string): number {
   return fastStringWidth(text);
 }
 
-const segmenter = new Intl.Segmenter();
+/** Created at first use: loading the segmentation rules takes 10 ms. */
+let segmenter: Intl.Segmenter | undefined;
 
 /** The beginning of a text, at most so many columns; what is cut ends in `…`. */
 export function headWithinColumns(text: string, columns: number): string {
@@ -28,6 +29,7 @@ function within(
   const near =
     text.length <= MAX_LOOKED_AT ? text : fromEnd ? text.slice(-MAX_LOOKED_AT) : text.slice(0, MAX_LOOKED_AT);
   if (near.length === text.length && columnsOf(text) <= columns) return text;
+  segmenter ??= new Intl.Segmenter();
   const characters = Array.from(segmenter.segment(near), ({ segment }) => segment);
   if (fromEnd) characters.reverse();
   const kept: string[] = [];

@@ -19,7 +19,8 @@ export type KeyResult =
 
 const ESCAPE = '\u001b';
 /** What a person calls a character, however many code points it is made of. */
-const characters = new Intl.Segmenter();
+/** Created at first use: loading the segmentation rules takes 10 ms. */
+let segmenter: Intl.Segmenter | undefined;
 /** What is typed at most; a longer paste is cut. */
 const LINE_MAX_CHARS = 64 * 1024;
 
@@ -138,12 +139,17 @@ export class LineEditor {
 
 /** The last character of a text. */
 function lastOf(text: string): string {
-  return characters.segment(text).containing(text.length - 1)?.segment ?? '';
+  return charactersOf(text).containing(text.length - 1)?.segment ?? '';
 }
 
 /** The first character of a text. */
 function firstOf(text: string): string {
-  return characters.segment(text).containing(0)?.segment ?? '';
+  return charactersOf(text).containing(0)?.segment ?? '';
+}
+
+function charactersOf(text: string): Intl.Segments {
+  segmenter ??= new Intl.Segmenter();
+  return segmenter.segment(text);
 }
 
 function isControl(text: string): boolean {

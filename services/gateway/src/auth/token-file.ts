@@ -60,11 +60,10 @@ export async function writeTokens(path: string, tokens: readonly StoredToken[]):
 }
 
 /** A new token, 256 bits of chance, and what the file keeps of it. */
-export function newToken(fields: Omit<StoredToken, 'sha256'>): {
-  readonly token: string;
-  readonly stored: StoredToken;
-} {
-  const token = `cox_${randomBytes(32).toString('base64url')}`;
+export function newToken(
+  fields: Omit<StoredToken, 'sha256'>,
+  token = `cox_${randomBytes(32).toString('base64url')}`,
+): { readonly token: string; readonly stored: StoredToken } {
   return { token, stored: { ...fields, sha256: createHash('sha256').update(token).digest('hex') } };
 }
 

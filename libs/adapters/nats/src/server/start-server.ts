@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { removeConnection, writeConnection } from './connection-file.ts';
 import { folderTrouble, makeFolder } from './make-folder.ts';
 import { markProcess } from './process-birth.ts';
@@ -13,7 +14,7 @@ import {
   type StateDirHolder,
   StateDirUnusableError,
 } from './server-errors.ts';
-import { openServerLog, type ServerLog } from './server-log.ts';
+import { openServerLog } from './server-log.ts';
 import { endServer, type ServerProcess, spawnServer } from './server-process.ts';
 import { waitUntilReady } from './server-readiness.ts';
 import { requireServerVersion } from './server-version.ts';
@@ -39,6 +40,13 @@ export interface StartServerOptions {
   readonly holder?: StateDirHolder | undefined;
   /** How long a stopping server may take before it is killed, in milliseconds. Default 10,000. */
   readonly stopTimeoutMs?: number | undefined;
+  /**
+   * Restarts in a row of a server that ends by itself, on the same port and with the same token. Default 0. A server
+   * that has run for a minute counts from 0 again.
+   */
+  readonly restartsMax?: number | undefined;
+  /** Called after each restart, with the end of the process before; `restarts` counts this one. Must not throw. */
+  readonly onRestart?: ((end: ServerExit) => void) | undefined;
 }
 
 /** A server that is up. It ends with this process, however this process ends. */
@@ -47,7 +55,7 @@ export interface RunningServer {
   readonly url: string;
   readonly token: string;
   readonly port: number;
-  /** Process id of the nats-server. */
+  /** Process id of the nats-server; another one after a restart. */
   readonly pid: number;
   /** `2.15.1` */
   readonly version: string;
@@ -59,8 +67,8 @@ export interface RunningServer {
    */
   stop(): Promise<void>;
   /**
-   * Resolves when the server has ended, called for or not, and its state directory is free again. Rejects only when
-   * that directory can no longer be written.
+   * Resolves when the server has ended, called for or not, is not restarted any further, and its state directory is free
+   * again. Rejects only when that directory can no longer be written.
    */
   readonly exited: Promise<ServerExit>;
 }
@@ -71,7 +79,9 @@ export interface ServerExit {
   readonly expected: boolean;
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
-  /** The end of its log, when the end was not expected; otherwise empty. */
+  /** Restarts in a row, those that failed included. */
+  readonly restarts: number;
+  /** When the end was not expected, the end of its log, or why the last restart failed; otherwise empty. */
   readonly logTail: string;
 }
 
@@ -94,12 +104,9 @@ export async function startServer(options: StartServerOptions): Promise<RunningS
       : new StateDirUnusableError(settings.stateDir, folderTrouble(error), { cause: error });
   });
   try {
-    const log = await openServerLog(settings.stateDir);
-    try {
-      return await startClaimed(settings, version, claim, log);
-    } finally {
-      await log.close();
-    }
+    // Left by a process that was killed; from here on it would name a server that is not this one.
+    await removeConnection(settings.stateDir);
+    return new SupervisedServer(settings, version, claim, await launch(settings, claim));
   } catch (error) {
     // A server that could not be ended still uses the directory.
     if (!(error instanceof NatsServerStopFailedError)) await claim.release();
@@ -116,6 +123,8 @@ interface Settings {
   readonly syncAlways: boolean;
   readonly startTimeoutMs: number;
   readonly stopTimeoutMs: number;
+  readonly restartsMax: number;
+  readonly onRestart: StartServerOptions['onRestart'];
 }
 
 function settingsFrom(options: StartServerOptions): Settings {
@@ -139,20 +148,26 @@ function settingsFrom(options: StartServerOptions): Settings {
     syncAlways: options.syncAlways ?? true,
     startTimeoutMs: options.startTimeoutMs ?? 60_000,
     stopTimeoutMs: options.stopTimeoutMs ?? 10_000,
+    restartsMax: options.restartsMax ?? 0,
+    onRestart: options.onRestart,
   };
 }
 
-async function startClaimed(
-  settings: Settings,
-  version: string,
-  claim: StateDirClaim,
-  log: ServerLog,
-): Promise<RunningServer> {
+/** A server process that lets clients in. */
+interface Launched {
+  readonly process: ServerProcess;
+  readonly port: number;
+  readonly logFile: string;
+  /** The end of its log. */
+  readonly tail: () => Promise<string>;
+}
+
+/** Starts one server process in a claimed directory, waits until it is ready, and writes down how to reach it. */
+async function launch(settings: Settings, claim: StateDirClaim): Promise<Launched> {
   const { stateDir, host, token } = settings;
+  const log = await openServerLog(stateDir);
   let server: ServerProcess | undefined;
   try {
-    // Left by a process that was killed; from here on it would name a server that is not this one.
-    await removeConnection(stateDir);
     const portsDir = await emptyPortsDir(stateDir);
     const args = ['-c', await writeConfig(settings, log.path, portsDir)];
     server = await spawnServer({ binary: settings.binary, args, outputFd: log.fd, cwd: stateDir });
@@ -161,46 +176,125 @@ async function startClaimed(
     await claim.recordServer(mark);
     server.open();
     const port = await waitUntilReady({ server, portsDir, host, token, timeoutMs: settings.startTimeoutMs });
-    const url = `nats://${host.includes(':') ? `[${host}]` : host}:${port}`;
-    await writeConnection(stateDir, mark, { url, token });
-    return running(server, { url, token, port, version }, settings, claim, log);
+    await writeConnection(stateDir, mark, { url: urlOf(host, port), token });
+    return { process: server, port, logFile: log.path, tail: () => log.tail() };
   } catch (error) {
     if (server) await endServer(server, settings.stopTimeoutMs);
     const tail = await log.tail();
     if (/Error listening on port.*address already in use/.test(tail)) throw new PortInUseError(settings.port);
     const reason = error instanceof Error ? error.message : String(error);
     throw new NatsServerStartFailedError(reason, log.path, tail, { cause: error });
+  } finally {
+    await log.close();
   }
 }
 
-function running(
-  server: ServerProcess,
-  reached: Pick<RunningServer, 'url' | 'token' | 'port' | 'version'>,
-  { stateDir, stopTimeoutMs }: Settings,
-  claim: StateDirClaim,
-  log: ServerLog,
-): RunningServer {
-  let stopping: Promise<void> | undefined;
-  const exited = server.exited.then(async ({ code, signal }): Promise<ServerExit> => {
-    const expected = stopping !== undefined;
-    await removeConnection(stateDir);
-    await claim.release();
-    return { expected, code, signal, logTail: expected ? '' : await log.tail() };
-  });
-  const stop = async () => {
-    await endServer(server, stopTimeoutMs);
-    await exited;
-  };
-  return {
-    ...reached,
-    pid: server.pid,
-    logFile: log.path,
-    exited,
-    stop: () => {
-      stopping ??= stop();
-      return stopping;
-    },
-  };
+function urlOf(host: string, port: number): string {
+  return `nats://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+/** The pause before the first restart; each further one in a row takes twice as long. */
+const RESTART_PAUSE_MS = 100;
+/** A server that has run for so long is healthy: its restarts count from 0 again. */
+const HEALTHY_AFTER_MS = 60_000;
+
+/** What became of restarts: how many are used, and why the last one failed, if it did. */
+interface Restarted {
+  readonly isUp: boolean;
+  readonly restarts: number;
+  readonly failure?: string | undefined;
+}
+
+/**
+ * The server of one state directory, over the restarts of its process. The directory stays claimed meanwhile, and the
+ * connection file names this process while no server runs, so that others wait for the restart.
+ */
+class SupervisedServer implements RunningServer {
+  readonly url: string;
+  readonly token: string;
+  readonly port: number;
+  readonly version: string;
+  readonly logFile: string;
+  readonly exited: Promise<ServerExit>;
+  readonly #settings: Settings;
+  readonly #claim: StateDirClaim;
+  readonly #stopped = new AbortController();
+  #launched: Launched;
+  #stopping: Promise<void> | undefined;
+
+  constructor(settings: Settings, version: string, claim: StateDirClaim, launched: Launched) {
+    this.#settings = { ...settings, port: launched.port };
+    this.#claim = claim;
+    this.#launched = launched;
+    this.port = launched.port;
+    this.url = urlOf(settings.host, launched.port);
+    this.token = settings.token;
+    this.version = version;
+    this.logFile = launched.logFile;
+    this.exited = this.#supervise();
+  }
+
+  get pid(): number {
+    return this.#launched.process.pid;
+  }
+
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  async #stop(): Promise<void> {
+    this.#stopped.abort();
+    await endServer(this.#launched.process, this.#settings.stopTimeoutMs);
+    await this.exited;
+  }
+
+  async #supervise(): Promise<ServerExit> {
+    let restarts = 0;
+    for (;;) {
+      const startedMs = performance.now();
+      const { code, signal } = await this.#launched.process.exited;
+      const { signal: stopped } = this.#stopped;
+      if (performance.now() - startedMs >= HEALTHY_AFTER_MS) restarts = 0;
+      const logTail = stopped.aborted ? '' : await this.#launched.tail();
+      const tried = await this.#restart(restarts);
+      restarts = tried.restarts;
+      if (!tried.isUp) {
+        await removeConnection(this.#settings.stateDir);
+        await this.#claim.release();
+        const expected = stopped.aborted;
+        return { expected, code, signal, restarts, logTail: expected ? '' : (tried.failure ?? logTail) };
+      }
+      this.#settings.onRestart?.({ expected: false, code, signal, restarts, logTail });
+    }
+  }
+
+  /** Restarts the process until it is up, is not wanted any longer, or all restarts are used. */
+  async #restart(used: number): Promise<Restarted> {
+    const { restartsMax, stateDir, token, stopTimeoutMs } = this.#settings;
+    const { signal } = this.#stopped;
+    let restarts = used;
+    let failure: string | undefined;
+    while (restarts < restartsMax && !signal.aborted) {
+      const own = await markProcess(process.pid);
+      if (own) await writeConnection(stateDir, own, { url: this.url, token });
+      await sleep(RESTART_PAUSE_MS * 2 ** restarts, undefined, { signal }).catch(() => undefined);
+      if (signal.aborted) break;
+      restarts += 1;
+      try {
+        this.#launched = await launch(this.#settings, this.#claim);
+      } catch (error) {
+        // One that could not be ended still uses the directory. Any other failure counts as a restart.
+        if (error instanceof NatsServerStopFailedError) throw error;
+        failure = (error as Error).message;
+        continue;
+      }
+      // Stopped while it came up: the process that `stop` ended was the one before.
+      if (signal.aborted) await endServer(this.#launched.process, stopTimeoutMs);
+      return { isUp: !signal.aborted, restarts };
+    }
+    return { isUp: false, restarts, failure };
+  }
 }
 
 async function emptyPortsDir(stateDir: string): Promise<string> {

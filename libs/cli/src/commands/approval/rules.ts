@@ -10,9 +10,9 @@ import {
   type StoredRule,
 } from '@coxswain/protocol';
 import { type LoadedSession, ruleHolder } from '@coxswain/session';
+import { foldedState } from '../../instance/fold-status.ts';
 import { type OpenBus, reachedAt, withBus } from '../../instance/open-bus.ts';
 import { findSession } from '../../instance/resolve-session.ts';
-import { foldedState } from '../../instance/session-status.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../../line/cli-error.ts';
 import type { CommandRun, Invocation } from '../../line/command-spec.ts';
 import { standardStreams } from '../../terminal/streams.ts';

@@ -4,7 +4,7 @@ import type { SessionStatus } from '@coxswain/protocol';
 import { withBus } from '../../instance/open-bus.ts';
 import { pastedCommand } from '../../instance/pasted-command.ts';
 import { findSession } from '../../instance/resolve-session.ts';
-import { foldStatus, sessionStatus } from '../../instance/session-status.ts';
+import { sessionStatus } from '../../instance/session-status.ts';
 import { approvalsBelow, type WaitingApproval } from '../../instance/waiting-approvals.ts';
 import { EXIT } from '../../line/cli-error.ts';
 import type { CommandRun } from '../../line/command-spec.ts';
@@ -19,7 +19,7 @@ export const run: CommandRun = (invocation) => {
   const at = invocation.flags.whole('at', { min: 1, max: Number.MAX_SAFE_INTEGER });
   return withBus(invocation, false, async (bus) => {
     const session = await findSession(bus.client, invocation.args[0] as string);
-    const status = at === undefined ? await sessionStatus(bus, session) : await foldStatus(bus, session, at);
+    const status = await sessionStatus(bus, session, at);
     // A session that waits for a child looks busy; only the child says whom it waits for.
     const below = at === undefined && status.children.length > 0 ? await approvalsBelow(bus, session.id) : [];
     if (invocation.flags.on('json')) standardStreams.out(`${JSON.stringify({ ...status, child_approvals: below })}\n`);

@@ -1,0 +1,96 @@
+/** Tokens and ports that a state folder keeps over restarts, so that connected clients come back by themselves. */
+import { randomInt } from 'node:crypto';
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { problemSentences, readStrictly } from '@coxswain/protocol';
+import { z } from 'zod';
+import { replaceFile } from './replace-file.ts';
+
+const Port = z.int().min(1).max(65_535);
+const Token = z.string().regex(/^[\w-]{16,128}$/, 'must be 16 to 128 letters, digits, "-" and "_"');
+
+const KeptAccess = z.strictObject({
+  nats: z.strictObject({ token: Token, port: Port }).optional(),
+  gateway: z.strictObject({ token: Token, read_token: Token, port: Port }).optional(),
+});
+
+/** How the instance of a state folder was last reached: its NATS server, and its gateway. */
+export type KeptAccess = z.infer<typeof KeptAccess>;
+
+/** Its path. */
+export function keptAccessFile(stateDir: string): string {
+  return join(stateDir, 'access.json');
+}
+
+/**
+ * The tokens and ports of the last start; empty at the first one.
+ * @param say notified of a file that cannot be used: this start makes new tokens.
+ */
+export async function readKeptAccess(stateDir: string, say: (problem: string) => void): Promise<KeptAccess> {
+  const path = keptAccessFile(stateDir);
+  const unusable = (why: string): KeptAccess => {
+    say(`${path} ${why}; this start uses new tokens and ports\n`);
+    return {};
+  };
+  let text: string;
+  try {
+    // Windows has no such modes.
+    if (process.platform !== 'win32' && ((await stat(path)).mode & 0o077) !== 0)
+      return unusable('can be read by other users');
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return code === 'ENOENT' || code === 'ENOTDIR' ? {} : unusable(`cannot be read (${code})`);
+  }
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    return unusable('is not JSON');
+  }
+  const read = readStrictly(KeptAccess, json);
+  return read.ok ? read.data : unusable(`is invalid: ${problemSentences(read.problems).join('; ')}`);
+}
+
+/** Keeps access for the next start, readable by this user only. Parts that are not named stay as they are. */
+export async function keepAccess(stateDir: string, known: KeptAccess, part: KeptAccess): Promise<KeptAccess> {
+  const access = { ...known, ...part };
+  if (JSON.stringify(access) !== JSON.stringify(known))
+    await replaceFile(keptAccessFile(stateDir), `${JSON.stringify(access)}\n`);
+  return access;
+}
+
+/** New ports are below those that systems give to outgoing connections: Linux from 32,768 on, others from 49,152 on. */
+const NEW_PORTS = { from: 20_000, to: 32_768 } as const;
+const NEW_PORTS_TRIED = 4;
+
+/** Where a server should listen. */
+export interface WantedPort {
+  /** The port that the user has chosen; only this one is tried then. */
+  readonly given: number | undefined;
+  /** The port of the last start. */
+  readonly last: number | undefined;
+  /** Called when the port of the last start is taken. */
+  readonly onTaken: (port: number) => void;
+}
+
+/**
+ * Starts a server on the port that the user has chosen, else on that of its last start, else on a new one.
+ * @param start rejects with the code `port_in_use` for a port that is taken; 0 stands for any free one.
+ */
+export async function startOnPort<T>(
+  { given, last, onTaken }: WantedPort,
+  start: (port: number) => Promise<T>,
+): Promise<T> {
+  if (given !== undefined) return start(given);
+  const random = Array.from({ length: NEW_PORTS_TRIED }, () => randomInt(NEW_PORTS.from, NEW_PORTS.to));
+  for (const port of last === undefined ? random : [last, ...random]) {
+    try {
+      return await start(port);
+    } catch (error) {
+      if ((error as { readonly code?: unknown }).code !== 'port_in_use') throw error;
+      if (port === last) onTaken(port);
+    }
+  }
+  return start(0);
+}
