@@ -40,7 +40,7 @@ test.each<[line: string, sent: unknown[]]>([
   ['/cancel enough', ['cancel', 'enough']],
   ['/cancel-call c2', ['cancelCall', 'c2']],
   ['/suspend', ['suspend', {}]],
-  ['/suspend 2h signal pilot', ['suspend', { for_ms: 7_200_000, signal: 'pilot' }]],
+  ['/suspend 2h signal pilot', ['suspend', { forMs: 7_200_000, signal: 'pilot' }]],
   ['/resume', ['resume']],
   ['/signal pilot {"name": "Ines"}', ['signal', 'pilot', { name: 'Ines' }]],
   ['/signal pilot', ['signal', 'pilot', undefined]],
@@ -53,10 +53,10 @@ test.each<[line: string, sent: unknown[]]>([
 });
 
 test.each([
-  ['y', 'allow', undefined],
+  ['y', 'approve', undefined],
   ['/deny not now', 'deny', 'not now'],
-])('%j decides the call that waits', async (line, decision, reason) => {
-  expect((await typed(line, { asked: 'c1' })).sent).toEqual([['approve', { callId: 'c1', decision, reason }]]);
+])('%j decides the call that waits', async (line, verb, reason) => {
+  expect((await typed(line, { asked: 'c1' })).sent).toEqual([[verb, 'c1', { reason }]]);
 });
 
 test('/cancel-call without an id means the call that runs, and says so where none does', async () => {
