@@ -25,24 +25,20 @@ afterAll(async () => {
 
 /** What the page does: a program as anybody would write it. */
 const STORY = `
-import { connect, createEventTranslator } from '@coxswain/client';
+import { connect } from '@coxswain/client';
 
 const client = await connect({ gateway: GATEWAY, token: TOKEN });
 const { session } = await client.startSession({ prompt: 'go', model: MODEL, root: ROOT, permissions: PERMISSIONS }, { wait: 'accepted' });
-const translator = createEventTranslator();
 const numbers = [];
 let text = '';
 let steered = null;
-for await (const { record, delta } of session.records({ deltas: true })) {
-  if (record) numbers.push(record.n);
-  for (const event of delta ? translator.delta(delta) : translator.record(record)) {
-    if (event.type === 'text_appended') text += event.text;
-    if (event.type === 'approval_needed') {
-      steered = session.steer('mind the gap', { wait: 'delivered' });
-      await session.approve(event.call_id, { args: { path: 'b.txt', content: 'b' }, wait: 'accepted' });
-    }
+for await (const event of session.stream()) {
+  if (event.type === 'state_changed') numbers.push(event.n);
+  if (event.type === 'text_appended') text += event.text;
+  if (event.type === 'approval_needed') {
+    steered = session.steer('mind the gap', { wait: 'delivered' });
+    await session.approve(event.call_id, { args: { path: 'b.txt', content: 'b' }, wait: 'accepted' });
   }
-  if (record?.state === 'stopped') break;
 }
 const refused = await session.resume({ wait: 'accepted' }).catch(({ name, code }) => ({ name, code }));
 const { text: result } = await session.result();

@@ -10,7 +10,7 @@ vi.setConfig({ testTimeout: 180_000 });
 /** What each program says, in order. */
 const SAYS = [
   /admin[\s\S]*default \d+ sessions/,
-  /hello\nend_turn, \d+ tokens/,
+  /hello\nend_turn, \d+ tokens\ngoodbye/,
   /true accepted\nnot_running/,
   /that is all/,
 ];

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { onTestFailed, TestRunner } from 'vitest';
 import { COX_MAIN, SHORT_LIVED } from './kit/child.ts';
-import { isShort, runShort } from './kit/cox-runner.ts';
+import { isOfFile, isShort, runShort } from './kit/cox-runner.ts';
 
 const RUN_WITHIN_MS = 60_000;
 
@@ -123,11 +123,11 @@ export class CoxBed {
     return { child, end, stdout: () => stdout, stderr: () => stderr, seen };
   }
 
-  /** Runs `cox` to its end: what an instance of this folder answers, in the process that short commands share. */
+  /** Runs `cox` to its end: what an instance of this folder answers, or a file alone, in the process of short commands. */
   run(args: readonly string[], options: CoxOptions = {}): Promise<CoxEnd> {
     const isAnswered = (this.#isUp && !args.includes('--state-dir')) || args.includes('--nats');
     const hasInput = options.input !== undefined || options.inputFrom !== undefined;
-    const isShared = isAnswered && !hasInput && isShort(args);
+    const isShared = !hasInput && (isOfFile(args) || (isAnswered && isShort(args)));
     const end = isShared ? runShort(args, this.folder, this.#env(options)) : this.start(args, options).end;
     printIfTestFails(args, end);
     return end;

@@ -57,6 +57,22 @@ test('kill -9 of cox up leaves no server behind, and the next one has all that w
   expect(lives((await readConnection(stateDir))?.pid ?? 2 ** 30)).toBe(false);
 });
 
+test('cox down stops the cox up of a state directory, and cox logs prints its log', async () => {
+  const stateDir = await scratchFolder('up');
+  const where = ['--state-dir', stateDir];
+  const { child } = await up(stateDir);
+  const logged = await cox(['logs', '--json', ...where]);
+  expect(logged.json).toContainEqual(expect.objectContaining({ name: 'sessions', msg: 'session host is up' }));
+  const down = await cox(['down', '--json', ...where]);
+  expect(down.json, down.told).toEqual([{ type: 'stopped', pid: child.pid, state_dir: stateDir }]);
+  expect(await child.exited).toEqual({ code: 0, signal: null });
+  const again = await cox(['down', ...where]);
+  expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining(`no cox up runs on ${stateDir}`) });
+  expect((await cox(['logs', '--limit', '1', ...where])).stdout).toMatch(
+    /^\d{4}-\S+Z \w+ (sessions|retention|gateway) .*\n$/,
+  );
+});
+
 /** A session in the middle of a tool call, which ends once `finish` is called; and a terminal that is attached to it. */
 async function underWay({ nats_url: servers, token, state_dir: stateDir }: Ready) {
   const client = await connect({ servers, token });

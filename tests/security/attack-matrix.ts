@@ -78,6 +78,10 @@ const T = {
     'a hook service cannot empty the registry by a header, nor hear the questions of others beside their group',
   ),
   personasAlone: e2e('auth-personas', 'keys of other roles serve nobody'),
+  longRequests: test(
+    'tests/contracts/nats-personas.test.ts',
+    'the address of a long request gives no hint of another one’s: every tenant may publish there',
+  ),
   removed: e2e('own-keys', 'a key that is taken away lets nobody in, and ends who is in; the others of its role stay'),
   receipts: e2e('tenants', 'no receipt goes to an inbox of another tenant, nor of a host'),
   otherTenant: e2e('gateway', 'another tenant’s session is not there'),
@@ -289,7 +293,10 @@ export const MATRIX: Readonly<Record<Actor, Readonly<Record<Asset, Cell>>>> = {
   'role operator': starts([T.editedDenied, T.ceiling]),
   'role hooks': namesNothing([T.hooksAlone]),
   'role tools': namesNothing([T.rights]),
-  'role personas': namesNothing([T.personasAlone]),
+  'role personas': {
+    ...namesNothing([T.personasAlone]),
+    'data of other tenants': [T.reads, T.hears, T.tenants, T.longRequests],
+  },
   'scope read': onRoutes(),
   'scope run': onRoutes({
     'files of the host': [T.runner, T.fields, T.waysIn],

@@ -23,19 +23,35 @@ export const twice: Change = (event) => [event, event];
 /** It is missing. */
 export const never: Change = () => [];
 
+/** No simulation so far has what a case changes. */
+class NotAmongThem extends Error {}
+
 /** See the top of the file. */
 export class SoundEvidence {
-  readonly all: readonly Evidence[];
+  readonly #all: Evidence[] = [];
+  readonly #seeds: number[];
 
-  constructor(all: readonly Evidence[]) {
-    this.all = all;
+  /** @param seeds simulated one by one, as cases need them: most cases find what they change in the first few. */
+  constructor(seeds: readonly number[]) {
+    this.#seeds = [...seeds];
   }
 
-  /** Of these seeds. */
-  static async of(seeds: readonly number[]): Promise<SoundEvidence> {
-    const all: Evidence[] = [];
-    for (const seed of seeds) all.push((await simulate(seed)).evidence);
-    return new SoundEvidence(all);
+  /**
+   * What a case makes of the first evidence that has what it changes.
+   * @throws an error that names what none of the seeds has, or the problems of a simulation that is not sound.
+   */
+  async made(make: Case[2]): Promise<Changed> {
+    for (;;) {
+      try {
+        return make(this);
+      } catch (error) {
+        const seed = error instanceof NotAmongThem ? this.#seeds.shift() : undefined;
+        if (seed === undefined) throw error;
+        const { evidence, problems } = await simulate(seed);
+        if (problems.length > 0) throw new Error(`seed ${seed} is not sound: ${JSON.stringify(problems)}`);
+        this.#all.push(evidence);
+      }
+    }
   }
 
   /** The first journal that has an event of this type, which `holds` if given, with that one event changed. */
@@ -57,7 +73,7 @@ export class SoundEvidence {
       }));
       if (done) return { journal: { ...journal, records }, evidence };
     }
-    throw new Error(`no sound journal has such a ${type}`);
+    throw new NotAmongThem(`no sound journal has such a ${type}`);
   }
 
   /** The first journal of so many records, with one record changed. */
@@ -67,7 +83,7 @@ export class SoundEvidence {
       const records = journal.records.map((one, place) => (place === index ? change(one) : one));
       return { journal: { ...journal, records }, evidence };
     }
-    throw new Error('no journal is long enough');
+    throw new NotAmongThem('no journal is long enough');
   }
 
   /** The first journal with a record that `holds`, with that record changed. */
@@ -78,7 +94,7 @@ export class SoundEvidence {
       const records = journal.records.map((one, place) => (place === index ? change(one) : one));
       return { journal: { ...journal, records }, evidence };
     }
-    throw new Error('no sound journal has such a record');
+    throw new NotAmongThem('no sound journal has such a record');
   }
 
   /** The first session of which a host says something that `holds`, and says it otherwise. */
@@ -92,7 +108,7 @@ export class SoundEvidence {
       const statuses = new Map(evidence.statuses).set(journal.session, change(status, journal));
       return { journal, evidence: { ...evidence, statuses } };
     }
-    throw new Error('of no session is such a thing said');
+    throw new NotAmongThem('of no session is such a thing said');
   }
 
   /** The first journal that `holds`, with another history. */
@@ -106,12 +122,18 @@ export class SoundEvidence {
       history.entries.push(...evidence.history.entries.map(change));
       return { journal, evidence: { ...evidence, history } };
     }
-    throw new Error('no sound journal is like that');
+    throw new NotAmongThem('no sound journal is like that');
+  }
+
+  /** The first journal that `holds`, as it is. */
+  unchanged(holds: (journal: Journal, evidence: Evidence) => boolean): Changed {
+    for (const found of this.#journals()) if (holds(found.journal, found.evidence)) return found;
+    throw new NotAmongThem('no sound journal is like that');
   }
 
   /** Copies are for a checker of their own, and of a deleted one no host says anything. */
   *#journals(): Iterable<Changed> {
-    for (const evidence of this.all)
+    for (const evidence of this.#all)
       for (const journal of evidence.journals)
         if (!isCopy(journal) && !tombstoneOf(journal.session, evidence)) yield { journal, evidence };
   }

@@ -17,7 +17,7 @@ interface Copied {
 const copies: Copied[] = [];
 
 beforeAll(async () => {
-  for (let seed = 1; seed <= 60; seed++) {
+  for (let seed = 1; seed <= 20; seed++) {
     const { evidence } = await simulate(seed);
     for (const journal of evidence.journals) {
       const n = originOf(journal)?.n;

@@ -47,6 +47,13 @@ test('the help of a command has its flags with their short forms, and no others'
   expect(await printed('session', 'watch', 'k3f9', '--help')).toContain('-f, --follow');
 });
 
+test('the flags of every command fit in 80 columns', async () => {
+  for (const { name } of COMMANDS) {
+    const [head = ''] = (await printed(...name.split(' '), '--help')).split('Examples:');
+    for (const line of head.split('\n')) expect(line.length, `${name}: ${line}`).toBeLessThanOrEqual(80);
+  }
+});
+
 test('a sentence of the help is short', () => {
   for (const { name, help } of COMMANDS) {
     expect(help.length, name).toBeLessThanOrEqual(60);

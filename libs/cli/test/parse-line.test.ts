@@ -38,6 +38,12 @@ describe('a command line', () => {
     expect(command('session', 'watch', 'k3', '-f').flags.on('follow')).toBe(true);
   });
 
+  test('takes an output format for --json where the command prints data', () => {
+    expect(command('ls', '-o', 'yaml').flags.on('json')).toBe(true);
+    expect(command('ls', '-ojson').flags.on('json')).toBe(true);
+    expect(command('ls', '--output=table').flags.on('json')).toBe(false);
+  });
+
   test('names a command by one word or by two, a service also in the singular', () => {
     expect(command('session', '--json', 'show', 'k3')).toMatchObject({
       command: { name: 'session show' },
@@ -163,7 +169,9 @@ describe('a wrong command line is refused with exit 2', () => {
     [['run', 'x', '--modle', 'a/b'], 'cox run has no flag --modle; did you mean --model?'],
     [['session', 'list', '--model', 'a/b'], 'cox session list has no flag --model'],
     [['--bogus'], 'cox has no flag --bogus'],
-    [['run', 'x', '-q'], 'cox run has no flag -q'],
+    [['run', 'x', '-z'], 'cox run has no flag -z'],
+    [['session', 'list', '-o', 'xml'], '--output takes table, json, yaml, not "xml"'],
+    [['session', 'list', '--json', '-o', 'table'], '--json and --output table exclude each other'],
     [['run', 'x', '--model'], '--model needs a value: PROVIDER/NAME'],
     [['run', 'x', '--model', '--json'], '--model needs a value: PROVIDER/NAME'],
     [['run', 'x', '--json=yes'], '--json takes no value'],

@@ -1104,6 +1104,26 @@ export const ERROR_CATALOGUE = {
     'Stops, naming it and its process id.',
     'Wait for the end of the command, or stop the other one; or give another --state-dir.',
   ),
+  up_not_stopped: exception(
+    '`cox down` has asked `cox up` to stop, and the process has not ended in time.',
+    'Leaves the process alone.',
+    'Look at the log with `cox logs`; then end the process by its id.',
+  ),
+  contexts_invalid: exception(
+    'The file of contexts cannot be read, or has an invalid member.',
+    'Uses no context and changes nothing.',
+    'Correct the member that the message names, or delete the file and add the contexts again.',
+  ),
+  context_not_found: exception(
+    'No context has this name.',
+    'Does nothing.',
+    'Use a name that `cox context list` prints, or add the context with `cox context add`.',
+  ),
+  context_exists: exception(
+    'A context of this name is stored already.',
+    'Changes nothing.',
+    'Choose another name, or replace the context with `--force`.',
+  ),
   command_socket_unusable: exception(
     'The socket of a command runner is served by another process, or cannot be made.',
     'Stops, with the reason.',

@@ -5,12 +5,15 @@ import {
   checkRequest,
   type HostRules,
   OPEN_RULES,
+  type SessionRef,
   type StartSettings,
   type TenantId,
 } from '@coxswain/protocol';
 
 /** Gives the rules of a tenant, for restricted senders and their sessions or for the others; see `rulesFor` of the protocol. */
 export type RulesFor = (tenant: TenantId, restricted: boolean) => HostRules;
+
+type Problem = NonNullable<CommandInput['problem']>;
 
 /** What the check needs of the host. */
 export interface PolicyPorts {
@@ -27,13 +30,8 @@ export function withinPolicy(
   { ref, restricted = false }: StoredCommand,
   input: CommandInput,
 ): CommandInput {
-  const refuse = (problem: NonNullable<CommandInput['problem']>): CommandInput => {
-    const { verb, command_id, actor } = input;
-    const { code, field, message } = problem;
-    log.warn(
-      { tenant: ref.tenant, session_id: ref.sessionId, verb, command_id, actor: actor?.name, code, field },
-      `a command was rejected by the policy of this host: ${message}`,
-    );
+  const refuse = (problem: Problem): CommandInput => {
+    logRejection(log, ref, input, problem);
     return { ...input, body: {}, problem };
   };
   if (input.problem?.code === 'secret_in_request') return refuse(input.problem);
@@ -42,6 +40,15 @@ export function withinPolicy(
   const rules = rulesFor?.(ref.tenant, restricted || input.body.restricted === true) ?? OPEN_RULES;
   const problem = checkRequest(rules, input.verb, input.body);
   return problem ? refuse(problem) : input;
+}
+
+/** Logs that the policy rejects a command: the sender, the field and the line of the policy. */
+export function logRejection(log: Log, ref: SessionRef, input: CommandInput, { code, field, message }: Problem): void {
+  const { verb, command_id, actor } = input;
+  log.warn(
+    { tenant: ref.tenant, session_id: ref.sessionId, verb, command_id, actor: actor?.name, code, field },
+    `a command was rejected by the policy of this host: ${message}`,
+  );
 }
 
 /** The rules that hold for a session, wherever what it names is used. */

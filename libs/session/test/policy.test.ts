@@ -37,6 +37,18 @@ test.each<[string, Parameters<typeof ruled>[0], typeof RESTRICTED | undefined]>(
   expect(line?.message).toContain('policy.roots allows /work');
 });
 
+test('a start that the policy refuses only when its model is looked up is logged as well', async () => {
+  const bed = testBed();
+  await bed.host({}, ruled());
+  const message = 'model: the script link.yaml leads out of the folders';
+  bed.models.missing = { code: 'not_allowed_by_policy', message, retryable: false };
+  const id = await bed.send('start', start({}), RESTRICTED);
+  expect(bed.told(id)).toEqual(['rejected not_allowed_by_policy']);
+  const [line] = bed.log.filter(({ level }) => level === 'warn');
+  expect(line?.fields).toMatchObject({ session_id: 's1', code: 'not_allowed_by_policy', field: 'model' });
+  expect(line?.message).toContain(message);
+});
+
 test('a start with a literal secret is rejected and logged on every bus, and no line or receipt has the value', async () => {
   const bed = testBed();
   await bed.host({}, ruled());

@@ -58,7 +58,7 @@ test('what can be started is what the gateway was given; without a folder of its
 });
 
 test('a session that says nothing has a stream with heartbeats', async () => {
-  const watch = ({ signal }: { readonly signal: AbortSignal }) => ({
+  const records = ({ signal }: { readonly signal: AbortSignal }) => ({
     [Symbol.asyncIterator]: () => ({
       next: async () => {
         if (!signal.aborted) await once(signal, 'abort');
@@ -66,7 +66,7 @@ test('a session that says nothing has a stream with heartbeats', async () => {
       },
     }),
   });
-  const session = { id: 's', ref: { tenant: 'default', sessionId: 's' }, lastNumber: async () => 0, watch };
+  const session = { id: 's', ref: { tenant: 'default', sessionId: 's' }, lastNumber: async () => 0, records };
   const { app, authorization, stopping } = await appOnNothing({
     clientOf: () => ({ session: () => session as unknown as Session }) as unknown as GatewayClient,
     times: { heartbeatMs: 5, recheckMs: 10_000, stallMs: 10_000, waitsEndMs: 10_000 },

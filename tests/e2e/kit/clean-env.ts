@@ -1,4 +1,8 @@
 /** The environment of processes that tests start. */
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const NO_CONFIG = join(tmpdir(), 'coxswain-tests-without-config');
 
 /** A child's environment: what the person who runs the tests has set for Coxswain is left out, but for where its server is. */
 export function cleanEnv(extra: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
@@ -7,5 +11,6 @@ export function cleanEnv(extra: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
       !/^(COX_(?!NATS_SERVER$|FETCH$|CACHE_DIR$)|NATS_URL$|INIT_CWD$|VITEST|NODE_OPTIONS$|FORCE_COLOR$)/.test(name) &&
       !/_(API_KEY|BASE_URL)$/.test(name),
   );
-  return { ...Object.fromEntries(kept), ...extra };
+  // Contexts that the tester has stored would name another bus.
+  return { ...Object.fromEntries(kept), XDG_CONFIG_HOME: NO_CONFIG, ...extra };
 }

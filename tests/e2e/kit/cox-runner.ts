@@ -13,10 +13,15 @@ const SHORT_COMMANDS: ReadonlySet<string> = new Set([
   ...['message', 'persona pause', 'persona remove', 'persona resume', 'run', 'session', 'steer', 'tool'],
 ]);
 /** Commands of these topics that look after their machine or load modules of their user. */
-const LONG_COMMANDS: ReadonlySet<string> = new Set(['admin streams', 'session import', 'session inspect']);
+const LONG_COMMANDS: ReadonlySet<string> = new Set(['admin streams', 'session import']);
 const SERVED = 'persona list --served';
 /** Texts that standard input gives, and files that are watched. */
 const OF_ITS_PROCESS = /^(-|\/dev\/.*|--steering-file.*)$/;
+
+/** Whether a command line reads a journal from a file, so that no bus is needed and nothing is started. */
+export function isOfFile([group, command, source = '']: readonly string[]): boolean {
+  return group === 'session' && command === 'inspect' && source.endsWith('.jsonl');
+}
 
 /** Whether a command line can be run by {@link runShort} where a bus runs that it goes to. */
 export function isShort(args: readonly string[]): boolean {

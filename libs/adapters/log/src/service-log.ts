@@ -1,19 +1,26 @@
 /** A service's log: JSON lines, with secrets taken out. */
-import { mkdirSync, openSync, renameSync, statSync, writeSync } from 'node:fs';
+import { mkdirSync, statSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Log } from '@coxswain/ports';
 import { pino } from 'pino';
+import { RotatingFile } from './rotating-file.ts';
 
-/** Where a log goes. */
-export type LogTarget = 'file' | 'stderr' | 'stdout' | 'silent';
+/** Where a log goes; or what takes the lines of several services, each with its service's name. */
+export type LogTarget = 'file' | 'stderr' | 'stdout' | 'silent' | LogSink;
 
-const FILE_MAX_BYTES = 16 * 1024 * 1024;
+/** Takes the lines of a log. */
+export interface LogSink {
+  /** Writes one line, with its line feed. */
+  write(line: string): void;
+}
+
 const SECRET_MIN_CHARS = 8;
 const LEVELS: readonly string[] = Object.keys(pino.levels.values);
 const MASK = '[redacted]';
 
 /**
- * Makes a log, of the level that `COX_LOG_LEVEL` names. `file` is `<name>.log` in the state folder; at the start, one that has grown large is set aside.
+ * Makes a log, of the level that `COX_LOG_LEVEL` names. `file` is `<name>.log` in the state folder, at most
+ * two files of {@link LOG_FILE_MAX_BYTES}.
  * @param name of the service.
  * @param secrets texts that never appear in a line, whatever field or message they came in.
  */
@@ -26,10 +33,10 @@ export function createServiceLog(
 ): Log {
   if (target === 'silent') return { debug() {}, info() {}, warn() {}, error() {} };
   const masked = secretMask(env, secrets);
-  const fd = target === 'file' ? openLogFile(stateDir, name) : target === 'stdout' ? 1 : 2;
+  const sink = sinkOf(target, stateDir, name);
   const write = (line: string) => {
     try {
-      writeSync(fd, masked(line));
+      sink.write(masked(line));
     } catch {
       // A full disk or a closed pipe: a log that cannot be written must not end sessions.
     }
@@ -41,7 +48,8 @@ export function createServiceLog(
   const errors = { error: pino.stdSerializers.err };
   const asked = env.COX_LOG_LEVEL || 'info';
   const isLevel = LEVELS.includes(asked);
-  const log = pino({ level: isLevel ? asked : 'info', redact, serializers: errors }, { write });
+  const service = typeof target === 'string' ? {} : { name };
+  const log = pino({ level: isLevel ? asked : 'info', redact, serializers: errors, ...service }, { write });
   if (!isLevel)
     log.warn({ given: asked }, `COX_LOG_LEVEL is none of ${LEVELS.join(', ')}: the log is kept as if it were info`);
   return log;
@@ -90,11 +98,20 @@ function maskFor(secrets: readonly (string | undefined)[]): (line: string) => st
   };
 }
 
-function openLogFile(stateDir: string, name: string): number {
+function sinkOf(target: Exclude<LogTarget, 'silent'>, stateDir: string, name: string): LogSink {
+  if (typeof target !== 'string') return target;
+  if (target === 'file') return openLogFile(stateDir, name);
+  const fd = target === 'stdout' ? 1 : 2;
+  return { write: (line) => void writeSync(fd, line) };
+}
+
+/**
+ * Opens `<name>.log` of a state folder, which is made where it is missing.
+ * @throws the error of the system where it cannot be opened.
+ */
+export function openLogFile(stateDir: string, name: string): LogSink {
   makeFolder(stateDir);
-  const path = join(stateDir, `${name}.log`);
-  if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) > FILE_MAX_BYTES) renameSync(path, `${path}.1`);
-  return openSync(path, 'a', 0o600);
+  return new RotatingFile(join(stateDir, `${name}.log`));
 }
 
 /** Level by level: with `recursive` it never ends where a file system says of every folder that it is not there, as /proc does. */

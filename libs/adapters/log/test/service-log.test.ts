@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -45,13 +45,15 @@ test('a level that there is not is said to be none, and is info', async () => {
   expect(await lines()).toHaveLength(3);
 });
 
-test('a log that has grown large is set aside at the start', async () => {
-  const path = join(folder, 'sessions.log');
-  await writeFile(path, '');
-  await truncate(path, 17 * 1024 * 1024);
-  createServiceLog('sessions', 'file', folder, {}, []).info({}, 'anew');
-  expect((await stat(`${path}.1`)).size).toBe(17 * 1024 * 1024);
-  expect(await lines()).toHaveLength(1);
+test('the lines of services that share a sink name their service', () => {
+  const written: string[] = [];
+  const sink = { write: (line: string) => void written.push(line) };
+  for (const name of ['sessions', 'gateway'])
+    createServiceLog(name, sink, folder, {}, ['the-nats-token']).info({}, 'the-nats-token');
+  expect(written.map((line) => JSON.parse(line))).toMatchObject([
+    { name: 'sessions', msg: '[redacted]' },
+    { name: 'gateway', msg: '[redacted]' },
+  ]);
 });
 
 test.skipIf(process.platform !== 'linux')('a folder that cannot be made ends with why, also below /proc', () => {

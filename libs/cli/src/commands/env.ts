@@ -20,8 +20,10 @@ export const run: CommandRun = async (invocation) => {
   const gateway = pid === undefined ? null : await readGatewayFile(stateDir, pid);
   const variables = {
     NATS_URL: url,
+    ...(address.context?.nkey === undefined ? {} : { NATS_NKEY: address.context.nkey }),
     ...(gateway ? { COX_GATEWAY_URL: gateway.url, COX_GATEWAY_TOKEN: gateway.token } : {}),
   };
+  if (address.context) standardStreams.err(`of the context ${address.context.name}\n`);
   const lines = Object.entries(variables).map(([name, value]) => `export ${name}=${shellQuoted(value)}\n`);
   standardStreams.out(invocation.flags.on('json') ? `${JSON.stringify(variables)}\n` : lines.join(''));
   return EXIT.ok;

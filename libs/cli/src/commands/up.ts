@@ -13,10 +13,11 @@ import { metricsAddressOf, metricsLine, metricsMember } from '../instance/metric
 import { gatewayLines, type OwnGatewayOptions, ownGatewayPort, startOwnGateway } from '../instance/own-gateway.ts';
 import { pastedCommand } from '../instance/pasted-command.ts';
 import { policyOf } from '../instance/policy.ts';
-import { logTarget, serveUntilTold } from '../instance/serve-until-told.ts';
+import { serveUntilTold } from '../instance/serve-until-told.ts';
 import { startOffersOf } from '../instance/start-offers.ts';
 import { stateDirOf } from '../instance/state-dir.ts';
 import { stopSignal } from '../instance/stop-signal.ts';
+import { upLog } from '../instance/up-log.ts';
 import { whenFree } from '../instance/when-free.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
 import type { CommandRun, Invocation } from '../line/command-spec.ts';
@@ -50,6 +51,7 @@ async function upEmbedded(invocation: Invocation, port: number | undefined): Pro
   const policy = policyOf(flags, env);
   if (manifest) standardStreams.err(manifestNotice(manifest));
   const told = stopSignal();
+  const log = await upLog(stateDir, echoesLog(flags));
   const holder = { title: 'cox up', passing: false };
   const json = flags.on('json');
   let afterRestart: () => void = () => undefined;
@@ -57,7 +59,6 @@ async function upEmbedded(invocation: Invocation, port: number | undefined): Pro
     reportRestart(end, json);
     afterRestart();
   };
-  const log = logTarget();
   const instance = await whenFree(
     () => startEmbedded({ stateDir, port, services: true, env, manifest, policy, holder, log, metrics, onRestart }),
     { waitMs, told: told.promise, say: standardStreams.err },
@@ -144,6 +145,11 @@ async function reportsOf(flags: Invocation['flags'], bus: ReportedBus): Promise<
   return reportSessions(bus, DEFAULT_TENANT, (line) => standardStreams.err(`${line}\n`));
 }
 
+/** On a terminal log lines would hide what is printed for people: there they are in the file alone. */
+function echoesLog(flags: Invocation['flags']): boolean {
+  return process.stderr.isTTY !== true && !flags.on('quiet');
+}
+
 /** What cannot be started takes down what was. */
 async function beside<T>(instance: EmbeddedInstance, start: () => Promise<T>): Promise<T> {
   try {
@@ -163,6 +169,7 @@ async function upOnBus(invocation: Invocation, url: string): Promise<ExitCode> {
   const manifest = await chooseManifest(flags, env);
   const policyFile = policyOf(flags, env);
   if (manifest) standardStreams.err(manifestNotice(manifest));
+  const log = await upLog(stateDir, echoesLog(flags));
   return serveUntilTold(
     { name: 'up', stateDir, title: ({ hostId }) => `the session host ${hostId}` },
     async () => {
@@ -174,15 +181,15 @@ async function upOnBus(invocation: Invocation, url: string): Promise<ExitCode> {
         manifestDigest: manifest?.digest,
         policyFile,
         ownPaths: [answersFolder(env)],
-        log: logTarget(),
+        log,
         metrics,
       });
       try {
         const starts = startOffersOf(env, null);
-        const gateway = await startOwnGateway(gatewayPort, { nats, stateDir, log: logTarget(), starts });
+        const gateway = await startOwnGateway(gatewayPort, { nats, stateDir, log, starts });
         const endReports = await reportsOf(flags, nats);
         // A key that may host may not purge: then the bus needs a retention job of its own, and cox doctor says so.
-        const retention = await startRetentionService({ nats, stateDir, log: logTarget() }).catch((error: unknown) => {
+        const retention = await startRetentionService({ nats, stateDir, log }).catch((error: unknown) => {
           if ((error as { code?: unknown }).code !== 'not_permitted') throw error;
           return null;
         });

@@ -27,7 +27,7 @@ import type { Flags } from '../line/flags.ts';
 import { PERSONAS_FOLDER, personaPaths, readPersona, whatLiesAt } from '../run/persona-file.ts';
 import { KEY_VARIABLES, keysFound } from '../run/start-body.ts';
 import { counted } from '../terminal/counted.ts';
-import { type BusAddress, findBus } from './find-bus.ts';
+import { type BusAddress, describeSource, findBus } from './find-bus.ts';
 import { FolderTrust } from './folder-trust.ts';
 import { gatewayChecks } from './gateway-checks.ts';
 import { manifestOf } from './manifest.ts';
@@ -53,6 +53,8 @@ export async function* checks(flags: Flags, env: NodeJS.ProcessEnv): AsyncGenera
   const { address, problem } = await busOrProblem(flags, env);
   const folder = await stateDirCheck(stateDir);
   yield folder;
+  const context = address?.context;
+  if (context) yield { name: 'context', status: 'ok', message: `the context ${context.name} is used: ${context.nats}` };
   if (problem) yield problem;
   else if (!address) yield nothingRuns(stateDir, folder.status === 'ok');
   const port = flags.whole('port', { min: 1, max: 65_535 });
@@ -188,7 +190,7 @@ async function* busChecks(address: BusAddress, env: NodeJS.ProcessEnv): AsyncGen
   }
 }
 
-function busCheck(version: string, newEnough: boolean, jetstream: boolean, { source }: BusAddress): Check {
+function busCheck(version: string, newEnough: boolean, jetstream: boolean, address: BusAddress): Check {
   if (!newEnough)
     return {
       name: 'bus',
@@ -196,7 +198,7 @@ function busCheck(version: string, newEnough: boolean, jetstream: boolean, { sou
       message: `the server is ${version}, which is older than ${minimumServerVersion}, the first that cox works on`,
       remedy: `upgrade nats-server to ${minimumServerVersion} or newer`,
     };
-  const message = `nats-server ${version}, named by ${source}`;
+  const message = `nats-server ${version}, named by ${describeSource(address)}`;
   if (jetstream) return { name: 'bus', status: 'ok', message };
   return {
     name: 'bus',
@@ -206,7 +208,8 @@ function busCheck(version: string, newEnough: boolean, jetstream: boolean, { sou
   };
 }
 
-function busFailure({ source }: BusAddress, error: unknown): Check {
+function busFailure(address: BusAddress, error: unknown): Check {
+  const { source } = address;
   const { code, message: said } = error as Error & { readonly code?: string };
   // Whoever reads this has asked it.
   const message = said.replace(/; cox doctor tells more$/, '');
@@ -216,11 +219,13 @@ function busFailure({ source }: BusAddress, error: unknown): Check {
         ? 'leave --nats away'
         : source === 'NATS_URL'
           ? 'unset NATS_URL'
-          : 'end what is left of the instance that wrote it';
+          : source === 'context'
+            ? 'use no context (cox context use none)'
+            : 'end what is left of the instance that wrote it';
     const remedy = `see that a NATS server runs there and this machine reaches it; for one of your own, ${own} and type cox up`;
     return { name: 'bus', status: 'failed', message, remedy };
   }
-  const named = source === '--nats' || source === 'NATS_URL' ? `; ${source} says which bus is meant` : '';
+  const named = source === 'state-dir' ? '' : `; ${describeSource(address)} names the bus`;
   return { name: 'bus', status: 'failed', message, remedy: `${remedyOf(code)}${named}` };
 }
 

@@ -1,5 +1,6 @@
 /** The embedded default: a nats-server as a child process, and the services inside this one. */
 
+import type { LogTarget } from '@coxswain/adapter-log';
 import {
   endOnce,
   findServer,
@@ -44,8 +45,8 @@ export interface EmbeddedOptions {
   readonly manifest?: ChosenManifest | undefined;
   /** The file of their policy, if there is one. */
   readonly policy?: string | undefined;
-  /** Where the services log; a file in the state folder by default. */
-  readonly log?: 'file' | 'stderr' | undefined;
+  /** Where the services log; a file of each in the state folder by default. */
+  readonly log?: LogTarget | undefined;
   /** Where the services' meters are served; nowhere by default: what the environment names is for those that stay. */
   readonly metrics?: MetricsAddress | null | undefined;
   /** Called after each restart of a server that ended by itself. Must not throw. */

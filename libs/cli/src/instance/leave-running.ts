@@ -6,14 +6,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { readConnection } from '@coxswain/adapter-nats';
 import { CliError, EXIT } from '../line/cli-error.ts';
 import type { OpenBus } from './open-bus.ts';
+import { pastedCommand } from './pasted-command.ts';
 
 const UP_WITHIN_MS = 60_000;
 const LOOKED_EVERY_MS = 100;
 
 /** Stops what runs in this process and starts `cox up` on the same state folder, which goes on with every session. */
 export async function leaveRunning(bus: OpenBus, say: (text: string) => void): Promise<void> {
-  const logFile = join(bus.stateDir, 'up.log');
-  const log = await open(logFile, 'a', 0o600);
+  // Its log is up.log, which it bounds itself: this has only what it says before it ends with an error.
+  const errorFile = join(bus.stateDir, 'up.err');
+  const log = await open(errorFile, 'w', 0o600);
   try {
     const child = spawn(
       process.execPath,
@@ -21,6 +23,7 @@ export async function leaveRunning(bus: OpenBus, say: (text: string) => void): P
         ...process.execArgv,
         process.argv[1] as string,
         'up',
+        '--quiet',
         '--state-dir',
         bus.stateDir,
         // A manifest that the folder brought is found again, and refused where it has changed since it was trusted.
@@ -43,12 +46,19 @@ export async function leaveRunning(bus: OpenBus, say: (text: string) => void): P
     const untilMs = Date.now() + UP_WITHIN_MS;
     while (!(await readConnection(bus.stateDir))) {
       if (ended || Date.now() > untilMs) {
-        throw new CliError(EXIT.error, 'not_left_running', `cox up did not come up in the background; see ${logFile}`);
+        throw new CliError(
+          EXIT.error,
+          'not_left_running',
+          `cox up did not come up in the background; see ${errorFile}`,
+        );
       }
       await sleep(LOOKED_EVERY_MS);
     }
     child.unref();
-    say(`cox up goes on in the background as process ${child.pid} (log: ${logFile}); stop it with: kill ${child.pid}`);
+    const pasted = (command: string) => pastedCommand(command, { address: null, stateDir: bus.stateDir }, process.env);
+    say(
+      `cox up goes on in the background as process ${child.pid}; its log: ${pasted('logs')}; to stop it: ${pasted('down')}`,
+    );
   } finally {
     await log.close();
   }

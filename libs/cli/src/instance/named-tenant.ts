@@ -2,13 +2,18 @@
 import { cutGraphemes, DEFAULT_TENANT, TenantId } from '@coxswain/protocol';
 import { usageError } from '../line/cli-error.ts';
 import type { Flags } from '../line/flags.ts';
+import type { BusAddress } from './find-bus.ts';
 
 /**
- * The tenant that `--tenant` names; else the one of the key that lets this user in, else `default`. Throws a usage error
+ * The tenant that `--tenant` names; else that of the context; else the one of the key, else `default`. Throws a usage error
  * for a name that is none, and for one that is not the key's. A key of no tenant, such as the admin's, goes with any.
  */
-export function namedTenant(flags: Flags, ofKey: string | undefined): TenantId {
-  const named = flags.text('tenant');
+export function namedTenant(
+  flags: Flags,
+  address: Pick<BusAddress, 'credentials' | 'context'> | null | undefined,
+): TenantId {
+  const ofKey = address?.credentials?.tenant;
+  const named = flags.text('tenant') ?? address?.context?.tenant;
   if (named === undefined) return TenantId.parse(ofKey ?? DEFAULT_TENANT);
   const tenant = TenantId.safeParse(named);
   if (!tenant.success)

@@ -5,13 +5,13 @@
  * commands outlive it, so whoever still needs a bus opens one again and goes on.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ConnectNatsOptions, connectionTo, readConnection, stateDirHolder } from '@coxswain/adapter-nats';
+import { type ConnectNatsOptions, connectionTo, readConnection, stateDirOwner } from '@coxswain/adapter-nats';
 import { type BusClient, connect, InvalidOptionError } from '@coxswain/client';
 import type { TenantId } from '@coxswain/protocol';
 import { CliError, EXIT, usageError } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
 import type { EmbeddedInstance } from './embedded.ts';
-import { type BusAddress, findBus } from './find-bus.ts';
+import { type BusAddress, describeSource, findBus } from './find-bus.ts';
 import { type ChosenManifest, chooseManifest, manifestNotice, manifestOf } from './manifest.ts';
 import { namedTenant } from './named-tenant.ts';
 import { policyOf } from './policy.ts';
@@ -103,7 +103,7 @@ async function openBus({ command, flags, env }: Where, services: boolean, isFirs
   const untilMs = Date.now() + SETTLED_WITHIN_MS;
   for (;;) {
     const { address, stateDir } = await findBus(flags, env);
-    const tenant = namedTenant(flags, address?.credentials?.tenant);
+    const tenant = namedTenant(flags, address);
     if (address && port !== undefined) refusePort(port, address);
     // Not within the attempt: what is refused here would be tried again.
     if (address && found) refuseElsewhere(flags, found.path);
@@ -134,8 +134,10 @@ async function isPrepared(bus: OpenBus, untilMs: number): Promise<boolean> {
 }
 
 /** A port is that of a server that is started; where one runs already, it would be passed over in silence. */
-function refusePort(port: number, { servers, source }: BusAddress): void {
-  const runs = source === 'state-dir' ? 'an instance runs on this state folder already' : `${source} names a bus`;
+function refusePort(port: number, address: BusAddress): void {
+  const { servers, source } = address;
+  const runs =
+    source === 'state-dir' ? 'an instance runs on this state folder already' : `${describeSource(address)} names a bus`;
   if (source === 'state-dir' && new URL(servers).port === String(port)) return;
   throw usageError(`--port ${port} is for a server that is started here, and ${runs}`);
 }
@@ -158,7 +160,7 @@ async function joinBus(
   const client = await connectTo(address, env, tenant);
   const gone = new AbortController();
   const isOurs = address.source === 'state-dir';
-  const mayReturn = isOurs && (await stateDirHolder(stateDir).catch(() => undefined))?.passing === false;
+  const mayReturn = isOurs && (await stateDirOwner(stateDir).catch(() => undefined))?.holder?.passing === false;
   const timer = isOurs ? watchInstance(stateDir, gone) : undefined;
   const close = async () => {
     clearInterval(timer);
@@ -241,7 +243,7 @@ export function reachedAt({ address, embedded }: Pick<OpenBus, 'address' | 'embe
 export async function connectTo(
   address: BusAddress,
   env: NodeJS.ProcessEnv,
-  tenant = address.credentials?.tenant,
+  tenant = address.context?.tenant ?? address.credentials?.tenant,
 ): Promise<BusClient> {
   const actor = whoActs(env);
   try {
@@ -250,12 +252,13 @@ export async function connectTo(
     return await connect({ servers, token, seed, inboxPrefix, tenant, name: 'cox', actor });
   } catch (error) {
     if (error instanceof InvalidOptionError)
-      throw new CliError(EXIT.usage, 'usage', `${address.source}: ${error.message}`);
-    const named = address.source === 'state-dir' ? 'the running instance' : `the server that ${address.source} names`;
+      throw new CliError(EXIT.usage, 'usage', `${describeSource(address)}: ${error.message}`);
+    const named =
+      address.source === 'state-dir' ? 'the running instance' : `the server that ${describeSource(address)} names`;
     throw new CliError(
       EXIT.error,
       'nats_unreachable',
-      `nats_unreachable: ${named} cannot be used: ${whyUnreachable(error, { source: address.source, servers: address.servers })}`,
+      `nats_unreachable: ${named} cannot be used: ${whyUnreachable(error, { source: describeSource(address), servers: address.servers })}`,
     );
   }
 }

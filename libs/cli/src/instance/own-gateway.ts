@@ -1,4 +1,5 @@
 /** The gateway that `cox up` runs for its user, on loopback. */
+import type { LogTarget } from '@coxswain/adapter-log';
 import type { NamedBus } from '@coxswain/adapter-nats';
 import type { GatewayService, StartOffers } from '@coxswain/gateway';
 import { CliError, EXIT, usageError } from '../line/cli-error.ts';
@@ -9,7 +10,7 @@ import { consoleAddress, consoleFolder } from './console-folder.ts';
 export interface OwnGatewayOptions {
   readonly nats: NamedBus;
   readonly stateDir: string;
-  readonly log: 'file' | 'stderr';
+  readonly log: LogTarget;
   /** What its console offers to start. */
   readonly starts: StartOffers;
 }

@@ -20,6 +20,8 @@ export function pastedCommand(
   const program = isInstalled ? 'cox' : shellQuoted(join(packageFolder(), 'bin/cox.mjs'));
   const line = `${program} ${command}`;
   if (address?.source === 'NATS_URL') return line;
+  // Another context may be in use by then.
+  if (address?.context) return `${line} --context ${address.context.name}`;
   if (address?.source === '--nats') return `${line} --nats URL`;
   // A variable of this shell need not be set in the other.
   const isFound = stateDir === defaultStateDir(env) && !env.NATS_URL?.trim();

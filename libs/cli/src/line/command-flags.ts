@@ -3,7 +3,8 @@ import type { FlagSpec } from './command-spec.ts';
 
 type FlagTable = Record<string, FlagSpec>;
 
-const STATE_DIR: FlagSpec = {
+/** `--state-dir` */
+export const STATE_DIR: FlagSpec = {
   value: 'DIR',
   help: 'State directory of cox up (COX_STATE_DIR; ~/.local/state/coxswain)',
 };
@@ -49,18 +50,36 @@ export const TENANT: FlagSpec = { value: 'NAME', help: 'Tenant (the key’s, els
 /** `--tokens` */
 export const TOKENS: FlagSpec = { value: 'FILE', help: 'File of gateway tokens, which cox admin token writes' };
 
-/** Flags that choose a bus. */
-export const BUS = {
+/** `--quiet` */
+export const QUIET: FlagSpec = { short: 'q', help: 'Print no notices on stderr, only errors' };
+/** The flags that say how a command prints. */
+export const PRINT = {
+  json: JSON_LINES,
+  output: {
+    value: 'FORMAT',
+    short: 'o',
+    words: ['table', 'json', 'yaml'],
+    help: 'table (default), json (lines) or yaml',
+  },
+  quiet: QUIET,
+} satisfies FlagTable;
+
+/** Flags that choose the bus of a service. Its output is a log. */
+export const SERVICE_BUS = {
   nats: { value: 'URL', help: 'Bus to use: nats://[token@]host:port (NATS_URL)' },
   nkey: { value: 'FILE', help: 'Key file for the bus, as cox admin auth writes it (NATS_NKEY)' },
+  context: { value: 'NAME', help: 'Context to use, of cox context list (cox context use)' },
   'state-dir': STATE_DIR,
   json: JSON_LINES,
 } satisfies FlagTable;
 
+/** Flags that choose a bus, and how a command prints. */
+export const BUS = { ...SERVICE_BUS, ...PRINT } satisfies FlagTable;
+
 /** The flags of a command that reads or changes one tenant. The admin's key, and a bus without keys, reach any tenant. */
 export const TENANT_BUS = { ...BUS, tenant: TENANT } satisfies FlagTable;
 
-const { json: _json, ...withoutJson } = TENANT_BUS;
+const { json: _json, ...withoutJson } = { ...SERVICE_BUS, tenant: TENANT };
 /** The flags of `cox mcp`: its standard output carries the protocol. */
 export const MCP_BUS = withoutJson satisfies FlagTable;
 
@@ -116,6 +135,7 @@ export const RUN = {
 export const ACP = {
   nats: BUS.nats,
   nkey: BUS.nkey,
+  context: BUS.context,
   'state-dir': BUS['state-dir'],
   port: RUN.port,
   persona: RUN.persona,
@@ -213,7 +233,7 @@ export const FORK = {
 
 /** The flags of `cox serve gateway`. */
 export const GATEWAY = {
-  ...BUS,
+  ...SERVICE_BUS,
   'state-dir': SERVICE_DIR,
   listen: { value: 'HOST:PORT', help: 'Address to listen on (127.0.0.1:7707)' },
   'public-url': {

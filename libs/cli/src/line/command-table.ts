@@ -21,10 +21,14 @@ import {
   ON_ASK,
   POLICY,
   PORT,
+  PRINT,
+  QUIET,
   REASON,
   REMIND,
   RUN,
+  SERVICE_BUS,
   SERVICE_DIR,
+  STATE_DIR,
   STEER,
   STEERING_FILE,
   TENANT,
@@ -126,7 +130,8 @@ const LIFECYCLE: readonly CommandSpec[] = [
     args: [],
     help: 'Run everything on this machine until stopped',
     flags: {
-      ...BUS,
+      ...SERVICE_BUS,
+      quiet: QUIET,
       port: PORT,
       manifest: MANIFEST,
       policy: POLICY,
@@ -139,6 +144,26 @@ const LIFECYCLE: readonly CommandSpec[] = [
       'metrics-port': METRICS_PORT,
     },
     load: () => import('../commands/up.ts'),
+  },
+  {
+    name: 'down',
+    args: [],
+    help: 'Stop the cox up of a state directory and wait for its end',
+    flags: { 'state-dir': STATE_DIR, ...PRINT },
+    load: () => import('../commands/down.ts'),
+  },
+  {
+    name: 'logs',
+    args: [],
+    help: 'Print the log of the cox up of a state directory',
+    flags: {
+      'state-dir': STATE_DIR,
+      ...PRINT,
+      follow: { ...FOLLOW, help: 'Keep printing new lines, until Ctrl-C' },
+      limit: { ...LIMIT, help: 'Print the last N lines (1000)' },
+    },
+    examples: ['cox logs -f', 'cox logs --json --limit 20'],
+    load: () => import('../commands/logs.ts'),
   },
   { ...LIST_SESSIONS, name: 'ls', examples: ['cox ls --limit 20'] },
 ];
@@ -229,7 +254,12 @@ const SESSION: readonly CommandSpec[] = [
     name: 'session export',
     args: ['<session>'],
     help: 'Print the journal as stored, one record per line',
-    flags: { ...TENANT_BUS, 'records-only': { help: 'Leave out the object store: large fields, files' } },
+    flags: {
+      ...SERVICE_BUS,
+      quiet: QUIET,
+      tenant: TENANT,
+      'records-only': { help: 'Leave out the object store: large fields, files' },
+    },
     load: () => import('../commands/session/export.ts'),
   },
   {
@@ -380,7 +410,13 @@ const SERVE: readonly CommandSpec[] = [
     aliases: ['serve session'],
     args: [],
     help: 'Host the sessions of all tenants, shared by all hosts',
-    flags: { ...BUS, 'state-dir': SERVICE_DIR, manifest: MANIFEST, policy: POLICY, 'metrics-port': METRICS_PORT },
+    flags: {
+      ...SERVICE_BUS,
+      'state-dir': SERVICE_DIR,
+      manifest: MANIFEST,
+      policy: POLICY,
+      'metrics-port': METRICS_PORT,
+    },
     examples: ['cox serve sessions', 'COX_HOST_NAME=two cox serve sessions --nats nats://bus:4222'],
     load: async () => ({ run: (await import('../commands/serve/serve.ts')).serveSessions }),
   },
@@ -401,7 +437,8 @@ const SERVE: readonly CommandSpec[] = [
     args: ['<file>'],
     help: 'Serve the hooks of a module or of a manifest',
     flags: {
-      ...TENANT_BUS,
+      ...SERVICE_BUS,
+      tenant: TENANT,
       'state-dir': SERVICE_DIR,
       'metrics-port': METRICS_PORT,
       name: { value: 'NAME', help: 'Name of the hook service (the file’s); its instances share the work' },
@@ -414,7 +451,7 @@ const SERVE: readonly CommandSpec[] = [
     aliases: ['serve tool'],
     args: ['<file>'],
     help: 'Serve the tools of a module, shared by its instances',
-    flags: { ...TENANT_BUS, 'state-dir': SERVICE_DIR, 'metrics-port': METRICS_PORT },
+    flags: { ...SERVICE_BUS, tenant: TENANT, 'state-dir': SERVICE_DIR, 'metrics-port': METRICS_PORT },
     examples: [
       'cox serve tools ./my-tool.ts',
       'NATS_NKEY=./auth/tenants/default/workers/stock.nk cox serve tools ./stock.ts',
@@ -427,7 +464,8 @@ const SERVE: readonly CommandSpec[] = [
     args: ['<path…>'],
     help: 'Serve the models and tools of personas',
     flags: {
-      ...TENANT_BUS,
+      ...SERVICE_BUS,
+      tenant: TENANT,
       'state-dir': SERVICE_DIR,
       'metrics-port': METRICS_PORT,
       'at-once': { value: 'N', help: 'Concurrent steps of one persona (16)' },
@@ -439,7 +477,7 @@ const SERVE: readonly CommandSpec[] = [
     name: 'serve retention',
     args: [],
     help: 'Purge deleted sessions',
-    flags: { ...BUS, 'state-dir': SERVICE_DIR },
+    flags: { ...SERVICE_BUS, 'state-dir': SERVICE_DIR },
     examples: ['NATS_NKEY=./auth/retention.nk cox serve retention --nats nats://bus:4222'],
     load: async () => ({ run: (await import('../commands/serve/serve.ts')).serveRetention }),
   },
@@ -471,7 +509,7 @@ const PERSONA: readonly CommandSpec[] = [
     name: 'persona check',
     args: ['[file…]'],
     help: 'Check persona files, exit 1 if one is invalid',
-    flags: { json: JSON_LINES },
+    flags: PRINT,
     examples: ['cox persona check personas/reviewer'],
     load: async () => ({ run: (await import('../commands/persona/files.ts')).check }),
   },
@@ -479,7 +517,7 @@ const PERSONA: readonly CommandSpec[] = [
     name: 'persona show',
     args: ['<name|file>'],
     help: 'Show a persona as a session pins it',
-    flags: { json: JSON_LINES },
+    flags: PRINT,
     examples: ['cox persona show reviewer'],
     load: async () => ({ run: (await import('../commands/persona/files.ts')).show }),
   },
@@ -575,7 +613,7 @@ const ADMIN: readonly CommandSpec[] = [
       },
       'gateway-approves': { help: 'Let gateways approve calls' },
       'print-seeds': { help: 'Also print the seeds, which are secrets' },
-      json: JSON_LINES,
+      ...PRINT,
     },
     examples: [
       'cox admin auth --out ./auth',
@@ -603,7 +641,7 @@ const ADMIN: readonly CommandSpec[] = [
       },
       tenant: TENANTS,
       expires: { value: 'TIME', help: 'Lifetime: 12h, 90d (until it is removed)' },
-      json: JSON_LINES,
+      ...PRINT,
     },
     examples: [
       'cox admin token add alice --tokens ./tokens.json --scope read,steer,approve',
@@ -652,6 +690,45 @@ const ADMIN: readonly CommandSpec[] = [
   },
 ];
 
+const CONTEXT: readonly CommandSpec[] = [
+  {
+    name: 'context add',
+    args: ['<name>'],
+    help: 'Add a context: an address, a key file and a tenant',
+    flags: {
+      nats: { value: 'URL', help: 'Address of the bus, without credentials: tls://host:port' },
+      nkey: { value: 'FILE', help: 'Key file for the bus; its path is stored, not the key' },
+      tenant: TENANT,
+      force: { help: 'Replace a context of this name' },
+      ...PRINT,
+    },
+    examples: ['cox context add prod --nats tls://nats.example.com:4222 --nkey ./auth/operator.nk --tenant red'],
+    load: async () => ({ run: (await import('../commands/context.ts')).add }),
+  },
+  {
+    name: 'context use',
+    args: ['<name>'],
+    help: 'Use a context from now on (none: use no context)',
+    flags: PRINT,
+    examples: ['cox context use prod', 'cox context use none'],
+    load: async () => ({ run: (await import('../commands/context.ts')).use }),
+  },
+  {
+    name: 'context list',
+    args: [],
+    help: 'List the contexts, and mark the one in use',
+    flags: PRINT,
+    load: async () => ({ run: (await import('../commands/context.ts')).list }),
+  },
+  {
+    name: 'context remove',
+    args: ['<name>'],
+    help: 'Remove a context',
+    flags: PRINT,
+    load: async () => ({ run: (await import('../commands/context.ts')).remove }),
+  },
+];
+
 const TOOLS: readonly CommandSpec[] = [
   {
     name: 'init',
@@ -659,7 +736,7 @@ const TOOLS: readonly CommandSpec[] = [
     help: 'Create a project: persona, tool, hook and test',
     flags: {
       force: { help: 'Overwrite existing files' },
-      json: JSON_LINES,
+      ...PRINT,
     },
     examples: ['cox init my-agents', 'cox init my-agents && cd my-agents && npm install && npm test'],
     load: () => import('../commands/init.ts'),
@@ -680,7 +757,7 @@ const TOOLS: readonly CommandSpec[] = [
         value: 'DIR',
         help: 'State directory of the services (COX_STATE_DIR; ~/.local/state/coxswain)',
       },
-      json: JSON_LINES,
+      ...PRINT,
     },
     load: () => import('../commands/health.ts'),
   },
@@ -746,7 +823,7 @@ const TOOLS: readonly CommandSpec[] = [
     flags: {
       yes: YES,
       forget: { help: 'Stop trusting the folder' },
-      json: JSON_LINES,
+      ...PRINT,
     },
     examples: ['cox trust', 'cox trust --forget'],
     load: () => import('../commands/trust.ts'),
@@ -780,6 +857,7 @@ export const SECTIONS: readonly Section[] = [
   { topic: 'hook', help: 'List and remove hook services', commands: HOOK },
   { topic: 'tool', help: 'List and remove tools on the bus', commands: TOOL },
   { topic: 'admin', help: 'Manage keys, tokens, streams and retention', commands: ADMIN },
+  { topic: 'context', help: 'Store addresses and key files under a name', commands: CONTEXT },
   { title: 'Setup and integration', commands: TOOLS },
 ];
 

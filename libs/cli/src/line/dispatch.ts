@@ -3,12 +3,13 @@
 import { VERSION } from '@coxswain/protocol/version';
 import { CliError, EXIT, type ExitCode } from './cli-error.ts';
 import { COMMANDS, SECTIONS } from './command-table.ts';
+import { withOutput } from './output.ts';
 import { parseLine } from './parse-line.ts';
 
 /** Runs one command line. Never rejects: what fails is told on stderr. */
 export async function dispatch(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<ExitCode> {
   // Also where the line cannot be read: then a program reads the answer.
-  const json = argv.includes('--json');
+  const json = wantsData(argv);
   try {
     const line = parseLine(argv, COMMANDS);
     if (line.kind === 'version') {
@@ -22,10 +23,21 @@ export async function dispatch(argv: readonly string[], env: NodeJS.ProcessEnv):
     }
     const { command, flags, args } = line;
     const { run } = await command.load();
-    return await run({ command: command.name, flags, args, env });
+    return await withOutput(flags, () => run({ command: command.name, flags, args, env }));
   } catch (error) {
     return await tell(error, json, argv[0] === 'serve');
   }
+}
+
+/** Whether the answer is for a program: `--json`, `-o json` or `-o yaml`, of which JSON is a part. */
+function wantsData(argv: readonly string[]): boolean {
+  const isData = (text: string | undefined) => text === 'json' || text === 'yaml';
+  return argv.some(
+    (word, at) =>
+      word === '--json' ||
+      ((word === '-o' || word === '--output') && isData(argv[at + 1])) ||
+      isData(/^(?:-o|--output=)(.+)$/.exec(word)?.[1]),
+  );
 }
 
 /** @param isService its two streams end in one log, of which each line is JSON where `json` says so. */

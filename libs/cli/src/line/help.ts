@@ -1,6 +1,5 @@
-/** Writes the help: cac lays out that of one command. */
-import { cac } from 'cac';
-import type { CommandSection, CommandSpec, Section, TopicSection } from './command-spec.ts';
+/** Writes the help. */
+import type { CommandSection, CommandSpec, FlagSpec, Section, TopicSection } from './command-spec.ts';
 
 /** Which help is wanted: of a command, of a topic such as `session`, or of all. */
 export interface WantedHelp {
@@ -11,7 +10,7 @@ export interface WantedHelp {
 /** Prints the help. */
 export function printHelp(sections: readonly Section[], { command, topic }: WantedHelp): void {
   const section = topicSections(sections).find((one) => one.topic === topic);
-  if (command !== null) printCommand(command);
+  if (command !== null) console.info(commandHelp(command));
   else console.info(section ? topicHelp(section) : overview(sections));
 }
 
@@ -69,20 +68,43 @@ function namesBehind(lead: string, commands: readonly CommandSpec[]): string[] {
   return [...lines, line];
 }
 
-function printCommand(spec: CommandSpec): void {
-  const cli = cac('cox');
-  const entry = cli.command([spec.name, ...spec.args].join(' '), spec.help);
-  for (const [name, flag] of Object.entries(spec.flags)) {
-    const short = flag.short === undefined ? '' : `-${flag.short}, `;
-    entry.option(`${short}--${name}${flag.value === undefined ? '' : ` <${flag.value}>`}`, flag.help);
+/** The help of one command: usage, flags with their help wrapped behind them, examples. */
+function commandHelp({ name, args, help, flags, examples = [] }: CommandSpec): string {
+  const usage = ['cox', name, ...args, ...(Object.keys(flags).length > 0 ? ['[options]'] : [])].join(' ');
+  const options = Object.entries({ ...flags, help: HELP }).map(
+    ([flag, { short, value, help: text }]) =>
+      [
+        `${short === undefined ? '' : `-${short}, `}--${flag}${value === undefined ? '' : ` <${value}>`}`,
+        text,
+      ] as const,
+  );
+  const width = Math.min(OPTION_WIDTH, Math.max(...options.map(([spelled]) => spelled.length)));
+  return [
+    help,
+    '',
+    'Usage:',
+    `  $ ${usage}`,
+    '',
+    'Options:',
+    ...options.flatMap(([spelled, text]) => optionLines(spelled, text, width)),
+    ...(examples.length > 0 ? ['', 'Examples:', ...examples.map((one) => `  $ ${one}`)] : []),
+  ].join('\n');
+}
+
+const HELP: FlagSpec = { short: 'h', help: 'Print this help' };
+/** Columns of flags. The help of a longer one begins on a line of its own. */
+const OPTION_WIDTH = 26;
+
+function optionLines(spelled: string, help: string, width: number): string[] {
+  const indent = ' '.repeat(width + 4);
+  const lines = [spelled.length > width ? `  ${spelled}` : ''];
+  let line = spelled.length > width ? indent : `  ${spelled.padEnd(width)}  `;
+  for (const word of help.split(' ')) {
+    if (line.length + word.length > COLUMNS && line.trim() !== spelled) {
+      lines.push(line.trimEnd());
+      line = indent;
+    }
+    line += `${word} `;
   }
-  for (const example of spec.examples ?? []) entry.example(`  $ ${example}`);
-  cli.help((sections) => [
-    { body: spec.help },
-    ...sections
-      .filter(({ title }) => !title?.startsWith('For more info') && title !== undefined)
-      // It takes `--no-…` for the other side of a flag that is on, and says so of what is off.
-      .map(({ title, body }) => ({ title: title as string, body: body.replaceAll(' (default: true)', '') })),
-  ]);
-  cli.parse(['node', 'cox', spec.name, '--help'], { run: false });
+  return [...lines, line.trimEnd()].filter((one) => one !== '');
 }

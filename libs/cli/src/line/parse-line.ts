@@ -1,6 +1,6 @@
 /**
- * Reads a command line against the command table. Node's own parser is used for the values, because cac's reads "007"
- * and "1e3" as numbers, also in prompts and ids; cac writes the help.
+ * Reads a command line against the command table. Node's own parser keeps values as they were typed: "007" and "1e3" in
+ * prompts and ids are texts.
  */
 import { parseArgs } from 'node:util';
 import { nearestWord } from '@coxswain/protocol/nearest-word';
@@ -76,7 +76,7 @@ export function parseLine(argv: readonly string[], commands: readonly CommandSpe
       `cox ${command.name} does not know what to do with "${extra}"; put quotes around text with spaces`,
     );
   }
-  return { kind: 'command', command, flags: new Flags(given), args };
+  return { kind: 'command', command, flags: new Flags(withFormat(given)), args };
 }
 
 /** The flags that every line may have. */
@@ -100,6 +100,17 @@ export function namedCommand(words: readonly string[], commands: readonly Comman
   const isSaid = (name: string) => name.split(' ').every((part, at) => part === words[at]);
   return commands.find(({ name, aliases = [] }) => isSaid(name) || aliases.some(isSaid));
 }
+
+/** `--output json` and `--output yaml` are `--json` to a command: it prints JSON lines, which `output.ts` writes as YAML. */
+function withFormat(given: readonly GivenFlag[]): readonly GivenFlag[] {
+  const format = given.find(({ name }) => name === 'output')?.value;
+  const isJson = given.some(({ name }) => name === 'json');
+  if (format === undefined || format === 'json') return format && !isJson ? [...given, JSON_FLAG] : given;
+  if (isJson) throw usageError(`--json and --output ${format} exclude each other`);
+  return format === 'yaml' ? [...given, JSON_FLAG] : given;
+}
+
+const JSON_FLAG: GivenFlag = { name: 'json', value: true };
 
 function checkFlag(
   flag: GivenFlag & { raw: string; inline: boolean },

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { GENESIS_HASH, type JournalRecord } from '@coxswain/protocol';
 import { ChainBrokenError, type InspectionMessage, SessionInspector, sha256Hex } from '@coxswain/session';
 import { EXIT, type ExitCode } from '../line/cli-error.ts';
+import { writeOut } from '../line/output.ts';
 import { recordNotThere } from '../line/record-not-there.ts';
 import { exportedRecords } from './exported-records.ts';
 import type { OpenJournal } from './journal-source.ts';
@@ -13,8 +14,7 @@ export async function printInspection(inspector: SessionInspector, record: Journ
 }
 
 async function print(messages: Iterable<InspectionMessage>): Promise<void> {
-  for (const message of messages)
-    if (!process.stdout.write(`${JSON.stringify(message)}\n`)) await once(process.stdout, 'drain');
+  for (const message of messages) if (!writeOut(`${JSON.stringify(message)}\n`)) await once(process.stdout, 'drain');
 }
 
 /** Prints an exported journal from a record on. @throws ChainBrokenError; what {@link exportedRecords} throws. */

@@ -1,14 +1,15 @@
 /** What this process reads from and writes to, and whether somebody sits there. */
 import { fstatSync } from 'node:fs';
 import { usageError } from '../line/cli-error.ts';
+import { writeNotice, writeOut } from '../line/output.ts';
 import { Screen } from './screen.ts';
 import { jsonView, plainView, type SessionView, type Streams, terminalView } from './session-view.ts';
 import { createStyle, type Style, wantsColour } from './style.ts';
 
 /** Standard output and error. */
 export const standardStreams: Streams = {
-  out: (text) => void process.stdout.write(text),
-  err: (text) => void process.stderr.write(text),
+  out: (text) => void writeOut(text),
+  err: writeNotice,
 };
 
 /**

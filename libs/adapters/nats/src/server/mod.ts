@@ -27,4 +27,4 @@ export {
 } from './server-errors.ts';
 export { minimumServerVersion, serverVersionAtLeast } from './server-version.ts';
 export { type RunningServer, type ServerExit, type StartServerOptions, startServer } from './start-server.ts';
-export { stateDirHolder } from './state-dir-claim.ts';
+export { type StateDirOwner, stateDirOwner } from './state-dir-claim.ts';

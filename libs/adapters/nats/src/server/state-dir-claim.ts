@@ -68,20 +68,27 @@ export async function claimStateDir(stateDir: string, holder?: StateDirHolder): 
   }
 }
 
+/** The process that holds a state directory. */
+export interface StateDirOwner {
+  readonly process: ProcessMark;
+  /** Absent where the process does not say what it is. */
+  readonly holder?: StateDirHolder | undefined;
+}
+
 /**
- * The living process that holds a state directory, as it describes itself; undefined when none does, or it does not say.
- *
- * @throws the error of the system when the directory may not be read.
+ * Finds the living process that holds a state directory, or is about to.
+ * @returns undefined where none does, and where the directory does not exist.
+ * @throws the file system's error when the claims may not be read.
  */
-export async function stateDirHolder(stateDir: string): Promise<StateDirHolder | undefined> {
+export async function stateDirOwner(stateDir: string): Promise<StateDirOwner | undefined> {
   const dir = join(stateDir, 'lock');
   const names = await readdir(dir).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return [];
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return [];
     throw error;
   });
   for (const name of names.filter((one) => one.endsWith('.json'))) {
     const claim = await read(dir, name);
-    if (claim?.server && (await isAlive(claim.owner))) return claim.holder;
+    if (claim && (await isAlive(claim.owner))) return { process: claim.owner, holder: claim.holder };
   }
   return undefined;
 }

@@ -27,7 +27,7 @@ export const serveHooks: CommandRun = async (invocation) => {
     throw usageError('--name takes 1 to 32 characters of A-Z a-z 0-9 _ -');
   const file = resolve(typedIn(env), args[0] as string);
   const { address, stateDir } = await someBus(invocation);
-  const tenant = namedTenant(flags, address.credentials?.tenant);
+  const tenant = namedTenant(flags, address);
   const metrics = await metricsAddressOf(invocation);
   const { startHooksService } = await import('@coxswain/hooks');
   return serveUntilTold(
@@ -55,7 +55,7 @@ export const serveTools: CommandRun = async (invocation) => {
   const { flags, args, env } = invocation;
   const file = resolve(typedIn(env), args[0] as string);
   const { address, stateDir } = await someBus(invocation);
-  const tenant = namedTenant(flags, address.credentials?.tenant);
+  const tenant = namedTenant(flags, address);
   const metrics = await metricsAddressOf(invocation);
   const { startToolService } = await import('@coxswain/hooks');
   const thrown = thrownByOthers('a tool');
@@ -93,7 +93,7 @@ export const servePersonas: CommandRun = async (invocation) => {
     }
   }
   const { address, stateDir } = await someBus(invocation);
-  const tenant = namedTenant(flags, address.credentials?.tenant);
+  const tenant = namedTenant(flags, address);
   const metrics = await metricsAddressOf(invocation);
   const thrown = thrownByOthers('a tool or a hook of a persona');
   return serveUntilTold(

@@ -7,6 +7,7 @@ import { withBusOnce } from '../../instance/open-bus.ts';
 import { findSession } from '../../instance/resolve-session.ts';
 import { EXIT, type ExitCode, usageError } from '../../line/cli-error.ts';
 import type { CommandRun } from '../../line/command-spec.ts';
+import { writeOut } from '../../line/output.ts';
 import { type CollectedTrace, traceOfJournal, traceOfSession } from '../../run/collect-trace.ts';
 import { journalSource, needsBus } from '../../run/journal-source.ts';
 import { otlpLine } from '../../run/otlp-lines.ts';
@@ -55,7 +56,7 @@ function treesOf({ sessionId, spans }: CollectedTrace, runNumber: number | undef
 async function printLines(trace: CollectedTrace, runNumber: number | undefined): Promise<ExitCode> {
   const flat = (tree: SpanTree): EndedSpan[] => [tree.span, ...tree.below.flatMap(flat)];
   for (const span of treesOf(trace, runNumber).flatMap(flat))
-    if (!process.stdout.write(`${otlpLine(span)}\n`)) await once(process.stdout, 'drain');
+    if (!writeOut(`${otlpLine(span)}\n`)) await once(process.stdout, 'drain');
   return EXIT.ok;
 }
 

@@ -1,0 +1,109 @@
+/** `cox context add|use|list|remove`. */
+import { resolve } from 'node:path';
+import { cutGraphemes, TenantId } from '@coxswain/protocol';
+import {
+  CONTEXT_NAME,
+  CONTEXTS_MAX,
+  type Context,
+  findContext,
+  readContexts,
+  writeContexts,
+} from '../instance/contexts.ts';
+import { typedIn } from '../instance/state-dir.ts';
+import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
+import type { CommandRun, Invocation } from '../line/command-spec.ts';
+import { standardStreams } from '../terminal/streams.ts';
+import { table } from '../terminal/table.ts';
+
+/** Stores a context. The first one is used at once. */
+export const add: CommandRun = async (invocation) => {
+  const { flags, args, env } = invocation;
+  const name = args[0] as string;
+  if (!CONTEXT_NAME.test(name))
+    throw usageError('a context has 1 to 64 characters of A-Z a-z 0-9 _ -, and is not called none');
+  const nats = addressOf(flags.text('nats'));
+  const tenant = flags.text('tenant');
+  if (tenant !== undefined && !TenantId.safeParse(tenant).success)
+    throw usageError(`--tenant takes 1 to 64 characters of A-Z a-z 0-9 _ -, not "${cutGraphemes(tenant, 80)}"`);
+  const context: Context = { nats, nkey: await keyFile(invocation), tenant };
+  const { current, contexts } = await readContexts(env);
+  if (Object.hasOwn(contexts, name) && !flags.on('force'))
+    throw new CliError(EXIT.error, 'context_exists', `context_exists: ${name} exists; --force replaces it`);
+  if (Object.keys(contexts).length >= CONTEXTS_MAX && !Object.hasOwn(contexts, name))
+    throw usageError(`there are ${CONTEXTS_MAX} contexts, which is the limit; remove one first`);
+  await writeContexts(env, { current: current ?? name, contexts: { ...contexts, [name]: context } });
+  const use = (current ?? name) === name ? 'is in use' : `is stored; use it with cox context use ${name}`;
+  return print(invocation, { type: 'context_added', name }, `the context ${name} ${use}`);
+};
+
+/** Makes a context the one that later commands use; `none` for none. */
+export const use: CommandRun = async (invocation) => {
+  const name = invocation.args[0] === 'none' ? null : (invocation.args[0] as string);
+  if (name !== null) await findContext(invocation.env, name);
+  const { contexts } = await readContexts(invocation.env);
+  await writeContexts(invocation.env, { current: name, contexts });
+  return print(
+    invocation,
+    { type: 'context_used', name },
+    name === null ? 'no context is in use' : `the context ${name} is in use`,
+  );
+};
+
+/** Lists the contexts. */
+export const list: CommandRun = async ({ flags, env }) => {
+  const { current, contexts } = await readContexts(env);
+  const all = Object.entries(contexts);
+  if (flags.on('json')) {
+    for (const [name, { nats, nkey = null, tenant = null }] of all)
+      standardStreams.out(
+        `${JSON.stringify({ type: 'context', name, current: name === current, nats, nkey, tenant })}\n`,
+      );
+    return EXIT.ok;
+  }
+  if (all.length === 0) standardStreams.err('no context is stored; see cox context add --help\n');
+  standardStreams.out(
+    table(
+      all.map(([name, { nats, nkey = '', tenant = '' }]) => [name === current ? '*' : '', name, nats, tenant, nkey]),
+    ),
+  );
+  return EXIT.ok;
+};
+
+/** Removes a context. */
+export const remove: CommandRun = async (invocation) => {
+  const name = invocation.args[0] as string;
+  await findContext(invocation.env, name);
+  const { current, contexts } = await readContexts(invocation.env);
+  const { [name]: _, ...others } = contexts;
+  await writeContexts(invocation.env, { current: current === name ? null : current, contexts: others });
+  return print(invocation, { type: 'context_removed', name }, `the context ${name} is removed`);
+};
+
+/** An address that may be stored: what logs in belongs in a key file. */
+function addressOf(given: string | undefined): string {
+  if (given === undefined) throw usageError('cox context add needs the address of a bus: --nats nats://host:port');
+  const url = URL.canParse(given) ? new URL(given) : null;
+  if (url === null || !/^(nats|tls|ws|wss):$/.test(url.protocol))
+    throw usageError(`--nats takes an address such as nats://host:4222, not "${cutGraphemes(given, 100)}"`);
+  if (url.username !== '' || url.password !== '')
+    throw usageError('--nats of a context has no token or password: contexts hold no secrets; give --nkey FILE');
+  return given;
+}
+
+async function keyFile({ flags, env }: Invocation): Promise<string | undefined> {
+  const given = flags.text('nkey');
+  if (given === undefined) return undefined;
+  const path = resolve(typedIn(env), given);
+  const { readSeedFile } = await import('@coxswain/adapter-nats');
+  try {
+    await readSeedFile(path);
+  } catch (error) {
+    throw usageError(`--nkey: ${(error as Error).message}`);
+  }
+  return path;
+}
+
+function print({ flags }: Invocation, line: object, text: string): ExitCode {
+  standardStreams.out(flags.on('json') ? `${JSON.stringify(line)}\n` : `${text}\n`);
+  return EXIT.ok;
+}

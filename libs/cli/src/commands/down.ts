@@ -1,0 +1,63 @@
+/** `cox down`. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isAlive, markProcess, type ProcessMark, stateDirOwner } from '@coxswain/adapter-nats';
+import { askHealth } from '../instance/health-socket.ts';
+import { stateDirOf } from '../instance/state-dir.ts';
+import { CliError, EXIT } from '../line/cli-error.ts';
+import type { CommandRun } from '../line/command-spec.ts';
+import { standardStreams } from '../terminal/streams.ts';
+
+/** A session host hands over its sessions first, and the server writes its state. */
+const STOPPED_WITHIN_MS = 60_000;
+const LOOKED_EVERY_MS = 50;
+
+/** Stops every `cox up` of a state directory, and waits until each has ended. */
+export const run: CommandRun = async ({ flags, env }) => {
+  const stateDir = stateDirOf(flags, env);
+  const running = await runningUps(stateDir);
+  if (running.length === 0) throw await nothingRuns(stateDir);
+  for (const { pid } of running) endProcess(pid);
+  const untilMs = Date.now() + STOPPED_WITHIN_MS;
+  for (const one of running) {
+    while (await isAlive(one)) {
+      if (Date.now() > untilMs) {
+        const message = `up_not_stopped: cox up (process ${one.pid}) still runs after ${STOPPED_WITHIN_MS / 1_000} s`;
+        throw new CliError(EXIT.error, 'up_not_stopped', message);
+      }
+      await sleep(LOOKED_EVERY_MS);
+    }
+    standardStreams.out(
+      flags.on('json')
+        ? `${JSON.stringify({ type: 'stopped', pid: one.pid, state_dir: stateDir })}\n`
+        : `cox up (process ${one.pid}) has stopped\n`,
+    );
+  }
+  return EXIT.ok;
+};
+
+/** Those with a server of their own hold the directory; those on another bus answer `cox health` there. */
+async function runningUps(stateDir: string): Promise<readonly ProcessMark[]> {
+  const owner = await stateDirOwner(stateDir);
+  const found = owner?.holder?.title === 'cox up' ? [owner.process] : [];
+  for (const { service, pid } of await askHealth(stateDir)) {
+    if (service !== 'up' || pid === 0 || found.some((one) => one.pid === pid)) continue;
+    const process = await markProcess(pid);
+    if (process) found.push(process);
+  }
+  return found;
+}
+
+async function nothingRuns(stateDir: string): Promise<CliError> {
+  const owner = await stateDirOwner(stateDir);
+  const other = owner ? `; ${owner.holder?.title ?? 'another process'} (process ${owner.process.pid}) uses it` : '';
+  return new CliError(EXIT.error, 'not_running', `not_running: no cox up runs on ${stateDir}${other}`);
+}
+
+function endProcess(pid: number): void {
+  try {
+    process.kill(pid, 'SIGTERM');
+  } catch (error) {
+    // It has ended in the meantime.
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}

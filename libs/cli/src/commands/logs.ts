@@ -1,0 +1,48 @@
+/** `cox logs`. */
+import { join } from 'node:path';
+import { LogReader, logLineText } from '../instance/log-reader.ts';
+import { stateDirOf } from '../instance/state-dir.ts';
+import { stopSignal } from '../instance/stop-signal.ts';
+import { UP_LOG } from '../instance/up-log.ts';
+import { CliError, EXIT } from '../line/cli-error.ts';
+import type { CommandRun } from '../line/command-spec.ts';
+import { standardStreams } from '../terminal/streams.ts';
+
+const LINES = 1_000;
+const LINES_MAX = 1_000_000;
+
+/** Prints the last lines of the log of `cox up`; with `--follow` also those that come, until it is told to stop. */
+export const run: CommandRun = async ({ flags, env }) => {
+  const stateDir = stateDirOf(flags, env);
+  const limit = flags.whole('limit', { min: 0, max: LINES_MAX }) ?? LINES;
+  const isJson = flags.on('json');
+  const reader = new LogReader(join(stateDir, `${UP_LOG}.log`));
+  const print = (lines: readonly string[]) => {
+    for (const line of lines) standardStreams.out(isJson ? asJson(line) : `${logLineText(line)}\n`);
+  };
+  const last = await reader.last(limit);
+  if (last === null && !flags.on('follow'))
+    throw new CliError(EXIT.error, 'not_running', `not_running: ${stateDir} has no log; cox up writes it`);
+  print(last ?? []);
+  if (!flags.on('follow')) return EXIT.ok;
+  const stop = stopSignal();
+  const stopped = new AbortController();
+  void stop.promise.then(() => stopped.abort());
+  try {
+    for await (const lines of reader.follow(stopped.signal)) print(lines);
+  } finally {
+    stop.release();
+    await reader.close();
+  }
+  return EXIT.ok;
+};
+
+/** A line that is no JSON, as of a process that was killed while it wrote, is printed as a message. */
+function asJson(line: string): string {
+  try {
+    JSON.parse(line);
+    return `${line}\n`;
+  } catch {
+    return `${JSON.stringify({ msg: line })}\n`;
+  }
+}

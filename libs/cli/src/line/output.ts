@@ -1,0 +1,39 @@
+/** What a command prints: text, JSON lines or YAML documents; and whether it prints notices. */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Flags } from './flags.ts';
+
+interface Output {
+  /** Writes a value as YAML; null where output is written as it is. */
+  readonly yaml: ((value: unknown) => string) | null;
+  readonly isQuiet: boolean;
+}
+
+// A process may run several command lines at once, as the test runner does.
+const current = new AsyncLocalStorage<Output>();
+
+/** Runs a command with the output that its flags `--output` and `--quiet` ask for. */
+export async function withOutput<T>(flags: Flags, task: () => Promise<T>): Promise<T> {
+  const isYaml = flags.text('output') === 'yaml';
+  const yaml = isYaml ? (await import('yaml')).stringify : null;
+  return current.run({ yaml, isQuiet: flags.on('quiet') }, task);
+}
+
+/**
+ * Writes to standard output.
+ * @param text whole lines. With `--output yaml` each is JSON, and becomes one YAML document.
+ * @returns false where the reader is slow, as `write` of a stream does.
+ */
+export function writeOut(text: string): boolean {
+  const yaml = current.getStore()?.yaml;
+  return process.stdout.write(yaml ? asDocuments(text, yaml) : text);
+}
+
+/** Writes a notice to standard error, unless `--quiet` was given. */
+export function writeNotice(text: string): void {
+  if (!current.getStore()?.isQuiet) process.stderr.write(text);
+}
+
+function asDocuments(text: string, yaml: (value: unknown) => string): string {
+  const lines = text.split('\n').filter((line) => line !== '');
+  return lines.map((line) => `---\n${yaml(JSON.parse(line))}`).join('');
+}

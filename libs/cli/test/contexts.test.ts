@@ -1,0 +1,105 @@
+/** Contexts: how they are stored, and which of flag, environment and context names the bus. */
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { findBus } from '../src/instance/find-bus.ts';
+import { namedTenant } from '../src/instance/named-tenant.ts';
+import { COMMANDS } from '../src/line/command-table.ts';
+import { dispatch } from '../src/line/dispatch.ts';
+import { parseLine } from '../src/line/parse-line.ts';
+
+let folder: string;
+let env: NodeJS.ProcessEnv;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'cox-contexts-'));
+  env = { XDG_CONFIG_HOME: join(folder, 'config'), XDG_STATE_HOME: join(folder, 'state'), INIT_CWD: folder };
+});
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await rm(folder, { recursive: true });
+});
+
+async function cox(...argv: string[]): Promise<{ code: number; out: string; err: string }> {
+  let out = '';
+  let err = '';
+  vi.spyOn(process.stdout, 'write').mockImplementation((text) => {
+    out += text;
+    return true;
+  });
+  vi.spyOn(process.stderr, 'write').mockImplementation((text) => {
+    err += text;
+    return true;
+  });
+  return { code: await dispatch(argv, env), out, err };
+}
+
+async function busOf(more: NodeJS.ProcessEnv, ...argv: string[]) {
+  const line = parseLine(['session', 'list', ...argv], COMMANDS);
+  if (line.kind !== 'command') throw new Error('not a command');
+  const { address } = await findBus(line.flags, { ...env, ...more });
+  return address && { servers: address.servers, source: address.source, tenant: namedTenant(line.flags, address) };
+}
+
+test('a context is stored for this user only, listed, used and removed', async () => {
+  expect((await cox('context', 'list')).err).toContain('no context is stored');
+  expect((await cox('context', 'list', '--quiet')).err).toBe('');
+  expect(await cox('context', 'add', 'prod', '--nats', 'tls://prod:4222', '--tenant', 'red')).toMatchObject({
+    code: 0,
+  });
+  expect(await cox('context', 'add', 'test', '--nats', 'nats://test:4222', '-q')).toMatchObject({ code: 0, err: '' });
+  const path = join(folder, 'config/coxswain/contexts.json');
+  expect((await stat(path)).mode & 0o777).toBe(0o600);
+  expect(JSON.parse(await readFile(path, 'utf8'))).toMatchObject({ current: 'prod' });
+  expect((await cox('context', 'use', 'test')).out).toBe('the context test is in use\n');
+  expect((await cox('context', 'list', '-o', 'yaml')).out).toBe(
+    '---\ntype: context\nname: prod\ncurrent: false\nnats: tls://prod:4222\nnkey: null\ntenant: red\n' +
+      '---\ntype: context\nname: test\ncurrent: true\nnats: nats://test:4222\nnkey: null\ntenant: null\n',
+  );
+  expect((await cox('context', 'list')).out).toMatch(/^ +prod +tls:\/\/prod:4222 +red *\n\* +test +nats:/);
+  expect(await cox('context', 'remove', 'test')).toMatchObject({ code: 0 });
+  expect(await busOf({})).toBeNull();
+});
+
+test.each<[string, string[], RegExp]>([
+  ['an address with a token', ['add', 'x', '--nats', 'nats://secret@host:4222'], /contexts hold no secrets/],
+  ['no address', ['add', 'x'], /--nats nats:\/\/host:port/],
+  ['another protocol', ['add', 'x', '--nats', 'http://host'], /not "http:\/\/host"/],
+  ['a name with a dot', ['add', 'a.b', '--nats', 'nats://host'], /1 to 64 characters/],
+  ['the name none', ['add', 'none', '--nats', 'nats://host'], /not called none/],
+  ['a key file that is not there', ['add', 'x', '--nats', 'nats://host', '--nkey', 'no.nk'], /--nkey/],
+  ['a tenant with a dot', ['add', 'x', '--nats', 'nats://host', '--tenant', 'a.b'], /--tenant takes/],
+])('%s is refused and stores nothing', async (_what, args, message) => {
+  expect(await cox('context', ...args)).toMatchObject({ code: 2, err: expect.stringMatching(message) });
+  expect((await cox('context', 'list', '--json')).out).toBe('');
+});
+
+test('an unknown context, a second of a name and a broken file have codes', async () => {
+  expect((await cox('context', 'use', 'gone', '--json')).out).toContain('"code":"context_not_found"');
+  await cox('context', 'add', 'prod', '--nats', 'nats://a:4222');
+  expect((await cox('context', 'add', 'prod', '--nats', 'nats://b:4222', '-o', 'json')).out).toContain(
+    '"context_exists"',
+  );
+  expect(await cox('context', 'add', 'prod', '--nats', 'nats://b:4222', '--force')).toMatchObject({ code: 0 });
+  expect((await busOf({}))?.servers).toBe('nats://b:4222');
+  await writeFile(join(folder, 'config/coxswain/contexts.json'), '{"current": null, "contexts": {"x": {"url": "y"}}}');
+  expect((await cox('context', 'list')).err).toMatch(/contexts_invalid: .*contexts\.x\.nats/);
+});
+
+test('flags come before the environment, and that before the context in use', async () => {
+  await cox('context', 'add', 'prod', '--nats', 'nats://prod:4222', '--tenant', 'red');
+  await cox('context', 'add', 'test', '--nats', 'nats://test:4222');
+  const prod = { servers: 'nats://prod:4222', source: 'context', tenant: 'red' };
+  expect(await busOf({})).toEqual(prod);
+  expect(await busOf({}, '--tenant', 'blue')).toEqual({ ...prod, tenant: 'blue' });
+  expect(await busOf({ NATS_URL: 'nats://env:4222' })).toMatchObject({ source: 'NATS_URL', tenant: 'default' });
+  expect(await busOf({ COX_STATE_DIR: join(folder, 'own') })).toBeNull();
+  expect(await busOf({}, '--state-dir', 'own')).toBeNull();
+  expect(await busOf({}, '--nats', 'nats://flag:4222')).toMatchObject({
+    servers: 'nats://flag:4222',
+    tenant: 'default',
+  });
+  const test = { servers: 'nats://test:4222', source: 'context', tenant: 'default' };
+  expect(await busOf({ NATS_URL: 'nats://env:4222' }, '--context', 'test')).toEqual(test);
+  await expect(busOf({}, '--context', 'test', '--nats', 'nats://flag:4222')).rejects.toThrow('exclude each other');
+});

@@ -1,0 +1,69 @@
+/** The reader of a log that is set aside at a bound. */
+import { appendFile, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { LogReader, logLineText } from '../src/instance/log-reader.ts';
+
+let folder: string;
+let path: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'cox-logs-'));
+  path = join(folder, 'up.log');
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+test('the last lines are those of both files', async () => {
+  expect(await new LogReader(path).last(10)).toBeNull();
+  await writeFile(`${path}.1`, 'a\nb\n');
+  await writeFile(path, 'c\nd\nhalf');
+  const last = async (limit: number) => {
+    const reader = new LogReader(path);
+    try {
+      return await reader.last(limit);
+    } finally {
+      await reader.close();
+    }
+  };
+  expect(await last(10)).toEqual(['a', 'b', 'c', 'd']);
+  expect(await last(3)).toEqual(['b', 'c', 'd']);
+  expect(await last(1)).toEqual(['d']);
+  expect(await last(0)).toEqual([]);
+});
+
+test('a follower gets every line, also where the file begins later, is set aside, or has half a line', async () => {
+  const reader = new LogReader(path);
+  expect(await reader.last(10)).toBeNull();
+  const stop = new AbortController();
+  const got: string[] = [];
+  const next = reader.follow(stop.signal);
+  const until = async (line: string) => {
+    while (!got.includes(line)) got.push(...((await next.next()).value ?? []));
+  };
+  await writeFile(path, 'a\nb');
+  await until('a');
+  await appendFile(path, '1\n');
+  await until('b1');
+  await appendFile(path, 'c\n');
+  await rename(path, `${path}.1`);
+  await writeFile(path, 'd\n');
+  await until('d');
+  stop.abort();
+  expect((await next.next()).done).toBe(true);
+  await reader.close();
+  expect(got).toEqual(['a', 'b1', 'c', 'd']);
+});
+
+test('a line is printed for people, and moves no terminal', () => {
+  const line = JSON.stringify({
+    level: 40,
+    time: 0,
+    pid: 7,
+    hostname: 'x',
+    name: 'gateway',
+    port: 1,
+    msg: 'two\nlines',
+  });
+  expect(logLineText(line)).toBe('1970-01-01T00:00:00.000Z warn gateway two ⏎ lines port=1');
+  expect(logLineText('no JSON \u001b[31m')).toBe('no JSON [31m');
+});
