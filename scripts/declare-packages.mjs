@@ -69,6 +69,7 @@ function declarations(ts, entries) {
     outDir: DECLARED,
     declaration: true,
     emitDeclarationOnly: true,
+    stripInternal: true,
     // `npm run typecheck` has held that it is right.
     noCheck: true,
     customConditions: ['coxswain-source'],

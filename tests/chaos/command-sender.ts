@@ -139,7 +139,10 @@ function typedSend(client: Client, { session: id, verb, body, commandId }: Outgo
   const fields = body as { body: string; mode?: 'finish_step' | 'interrupt_immediate' | 'audit_only'; preempt?: true };
   switch (verb) {
     case 'steer':
-      return session.steer(fields.body, { mode: fields.mode, preempt: fields.preempt, ...options });
+      return session.steer(fields.body, {
+        ...(fields.preempt ? { preempt: fields.preempt } : { mode: fields.mode }),
+        ...options,
+      });
     case 'remind':
       return session.remind(fields.body, options);
     case 'followup':
@@ -149,7 +152,7 @@ function typedSend(client: Client, { session: id, verb, body, commandId }: Outgo
     case 'cancel':
       return session.cancel(undefined, options);
     case 'cancel_call':
-      return session.cancelCall((body as { call_id: string }).call_id, {}, options);
+      return session.cancelCall((body as { call_id: string }).call_id, options);
     case 'approve': {
       const { call_id: callId, decision } = body as { call_id: string; decision: 'allow' | 'deny' };
       return decision === 'allow' ? session.approve(callId, options) : session.deny(callId, options);

@@ -120,7 +120,13 @@ describe('a cluster of three servers', () => {
     const [first, ...others] = cluster.nodes;
     url = `nats://${cluster.token}@${first?.url.replace('nats://', '')}`;
     const model = await scripted([{ text: 'Done.' }]);
-    const imported = await run('session', 'import', join(REPOSITORY, 'tests/traces/rejected-commands.jsonl'), '--as', 'abc');
+    const imported = await run(
+      'session',
+      'import',
+      join(REPOSITORY, 'tests/traces/rejected-commands.jsonl'),
+      '--as',
+      'abc',
+    );
     expect(imported.code, imported.told).toBe(0);
     for (const node of others) node.pause();
     // Whoever sends looks first at what it sends to, where that can still be read: then it is the command that is not stored.

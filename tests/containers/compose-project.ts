@@ -5,7 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { readSeedFile } from '@coxswain/adapter-nats';
+import { type ConnectNatsOptions, readSeedFile } from '@coxswain/adapter-nats';
 import { type BusClient, connect } from '@coxswain/client';
 import { COMPOSE_FILE } from './images.ts';
 
@@ -36,11 +36,10 @@ export interface ComposeProject {
   /** Runs `cox …` as a person would who stands beside it: with the key of an operator. */
   cox(...args: string[]): Promise<string>;
   containers(): Promise<Container[]>;
-  /**
-   * A client on the published ports, as the operator. The caller closes it.
-   * @param nodes the servers that it may use; default all.
-   */
-  client(...nodes: string[]): Promise<BusClient>;
+  /** How to connect to the published ports with the key of a service. */
+  access(service: string): Promise<ConnectNatsOptions & { readonly servers: readonly string[] }>;
+  /** A client on the published ports with the key of a service, by default the operator's. The caller closes it. */
+  client(service?: string): Promise<BusClient>;
   /** Ends it, and removes its containers, networks and volumes. */
   down(): Promise<void>;
 }
@@ -66,6 +65,18 @@ export function composeProject(): ComposeProject {
     });
     return stdout;
   };
+  const access = async (service: string) => {
+    const servers = await Promise.all(SERVERS.map(async (node) => (await compose('port', node, '4222')).trim()));
+    const folder = await mkdtemp(join(tmpdir(), 'cox-compose-'));
+    try {
+      const file = join(folder, 'key.nk');
+      const cat = ['run', '--rm', '-T', '--no-deps', '--entrypoint', 'cat'];
+      await writeFile(file, await compose(...cat, service, '/run/coxswain/key.nk'), { mode: 0o600 });
+      return { servers, ...(await readSeedFile(file)) };
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  };
   return {
     compose,
     cox: (...args) => compose('run', '--rm', '-T', 'cox', ...args),
@@ -73,19 +84,10 @@ export function composeProject(): ComposeProject {
       const lines = (await compose('ps', '--all', '--format', 'json')).trim().split('\n');
       return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as Container);
     },
-    async client(...nodes) {
-      const servers = await Promise.all(
-        (nodes.length === 0 ? SERVERS : nodes).map(async (node) => (await compose('port', node, '4222')).trim()),
-      );
-      const folder = await mkdtemp(join(tmpdir(), 'cox-compose-'));
-      try {
-        const file = join(folder, 'operator.nk');
-        const key = await compose('run', '--rm', '-T', '--entrypoint', 'cat', 'cox', '/run/coxswain/key.nk');
-        await writeFile(file, key, { mode: 0o600 });
-        return await connect({ servers: servers.join(','), ...(await readSeedFile(file)) });
-      } finally {
-        await rm(folder, { recursive: true });
-      }
+    access,
+    async client(service = 'cox') {
+      const { servers, ...key } = await access(service);
+      return connect({ ...key, servers: servers.join(',') });
     },
     down: async () => void (await compose('--profile', 'cli', 'down', '--volumes', '--timeout', '20')),
   };

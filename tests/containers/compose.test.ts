@@ -3,8 +3,11 @@
  * person, is steered past a hook service, and goes on when a host or a server of the bus is killed.
  */
 import { request } from 'node:http';
+import { connectNats } from '@coxswain/adapter-nats';
 import type { BusClient } from '@coxswain/client';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { JOURNAL_STREAMS, journalStreamOf, sessionRef, subjects } from '@coxswain/protocol';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { replicaContents } from '../cluster/replica-contents.ts';
 import { endOf, eventOf, expectReplays, expectSound, journalOf } from '../e2e/kit/journal.ts';
 import { until } from '../e2e/kit/until.ts';
 import { composeProject, SERVERS } from './compose-project.ts';
@@ -30,6 +33,8 @@ const LASTING = [
 const ONCE = ['keys', 'streams'];
 const MODEL = 'scripted//examples/compose/script.yaml';
 const EVER_MS = 120_000;
+/** Nine clean restarts of a server, each until it is healthy, and a kill. */
+const RESTARTED_WITHIN_MS = 900_000;
 
 const project = composeProject();
 let client: BusClient;
@@ -171,6 +176,55 @@ test('over HTTP, with the token beside the key of the operator: a session is sta
   expectSound(journal);
 });
 
+test('a command of a session runs in the container of a runner: it reaches no key, no bus and no variable of a host', async () => {
+  const command = [
+    'cat /run/coxswain/key.nk',
+    'env',
+    'cat /proc/*/environ',
+    'for name in nats-1 gateway; do getent hosts "$name" || echo "$name is unknown"; done',
+    'touch /opt/coxswain/changed',
+    'hostname > from-the-sandbox',
+  ].join('; ');
+  const script = JSON.stringify({
+    turns: [{ text: 'Now.', calls: [{ tool: 'run_command', args: { command } }] }, { text: 'Done.' }],
+  });
+  const write = ['sh', '-c', 'printf %s "$0" > /workspace/command.yaml', script];
+  await project.compose('exec', '-T', 'sessions-1', ...write);
+  await client.startSession(
+    { prompt: 'Go.', model: 'scripted//workspace/command.yaml', root: '/workspace' },
+    { sessionId: 'command' },
+  );
+  await allow('command');
+  const journal = await endOf(bus, 'command');
+  const output = JSON.stringify(journal.of('call_ended'));
+  expect(output).toMatch(/key\.nk: No such file/);
+  expect(output).toContain('nats-1 is unknown');
+  expect(output).toContain('gateway is unknown');
+  expect(output).toMatch(/cannot touch '\/opt\/coxswain\/changed': Read-only/);
+  expect(output).not.toContain('NATS_');
+  const runner = (await hostOf('command')).replace('sessions', 'commands');
+  const inside = (...args: string[]) => project.compose('exec', '-T', ...args);
+  const name = await inside(runner, 'hostname');
+  expect(await inside('sessions-1', 'cat', '/workspace/from-the-sandbox')).toBe(name);
+});
+
+test('the retention service purges a deleted session', async () => {
+  const admin = await project.client('streams');
+  onTestFinished(() => admin.close());
+  const { receipt } = await admin.session('command').delete('asked for', { wait: 'accepted' });
+  expect(receipt).toMatchObject({ detail: { purge: { records_within_ms: 60_000 } } });
+  const nc = await connectNats(await project.access('streams'));
+  onTestFinished(() => nc.close());
+  const stored = async () => {
+    const subject = subjects.journal(sessionRef('command'));
+    const asked = `$JS.API.STREAM.INFO.${journalStreamOf('command')}`;
+    const info = await nc.request(asked, JSON.stringify({ subjects_filter: subject }));
+    return info.json<{ state: { subjects?: Record<string, number> } }>().state.subjects?.[subject];
+  };
+  // The tombstone is left.
+  await until('the purge', async () => (await stored()) === 1, EVER_MS);
+});
+
 test('a second up changes nothing: the containers and the keys are those of the first', async () => {
   const ids = async () =>
     Object.fromEntries((await project.containers()).map(({ Service, ID }) => [Service, ID] as const));
@@ -260,29 +314,58 @@ test('a server of the bus is killed: sessions go on, and it catches up when it i
   await project.compose('up', '--detach', '--no-recreate', '--wait', 'nats-2');
 });
 
-test('all servers of the bus are killed: after two clean restarts every record is read through each of them', async () => {
-  const restartCleanly = async () => {
-    for (const server of SERVERS) {
-      await project.compose('restart', server);
-      await project.compose('up', '--detach', '--no-recreate', '--wait', server);
+test(
+  'all servers of the bus are killed while sessions run: after two clean restarts every replica has every record',
+  async () => {
+    const restartCleanly = async () => {
+      for (const server of SERVERS) {
+        await project.compose('restart', server);
+        await project.compose('up', '--detach', '--no-recreate', '--wait', server);
+      }
+    };
+    // A server recovers from its last clean stop.
+    await restartCleanly();
+    await connectAgain();
+    const sessions = Array.from({ length: 6 }, (_, nth) => `killed-${nth}`);
+    for (const sessionId of sessions) await whenAnswered('a session to start', () => start(sessionId).then(() => true));
+    for (const sessionId of sessions) await whenAnswered('the call to wait', () => isWaiting(sessionId));
+    await Promise.all(
+      sessions.map((sessionId) => whenAnswered('the approval', () => allow(sessionId).then(() => true))),
+    );
+    await project.compose('kill', '--signal', 'SIGKILL', ...SERVERS);
+    await project.compose('up', '--detach', '--no-recreate', '--wait', ...SERVERS);
+    await connectAgain();
+    const journals = new Map<string, readonly Uint8Array[]>();
+    for (const sessionId of sessions) {
+      const journal = await whenAnswered('the end', () => endOf(bus, sessionId));
+      expect(journal.of('agent_end')).toMatchObject([{ stop_reason: 'end_turn' }]);
+      expectSound(journal);
+      journals.set(sessionId, journal.bytes);
     }
-  };
-  // Servers start from where they were at their last clean end.
-  await restartCleanly();
-  await connectAgain();
-  await whenAnswered('a session to start', () => start('killed').then(() => true));
-  await allow('killed');
-  const { bytes } = await whenAnswered('the end', () => endOf(bus, 'killed'));
-  await project.compose('kill', '--signal', 'SIGKILL', ...SERVERS);
-  await project.compose('up', '--detach', '--no-recreate', '--wait', ...SERVERS);
-  await restartCleanly();
-  await restartCleanly();
-  for (const server of SERVERS) {
-    // Any replica may answer: tests/cluster reads from each one.
-    const one = await project.client(server);
-    const journal = await whenAnswered(`${server} to answer`, () => journalOf({ client: one }, 'killed'));
-    expect(journal.bytes, server).toEqual(bytes);
-    await expectReplays(bus, journal);
-    await one.close();
-  }
-});
+    await restartCleanly();
+    await restartCleanly();
+    await connectAgain();
+    for (const sessionId of sessions) {
+      const journal = await whenAnswered('the journal', () => journalOf(bus, sessionId));
+      expect(journal.bytes).toEqual(journals.get(sessionId));
+      await expectReplays(bus, journal);
+    }
+    // Hosts check replicas: their key reads the streams of journals.
+    const nc = await connectNats(await project.access('sessions-1'));
+    onTestFinished(() => nc.close());
+    const replicas = await Promise.all(JOURNAL_STREAMS.map((stream) => replicaContents(nc, stream, SERVERS)));
+    const counts = SERVERS.map((server) => {
+      const records = replicas.flatMap((servers) => servers.get(server) ?? []);
+      const readOf = (sessionId: string) =>
+        records.filter(({ subject }) => subject === subjects.journal(sessionRef(sessionId)));
+      for (const [sessionId, bytes] of journals)
+        expect(
+          readOf(sessionId).map(({ data }) => Uint8Array.from(data)),
+          `${sessionId} on ${server}`,
+        ).toEqual(bytes);
+      return `${server}: ${sessions.flatMap(readOf).length} records of ${sessions.length} sessions, ${records.length} in all`;
+    });
+    console.info(counts.join('\n'));
+  },
+  RESTARTED_WITHIN_MS,
+);

@@ -21,7 +21,7 @@ beforeEach(async () => {
   const model = await scripted([{ calls: [{ tool: 'list_files', args: {} }] }, { text: 'Done.' }]);
   const permissions = { rules: [{ tool: '*', action: 'ask' as const }] };
   const root = await scratchFolder('root');
-  victim = (await operator.startSession({ prompt: 'Go.', model, root, permissions }, { wait: 'accepted' })).session;
+  victim = await operator.startSession({ prompt: 'Go.', model, root, permissions }, { wait: 'accepted' });
   await until('the approval', async () => (await victim.state()).approvals.length === 1);
   steer = subjects.command(sessionRef(victim.id), 'steer');
 });

@@ -42,7 +42,7 @@ test('its steps, tools, hooks and long requests pass from account to account, an
   const operator = await bus.client('operator');
   const paused = await cox(['persona', 'pause', 'clerk'], { env: bus.env('operator') });
   expect([paused.code, paused.stdout]).toEqual([0, expect.stringContaining('is paused')]);
-  const { session } = await operator.startSession(
+  const session = await operator.startSession(
     { prompt: `Go. ${'x'.repeat(220_000)}`, persona: 'clerk', root: await scratchFolder('root') },
     { wait: 'accepted' },
   );
@@ -72,7 +72,7 @@ test('keys of other roles serve nobody', async () => {
     const refused = await cox(['serve', 'personas', file], { env: bus.env(role) });
     expect([role, refused.code, refused.stderr]).toEqual([role, 1, expect.stringContaining('not_permitted')]);
   }
-  const listed = await cox(['persona', '--json'], { env: bus.env('operator') });
+  const listed = await cox(['persona', 'list', '--served', '--json'], { env: bus.env('operator') });
   expect(listed.json.map(({ name }) => name)).toEqual(['clerk']);
 });
 

@@ -56,11 +56,10 @@ async function start(turns: readonly ScriptTurn[]) {
   const operator = await bus.client('operator');
   const permissions = { rules: [{ tool: '*', action: 'allow' as const }] };
   const root = await scratchFolder('root');
-  const started = await operator.startSession(
+  return operator.startSession(
     { prompt: 'Go.', model: await scripted(turns), root, permissions },
     { wait: 'accepted' },
   );
-  return started.session;
 }
 type Session = Awaited<ReturnType<typeof start>>;
 

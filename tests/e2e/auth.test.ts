@@ -38,7 +38,7 @@ test('a session runs, hooks answer, the steerer steers, the approver approves, t
   // Longer than a record takes: it lies in the object store.
   await writeFile(join(root, 'a.txt'), 'the letter a\n'.repeat(8_000));
   const operator = await fixture.bus.client('operator');
-  const { session } = await operator.startSession(
+  const session = await operator.startSession(
     {
       prompt: 'Go.',
       model: await scripted([

@@ -62,7 +62,7 @@ test('the call goes on where it runs, its result is asked for and comes once, an
   ending.push(() => client.close());
   const permissions = { rules: [{ tool: '*', action: 'allow' as const }] };
   const model = await scripted([calls('far'), calls('far'), done]);
-  const { session } = await client.startSession({ prompt: 'Go.', model, permissions }, { wait: 'accepted' });
+  const session = await client.startSession({ prompt: 'Go.', model, permissions }, { wait: 'accepted' });
   await until('the call runs', async () => (await module.log()).length === 1);
   await killed(server);
   // It ends while nobody can hear it.

@@ -28,7 +28,7 @@ const STORY = `
 import { connect } from '@coxswain/client';
 
 const client = await connect({ gateway: GATEWAY, token: TOKEN });
-const { session } = await client.startSession({ prompt: 'go', model: MODEL, root: ROOT, permissions: PERMISSIONS }, { wait: 'accepted' });
+const session = await client.startSession({ prompt: 'go', model: MODEL, root: ROOT, permissions: PERMISSIONS }, { wait: 'accepted' });
 const numbers = [];
 let text = '';
 let steered = null;

@@ -9,10 +9,11 @@ vi.setConfig({ testTimeout: 180_000 });
 
 /** What each program says, in order. */
 const SAYS = [
-  /admin[\s\S]*default \d+ sessions/,
+  /admin[\s\S]*sessions of default/,
   /hello\nend_turn, \d+ tokens\ngoodbye/,
   /true accepted\nnot_running/,
-  /that is all/,
+  /the message became a prompt/,
+  /stopped/,
 ];
 
 const programs = await guidePrograms('client.md');

@@ -105,7 +105,7 @@ async function busy() {
 }
 
 test('records come once and in order, however often the connection breaks in the middle', async () => {
-  const { session } = await busy();
+  const session = await busy();
   const before = front.made;
   front.answerBytesMax = BREAKS_EVERY_BYTES;
   const numbers: number[] = [];
@@ -122,7 +122,7 @@ test('records come once and in order, however often the connection breaks in the
 });
 
 test('a gateway that ends and another that comes in its place: whoever follows goes on, whoever sends is heard once', async () => {
-  const { session } = await busy();
+  const session = await busy();
   const seen: number[] = [];
   const following = (async () => {
     for await (const { record } of session.records({ deltas: true })) {
@@ -157,7 +157,7 @@ test('a gateway that stops says so, and is come back to', async () => {
   // Each gateway of these tests has a token of its own start.
   let tokenNow = behind.token;
   const follower = await connect({ gateway: another.url, token: () => tokenNow });
-  const { session } = await client.startSession({ prompt: 'go', model }, { wait: 'accepted' });
+  const session = await client.startSession({ prompt: 'go', model }, { wait: 'accepted' });
   const numbers: number[] = [];
   const following = (async () => {
     for await (const { n, state } of follower.session(session.id).records()) {

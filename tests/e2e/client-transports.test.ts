@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type Client,
   type CommandRejectedError,
+  type ListedSession,
   newCommandId,
   newSessionId,
   type Session,
@@ -37,7 +38,7 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
   async function start(turns: readonly ScriptTurn[], sessionId?: string): Promise<Session> {
     const permissions = { rules: [{ tool: 'run_command', action: 'allow' as const }] };
     const body = { prompt: 'go', model: await scripted(turns), root: await scratchFolder('root'), permissions };
-    return (await client.startSession(body, { sessionId, wait: 'accepted' })).session;
+    return client.startSession(body, { sessionId, wait: 'accepted' });
   }
 
   const QUICK: readonly ScriptTurn[] = [{ text: 'quick' }, { text: 'again' }];
@@ -69,11 +70,11 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
       const [id, sessionId] = [newCommandId(), newSessionId()];
       const first = await client.startSession(body, { id, sessionId, wait: 'accepted' });
       expect(first.sent).toMatchObject({ commandId: id, duplicate: false, receipt: { stage: 'accepted', n: 1 } });
-      await first.session.result();
+      await first.result();
       const again = await client.startSession(body, { id, sessionId, wait: 'accepted' });
       expect(again.sent).toMatchObject({ duplicate: true, receipt: { stage: 'accepted', n: 1 } });
       const records = [];
-      for await (const { record } of again.session.journal()) records.push(record);
+      for await (const { record } of again.journal()) records.push(record);
       expect(records.flatMap(({ events }) => events).filter(({ type }) => type === 'agent_start')).toHaveLength(1);
     });
 
@@ -187,7 +188,7 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
       const { call_id: callId } = await calling(session);
       const delivered = session.steer('look', { wait: 'delivered', acceptedWithinMs: 30_000, timeoutMs: 50_000 });
       await until('the steer to wait', async () => (await session.pending()).length === 1);
-      const cancelled = await session.cancelCall(callId, { reason: 'enough' }, { wait: 'accepted' });
+      const cancelled = await session.cancelCall(callId, { reason: 'enough', wait: 'accepted' });
       expect(cancelled.receipt).toMatchObject({ stage: 'accepted', session_id: session.id });
       expect((await delivered).receipt).toMatchObject({ stage: 'delivered', seam: 'post_tool_dispatch', turn: 1 });
       expect(await session.receiptOf((await delivered).commandId)).toMatchObject({ stage: 'delivered' });
@@ -235,7 +236,7 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
       for (const wake of [() => session.signal('ready', { by: 'test' }), () => session.resume()]) {
         const { call_id: callId } = await calling(session);
         await session.suspend({ reason: 'lunch', signal: 'ready' }, { wait: 'accepted' });
-        await session.cancelCall(callId, {}, { wait: 'accepted' });
+        await session.cancelCall(callId, { wait: 'accepted' });
         await until('it to sleep', async () => (await session.state()).suspended);
         await wake();
       }
@@ -247,9 +248,10 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
     test('are forked at a record, and both stand beside each other', async () => {
       const session = await start(QUICK);
       await session.result();
-      const { session: fork, n, sent } = await session.fork({ wait: 'accepted' });
+      const fork = await session.fork({ wait: 'accepted' });
+      const { forkedAt: n } = fork;
       expect(n).toBe(await session.lastNumber());
-      expect(sent.receipt).toMatchObject({ stage: 'accepted' });
+      expect(fork.sent.receipt).toMatchObject({ stage: 'accepted' });
       await fork.prompt('more', { wait: 'accepted' });
       expect(await fork.result({ after: n + 1 })).toMatchObject({ text: 'again' });
       await expect(client.session('nobody').fork()).rejects.toMatchObject({ code: 'session_not_found' });
@@ -264,10 +266,18 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
         parent: null,
         top: { session_id: session.id, state: 'stopped', stop_reason: 'end_turn', children: [] },
       });
-      const all = await client.sessions();
+      const all: ListedSession[] = [];
+      for await (const one of client.sessions()) all.push(one);
       expect(all.map(({ session_id }) => session_id)).toEqual(expect.arrayContaining([session.id, other.id]));
-      expect(all.map(({ at }) => at)).toEqual(all.map(({ at }) => at).sort());
-      expect((await client.sessionIds()).sort()).toEqual(all.map(({ session_id }) => session_id).sort());
+      expect(all.map(({ at }) => at)).toEqual(
+        all
+          .map(({ at }) => at)
+          .sort()
+          .reverse(),
+      );
+      const newest: string[] = [];
+      for await (const { session_id } of client.sessions({ state: 'stopped', limit: 1 })) newest.push(session_id);
+      expect(newest).toHaveLength(1);
       const paged: string[] = [];
       let cursor: string | undefined;
       do {
@@ -309,10 +319,8 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
       await expect(session.journal().next()).rejects.toMatchObject(deleted);
       const { sessions } = await client.listSessions({ limit: 500 });
       expect(sessions.map(({ session_id }) => session_id)).not.toContain(session.id);
-      expect((await client.sessions()).find(({ session_id }) => session_id === session.id)).toMatchObject({
-        state: 'deleted',
-        deleted: { reason: 'done with' },
-      });
+      for await (const listed of client.sessions({ state: 'deleted', limit: 1 }))
+        expect(listed).toMatchObject({ session_id: session.id, state: 'deleted', deleted: { reason: 'done with' } });
     });
   });
 
@@ -372,7 +380,7 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
         await closing.close();
         await Promise.all(ends);
         await expect(pending).rejects.toMatchObject({ name: 'ClientClosedError', code: 'client_closed' });
-        for (const call of [session.state(), session.steer('x'), closing.sessions()])
+        for (const call of [session.state(), session.steer('x'), closing.sessions().next()])
           await expect(call).rejects.toMatchObject({ code: 'client_closed' });
         // A loop that starts later would look like a journal that has ended.
         for (const items of [session.records(), session.records({ deltas: true })])

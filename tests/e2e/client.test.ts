@@ -51,7 +51,7 @@ async function start(name: string, sessionId?: string) {
   const model = `scripted/${join(folder, `${name}.yaml`)}`;
   const permissions = { rules: [{ tool: 'run_command', action: 'allow' as const }] };
   const body = { prompt: 'go', model, root: folder, permissions };
-  return (await client.startSession(body, { sessionId, wait: 'accepted' })).session;
+  return client.startSession(body, { sessionId, wait: 'accepted' });
 }
 
 test('a result is waited for; a prompt starts the next run, and its own result is told from the last', async () => {
@@ -165,7 +165,7 @@ describe('commands', () => {
     const delivered = session.steer('look', { wait: 'delivered' });
     await vi.waitFor(async () => expect((await session.state()).pending).toHaveLength(1), 5_000);
     const [call] = (await session.state()).calls;
-    await session.cancelCall(call?.call_id as string, { reason: 'enough' }, { wait: 'accepted' });
+    await session.cancelCall(call?.call_id as string, { reason: 'enough', wait: 'accepted' });
     expect((await delivered).receipt).toMatchObject({ stage: 'delivered', seam: 'post_tool_dispatch', turn: 1 });
     expect(await session.result()).toMatchObject({ text: 'heard' });
   });
@@ -189,7 +189,7 @@ describe('commands', () => {
     // Neither of the two is told by a receipt: the journal says it.
     const delivered = session.steer('look', { id: 'look', wait: 'delivered' });
     const [call] = (await session.state()).calls;
-    await session.cancelCall(call?.call_id as string, {}, { id: 'stop', wait: 'accepted' });
+    await session.cancelCall(call?.call_id as string, { id: 'stop', wait: 'accepted' });
     const end = { duplicate: true, receipt: { stage: 'delivered', seam: 'post_tool_dispatch', turn: 1 } };
     expect(await delivered).toMatchObject(end);
     await session.result();
@@ -271,7 +271,7 @@ test('lists tell sessions and approvals', async () => {
   await session.deny(approval?.call_id, { reason: 'no', wait: 'accepted' });
   await session.result();
   expect(await client.approvals()).toEqual([]);
-  const listed = (await client.sessions()).find(({ session_id }) => session_id === session.id);
+  const listed = (await client.listings()).find(({ session_id }) => session_id === session.id);
   expect(listed).toMatchObject({ state: 'stopped', stop_reason: 'end_turn' });
   expect(await client.sessionIds()).toContain(session.id);
 });

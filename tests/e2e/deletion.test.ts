@@ -131,10 +131,7 @@ describe('on a bus where every program has a key of its own', () => {
     try {
       const client = await bus.client('operator', 'red');
       const model = await scripted([{ text: 'Done.' }]);
-      const { session } = await client.startSession(
-        { prompt: 'Go.', model },
-        { sessionId: 'theirs', wait: 'accepted' },
-      );
+      const session = await client.startSession({ prompt: 'Go.', model }, { sessionId: 'theirs', wait: 'accepted' });
       await session.result();
       for (const [role, tenant, code, says] of [
         ['operator', 'red', 1, 'not_permitted'],
@@ -175,7 +172,7 @@ describe('on a bus where every program has a key of its own', () => {
     };
     const deleted = async (id: string) => {
       const model = await scripted([{ text: 'Done.' }]);
-      const { session } = await admin.startSession({ prompt: 'Go.', model }, { sessionId: id, wait: 'accepted' });
+      const session = await admin.startSession({ prompt: 'Go.', model }, { sessionId: id, wait: 'accepted' });
       await session.result();
       return (await session.delete('asked for', { wait: 'accepted' })).receipt;
     };

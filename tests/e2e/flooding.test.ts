@@ -12,7 +12,7 @@ const FLOOD = 400;
 test('of 400 invalid steers 64 leave a record; each is answered, none waits in the store, and a valid steer is taken', async () => {
   const { bus } = fixture;
   const operator = await bus.client('operator');
-  const { session } = await operator.startSession({ prompt: 'Go.', model: await scripted([{ text: 'Done.' }]) });
+  const session = await operator.startSession({ prompt: 'Go.', model: await scripted([{ text: 'Done.' }]) });
   await session.result();
 
   const steerer = await bus.as('steerer');

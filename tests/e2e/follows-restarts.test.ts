@@ -31,7 +31,7 @@ test.each([
     await host.kill();
   });
   const model = await scripted([{ text: 'said' }], { loop: true });
-  const { session } = await client.startSession({ prompt: 'go', model }, { wait: 'accepted' });
+  const session = await client.startSession({ prompt: 'go', model }, { wait: 'accepted' });
   await session.result();
   const seen: { readonly n: number }[] = [];
   const connections: boolean[] = [];

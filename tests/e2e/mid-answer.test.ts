@@ -58,7 +58,7 @@ async function* inTwoParts(held: Promise<void>) {
 /** A session in the middle of its answer, seen by a reader of its own. */
 async function midAnswer(): Promise<{ readonly id: string; readonly goOn: () => void }> {
   const { start, goOn } = await stopping();
-  const { session } = await client.startSession(start, { wait: 'accepted' });
+  const session = await client.startSession(start, { wait: 'accepted' });
   await textUntil(session, SO_FAR);
   return { id: session.id, goOn };
 }
@@ -96,7 +96,7 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
 
   test('a client that starts a session and then reads it misses nothing of its first answer', async () => {
     const { start, goOn } = await stopping();
-    const { session } = await connected.client.startSession(start, { wait: 'accepted' });
+    const session = await connected.client.startSession(start, { wait: 'accepted' });
     expect((await readThrough(session, goOn)).join('')).toBe(WHOLE);
   });
 

@@ -39,7 +39,7 @@ test('a session under least rights: hooks guard it, a killed host’s calls are 
   const client = await connect({ servers: fixture.bus.url, ...(await readSeedFile(alice)) });
   onTestFinished(() => client.close());
   const root = await scratchFolder('root');
-  const { session } = await client.startSession(
+  const session = await client.startSession(
     {
       prompt: 'Go.',
       root,
@@ -126,7 +126,7 @@ test('a tenant is added while the bus runs: its sessions are its own, the keys o
   const bob = join(fixture.bus.keys, 'tenants/green/operator=bob.nk');
   const client = await connect({ servers: fixture.bus.url, ...(await readSeedFile(bob)) });
   onTestFinished(() => client.close());
-  const { session } = await client.startSession(
+  const session = await client.startSession(
     { prompt: 'Go.', model: await scripted([{ text: 'Green.' }]) },
     { wait: 'accepted' },
   );
@@ -189,7 +189,7 @@ test('the bucket of beats, which a restarted server has forgotten, is made again
   await until('the bucket', isThere);
   expect(fixture.host.exit).toBeNull();
   const client = await fixture.bus.client('operator');
-  const { session } = await client.startSession(
+  const session = await client.startSession(
     { prompt: 'Go.', model: await scripted([{ text: 'Still here.' }]) },
     { wait: 'accepted' },
   );

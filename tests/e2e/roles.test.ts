@@ -222,10 +222,7 @@ describe('whoever may only steer', { timeout: 120_000 }, () => {
       const model = await scripted([{ calls: [{ tool: 'list_files', args: {} }] }, { text: 'Done.' }]);
       const permissions = { rules: [{ tool: '*', action: 'ask' as const }] };
       const root = await scratchFolder('root');
-      const { session } = await operator.startSession(
-        { prompt: 'Go.', model, root, permissions },
-        { wait: 'accepted' },
-      );
+      const session = await operator.startSession({ prompt: 'Go.', model, root, permissions }, { wait: 'accepted' });
       await until('the approval', async () => (await session.state()).approvals.length === 1);
       const victim = sessionRef(session.id, 'default');
       const steer = subjects.command(victim, 'steer');
@@ -303,11 +300,11 @@ describe('whoever may only steer', { timeout: 120_000 }, () => {
         headers: set,
         timeout: 5_000,
       });
-      const { session, sent } = await operator.startSession(
+      const session = await operator.startSession(
         { prompt: 'Go.', model },
         { sessionId: 'guessed', id: 'known', wait: 'accepted' },
       );
-      expect(sent.receipt?.stage).toBe('accepted');
+      expect(session.sent.receipt?.stage).toBe('accepted');
       expect(await session.result()).toMatchObject({ stopReason: 'end_turn' });
     } finally {
       await host.kill();

@@ -187,6 +187,6 @@ test('what cannot be served is refused with its path or its name', async () => {
     `[defineTool({ name: 'x', description: 'x', schema: z.object({}), long_running: true, run: () => 'x' })]`,
   );
   expect((await cox(['serve', 'personas', long.file, ...onBus])).stderr).toContain('long_running');
-  expect((await cox(['serve', 'personas', ...onBus])).stderr).toContain('needs a persona');
-  expect((await cox(['persona', 'pause', ...onBus])).stderr).toContain('needs the name of a persona');
+  expect((await cox(['serve', 'personas', ...onBus])).stderr).toContain('needs <path…>');
+  expect((await cox(['persona', 'pause', ...onBus])).stderr).toContain('needs <name>');
 });

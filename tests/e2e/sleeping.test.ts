@@ -16,7 +16,7 @@ test('a parked session wakes by its timer, though its host was killed and the se
   ]);
   const first = await startOwnBus();
   const killed = await startHost(first);
-  const { session } = await first.client.startSession({ prompt: 'Wait for the tide.', model });
+  const session = await first.client.startSession({ prompt: 'Wait for the tide.', model });
   const parked = await eventOf(first, session.id, 'suspended');
   await killed.kill();
   await first.stop();
@@ -40,7 +40,7 @@ test('a parked session wakes by its timer, though its host was killed and the se
 test('a signal wakes a session on the bus with its data, by whoever can publish', async () => {
   const { bus } = fixture;
   const model = await scripted([{ text: 'Waiting.', delay_ms: 500 }, { text: 'It has come.' }]);
-  const { session } = await bus.client.startSession({ prompt: 'Wait for the pilot.', model });
+  const session = await bus.client.startSession({ prompt: 'Wait for the pilot.', model });
   await bus.command(session.id, 'suspend', { signal: 'pilot', for_ms: 600_000, on_timeout: 'fail' });
   await eventOf(bus, session.id, 'suspended');
   await bus.command(session.id, 'signal', { name: 'pilot', data: { name: 'Ines' } });

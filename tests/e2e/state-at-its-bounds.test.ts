@@ -16,7 +16,7 @@ test('get_state answers with 1 MiB of queued steers, from memory and from the sn
   const { bus } = fixture;
   provider = await startChatProvider(() => ({ text: 'Half a', before_end: new Promise(() => undefined) }));
   const operator = await bus.client('operator');
-  const { session } = await operator.startSession({
+  const session = await operator.startSession({
     prompt: 'Go.',
     model: 'openai-compatible/x',
     base_url: provider.url,

@@ -93,7 +93,7 @@ test('each runs its own: sessions of the same id, hooks that guard one alone, an
     const client = await fixture.bus.client('operator', tenant);
     const model = await scripted([{ calls: [{ tool: 'list_files', args: {} }] }, { text: `Done for ${tenant}.` }]);
     const permissions = { rules: [{ tool: '*', action: 'allow' as const }] };
-    const { session } = await client.startSession(
+    const session = await client.startSession(
       { prompt: 'Go.', model, permissions },
       { sessionId: 'same', wait: 'accepted' },
     );
@@ -146,7 +146,7 @@ test('a hook service of one tenant can neither take nor empty what another has a
   }
   const model = await scripted([{ calls: [{ tool: 'list_files', args: {} }] }, { text: 'Done.' }]);
   const permissions = { rules: [{ tool: '*', action: 'allow' as const }] };
-  const { session } = await operator.startSession({ prompt: 'Go.', model, permissions }, { wait: 'accepted' });
+  const session = await operator.startSession({ prompt: 'Go.', model, permissions }, { wait: 'accepted' });
   await session.result();
   const ended: string[] = [];
   for await (const { record } of session.journal())
@@ -159,7 +159,7 @@ test('fields that lie apart are read by every key of their tenant that reads ses
   const operator = await fixture.bus.client('operator', 'red');
   const model = await scripted([{ text: 'y'.repeat(300_000) }]);
   const prompt = 'x'.repeat(100_000);
-  const { session } = await operator.startSession({ prompt, model }, { sessionId: 'large', wait: 'accepted' });
+  const session = await operator.startSession({ prompt, model }, { sessionId: 'large', wait: 'accepted' });
   expect((await session.result()).text).toHaveLength(300_000);
   for (const role of ['operator', 'viewer', 'approver', 'gateway'] as const) {
     const env = fixture.bus.env(role, 'red');
@@ -179,7 +179,7 @@ test('fields that lie apart are read by every key of their tenant that reads ses
 test('no receipt goes to an inbox of another tenant, nor of a host', async () => {
   const operator = await fixture.bus.client('operator', 'red');
   const model = await scripted([{ text: 'Done.' }]);
-  const { session } = await operator.startSession({ prompt: 'Go.', model }, { sessionId: 'told', wait: 'accepted' });
+  const session = await operator.startSession({ prompt: 'Go.', model }, { sessionId: 'told', wait: 'accepted' });
   await session.result();
   const heard: string[] = [];
   const blue = await fixture.bus.as('operator', 'blue');

@@ -12,7 +12,7 @@ const admin = (...args: string[]) => cox([...args, '--json'], { env: fixture.bus
 
 test('a tenant that --keep misspells has nothing swept, unless somebody is sure of it', async () => {
   const client = await fixture.bus.client('operator');
-  const { session } = await client.startSession(
+  const session = await client.startSession(
     { prompt: 'Go.', model: await scripted([{ text: 'Done.' }]) },
     { wait: 'accepted' },
   );
@@ -44,7 +44,7 @@ test('doctor names the hosts to the admin, and how many copies streams have', as
 
 test('doctor reads the replicas with the key of an admin or a host, and says who reads them with any other', async () => {
   const start = { prompt: 'Go.', model: await scripted([{ text: 'Done.' }]) };
-  const { session } = await (await fixture.bus.client('operator')).startSession(start, { wait: 'accepted' });
+  const session = await (await fixture.bus.client('operator')).startSession(start, { wait: 'accepted' });
   await session.result();
   for (const role of ['admin', 'host', 'operator'] as const) {
     const checks = (await cox(['doctor', '--json'], { env: fixture.bus.env(role) })).json;
@@ -98,7 +98,7 @@ test.each([['*'], ['a.b'], ['é x'], ['x'.repeat(65)]])('a host is not called %s
 
 test('a session that is deleted is said to be, where no host lives, too', async () => {
   const client = await fixture.bus.client('operator');
-  const { session } = await client.startSession(
+  const session = await client.startSession(
     { prompt: 'Go.', model: await scripted([{ text: 'Done.' }]) },
     { wait: 'accepted' },
   );

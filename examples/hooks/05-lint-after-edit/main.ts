@@ -48,7 +48,7 @@ hooks.registerAll(
 const service = await startSessionsService({ nats, stateDir, hooks, trustsBus: true });
 try {
   const permissions = { rules: [{ tool: '*', action: 'allow' as const }] };
-  const { session } = await client.startSession({ prompt, model, root, permissions });
+  const session = await client.startSession({ prompt, model, root, permissions });
   const { text, stopReason } = await session.result();
   // What is reported after the last answer waits for the session's next prompt.
   await Promise.all(jobs);

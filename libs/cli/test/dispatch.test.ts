@@ -1,5 +1,5 @@
 /** What a command line that fails is answered. */
-import { CommandRejectedError } from '@coxswain/client';
+import { CommandRejectedError, CoxswainError } from '@coxswain/client';
 import { ERROR_CATALOGUE } from '@coxswain/protocol';
 import { RequestError } from '@nats-io/nats-core';
 import { afterEach, expect, test, vi } from 'vitest';
@@ -29,7 +29,8 @@ test('what the server does not let this user do is not_permitted, and no mistake
   const violation = Object.assign(new Error('Permissions Violation for Publish to "x"'), {
     name: 'PermissionViolationError',
   });
-  const { code, err, out } = await told(new RequestError(violation.message, { cause: violation }));
+  const request = new RequestError(violation.message, { cause: violation });
+  const { code, err, out } = await told(new CoxswainError('internal', violation.message, { cause: request }));
   expect(code).toBe(1);
   expect(JSON.parse(out)).toMatchObject({ type: 'error', code: 'not_permitted' });
   expect(err).not.toContain('    at ');

@@ -58,7 +58,7 @@ describe('of many sessions', () => {
       read,
       sessionIds: async () => [...many],
       newestSessions: async () => ({ total: many.length, sessions: sessions() }),
-      sessions: async () => many.map(listingOf).reverse(),
+      listings: async () => many.map(listingOf).reverse(),
     };
   }
 

@@ -2,6 +2,7 @@
 import { JetStreamApiError, JetStreamError } from '@nats-io/jetstream';
 import { errors } from '@nats-io/nats-core';
 import { CoxswainError } from './client-errors.ts';
+import { isNotPermitted } from './not-permitted.ts';
 
 /** Longer than a cluster takes to choose a leader, which is six seconds for one that was killed. */
 const ANSWERED_WITHIN_MS = 10_000;
@@ -23,6 +24,7 @@ export class StoreUnavailableError extends CoxswainError {
 
 /** The store has answered with an error that nobody here expects. */
 export class StoreRefusedError extends CoxswainError {
+  /** @internal */
   constructor(cause: JetStreamError | JetStreamApiError) {
     super('nats_request_refused', `the NATS server refuses: ${cause.message}`, { cause });
   }
@@ -107,6 +109,8 @@ const NO_CONNECTION = [errors.TimeoutError, errors.DrainingConnectionError, erro
 
 /** An error of the NATS client's library, as one with a code; null for any other. */
 export function asTrouble(error: unknown): CoxswainError | null {
+  if (error instanceof StoreUnavailableError || error instanceof StoreRefusedError) return error;
+  if (isNotPermitted(error)) return new CoxswainError('not_permitted', (error as Error).message, { cause: error });
   if (isUnanswered(error)) return new StoreUnavailableError(error);
   if (error instanceof JetStreamApiError || error instanceof JetStreamError) return new StoreRefusedError(error);
   return null;

@@ -15,13 +15,14 @@ import { type JobReport, sendJobReport } from './send-job-report.ts';
 import { type ServedPersonaInstance, type ServePersonaOptions, servePersonaOn } from './serve-persona.ts';
 import { type ServedTool, type ServeToolOptions, serveToolOn } from './serve-tool.ts';
 import { type ReadFrom, Session } from './session-handle.ts';
+import type { SessionListing } from './session-listing.ts';
 
 /** A session on the bus. */
 export class BusSession extends Session {
   readonly #bus: BusConnection;
   readonly #guard: CallGuard;
 
-  /** Made by {@link BusClient}. */
+  /** Made by {@link BusClient}. @internal */
   constructor(transport: BusTransport, ref: SessionRef) {
     super(transport, ref);
     this.#bus = transport.bus;
@@ -54,7 +55,7 @@ export class BusSession extends Session {
 export class BusClient extends Client<BusSession> {
   readonly #transport: BusTransport;
 
-  /** Made by `connect`. */
+  /** Made by `connect`. @internal */
   constructor(transport: BusTransport) {
     super(transport, (ref) => new BusSession(transport, ref));
     this.#transport = transport;
@@ -94,6 +95,16 @@ export class BusClient extends Client<BusSession> {
   servePersona(definition: PersonaDefinition, options: ServePersonaOptions): Promise<ServedPersonaInstance> {
     const { bus, guard } = this.#transport;
     return guard.call(() => servePersonaOn(bus, this.tenant, definition, options));
+  }
+
+  /** Every session of the tenant, deleted ones too, the one that was written to last coming last. Read at once, for tools. */
+  listings(): Promise<SessionListing[]> {
+    return this.#transport.guard.call(() => this.#transport.listings());
+  }
+
+  /** The ids of all sessions of the tenant, in no order. Cheaper than {@link listings}. */
+  sessionIds(): Promise<string[]> {
+    return this.#transport.guard.call(() => this.#transport.sessionIds());
   }
 
   /** The sessions of the tenant, the one that was written to last coming first: of many, the first few cost little. */

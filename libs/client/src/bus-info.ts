@@ -40,7 +40,7 @@ const NAMES = [
   BLOBS_STREAM,
 ];
 
-/** Asks the server. @throws StoreUnavailableError where the store does not answer. */
+/** Asks the server. @throws StoreUnavailableError where the store does not answer. @internal */
 export async function busInfo(nc: NatsConnection): Promise<BusInfo> {
   const serverVersion = nc.info?.version ?? 'unknown';
   if (nc.info?.jetstream !== true) return { serverVersion, jetstream: false, streams: [] };

@@ -2,9 +2,15 @@
 import { type SessionRef, sessionRef, type TenantId } from '@coxswain/protocol';
 import { newSessionId } from './fresh-ids.ts';
 import { GuardedTransport } from './guarded-transport.ts';
-import type { BodyInput, SendOptions, SentCommand } from './outgoing-command.ts';
-import type { Session } from './session-handle.ts';
-import type { ListQuery, SessionListing, SessionsPage } from './session-listing.ts';
+import type { BodyInput, SendOptions } from './outgoing-command.ts';
+import type { Session, StartedSession } from './session-handle.ts';
+import {
+  type ListedSession,
+  type ListQuery,
+  SESSIONS_PAGE,
+  type SessionsPage,
+  type SessionsQuery,
+} from './session-listing.ts';
 import type { Transport } from './transport.ts';
 import type { PendingApproval } from './waiting-approvals.ts';
 
@@ -39,32 +45,49 @@ export class Client<S extends Session = Session> {
 
   /**
    * Starts a session under a new id, or the given one.
-   * @returns the session and the stored command, with its receipt if one was waited for.
+   * @returns the session; `sent` is the stored command, with its receipt if one was waited for.
    */
   async startSession(
     body: BodyInput<'start'>,
     { sessionId, ...options }: SendOptions & { readonly sessionId?: string | undefined } = {},
-  ): Promise<{ readonly session: S; readonly sent: SentCommand }> {
+  ): Promise<StartedSession<S>> {
     const session = this.session(sessionId ?? newSessionId());
-    return { session, sent: await session.send('start', body, options) };
-  }
-
-  /** All sessions of the tenant, also deleted ones, the one that was written to last coming last. */
-  sessions(): Promise<SessionListing[]> {
-    return this.#transport.listings();
+    await session.send('start', body, options);
+    return session as StartedSession<S>;
   }
 
   /**
-   * A page of sessions, the one that was written to last coming first; deleted ones only where their state is asked for.
+   * The sessions of the tenant, the one that was written to last coming first; deleted ones only with `state: 'deleted'`. They are read
+   * page by page, as far as the loop goes.
+   * @param query `limit`: how many at most; default all.
+   * @throws what {@link listSessions} throws.
+   */
+  async *sessions({
+    limit = Number.POSITIVE_INFINITY,
+    ...query
+  }: SessionsQuery = {}): AsyncGenerator<ListedSession, void, undefined> {
+    // A session that is written to between two pages is listed once.
+    const seen = new Set<string>();
+    let cursor: string | undefined;
+    do {
+      const wanted = Math.min(limit - seen.size, SESSIONS_PAGE.sessionsMax);
+      if (wanted <= 0) return;
+      const page = await this.listSessions({ ...query, limit: wanted, cursor });
+      for (const session of page.sessions) {
+        if (seen.has(session.session_id)) continue;
+        seen.add(session.session_id);
+        yield session;
+      }
+      cursor = page.next_cursor ?? undefined;
+    } while (cursor !== undefined);
+  }
+
+  /**
+   * One page of {@link sessions}, for programs that show pages: the one that was written to last coming first; deleted ones only where their state is asked for.
    * @throws `invalid_field` for a cursor that was not given out.
    */
   listSessions(query: ListQuery = {}): Promise<SessionsPage> {
     return this.#transport.listSessions(query);
-  }
-
-  /** The ids of all sessions of the tenant, in no order. Cheaper than {@link sessions}. */
-  sessionIds(): Promise<string[]> {
-    return this.#transport.sessionIds();
   }
 
   /** Every approval that is waited for, across sessions, the longest first. Asked of hosts, a few sessions at a time. */

@@ -31,6 +31,7 @@ export interface ConnectOptions {
 /**
  * The options of the NATS library for these settings. It takes no credentials from addresses, so they are taken out here.
  * @throws InvalidOptionError when an address cannot be read; the message does not quote it, as it may hold a token.
+ * @internal
  */
 export function natsOptions(options: ConnectOptions): NodeConnectionOptions {
   const listed = typeof options.servers === 'string' ? options.servers.split(',') : options.servers;

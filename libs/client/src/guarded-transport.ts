@@ -2,7 +2,7 @@
 import type { JournalRecord, SessionRef, SessionStatus, TenantId, Verb } from '@coxswain/protocol';
 import type { CallGuard } from './call-guard.ts';
 import type { BodyInput, SendOptions, SentCommand, WaitStage } from './outgoing-command.ts';
-import type { ListQuery, SessionListing, SessionsPage } from './session-listing.ts';
+import type { ListQuery, SessionsPage } from './session-listing.ts';
 import type { SessionTree } from './session-tree.ts';
 import type { JournalEntry, JournalStart, Transport, WatchItem } from './transport.ts';
 import type { PendingApproval } from './waiting-approvals.ts';
@@ -70,16 +70,8 @@ export class GuardedTransport implements Transport {
     return this.guard.call(() => this.#transport.tree(ref));
   }
 
-  listings(): Promise<SessionListing[]> {
-    return this.guard.call(() => this.#transport.listings());
-  }
-
   listSessions(query: ListQuery): Promise<SessionsPage> {
     return this.guard.call(() => this.#transport.listSessions(query));
-  }
-
-  sessionIds(): Promise<string[]> {
-    return this.guard.call(() => this.#transport.sessionIds());
   }
 
   approvals(): Promise<PendingApproval[]> {

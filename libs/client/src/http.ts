@@ -2,7 +2,7 @@
  * The typed client over HTTP: connect to a gateway, start sessions, steer them, follow them. Runs wherever there is a `fetch`,
  * in browsers, too; bundlers for browsers are given this for `@coxswain/client`.
  */
-export { hasEnded, topState } from '@coxswain/protocol';
+export { hasEnded, type SessionStateName, topState } from '@coxswain/protocol';
 export { Approval, type ApproveOptions, type DenyOptions } from './approval.ts';
 export {
   DECISION_MAX_CHARS,
@@ -37,7 +37,8 @@ export { HttpClient, HttpSession, type Statechart, type TokenHolder } from './ht
 export type { BodyInput, SendOptions, SentCommand, WaitStage } from './outgoing-command.ts';
 export { ResultCollector, type RunResult } from './run-result.ts';
 export {
-  type Forked,
+  type CancelCallOptions,
+  type ForkedSession,
   type ForkOptions,
   type InjectOptions,
   type Prompted,
@@ -45,6 +46,8 @@ export {
   type ReadFrom,
   type RemindOptions,
   Session,
+  type StartedSession,
+  type SuspendRequest,
   type WatchFrom,
 } from './session-handle.ts';
 export {
@@ -55,6 +58,7 @@ export {
   SESSIONS_PAGE,
   type SessionListing,
   type SessionsPage,
+  type SessionsQuery,
 } from './session-listing.ts';
 export { nodesOf, type SessionTree, TREE_SESSIONS_MAX, type TreeNode } from './session-tree.ts';
 export { stateAfter } from './state-after.ts';

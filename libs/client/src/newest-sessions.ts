@@ -49,7 +49,7 @@ export function newestFirst(one: ListPlace, other: ListPlace): number {
   return one.sessionId < other.sessionId ? 1 : -1;
 }
 
-/** See the top of the file. None on an unused bus. @throws StoreUnavailableError. */
+/** See the top of the file. None on an unused bus. @throws StoreUnavailableError. @internal */
 export async function newestSessions(bus: JournalBus, tenant: TenantId): Promise<NewestSessions> {
   try {
     const streams = await Promise.all(JOURNAL_STREAMS.map((stream) => openStream(bus, stream, tenant)));

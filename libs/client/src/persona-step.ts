@@ -30,7 +30,7 @@ export type AnswerPart =
 
 const FETCH_TIMEOUT_MS = 10_000;
 
-/** The step of a persona, as something that can be asked. */
+/** The step of a persona, as something that can be asked. @internal */
 export function personaStep(nc: NatsConnection, models: StepModels<AnswerPart>, line: StepLine): CheckedTool {
   return {
     announced: { name: 'step', description: '', input_schema: {}, traits: DEFAULT_TRAITS },

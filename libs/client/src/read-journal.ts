@@ -24,7 +24,7 @@ import { dropConsumer, messagesOf, type OrderedSource, orderedConsumer } from '.
 import { isStreamNotFound } from './send-command.ts';
 import type { JournalStart } from './transport.ts';
 
-/** The bus as this module needs it. */
+/** The bus as this module needs it. @internal */
 export interface JournalBus {
   readonly nc: NatsConnection;
   readonly js: JetStreamClient;
@@ -76,6 +76,7 @@ const REPLICA_TRIES = 8;
  * long the journal is.
  * @throws JournalGapError when a record is missing on every replica that was read, RecordUnreadableError when one cannot be read,
  *   BusNotPreparedError when no session host has used this bus, StoreUnavailableError when it does not answer at the beginning.
+ * @internal
  */
 export async function* followJournal(
   bus: JournalBus,
@@ -107,6 +108,7 @@ export async function* followJournal(
  *   SessionDeletedError before the first record where it is deleted, also where records of it are there still;
  *   RecordNotServedError where the journal's end cannot be read;
  *   StoreUnavailableError where the store says nothing for ten seconds at the beginning, or for forty later.
+ * @internal
  */
 export async function* readJournal(
   bus: JournalBus,
@@ -160,7 +162,7 @@ async function isDeleted(bus: JournalBus, ref: SessionRef): Promise<boolean> {
   return newest === null || tombstoneIn(newest) !== null;
 }
 
-/** The newest record of a session, or null where there is none. Read where writes are decided. */
+/** The newest record of a session, or null where there is none. Read where writes are decided. @internal */
 export async function lastRecord(bus: JournalBus, ref: SessionRef): Promise<JournalRecord | null> {
   const bytes = await lastBytes(bus, ref);
   return bytes === null ? null : decodeRecord(bytes);
@@ -169,6 +171,7 @@ export async function lastRecord(bus: JournalBus, ref: SessionRef): Promise<Jour
 /**
  * The number of a session's newest record, also of one that this release cannot read; 0 where there is none.
  * @throws SessionDeletedError where it is deleted.
+ * @internal
  */
 export async function lastNumber(bus: JournalBus, ref: SessionRef): Promise<number> {
   const bytes = await lastBytes(bus, ref);
@@ -187,6 +190,7 @@ const tenantsOwn = new WeakSet<NatsConnection>();
 /**
  * What is stored last of a session, a record or a tombstone; null where there is nothing.
  * @throws RecordNotServedError where the store reports a record, and no replica serves it.
+ * @internal
  */
 export async function lastBytes(bus: JournalBus, ref: SessionRef): Promise<Uint8Array | null> {
   return (await lastStored(bus, ref))?.bytes ?? null;
@@ -195,6 +199,7 @@ export async function lastBytes(bus: JournalBus, ref: SessionRef): Promise<Uint8
 /**
  * As {@link lastBytes}, with the time when it was stored. A user that may not read through the leader reads a replica, which may lag
  * behind or be damaged: the leader's index says whether that was the newest.
+ * @internal
  */
 export async function lastStored(bus: JournalBus, ref: SessionRef): Promise<NewestRecord | null> {
   const led = await leadersLast(bus, ref);
@@ -300,7 +305,7 @@ export interface NotServed {
   readonly problem: RecordNotServedError;
 }
 
-/** Reads the newest record of a session that a replica has left out; null where it has been deleted. */
+/** Reads the newest record of a session that a replica has left out; null where it has been deleted. @internal */
 export async function readApart(bus: JournalBus, ref: SessionRef): Promise<NewestRecord | NotServed | null> {
   try {
     return await lastStored(bus, ref);
@@ -313,6 +318,7 @@ export async function readApart(bus: JournalBus, ref: SessionRef): Promise<Newes
 /**
  * The newest record of every session of a tenant, in the order in which they were written. Sessions that the store reports, and
  * that the replicas which were read have left out, follow at the end. None on an unused bus.
+ * @internal
  */
 export async function* newestRecords(
   bus: JournalBus,
@@ -372,6 +378,7 @@ async function* mergedByTime(
 /**
  * The ids of all sessions of a tenant, read from the store's index of subjects alone. None on an unused bus.
  * @param streams those whose sessions are wanted; default all.
+ * @internal
  */
 export async function sessionIds(
   bus: JournalBus,
@@ -400,6 +407,7 @@ const SILENT_LOOKS_MAX = 5;
 /**
  * What the store holds for this consumer, up to the moment when nothing more waits. The consumer is deleted then. A damaged
  * replica may step over messages, or end early: the caller compares what came with what the leader reports.
+ * @internal
  */
 export async function* storedMessagesOf(
   source: OrderedSource,

@@ -19,7 +19,7 @@ export interface CallEnd {
   readonly durationMs?: number | undefined;
 }
 
-/** Sends it. Throws as sendCommand does, and CommandRejectedError where the key is not of this session. */
+/** Sends it. Throws as sendCommand does, and CommandRejectedError where the key is not of this session. @internal */
 export async function sendCallOutcome(
   bus: CommandBus,
   ref: SessionRef,

@@ -16,6 +16,7 @@ export interface JobReport {
 /**
  * Sends it. Throws as sendCommand does. A report of a job that the session does not know is decided when the hooks that are
  * asked have answered, as one of them may have started it: `job_unknown` where none has.
+ * @internal
  */
 export async function sendJobReport(
   bus: CommandBus,

@@ -134,7 +134,7 @@ export async function servePersona(
   }
 }
 
-/** Serves a persona on a connection of the caller's. See {@link servePersona}. */
+/** Serves a persona on a connection of the caller's. See {@link servePersona}. @internal */
 export async function servePersonaOn(
   bus: CommandBus,
   tenant: TenantId,

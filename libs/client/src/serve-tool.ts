@@ -91,7 +91,7 @@ export async function serveTool<const Schema extends ArgumentSchema | JsonObject
   }
 }
 
-/** Serves a tool on a connection of the caller's. See {@link serveTool}. */
+/** Serves a tool on a connection of the caller's. See {@link serveTool}. @internal */
 export async function serveToolOn(
   bus: CommandBus,
   tenant: TenantId,

@@ -5,7 +5,7 @@ import {
   hasEnded,
   type JournalRecord,
   type Json,
-  type ParkingFields,
+  type OnTimeout,
   type Receipt,
   type SessionRef,
   type SessionStatus,
@@ -26,25 +26,35 @@ import type { SessionTree } from './session-tree.ts';
 import type { JournalEntry, JournalStart, Transport, WatchItem } from './transport.ts';
 import type { UiEvent } from './ui-events.ts';
 
+/** When an injection may be delivered. */
+type InjectTiming =
+  | {
+      /** Default `finish_step`; unknown modes are refused. */
+      readonly mode?: BodyInput<'steer'>['mode'] | undefined;
+      readonly preempt?: false | undefined;
+    }
+  | {
+      readonly mode?: 'interrupt_immediate' | 'interrupt' | undefined;
+      /** An interrupt that does not wait: it also ends the answer that streams and the calls that run. */
+      readonly preempt: true;
+    };
+
 /** How an injection is sent: it can be followed until it is delivered. */
-export interface InjectOptions extends SendOptions<WaitStage> {
-  /** When it may be delivered. Default `finish_step`; unknown modes are refused. */
-  readonly mode?: BodyInput<'steer'>['mode'];
-  /** An interrupt that does not wait: it also ends the answer that streams and the calls that run. */
-  readonly preempt?: boolean | undefined;
-  /** What waits under the same key, of its kind, makes way for this. */
-  readonly dedupeKey?: string | undefined;
-}
+export type InjectOptions = SendOptions<WaitStage> &
+  InjectTiming & {
+    /** What waits under the same key, of its kind, makes way for this. */
+    readonly dedupeKey?: string | undefined;
+  };
 
 /** How a reminder is sent: what it may say of itself beside its text. */
-export interface RemindOptions extends InjectOptions {
+export type RemindOptions = InjectOptions & {
   readonly tags?: readonly string[] | undefined;
   /** How many turns show it; without it, every turn until it is revoked or compacted away. */
   readonly ttlTurns?: number | undefined;
   readonly preserveOnCompact?: boolean | undefined;
   readonly propagate?: BodyInput<'remind'>['propagate'];
   readonly roleHint?: BodyInput<'remind'>['role_hint'];
-}
+};
 
 /** What a prompt says: a text, or messages with files, such as images. */
 export type Prompted = string | readonly UserMessage[];
@@ -72,6 +82,29 @@ export interface WatchFrom {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** How a call is cancelled. */
+export interface CancelCallOptions extends SendOptions {
+  readonly reason?: string | undefined;
+  /** Whether the model is reminded that the call was cancelled; default true. */
+  readonly injectReminder?: boolean | undefined;
+  /** How long the tool may take to stop before it is abandoned; default 5,000. */
+  readonly graceMs?: number | undefined;
+}
+
+/** What ends a suspension besides a resume. */
+export type SuspendRequest = {
+  readonly reason?: string | undefined;
+  /** The name of the signal that ends it. */
+  readonly signal?: string | undefined;
+  /** What happens when its time has come. */
+  readonly onTimeout?: OnTimeout | undefined;
+  /** The message to the model with `onTimeout: 'resume_with_input'`. */
+  readonly input?: string | undefined;
+} & (
+  | { /** When it ends, ISO 8601. */ readonly until?: string | undefined; readonly forMs?: undefined }
+  | { readonly until?: undefined /** How long it lasts from the moment of parking. */; readonly forMs: number }
+);
+
 /** How a session is forked. */
 export interface ForkOptions extends SendOptions {
   /** The record up to which its past is the fork's, and at which changes are made. Default: the newest. */
@@ -82,13 +115,11 @@ export interface ForkOptions extends SendOptions {
   readonly sessionId?: string | undefined;
 }
 
-/** A fork that was sent. */
-export interface Forked<S extends Session> {
-  readonly session: S;
-  /** The record at which it begins. */
-  readonly n: number;
-  readonly sent: SentCommand;
-}
+/** A session that this program has started. */
+export type StartedSession<S extends Session> = S & { readonly sent: SentCommand };
+
+/** A fork that this program has started. */
+export type ForkedSession<S extends Session> = StartedSession<S> & { readonly forkedAt: number };
 
 /** A handle on one session. Making one asks nothing of anybody. */
 export class Session {
@@ -101,11 +132,24 @@ export class Session {
   /** The command of this handle that begins a run, until its record was seen here: {@link stream} shows that run. */
   #awaited: AwaitedCommand | null = null;
 
+  #sent: SentCommand | null = null;
+  #forkedAt: number | null = null;
+
   /** Made by a client. */
   constructor(transport: Transport, ref: SessionRef) {
     this.#unguarded = transport;
     this.#transport = new GuardedTransport(transport);
     this.ref = ref;
+  }
+
+  /** The stored command that started the session; null where another handle has sent it. */
+  get sent(): SentCommand | null {
+    return this.#sent;
+  }
+
+  /** The record at which a fork begins that this handle has started; null for any other session. */
+  get forkedAt(): number | null {
+    return this.#forkedAt;
   }
 
   get id(): string {
@@ -114,15 +158,16 @@ export class Session {
 
   /**
    * Starts a new session with this one's past up to a record. This one is left as it is.
-   * @returns the fork, the record at which it begins, and the stored command.
+   * @returns the fork: `sent` is the stored command, `forkedAt` the record at which it begins.
    */
-  async fork({ at, changes, sessionId, ...options }: ForkOptions = {}): Promise<Forked<this>> {
+  async fork({ at, changes, sessionId, ...options }: ForkOptions = {}): Promise<ForkedSession<this>> {
     // Said here, and not left to whoever carries it out: sent twice, it begins at the same record.
     const n = at ?? (await this.lastNumber());
     if (n === 0) throw new SessionNotFoundError(this.id);
     const session = this.#beside(sessionId ?? newSessionId());
     const body = { fork: { session: this.id, n, ...(changes === undefined ? {} : { changes }) } };
-    return { session, n, sent: await session.send('start', body, options) };
+    await session.send('start', body, options);
+    return session as ForkedSession<this>;
   }
 
   /**
@@ -132,6 +177,10 @@ export class Session {
   async send<V extends Verb>(verb: V, body: BodyInput<V>, options: SendOptions<WaitStage> = {}): Promise<SentCommand> {
     if (verb === 'start') this.#isStarted = true;
     const sent = await this.#transport.send(this.ref, verb, body, options);
+    if (verb === 'start') {
+      this.#sent = sent;
+      this.#forkedAt = (body as BodyInput<'start'>).fork?.n ?? null;
+    }
     if (verb === 'start' || verb === 'prompt')
       this.#awaited = { commandId: sent.commandId, n: sent.receipt?.n ?? null };
     return sent;
@@ -281,15 +330,25 @@ export class Session {
   /** Ends one call; the session goes on. */
   cancelCall(
     callId: string,
-    body: Omit<BodyInput<'cancel_call'>, 'call_id' | 'id' | 'actor'> = {},
-    options: SendOptions = {},
+    { reason, injectReminder, graceMs, ...options }: CancelCallOptions = {},
   ): Promise<SentCommand> {
-    return this.send('cancel_call', { ...body, call_id: callId }, options);
+    const body: BodyInput<'cancel_call'> = {
+      call_id: callId,
+      ...(reason === undefined ? {} : { reason }),
+      ...(injectReminder === undefined ? {} : { inject_reminder: injectReminder }),
+      ...(graceMs === undefined ? {} : { timeout_ms: graceMs }),
+    };
+    return this.send('cancel_call', body, options);
   }
 
   /** Parks the session at its next turn boundary: until it is resumed, until a time, or until a signal. */
-  suspend(request: ParkingFields = {}, options: SendOptions = {}): Promise<SentCommand> {
-    return this.send('suspend', { ...request }, options);
+  suspend({ forMs, onTimeout, ...request }: SuspendRequest = {}, options: SendOptions = {}): Promise<SentCommand> {
+    const body: BodyInput<'suspend'> = {
+      ...request,
+      ...(forMs === undefined ? {} : { for_ms: forMs }),
+      ...(onTimeout === undefined ? {} : { on_timeout: onTimeout }),
+    };
+    return this.send('suspend', body, options);
   }
 
   /** Gives a session a signal: it wakes one that waits for it, and is kept for one that has yet to wait. */

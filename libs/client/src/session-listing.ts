@@ -3,6 +3,7 @@ import {
   decodeRecord,
   hasEnded,
   type JournalRecord,
+  type SessionStateName,
   type SessionStatus,
   type StateValue,
   type StopReason,
@@ -38,6 +39,14 @@ export interface ListQuery {
   readonly limit?: number | undefined;
   /** The `next_cursor` of the page before. */
   readonly cursor?: string | undefined;
+}
+
+/** Which sessions a loop goes through. */
+export interface SessionsQuery extends Pick<ListQuery, 'persona' | 'details'> {
+  /** Only sessions in this state. */
+  readonly state?: SessionStateName | undefined;
+  /** How many at most; default all. */
+  readonly limit?: number | undefined;
 }
 
 /** What a host says of a listed session. */

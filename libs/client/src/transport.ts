@@ -2,7 +2,7 @@
 import type { Delta, JournalRecord, SessionRef, SessionStatus, TenantId, Verb } from '@coxswain/protocol';
 import type { CallGuard } from './call-guard.ts';
 import type { BodyInput, SendOptions, SentCommand, WaitStage } from './outgoing-command.ts';
-import type { ListQuery, SessionListing, SessionsPage } from './session-listing.ts';
+import type { ListQuery, SessionsPage } from './session-listing.ts';
 import type { SessionTree } from './session-tree.ts';
 import type { PendingApproval } from './waiting-approvals.ts';
 
@@ -71,13 +71,8 @@ export interface Transport {
 
   tree(ref: SessionRef): Promise<SessionTree>;
 
-  /** All sessions, the one that was written to last coming last. */
-  listings(): Promise<SessionListing[]>;
-
   /** A page of sessions, the newest first. */
   listSessions(query: ListQuery): Promise<SessionsPage>;
-
-  sessionIds(): Promise<string[]>;
 
   /** Across sessions, the one that has waited longest first. */
   approvals(): Promise<PendingApproval[]>;

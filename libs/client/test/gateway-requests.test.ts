@@ -184,7 +184,7 @@ test('a receipt is waited for beyond what a gateway waits for one', async () => 
 
 test('a session that was just started is not gone because another gateway has not heard of it', async () => {
   const { client, asked } = await clientOf([stored, problem('session_not_found', 404), stored]);
-  const { session } = await client.startSession({ prompt: 'go' });
+  const session = await client.startSession({ prompt: 'go' });
   // Without it the gateway would wait for the session to accept the start.
   expect(asked[1]?.url.searchParams.get('wait')).toBe('stored');
   await session.steer('x');

@@ -201,11 +201,10 @@ class Bus implements TestBus {
 
   async start(prompt: string, { model, ...options }: RunOptions = {}): Promise<BusSession> {
     const named = isScript(model) ? await this.script(model) : model;
-    const { session } = await this.client.startSession(
+    return this.client.startSession(
       { ...options, prompt, ...(named === undefined ? {} : { model: named }) },
       { wait: 'accepted' },
     );
-    return session;
   }
 
   async run(prompt: string, options: RunOptions = {}): Promise<Journal> {

@@ -1,4 +1,5 @@
 /** Problem documents (RFC 9457): every refusal and failure that the gateway answers with, by its catalogued code. */
+import type { CoxswainError } from '@coxswain/client';
 import { ERROR_CATALOGUE, httpStatusOf, isErrorCode, type JsonObject } from '@coxswain/protocol';
 import type { FastifyReply } from 'fastify';
 import * as z from 'zod';
@@ -82,6 +83,9 @@ export function whileAwaited({ raw }: Pick<FastifyReply, 'raw'>): AbortSignal {
 /** What was thrown, as a problem: those of the client and the protocol by their codes, Fastify's by theirs. */
 export function problemFrom(error: unknown): Problem {
   if (error instanceof Problem) return error;
+  const { cause } = (error ?? {}) as { readonly cause?: unknown };
+  // A signal of this gateway has ended a call of its client.
+  if (cause instanceof Problem && (error as CoxswainError).code === 'aborted') return cause;
   const { code, message, field, commandId, sessionId, tombstone, statusCode, ...more } = error as {
     readonly code?: unknown;
     readonly statusCode?: unknown;
@@ -96,7 +100,8 @@ export function problemFrom(error: unknown): Problem {
     // Whatever else it refuses is the request's own fault where it says so.
     if (code.startsWith('FST_ERR_') && typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500)
       return new Problem('request_unreadable', `the request cannot be taken: ${message ?? code}`);
-    if (/^[a-z][a-z0-9_]*$/.test(code))
+    // Its message is for the log alone.
+    if (/^[a-z][a-z0-9_]*$/.test(code) && code !== 'internal')
       return new Problem(code, message ?? code, { field, commandId, sessionId, detail, headers: retryAfter(code) });
   }
   if (isUnanswered(error))

@@ -23,12 +23,8 @@ export const run: CommandRun = (invocation) => {
       const { calls } = await sessionStatus(bus, session);
       const open = calls.filter(({ status }) => status === 'running' || status === 'parked');
       const callId = chooseCall(args[1], open, 'not_found');
-      const body = {
-        ...(reason === undefined ? {} : { reason }),
-        ...(flags.on('no-reminder') ? { inject_reminder: false } : {}),
-        ...(timeoutMs === undefined ? {} : { timeout_ms: timeoutMs }),
-      };
-      return session.cancelCall(callId, body, acceptedAtMost(options));
+      const injectReminder = flags.on('no-reminder') ? false : undefined;
+      return session.cancelCall(callId, { ...acceptedAtMost(options), reason, injectReminder, graceMs: timeoutMs });
     },
     (session, sent) => reportOutcome(session, sent, (timeoutMs ?? GRACE_DEFAULT_MS) + SLACK_MS, flags.on('json')),
   );

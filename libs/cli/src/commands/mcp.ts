@@ -58,8 +58,8 @@ async function serveOn(bus: OpenBus, access: McpAccess, left: Promise<void>, isL
 
 /** Whether a session would stand still without a host. */
 async function isAtWork(client: Client): Promise<boolean> {
-  const ids = await client.sessions();
-  return ids.some(({ state }) => state !== 'deleted' && state !== 'unreadable' && !hasEnded(state));
+  for await (const { state } of client.sessions()) if (state !== 'unreadable' && !hasEnded(state)) return true;
+  return false;
 }
 
 function scopesOf(flags: Invocation['flags']): ReadonlySet<McpScope> {

@@ -65,6 +65,6 @@ export class SelfPlayer implements Participant {
     const slow = calls.find(({ tool, status }) => tool === SLOW_TOOL && status === 'running');
     if (!slow) return;
     this.#say(`— the demo cancels the call in flight: ${this.#pasted(`cancel-call ${this.#session.id}`)}`);
-    await this.#session.cancelCall(slow.call_id, { reason: 'too slow' }, { actor: 'demo' });
+    await this.#session.cancelCall(slow.call_id, { reason: 'too slow', actor: 'demo' });
   }
 }

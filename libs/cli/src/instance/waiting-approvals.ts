@@ -16,7 +16,7 @@ export type WaitingApproval = PendingApproval;
 
 /** All of the tenant, those that have waited longest first. */
 export async function waitingApprovals(bus: OpenBus): Promise<WaitingApproval[]> {
-  const all = await waitingIn(await bus.client.sessions(), (id) => sessionStatus(bus, bus.client.session(id)));
+  const all = await waitingIn(await bus.client.listings(), (id) => sessionStatus(bus, bus.client.session(id)));
   return all.map((approval) => ({ ...approval, args: redactForDecision(approval.args) }));
 }
 

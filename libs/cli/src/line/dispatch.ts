@@ -87,11 +87,18 @@ const REFUSED_STARTS: ReadonlySet<string> = new Set([
   'script_invalid',
 ]);
 
+/** The server's refusal is the cause of what the libraries between throw. */
+function isForbidden(error: unknown, depth = 0): boolean {
+  if (!(error instanceof Error) || depth > CAUSES_MAX) return false;
+  return error.name === 'PermissionViolationError' || isForbidden(error.cause, depth + 1);
+}
+
+const CAUSES_MAX = 8;
+
 function asFailure(error: unknown): { exitCode: ExitCode; code: string; message: string } {
   if (error instanceof CliError) return error;
   if (!(error instanceof Error)) return { exitCode: EXIT.error, code: 'internal', message: String(error) };
-  const forbidden = [error, error.cause].some((one) => one instanceof Error && one.name === 'PermissionViolationError');
-  if (forbidden) {
+  if (isForbidden(error)) {
     const message = `not_permitted: this user of the bus may not do that; cox admin auth says who may: ${error.message}`;
     return { exitCode: EXIT.error, code: 'not_permitted', message };
   }

@@ -55,7 +55,7 @@ export async function carryOut(
     }
     case 'suspend':
       await session.suspend({
-        ...(command.forMs === undefined ? {} : { for_ms: command.forMs }),
+        ...(command.forMs === undefined ? {} : { forMs: command.forMs }),
         ...(command.signal === undefined ? {} : { signal: command.signal }),
       });
       return;

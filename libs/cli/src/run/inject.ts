@@ -19,5 +19,6 @@ export async function inject(
     throw usageError(`--preempt goes with --mode interrupt_immediate, not ${mode}`);
   const dedupeKey = invocation.flags.text('dedupe-key');
   const text = await textOrInput(invocation.args[1] as string, `the ${what}`);
-  return sendToSession(invocation, (session, options) => send(session, text, { ...options, mode, preempt, dedupeKey }));
+  const when = preempt ? { preempt } : { mode };
+  return sendToSession(invocation, (session, options) => send(session, text, { ...options, ...when, dedupeKey }));
 }

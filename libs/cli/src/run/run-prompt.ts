@@ -61,7 +61,10 @@ async function prepare(invocation: Invocation, prompt: string): Promise<(bus: Op
   if (goOn === undefined) {
     const body = await startBody(invocation, prompt);
     const sessionId = sessionIdOf(invocation) ?? newSessionId();
-    return (bus) => bus.client.startSession(body, { sessionId, id, ...SENDING, signal: bus.gone });
+    return async (bus) => {
+      const session = await bus.client.startSession(body, { sessionId, id, ...SENDING, signal: bus.gone });
+      return { session, sent: session.sent };
+    };
   }
   const misplaced = ONLY_AT_THE_START.find((name) => flags.on(name));
   if (misplaced !== undefined) {

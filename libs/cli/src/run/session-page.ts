@@ -50,13 +50,13 @@ export interface PageOfSessions extends Page<SessionListing> {
  * @throws CliError as {@link pageOf}.
  */
 export async function pageOfSessions(
-  client: Pick<BusClient, 'sessions' | 'sessionIds' | 'newestSessions'>,
+  client: Pick<BusClient, 'listings' | 'sessionIds' | 'newestSessions'>,
   wanted: WantedPage & { readonly deleted: boolean },
 ): Promise<PageOfSessions> {
   const { total, sessions } = await client.newestSessions();
   if (total > ALL_READ_MAX && wanted.limit <= ALL_READ_MAX) return firstOf(client, total, sessions, wanted);
   await sessions.return();
-  const all = (await client.sessions()).reverse();
+  const all = (await client.listings()).reverse();
   const listed = wanted.deleted ? all : all.filter(({ deleted }) => !deleted);
   return { ...pageOf(listed, wanted), unlisted: all.length - listed.length, total: all.length };
 }

@@ -195,8 +195,16 @@ async function readProblem(answer: Response, connection: AbortController): Promi
   }
 }
 
+/** A piece of a body, or its end. Named here, as the type of the platform has another name in Node. */
+export type BodyPiece =
+  | { readonly done: false; readonly value: Uint8Array }
+  | { readonly done: true; readonly value: Uint8Array | undefined };
+
 /** A piece of a body; whoever stops in the middle of one for 20 s is given up. @throws GatewayUnreachableError. */
-export async function readPiece(reader: ReadableStreamDefaultReader<Uint8Array>, connection: AbortController) {
+export async function readPiece(
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+  connection: AbortController,
+): Promise<BodyPiece> {
   let isSilent = false;
   const silence = setTimeout(() => {
     isSilent = true;

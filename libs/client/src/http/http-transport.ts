@@ -13,7 +13,7 @@ import {
 import { CallGuard } from '../call-guard.ts';
 import { CoxswainError, JournalGapError } from '../client-errors.ts';
 import type { BodyInput, SendOptions, SentCommand, WaitStage } from '../outgoing-command.ts';
-import { type ListQuery, SESSIONS_PAGE, type SessionListing, type SessionsPage } from '../session-listing.ts';
+import type { ListQuery, SessionsPage } from '../session-listing.ts';
 import type { SessionTree } from '../session-tree.ts';
 import type { JournalEntry, JournalStart, Transport, WatchItem } from '../transport.ts';
 import type { PendingApproval } from '../waiting-approvals.ts';
@@ -127,18 +127,6 @@ export class HttpTransport implements Transport {
     throw unreadable('no tree of sessions');
   }
 
-  async listings(): Promise<SessionListing[]> {
-    // Deleted ones are listed by their state alone, and a session may be written to between two pages: the newest counts.
-    const found = new Map<string, SessionListing>();
-    for (const state of [undefined, 'deleted'])
-      await everyPage(async (cursor) => {
-        const page = await this.listSessions({ state, limit: SESSIONS_PAGE.sessionsMax, cursor });
-        for (const listing of page.sessions) found.set(listing.session_id, listing);
-        return page.next_cursor;
-      });
-    return [...found.values()].sort((one, other) => (one.at < other.at ? -1 : Number(one.at > other.at)));
-  }
-
   async approvals(): Promise<PendingApproval[]> {
     const found: PendingApproval[] = [];
     await everyPage(async (cursor) => {
@@ -155,10 +143,6 @@ export class HttpTransport implements Transport {
     const page = (await this.#read({ path: '/v1/sessions', query })) as SessionsPage | null;
     if (Array.isArray(page?.sessions)) return page;
     throw unreadable('no page of sessions');
-  }
-
-  async sessionIds(): Promise<string[]> {
-    return (await this.listings()).map(({ session_id }) => session_id);
   }
 
   async roundTripMs(): Promise<number> {

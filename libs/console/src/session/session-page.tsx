@@ -91,7 +91,7 @@ export function SessionPage({
           session.fork({ ...ids, at: from, changes, wait: 'accepted' }),
         );
         setForkAt(null);
-        goTo(sessionPlace(forked.session.id));
+        goTo(sessionPlace(forked.id));
       } catch (error) {
         rejection = problemText(error);
         throw error;
@@ -137,8 +137,7 @@ export function SessionPage({
   const controls = {
     cancelCall:
       acting && may('steer')
-        ? (callId: string) =>
-            void ask('the call is cancelled', () => session.cancelCall(callId, {}, { wait: 'accepted' }))
+        ? (callId: string) => void ask('the call is cancelled', () => session.cancelCall(callId, { wait: 'accepted' }))
         : null,
     showApproval,
   };

@@ -139,7 +139,7 @@ function send(
   same: SameCommand,
   ask: Ask,
 ): Promise<boolean> {
-  const timed = when === 'preempt' ? { mode: 'interrupt_immediate' as const, preempt: true } : { mode: when };
+  const timed = when === 'preempt' ? { preempt: true as const } : { mode: when };
   const sent = (
     told: string,
     sending: (options: { readonly wait: 'accepted'; readonly id: string }) => Promise<unknown>,

@@ -76,7 +76,7 @@ export function NewSession({
     await ask('started', async () => {
       const body = startBody(fields, offered);
       try {
-        const { session } = await same.send(JSON.stringify(body), (ids) =>
+        const session = await same.send(JSON.stringify(body), (ids) =>
           client.startSession(body as Parameters<SessionsClient['startSession']>[0], { ...ids, wait: 'accepted' }),
         );
         onStarted(session.id);

@@ -86,7 +86,7 @@ export const forkSession = mcpTool({
     // Who starts the server configures the host, not its client.
     const options = { ...sending(use), restricted: true };
     const forked = await session.fork({ at, ...changed, sessionId: fork_id, ...options }).catch(asAsked);
-    return { ...taken(forked.session, forked.sent), forked_at: forked.n };
+    return { ...taken(forked, forked.sent), forked_at: forked.forkedAt };
   },
 });
 

@@ -41,7 +41,8 @@ export const remind = mcpTool({
       throw new ToolRefusal('invalid_field', 'preempt: goes with the mode interrupt_immediate only', 'preempt');
     const { session } = await existingSession(use.client, session_id);
     const { dedupe_key: dedupeKey, ttl_turns: ttlTurns, preserve_on_compact: preserveOnCompact, propagate } = reminder;
-    const about = { mode, preempt, dedupeKey, ttlTurns, preserveOnCompact, propagate };
+    const when = preempt ? { preempt } : { mode };
+    const about = { ...when, dedupeKey, ttlTurns, preserveOnCompact, propagate };
     return taken(session, await session.remind(body, { ...about, ...sending(use) }));
   },
 });

@@ -24,8 +24,8 @@ export const startSession = mcpTool({
   run: async ({ session_id, ...wanted }, use) => {
     expectMayAllow(wanted, use);
     const body = await use.access.startBody(wanted);
-    const { session, sent } = await use.client.startSession(body, { sessionId: session_id, ...sending(use) });
-    return taken(session, sent);
+    const session = await use.client.startSession(body, { sessionId: session_id, ...sending(use) });
+    return taken(session, session.sent);
   },
 });
 

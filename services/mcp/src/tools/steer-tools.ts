@@ -50,7 +50,8 @@ export const steer = mcpTool({
       throw new ToolRefusal('invalid_field', 'preempt: goes with the mode interrupt_immediate only', 'preempt');
     const { session } = await existingSession(use.client, session_id);
     const waiting = wait === 'delivered' ? ({ wait, timeoutMs: timeout_ms } as const) : {};
-    const sent = await session.steer(body, { mode, preempt, dedupeKey: dedupe_key, ...sending(use), ...waiting });
+    const when = preempt ? { preempt } : { mode };
+    const sent = await session.steer(body, { ...when, dedupeKey: dedupe_key, ...sending(use), ...waiting });
     return { ...taken(session, sent), seam: sent.receipt?.seam ?? null, turn: sent.receipt?.turn ?? null };
   },
 });
@@ -97,8 +98,7 @@ export const cancelCall = mcpTool({
   output: CallCancelled,
   run: async ({ session_id, call_id, reason }, use) => {
     const { session } = await existingSession(use.client, session_id);
-    const body = reason === undefined ? {} : { reason };
-    const sent = await session.cancelCall(call_id, body, sending(use));
+    const sent = await session.cancelCall(call_id, { ...sending(use), reason });
     const { tool = null, status } = await outcomeOf(session, sent.commandId, sent.receipt?.n ?? 1, use.signal);
     return { session_id, command_id: sent.commandId, call_id, tool, status };
   },
@@ -139,7 +139,7 @@ export const suspend = mcpTool({
   run: async ({ session_id, for_ms, until_signal, reason }, use) => {
     const { session } = await existingSession(use.client, session_id);
     const request = {
-      ...(for_ms === undefined ? {} : { for_ms }),
+      ...(for_ms === undefined ? {} : { forMs: for_ms }),
       ...(until_signal === undefined ? {} : { signal: until_signal }),
       ...(reason === undefined ? {} : { reason }),
     };

@@ -69,7 +69,7 @@ export const waitFor = mcpTool({
     if (reached === undefined && timeout_ms > 0) {
       const over = AbortSignal.timeout(timeout_ms);
       const translator = createEventTranslator();
-      let doing = topState(newest.state);
+      let doing: string = topState(newest.state);
       const heartbeat = setInterval(() => progress(doing), progressEveryMs);
       try {
         for await (const record of session.records({ from: newest.n, signal: AbortSignal.any([signal, over]) })) {

@@ -33,7 +33,7 @@ export const run: CommandRun = async (invocation) => {
     if (begun === null) {
       const origin = await findSession(bus.client, invocation.args[0] as string);
       const sending = { id, sessionId, wait: 'accepted', timeoutMs: ACCEPTED_WITHIN_MS, signal: bus.gone } as const;
-      begun = (await origin.fork({ at, changes, ...sending })).n;
+      begun = (await origin.fork({ at, changes, ...sending })).forkedAt;
     }
     const n = begun;
     const state = await stateAfterCopy(session, n, bus.gone);

@@ -9,7 +9,9 @@ import { readDuration } from '../../run/typed-duration.ts';
 /** Parks the session. */
 export const run: CommandRun = (invocation) => {
   const request = requestOf(invocation.flags);
-  return sendToSession(invocation, (session, options) => session.suspend(request, acceptedAtMost(options)));
+  return sendToSession(invocation, (session, options) =>
+    session.send('suspend', { ...request }, acceptedAtMost(options)),
+  );
 };
 
 const FLAG_OF: Readonly<Record<string, string>> = { for_ms: 'for', on_timeout: 'on-timeout' };
