@@ -83,7 +83,7 @@ async function underWay({ nats_url: servers, token, state_dir: stateDir }: Ready
     { text: 'Done.' },
   ]);
   const permissions = { rules: [{ tool: 'run_command', action: 'allow' as const }] };
-  const { session } = await client.startSession({ prompt: 'Go.', model, root, permissions }, { wait: 'accepted' });
+  const session = await client.startSession({ prompt: 'Go.', model, root, permissions }, { wait: 'accepted' });
   const attached = new Child(COX_MAIN, ['attach', session.id, '--state-dir', stateDir]);
   children.push(attached);
   await until('the call to run', async () => (await session.state()).calls.length > 0);
