@@ -7,6 +7,7 @@ import { busAndHost } from './kit/fixture.ts';
 import { makeTokens, serveGateway } from './kit/gateway-process.ts';
 import { BROWSER } from './kit/headless-page.ts';
 import { endOf } from './kit/journal.ts';
+import { PATIENCE_MS } from './kit/patience.ts';
 import { scripted } from './kit/scripts.ts';
 
 if (BROWSER === null) {
@@ -111,7 +112,7 @@ function inBrowser(): void {
     const said: string[] = [];
     await page.route('**/prompt?*', async (route) => {
       said.push(route.request().postDataJSON().id);
-      const answer = await route.fetch();
+      const answer = await route.fetch({ timeout: PATIENCE_MS });
       if (said.length > 1) return route.fulfill({ response: answer });
       // The session has it, and whoever has sent it is not told.
       const problem = { code: 'receipt_timeout', status: 504, detail: 'no host has reported it' };

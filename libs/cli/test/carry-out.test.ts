@@ -40,23 +40,23 @@ test.each<[line: string, sent: unknown[]]>([
   ['/cancel enough', ['cancel', 'enough']],
   ['/cancel-call c2', ['cancelCall', 'c2']],
   ['/suspend', ['suspend', {}]],
-  ['/suspend 2h signal pilot', ['suspend', { for_ms: 7_200_000, signal: 'pilot' }]],
+  ['/suspend 2h signal pilot', ['suspend', { forMs: 7_200_000, signal: 'pilot' }]],
   ['/resume', ['resume']],
   ['/signal pilot {"name": "Ines"}', ['signal', 'pilot', { name: 'Ines' }]],
   ['/signal pilot', ['signal', 'pilot', undefined]],
-  ['/revoke', ['revoke', 'm2']],
-  ['/revoke m1', ['revoke', 'm1']],
-  ['/replace south', ['replace', 'm2', 'south']],
-  ['/replace m1 south', ['replace', 'm1', 'south']],
+  ['/withdraw', ['revoke', 'm2']],
+  ['/withdraw m1', ['revoke', 'm1']],
+  ['/edit south', ['replace', 'm2', 'south']],
+  ['/edit m1 south', ['replace', 'm1', 'south']],
 ])('%j', async (line, sent) => {
   expect((await typed(line)).sent).toEqual([sent]);
 });
 
 test.each([
-  ['y', 'allow', undefined],
+  ['y', 'approve', undefined],
   ['/deny not now', 'deny', 'not now'],
-])('%j decides the call that waits', async (line, decision, reason) => {
-  expect((await typed(line, { asked: 'c1' })).sent).toEqual([['approve', { callId: 'c1', decision, reason }]]);
+])('%j decides the call that waits', async (line, verb, reason) => {
+  expect((await typed(line, { asked: 'c1' })).sent).toEqual([[verb, 'c1', { reason }]]);
 });
 
 test('/cancel-call without an id means the call that runs, and says so where none does', async () => {
@@ -64,8 +64,8 @@ test('/cancel-call without an id means the call that runs, and says so where non
   await expect(typed('/cancel-call')).rejects.toThrow('no call is running');
 });
 
-test('/pending shows what waits with its ids, and sends nothing', async () => {
-  const { sent, shown } = await typed('/pending');
+test('/messages shows what waits with its ids, and sends nothing', async () => {
+  const { sent, shown } = await typed('/messages');
   expect(sent).toEqual([]);
   expect(shown.join('\n')).toMatch(/m1 +steer +finish_step.*north\nm2 +followup.*then moor/);
 });

@@ -5,10 +5,10 @@ import { fileURLToPath } from 'node:url';
 import { isErrorCode } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 
-/** Where a code is written: as an argument of an error's constructor or of `super`, or as its member. */
+/** Where a code is written: as an argument of an error's constructor or of `super`, or as its member. The first of InvalidOptionError is an option. */
 const CODES = [
   /new \w*Error\(\s*EXIT\.\w+,\s*'([a-z0-9_]+)'/g,
-  /(?:new \w*Error|super)\(\s*'([a-z0-9_]+)',/g,
+  /(?:new (?!InvalidOptionError)\w*Error|super)\(\s*'([a-z0-9_]+)',/g,
   /\bcode: '([a-z0-9_]+)'/g,
   /\bcode \?\? '([a-z0-9_]+)'/g,
 ];

@@ -24,10 +24,10 @@ test.each([
   ['/signal deployed', false, { do: 'signal', name: 'deployed', data: undefined }],
   ['/signal deployed {"v": [1, 2]}', false, { do: 'signal', name: 'deployed', data: { v: [1, 2] } }],
   ['/signal tide  "high"', false, { do: 'signal', name: 'tide', data: 'high' }],
-  ['/pending', false, { do: 'pending' }],
-  ['/revoke', false, { do: 'revoke', commandId: undefined }],
-  ['/revoke 0190-a', false, { do: 'revoke', commandId: '0190-a' }],
-  ['/replace the other file, then', false, { do: 'replace', text: 'the other file, then' }],
+  ['/messages', false, { do: 'messages' }],
+  ['/withdraw', false, { do: 'withdraw', commandId: undefined }],
+  ['/withdraw 0190-a', false, { do: 'withdraw', commandId: '0190-a' }],
+  ['/edit the other file, then', false, { do: 'edit', text: 'the other file, then' }],
   ['/etc/hosts is wrong', false, { do: 'steer', text: '/etc/hosts is wrong' }],
   ['/notes.md is wrong', false, { do: 'steer', text: '/notes.md is wrong' }],
   ['/', false, { do: 'steer', text: '/' }],
@@ -66,8 +66,8 @@ test.each([
   ['/suspend 0s', '/suspend takes a duration such as 90s'],
   ['/signal', '/signal needs a name'],
   ['/signal deployed {"v":', '/signal takes JSON after the name'],
-  ['/revoke one two', '/revoke takes one id, or nothing'],
-  ['/replace', '/replace needs a text'],
+  ['/withdraw one two', '/withdraw takes one id, or nothing'],
+  ['/edit', '/edit needs a text'],
 ])('%j is answered with what it takes', (line, problem) => {
   expect(readTyped(line, 'steer', false)).toEqual({ do: 'help', problem: expect.stringContaining(problem) });
 });
@@ -75,7 +75,7 @@ test.each([
 test('the help names every word', () => {
   const { problem } = readTyped('/nosuchword', 'steer', false) as { problem: string };
   const words = [...problem.matchAll(/(?<=\s)\/[a-z-]+(?=,|\s\()/g)].map(([word]) => word);
-  expect(words).toContain('/replace');
+  expect(words).toContain('/edit');
   expect(words.filter((word) => word !== '/help' && !TYPED_HELP.includes(word))).toEqual([]);
 });
 

@@ -159,7 +159,7 @@ export class InvalidOptionError extends CoxswainError {
   /** Its name. */
   readonly option: string;
 
-  constructor(option: string, message: string, options?: ErrorOptions) {
+  constructor(message: string, option: string, options?: ErrorOptions) {
     super('invalid_option', message, options);
     this.option = option;
   }

@@ -26,11 +26,11 @@ export function connect(options: ConnectOptions | GatewayOptions): Promise<BusCl
 export async function connect(options: ConnectOptions | GatewayOptions): Promise<BusClient | HttpClient> {
   // Programs in JavaScript have no compiler that reports these.
   if (options?.gateway !== undefined && options.servers !== undefined)
-    throw new InvalidOptionError('servers', 'connect takes either servers or gateway, and not both');
+    throw new InvalidOptionError('connect takes either servers or gateway, and not both', 'servers');
   if (options?.gateway !== undefined) return connectHttp(options);
   const bus = options as ConnectOptions;
   if (bus?.servers === undefined)
-    throw new InvalidOptionError('servers', 'connect takes { servers } for NATS, or { gateway, token } for HTTP');
+    throw new InvalidOptionError('connect takes { servers } for NATS, or { gateway, token } for HTTP', 'servers');
   const tenant = readId(TenantId, 'tenant', bus.tenant ?? 'default');
   const nc = await connectedNats(bus);
   return new BusClient(new BusTransport({ nc, inboxPrefix: bus.inboxPrefix, actor: bus.actor }, tenant));
@@ -44,7 +44,7 @@ async function connectedNats(options: ConnectOptions): Promise<NatsConnection> {
     if (error instanceof CoxswainError) throw error;
     const { message } = error as Error;
     if (error instanceof TypeError || error instanceof errors.InvalidArgumentError)
-      throw new InvalidOptionError('servers', `NATS cannot be connected to with these options: ${message}`, {
+      throw new InvalidOptionError(`NATS cannot be connected to with these options: ${message}`, 'servers', {
         cause: error,
       });
     const why = `no NATS server accepts this client: ${message}`;

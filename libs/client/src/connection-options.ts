@@ -88,12 +88,12 @@ function splitAddress(text: string, index: number): Address {
     // URL knows ports and IPv6 hosts of special schemes only.
     url = new URL(withScheme.replace(/^(nats|tls):/i, 'http:'));
   } catch {
-    throw new InvalidOptionError('servers', `NATS address ${index + 1} cannot be read; expected nats://host:port`);
+    throw new InvalidOptionError(`NATS address ${index + 1} cannot be read; expected nats://host:port`, 'servers');
   }
   const scheme = withScheme.slice(0, withScheme.indexOf(':')).toLowerCase();
   if (scheme !== 'nats' && scheme !== 'tls') {
     const message = `NATS address ${index + 1} has the scheme ${scheme}; expected nats:// or tls://`;
-    throw new InvalidOptionError('servers', message);
+    throw new InvalidOptionError(message, 'servers');
   }
   // http's own default port is left out of `port`, although somebody may have written :80.
   const port = url.port || (/:80(\/|$)/.test(text) ? '80' : '4222');

@@ -296,7 +296,7 @@ export class Session {
     const [first, ...others] = approvals.map(({ call_id }) => call_id);
     if (first === undefined) throw new CommandRejectedError('not_pending', 'no call waits for a decision');
     if (others.length === 0) return first;
-    throw new InvalidOptionError('callId', `several calls wait: name one of ${[first, ...others].join(', ')}`);
+    throw new InvalidOptionError(`several calls wait: name one of ${[first, ...others].join(', ')}`, 'callId');
   }
 
   /**

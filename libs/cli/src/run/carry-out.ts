@@ -65,13 +65,13 @@ export async function carryOut(
     case 'signal':
       await session.signal(command.name, command.data);
       return;
-    case 'pending':
+    case 'messages':
       show(pendingText(await session.state()));
       return;
-    case 'revoke':
+    case 'withdraw':
       await session.revoke(chooseWaiting(command.commandId, await session.pending()));
       return;
-    case 'replace': {
+    case 'edit': {
       const { commandId, text } = readReplacement(command.text, await session.pending());
       await session.replace(commandId, text);
       return;

@@ -12,10 +12,10 @@ export type TypedCommand =
   | { readonly do: 'cancel_call'; readonly callId: string | undefined }
   | { readonly do: 'suspend'; readonly forMs: number | undefined; readonly signal: string | undefined }
   | { readonly do: 'signal'; readonly name: string; readonly data: Json | undefined }
-  | { readonly do: 'revoke'; readonly commandId: string | undefined }
+  | { readonly do: 'withdraw'; readonly commandId: string | undefined }
   /** Its first word may say which of those that wait is meant: who sees what waits knows. */
-  | { readonly do: 'replace'; readonly text: string }
-  | { readonly do: 'resume' | 'pending' | 'detach' | 'nothing' }
+  | { readonly do: 'edit'; readonly text: string }
+  | { readonly do: 'resume' | 'messages' | 'detach' | 'nothing' }
   | { readonly do: 'help'; readonly problem: string | null };
 
 const WORDS = [
@@ -29,9 +29,9 @@ const WORDS = [
   'suspend',
   'resume',
   'signal',
-  'pending',
-  'revoke',
-  'replace',
+  'messages',
+  'withdraw',
+  'edit',
   'detach',
   'help',
 ] as const;
@@ -40,7 +40,7 @@ const WORDS = [
 export const TYPED_HELP = [
   'type to steer · Esc, then type, to interrupt what is being said or done · Ctrl-C to detach or cancel',
   '/interrupt TEXT · /followup TEXT · /remind TEXT · /approve · /deny [REASON] · /cancel [REASON] · /cancel-call [ID] · /detach',
-  '/pending: what waits, with its ids · /revoke [ID], /replace [ID] TEXT: the newest where no ID is given',
+  '/messages: queued messages with their ids · /withdraw [ID], /edit [ID] TEXT: the newest without an ID',
   '/suspend [DURATION] [signal NAME] · /resume · /signal NAME [JSON]',
   '//word sends /word as a text',
 ].join('\n');
@@ -80,16 +80,16 @@ export function readTyped(line: string, kind: LineKind, asked: boolean): TypedCo
       return readSuspend(rest);
     case 'signal':
       return readSignal(rest);
-    case 'revoke':
-      if (rest !== undefined && /\s/.test(rest)) return { do: 'help', problem: '/revoke takes one id, or nothing' };
-      return { do: 'revoke', commandId: rest };
-    case 'replace':
-      if (rest === undefined) return { do: 'help', problem: '/replace needs a text' };
-      return { do: 'replace', text: rest };
+    case 'withdraw':
+      if (rest !== undefined && /\s/.test(rest)) return { do: 'help', problem: '/withdraw takes one id, or nothing' };
+      return { do: 'withdraw', commandId: rest };
+    case 'edit':
+      if (rest === undefined) return { do: 'help', problem: '/edit needs a text' };
+      return { do: 'edit', text: rest };
     case 'resume':
-    case 'pending':
+    case 'messages':
     case 'detach':
-      return { do: word as 'resume' | 'pending' | 'detach' };
+      return { do: word as 'resume' | 'messages' | 'detach' };
     case 'help':
       return { do: 'help', problem: null };
     default:

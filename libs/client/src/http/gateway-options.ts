@@ -34,18 +34,18 @@ export function gatewayAddress(gateway: string | URL): string {
 export async function bearerHeader(token: GatewayOptions['token']): Promise<string> {
   const given = typeof token === 'function' ? await renewed(token) : token;
   if (typeof given !== 'string' || !/^[\x21-\x7e]+$/.test(given))
-    throw new InvalidOptionError('token', 'the token is empty, or has characters that no token has');
+    throw new InvalidOptionError('the token is empty, or has characters that no token has', 'token');
   return `Bearer ${given}`;
 }
 
 function invalid(message: string): InvalidOptionError {
-  return new InvalidOptionError('gateway', message);
+  return new InvalidOptionError(message, 'gateway');
 }
 
 async function renewed(token: () => string | Promise<string>): Promise<string> {
   try {
     return await token();
   } catch (error) {
-    throw new InvalidOptionError('token', `the function gave no token: ${(error as Error)?.message}`, { cause: error });
+    throw new InvalidOptionError(`the function gave no token: ${(error as Error)?.message}`, 'token', { cause: error });
   }
 }
