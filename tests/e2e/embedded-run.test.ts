@@ -45,8 +45,8 @@ test('where the demo leaves its state it says how to look again, from whichever 
   const state = `${bed.folder}/a state`;
   const { code, stdout, stderr } = await bed.run(['start', '--state-dir', 'a state']);
   expect(code, stdout + stderr).toBe(0);
-  const [, show = '', id] = /^ {2}\S+\/bin\/cox\.mjs (show (\w+) .+)$/m.exec(stdout) ?? [];
-  expect(show).toBe(`show ${id} --state-dir '${state}'`);
+  const [, show = '', id] = /^ {2}\S+\/bin\/cox\.mjs (session show (\w+) .+)$/m.exec(stdout) ?? [];
+  expect(show).toBe(`session show ${id} --state-dir '${state}'`);
   expect(stdout).toContain(`/bin/cox.mjs session export ${id} --state-dir '${state}'\n`);
   const shown = await bed.run(['session', 'show', id as string, '--state-dir', state]);
   expect(shown, shown.stderr).toMatchObject({ code: 0, stdout: expect.stringContaining('stopped (end_turn)') });
