@@ -386,6 +386,16 @@ describe('who is let in', () => {
     expect(answer.body.detail).toContain(`scope ${scope}`);
   });
 
+  test('who may prompt and not steer sends no prompt that may become a steer', async () => {
+    const answer = await guarded.send(
+      'POST',
+      '/v1/sessions/x/prompt',
+      { body: 'go', if_running: 'steer' },
+      as('runner'),
+    );
+    expect(answer).toMatchObject({ status: 403, body: { code: 'scope_missing', field: 'if_running' } });
+  });
+
   test('who may start and not approve starts nothing that allows calls by itself', async () => {
     const { body: one } = await gateway.post('/v1/sessions?wait=accepted', await quick());
     const id = one.session_id as string;

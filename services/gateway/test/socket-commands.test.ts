@@ -17,6 +17,7 @@ function onSilentSession(
   burst: number,
   send: Session['send'] = () => new Promise(() => undefined),
   recorded: readonly object[] = [],
+  scopes: readonly string[] = ['admin'],
 ) {
   const told: { ref?: unknown; problem?: { code: string } }[] = [];
   const socket = {
@@ -32,7 +33,7 @@ function onSilentSession(
     rates: new RequestRates(burst, 1, 10, () => 0),
     expensiveReads: new LimitedReads(1, 1),
   } as unknown as GatewayContext;
-  const principal = { name: 'ada', tenant: 'default', scopes: new Set(['admin']), expiresAt: null };
+  const principal = { name: 'ada', tenant: 'default', scopes: new Set(scopes), expiresAt: null };
   const request = { principal, trace: null } as unknown as FastifyRequest;
   const journal = async function* () {
     for (const [at, input] of recorded.entries()) yield { record: { n: at + 1, input } };
@@ -62,6 +63,13 @@ test('so is each beyond what a token may send', async () => {
   for (const ref of ['one', 'two']) say(steer(ref));
   await settled();
   expect(told).toMatchObject([{ ref: 'two', problem: { code: 'rate_limited' } }]);
+});
+
+test('a prompt that may become a steer needs the scope of both', async () => {
+  const { say, told } = onSilentSession(10, undefined, [], ['run']);
+  say({ type: 'command', ref: 'one', verb: 'prompt', body: { body: 'go', if_running: 'steer' } });
+  await settled();
+  expect(told).toMatchObject([{ ref: 'one', problem: { code: 'scope_missing', field: 'if_running' } }]);
 });
 
 test.each([
