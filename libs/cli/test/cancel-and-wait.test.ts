@@ -1,4 +1,5 @@
 /** Leaving the demo. */
+import { newCommandId } from '@coxswain/client';
 import { expect, test } from 'vitest';
 import { cancelAndWait } from '../src/demo/cancel-and-wait.ts';
 
@@ -6,7 +7,7 @@ test('a session that does not end in time is reported with the time, not with th
   const said: string[] = [];
   const session = {
     id: 'demo',
-    cancel: async () => ({ commandId: 'c', seq: 1, duplicate: false }),
+    cancel: async () => ({ commandId: newCommandId(), seq: 1, duplicate: false }),
     result: ({ signal }: { readonly signal?: AbortSignal } = {}) =>
       new Promise<never>((_resolve, reject) => {
         signal?.addEventListener('abort', () => reject(new Error('the caller aborted the call')));
