@@ -253,7 +253,7 @@ export const ERROR_CATALOGUE = {
   ),
   too_many_rules: rejection(
     'The session, or its persona, remembers 128 rules already.',
-    'Revoke some: `cox approval rules` lists them.',
+    'Remove some: `cox approval rules` lists them, and `--remove RULE` removes one.',
   ),
   notice_failed: outcome(
     'A notice of a waiting approval could not be delivered to the webhook.',
@@ -284,7 +284,7 @@ export const ERROR_CATALOGUE = {
   ),
   too_many_reminders: rejection(
     '256 reminders, or reminders of 1 MiB together, wait or are shown already.',
-    'Revoke some, or give them a dedupe_key or ttl_turns.',
+    'Withdraw some (`cox message withdraw`), or give them a dedupe_key or ttl_turns.',
   ),
   too_many_signals: rejection(
     '64 signals wait already that no suspension has waited for.',

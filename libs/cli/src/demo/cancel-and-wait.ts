@@ -4,17 +4,22 @@ import type { Session } from '@coxswain/client';
 /** A call has five seconds to stop, and its tools some to close. */
 const ENDED_WITHIN_MS = 15_000;
 
-/** Cancels the run and waits for its end, but not for ever. Never rejects: it is on the way out. */
+/**
+ * Cancels the run and waits for its end. Never rejects: a failure is reported, and the command ends.
+ * @param withinMs how long to wait.
+ */
 export async function cancelAndWait(
   session: Pick<Session, 'id' | 'cancel' | 'result'>,
   say: (text: string) => void,
   withinMs = ENDED_WITHIN_MS,
 ): Promise<void> {
   say('leaving: the demo is cancelled');
+  const late = AbortSignal.timeout(withinMs);
   try {
     await session.cancel('the demo was left');
-    await session.result({ signal: AbortSignal.timeout(withinMs) });
+    await session.result({ signal: late });
   } catch (error) {
-    say(`session ${session.id} did not end: ${(error as Error).message}`);
+    const why = late.aborted ? `it still runs after ${withinMs} ms` : (error as Error).message;
+    say(`session ${session.id} did not end: ${why}`);
   }
 }
