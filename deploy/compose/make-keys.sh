@@ -21,7 +21,7 @@ give admin.nk admin key.nk
 give host.nk host key.nk
 give retention.nk retention key.nk
 for role in hooks tools personas gateway operator; do give "tenants/default/$role.nk" "$role" key.nk; done
-# Whoever holds the operator's key has a token of the gateway, too. Others are added with `cox admin token`.
+# The operator also has a token of the gateway. `cox admin token` adds others.
 [ -e /keys/all/auth/tokens.json ] \
   || cox admin token add operator --tokens /keys/all/auth/tokens.json --scope read,run,steer > /keys/all/auth/operator.token
 give tokens.json gateway-tokens tokens.json

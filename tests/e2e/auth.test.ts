@@ -69,10 +69,10 @@ test('a session runs, hooks answer, the steerer steers, the approver approves, t
   expect(await coxAs('approver', 'approve', session.id)).toMatchObject({ code: 0 });
   const result = await viewer.session(session.id).result();
   expect(result).toMatchObject({ stopReason: 'end_turn' });
-  expect(await coxAs('viewer', 'sessions')).toMatchObject({ code: 0, out: expect.stringContaining(session.id) });
-  expect(await coxAs('viewer', 'show', session.id)).toMatchObject({ code: 0 });
-  expect(await coxAs('viewer', 'replay', session.id)).toMatchObject({ code: 0 });
-  expect(await coxAs('operator', 'hooks')).toMatchObject({
+  expect(await coxAs('viewer', 'session', 'list')).toMatchObject({ code: 0, out: expect.stringContaining(session.id) });
+  expect(await coxAs('viewer', 'session', 'show', session.id)).toMatchObject({ code: 0 });
+  expect(await coxAs('viewer', 'session', 'replay', session.id)).toMatchObject({ code: 0 });
+  expect(await coxAs('operator', 'hook', 'list')).toMatchObject({
     code: 0,
     out: expect.stringContaining('policy  1 instance'),
   });

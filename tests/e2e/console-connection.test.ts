@@ -1,7 +1,6 @@
 /** The console where the gateway, the session or the record is not there. */
-import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { NO_BROWSER, picturesFolder } from './kit/browser.ts';
+import { NO_BROWSER, picture } from './kit/browser.ts';
 import { consoleOfFile, openConsole } from './kit/console-page.ts';
 import { busAndHost } from './kit/fixture.ts';
 import { makeTokens, serveGateway } from './kit/gateway-process.ts';
@@ -46,11 +45,11 @@ function inBrowser(): void {
     await first.child.exited;
     await page.getByText(/The connection to the gateway is lost since \d.*tried again/).waitFor();
     await where.getByText(/^reconnecting, record/).waitFor();
-    await page.screenshot({ path: join(picturesFolder, 'connection-lost-light.png') });
+    await picture(page, 'connection-lost-light');
     await page.emulateMedia({ colorScheme: 'dark' });
-    await page.screenshot({ path: join(picturesFolder, 'connection-lost-dark.png') });
+    await picture(page, 'connection-lost-dark');
     await page.setViewportSize({ width: 390, height: 800 });
-    await page.screenshot({ path: join(picturesFolder, 'connection-lost-phone.png') });
+    await picture(page, 'connection-lost-phone');
     const typed = page.getByRole('textbox', { name: 'Prompt of the next run' });
     expect(await typed.inputValue()).toBe('half a sentence');
     expect(await typed.isEnabled()).toBe(true);
@@ -124,6 +123,8 @@ function inBrowser(): void {
     await typed.press('Enter');
     await page.getByText(/^Not known whether it is done: receipt_timeout/).waitFor();
     await page.getByText('And again.').waitFor();
+    // During its run it would be said as a steer.
+    await page.getByRole('form', { name: 'Next prompt' }).waitFor();
     expect(await typed.inputValue()).toBe('go on');
     await typed.press('Enter');
     await page.getByText('prompt accepted').waitFor();
@@ -137,7 +138,7 @@ function inBrowser(): void {
     const page = await served.open();
     await page.goto(`${served.gateway.url}/#/sessions/${id}?at=9999`);
     await page.getByText('There is no record 9999').waitFor();
-    await page.screenshot({ path: join(picturesFolder, 'no-such-record.png') });
+    await picture(page, 'no-such-record');
     await page.context().close();
   }, 180_000);
 
@@ -145,7 +146,7 @@ function inBrowser(): void {
     const page = await served.open();
     await page.goto(`${served.gateway.url}/#/sessions/nope`);
     await page.getByText('There is no session nope.').waitFor();
-    await page.screenshot({ path: join(picturesFolder, 'no-such-session.png') });
+    await picture(page, 'no-such-session');
     const main = page.locator('main');
     expect(await main.locator('button, textarea, input').count()).toBe(0);
     expect(await main.getByText(/live/).count()).toBe(0);

@@ -5,7 +5,7 @@ import { newToken, writeTokens } from '@coxswain/gateway';
 import { SessionInspector } from '@coxswain/session';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { NO_BROWSER, picturesFolder } from './kit/browser.ts';
+import { NO_BROWSER, picture } from './kit/browser.ts';
 import { builtConsole } from './kit/built-console.ts';
 import { type ChatProvider, startChatProvider } from './kit/chat-provider.ts';
 import { consoleOfFile } from './kit/console-page.ts';
@@ -79,7 +79,6 @@ function inBrowser(): void {
   const fixture = busAndHost(hostEnv);
   const served = consoleOfFile(fixture);
 
-  const picture = (page: Page, name: string) => page.screenshot({ path: join(picturesFolder, `${name}.png`) });
   const state = (page: Page) => page.locator('.session-state .badge');
   const chartState = (page: Page) => page.locator('.chart-bar strong');
 

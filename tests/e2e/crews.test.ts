@@ -2,8 +2,10 @@
  * Crews on a real server with two hosts: a tree that is cancelled at its top, hosts that die while children work, sessions that
  * message each other for ever, rules that reach down, reminders over three levels, and the tree as one view.
  */
+import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { readTree, type TreeNode } from '@coxswain/client';
 import { BOUNDS } from '@coxswain/protocol';
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
@@ -11,7 +13,7 @@ import { startBus, type TestBus } from './kit/bus.ts';
 import { type ChatProvider, contentOf, startChatProvider } from './kit/chat-provider.ts';
 import { type Child, cox } from './kit/child.ts';
 import { endOf, eventOf, expectAllSound, journalOf } from './kit/journal.ts';
-import { removeScratch } from './kit/scratch.ts';
+import { removeScratch, scratchFolder } from './kit/scratch.ts';
 import { type ScriptTurn, scripted } from './kit/scripts.ts';
 import { startHost } from './kit/sessions-host.ts';
 import { until } from './kit/until.ts';
@@ -216,19 +218,24 @@ test('a child asks for a tool that its parent may not use: refused by the parent
 });
 
 test('reminders reach direct children, all below, or nobody: over three levels', async () => {
-  const wait = { calls: [{ tool: 'run_command', args: { command: 'sleep 1' } }] };
+  const folder = await scratchFolder('reminders');
+  const wait = { calls: [{ tool: 'run_command', args: { command: 'while [ ! -e go ]; do sleep 0.05; done' } }] };
   const hand = await scripted([{ text: 'Done.' }]);
   const mate = await scripted([{ calls: [delegate('hand', 'go')] }, { text: 'Done.' }]);
   const root = await scripted([wait, { calls: [delegate('mate', 'go')] }, { text: 'Done.' }]);
   await bus.command('root', 'start', {
     prompt: 'Go.',
     model: root,
+    root: folder,
     personas: [persona('hand', hand), persona('mate', mate)],
     permissions: ALLOW,
   });
   await eventOf(bus, 'root', 'call_started');
   for (const propagate of ['session', 'all', 'none'])
     await bus.command('root', 'remind', { body: propagate, propagate });
+  // Children inherit the reminders that the root has when it starts them.
+  await until('the reminders', async () => (await bus.client.session('root').pending()).length === 3);
+  await writeFile(join(folder, 'go'), '');
   const journal = await endOf(bus, 'root');
   const second = await endOf(bus, journal.of('child_started')[0]?.session ?? '');
   const third = await endOf(bus, second.of('child_started')[0]?.session ?? '');

@@ -1,4 +1,4 @@
-/** The gateway of `cox up`: on loopback, with a token of this start, found by `cox env`. */
+/** The gateway of `cox up`: on loopback, with a token of its state folder, found by `cox env`. */
 import { execFile } from 'node:child_process';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -240,11 +240,14 @@ test('the file that --steering-file names steers', async () => {
   const folder = await scratchFolder('told');
   const file = join(folder, 'orders');
   await writeFile(file, 'hold the course\n');
-  const model = await scripted([{ text: 'Steering.', delay_ms: 3_000 }, { text: 'Holding.' }]);
-  const line = ['run', 'go', '--id', 'told', '--root', folder, '--model', model, '--steering-file', file];
-  const ran = await cox(line, { env: { NATS_URL: bus.natsUrl } });
+  // The file is empty once the bus has its lines.
+  const command = 'while [ -s orders ]; do sleep 0.05; done';
+  const model = await scripted([{ calls: [{ tool: 'run_command', args: { command } }] }, { text: 'Holding.' }]);
+  const line = ['run', 'go', '--id', 'told', '--root', folder, '--model', model, '--allow', 'run_command'];
+  const ran = await cox([...line, '--steering-file', file], { env: { NATS_URL: bus.natsUrl } });
   expect([ran.code, ran.stdout], ran.told).toEqual([0, 'Holding.\n']);
-  expect((await journalOf(bus, 'told')).of('steering_received')).toMatchObject([
-    { body: 'hold the course', actor: { name: 'steering-file' } },
-  ]);
+  expect(await eventOf(bus, 'told', 'steering_received')).toMatchObject({
+    body: 'hold the course',
+    actor: { name: 'steering-file' },
+  });
 });

@@ -1,6 +1,7 @@
 /** A session that sleeps on a real server: its timer outlives a killed host and a restarted server. */
 import { expect, onTestFinished, test } from 'vitest';
 import { startOwnBus } from './kit/bus.ts';
+import { startChatProvider } from './kit/chat-provider.ts';
 import { busAndHost } from './kit/fixture.ts';
 import { endOf, eventOf, expectReplays, expectSound } from './kit/journal.ts';
 import { scripted } from './kit/scripts.ts';
@@ -39,9 +40,24 @@ test('a parked session wakes by its timer, though its host was killed and the se
 
 test('a signal wakes a session on the bus with its data, by whoever can publish', async () => {
   const { bus } = fixture;
-  const model = await scripted([{ text: 'Waiting.', delay_ms: 500 }, { text: 'It has come.' }]);
-  const session = await bus.client.startSession({ prompt: 'Wait for the pilot.', model });
+  // The first answer ends once the session has taken the suspension.
+  let goOn: () => void = () => undefined;
+  const taken = new Promise<void>((resolve) => {
+    goOn = resolve;
+  });
+  const provider = await startChatProvider((_request, number) =>
+    number === 1 ? { text: 'Waiting.', before_end: taken } : { text: 'It has come.' },
+  );
+  onTestFinished(() => {
+    goOn();
+    return provider.stop();
+  });
+  const start = { prompt: 'Wait for the pilot.', model: 'openai-compatible/x', base_url: provider.url };
+  const session = await bus.client.startSession(start);
+  await provider.request(1);
   await bus.command(session.id, 'suspend', { signal: 'pilot', for_ms: 600_000, on_timeout: 'fail' });
+  await eventOf(bus, session.id, 'control_outcome');
+  goOn();
   await eventOf(bus, session.id, 'suspended');
   await bus.command(session.id, 'signal', { name: 'pilot', data: { name: 'Ines' } });
   const journal = await endOf(bus, session.id);

@@ -32,11 +32,11 @@ export async function prepareCrew(name: string, scratch: string): Promise<Prepar
     recursive: true,
     filter: (path) => !path.endsWith('/work'),
   });
-  // In the place of cox: writes down what it is asked to run, a line for each argument, and says what a run.sh waits for.
+  // Replaces cox: writes down what it is asked to run, a line for each argument, and says what a run.sh waits for.
   const asked = join(scratch, `${name}.asked`);
   await mkdir(join(scratch, 'bin'), { recursive: true });
   const programs = {
-    cox: `case $1 in run) printf '%s\\n' "$@" >'${asked}' ;; tools) echo 'refund ' ;; esac`,
+    cox: `case $1 in run) printf '%s\\n' "$@" >'${asked}' ;; tool) echo 'refund ' ;; esac`,
     npx: 'exec "$@"',
   };
   for (const [name, does] of Object.entries(programs)) {

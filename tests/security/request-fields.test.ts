@@ -172,6 +172,7 @@ const DATA: readonly string[] = [
   // Of the tenant that the subject names.
   'fork.session',
   'id',
+  'if_running',
   'inject_reminder',
   'input',
   'max_turns',

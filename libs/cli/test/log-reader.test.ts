@@ -31,7 +31,7 @@ test('the last lines are those of both files', async () => {
   expect(await last(0)).toEqual([]);
 });
 
-test('a follower gets every line, also where the file begins later, is set aside, or has half a line', async () => {
+test('a follower gets every line, also where the file begins later, is set aside, or has half a line or character', async () => {
   const reader = new LogReader(path);
   expect(await reader.last(10)).toBeNull();
   const stop = new AbortController();
@@ -40,10 +40,11 @@ test('a follower gets every line, also where the file begins later, is set aside
   const until = async (line: string) => {
     while (!got.includes(line)) got.push(...((await next.next()).value ?? []));
   };
-  await writeFile(path, 'a\nb');
+  const [first, ...others] = Buffer.from('é\n');
+  await writeFile(path, Buffer.concat([Buffer.from('a\nb'), Buffer.from([first as number])]));
   await until('a');
-  await appendFile(path, '1\n');
-  await until('b1');
+  await appendFile(path, Buffer.from(others));
+  await until('bé');
   await appendFile(path, 'c\n');
   await rename(path, `${path}.1`);
   await writeFile(path, 'd\n');
@@ -51,7 +52,7 @@ test('a follower gets every line, also where the file begins later, is set aside
   stop.abort();
   expect((await next.next()).done).toBe(true);
   await reader.close();
-  expect(got).toEqual(['a', 'b1', 'c', 'd']);
+  expect(got).toEqual(['a', 'bé', 'c', 'd']);
 });
 
 test('a line is printed for people, and moves no terminal', () => {

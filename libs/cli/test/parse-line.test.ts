@@ -162,10 +162,7 @@ describe('a wrong command line is refused with exit 2', () => {
       ['steer', 'k3', 'x', '--mode', 'finish-step'],
       '--mode takes finish_step, interrupt_immediate, audit_only, not "finish-step"',
     ],
-    [
-      ['admin', 'token', 'list', '--scope', 'read,all'],
-      '--scope takes read, run, steer, approve, admin, not "read,all"',
-    ],
+    [['admin', 'token', 'list', '--scope', 'read,all'], '--scope takes read, run, steer, approve, admin, not "all"'],
     [['run', 'x', '--modle', 'a/b'], 'cox run has no flag --modle; did you mean --model?'],
     [['session', 'list', '--model', 'a/b'], 'cox session list has no flag --model'],
     [['--bogus'], 'cox has no flag --bogus'],

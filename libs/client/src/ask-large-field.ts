@@ -18,7 +18,7 @@ export interface AskedBus {
 
 /**
  * The bytes under a hash, or null.
- * @throws NoHostError where nobody hands them out, CoxswainError where a host cannot, or falls silent.
+ * @throws NoHostError where no host answers, CoxswainError where a host cannot send it, or stops sending.
  */
 export async function askLargeField(
   { nc, inboxPrefix }: AskedBus,

@@ -1,6 +1,6 @@
 /** A client on the bus itself, and what can be done there alone: serve tools and personas, and what workers report. */
 import { type JsonObject, readId, type SessionRef, TenantId } from '@coxswain/protocol';
-import { type BusInfo, busInfo } from './bus-info.ts';
+import { type BusInfo, busInfo, storedCommands } from './bus-info.ts';
 import type { BusConnection, BusTransport } from './bus-transport.ts';
 import type { CallGuard } from './call-guard.ts';
 import { Client } from './client.ts';
@@ -35,6 +35,11 @@ export class BusSession extends Session {
     ...reading
   }: Pick<ReadFrom, 'from'> & JournalReading = {}): AsyncGenerator<StoredJournalRecord, void, undefined> {
     return this.#guard.read(() => readJournal(this.#bus, this.ref, from, reading));
+  }
+
+  /** How many of its commands the store has for a host that has not processed them yet. @internal */
+  storedCommands(): Promise<number> {
+    return this.#guard.call(() => storedCommands(this.#bus.nc, this.ref));
   }
 
   /** Brings the outcome of a call of a `long_running` tool: for whoever has taken it up. The first one counts. */

@@ -1,5 +1,12 @@
 /** What a bus is, as far as its server tells. */
-import { BLOBS_STREAM, COMPRESSED_BLOCKS, JOURNAL_STREAMS, STREAMS } from '@coxswain/protocol';
+import {
+  BLOBS_STREAM,
+  COMPRESSED_BLOCKS,
+  JOURNAL_STREAMS,
+  type SessionRef,
+  STREAMS,
+  subjects,
+} from '@coxswain/protocol';
 import { jetstreamManager, type StreamInfo } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { askStore } from './ask-store.ts';
@@ -56,6 +63,18 @@ export async function busInfo(nc: NatsConnection): Promise<BusInfo> {
   };
   const streams = await Promise.all(NAMES.map(presence));
   return { serverVersion, jetstream: true, streams: streams.filter((one) => one !== null) };
+}
+
+/**
+ * Counts the stored commands of a session: a host removes each when the record that consumed it is durable.
+ * @throws StoreUnavailableError where the store does not answer. @internal
+ */
+export async function storedCommands(nc: NatsConnection, ref: SessionRef): Promise<number> {
+  const manager = await jetstreamManager(nc, { checkAPI: false });
+  const { state } = await askStore(() =>
+    manager.streams.info(STREAMS.commands, { subjects_filter: subjects.inbox(ref) }),
+  );
+  return Object.values(state.subjects ?? {}).reduce((sum, count) => sum + count, 0);
 }
 
 function presenceOf({ config, state, cluster }: StreamInfo): StreamPresence {

@@ -14,7 +14,7 @@ export interface ConnectOptions {
   readonly token?: string | undefined;
   readonly user?: string | undefined;
   readonly pass?: string | undefined;
-  /** The seed of a user's key, `SU…`, in place of all that: see `cox admin auth`. Its inbox prefix and tenant stand beside it in its file. */
+  /** The seed of a user's key, `SU…`, instead of all that: see `cox admin auth`. The key file also has its inbox prefix and tenant. */
   readonly seed?: string | undefined;
   /** Default `default`. */
   readonly tenant?: string | undefined;

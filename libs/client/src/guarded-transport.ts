@@ -7,7 +7,7 @@ import type { SessionTree } from './session-tree.ts';
 import type { JournalEntry, JournalStart, Transport, WatchItem } from './transport.ts';
 import type { PendingApproval } from './waiting-approvals.ts';
 
-/** See the top of the file. */
+/** Wraps a transport: each call is guarded as `CallGuard` describes, and the transport does the work. */
 export class GuardedTransport implements Transport {
   readonly guard: CallGuard;
   readonly #transport: Transport;

@@ -22,7 +22,7 @@ export interface HealingSource {
   deliver(delta: Delta): void;
 }
 
-/** See the top of the file. */
+/** Delivers the deltas of one session to one reader by the rules at the top of the file. */
 export class AnswerHealer {
   readonly #source: HealingSource;
   readonly #cursor = new AnswerCursor();

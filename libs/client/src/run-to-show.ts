@@ -2,7 +2,7 @@
 import { hasEnded, type JournalRecord } from '@coxswain/protocol';
 import type { JournalEntry } from './transport.ts';
 
-/** A command that begins a run, as it was sent. */
+/** A command that starts a run, as it was sent. */
 export interface AwaitedCommand {
   readonly commandId: string;
   /** The record that holds it, where its receipt says so. */
@@ -24,7 +24,7 @@ export class RunEnd {
 
   /**
    * @param present the newest record at the beginning: an earlier end is the past. 0 where only later records come.
-   * @param awaited the command that begins the run; null for the run that `present` belongs to.
+   * @param awaited the command that starts the run; null for the run that `present` belongs to.
    */
   constructor(present: number, awaited: AwaitedCommand | null) {
     this.#present = awaited === null ? present : 0;
@@ -32,7 +32,7 @@ export class RunEnd {
     this.#isSeen = awaited === null;
   }
 
-  /** Whether the run is over after this record. A command that begins no run, such as a rejected prompt, ends it too. */
+  /** Whether the run is over after this record. A command that starts no run, such as a rejected prompt, ends it too. */
   isAt(record: JournalRecord): boolean {
     const { n, state } = record;
     const isOver = hasEnded(state);

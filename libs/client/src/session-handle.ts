@@ -46,7 +46,7 @@ export type InjectOptions = SendOptions<WaitStage> &
     readonly dedupeKey?: string | undefined;
   };
 
-/** How a reminder is sent: what it may say of itself beside its text. */
+/** How a reminder is sent: its fields next to the text. */
 export type RemindOptions = InjectOptions & {
   readonly tags?: readonly string[] | undefined;
   /** How many turns show it; without it, every turn until it is revoked or compacted away. */
@@ -76,7 +76,7 @@ export interface ReadFrom {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** From where records are read with deltas: also from the newest that there is. */
+/** From where records are read with deltas: by number, or from the newest record. */
 export interface WatchFrom {
   readonly from?: JournalStart | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -91,7 +91,7 @@ export interface CancelCallOptions extends SendOptions {
   readonly graceMs?: number | undefined;
 }
 
-/** What ends a suspension besides a resume. */
+/** How a session is suspended: what ends the suspension, apart from a resume. */
 export type SuspendRequest = {
   readonly reason?: string | undefined;
   /** The name of the signal that ends it. */
@@ -129,7 +129,7 @@ export class Session {
   readonly #transport: Transport;
   /** A start was sent with this handle: the session comes, even where it is not there yet. */
   #isStarted = false;
-  /** The command of this handle that begins a run, until its record was seen here: {@link stream} shows that run. */
+  /** The command of this handle that starts a run, until its record was seen here: {@link stream} shows that run. */
   #awaited: AwaitedCommand | null = null;
 
   #sent: SentCommand | null = null;
@@ -147,7 +147,7 @@ export class Session {
     return this.#sent;
   }
 
-  /** The record at which a fork begins that this handle has started; null for any other session. */
+  /** The record of the origin at which this fork starts; null for a session that this handle has not forked. */
   get forkedAt(): number | null {
     return this.#forkedAt;
   }
@@ -321,7 +321,7 @@ export class Session {
 
   /**
    * Deletes a session that has ended: nobody reads it any more, and its id is never used again. What it has left is purged by
-   * whoever looks after the bus, with `cox admin retention`. For users whom the bus lets publish it: the admin's.
+   * an administrator, with `cox admin retention`. Only the admin's key may publish it.
    */
   delete(reason?: string, options: SendOptions = {}): Promise<SentCommand> {
     return this.send('delete', reason === undefined ? {} : { reason }, options);

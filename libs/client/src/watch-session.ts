@@ -22,6 +22,7 @@ export async function* watchSession(
 ): AsyncGenerator<WatchItem, void, undefined> {
   const { nc } = bus;
   const waiting: Delta[] = [];
+  /** At most the text so far of one answer, which its host bounds, and changes of the connection. */
   const ready: WatchItem[] = [];
   let wake: () => void = () => undefined;
   const healer = new AnswerHealer({

@@ -178,7 +178,7 @@ export const ERROR_CATALOGUE = {
   tokens_unreadable: exception(
     'The file of tokens, or of keys for tokens, cannot be read or is not valid.',
     'Starts nothing; a gateway that runs keeps what it read before.',
-    'Mend the file; cox admin token writes it.',
+    'Correct the file, or write a new one with `cox admin token add`.',
   ),
   gateway_option_invalid: exception(
     'A gateway cannot be started as it was asked to.',

@@ -1,5 +1,5 @@
 /**
- * The codes of errors, by kind. What each means and what to do about it stands in {@link ERROR_CATALOGUE}, apart from the codes:
+ * The codes of errors, by kind. What each means and what to do about it is in {@link ERROR_CATALOGUE}, apart from the codes:
  * the texts are large, and a browser needs the codes alone.
  */
 

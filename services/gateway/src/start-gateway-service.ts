@@ -43,7 +43,7 @@ export interface GatewayServiceOptions {
   /** A file of tokens; see `cox admin token`. */
   readonly tokensFile?: string | undefined;
   readonly jwt?: Omit<JwtOptions, 'now'> | undefined;
-  /** Makes a token for this start alone, of this tenant, which may do everything, or what is said. On loopback only. */
+  /** Accepts two tokens of this tenant: one with these scopes (default `admin`), and one that may only read. On loopback only. */
   readonly startToken?:
     | {
         readonly tenant?: string | undefined;
@@ -66,9 +66,9 @@ export interface GatewayService {
   /** Where it is reached. */
   readonly url: string;
   readonly port: number;
-  /** The token of this start, where one was asked for. */
+  /** The token of `startToken`; null without that option. */
   readonly token: string | null;
-  /** Another one of this start, which may read and do nothing else: for programs of others. Null where `token` is. */
+  /** The token that may only read, for programs of others. Null where `token` is null. */
   readonly readToken: string | null;
   /** Whether the console is at its address. */
   readonly hasConsole: boolean;

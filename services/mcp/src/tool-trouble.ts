@@ -1,4 +1,5 @@
 /** Trouble as a tool's client is told it: a catalogued code and a sentence, never an error of the protocol. */
+import { isNotPermitted } from '@coxswain/client';
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 
 /** What is wrong with a call. */
@@ -22,10 +23,10 @@ export class ToolRefusal extends Error {
   }
 }
 
-/** The code and the sentence of whatever was thrown; `internal` for what has no code, which is ours to mend. */
+/** The code and the sentence of whatever was thrown; `internal` for an error without a code, which is a bug. */
 export function troubleOf(error: unknown): ToolTrouble {
   if (!(error instanceof Error)) return { code: 'internal', message: String(error) };
-  if ([error, error.cause].some((one) => one instanceof Error && one.name === 'PermissionViolationError'))
+  if (isNotPermitted(error))
     return { code: 'not_permitted', message: `this user of the bus may not do that: ${error.message}` };
   const { code, field } = error as { readonly code?: unknown; readonly field?: unknown };
   if (typeof code !== 'string') return { code: 'internal', message: error.message };

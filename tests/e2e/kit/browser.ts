@@ -1,7 +1,6 @@
 /** A browser of this machine, driven without a window. */
-import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { type Browser, chromium } from 'playwright-core';
+import { type Browser, chromium, type Page } from 'playwright-core';
 import { BROWSER } from './headless-page.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
@@ -18,6 +17,12 @@ export function startBrowser(): Promise<Browser> {
   });
 }
 
-/** Where pictures are kept for people to look at. */
-export const picturesFolder = join(root, 'tests/e2e/artefacts/console');
-mkdirSync(picturesFolder, { recursive: true });
+const pictures = join(root, 'tests/e2e/artefacts/console');
+
+/**
+ * Keeps a picture of a page for people to look at, in a run with `COX_PICTURES=1`. Other runs take none: on a busy machine the
+ * browser draws a frame for a picture only after minutes.
+ */
+export async function picture(page: Page, name: string): Promise<void> {
+  if (process.env.COX_PICTURES === '1') await page.screenshot({ path: join(pictures, `${name}.png`) });
+}

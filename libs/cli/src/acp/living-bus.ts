@@ -65,9 +65,17 @@ export class LivingBus {
 const REPEATED_MAX = 8;
 /** An instance that has ended is noticed by its file, which is looked at every half second. */
 const NOTICED_WITHIN_MS = 3_000;
-const TROUBLES: readonly unknown[] = ['command_not_stored', 'nats_unreachable', 'receipt_timeout', 'bus_not_prepared'];
+const TROUBLES: readonly unknown[] = [
+  'bus_not_prepared',
+  'client_closed',
+  'command_not_stored',
+  // Of the library of the connection, which has no codes.
+  'internal',
+  'nats_unreachable',
+  'receipt_timeout',
+];
 
-/** Whether something may have failed for want of a bus. What has no code comes from the connection itself. */
+/** Whether something may have failed because its bus has gone. */
 function isTrouble(error: unknown): boolean {
   const { code } = error as { readonly code?: unknown };
   return code === undefined || TROUBLES.includes(code);

@@ -83,8 +83,9 @@ export const remove: CommandRun = async (invocation) => {
 function addressOf(given: string | undefined): string {
   if (given === undefined) throw usageError('cox context add needs the address of a bus: --nats nats://host:port');
   const url = URL.canParse(given) ? new URL(given) : null;
-  if (url === null || !/^(nats|tls|ws|wss):$/.test(url.protocol))
-    throw usageError(`--nats takes an address such as nats://host:4222, not "${cutGraphemes(given, 100)}"`);
+  // Not quoted: it may hold a token.
+  if (url === null || !/^(nats|tls):$/.test(url.protocol))
+    throw usageError('--nats of a context takes one address: nats://host:port or tls://host:port');
   if (url.username !== '' || url.password !== '')
     throw usageError('--nats of a context has no token or password: contexts hold no secrets; give --nkey FILE');
   return given;

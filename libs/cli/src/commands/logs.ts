@@ -11,7 +11,7 @@ import { standardStreams } from '../terminal/streams.ts';
 const LINES = 1_000;
 const LINES_MAX = 1_000_000;
 
-/** Prints the last lines of the log of `cox up`; with `--follow` also those that come, until it is told to stop. */
+/** Prints the last lines of the log of `cox up`; with `--follow` also those that come, until it is stopped. */
 export const run: CommandRun = async ({ flags, env }) => {
   const stateDir = stateDirOf(flags, env);
   const limit = flags.whole('limit', { min: 0, max: LINES_MAX }) ?? LINES;

@@ -424,7 +424,7 @@ async function* personaChecks(folder: string): AsyncGenerator<Check> {
       const { persona } = await readPersona(file);
       yield { name: 'persona', status: 'ok', message: `persona ${persona.name} of ${file}` };
     } catch (error) {
-      const remedy = `mend what the message names; cox persona check ${relative(folder, file)} looks again`;
+      const remedy = `correct what the message names, then run cox persona check ${relative(folder, file)}`;
       yield { name: 'persona', status: 'failed', message: (error as Error).message, remedy };
     }
   }

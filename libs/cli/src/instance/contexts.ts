@@ -48,7 +48,7 @@ const ContextsFile = z.strictObject({
 });
 
 /** The file of contexts: `$XDG_CONFIG_HOME/coxswain/contexts.json`, by default in `~/.config`. */
-export function contextsFile(env: NodeJS.ProcessEnv): string {
+function contextsFile(env: NodeJS.ProcessEnv): string {
   const { XDG_CONFIG_HOME: named } = env;
   const base = named && isAbsolute(named) ? named : join(homedir() || userInfo().homedir, '.config');
   return join(base, 'coxswain', 'contexts.json');

@@ -3,7 +3,7 @@ import { randomInt } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { problemSentences, readStrictly } from '@coxswain/protocol';
-import { z } from 'zod';
+import * as z from 'zod';
 import { replaceFile } from './replace-file.ts';
 
 const Port = z.int().min(1).max(65_535);
@@ -17,7 +17,7 @@ const KeptAccess = z.strictObject({
 /** How the instance of a state folder was last reached: its NATS server, and its gateway. */
 export type KeptAccess = z.infer<typeof KeptAccess>;
 
-/** Its path. */
+/** The path of the file that keeps them. */
 export function keptAccessFile(stateDir: string): string {
   return join(stateDir, 'access.json');
 }

@@ -14,6 +14,8 @@ export class LogReader {
   #file: FileHandle | null = null;
   #at = 0;
   #part = '';
+  /** Keeps the first bytes of a character whose others are not written yet. */
+  #decoder = new TextDecoder();
 
   constructor(path: string) {
     this.#path = path;
@@ -52,6 +54,7 @@ export class LogReader {
     this.#file = null;
     this.#at = 0;
     this.#part = '';
+    this.#decoder = new TextDecoder();
   }
 
   async #isSetAside(): Promise<boolean> {
@@ -69,12 +72,11 @@ export class LogReader {
     const lines: string[] = [];
     if (!this.#file) return lines;
     const chunk = Buffer.alloc(CHUNK_BYTES);
-    const decoder = new TextDecoder();
     for (;;) {
       const { bytesRead } = await this.#file.read(chunk, 0, CHUNK_BYTES, this.#at);
       if (bytesRead === 0) return lines;
       this.#at += bytesRead;
-      this.#part += decoder.decode(chunk.subarray(0, bytesRead), { stream: true });
+      this.#part += this.#decoder.decode(chunk.subarray(0, bytesRead), { stream: true });
       const whole = this.#part.split('\n');
       this.#part = whole.pop() as string;
       lines.push(...whole.filter((line) => line !== ''));

@@ -40,17 +40,17 @@ export async function startOwnGateway(
   return startGatewayService({ ...options, port, startToken, consoleFolder: consoleFolder() });
 }
 
-/** A gateway that shows, and through which nothing can be done: for as long as somebody looks. */
+/** A read-only gateway, for one command that shows a session. */
 export interface ViewerOptions {
   readonly nats: NamedBus;
   readonly stateDir: string;
-  /** Whose sessions. */
+  /** The tenant of its sessions. */
   readonly tenant: string;
   /** A free one when left out. */
   readonly port?: number | undefined;
 }
 
-/** Starts it, on loopback, with a token of this start that may read. @throws CliError `console_not_built`. */
+/** Starts it on loopback, with a new token that may only read. @throws CliError `console_not_built`. */
 export async function startViewer({ nats, stateDir, tenant, port }: ViewerOptions): Promise<GatewayService> {
   const { startGatewayService } = await import('@coxswain/gateway');
   const viewer = await startGatewayService({

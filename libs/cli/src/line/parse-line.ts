@@ -126,12 +126,12 @@ function checkFlag(
       `--${flag.name} needs a value: ${spec.value}; one that begins with - is written --${flag.name}=${flag.value}`,
     );
   }
-  if (
-    spec.words &&
-    typeof flag.value === 'string' &&
-    !wordsOf(flag.value, spec).every((one) => spec.words?.includes(one))
-  )
-    throw usageError(`--${flag.name} takes ${spec.words.join(', ')}, not "${cutGraphemes(flag.value, 64)}"`);
+  const { words } = spec;
+  if (words && typeof flag.value === 'string') {
+    const wrong = wordsOf(flag.value, spec).find((one) => !words.includes(one));
+    if (wrong !== undefined)
+      throw usageError(`--${flag.name} takes ${words.join(', ')}, not "${cutGraphemes(wrong, 64)}"`);
+  }
   if (!spec.repeatable && given.filter(({ name }) => name === flag.name).length > 1) {
     throw usageError(`--${flag.name} is given twice`);
   }

@@ -1,5 +1,5 @@
 /** Stays with a session until its run ends or somebody leaves: the common part of `run` and `attach`. */
-import type { Session } from '@coxswain/client';
+import type { BusSession, Session } from '@coxswain/client';
 import { leaveRunning } from '../instance/leave-running.ts';
 import type { OpenBus } from '../instance/open-bus.ts';
 import { pastedCommand } from '../instance/pasted-command.ts';
@@ -13,6 +13,7 @@ import { AtKeyboard } from './at-keyboard.ts';
 import { exitCodeOf } from './exit-code-of.ts';
 import { type FollowEnd, followSession, type Participant } from './follow-session.ts';
 import type { OpenApproval } from './open-approvals.ts';
+import { untilTaken } from './until-taken.ts';
 
 /** From where a session is shown, and which end counts; see followSession. */
 export interface Part {
@@ -26,7 +27,7 @@ export interface Part {
 export async function takePart(
   { flags, env }: Invocation,
   bus: OpenBus,
-  session: Session,
+  session: BusSession,
   part: Part = {},
 ): Promise<ExitCode> {
   const json = flags.on('json');
@@ -54,6 +55,8 @@ export async function takePart(
   const file = await steerFromFile({ flags, env }, bus.stateDir, session, (text) => view.notice(text));
   let end: FollowEnd;
   try {
+    // Nothing ran it until now: what is stored for it may decide the approvals that the journal shows as open.
+    if (bus.embedded) await untilTaken(session, AbortSignal.any([leaving.signal, bus.gone]));
     end = await followSession({
       session,
       view,

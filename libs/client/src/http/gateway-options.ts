@@ -26,11 +26,11 @@ export function gatewayAddress(gateway: string | URL): string {
   if (!/^https?:$/.test(url.protocol)) throw invalid(`a gateway speaks http: or https:, not ${url.protocol}`);
   // A token in an address ends in logs.
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '')
-    throw invalid('the gateway’s address has no user, no query and no fragment; the token stands in `token`');
+    throw invalid('the gateway’s address has no user, no query and no fragment; the token goes into `token`');
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
 }
 
-/** What stands in the header. @throws InvalidOptionError for a token that no header takes, without quoting it. */
+/** The value of the header. @throws InvalidOptionError for a token that no header takes, without quoting it. */
 export async function bearerHeader(token: GatewayOptions['token']): Promise<string> {
   const given = typeof token === 'function' ? await renewed(token) : token;
   if (typeof given !== 'string' || !/^[\x21-\x7e]+$/.test(given))

@@ -70,7 +70,7 @@ export async function watchFeed(
     }
   }
 
-  /** Writes what the watcher lacks of the running answer. @returns false where nobody listens. */
+  /** Writes what the watcher lacks of the running answer. @returns false where the watcher has left. */
   async function writeAnswer(): Promise<boolean> {
     for (let more = true; more && !signal.aborted; ) {
       const reply = feed.answerAfter(answer.place);

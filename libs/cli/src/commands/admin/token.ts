@@ -1,4 +1,4 @@
-/** `cox admin token`: who is let in by a gateway. */
+/** `cox admin token`: the tokens that a gateway accepts. */
 import { resolve } from 'node:path';
 import { UnreadableFileError } from '@coxswain/ports/regular-file';
 import { cutGraphemes, DEFAULT_TENANT, TenantId } from '@coxswain/protocol';

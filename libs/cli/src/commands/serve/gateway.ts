@@ -11,7 +11,7 @@ import { someBus } from './serve.ts';
 
 const DEFAULT_LISTEN = '127.0.0.1:7707';
 
-/** Serves sessions over HTTP until it is told to stop. */
+/** Serves sessions over HTTP until it is stopped. */
 export const serveGateway: CommandRun = async (invocation) => {
   const { flags, env } = invocation;
   const { host, port } = listenAddress(flags.text('listen') ?? DEFAULT_LISTEN);

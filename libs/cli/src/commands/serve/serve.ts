@@ -19,7 +19,7 @@ import { readPersona } from '../../run/persona-file.ts';
 import { counted } from '../../terminal/counted.ts';
 import { standardStreams } from '../../terminal/streams.ts';
 
-/** Serves the hooks of a module or of a manifest until it is told to stop. */
+/** Serves the hooks of a module or of a manifest until it is stopped. */
 export const serveHooks: CommandRun = async (invocation) => {
   const { flags, args, env } = invocation;
   const name = flags.text('name');
@@ -50,7 +50,7 @@ export const serveHooks: CommandRun = async (invocation) => {
   );
 };
 
-/** Serves the tools of a module until it is told to stop. */
+/** Serves the tools of a module until it is stopped. */
 export const serveTools: CommandRun = async (invocation) => {
   const { flags, args, env } = invocation;
   const file = resolve(typedIn(env), args[0] as string);
@@ -75,7 +75,7 @@ export const serveTools: CommandRun = async (invocation) => {
   );
 };
 
-/** Serves personas, of files, folders or modules, until it is told to stop. */
+/** Serves personas, of files, folders or modules, until it is stopped. */
 export const servePersonas: CommandRun = async (invocation) => {
   const { flags, args, env } = invocation;
   const stepsAtOnce = flags.whole('at-once', { min: 1, max: PERSONA_SERVICE_BOUNDS.stepsAtOnceMax });
@@ -112,7 +112,7 @@ function named(personas: readonly { readonly name: string; readonly version: str
   return personas.map(({ name, version }) => `${name} ${version}`).join(', ');
 }
 
-/** Hosts sessions until it is told to stop. */
+/** Hosts sessions until it is stopped. */
 export const serveSessions: CommandRun = async (invocation) => {
   const { flags, env } = invocation;
   const manifest = await chooseManifest(flags, env);
@@ -147,7 +147,7 @@ export const serveSessions: CommandRun = async (invocation) => {
   );
 };
 
-/** Purges deleted sessions until it is told to stop. */
+/** Purges deleted sessions until it is stopped. */
 export const serveRetention: CommandRun = async (invocation) => {
   const { flags } = invocation;
   const { address, stateDir } = await someBus(invocation);
@@ -166,7 +166,7 @@ export const serveRetention: CommandRun = async (invocation) => {
   );
 };
 
-/** Serves a command runner, which uses no bus and no key, until it is told to stop. */
+/** Serves a command runner, which uses no bus and no key, until it is stopped. */
 export const serveCommands: CommandRun = async ({ flags, env }) => {
   const given = flags.text('socket') ?? env.COX_COMMAND_SOCKET;
   if (!given)

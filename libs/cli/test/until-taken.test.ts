@@ -1,0 +1,21 @@
+/** Taking up a session that has commands in store. */
+import { expect, test } from 'vitest';
+import { untilTaken } from '../src/run/until-taken.ts';
+
+test('the session is shown when its host has processed all stored commands', async () => {
+  const counts = [2, 1, 0];
+  await untilTaken({ storedCommands: async () => counts.shift() as number }, new AbortController().signal);
+  expect(counts).toEqual([]);
+});
+
+test('leaving ends the wait', async () => {
+  const leaving = new AbortController();
+  let looks = 0;
+  const storedCommands = async () => {
+    looks += 1;
+    leaving.abort();
+    return 1;
+  };
+  await untilTaken({ storedCommands }, leaving.signal);
+  expect(looks).toBe(1);
+});
