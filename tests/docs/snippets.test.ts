@@ -97,13 +97,14 @@ const LEFT_TO_READERS: readonly (readonly [page: string, begins: string, before:
     'docs/guides/approvals.md',
     'hooks.registerPersonaHook',
     `import { createHookRegistry } from '@coxswain/adapter-hooks';
+     import { deny } from '@coxswain/client';
      const hooks = createHookRegistry();
      declare const isNight: () => boolean;`,
   ],
   [
     'docs/guides/hooks.md',
     'export default defineHooks({\n  PostToolUse',
-    `import { defineHooks } from '@coxswain/client';
+    `import { defineHooks, remind } from '@coxswain/client';
      declare const handler: () => true;
      declare const lint: () => true;`,
   ],

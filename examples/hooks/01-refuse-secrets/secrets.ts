@@ -1,5 +1,5 @@
 /** Refuses prompts, follow-ups and steering that hold a secret, before a model or its provider sees them. */
-import type { HookHandler } from '@coxswain/client';
+import { allow, deny, type HookHandler } from '@coxswain/client';
 
 /**
  * What providers' keys look like. Prompts come from anywhere, so no pattern may be made slow by one: every repetition has
@@ -28,7 +28,7 @@ export const refuseSecrets: HookHandler<'user_prompt_submit'> = ({ prompt, origi
     const at = prompt.search(pattern);
     if (at < 0) continue;
     const line = prompt.slice(0, at).split('\n').length;
-    return { block: true, reason: `line ${line} of the ${origin} holds ${kind}; take it out and send it again` };
+    return deny(`line ${line} of the ${origin} holds ${kind}; take it out and send it again`);
   }
-  return true;
+  return allow();
 };

@@ -1,5 +1,21 @@
 /** The typed client: connect to a bus or a gateway, start sessions, steer them, follow them. */
-export type { HandlerPayload, HookContext, HookDefinitions, HookHandler } from '@coxswain/protocol';
+export {
+  type AllowAnswer,
+  type AskAnswer,
+  allow,
+  ask,
+  type DenyAnswer,
+  deny,
+  type HandlerPayload,
+  type HookContext,
+  type HookDefinitions,
+  type HookHandler,
+  type HookRemindOptions,
+  type RemindAnswer,
+  type RewriteAnswer,
+  remind,
+  rewrite,
+} from '@coxswain/protocol';
 export { asTrouble, StoreRefusedError, StoreUnavailableError } from './ask-store.ts';
 export { BusClient, BusSession } from './bus-client.ts';
 export type { BusInfo, StreamPresence } from './bus-info.ts';

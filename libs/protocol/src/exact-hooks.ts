@@ -38,7 +38,9 @@ type ExactOne<Definition, P extends HookPoint> = Definition extends (...given: n
 export type ExactHandler<Handler, P extends HookPoint> = Handler extends (...given: never) => infer Returned
   ? [ExcessKey<Awaited<Returned>, HandlerReturn<P>>] extends [never]
     ? Handler
-    : Wrong<`a return at ${P} has no key '${ExcessKey<Awaited<Returned>, HandlerReturn<P>>}', or not beside its others`>
+    : [ExcessKey<Awaited<Returned>, HandlerReturn<P>>] extends [infer Excess]
+      ? Wrong<`a return at ${P} has no key '${Excess & string}', or not beside its others`>
+      : never
   : Handler;
 
 /** The keys of a value, at any depth, that the alternative has not which it would be. Plain JSON has every key. */

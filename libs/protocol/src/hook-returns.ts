@@ -1,4 +1,5 @@
 /** The return protocol: what handlers may return, where, and what it means. */
+import type { AllowAnswer, AskAnswer, DenyAnswer, RemindAnswer, RewriteAnswer } from './hook-helpers.ts';
 import { HOOK_CATALOGUE, HOOK_POINTS, type HookPoint } from './hook-points.ts';
 import type { JobReceiptInput } from './job-receipts.ts';
 import type { Json, JsonObject } from './json.ts';
@@ -88,21 +89,38 @@ export const HOOK_RETURNS = {
 } as const satisfies Readonly<Record<string, ReturnRow>>;
 
 type Nothing = undefined | null | true;
+type RewrittenResult = string | { result: string; is_error?: boolean } | { is_error: boolean; result?: string };
+type Refusing = (typeof VETOABLE)[number] | (typeof DENIABLE)[number] | 'permission_asked' | 'gate_tool_calls';
+/** The answers of helpers, apart from reminders. */
+type Helped<P extends HookPoint> =
+  | (P extends Exclude<Refusing, 'OnApprovalRequested'> ? AllowAnswer : never)
+  | (P extends Refusing ? DenyAnswer : never)
+  | (P extends 'permission_asked' ? AskAnswer : never)
+  | (P extends (typeof REWRITES_ARGS)[number] ? RewriteAnswer<JsonObject> : never)
+  | (P extends 'PostToolUse' ? RewriteAnswer<RewrittenResult> : never)
+  | (P extends 'PostStep' ? RewriteAnswer<Json> : never)
+  | (P extends 'transform_context' ? RewriteAnswer<readonly Message[]> : never);
+type GateVerdict = { allow: boolean; reason?: string } | AllowAnswer | DenyAnswer;
 type Answer<P extends HookPoint> =
+  | Helped<P>
   | (P extends (typeof VETOABLE)[number] ? false | { block: true; reason?: string } : never)
   | (P extends 'permission_asked' ? { decision: 'allow' | 'deny' | 'ask'; reason?: string } : never)
   | (P extends (typeof DENIABLE)[number] ? { deny: string } : never)
   | (P extends (typeof REWRITES_ARGS)[number] ? { args: JsonObject } : never)
-  | (P extends 'PostToolUse'
-      ? string | { result: string; is_error?: boolean } | { is_error: boolean; result?: string }
-      : never)
+  | (P extends 'PostToolUse' ? RewrittenResult : never)
   | (P extends 'PostStep' ? { output: Json } : never)
   | (P extends 'transform_context' ? { messages: readonly Message[] } : never)
-  | (P extends 'gate_tool_calls' ? readonly { allow: boolean; reason?: string }[] : never)
+  | (P extends 'gate_tool_calls' ? readonly GateVerdict[] : never)
   | (P extends AdvisoryPoint ? { job: JobReceiptInput } : never);
 type PersonaPoint = 'PreStep' | 'PostStep' | Extract<HookPoint, `On${string}`>;
 type SessionPoint = Exclude<HookPoint, 'PreToolUse' | 'PostToolUse' | PersonaPoint>;
-type Reminders<P extends HookPoint> = P extends SessionPoint ? readonly { reminder: HookReminderInput }[] : never;
+type Reminders<P extends HookPoint> = P extends SessionPoint
+  ? readonly ({ reminder: HookReminderInput } | (P extends 'gate_tool_calls' ? never : RemindAnswer<undefined>))[]
+  : never;
+// A gate without an answer refuses its batch, which a reminder alone is not meant to do.
+type Reminding<P extends HookPoint> = P extends 'gate_tool_calls'
+  ? RemindAnswer<Answer<P>>
+  : RemindAnswer<Nothing | Answer<P>>;
 
 /** What a handler of a point may return. */
 export type HandlerReturn<P extends HookPoint> =
@@ -110,4 +128,5 @@ export type HandlerReturn<P extends HookPoint> =
   | Answer<P>
   | HookReminderInput
   | Reminders<P>
+  | Reminding<P>
   | { reminder: HookReminderInput; then?: Nothing | Answer<P> | HookReminderInput | Reminders<P> };

@@ -21,6 +21,7 @@ export * from './export-lines.ts';
 export * from './fingerprint.ts';
 export * from './forks.ts';
 export type * from './hook-handlers.ts';
+export * from './hook-helpers.ts';
 export * from './hook-payloads.ts';
 export * from './hook-points.ts';
 export type * from './hook-questions.ts';

@@ -7,6 +7,7 @@
  */
 import { BOUNDS } from './bounds.ts';
 import type { HandlerPayload, HookContext } from './hook-handlers.ts';
+import { toPlainReturn } from './hook-helpers.ts';
 import type { HookPoint } from './hook-points.ts';
 import type { HookQuestion, HookReply } from './hook-questions.ts';
 import type { JsonObject } from './json.ts';
@@ -38,13 +39,12 @@ export async function runHookHandler(
   try {
     const payload = deeplyFrozen(question.payload);
     const context = contextOf(question, payload, signal, run);
-    return {
-      status: 'returned',
-      // Its shape is its point's: the machine has made it so.
-      raw: await run.asTheirs(question.registration.id, () =>
-        handler(payload as unknown as HandlerPayload<HookPoint>, context as unknown as HookContext),
-      ),
-    };
+    // Its shape is its point's: the machine has made it so.
+    const returned = await run.asTheirs(question.registration.id, () =>
+      handler(payload as unknown as HandlerPayload<HookPoint>, context as unknown as HookContext),
+    );
+    const calls = Array.isArray(payload.calls) ? payload.calls.length : 0;
+    return { status: 'returned', raw: toPlainReturn(question.registration.point, returned, calls) };
   } catch (error) {
     return { status: 'failed', code: 'hook_threw', message: messageOf(error) };
   }

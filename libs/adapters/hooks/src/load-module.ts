@@ -184,6 +184,12 @@ function packagesStay(root: string, packages: Set<string>): Plugin {
           'export const definePersona = (persona) => persona;',
           'export const defineTool = (tool) => tool;',
           "export const LATER = Symbol.for('coxswain.outcome-comes-later');",
+          "const HOOK_ANSWER = Symbol.for('coxswain.hook_answer');",
+          "export const allow = () => ({ [HOOK_ANSWER]: 'allow' });",
+          "export const deny = (reason) => ({ [HOOK_ANSWER]: 'deny', reason });",
+          "export const ask = (reason) => ({ [HOOK_ANSWER]: 'ask', reason });",
+          "export const rewrite = (value) => ({ [HOOK_ANSWER]: 'rewrite', value });",
+          "export const remind = (text, options = {}) => ({ [HOOK_ANSWER]: 'remind', text, options, answer: options.answer });",
         ].join('\n'),
         loader: 'js',
       }));

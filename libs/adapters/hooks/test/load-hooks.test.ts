@@ -3,10 +3,10 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { HOOK_CATALOGUE, HOOK_POINTS } from '@coxswain/protocol';
+import { HOOK_CATALOGUE, HOOK_POINTS, type HookPoint, type JsonObject } from '@coxswain/protocol';
 import { afterAll, describe, expect, test } from 'vitest';
 import { HookModuleError, inspectManifest, loadHooks, loadManifest, ManifestError } from '../src/mod.ts';
-import { askFirst, payloadOf } from './ask.ts';
+import { askFirst, payloadOf, toolPayload } from './ask.ts';
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), 'load-hooks-')));
 afterAll(() => rmSync(root, { recursive: true }));
@@ -54,6 +54,38 @@ describe('a module', () => {
     });
     const { files } = await loadHooks(file, 'policy');
     expect([...files].sort()).toEqual([join(dirname(file), 'lib/words.ts'), file].sort());
+  });
+
+  test('with the helpers of the client library, also where it is not installed', async () => {
+    const file = written({
+      'policy.ts': `
+        import { allow, ask, defineHooks, deny, remind, rewrite } from '@coxswain/client';
+        export default defineHooks({
+          session_start: () => [remind('mind'), remind('the rocks', { ttlTurns: 2 })],
+          gate_tool_calls: ({ calls }) => calls.map(({ name }) => (name === 'rm' ? deny('no') : allow())),
+          permission_asked: () => ask('sure?'),
+          PreToolUse: ({ tool }) => remind('mind', { answer: rewrite({ path: tool.name }) }),
+        });
+      `,
+    });
+    const { hooks } = await loadHooks(file, 'policy');
+    const raw = async (point: HookPoint, payload: JsonObject) => (await askFirst(hooks, point, payload)) as unknown;
+    const returned = (value: unknown) => ({ status: 'returned', raw: value });
+    expect(await raw('session_start', payloadOf('session_start'))).toEqual(
+      returned([{ body: 'mind' }, { body: 'the rocks', ttl_turns: 2 }]),
+    );
+    const calls = ['rm', 'ls'].map((name) => ({ name, args: {}, call_id: name }));
+    expect(await raw('gate_tool_calls', payloadOf('gate_tool_calls', { calls }))).toEqual(
+      returned([{ allow: false, reason: 'no' }, { allow: true }]),
+    );
+    expect(await raw('permission_asked', toolPayload('permission_asked'))).toEqual(
+      returned({ decision: 'ask', reason: 'sure?' }),
+    );
+    const rewritten = Object.fromEntries([
+      ['reminder', { body: 'mind' }],
+      ['then', { args: { path: 'run_command' } }],
+    ]);
+    expect(await raw('PreToolUse', toolPayload('PreToolUse'))).toEqual(returned(rewritten));
   });
 
   test('as it stands now, whatever was loaded before', async () => {

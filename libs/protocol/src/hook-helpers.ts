@@ -1,0 +1,200 @@
+/**
+ * Answers that handlers return without a knowledge of JSON: `allow()`, `deny()`, `ask()`, `rewrite()` and `remind()`.
+ *
+ * Invariant: an answer never leaves the process that runs the handler. {@link toPlainReturn} replaces it by the plain JSON
+ * of its point, because one word has another spelling at each point: a refusal is `{block}`, `{deny}`, `{decision}` or
+ * `{allow: false}`.
+ */
+import type { HookPoint } from './hook-points.ts';
+import { HOOK_RETURNS } from './hook-returns.ts';
+import type { HookReminderInput } from './verdicts.ts';
+
+/** Marks an answer of a helper. Registered globally: a module of handlers may bring another copy of this package. */
+export const HOOK_ANSWER: unique symbol = Symbol.for('coxswain.hook_answer');
+
+/** The answer of {@link allow}. */
+export interface AllowAnswer {
+  readonly [HOOK_ANSWER]: 'allow';
+}
+
+/** The answer of {@link deny}. */
+export interface DenyAnswer {
+  readonly [HOOK_ANSWER]: 'deny';
+  readonly reason: string;
+}
+
+/** The answer of {@link ask}. */
+export interface AskAnswer {
+  readonly [HOOK_ANSWER]: 'ask';
+  readonly reason: string | undefined;
+}
+
+/** The answer of {@link rewrite}. */
+export interface RewriteAnswer<Value> {
+  readonly [HOOK_ANSWER]: 'rewrite';
+  readonly value: Value;
+}
+
+/** The answer of {@link remind}. */
+export interface RemindAnswer<Inner> {
+  readonly [HOOK_ANSWER]: 'remind';
+  readonly text: string;
+  readonly options: HookRemindOptions;
+  /** The answer that the reminder comes with; undefined: no objection. */
+  readonly answer: Inner;
+}
+
+/** The settings of a reminder. A setting that is left out has its default. */
+export interface HookRemindOptions {
+  /** Words by which interfaces and hooks sort reminders. */
+  readonly tags?: readonly string[];
+  /** Of several reminders under one key, models are shown the newest. */
+  readonly dedupeKey?: string;
+  /** How many turns show it; default: all. */
+  readonly ttlTurns?: number;
+  /** Whether it survives a compaction of the messages around it; default false. */
+  readonly preserveOnCompact?: boolean;
+  /** Which child sessions inherit it: direct children (`session`, the default), `all` or `none`. */
+  readonly propagate?: NonNullable<HookReminderInput['propagate']>;
+  /** The role in which a model reads it; default `system`. */
+  readonly roleHint?: NonNullable<HookReminderInput['role_hint']>;
+  /** Whether only the journal holds it, and no model reads it; default false. */
+  readonly auditOnly?: boolean;
+}
+
+/**
+ * Allows the operation. At `permission_asked` it answers the question, and no person is asked. At `gate_tool_calls` it
+ * allows the call of its place, or all calls of the batch. Elsewhere it is no objection, and the other rules still apply.
+ */
+export function allow(): AllowAnswer {
+  return Object.freeze<AllowAnswer>({ [HOOK_ANSWER]: 'allow' });
+}
+
+/**
+ * Refuses the operation, at every point that can refuse one. At `gate_tool_calls` it refuses the call of its place, or all
+ * calls of the batch.
+ * @param reason recorded, shown to people, and where the operation is a tool call, read by the model. At most 2 KiB.
+ */
+export function deny(reason: string): DenyAnswer {
+  return Object.freeze<DenyAnswer>({ [HOOK_ANSWER]: 'deny', reason });
+}
+
+/** Leaves the decision to a person, at `permission_asked`. @param reason shown to the person. At most 2 KiB. */
+export function ask(reason?: string): AskAnswer {
+  return Object.freeze<AskAnswer>({ [HOOK_ANSWER]: 'ask', reason });
+}
+
+/**
+ * Replaces the value that the point is about: the arguments at `PreToolUse` and `PreStep`, the result at `PostToolUse` (a
+ * text, or `{ result?, is_error? }`), the output at `PostStep`, the messages at `transform_context`.
+ */
+export function rewrite<Value>(value: Value): RewriteAnswer<Value> {
+  return Object.freeze<RewriteAnswer<Value>>({ [HOOK_ANSWER]: 'rewrite', value });
+}
+
+/**
+ * Adds a reminder for the model. Without `answer` there is no objection, except at `gate_tool_calls`, where an answer is
+ * required: a gate without one refuses the batch. At points of a session, a list of reminders is an answer too.
+ * @param options.answer the answer that the reminder comes with, for example `deny('read the reminder first')`.
+ */
+export function remind(text: string, options?: HookRemindOptions): RemindAnswer<undefined>;
+export function remind<Inner>(
+  text: string,
+  options: HookRemindOptions & { readonly answer: Inner },
+): RemindAnswer<Inner>;
+export function remind(
+  text: string,
+  options: HookRemindOptions & { readonly answer?: unknown } = {},
+): RemindAnswer<unknown> {
+  return Object.freeze<RemindAnswer<unknown>>({ [HOOK_ANSWER]: 'remind', text, options, answer: options.answer });
+}
+
+type HelperAnswer = AllowAnswer | DenyAnswer | AskAnswer | RewriteAnswer<unknown> | RemindAnswer<unknown>;
+
+/** Answers inside of answers that are replaced. The parser accepts fewer. */
+const INNER_ANSWERS_MAX = 16;
+
+/**
+ * The plain JSON of a handler's return at a point. A value without answers of helpers is returned as it is. An answer
+ * without a meaning at the point becomes JSON that the parser refuses there.
+ * @param calls at `gate_tool_calls`: the number of calls in the batch.
+ */
+export function toPlainReturn(point: HookPoint, returned: unknown, calls: number): unknown {
+  try {
+    return plainOf(point, returned, calls, 0);
+  } catch {
+    // A return that throws when it is read is reported by the check that reads all of it.
+    return returned;
+  }
+}
+
+function plainOf(point: HookPoint, returned: unknown, calls: number, depth: number): unknown {
+  if (typeof returned !== 'object' || returned === null || depth > INNER_ANSWERS_MAX) return returned;
+  if (isHelperAnswer(returned)) return spelled(point, returned, calls, depth);
+  if (Array.isArray(returned))
+    return returned.some(isHelperAnswer) ? returned.map((member) => memberOf(point, member)) : returned;
+  const { reminder, then: inner } = returned as { readonly reminder?: unknown; readonly then?: unknown };
+  if (reminder === undefined || inner === undefined) return returned;
+  const plain = plainOf(point, inner, calls, depth + 1);
+  return plain === inner ? returned : { ...returned, ...thenAnswer(plain) };
+}
+
+function isHelperAnswer(value: unknown): value is HelperAnswer {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, HOOK_ANSWER);
+}
+
+const takes = (form: keyof typeof HOOK_RETURNS, point: HookPoint): boolean =>
+  (HOOK_RETURNS[form].points as readonly HookPoint[]).includes(point);
+
+function spelled(point: HookPoint, answer: HelperAnswer, calls: number, depth: number): unknown {
+  switch (answer[HOOK_ANSWER]) {
+    case 'allow':
+      if (takes('gate', point)) return Array.from({ length: calls }, () => ({ allow: true }));
+      // At OnApprovalRequested it would look like the approval of a person.
+      if (takes('veto', point) || (takes('deny', point) && point !== 'OnApprovalRequested')) return true;
+      return { decision: 'allow' };
+    case 'deny':
+      if (takes('gate', point)) return Array.from({ length: calls }, () => ({ allow: false, reason: answer.reason }));
+      if (takes('veto', point)) return { block: true, reason: answer.reason };
+      return takes('decision', point) ? { decision: 'deny', reason: answer.reason } : { deny: answer.reason };
+    case 'ask':
+      return { decision: 'ask', ...(answer.reason === undefined ? {} : { reason: answer.reason }) };
+    case 'rewrite':
+      if (takes('result', point)) return isResult(answer.value) ? answer.value : { result: answer.value ?? null };
+      if (takes('output', point)) return { output: answer.value };
+      return takes('messages', point) ? { messages: answer.value } : { args: answer.value };
+    case 'remind': {
+      const reminder = reminderOf(answer);
+      if (answer.answer === undefined) return reminder;
+      return { reminder, ...thenAnswer(plainOf(point, answer.answer, calls, depth + 1)) };
+    }
+  }
+}
+
+// An unknown setting keeps its name, so that the parser refuses it.
+function reminderOf({ text, options }: RemindAnswer<unknown>): Readonly<Record<string, unknown>> {
+  const { auditOnly, answer: _, ...settings } = options as HookRemindOptions & { readonly answer?: unknown };
+  const given = Object.entries(settings).filter(([, value]) => value !== undefined);
+  return {
+    body: text,
+    ...(auditOnly === true ? { mode: 'audit_only' } : {}),
+    ...Object.fromEntries(given.map(([name, value]) => [snakeCase(name), value])),
+  };
+}
+
+const snakeCase = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+// Any other value stands under `result`, where the parser refuses what is no text: by itself, `true` would be no objection.
+function isResult(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && ('result' in value || 'is_error' in value);
+}
+
+// A member of a list: at the gate the verdict of one call, elsewhere a reminder.
+function memberOf(point: HookPoint, member: unknown): unknown {
+  if (!isHelperAnswer(member)) return member;
+  const [verdict] = [spelled(point, member, 1, 0)].flat();
+  return verdict;
+}
+
+// Written without a literal: a linter takes an object with `then` for a promise.
+const thenAnswer = (answer: unknown): Readonly<Record<string, unknown>> => Object.fromEntries([['then', answer]]);
