@@ -166,6 +166,17 @@ test('each exits 2 and names what is wrong, on stderr and as JSON', { timeout: 1
   expect((await readdir(folder)).sort()).toEqual(['broken.yaml', 'dir', 'later.yaml', 'mcp.json', 'strange.yaml']);
 });
 
+// Not in `libs/cli`: only the bundle shows whether the YAML package is found in it.
+test('with --output yaml answers and errors are YAML documents', async () => {
+  const env = { NATS_URL: fixture.bus.natsUrl };
+  const [shown, refused] = await Promise.all([
+    cox(['session', 'list', '-o', 'yaml', '--limit', '1'], { env }),
+    cox(['steeer', '-o', 'yaml'], { env, refused: true }),
+  ]);
+  expect(shown.stdout, shown.told).toMatch(/^---\nsession_id: [\w-]+\nn: \d+\n/);
+  expect(refused.stdout, refused.told).toMatch(/^---\ntype: error\ncode: usage\nmessage: .*\nexit_code: 2\n$/);
+});
+
 test('what the world lacks exits 1, and says what and where', async () => {
   const { bus } = fixture;
   const env = { NATS_URL: bus.natsUrl };

@@ -304,7 +304,11 @@ export class Session {
    * {@link stream}.
    * @throws SessionDeletedError, and what reading the journal throws.
    */
-  async *approvals({ signal }: Pick<ReadFrom, 'signal'> = {}): AsyncGenerator<Approval, void, undefined> {
+  approvals({ signal }: Pick<ReadFrom, 'signal'> = {}): AsyncGenerator<Approval, void, undefined> {
+    return this.#transport.guard.follow((stop) => this.#approvals(stop), signal);
+  }
+
+  async *#approvals(signal: AbortSignal): AsyncGenerator<Approval, void, undefined> {
     const present = await this.lastNumber();
     const { first, end } = await this.#runToShow(undefined);
     const isEnd = (record: JournalRecord) => {
@@ -390,7 +394,12 @@ export class Session {
    * @param options `from`: the first record to show, by its number; default the first of the run. `signal` ends the loop earlier.
    * @throws SessionDeletedError, and what reading the journal throws.
    */
-  async *stream({ from, signal }: ReadFrom = {}): AsyncGenerator<UiEvent, void, undefined> {
+  stream({ from, signal }: ReadFrom = {}): AsyncGenerator<UiEvent, void, undefined> {
+    // The search for the run belongs to the loop: a client that closes meanwhile ends the loop, and does not reject it.
+    return this.#transport.guard.follow((stop) => this.#stream(from, stop), signal);
+  }
+
+  async *#stream(from: number | undefined, signal: AbortSignal): AsyncGenerator<UiEvent, void, undefined> {
     const { first, end } = await this.#runToShow(from);
     const translator = createEventTranslator({ after: first - 1 });
     let isConnected = true;

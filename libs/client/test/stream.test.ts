@@ -14,11 +14,12 @@ class Journal {
   readonly #waiting = new Set<() => void>();
   /** Whether a prompt is recorded at once, or by {@link run} later. */
   sends = 'recorded';
+  readonly closing = new Closing();
 
   readonly session = new Session(
     {
       tenant: 'default',
-      guard: new CallGuard(new Closing()),
+      guard: new CallGuard(this.closing),
       lastNumber: async () => this.records.length,
       newest: async () => this.records.at(-1) ?? null,
       journal: (_ref: unknown, from: number) => this.#stored(from),
@@ -165,3 +166,14 @@ test('approvals of a run are those that wait and those that come, and end with i
   }
   expect(seen).toEqual(['b', 'c']);
 });
+
+test.each(['stream', 'textStream', 'approvals'] as const)(
+  '%s() ends when the client closes while it searches for the run, and throws on a closed client',
+  async (loop) => {
+    const { session, closing } = new Journal();
+    const opening = session[loop]().next();
+    closing.close();
+    expect(await opening).toEqual({ done: true, value: undefined });
+    await expect(session[loop]().next()).rejects.toMatchObject({ code: 'client_closed' });
+  },
+);

@@ -9,7 +9,7 @@ import { parseLine } from './parse-line.ts';
 /** Runs one command line. Never rejects: what fails is told on stderr. */
 export async function dispatch(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<ExitCode> {
   // Also where the line cannot be read: then a program reads the answer.
-  const json = wantsData(argv);
+  const format = dataFormat(argv);
   try {
     const line = parseLine(argv, COMMANDS);
     if (line.kind === 'version') {
@@ -25,31 +25,33 @@ export async function dispatch(argv: readonly string[], env: NodeJS.ProcessEnv):
     const { run } = await command.load();
     return await withOutput(flags, () => run({ command: command.name, flags, args, env }));
   } catch (error) {
-    return await tell(error, json, argv[0] === 'serve');
+    return await tell(error, format, argv[0] === 'serve');
   }
 }
 
-/** Whether the answer is for a program: `--json`, `-o json` or `-o yaml`, of which JSON is a part. */
-function wantsData(argv: readonly string[]): boolean {
-  const isData = (text: string | undefined) => text === 'json' || text === 'yaml';
-  return argv.some(
-    (word, at) =>
-      word === '--json' ||
-      ((word === '-o' || word === '--output') && isData(argv[at + 1])) ||
-      isData(/^(?:-o|--output=)(.+)$/.exec(word)?.[1]),
-  );
+/** The format of an answer for a program: `--json`, `-o json` or `-o yaml`; null where the answer is for people. */
+function dataFormat(argv: readonly string[]): 'json' | 'yaml' | null {
+  for (const [at, word] of argv.entries()) {
+    if (word === '--json') return 'json';
+    const value = word === '-o' || word === '--output' ? argv[at + 1] : /^(?:-o|--output=)(.+)$/.exec(word)?.[1];
+    if (value === 'json' || value === 'yaml') return value;
+  }
+  return null;
 }
 
-/** @param isService its two streams end in one log, of which each line is JSON where `json` says so. */
-async function tell(error: unknown, json: boolean, isService: boolean): Promise<ExitCode> {
+/** @param isService its two streams end in one log, of which each line is JSON where `format` says so. */
+async function tell(error: unknown, format: 'json' | 'yaml' | null, isService: boolean): Promise<ExitCode> {
   const { exitCode, code, message } = asFailure(await coded(error));
   // What the command line says by itself ends with what to do.
   const remedy = error instanceof CliError || code === 'internal' ? undefined : await remedyOf(code);
   const stack = code === 'internal' && error instanceof Error ? error.stack : undefined;
   const { field, detail } = error instanceof Error ? (error as { field?: unknown; detail?: unknown }) : {};
   const failure = { type: 'error', code, message, field, detail, remedy, exit_code: exitCode };
-  if (json) process.stdout.write(`${JSON.stringify(isService ? { ...failure, stack } : failure)}\n`);
-  if (json && isService) return exitCode;
+  if (format !== null) {
+    const line = `${JSON.stringify(isService ? { ...failure, stack } : failure)}\n`;
+    process.stdout.write(format === 'yaml' ? (await import('./yaml-documents.ts')).yamlDocuments(line) : line);
+  }
+  if (format !== null && isService) return exitCode;
   process.stderr.write(`cox: ${await shown(message)}\n${remedy === undefined ? '' : `  → ${remedy}\n`}`);
   // A failure without a code is a mistake of ours: its stack is what helps.
   if (stack !== undefined) process.stderr.write(`${stack}\n`);

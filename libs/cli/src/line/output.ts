@@ -3,8 +3,8 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Flags } from './flags.ts';
 
 interface Output {
-  /** Writes a value as YAML; null where output is written as it is. */
-  readonly yaml: ((value: unknown) => string) | null;
+  /** Turns JSON lines into YAML documents; null where output is written as it is. */
+  readonly yaml: ((lines: string) => string) | null;
   readonly isQuiet: boolean;
 }
 
@@ -14,7 +14,7 @@ const current = new AsyncLocalStorage<Output>();
 /** Runs a command with the output that its flags `--output` and `--quiet` ask for. */
 export async function withOutput<T>(flags: Flags, task: () => Promise<T>): Promise<T> {
   const isYaml = flags.text('output') === 'yaml';
-  const yaml = isYaml ? (await import('yaml')).stringify : null;
+  const yaml = isYaml ? (await import('./yaml-documents.ts')).yamlDocuments : null;
   return current.run({ yaml, isQuiet: flags.on('quiet') }, task);
 }
 
@@ -25,15 +25,10 @@ export async function withOutput<T>(flags: Flags, task: () => Promise<T>): Promi
  */
 export function writeOut(text: string): boolean {
   const yaml = current.getStore()?.yaml;
-  return process.stdout.write(yaml ? asDocuments(text, yaml) : text);
+  return process.stdout.write(yaml ? yaml(text) : text);
 }
 
 /** Writes a notice to standard error, unless `--quiet` was given. */
 export function writeNotice(text: string): void {
   if (!current.getStore()?.isQuiet) process.stderr.write(text);
-}
-
-function asDocuments(text: string, yaml: (value: unknown) => string): string {
-  const lines = text.split('\n').filter((line) => line !== '');
-  return lines.map((line) => `---\n${yaml(JSON.parse(line))}`).join('');
 }
