@@ -1,5 +1,6 @@
 /** The client: the sessions of one tenant, over the bus or over HTTP. */
 import { type SessionRef, sessionRef, type TenantId } from '@coxswain/protocol';
+import { InvalidOptionError } from './client-errors.ts';
 import { newSessionId } from './fresh-ids.ts';
 import { GuardedTransport } from './guarded-transport.ts';
 import type { BodyInput, SendOptions } from './outgoing-command.ts';
@@ -45,12 +46,18 @@ export class Client<S extends Session = Session> {
 
   /**
    * Starts a session under a new id, or the given one.
+   * @param options `sessionId`: the id of the session; `id`: the id of the command.
    * @returns the session; `sent` is the stored command, with its receipt if one was waited for.
+   * @throws InvalidOptionError for an `id` in the body, which would leave the session under a random id.
    */
   async startSession(
     body: BodyInput<'start'>,
     { sessionId, ...options }: SendOptions & { readonly sessionId?: string | undefined } = {},
   ): Promise<StartedSession<S>> {
+    if (body.id !== undefined) {
+      const message = 'the id of a session is the option sessionId: startSession({ … }, { sessionId })';
+      throw new InvalidOptionError(message, 'id');
+    }
     const session = this.session(sessionId ?? newSessionId());
     await session.send('start', body, options);
     return session as StartedSession<S>;

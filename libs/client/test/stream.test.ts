@@ -3,7 +3,7 @@ import { GENESIS_HASH, type JournalRecord, type SessionEvent, sessionRef } from 
 import { describe, expect, test } from 'vitest';
 import { CallGuard } from '../src/call-guard.ts';
 import { Closing } from '../src/closing.ts';
-import { Session, type Transport, type WatchItem } from '../src/mod.ts';
+import { Client, Session, type Transport, type WatchItem } from '../src/mod.ts';
 
 const usage = { input_tokens: 1, output_tokens: 1 };
 
@@ -177,3 +177,11 @@ test.each(['stream', 'textStream', 'approvals'] as const)(
     await expect(session[loop]().next()).rejects.toMatchObject({ code: 'client_closed' });
   },
 );
+
+test('startSession() rejects an id in the body, which would not be the id of the session', async () => {
+  const client = new Client({ guard: new CallGuard(new Closing()) } as Transport, () => new Journal().session);
+  await expect(client.startSession({ prompt: 'go', id: 'mine' as never })).rejects.toMatchObject({
+    code: 'invalid_option',
+    option: 'id',
+  });
+});
