@@ -37,7 +37,7 @@ export class BusSession extends Session {
     return this.#guard.read(() => readJournal(this.#bus, this.ref, from, reading));
   }
 
-  /** How many of its commands the store has for a host that has not processed them yet. @internal */
+  /** How many of its commands are stored and not processed by a host yet. @throws as all calls of a client. */
   storedCommands(): Promise<number> {
     return this.#guard.call(() => storedCommands(this.#bus.nc, this.ref));
   }

@@ -3,7 +3,7 @@ import { createConnection, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
-import { connect } from '@nats-io/transport-node';
+import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import {
   connectionUrl,
@@ -161,6 +161,11 @@ describe('a started server', { timeout: 60_000 }, () => {
   });
 });
 
+async function reconnected(connection: NatsConnection): Promise<void> {
+  for await (const { type } of connection.status()) if (type === 'reconnect') return;
+  throw new Error('the connection was closed before it was there again');
+}
+
 describe('a server with restarts', { timeout: 60_000 }, () => {
   test('comes back on its port with its token, and keeps its folder meanwhile', async () => {
     const stateDir = temporaryDir();
@@ -172,13 +177,14 @@ describe('a server with restarts', { timeout: 60_000 }, () => {
     await (await jetstreamManager(connection)).streams.add({ name: 'S', subjects: ['s'] });
     expect(await jetstream(connection).publish('s', 'before')).toMatchObject({ seq: 1 });
 
+    const back = reconnected(connection);
     process.kill(first, 'SIGKILL');
     await eventually('the restart', () => ends.length === 1);
     expect(ends).toEqual([expect.objectContaining({ expected: false, signal: 'SIGKILL', restarts: 1 })]);
     expect(server.pid).not.toBe(first);
     expect(await readConnection(stateDir)).toEqual({ url, token, pid: server.pid });
     expect(readdirSync(join(stateDir, 'lock'))).toHaveLength(1);
-    await connection.flush();
+    await back;
     expect(await jetstream(connection).publish('s', 'after')).toMatchObject({ seq: 2 });
 
     await server.stop();
