@@ -62,11 +62,19 @@ describe('a cluster of three servers', () => {
     // A server compresses from when it opens the store: a stream that is updated to `s2` does so only after a restart.
     const { config } = await infoOf();
     await ask(`$JS.API.STREAM.DELETE.${STREAMS.snapshots}`);
-    await ask(`$JS.API.STREAM.CREATE.${STREAMS.snapshots}`, { ...config, compression: 's2' });
+    const compressed = { ...config, compression: 's2' };
+    await vi.waitFor(
+      async () =>
+        expect(await ask(`$JS.API.STREAM.CREATE.${STREAMS.snapshots}`, compressed)).not.toHaveProperty('error'),
+      { timeout: 60_000 },
+    );
     // A block is compressed when it is full, at 8 MiB.
     const filler = 'compressible '.repeat(70_000);
+    // Until the new stream has a leader, no one responds.
     for (let i = 0; i < 12; i++)
-      await nc.request(subjects.snapshot(sessionRef(`filler-${i}`)), filler, { timeout: 10_000 });
+      await vi.waitFor(() => nc.request(subjects.snapshot(sessionRef(`filler-${i}`)), filler, { timeout: 10_000 }), {
+        timeout: 60_000,
+      });
     await vi.waitFor(() => expect(blocks().map(([first]) => first)).toEqual(['cmp', 'cmp', 'cmp']), {
       timeout: 20_000,
     });
