@@ -24,26 +24,12 @@ import {
   rewrite,
   toPlainReturn,
 } from '../src/mod.ts';
+import { ADVISORY_EVENTS } from './return-table.ts';
 
 const message: Message = { role: 'user', content: [{ type: 'text', text: 't' }] };
 const CALLS = 2;
 
 /** The points without a decision: a handler may only remind, or start a job. */
-const ADVISORY_EVENTS = [
-  'session_start',
-  'session_end',
-  'post_compact',
-  'post_turn',
-  'permission_replied',
-  'file_edited',
-  'session_error',
-  'session_idle',
-  'pre_finish',
-  'post_finish',
-  'on_unsettled_detected',
-  'post_resume',
-  'loop_checkpoint',
-] as const;
 const ADVISORY = [...ADVISORY_EVENTS, 'OnPersonaPaused', 'OnPersonaResumed', 'OnBudgetThreshold'] as const;
 const SESSION_EVENTS = [
   'user_prompt_submit',

@@ -38,8 +38,8 @@ export const EVERYWHERE: readonly HookPoint[] = [
   'OnPersonaResumed',
   'OnBudgetThreshold',
 ];
-/** Points of which the tables say that a handler may advise, and no more. */
-export const ADVISORY: readonly HookPoint[] = [
+/** Events of a session at which a handler may advise, and no more. */
+export const ADVISORY_EVENTS = [
   'session_start',
   'session_end',
   'post_compact',
@@ -53,6 +53,10 @@ export const ADVISORY: readonly HookPoint[] = [
   'on_unsettled_detected',
   'post_resume',
   'loop_checkpoint',
+] as const satisfies readonly HookPoint[];
+/** Points of which the tables say that a handler may advise, and no more. */
+export const ADVISORY: readonly HookPoint[] = [
+  ...ADVISORY_EVENTS,
   'OnPersonaPaused',
   'OnPersonaResumed',
   'OnBudgetThreshold',
