@@ -5,6 +5,8 @@ import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { publicUrlsIn } from '../libs/cli/src/commands/serve/gateway.ts';
+import { COMMANDS } from '../libs/cli/src/line/command-table.ts';
+import { parseLine } from '../libs/cli/src/line/parse-line.ts';
 
 const repository = resolve(import.meta.dirname, '..');
 
@@ -233,6 +235,14 @@ describe('docker-compose.yml', () => {
     );
     expect(publicUrlsIn('https://cox.example.com')).toEqual(['https://cox.example.com']);
     expect(() => publicUrlsIn('http://localhost:7709-7707')).toThrow('a range of 1 to 64 ports');
+  });
+
+  test('gives every service a command line that cox accepts', () => {
+    const given = Object.values(services).flatMap(({ command }) =>
+      command && command[0] !== 'nats-server' ? [command] : [],
+    );
+    expect(given.length).toBeGreaterThan(8);
+    for (const command of given) expect(parseLine(command, COMMANDS).kind).toBe('command');
   });
 
   test('has every service write JSON', () => {
