@@ -10,6 +10,7 @@ import {
   CommandRejectedError,
   CommandRevokedError,
   ReceiptTimeoutError,
+  receiptToWire,
   type SentCommand,
 } from '@coxswain/client';
 import { HEADERS, Receipt, sessionRef, subjects } from '@coxswain/protocol';
@@ -110,7 +111,7 @@ export class CommandSender {
     try {
       const { seq, duplicate, receipt } = await typedSend(this.#client, command);
       this.#history.push({ what: 'stored', op, seq, duplicate });
-      if (receipt) this.#history.push({ what: 'receipt', receipt });
+      if (receipt) this.#history.push({ what: 'receipt', receipt: receiptToWire(receipt) });
       return true;
     } catch (error) {
       const { message } = error as Error;

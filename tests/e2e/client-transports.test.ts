@@ -80,10 +80,10 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
 
     test('is steered while it lasts by the same word that begins the next', async () => {
       const session = await start([...WAITS, { text: 'again' }]);
-      const { call_id } = await calling(session);
+      const { callId } = await calling(session);
       const steer = await session.say('and this', { wait: 'accepted' });
       expect(steer.receipt).toMatchObject({ stage: 'accepted', became: 'steer' });
-      await session.cancelCall(call_id);
+      await session.cancelCall(callId);
       expect(await session.result()).toMatchObject({ run: 1, text: 'heard' });
       expect(await session.receiptOf(steer.commandId)).toMatchObject({ stage: 'delivered' });
       const prompt = await session.say('and more', { wait: 'accepted' });
@@ -101,8 +101,9 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
 
   test('a call is approved with other arguments, and a second decision is refused', async () => {
     const session = await start(ASKS);
-    const { call_id: callId } = await asking(session);
-    expect(await client.approvals()).toMatchObject([{ session_id: session.id, call_id: callId }]);
+    const { callId } = await asking(session);
+    for await (const pending of client.pendingApprovals())
+      expect([pending.session.id, pending.callId]).toEqual([session.id, callId]);
     const args = { path: 'b.txt', content: 'b' };
     for await (const approval of session.approvals()) {
       expect(approval).toMatchObject({ callId, tool: 'write_file', args: { path: 'a.txt', content: 'a' } });
@@ -185,11 +186,11 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
   describe('controls', () => {
     test('a steer is followed to its delivery, past a call that is cancelled', async () => {
       const session = await start(WAITS);
-      const { call_id: callId } = await calling(session);
+      const { callId } = await calling(session);
       const delivered = session.steer('look', { wait: 'delivered', acceptedWithinMs: 30_000, timeoutMs: 50_000 });
       await until('the steer to wait', async () => (await session.pending()).length === 1);
       const cancelled = await session.cancelCall(callId, { reason: 'enough', wait: 'accepted' });
-      expect(cancelled.receipt).toMatchObject({ stage: 'accepted', session_id: session.id });
+      expect(cancelled.receipt).toMatchObject({ stage: 'accepted', sessionId: session.id });
       expect((await delivered).receipt).toMatchObject({ stage: 'delivered', seam: 'post_tool_dispatch', turn: 1 });
       expect(await session.receiptOf((await delivered).commandId)).toMatchObject({ stage: 'delivered' });
       expect(await session.result()).toMatchObject({ text: 'heard' });
@@ -206,7 +207,7 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
       });
       await until('the follow-up to wait', async () => (await session.pending()).length === 1);
       await session.replace(id, 'sooner', { wait: 'accepted' });
-      expect(await session.pending()).toMatchObject([{ command_id: id, body: 'sooner' }]);
+      expect(await session.pending()).toMatchObject([{ commandId: id, body: 'sooner' }]);
       await session.revoke(id, { wait: 'accepted' });
       await told;
       expect(await session.pending()).toEqual([]);
@@ -234,7 +235,7 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
     test('a session is suspended until a signal comes, or until it is resumed', async () => {
       const session = await start([WAITS[0] as ScriptTurn, WAITS[0] as ScriptTurn, { text: 'awake' }]);
       for (const wake of [() => session.signal('ready', { by: 'test' }), () => session.resume()]) {
-        const { call_id: callId } = await calling(session);
+        const { callId } = await calling(session);
         await session.suspend({ reason: 'lunch', signal: 'ready' }, { wait: 'accepted' });
         await session.cancelCall(callId, { wait: 'accepted' });
         await until('it to sleep', async () => (await session.state()).suspended);
@@ -264,11 +265,11 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
       await other.result();
       expect(await session.tree()).toMatchObject({
         parent: null,
-        top: { session_id: session.id, state: 'stopped', stop_reason: 'end_turn', children: [] },
+        top: { sessionId: session.id, state: 'stopped', stopReason: 'end_turn', children: [] },
       });
       const all: ListedSession[] = [];
       for await (const one of client.sessions()) all.push(one);
-      expect(all.map(({ session_id }) => session_id)).toEqual(expect.arrayContaining([session.id, other.id]));
+      expect(all.map(({ sessionId }) => sessionId)).toEqual(expect.arrayContaining([session.id, other.id]));
       expect(all.map(({ at }) => at)).toEqual(
         all
           .map(({ at }) => at)
@@ -276,20 +277,20 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
           .reverse(),
       );
       const newest: string[] = [];
-      for await (const { session_id } of client.sessions({ state: 'stopped', limit: 1 })) newest.push(session_id);
+      for await (const { sessionId } of client.sessions({ state: 'stopped', limit: 1 })) newest.push(sessionId);
       expect(newest).toHaveLength(1);
       const paged: string[] = [];
       let cursor: string | undefined;
       do {
-        const page = await client.listSessions({ state: 'stopped', limit: 2, cursor });
+        const page = await client.wire.listSessions({ state: 'stopped', limit: 2, cursor });
         paged.push(...page.sessions.map(({ session_id }) => session_id));
         cursor = page.next_cursor ?? undefined;
       } while (cursor !== undefined);
-      const stopped = all.filter(({ state }) => state === 'stopped').map(({ session_id }) => session_id);
+      const stopped = all.filter(({ state }) => state === 'stopped').map(({ sessionId }) => sessionId);
       expect(paged.sort()).toEqual(stopped.sort());
-      const [detailed] = (await client.listSessions({ details: true, limit: 1 })).sessions;
+      const [detailed] = (await client.wire.listSessions({ details: true, limit: 1 })).sessions;
       expect(detailed?.details).toMatchObject({ turn: 1, approvals: 0 });
-      const forged = client.listSessions({ cursor: 'forged' });
+      const forged = client.wire.listSessions({ cursor: 'forged' });
       await expect(forged).rejects.toMatchObject({ name: 'ReadRefusedError', code: 'invalid_field', field: 'cursor' });
     });
 
@@ -317,10 +318,10 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
       };
       await expect(read()).rejects.toMatchObject(deleted);
       await expect(session.journal().next()).rejects.toMatchObject(deleted);
-      const { sessions } = await client.listSessions({ limit: 500 });
+      const { sessions } = await client.wire.listSessions({ limit: 500 });
       expect(sessions.map(({ session_id }) => session_id)).not.toContain(session.id);
       for await (const listed of client.sessions({ state: 'deleted', limit: 1 }))
-        expect(listed).toMatchObject({ session_id: session.id, state: 'deleted', deleted: { reason: 'done with' } });
+        expect(listed).toMatchObject({ sessionId: session.id, state: 'deleted', deleted: { reason: 'done with' } });
     });
   });
 
@@ -330,14 +331,14 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
       await calling(session);
       const accepted = { wait: 'accepted' } as const;
       const refusals: Record<string, () => Promise<unknown>> = {
-        'invalid_mode mode': () => session.send('steer', { body: 'x', mode: 'sideways' } as never),
-        'unknown_field boddy': () => session.send('steer', { boddy: 'x' } as never),
+        'invalid_mode mode': () => session.wire.send('steer', { body: 'x', mode: 'sideways' } as never),
+        'unknown_field boddy': () => session.wire.send('steer', { boddy: 'x' } as never),
         'empty_body body': () => session.steer('', accepted),
         'invalid_id id': () => session.steer('x', { id: 'a b' }),
-        'session_busy undefined': () => session.send('start', { prompt: 'x' }, accepted),
+        'session_busy undefined': () => session.wire.send('start', { prompt: 'x' }, accepted),
         'not_suspended undefined': () => session.resume(accepted),
-        'unknown_command_id command_id': () => session.revoke('never-sent', accepted),
-        'call_unknown call_id': () => session.approve('never-made', accepted),
+        'unknown_command_id commandId': () => session.revoke('never-sent', accepted),
+        'call_unknown callId': () => session.approve('never-made', accepted),
       };
       const told: string[] = [];
       for (const refused of Object.values(refusals)) {

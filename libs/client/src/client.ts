@@ -1,22 +1,20 @@
 /** The client: the sessions of one tenant, over the bus or over HTTP. */
 import { type SessionRef, sessionRef, type TenantId } from '@coxswain/protocol';
+import { Approval } from './approval.ts';
 import { InvalidOptionError } from './client-errors.ts';
+import { refuseOthers, type SessionSettings, splitOptions } from './command-form.ts';
 import { newSessionId } from './fresh-ids.ts';
 import { GuardedTransport } from './guarded-transport.ts';
-import type { BodyInput, SendOptions } from './outgoing-command.ts';
+import type { SendOptions } from './outgoing-command.ts';
 import type { Session, StartedSession } from './session-handle.ts';
-import {
-  type ListedSession,
-  type ListQuery,
-  SESSIONS_PAGE,
-  type SessionsPage,
-  type SessionsQuery,
-} from './session-listing.ts';
+import { type ListedSession, listedSession, SESSIONS_PAGE, type SessionsQuery } from './session-listing.ts';
 import type { Transport } from './transport.ts';
-import type { PendingApproval } from './waiting-approvals.ts';
+import { ClientWire } from './wire-access.ts';
 
 /** A connected client. Close it when done: it keeps the process alive. */
 export class Client<S extends Session = Session> {
+  /** The sessions in the form of the wire: for programs that pass documents on, such as a gateway. */
+  readonly wire: ClientWire;
   readonly #transport: Transport;
   readonly #handle: (ref: SessionRef) => S;
 
@@ -24,6 +22,7 @@ export class Client<S extends Session = Session> {
   constructor(transport: Transport, handle: (ref: SessionRef) => S) {
     this.#transport = new GuardedTransport(transport);
     this.#handle = handle;
+    this.wire = new ClientWire(this.#transport);
   }
 
   /** Whose sessions these are. */
@@ -48,58 +47,65 @@ export class Client<S extends Session = Session> {
    * Starts a session under a new id, or the given one.
    * @param options `sessionId`: the id of the session; `id`: the id of the command.
    * @returns the session; `sent` is the stored command, with its receipt if one was waited for.
-   * @throws InvalidOptionError for an `id` in the body, which would leave the session under a random id.
+   * @throws InvalidOptionError for a setting or an option that does not exist; also for an `id` among the settings, which would leave the
+   *   session under a random id.
    */
   async startSession(
-    body: BodyInput<'start'>,
+    settings: SessionSettings,
     { sessionId, ...options }: SendOptions & { readonly sessionId?: string | undefined } = {},
   ): Promise<StartedSession<S>> {
-    if (body.id !== undefined) {
+    if ('id' in settings) {
       const message = 'the id of a session is the option sessionId: startSession({ … }, { sessionId })';
       throw new InvalidOptionError(message, 'id');
     }
-    const session = this.session(sessionId ?? newSessionId());
-    await session.send('start', body, options);
-    return session as StartedSession<S>;
+    const { actor, fork } = settings as { readonly actor?: unknown; readonly fork?: unknown };
+    const { sending, others } = splitOptions(options);
+    refuseOthers({ actor, fork, ...others });
+    return this.session(sessionId ?? newSessionId()).start(settings, sending as SendOptions);
   }
 
   /**
    * The sessions of the tenant, the one that was written to last coming first; deleted ones only with `state: 'deleted'`. They are read
    * page by page, as far as the loop goes.
    * @param query `limit`: how many at most; default all.
-   * @throws what {@link listSessions} throws.
    */
-  async *sessions({
-    limit = Number.POSITIVE_INFINITY,
-    ...query
+  sessions({
+    state,
+    persona,
+    details,
+    limit,
+    ...others
   }: SessionsQuery = {}): AsyncGenerator<ListedSession, void, undefined> {
+    refuseOthers(others);
+    return this.#sessions({ state, persona, details }, limit ?? Number.POSITIVE_INFINITY);
+  }
+
+  async *#sessions(
+    query: Omit<SessionsQuery, 'limit'>,
+    sessionsMax: number,
+  ): AsyncGenerator<ListedSession, void, undefined> {
     // A session that is written to between two pages is listed once.
     const seen = new Set<string>();
     let cursor: string | undefined;
     do {
-      const wanted = Math.min(limit - seen.size, SESSIONS_PAGE.sessionsMax);
-      if (wanted <= 0) return;
-      const page = await this.listSessions({ ...query, limit: wanted, cursor });
+      const limit = Math.min(sessionsMax - seen.size, SESSIONS_PAGE.sessionsMax);
+      if (limit <= 0) return;
+      const page = await this.wire.listSessions({ ...query, limit, cursor });
       for (const session of page.sessions) {
         if (seen.has(session.session_id)) continue;
         seen.add(session.session_id);
-        yield session;
+        yield listedSession(session);
       }
       cursor = page.next_cursor ?? undefined;
     } while (cursor !== undefined);
   }
 
   /**
-   * One page of {@link sessions}, for programs that show pages: the one that was written to last coming first; deleted ones only where their state is asked for.
-   * @throws `invalid_field` for a cursor that was not given out.
+   * The approvals that wait now, across sessions, the longest first. Hosts are asked, a few sessions at a time. The approvals of a run, also
+   * later ones, are {@link Session.approvals}.
    */
-  listSessions(query: ListQuery = {}): Promise<SessionsPage> {
-    return this.#transport.listSessions(query);
-  }
-
-  /** Every approval that is waited for, across sessions, the longest first. Asked of hosts, a few sessions at a time. */
-  async approvals(): Promise<PendingApproval[]> {
-    return this.#transport.approvals();
+  async *pendingApprovals(): AsyncGenerator<Approval, void, undefined> {
+    for (const pending of await this.wire.approvals()) yield new Approval(this.session(pending.session_id), pending);
   }
 
   /** Closes the connection. Loops end; pending calls and later ones throw ClientClosedError. */

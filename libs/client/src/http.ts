@@ -29,12 +29,21 @@ export {
   ReceiptTimeoutError,
   SessionNotFoundError,
 } from './client-errors.ts';
+export {
+  type CommandInput,
+  type CommandReceipt,
+  errorOnWire,
+  receiptToWire,
+  type SentCommand,
+  type SessionSettings,
+  sentCommand,
+} from './command-form.ts';
 export { createEventTranslator, type EventTranslator } from './event-translator.ts';
 export { newCommandId, newSessionId } from './fresh-ids.ts';
 export { connect } from './http/connect.ts';
 export type { GatewayOptions } from './http/gateway-options.ts';
 export { HttpClient, HttpSession, type Statechart, type TokenHolder } from './http/http-client.ts';
-export type { BodyInput, SendOptions, SentCommand, WaitStage } from './outgoing-command.ts';
+export type { BodyInput, SendOptions, WaitStage, WireSentCommand } from './outgoing-command.ts';
 export { ResultCollector, type RunResult } from './run-result.ts';
 export {
   type CancelCallOptions,
@@ -46,23 +55,42 @@ export {
   type ReadFrom,
   type RemindOptions,
   Session,
+  type SessionState,
   type StartedSession,
   type SuspendRequest,
   type WatchFrom,
 } from './session-handle.ts';
 export {
   describeState,
-  type ListedDetails,
   type ListedSession,
   type ListQuery,
   SESSIONS_PAGE,
-  type SessionListing,
-  type SessionsPage,
   type SessionsQuery,
+  type WireListedDetails,
+  WireListedSession,
+  type WireSessionListing,
+  type WireSessionsPage,
 } from './session-listing.ts';
-export { nodesOf, type SessionTree, TREE_SESSIONS_MAX, type TreeNode } from './session-tree.ts';
+export {
+  nodesOf,
+  type SessionTree,
+  TREE_SESSIONS_MAX,
+  type TreeNode,
+  type WireSessionTree,
+  type WireTreeNode,
+} from './session-tree.ts';
 export { stateAfter } from './state-after.ts';
+export { type TokenUsage, tokenUsage, usageToWire } from './token-usage.ts';
 export type { JournalEntry, JournalStart, Transport, WatchItem } from './transport.ts';
-export type { DeliveredInjection, FromRecord, UiEvent, UiEventOf } from './ui-events.ts';
-export { type PersonaUsage, type RunUsage, UsageCollector, type UsageReport } from './usage-report.ts';
-export type { PendingApproval } from './waiting-approvals.ts';
+export { type DeliveredInjection, type FromRecord, type UiEvent, type UiEventOf, uiEventToWire } from './ui-events.ts';
+export {
+  type PersonaUsage,
+  type RunUsage,
+  UsageCollector,
+  type UsageReport,
+  type WirePersonaUsage,
+  type WireRunUsage,
+  type WireUsageReport,
+} from './usage-report.ts';
+export type { WirePendingApproval } from './waiting-approvals.ts';
+export { ClientWire, SessionWire } from './wire-access.ts';

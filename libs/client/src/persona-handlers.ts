@@ -19,7 +19,7 @@ const HANDLERS = Symbol.for('coxswain.persona-handlers');
  */
 export function namedHandlers(given: unknown): NamedHandlers {
   if (typeof given !== 'object' || given === null) return { definition: given, handlers: {} };
-  const { hooks, on_finish } = given as { readonly hooks?: unknown; readonly on_finish?: unknown };
+  const { hooks, onFinish } = given as { readonly hooks?: unknown; readonly onFinish?: unknown };
   const handlers: Record<string, AnyHandler> = { ...(given as { readonly [HANDLERS]?: PersonaHandlers })[HANDLERS] };
   const before = Object.keys(handlers).length;
   const named = (value: unknown, name: string): unknown => {
@@ -33,7 +33,7 @@ export function namedHandlers(given: unknown): NamedHandlers {
       : hook;
   const own = {
     ...(Array.isArray(hooks) ? { hooks: hooks.map((hook, index) => inHook(hook, `hooks[${index}]`)) } : {}),
-    ...(on_finish === undefined ? {} : { on_finish: inHook(named(on_finish, 'on_finish'), 'on_finish') }),
+    ...(onFinish === undefined ? {} : { onFinish: inHook(named(onFinish, 'onFinish'), 'onFinish') }),
   };
   return { definition: Object.keys(handlers).length === before ? given : { ...given, ...own }, handlers };
 }

@@ -1,5 +1,7 @@
 /** How a run ended, put together from the records of a session. */
-import { canonicalJson, type JournalRecord, type StopReason, textOf, type Usage } from '@coxswain/protocol';
+import { canonicalJson, type JournalRecord, type StopReason, textOf } from '@coxswain/protocol';
+
+import { type TokenUsage, tokenUsage } from './token-usage.ts';
 
 /** The end of a run. */
 export interface RunResult {
@@ -8,7 +10,7 @@ export interface RunResult {
   /** The last answer's text, or what a PostStep hook has made of it; empty where the run had none. */
   readonly text: string;
   readonly turns: number;
-  readonly usage: Usage;
+  readonly usage: TokenUsage;
   /** USD; only where the price is known. */
   readonly costUsd?: number;
   /** Injections that wait for the next run. */
@@ -42,7 +44,7 @@ export class ResultCollector {
           stopReason: event.stop_reason,
           text: this.#text,
           turns: event.turns,
-          usage: event.usage,
+          usage: tokenUsage(event.usage),
           ...(event.cost_usd === undefined ? {} : { costUsd: event.cost_usd }),
           pending: event.pending,
           ...(event.error === undefined ? {} : { error: { code: event.error.code, message: event.error.message } }),

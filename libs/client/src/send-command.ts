@@ -36,9 +36,9 @@ import {
   checkedPayload,
   RECEIPT_TIMEOUT_MS,
   type SendOptions,
-  type SentCommand,
   STORED_WITHIN_MS,
   type WaitStage,
+  type WireSentCommand,
 } from './outgoing-command.ts';
 import { lastNumber } from './read-journal.ts';
 
@@ -68,7 +68,7 @@ export async function sendCommand<V extends Verb>(
   verb: V,
   body: BodyInput<V>,
   options: SendOptions<WaitStage> = {},
-): Promise<SentCommand> {
+): Promise<WireSentCommand> {
   // An id in the body is the command's, whatever else is said.
   const { id = options.id, actor: said } = body as { readonly id?: string; readonly actor?: unknown };
   const actor = options.actor ?? (said === undefined ? bus.actor : undefined);
@@ -82,7 +82,7 @@ export async function sendPayload(
   verb: string,
   payload: Uint8Array,
   options: SendOptions<WaitStage> = {},
-): Promise<SentCommand> {
+): Promise<WireSentCommand> {
   const commandId = options.id === undefined ? newCommandId() : checkedCommandId(options.id);
   const wait = options.wait ?? 'stored';
   if (wait === 'stored') return store(bus, ref, verb, payload, commandId, options);
@@ -177,7 +177,7 @@ async function store(
     traceparent,
     restricted,
   }: Pick<SendOptions, 'traceparent' | 'restricted'> & { readonly receiptTo?: string | undefined },
-): Promise<SentCommand> {
+): Promise<WireSentCommand> {
   const traced = parseTraceparent(traceparent);
   const giveUpAtMs = performance.now() + STORED_WITHIN_MS;
   try {

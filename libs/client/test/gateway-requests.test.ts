@@ -81,7 +81,7 @@ test('an answer that stops in its middle is given up, and asked for again', asyn
       return json(asked === 1 ? HOLDER : { sessions: [], next_cursor: null });
     }) as typeof globalThis.fetch;
     const client = await connect({ gateway: 'https://gw.test', token: 'cox_token', fetch });
-    const listed = client.listSessions();
+    const listed = client.wire.listSessions();
     while (asked < 2) await vi.advanceTimersByTimeAsync(1);
     await vi.advanceTimersByTimeAsync(60_000);
     expect(await listed).toEqual({ sessions: [], next_cursor: null });
@@ -135,12 +135,14 @@ test('what is refused is not tried again', async () => {
 
 test('a wrong body never leaves, nor does an actor: who acts is whose token it is', async () => {
   const { client, asked } = await clientOf([]);
-  await expect(client.session('s').send('steer', { boddy: 'x' } as never)).rejects.toMatchObject({ field: 'boddy' });
+  await expect(client.session('s').wire.send('steer', { boddy: 'x' } as never)).rejects.toMatchObject({
+    field: 'boddy',
+  });
   await expect(client.session('s').steer('x', { actor: 'me' })).rejects.toMatchObject({
     code: 'unknown_field',
     field: 'actor',
   });
-  await expect(client.session('s').cancelCall('..')).rejects.toMatchObject({ field: 'call_id' });
+  await expect(client.session('s').cancelCall('..')).rejects.toMatchObject({ field: 'callId' });
   expect(asked).toHaveLength(1);
 });
 

@@ -180,7 +180,7 @@ test.each(['stream', 'textStream', 'approvals'] as const)(
 
 test('startSession() rejects an id in the body, which would not be the id of the session', async () => {
   const client = new Client({ guard: new CallGuard(new Closing()) } as Transport, () => new Journal().session);
-  await expect(client.startSession({ prompt: 'go', id: 'mine' as never })).rejects.toMatchObject({
+  await expect(client.startSession({ prompt: 'go', id: 'mine' } as never)).rejects.toMatchObject({
     code: 'invalid_option',
     option: 'id',
   });

@@ -1,6 +1,6 @@
 /** The form that starts a session: what it refuses, sends and offers. */
 import { expect, test } from 'vitest';
-import type { ListedSession } from '../src/browser-client.ts';
+import type { WireListedSession } from '../src/browser-client.ts';
 import {
   demoFields,
   fieldOf,
@@ -29,7 +29,7 @@ const OFFERED: Offered = {
   demo: null,
 };
 const GOOD = { prompt: 'Look.', persona: '', model: 'anthropic/claude', root: '/work' };
-const listed = (...details: object[]) => details.map((one) => ({ details: one })) as unknown as ListedSession[];
+const listed = (...details: object[]) => details.map((one) => ({ details: one })) as unknown as WireListedSession[];
 
 test('a field that is wrong is named, each by a sentence of its own', () => {
   expect(startProblems(GOOD, OFFERED)).toEqual({});

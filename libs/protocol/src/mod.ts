@@ -6,6 +6,7 @@ export * from './bounds.ts';
 export * from './budgets.ts';
 export * from './calls.ts';
 export * from './canonical-json.ts';
+export * from './casing.ts';
 export * from './commands.ts';
 export * from './connection-liveness.ts';
 export * from './coxswain-error.ts';

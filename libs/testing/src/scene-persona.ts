@@ -1,20 +1,14 @@
 /** The persona of a scene: from a file, a folder, a module, or the test itself. */
 import {
-  namedHandlers,
   type PersonaDefinition,
   type PersonaHandlers,
+  personaFromWire,
+  readPersonaDefinition,
   type ServedToolDefinition,
 } from '@coxswain/client';
 import { isPersonaModule, loadPersonaHandlers, loadPersonaModule } from '@coxswain/personas';
 import { readPersonaFile } from '@coxswain/personas/persona-file';
-import {
-  type AnyHandler,
-  type Persona,
-  pathText,
-  problemSentences,
-  readPersona,
-  readPersonaHooks,
-} from '@coxswain/protocol';
+import { type AnyHandler, type Persona, pathText, problemSentences, readPersonaHooks } from '@coxswain/protocol';
 import { SceneError } from './testing-errors.ts';
 
 /** A definition, what `definePersona` returns, or a path as `cox serve personas` takes it. */
@@ -36,20 +30,19 @@ export interface ReadScenePersona {
 
 /** Reads it. @throws SceneError, or the error of the file or module, naming what is wrong and where. */
 export async function readScenePersona(given: ScenePersona): Promise<ReadScenePersona> {
-  if (typeof given !== 'string') return inCode(given, []);
+  if (typeof given !== 'string') return inCode(given);
   if (isPersonaModule(given)) {
-    const { definition, tools = [] } = await loadPersonaModule(given);
-    return inCode(definition, tools);
+    const { definition, handlers = {}, tools = [] } = await loadPersonaModule(given);
+    return withHandlers(definition, handlers, tools);
   }
   const { persona, folder, place } = await readPersonaFile(given);
   return withHandlers(persona, await loadPersonaHandlers(persona, folder, place), []);
 }
 
-function inCode(definition: PersonaDefinition, tools: readonly ServedToolDefinition[]): ReadScenePersona {
-  const named = namedHandlers(definition);
-  const read = readPersona(named.definition);
-  if (!read.ok) throw new SceneError(`the persona is not valid: ${problemSentences(read.problems).join('; ')}`);
-  return withHandlers(read.data, named.handlers, tools);
+function inCode(definition: PersonaDefinition): ReadScenePersona {
+  const read = readPersonaDefinition(definition);
+  if (!read.ok) throw new SceneError(`the persona is not valid: ${read.problems.join('; ')}`);
+  return withHandlers(read.persona, read.handlers, []);
 }
 
 function withHandlers(
@@ -69,5 +62,5 @@ function withHandlers(
     handlers[id] = code;
     if (registration.point === 'session_idle') idle.add(id);
   }
-  return { persona, handlers, idle, definition: persona as PersonaDefinition, named: found, tools };
+  return { persona, handlers, idle, definition: personaFromWire(persona), named: found, tools };
 }

@@ -4,3 +4,4 @@ export { createModels, type ModelsOptions, ModelUnusableError } from './models.t
 export { KNOWN_PRICES } from './prices/known-prices.ts';
 export { PricesUnreadableError, readPrices } from './prices/read-prices.ts';
 export { ownOrigins } from './providers/endpoint.ts';
+export { ScriptFile } from './scripted/script.ts';

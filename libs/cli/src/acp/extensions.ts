@@ -123,7 +123,7 @@ async function send(
   const options = { wait, id: id ?? newCommandId(), acceptedWithinMs: ACP_BOUNDS.acceptedWithinMs };
   // Waiting for a delivery may take as long as a turn: what is sent meanwhile does not wait for it.
   const { sent } = await sessionOf(sessionId).inOrder(async (session) => ({
-    sent: session.send(verb, body as BodyInput<typeof verb>, options),
+    sent: session.wire.send(verb, body as BodyInput<typeof verb>, options),
   }));
   const { commandId, receipt } = await sent;
   const { stage = 'stored', seam, turn, pending_for_next_run } = receipt ?? {};
@@ -136,7 +136,7 @@ async function cancelCall(
 ): Promise<CancelTold> {
   const session = await sessionOf(sessionId).session();
   const body = { ...how, call_id: toolCallId } as BodyInput<'cancel_call'>;
-  const sent = await session.send('cancel_call', body, {
+  const sent = await session.wire.send('cancel_call', body, {
     id,
     wait: 'accepted',
     timeoutMs: ACP_BOUNDS.acceptedWithinMs,

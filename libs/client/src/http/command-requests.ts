@@ -23,9 +23,9 @@ import {
   checkedPayload,
   RECEIPT_TIMEOUT_MS,
   type SendOptions,
-  type SentCommand,
   STORED_WITHIN_MS,
   type WaitStage,
+  type WireSentCommand,
 } from '../outgoing-command.ts';
 import { type GatewayRequest, type GatewayRequests, mayPass } from './gateway-requests.ts';
 import { errorOf, ProblemError } from './problem-errors.ts';
@@ -55,7 +55,7 @@ export async function sendOverHttp<V extends Verb>(
     signal,
     traceparent,
   }: SendOptions<WaitStage>,
-): Promise<SentCommand> {
+): Promise<WireSentCommand> {
   const given = body as JsonObject & { readonly id?: string };
   if (actor !== undefined || 'actor' in given)
     throw new CommandRejectedError('unknown_field', 'actor: over HTTP, who acts is whose token it is', {
@@ -101,13 +101,13 @@ class Sending {
     this.#isOwnId = isOwnId;
   }
 
-  stored(): Promise<SentCommand> {
+  stored(): Promise<WireSentCommand> {
     // Said for each command: of a start the gateway would otherwise wait for the session to accept it.
     return this.#answered('accepted', 0, () => ({ query: { wait: 'stored' } }));
   }
 
   /** @param untilMs on the clock of `performance`. */
-  settled(stage: 'accepted' | 'delivered', untilMs: number): Promise<SentCommand> {
+  settled(stage: 'accepted' | 'delivered', untilMs: number): Promise<WireSentCommand> {
     const waitedMs = Math.ceil(untilMs - performance.now());
     return this.#answered(stage, waitedMs, () => {
       const leftMs = Math.max(1, Math.ceil(untilMs - performance.now()));
@@ -120,7 +120,7 @@ class Sending {
     awaited: 'accepted' | 'delivered',
     waitedMs: number,
     ask: () => Pick<GatewayRequest, 'query' | 'waitsMs'> & { readonly goesOn?: boolean },
-  ): Promise<SentCommand> {
+  ): Promise<WireSentCommand> {
     const { requests } = this.#gateway;
     for (;;) {
       let goesOn = false;
@@ -154,7 +154,7 @@ class Sending {
     return isNotFound && this.#gateway.started.isNew(this.#ref.sessionId);
   }
 
-  #read(answer: unknown): SentCommand {
+  #read(answer: unknown): WireSentCommand {
     const { command_id, seq, duplicate, receipt } = (answer ?? {}) as Record<string, unknown>;
     const read = receipt === undefined ? null : Receipt.safeParse(receipt);
     const isOne = command_id === this.#commandId && typeof seq === 'number' && typeof duplicate === 'boolean';

@@ -1,6 +1,6 @@
 /** What the form that starts a session checks, sends and offers. No drawing. */
 import { type DemoStart, ID_PATTERN, ModelName, type StartOptions } from '@coxswain/protocol';
-import type { ListedSession } from '../browser-client.ts';
+import type { WireListedSession } from '../browser-client.ts';
 
 /** The fields, as typed. */
 export interface StartFields {
@@ -80,17 +80,17 @@ export function fieldProblemText(error: unknown): string {
 }
 
 /** Personas to choose from: those of the folder first, then those that sessions have had, the newest first. */
-export function offeredPersonas({ options }: Offered, sessions: readonly ListedSession[]): string[] {
+export function offeredPersonas({ options }: Offered, sessions: readonly WireListedSession[]): string[] {
   return once([...options.personas.map(({ name }) => name), ...recent(sessions, 'persona')]);
 }
 
 /** Models to choose from: those that sessions have had, the newest first. */
-export function offeredModels(sessions: readonly ListedSession[]): string[] {
+export function offeredModels(sessions: readonly WireListedSession[]): string[] {
   return once(recent(sessions, 'model'));
 }
 
 /** What sessions have had, in the order of the list, in which the newest stands first. Demos are left out: their files go. */
-function recent(sessions: readonly ListedSession[], what: 'persona' | 'model'): string[] {
+function recent(sessions: readonly WireListedSession[], what: 'persona' | 'model'): string[] {
   const own = sessions.filter(({ details }) => !/\/cox-demo-[^/]+\/script\.yaml$/.test(details?.model ?? ''));
   return own.flatMap(({ details }) => details?.[what] ?? []);
 }
