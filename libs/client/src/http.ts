@@ -57,6 +57,7 @@ export {
   Session,
   type SessionState,
   type StartedSession,
+  type StreamOptions,
   type SuspendRequest,
   type WatchFrom,
 } from './session-handle.ts';
