@@ -68,7 +68,7 @@ export {
   SESSIONS_PAGE,
   type SessionsQuery,
   type WireListedDetails,
-  WireListedSession,
+  type WireListedSession,
   type WireSessionListing,
   type WireSessionsPage,
 } from './session-listing.ts';

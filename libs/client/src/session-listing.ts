@@ -5,37 +5,21 @@ import {
   fromWire,
   hasEnded,
   type JournalRecord,
+  ListedSessionDocument,
   type SessionStateName,
-  SessionStatus,
-  StateValue,
-  StopReason,
+  type SessionStatus,
+  type StateValue,
+  type StopReason,
   tombstoneIn,
   topState,
 } from '@coxswain/protocol';
-import * as z from 'zod';
-
-/** One session of a page, in the form of the wire. */
-export const WireListedSession = z.strictObject({
-  session_id: z.string(),
-  n: z.number().int().nonnegative().meta({ description: 'Its newest record.' }),
-  at: z.string().meta({ description: 'When that was written, ISO 8601.' }),
-  state: StateValue,
-  stop_reason: StopReason.nullable(),
-  unreadable: z.string().optional().meta({ description: 'Why the newest record cannot be read.' }),
-  deleted: z.strictObject({ by: z.string().nullable(), reason: z.string().nullable() }).optional(),
-  details: SessionStatus.pick({ persona: true, model: true, turn: true, cost_usd: true, usage: true, parent: true })
-    .extend({ approvals: z.number().int().nonnegative() })
-    .nullable()
-    .optional()
-    .meta({ description: 'With `details` and `persona`; null where no host has answered.' }),
-});
 
 /** A session in a list. `details` stand there where they were asked for; null where no host has answered. */
-export type ListedSession = CamelCased<z.infer<typeof WireListedSession>>;
+export type ListedSession = CamelCased<ListedSessionDocument>;
 
 /** A listed session with the names of TypeScript. */
 export function listedSession(listed: WireListedSession): ListedSession {
-  return fromWire(WireListedSession, listed as z.infer<typeof WireListedSession>);
+  return fromWire(ListedSessionDocument, listed as ListedSessionDocument);
 }
 
 /** One line of a list of sessions. */
@@ -82,7 +66,7 @@ export type WireListedDetails = Pick<SessionStatus, 'persona' | 'model' | 'turn'
   readonly approvals: number;
 };
 
-/** See {@link WireListedSession}. */
+/** One session of a page, in the form of the wire. */
 export interface WireListedSession extends WireSessionListing {
   /** Where they were asked for; null where no host has answered. */
   readonly details?: WireListedDetails | null;

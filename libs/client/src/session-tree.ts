@@ -5,11 +5,11 @@ import {
   fromWire,
   isErrorCode,
   type JournalRecord,
-  StateValue,
+  SessionTreeNames,
+  type StateValue,
   type StopReason,
-  Usage,
+  type Usage,
 } from '@coxswain/protocol';
-import * as z from 'zod';
 import { UsageCollector } from './usage-report.ts';
 
 /** One session of a tree. */
@@ -49,19 +49,9 @@ export type TreeNode = CamelCased<WireTreeNode>;
 /** A tree, with the names of TypeScript. */
 export type SessionTree = CamelCased<WireSessionTree>;
 
-/** The names of a node; those that are left out hold neither objects nor lists. */
-const NodeNames = z.looseObject({
-  state: StateValue.nullable(),
-  usage: Usage,
-  get children() {
-    return z.array(NodeNames);
-  },
-});
-const TreeNames = z.looseObject({ top: NodeNames });
-
 /** A tree with the names of TypeScript. */
 export function treeFromWire(tree: WireSessionTree): SessionTree {
-  return fromWire(TreeNames, tree as unknown as z.output<typeof TreeNames>) as unknown as SessionTree;
+  return fromWire(SessionTreeNames, tree as never) as unknown as SessionTree;
 }
 
 /** How a session's records are read: those that are stored now. */

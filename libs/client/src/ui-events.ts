@@ -14,8 +14,7 @@ import type {
   StepStatus,
   StopReason,
 } from '@coxswain/protocol';
-import { toWire, Usage } from '@coxswain/protocol';
-import * as z from 'zod';
+import { toWire, UiEventNames } from '@coxswain/protocol';
 import type { TokenUsage } from './token-usage.ts';
 
 /** The record that a UI event comes from; pieces of a running answer come from none yet. */
@@ -311,12 +310,6 @@ export type UiEvent =
 
 /** One UI event by its type. */
 export type UiEventOf<T extends UiEvent['type']> = Extract<UiEvent, { type: T }>;
-
-/** The names of a UI event; those that are left out hold data, such as the arguments of a call. */
-const UiEventNames = z.looseObject({
-  usage: Usage.optional(),
-  injections: z.array(z.looseObject({})).optional(),
-});
 
 /** A UI event in the form of the wire, with names in snake_case: for protocols that carry UI events as JSON. */
 export function uiEventToWire(event: UiEvent): { readonly type: UiEvent['type']; readonly [name: string]: unknown } {

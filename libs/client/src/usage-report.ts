@@ -8,9 +8,9 @@ import {
   type PinnedPrice,
   type SessionEvent,
   type StopReason,
-  Usage,
+  type Usage,
+  UsageReportNames,
 } from '@coxswain/protocol';
-import * as z from 'zod';
 
 /** What one run has used, with the names of TypeScript. */
 export type RunUsage = CamelCased<WireRunUsage>;
@@ -146,8 +146,7 @@ export class UsageCollector {
 
   /** What has been used so far, the answers of the open turn among it. */
   get report(): UsageReport {
-    const report = this.wireReport as unknown as z.output<typeof ReportNames>;
-    return fromWire(ReportNames, report) as unknown as UsageReport;
+    return fromWire(UsageReportNames, this.wireReport as never) as unknown as UsageReport;
   }
 
   /** The same in the form of the wire. */
@@ -163,13 +162,6 @@ export class UsageCollector {
     return { persona: this.#persona, model: this.#model, runs, personas, ...shown(spent.reduce(both, NOTHING)) };
   }
 }
-
-/** The names of a report; those that are left out hold neither objects nor lists. */
-const ReportNames = z.looseObject({
-  usage: Usage,
-  runs: z.array(z.looseObject({ usage: Usage })),
-  personas: z.array(z.looseObject({ usage: Usage })),
-});
 
 const NOTHING: Spent = { usage: { input_tokens: 0, output_tokens: 0 }, cost: 0 };
 const nano = (sumUsd: number): number => Math.round(sumUsd * 1e9);

@@ -14,6 +14,7 @@ export * from './crew-commands.ts';
 export * from './crew-tools.ts';
 export * from './crews.ts';
 export * from './deltas.ts';
+export * from './document-names.ts';
 export * from './error-catalogue.ts';
 export * from './error-codes.ts';
 export * from './events.ts';

@@ -1,6 +1,6 @@
 /** Lists of sessions, as requests ask for them and as they are answered. */
-import { SESSIONS_PAGE, WireListedSession } from '@coxswain/client';
-import { ID_PATTERN } from '@coxswain/protocol';
+import { SESSIONS_PAGE } from '@coxswain/client';
+import { ID_PATTERN, ListedSessionDocument } from '@coxswain/protocol';
 import { turnChart } from '@coxswain/session';
 import * as z from 'zod';
 import { wholeNumber } from './route-schemas.ts';
@@ -33,6 +33,6 @@ export type ListQuery = z.infer<typeof ListQuery>;
 
 /** A page of sessions. */
 export const SessionsPage = z.strictObject({
-  sessions: z.array(WireListedSession),
+  sessions: z.array(ListedSessionDocument),
   next_cursor: z.string().nullable().meta({ description: 'Gives the next page; null on the last.' }),
 });
