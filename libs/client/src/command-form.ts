@@ -96,7 +96,7 @@ export function errorOnWire(error: unknown): unknown {
   return isRenamed ? error.cause : error;
 }
 
-/** @throws InvalidOptionError for an option that a call does not have. */
+/** Refuses the options that a call does not have. @throws InvalidOptionError naming the first one. */
 export function refuseOthers(others: object): void {
   const unknown = Object.entries(others).find(([, value]) => value !== undefined);
   if (unknown) throw new InvalidOptionError(`the option ${unknown[0]} is unknown`, unknown[0]);
