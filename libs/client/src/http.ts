@@ -42,7 +42,7 @@ export { createEventTranslator, type EventTranslator } from './event-translator.
 export { newCommandId, newSessionId } from './fresh-ids.ts';
 export { connect } from './http/connect.ts';
 export type { GatewayOptions } from './http/gateway-options.ts';
-export { HttpClient, HttpSession, type Statechart, type TokenHolder } from './http/http-client.ts';
+export { HttpClient, HttpSession, type OfferedStarts, type Statechart, type TokenHolder } from './http/http-client.ts';
 export type { BodyInput, SendOptions, WaitStage, WireSentCommand } from './outgoing-command.ts';
 export { ResultCollector, type RunResult } from './run-result.ts';
 export {

@@ -10,6 +10,7 @@ export {
   hasEnded,
   newCommandId,
   newSessionId,
+  type OfferedStarts,
   printable,
   printableJson,
   type TokenUsage,

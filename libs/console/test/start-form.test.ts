@@ -24,7 +24,7 @@ const OFFERED: Offered = {
       persona('lead', { model: 'a/b' }),
       persona('torn', { definition: null, problem: 'torn.yaml: name: is missing' }),
     ],
-    has_demo: true,
+    hasDemo: true,
   },
   demo: null,
 };

@@ -214,8 +214,11 @@ export async function readHolder(requests: GatewayRequests, withinMs?: number): 
   const holder = (await requests.persist(late, READ_WITHIN_MS, attempt).catch((error: unknown) => {
     if (late?.aborted) throw unreached(trouble ?? error, withinMs);
     throw error instanceof ProblemError ? errorOf(error.problem) : error;
-  })) as TokenHolder | null;
-  if (typeof holder?.tenant === 'string' && Array.isArray(holder.scopes)) return holder;
+  })) as (Omit<TokenHolder, 'expiresAt'> & { readonly expires_at?: string | null }) | null;
+  if (typeof holder?.tenant === 'string' && Array.isArray(holder.scopes)) {
+    const { name, tenant, scopes, expires_at: expiresAt = null } = holder;
+    return { name, tenant, scopes, expiresAt };
+  }
   throw unreadable('no token’s holder');
 }
 

@@ -120,7 +120,7 @@ export function NewSession({
     >
       <div class="form-head">
         <h1>Start a session</h1>
-        {offered.options.has_demo && (
+        {offered.options.hasDemo && (
           <button type="button" class="small" onClick={() => void fillInDemo()}>
             Fill in the demo
           </button>

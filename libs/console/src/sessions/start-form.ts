@@ -1,6 +1,6 @@
 /** What the form that starts a session checks, sends and offers. No drawing. */
-import { type DemoStart, ID_PATTERN, ModelName, type StartOptions } from '@coxswain/protocol';
-import type { WireListedSession } from '../browser-client.ts';
+import { type DemoStart, ID_PATTERN, ModelName } from '@coxswain/protocol';
+import type { OfferedStarts, WireListedSession } from '../browser-client.ts';
 
 /** The fields, as typed. */
 export interface StartFields {
@@ -16,12 +16,12 @@ export type StartProblems = Partial<Record<StartField, string>>;
 
 /** What can be offered: the folder of the gateway, and the demo once its files are written. */
 export interface Offered {
-  readonly options: StartOptions;
+  readonly options: OfferedStarts;
   readonly demo: DemoStart | null;
 }
 
 /** A gateway that offers nothing, or was not asked yet. */
-export const NOTHING_OFFERED: Offered = { options: { folder: null, personas: [], has_demo: false }, demo: null };
+export const NOTHING_OFFERED: Offered = { options: { folder: null, personas: [], hasDemo: false }, demo: null };
 
 /** Values offered next to a field. */
 const OFFERED_MAX = 6;
