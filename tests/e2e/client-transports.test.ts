@@ -188,8 +188,12 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
       const { call_id: callId } = await calling(session);
       const delivered = session.steer('look', { wait: 'delivered', acceptedWithinMs: 30_000, timeoutMs: 50_000 });
       await until('the steer to wait', async () => (await session.pending()).length === 1);
-      const cancelled = await session.cancelCall(callId, { reason: 'enough', wait: 'accepted' });
-      expect(cancelled.receipt).toMatchObject({ stage: 'accepted', session_id: session.id });
+      const call = { callId, tool: 'run_command', reason: 'enough' };
+      const cancelled = await session.cancelCall(callId, { reason: 'enough', id: 'enough' });
+      expect(cancelled).toMatchObject({ outcome: 'cancelled', ...call, sent: { receipt: { stage: 'accepted' } } });
+      // The journal answers a repetition, too.
+      expect(await session.cancelCall(callId, { reason: 'enough', id: 'enough' })).toMatchObject(call);
+      expect(await session.cancelCall('c9')).toMatchObject({ outcome: 'not_found', tool: null, reason: null });
       expect((await delivered).receipt).toMatchObject({ stage: 'delivered', seam: 'post_tool_dispatch', turn: 1 });
       expect(await session.receiptOf((await delivered).commandId)).toMatchObject({ stage: 'delivered' });
       expect(await session.result()).toMatchObject({ text: 'heard' });
@@ -236,7 +240,7 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
       for (const wake of [() => session.signal('ready', { by: 'test' }), () => session.resume()]) {
         const { call_id: callId } = await calling(session);
         await session.suspend({ reason: 'lunch', signal: 'ready' }, { wait: 'accepted' });
-        await session.cancelCall(callId, { wait: 'accepted' });
+        await session.cancelCall(callId);
         await until('it to sleep', async () => (await session.state()).suspended);
         await wake();
       }

@@ -1009,7 +1009,7 @@ export const ERROR_CATALOGUE = {
     'Look at the session: `cox session show`.',
   ),
   receipt_timeout: exception(
-    'The command is stored, but no host reported in time what became of it.',
+    'The command is stored, but no host reported in time what became of it, or recorded its outcome.',
     'Stops waiting; the command may still take effect.',
     'Send it again under the same id, or see whether a host runs: `cox doctor`.',
   ),

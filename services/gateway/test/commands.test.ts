@@ -1,5 +1,11 @@
 /** Commands in requests: the names of their ids, and how far a start is waited for. */
-import { CommandRejectedError, ReceiptTimeoutError, type SendOptions, type SentCommand } from '@coxswain/client';
+import {
+  CommandRejectedError,
+  ReceiptTimeoutError,
+  type SendOptions,
+  type SendStage,
+  type SentCommand,
+} from '@coxswain/client';
 import { CommandId, parseBody, type Verb } from '@coxswain/protocol';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 import type { GatewayClient } from '../src/gateway-context.ts';
@@ -9,7 +15,7 @@ interface Sent {
   readonly session: string;
   readonly verb: Verb;
   readonly body: object;
-  readonly options: SendOptions<'stored' | 'accepted' | 'delivered'>;
+  readonly options: SendOptions<SendStage>;
 }
 
 const STORED: SentCommand = { commandId: CommandId.parse('c-1'), seq: 7, duplicate: false };
@@ -116,6 +122,21 @@ test.each(REPEATED)('a command_id of another command is refused: %s %s', async (
   expect(await ask(method, url, { ...body, command_id: 'mine' })).toMatchObject({
     status: 202,
     body: { command_id: 'mine', duplicate: true },
+  });
+});
+
+test('?wait=outcome answers how the cancelling of a call ended, and goes with no other command', async () => {
+  const cancellation = { outcome: 'already_cancelled', call_id: 'c1', tool: 'deploy', reason: null } as const;
+  answer = async () => ({ ...STORED, cancellation });
+  const { status, body } = await ask('POST', '/v1/sessions/s/calls/c1/cancel?wait=outcome', {});
+  expect({ status, body }).toEqual({
+    status: 202,
+    body: { session_id: 's', command_id: 'c-1', seq: 7, duplicate: false, ...cancellation },
+  });
+  expect(sent).toMatchObject([{ verb: 'cancel_call', body: { call_id: 'c1' }, options: { wait: 'outcome' } }]);
+  expect(await ask('POST', '/v1/sessions/s/cancel?wait=outcome', {})).toMatchObject({
+    status: 400,
+    body: { code: 'invalid_field', field: 'wait' },
   });
 });
 
