@@ -78,6 +78,22 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
       expect(records.flatMap(({ events }) => events).filter(({ type }) => type === 'agent_start')).toHaveLength(1);
     });
 
+    test('under a message id, started twice, is one; with another body it is rejected', async () => {
+      const body = { prompt: 'go', model: await scripted(QUICK), message_id: newSessionId() };
+      const first = await client.startSession(body, { wait: 'accepted' });
+      expect(first.sent.duplicate).toBe(false);
+      expect(await first.result()).toMatchObject({ run: 1, text: 'quick' });
+      const again = await client.startSession(body, { wait: 'accepted' });
+      const { commandId, receipt } = first.sent;
+      expect(again.id).toBe(first.id);
+      expect(again.sent).toMatchObject({
+        ...{ duplicate: true, receipt: { stage: 'accepted', n: receipt?.n, detail: { command_id: commandId } } },
+      });
+      expect(await again.result()).toMatchObject({ run: 1, text: 'quick' });
+      const other = client.startSession({ ...body, prompt: 'stop' }, { wait: 'accepted' });
+      await expect(other).rejects.toMatchObject({ code: 'message_id_reused', field: 'message_id' });
+    });
+
     test('is steered while it lasts by the same word that begins the next', async () => {
       const session = await start([...WAITS, { text: 'again' }]);
       const { call_id } = await calling(session);

@@ -30,7 +30,7 @@ export {
   SessionNotFoundError,
 } from './client-errors.ts';
 export { createEventTranslator, type EventTranslator } from './event-translator.ts';
-export { newCommandId, newSessionId } from './fresh-ids.ts';
+export { newCommandId, newSessionId, sessionIdOfMessage } from './fresh-ids.ts';
 export { connect } from './http/connect.ts';
 export type { GatewayOptions } from './http/gateway-options.ts';
 export { HttpClient, HttpSession, type Statechart, type TokenHolder } from './http/http-client.ts';

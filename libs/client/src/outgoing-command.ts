@@ -51,7 +51,10 @@ export interface SentCommand {
   readonly commandId: CommandId;
   /** Its position in the command stream. */
   readonly seq: number;
-  /** The bus had this command already; nothing was stored a second time. A receipt tells what became of the first. */
+  /**
+   * The bus had this command already, and nothing was stored a second time; or the start repeats the session's start under its
+   * `message_id`, which only its receipt says. The receipt is that of the first.
+   */
   readonly duplicate: boolean;
   /** The receipt that was waited for; absent with `wait: 'stored'`. */
   readonly receipt?: Receipt;

@@ -118,8 +118,12 @@ export async function sendPayload(
     }
     const found = fate.then((receipt) => (receipt ? settledReceipt(receipt, ref) : told));
     // Of a repetition the journal tells more than its receipt does.
-    const receipt = await Promise.race([sent.duplicate ? told.then(() => found, unlessRepeated(found)) : told, found]);
-    return { ...sent, receipt: sent.duplicate ? { ...receipt, message: REPEATED } : receipt };
+    const repeated = () =>
+      // A repeated start stands in the journal under the id of the first alone.
+      told.then((receipt) => (receipt.duplicate ? receipt : found), unlessRepeated(found));
+    const receipt = await Promise.race([sent.duplicate ? repeated() : told, found]);
+    const duplicate = sent.duplicate || receipt.duplicate === true;
+    return { ...sent, duplicate, receipt: sent.duplicate ? { ...receipt, message: REPEATED } : receipt };
   } finally {
     // A reason of its own: without one an error with its stack is made for it, each time.
     leaving.abort('answered');

@@ -217,8 +217,7 @@ export class Session {
       this.#sent = sent;
       this.#forkedAt = (body as BodyInput<'start'>).fork?.n ?? null;
     }
-    if (verb === 'start' || verb === 'prompt')
-      this.#awaited = { commandId: sent.commandId, n: sent.receipt?.n ?? null };
+    if (verb === 'start' || verb === 'prompt') this.#awaited = awaitedOf(sent, body as BodyInput<'start'>);
     return sent;
   }
 
@@ -578,4 +577,15 @@ function when(mode: InjectOptions['mode'], preempt: boolean | undefined): { mode
 
 function under(dedupeKey: string | undefined): { dedupe_key?: string } {
   return dedupeKey === undefined ? {} : { dedupe_key: dedupeKey };
+}
+
+/**
+ * The command that starts the run of a sent start or prompt. A start under a message id may repeat an earlier one, which its record
+ * names instead; without a receipt that is not known, and the newest run is shown.
+ */
+function awaitedOf({ commandId, receipt }: SentCommand, { message_id }: BodyInput<'start'>): AwaitedCommand | null {
+  if (receipt === undefined && message_id !== undefined) return null;
+  const { detail, duplicate, n = null } = receipt ?? {};
+  const first = duplicate ? detail?.command_id : undefined;
+  return { commandId: typeof first === 'string' ? first : commandId, n };
 }

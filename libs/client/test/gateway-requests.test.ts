@@ -1,6 +1,6 @@
 /** Requests of a client, against a gateway that is a function: what is tried again, what is not, and what is never kept. */
 import { expect, test, vi } from 'vitest';
-import { connect } from '../src/http.ts';
+import { connect, sessionIdOfMessage } from '../src/http.ts';
 
 interface Asked {
   readonly url: URL;
@@ -198,6 +198,19 @@ test('cancelCall resolves with the outcome, however often a gateway has to be as
   expect(second).toMatchObject({ command_id: first?.command_id });
   await expect(session.cancelCall('c')).rejects.toMatchObject({ code: 'answer_unreadable' });
   await expect(session.send('steer', { body: 'x' }, { wait: 'outcome' })).rejects.toMatchObject({ option: 'wait' });
+});
+
+test('a repeated start stays a duplicate, also where a gateway is asked twice for its receipt', async () => {
+  const receipt = { type: 'receipt', session_id: 's', n: 1, stage: 'accepted', duplicate: true };
+  const repeated = (asked: Asked) =>
+    stored(asked, { duplicate: true, receipt: { ...receipt, command_id: asked.body.command_id } });
+  const { client, asked } = await clientOf([problem('receipt_timeout', 504), repeated]);
+  const session = await client.startSession(
+    { prompt: 'go', message_id: 'm' },
+    { wait: 'accepted', timeoutMs: 100_000 },
+  );
+  expect(session.sent).toMatchObject({ duplicate: true, receipt: { n: 1, duplicate: true } });
+  expect(asked[2]?.body).toMatchObject({ message_id: 'm', session_id: await sessionIdOfMessage('m') });
 });
 
 test('a session that was just started is not gone because another gateway has not heard of it', async () => {

@@ -221,6 +221,10 @@ export const ERROR_CATALOGUE = {
     'The session is running: it takes no second prompt, and cannot be deleted.',
     'Steer it, queue a follow-up, or wait for its end; cancel its run before you delete it.',
   ),
+  message_id_reused: rejection(
+    'The session was started under this `message_id` with another body; that start stands.',
+    'Use a new `message_id` for a new start, or send the first body again.',
+  ),
   command_too_old: rejection(
     'The command id is older than those the session remembers, so it cannot be told from a repetition.',
     'Send it under a new id.',

@@ -5,6 +5,7 @@ import {
   type SendOptions,
   type SendStage,
   type SentCommand,
+  sessionIdOfMessage,
 } from '@coxswain/client';
 import { CommandId, parseBody, type Verb } from '@coxswain/protocol';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
@@ -48,8 +49,8 @@ beforeEach(() => {
   answer = async () => STORED;
 });
 
-async function ask(method: string, url: string, payload?: object) {
-  const headers = { host: 'gateway.test', authorization: made.authorization };
+async function ask(method: string, url: string, payload?: object, more: Record<string, string> = {}) {
+  const headers = { host: 'gateway.test', authorization: made.authorization, ...more };
   const request = { method: method as 'POST', url, headers, ...(payload === undefined ? {} : { payload }) };
   const { statusCode: status, json } = await made.app.inject(request);
   return { status, body: json() };
@@ -89,6 +90,31 @@ test.each(IN_BODIES)('the name on NATS is rejected with the right one: %s %s', a
 test('a start takes the session’s id as session_id', async () => {
   await ask('POST', '/v1/sessions', { prompt: 'go', model: 'm/m', session_id: 'mine' });
   expect(sent).toMatchObject([{ session: 'mine', body: { prompt: 'go', model: 'm/m' } }]);
+});
+
+test('a start under a message id has the session that follows from it, also next to an idempotency key', async () => {
+  const receipt = {
+    type: 'receipt',
+    session_id: 's',
+    command_id: 'c-1',
+    stage: 'accepted',
+    n: 1,
+    duplicate: true,
+  } as const;
+  answer = async () => ({ ...STORED, duplicate: true, receipt });
+  // Another start, and not one of this key: the session compares them.
+  recorded = [{ type: 'command', verb: 'start', command_id: 'first', body: {} }];
+  const body = { prompt: 'go', model: 'm/m', message_id: 'order 17' };
+  for (const more of [{}, { command_id: 'mine' }])
+    expect(await ask('POST', '/v1/sessions', { ...body, ...more }, { 'idempotency-key': 'k' })).toMatchObject({
+      status: 202,
+      body: { duplicate: true, receipt: { n: 1, duplicate: true } },
+    });
+  const session = await sessionIdOfMessage('order 17');
+  expect(sent).toMatchObject([{ session, body }, { session }]);
+  expect(await ask('POST', '/v1/sessions', { ...body, session_id: 'named' })).toMatchObject({
+    body: { session_id: 'named' },
+  });
 });
 
 test('a rejection names fields as the request does', async () => {

@@ -172,7 +172,7 @@ class Sending {
     const sent = {
       commandId: this.#commandId,
       seq,
-      duplicate: isOurs ? false : duplicate,
+      duplicate: isOurs ? read?.data.duplicate === true : duplicate,
       ...(cancellation ? { cancellation } : {}),
     };
     if (!read) return sent;

@@ -89,7 +89,10 @@ export const StoredCommand = z.strictObject({
   session_id: z.string(),
   command_id: z.string(),
   seq: z.number().int().positive().meta({ description: 'Its position in the command stream.' }),
-  duplicate: z.boolean().meta({ description: 'The bus had it already; nothing was stored a second time.' }),
+  duplicate: z.boolean().meta({
+    description:
+      'The bus had it already, and nothing was stored a second time; or it repeats the start of the session under its message id. The receipt is that of the first.',
+  }),
   receipt: Receipt.optional().meta({ description: 'The session’s receipt, where one was waited for and came.' }),
 });
 /** See {@link StoredCommand}. */
