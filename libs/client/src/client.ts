@@ -1,7 +1,7 @@
 /** The client: the sessions of one tenant, over the bus or over HTTP. */
 import { type SessionRef, sessionRef, type TenantId } from '@coxswain/protocol';
 import { InvalidOptionError } from './client-errors.ts';
-import { newSessionId } from './fresh-ids.ts';
+import { newSessionId, sessionIdOfMessage } from './fresh-ids.ts';
 import { GuardedTransport } from './guarded-transport.ts';
 import type { BodyInput, SendOptions } from './outgoing-command.ts';
 import type { Session, StartedSession } from './session-handle.ts';
@@ -45,7 +45,8 @@ export class Client<S extends Session = Session> {
   }
 
   /**
-   * Starts a session under a new id, or the given one.
+   * Starts a session under a new id, or the given one. With a `message_id` the start is idempotent: the same start sent again gives the
+   * same session, and changes nothing (`sent.duplicate`, once a receipt says so). Its session id then follows from the message id.
    * @param options `sessionId`: the id of the session; `id`: the id of the command.
    * @returns the session; `sent` is the stored command, with its receipt if one was waited for.
    * @throws InvalidOptionError for an `id` in the body, which would leave the session under a random id.
@@ -58,7 +59,8 @@ export class Client<S extends Session = Session> {
       const message = 'the id of a session is the option sessionId: startSession({ … }, { sessionId })';
       throw new InvalidOptionError(message, 'id');
     }
-    const session = this.session(sessionId ?? newSessionId());
+    const { message_id: messageId } = body;
+    const session = this.session(sessionId ?? (messageId ? await sessionIdOfMessage(messageId) : newSessionId()));
     await session.send('start', body, options);
     return session as StartedSession<S>;
   }

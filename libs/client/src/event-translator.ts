@@ -183,6 +183,7 @@ class Translator implements EventTranslator {
             control,
             status,
             target,
+            callId: control === 'cancel_call' ? target : null,
             tool: tool ?? null,
             by: actorName(actor),
             reason: said(reason),

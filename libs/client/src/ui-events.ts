@@ -181,6 +181,8 @@ export type UiEvent =
       readonly control: ControlVerb;
       readonly status: string;
       readonly target: string;
+      /** The call that it is about; null for a control of the session or of a queued message. */
+      readonly callId: string | null;
       readonly tool: string | null;
       /** Who asked for it; null where the sender gave no name. */
       readonly by: string | null;

@@ -120,7 +120,8 @@ const Start = z
   .strictObject({
     ...StartSettings.shape,
     ...Envelope,
-    message_id: z.string().max(256).optional(),
+    /** A start under the same message id is the same start, for as long as the session's journal exists. */
+    message_id: z.string().min(1).max(256).optional(),
     prompt: Text.optional(),
     messages: UserMessages.optional(),
     fork: ForkRequest.optional(),

@@ -221,6 +221,10 @@ export const ERROR_CATALOGUE = {
     'The session is running: it takes no second prompt, and cannot be deleted.',
     'Steer it, queue a follow-up, or wait for its end; cancel its run before you delete it.',
   ),
+  message_id_reused: rejection(
+    'The session was started under this `message_id` with another body; that start stands.',
+    'Use a new `message_id` for a new start, or send the first body again.',
+  ),
   command_too_old: rejection(
     'The command id is older than those the session remembers, so it cannot be told from a repetition.',
     'Send it under a new id.',
@@ -1009,7 +1013,7 @@ export const ERROR_CATALOGUE = {
     'Look at the session: `cox session show`.',
   ),
   receipt_timeout: exception(
-    'The command is stored, but no host reported in time what became of it.',
+    'The command is stored, but no host reported in time what became of it, or recorded its outcome.',
     'Stops waiting; the command may still take effect.',
     'Send it again under the same id, or see whether a host runs: `cox doctor`.',
   ),

@@ -25,6 +25,7 @@ const CODES = {
     'session_not_found',
     'session_exists',
     'session_busy',
+    'message_id_reused',
     'command_too_old',
     'not_pending',
     'call_not_open',

@@ -4,6 +4,7 @@ export * from './answer-hook.ts';
 export * from './approval-notices.ts';
 export * from './bounds.ts';
 export * from './budgets.ts';
+export * from './call-cancellation.ts';
 export * from './calls.ts';
 export * from './canonical-json.ts';
 export * from './commands.ts';
