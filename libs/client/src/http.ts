@@ -56,6 +56,7 @@ export {
   type ResultOptions,
   Session,
   type StartedSession,
+  type StreamOptions,
   type SuspendRequest,
   type TypedResult,
   type WatchFrom,
