@@ -34,9 +34,9 @@ export const SCENARIOS: readonly Scenario[] = [
   ...COMPACTION,
   ...LIMITS,
   ...STEPS,
-  ...OUTPUT,
   ...FORKS,
   ...PERSONAS,
   ...CREWS,
   ...HANDOFFS,
+  ...OUTPUT,
 ];
