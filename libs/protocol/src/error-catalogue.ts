@@ -399,6 +399,16 @@ export const ERROR_CATALOGUE = {
     'Ends the run as failed, before the model is asked.',
     'Add the model to a table of prices and name its file in COX_PRICES, or limit tokens instead.',
   ),
+  output_schema_invalid: outcome(
+    'The output schema of the start or the persona is not a valid JSON Schema.',
+    'Ends the run as failed, before the model is asked.',
+    'Correct the schema. The message says what is wrong with it.',
+  ),
+  output_invalid: outcome(
+    'The final answer does not fit the output schema, and the repair turns (`limits.output_repairs`) are used up.',
+    'Ends the run as failed. The journal contains the answers, and the problems of each in output_rejected.',
+    'Read the problems in the message. Simplify the schema, describe its members, or use a stronger model.',
+  ),
   step_denied: outcome(
     'A PreStep or PostStep hook has refused a step, or failed and fails closed.',
     'The step has failed: its error_boundary says whether the run fails, goes on or waits for a person.',

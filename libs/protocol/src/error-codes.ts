@@ -93,6 +93,8 @@ const CODES = {
     'root_not_local',
     'mcp_server_failed',
     'price_unknown',
+    'output_schema_invalid',
+    'output_invalid',
     'step_denied',
     'step_budget_exceeded',
     'predicate_unknown',

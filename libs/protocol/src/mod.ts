@@ -46,6 +46,7 @@ export * from './metric-catalogue.ts';
 export * from './model-choice.ts';
 export * from './model-steps.ts';
 export * from './nearest-word.ts';
+export * from './output-schema.ts';
 export * from './parking.ts';
 export * from './parse-return.ts';
 export * from './patterns.ts';
