@@ -12,6 +12,7 @@ import {
   ReceiptTimeoutError,
   receiptToWire,
   type SentCommand,
+  sentCommand,
 } from '@coxswain/client';
 import { HEADERS, Receipt, sessionRef, subjects } from '@coxswain/protocol';
 import { createInbox, headers, type NatsConnection } from '@nats-io/transport-node';
@@ -153,7 +154,7 @@ function typedSend(client: Client, { session: id, verb, body, commandId }: Outgo
     case 'cancel':
       return session.cancel(undefined, options);
     case 'cancel_call':
-      return session.cancelCall((body as { call_id: string }).call_id, options);
+      return session.wire.send('cancel_call', body as { call_id: string }, options).then(sentCommand);
     case 'approve': {
       const { call_id: callId, decision } = body as { call_id: string; decision: 'allow' | 'deny' };
       return decision === 'allow' ? session.approve(callId, options) : session.deny(callId, options);

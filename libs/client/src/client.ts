@@ -3,10 +3,11 @@ import { type SessionRef, sessionRef, type TenantId } from '@coxswain/protocol';
 import { Approval } from './approval.ts';
 import { InvalidOptionError } from './client-errors.ts';
 import { refuseOthers, type SessionSettings, splitOptions } from './command-form.ts';
-import { newSessionId } from './fresh-ids.ts';
+import { newSessionId, sessionIdOfMessage } from './fresh-ids.ts';
 import { GuardedTransport } from './guarded-transport.ts';
 import type { SendOptions } from './outgoing-command.ts';
-import type { Session, StartedSession } from './session-handle.ts';
+import { type OutputSource, outputJsonSchema, type StartedOutput } from './output-schema.ts';
+import type { Session, StartedSession, TypedResult } from './session-handle.ts';
 import { type ListedSession, listedSession, SESSIONS_PAGE, type SessionsQuery } from './session-listing.ts';
 import type { Transport } from './transport.ts';
 import { ClientWire } from './wire-access.ts';
@@ -44,16 +45,17 @@ export class Client<S extends Session = Session> {
   }
 
   /**
-   * Starts a session under a new id, or the given one.
+   * Starts a session under a new id, or the given one. With a `messageId` the start is idempotent: the same start sent again gives the
+   * same session, and changes nothing (`sent.duplicate`, once a receipt says so). Its session id then follows from the message id.
    * @param options `sessionId`: the id of the session; `id`: the id of the command.
    * @returns the session; `sent` is the stored command, with its receipt if one was waited for.
    * @throws InvalidOptionError for a setting or an option that does not exist; also for an `id` among the settings, which would leave the
-   *   session under a random id.
+   *   session under a random id. OutputSchemaError for an `output` that has no JSON Schema.
    */
-  async startSession(
-    settings: SessionSettings,
+  async startSession<Schema extends OutputSource = never, PersonaValue = unknown>(
+    { output, ...settings }: SessionSettings<Schema, PersonaValue>,
     { sessionId, ...options }: SendOptions & { readonly sessionId?: string | undefined } = {},
-  ): Promise<StartedSession<S>> {
+  ): Promise<TypedResult<StartedOutput<Schema, PersonaValue>> & StartedSession<S>> {
     if ('id' in settings) {
       const message = 'the id of a session is the option sessionId: startSession({ … }, { sessionId })';
       throw new InvalidOptionError(message, 'id');
@@ -61,7 +63,11 @@ export class Client<S extends Session = Session> {
     const { actor, fork } = settings as { readonly actor?: unknown; readonly fork?: unknown };
     const { sending, others } = splitOptions(options);
     refuseOthers({ actor, fork, ...others });
-    return this.session(sessionId ?? newSessionId()).start(settings, sending as SendOptions);
+    const schema = output === undefined ? undefined : outputJsonSchema(output, 'startSession()');
+    const { messageId } = settings;
+    const session = this.session(sessionId ?? (messageId ? await sessionIdOfMessage(messageId) : newSessionId()));
+    await session.start({ ...settings, output: schema }, sending as SendOptions);
+    return session as TypedResult<StartedOutput<Schema, PersonaValue>> & StartedSession<S>;
   }
 
   /**

@@ -11,13 +11,23 @@ import {
   type Verb,
 } from '@coxswain/protocol';
 import { CommandRejectedError, InvalidOptionError } from './client-errors.ts';
-import type { BodyInput, SendOptions, WaitStage, WireSentCommand } from './outgoing-command.ts';
+import type { BodyInput, SendOptions, SendStage, WireSentCommand } from './outgoing-command.ts';
+import type { OutputSource, TypedPersona } from './output-schema.ts';
+import type { PersonaSettings } from './persona-form.ts';
 
 /** The body of a command with the names of TypeScript; the id and the actor are options of the call. */
 export type CommandInput<V extends Verb> = Omit<CamelCased<BodyInput<V>>, 'id' | 'actor'>;
 
-/** How a session is started: its prompt, persona, model, tools and limits. */
-export type SessionSettings = Omit<CommandInput<'start'>, 'fork' | 'standIns'> & {
+/**
+ * How a session is started: its prompt, persona, model, tools and limits. `output`: the schema of the final answer, Zod 4 or JSON Schema;
+ * it types `output` of the result.
+ */
+export type SessionSettings<Schema = OutputSource, PersonaValue = unknown> = Omit<
+  CommandInput<'start'>,
+  'fork' | 'output' | 'persona' | 'standIns'
+> & {
+  readonly output?: Schema | undefined;
+  readonly persona?: string | (PersonaSettings & TypedPersona<PersonaValue>) | undefined;
   /** Tools of the bus that carry out built-in ones, by the names of tools. */
   readonly standIns?: StandIns | undefined;
 };
@@ -26,7 +36,7 @@ export type SessionSettings = Omit<CommandInput<'start'>, 'fork' | 'standIns'> &
 export type CommandReceipt = CamelCased<Receipt>;
 
 /** A command that is stored. */
-export interface SentCommand extends Omit<WireSentCommand, 'receipt'> {
+export interface SentCommand extends Omit<WireSentCommand, 'receipt' | 'cancellation'> {
   /** The receipt that was waited for; absent with `wait: 'stored'`. */
   readonly receipt?: CommandReceipt;
 }
@@ -61,7 +71,7 @@ const SEND_OPTIONS: Readonly<Record<keyof SendOptions, true>> = {
 
 /** Splits the options of a call: how the command is sent, and members of its body. */
 export function splitOptions(options: object): {
-  readonly sending: SendOptions<WaitStage>;
+  readonly sending: SendOptions<SendStage>;
   readonly others: Readonly<Record<string, unknown>>;
 } {
   const isSending = ([name]: [string, unknown]) => Object.hasOwn(SEND_OPTIONS, name);

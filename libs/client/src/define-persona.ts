@@ -7,6 +7,7 @@ import {
   type HookPointName,
   type HookPointOf,
 } from '@coxswain/protocol';
+import type { OutputOf, OutputSource, TypedPersona } from './output-schema.ts';
 import { type PersonaSettings, readPersonaDefinition } from './persona-form.ts';
 import { withHandlers } from './persona-handlers.ts';
 
@@ -30,7 +31,9 @@ export type PersonaHookDefinition = {
 }[AnyPointName];
 
 /** A persona as a program writes it: the members of a file in camelCase, and hooks may have functions as their handlers. */
-export type PersonaDefinition = Omit<PersonaSettings, 'hooks' | 'onFinish'> & {
+export type PersonaDefinition = Omit<PersonaSettings, 'hooks' | 'onFinish' | 'output'> & {
+  /** The schema of the final answer: Zod 4 or JSON Schema. */
+  readonly output?: OutputSource | undefined;
   readonly hooks?: readonly (PersonaHookDefinition | WrittenHook)[] | undefined;
   readonly onFinish?:
     | PersonaSettings['onFinish']
@@ -46,17 +49,26 @@ export type PersonaDefinition = Omit<PersonaSettings, 'hooks' | 'onFinish'> & {
  */
 export function definePersona<const P extends PersonaDefinition>(
   persona: P & ExactPersona<P, Unhooked> & ExactHooksOf<P>,
-): Omit<P, 'hooks' | 'onFinish'> & PersonaSettings {
+): DefinedPersona<P> {
   const read = readPersonaDefinition(persona);
   const name = typeof persona === 'object' && persona !== null ? JSON.stringify(persona.name)?.slice(0, 80) : undefined;
   const said = name === undefined ? 'the persona' : `the persona ${name}`;
   if (!read.ok) throw new PersonaDefinitionError(`${said}: ${read.problems.join('; ')}`);
   const defined = read.definition === persona ? persona : withHandlers<P>(read);
-  return defined as unknown as Omit<P, 'hooks' | 'onFinish'> & PersonaSettings;
+  return defined as unknown as DefinedPersona<P>;
 }
 
+/** A checked definition; {@link TypedPersona} carries the type of its output. */
+type DefinedPersona<P> = Omit<P, 'hooks' | 'onFinish' | 'output'> &
+  PersonaSettings &
+  (P extends { readonly output: infer Schema } ? TypedPersona<OutputOf<Schema>> : unknown);
+
 /** The rest of a persona: hooks are looked at by themselves, as what a handler may return is its point's. */
-type Unhooked = Omit<PersonaSettings, 'hooks' | 'onFinish'> & { readonly hooks?: unknown; readonly onFinish?: unknown };
+type Unhooked = Omit<PersonaSettings, 'hooks' | 'onFinish' | 'output'> & {
+  readonly hooks?: unknown;
+  readonly onFinish?: unknown;
+  readonly output?: unknown;
+};
 
 /** Hooks have no key too many, and nor has what their handlers return. */
 type ExactHooksOf<P> = {

@@ -22,8 +22,9 @@ export type ReadPersonaDefinition =
   | { readonly ok: false; readonly problems: readonly string[] };
 
 /**
- * Reads a persona in code. Never throws.
+ * Reads a persona in code.
  * @returns `definition`: the persona with names in the place of its functions, the same object where it has none.
+ * @throws OutputSchemaError for an `output` that has no JSON Schema.
  */
 export function readPersonaDefinition(given: unknown): ReadPersonaDefinition {
   const { definition, handlers } = namedHandlers(given);

@@ -1,14 +1,15 @@
 /** How a run ended, put together from the records of a session. */
-import { canonicalJson, type JournalRecord, type StopReason, textOf } from '@coxswain/protocol';
-
+import { canonicalJson, type JournalRecord, type Json, type StopReason, textOf } from '@coxswain/protocol';
 import { type TokenUsage, tokenUsage } from './token-usage.ts';
 
 /** The end of a run. */
-export interface RunResult {
+export interface RunResult<Output = Json> {
   readonly run: number;
   readonly stopReason: StopReason;
   /** The last answer's text, or what a PostStep hook has made of it; empty where the run had none. */
   readonly text: string;
+  /** The value of the last answer, where the session has an output schema and the answer fits it. */
+  readonly output?: Output;
   readonly turns: number;
   readonly usage: TokenUsage;
   /** USD; only where the price is known. */
@@ -43,6 +44,7 @@ export class ResultCollector {
           run: event.run,
           stopReason: event.stop_reason,
           text: this.#text,
+          ...(event.output === undefined ? {} : { output: event.output }),
           turns: event.turns,
           usage: tokenUsage(event.usage),
           ...(event.cost_usd === undefined ? {} : { costUsd: event.cost_usd }),

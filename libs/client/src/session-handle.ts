@@ -1,11 +1,15 @@
 /** One session, as a client holds it: its commands, its events, its state and its result. The same over the bus and over HTTP. */
 import {
+  BOUNDS,
+  type CallCancellation,
   type CamelCased,
+  type CancelOutcome,
   type ForkChangesInput,
   fromWire,
   hasEnded,
   type JournalRecord,
   type Json,
+  type JsonObject,
   type OnTimeout,
   type SessionRef,
   SessionStatus,
@@ -29,7 +33,14 @@ import {
 import { createEventTranslator } from './event-translator.ts';
 import { newSessionId } from './fresh-ids.ts';
 import { GuardedTransport } from './guarded-transport.ts';
-import type { SendOptions, WaitStage } from './outgoing-command.ts';
+import {
+  type BodyInput,
+  RECEIPT_TIMEOUT_MS,
+  type SendOptions,
+  type SendStage,
+  type WaitStage,
+  type WireSentCommand,
+} from './outgoing-command.ts';
 import { ResultCollector, type RunResult } from './run-result.ts';
 import { type AwaitedCommand, isCommand, runToShow } from './run-to-show.ts';
 import { type SessionTree, treeFromWire } from './session-tree.ts';
@@ -83,6 +94,13 @@ export interface PromptOptions extends SendOptions {
   readonly mode?: string | null | undefined;
 }
 
+/** Which end of a run is waited for. */
+export interface ResultOptions {
+  /** Only an end in this record or a later one counts. */
+  readonly after?: number;
+  readonly signal?: AbortSignal;
+}
+
 /** From where a session is read. */
 export interface ReadFrom {
   /** The first record, by its number; default 1. */
@@ -103,12 +121,28 @@ export interface WatchFrom {
 }
 
 /** How a call is cancelled. */
-export interface CancelCallOptions extends SendOptions {
+export interface CancelCallOptions extends Omit<SendOptions, 'wait' | 'timeoutMs' | 'acceptedWithinMs'> {
   readonly reason?: string | undefined;
   /** Whether the model is reminded that the call was cancelled; default true. */
   readonly injectReminder?: boolean | undefined;
-  /** How long the tool may take to stop before it is abandoned; default 5,000. */
-  readonly graceMs?: number | undefined;
+  /** How long the tool may take to stop, milliseconds; then the outcome is `timeout`. 0 to 600,000; default 5,000. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** A call that this program has asked to cancel, after the session has recorded the outcome. */
+export interface CancelledCall {
+  /**
+   * `cancelled`: the call is stopped. `already_cancelled`: an earlier cancel stopped it, or is stopping it. `not_found`: no such
+   * call is open, because it has ended or never was. `timeout`: the tool did not stop in time; the session continues without it.
+   */
+  readonly outcome: CancelOutcome;
+  readonly callId: string;
+  /** With `not_found`: the tool of a call of the newest answer, which has ended; else null. */
+  readonly tool: string | null;
+  /** Why it was cancelled: the reason of the first cancel; null without one, or where that cancel is over. */
+  readonly reason: string | null;
+  /** The command, with its receipt. */
+  readonly sent: SentCommand;
 }
 
 /** How a session is suspended: what ends the suspension, apart from a resume. */
@@ -137,6 +171,12 @@ export interface ForkOptions extends SendOptions {
 
 /** A session that this program has started. */
 export type StartedSession<S extends Session> = S & { readonly sent: SentCommand };
+
+/** A session whose output has a type. */
+export interface TypedResult<Output> {
+  /** As {@link Session.result}. */
+  result(options?: ResultOptions): Promise<RunResult<Output>>;
+}
 
 /** A fork that this program has started. */
 export type ForkedSession<S extends Session> = StartedSession<S> & { readonly forkedAt: number };
@@ -204,17 +244,24 @@ export class Session {
    * Starts this session. @internal
    * @throws InvalidOptionError for a setting that a start does not have.
    */
-  async start(settings: SessionSettings, options: SendOptions): Promise<StartedSession<this>> {
+  async start(settings: SessionSettings<JsonObject>, options: SendOptions): Promise<void> {
     await this.#send('start', settings, options);
-    return this as StartedSession<this>;
   }
 
   /** Sends a command. @param options how it is sent, and members of its body. */
   async #send(verb: Verb, members: object, options: object): Promise<SentCommand> {
     const { sending, others } = splitOptions(options);
     const body = wireBody(verb, { ...others, ...members });
+    return sentCommand(await this.#sendOnWire(verb, body, sending));
+  }
+
+  async #sendOnWire<V extends Verb>(
+    verb: V,
+    body: BodyInput<V>,
+    options: SendOptions<SendStage>,
+  ): Promise<WireSentCommand> {
     try {
-      return sentCommand(await this.wire.send(verb, body, sending));
+      return await this.wire.send(verb, body, options);
     } catch (error) {
       throw inCallersNames(verb, error);
     }
@@ -225,8 +272,7 @@ export class Session {
       this.#sent = sent;
       this.#forkedAt = (body as { readonly fork?: { readonly n: number } }).fork?.n ?? null;
     }
-    if (verb === 'start' || verb === 'prompt')
-      this.#awaited = { commandId: sent.commandId, n: sent.receipt?.n ?? null };
+    if (verb === 'start' || verb === 'prompt') this.#awaited = awaitedOf(sent, body as BodyInput<'start'>);
   }
 
   /** Starts the next run of a session that has ended. */
@@ -330,10 +376,20 @@ export class Session {
     return this.#send('delete', { reason }, options);
   }
 
-  /** Ends one call; the session goes on. */
-  async cancelCall(callId: string, { graceMs, ...options }: CancelCallOptions = {}): Promise<SentCommand> {
+  /**
+   * Stops one call, and waits for the outcome that the session records; the session continues. The outcome survives the end of a
+   * host: the next host records it.
+   * @throws ReceiptTimeoutError where nothing is recorded within `timeoutMs` and 30 s more, such as without a running host: the command
+   *   is stored and may still take effect. What sending a command throws.
+   */
+  async cancelCall(callId: string, { timeoutMs, ...options }: CancelCallOptions = {}): Promise<CancelledCall> {
     const { sending, others } = splitOptions(options);
-    return this.#send('cancel_call', { ...others, callId, timeoutMs: graceMs }, sending);
+    const body = wireBody('cancel_call', { ...others, callId, timeoutMs });
+    const waitMs = (timeoutMs ?? BOUNDS.abortGraceMs) + RECEIPT_TIMEOUT_MS;
+    const stored = await this.#sendOnWire('cancel_call', body, { ...sending, wait: 'outcome', timeoutMs: waitMs });
+    const { cancellation, ...sent } = stored;
+    const { outcome, tool, reason } = cancellation as CallCancellation;
+    return { outcome, callId, tool, reason, sent: sentCommand(sent) };
   }
 
   /** Parks the session at its next turn boundary: until it is resumed, until a time, or until a signal. */
@@ -478,7 +534,7 @@ export class Session {
    * @throws SessionNotFoundError where there is no such session, unless this handle has sent its start: that one is waited for.
    *   CoxswainError `aborted` where the signal aborts; ClientClosedError.
    */
-  async result(options: { readonly after?: number; readonly signal?: AbortSignal } = {}): Promise<RunResult> {
+  async result(options: ResultOptions = {}): Promise<RunResult> {
     const { after, signal, ...others } = options;
     refuseOthers(others);
     if ((await this.newest()) === null && !this.#isStarted) throw new SessionNotFoundError(this.id);
@@ -509,4 +565,15 @@ export class Session {
     const Handle = this.constructor as new (transport: Transport, ref: SessionRef) => this;
     return new Handle(this.#unguarded, sessionRef(id, this.ref.tenant));
   }
+}
+
+/**
+ * The command that starts the run of a sent start or prompt. A start under a message id may repeat an earlier one, which its record
+ * names instead; without a receipt that is not known, and the newest run is shown.
+ */
+function awaitedOf({ commandId, receipt }: SentCommand, { message_id }: BodyInput<'start'>): AwaitedCommand | null {
+  if (receipt === undefined && message_id !== undefined) return null;
+  const { detail, duplicate, n = null } = receipt ?? {};
+  const first = duplicate ? detail?.command_id : undefined;
+  return { commandId: typeof first === 'string' ? first : commandId, n };
 }

@@ -3,8 +3,9 @@
  * commands that print JSON. Everything else uses `Client` and `Session`.
  */
 import type { CommandId, Receipt, SessionRef, SessionStatus, Verb } from '@coxswain/protocol';
+import { InvalidOptionError } from './client-errors.ts';
 import { CommandFate } from './command-fate.ts';
-import type { BodyInput, SendOptions, WaitStage, WireSentCommand } from './outgoing-command.ts';
+import type { BodyInput, SendOptions, SendStage, WireSentCommand } from './outgoing-command.ts';
 import type { ListQuery, WireSessionsPage } from './session-listing.ts';
 import type { WireSessionTree } from './session-tree.ts';
 import type { Transport } from './transport.ts';
@@ -31,13 +32,17 @@ export class SessionWire {
 
   /**
    * Sends any command by its verb and its whole body, as NATS has it.
-   * @throws CommandRejectedError before anything is sent where the body does not fit the verb.
+   * @param options `wait: 'outcome'` goes with `cancel_call` only: then `cancellation` has the outcome.
+   * @throws CommandRejectedError before anything is sent where the body does not fit the verb; InvalidOptionError for a `wait` that
+   *   the verb does not have.
    */
   async send<V extends Verb>(
     verb: V,
     body: BodyInput<V>,
-    options: SendOptions<WaitStage> = {},
+    options: SendOptions<SendStage> = {},
   ): Promise<WireSentCommand> {
+    if (options.wait === 'outcome' && verb !== 'cancel_call')
+      throw new InvalidOptionError(`${verb} has no outcome to wait for: only cancel_call has`, 'wait');
     this.#observer.sending(verb);
     const sent = await this.#transport.send(this.#ref, verb, body, options);
     this.#observer.sent(verb, body, sent);

@@ -6,7 +6,7 @@ import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { createModels } from '@coxswain/adapter-models';
-import type { SessionSettings } from '@coxswain/client';
+import { outputJsonSchema, type SessionSettings } from '@coxswain/client';
 import type { Models } from '@coxswain/ports';
 import { COMMAND_BODIES, type JsonObject } from '@coxswain/protocol';
 import { linesOf } from '@coxswain/session';
@@ -39,7 +39,7 @@ export interface SceneSetup {
   readonly crew?: readonly ScenePersona[] | undefined;
   /** With it the built-in tools are there, and work on this folder. */
   readonly root?: string | undefined;
-  /** What the start of the session says besides: `permissions`, `limits`, `maxTurns`, … */
+  /** What the start of the session says besides: `permissions`, `limits`, `maxTurns`, `output`, … */
   readonly start?: Omit<SessionSettings, 'prompt' | 'messages' | 'persona' | 'personas' | 'model' | 'root'> | undefined;
   /** A recorded journal that the session goes on from, as `journal.save` or `cox session export` writes it. */
   readonly journal?: string | undefined;
@@ -135,8 +135,10 @@ async function openScene(setup: SceneSetup): Promise<OpenScene> {
     await stage.import(() => recorded(path, setup.upTo));
   }
   await stage.start();
+  const { output, ...settings } = setup.start ?? {};
   const start = {
-    ...(inWireForm('start', COMMAND_BODIES.start, setup.start ?? {}) as object),
+    ...(inWireForm('start', COMMAND_BODIES.start, settings) as object),
+    ...(output === undefined ? {} : { output: outputJsonSchema(output, 'start') }),
     ...(lead ? { persona: lead.persona.name } : {}),
     ...(root === undefined ? {} : { root }),
   };

@@ -9,7 +9,7 @@ import {
   type Session,
   type WaitStage,
 } from '@coxswain/client';
-import { CommandId } from '@coxswain/protocol';
+import { type CallCancellation, CommandId } from '@coxswain/protocol';
 import { type OpenBus, withBus } from '../instance/open-bus.ts';
 import { pastedCommand } from '../instance/pasted-command.ts';
 import { findSession } from '../instance/resolve-session.ts';
@@ -27,7 +27,11 @@ const DELIVERED_WITHIN_MS = 24 * 60 * 60 * 1_000;
 const NONE_OPEN: ReadonlySet<string> = new Set(['not_pending', 'not_found']);
 
 /** What was sent, and where to, if not to the session that was named. */
-export type SentSomewhere = SentCommand & { readonly to?: Session };
+export type SentSomewhere = SentCommand & {
+  readonly to?: Session;
+  /** How the cancelling of a call ended, where that was waited for. */
+  readonly cancellation?: CallCancellation | undefined;
+};
 /** The sending itself. */
 export type Send = (session: Session, options: SendOptions<WaitStage>, bus: OpenBus) => Promise<SentSomewhere>;
 
@@ -38,7 +42,7 @@ export type Send = (session: Session, options: SendOptions<WaitStage>, bus: Open
 export function sendToSession(
   invocation: Invocation,
   send: Send,
-  then?: (session: Session, sent: SentCommand) => Promise<ExitCode>,
+  then?: (session: Session, sent: SentSomewhere) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const asked = invocation.flags.oneOf('wait', ['stored', 'accepted', 'delivered']) ?? 'accepted';
   // One id for every attempt: sending the same again changes nothing.

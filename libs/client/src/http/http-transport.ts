@@ -12,7 +12,7 @@ import {
 } from '@coxswain/protocol';
 import { CallGuard } from '../call-guard.ts';
 import { CoxswainError, JournalGapError } from '../client-errors.ts';
-import type { BodyInput, SendOptions, WaitStage, WireSentCommand } from '../outgoing-command.ts';
+import type { BodyInput, SendOptions, SendStage, WireSentCommand } from '../outgoing-command.ts';
 import type { ListQuery, WireSessionsPage } from '../session-listing.ts';
 import type { WireSessionTree } from '../session-tree.ts';
 import type { JournalEntry, JournalStart, Transport, WatchItem } from '../transport.ts';
@@ -51,7 +51,7 @@ export class HttpTransport implements Transport {
     ref: SessionRef,
     verb: V,
     body: BodyInput<V>,
-    options: SendOptions<WaitStage>,
+    options: SendOptions<SendStage>,
   ): Promise<WireSentCommand> {
     return sendOverHttp({ requests: this.requests, started: this.#started }, ref, verb, body, options);
   }
