@@ -20,7 +20,9 @@ function wired(rejection?: CommandRejectedError) {
       sent.push([verb, body, options]);
       if (rejection) throw rejection;
       const receipt = { type: 'receipt', session_id: sessionId, command_id: 'x', stage: 'accepted', n: 1 };
-      return { commandId: 'x', seq: 1, duplicate: false, receipt: { ...receipt, detail: { rule_id: 'r' } } };
+      const cancellation = { outcome: 'cancelled', call_id: 'c', tool: 't', reason: null };
+      const detail = { rule_id: 'r' };
+      return { commandId: 'x', seq: 1, duplicate: false, receipt: { ...receipt, detail }, cancellation };
     },
     state: async () => ({ session_id: 's', approvals: [approval], usage: USAGE, budgets: [] }),
     listSessions: async () => ({
@@ -46,15 +48,16 @@ test('settings and options are sent in the form of the wire; arguments and metad
   );
   await started.remind('x', { ttlTurns: 2, dedupeKey: 'k' });
   await started.approve('c', { args: { filePath: 'a', file_path: 'b' }, remember: 'session' });
-  await started.cancelCall('c', { graceMs: 5, timeoutMs: 7 });
+  const cancelled = await started.cancelCall('c', { injectReminder: false, timeoutMs: 5 });
   await started.suspend({ forMs: 1, onTimeout: 'fail' });
   expect(sent).toEqual([
     ['start', { prompt: 'go', base_url: 'http://127.0.0.1', limits: { max_turns: 3 }, metadata }, { wait: 'accepted' }],
     ['remind', { body: 'x', ttl_turns: 2, dedupe_key: 'k' }, {}],
     ['approve', { call_id: 'c', decision: 'allow', args: { filePath: 'a', file_path: 'b' }, remember: 'session' }, {}],
-    ['cancel_call', { call_id: 'c', timeout_ms: 5 }, { timeoutMs: 7 }],
+    ['cancel_call', { call_id: 'c', inject_reminder: false, timeout_ms: 5 }, { wait: 'outcome', timeoutMs: 30_005 }],
     ['suspend', { for_ms: 1, on_timeout: 'fail' }, {}],
   ]);
+  expect(cancelled).toMatchObject({ outcome: 'cancelled', callId: 'c', sent: { receipt: { commandId: 'x' } } });
   expect(started.sent.receipt).toEqual({
     ...{ type: 'receipt', sessionId: started.id, commandId: 'x', stage: 'accepted', n: 1 },
     detail: { rule_id: 'r' },
