@@ -12,7 +12,7 @@ export {
   summarizeResult,
   visibleLine,
 } from './args-summary.ts';
-export { Client } from './client.ts';
+export { Client, type RunOptions } from './client.ts';
 export {
   BusNotPreparedError,
   ClientClosedError,
