@@ -3,13 +3,13 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { bundle, root } from './bundle.mjs';
-import { PROJECT_PACKAGES } from './project-packages.mjs';
+import { BUNDLED_PACKAGES } from './bundled-packages.mjs';
 
 /** Where they lie, each in a folder of its name. */
 const FOLDER = 'libs/cli/dist/packages';
 
 export async function bundlePackages() {
-  const modules = Object.entries(PROJECT_PACKAGES).flatMap(([folder, { source, modules: exported }]) =>
+  const modules = Object.entries(BUNDLED_PACKAGES).flatMap(([folder, { source, modules: exported }]) =>
     exported.map((module) => [folder, module, source]),
   );
   const entries = Object.fromEntries(
@@ -20,7 +20,7 @@ export async function bundlePackages() {
   const isEntry = ({ path }) =>
     modules.some(([folder, module]) => path.endsWith(join(FOLDER, folder, `${module}.mjs`)));
   for (const { path, contents } of files.sort((a, b) => Number(isEntry(a)) - Number(isEntry(b)))) whole(path, contents);
-  for (const [folder, { name, source, modules: exported }] of Object.entries(PROJECT_PACKAGES)) {
+  for (const [folder, { name, source, modules: exported }] of Object.entries(BUNDLED_PACKAGES)) {
     const { version, description, license } = JSON.parse(readFileSync(join(root, source, 'package.json'), 'utf8'));
     const manifest = {
       name,

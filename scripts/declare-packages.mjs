@@ -3,7 +3,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { PROJECT_PACKAGES } from './project-packages.mjs';
+import { BUNDLED_PACKAGES } from './bundled-packages.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 /** Beside the bundles, each where its source is in the checkout. */
@@ -45,7 +45,7 @@ function bundledNames() {
 }
 
 function sourceOf(name) {
-  return PROJECT_PACKAGES[name].source;
+  return BUNDLED_PACKAGES[name].source;
 }
 
 /** The modules that a bundled package exports, as its manifest names them. */

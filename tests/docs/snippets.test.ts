@@ -116,7 +116,7 @@ const LEFT_TO_READERS: readonly (readonly [page: string, begins: string, before:
   ],
   [
     'docs/guides/hooks.md',
-    'import { createHookRegistry }',
+    'import { createHookRegistry,',
     `import type { JsonObject } from '@coxswain/protocol';
      import { defineHooks } from '@coxswain/client';
      declare const guard: (args: unknown) => JsonObject;

@@ -15,8 +15,20 @@ import { scriptedModel } from './scripted/scripted-model.ts';
 import { providerModel } from './stream/provider-model.ts';
 import type { SilenceLimits } from './stream/wire.ts';
 
+/**
+ * A language model of the AI SDK, as its providers' packages make them. Its declarations are not named here: they do not compile
+ * without types that a program need not have.
+ */
+export interface OwnLanguageModel {
+  readonly specificationVersion: 'v3';
+  readonly provider: string;
+  readonly modelId: string;
+  // biome-ignore lint/suspicious/noExplicitAny: the options are those of the specification
+  doStream(options: any): PromiseLike<{ readonly stream: object }>;
+}
+
 /** A language model of the AI SDK (specification v3), or a script: what a scripted model answers. */
-export type OwnModel = LanguageModelV3 | ScriptInput;
+export type OwnModel = OwnLanguageModel | ScriptInput;
 
 /** Own models, by the whole name that personas and sessions give: `provider/name`. */
 export type OwnModels = Readonly<Record<string, OwnModel>>;
@@ -46,7 +58,7 @@ export function findOwnModels(own: OwnModels, limits: SilenceLimits, clock: Cloc
       if ('turns' in model) return scriptedModel(scripts, name, name, clock);
       const { provider } = model;
       const connection = { provider, rules: rulesOf(provider), secret: null, defaultOptions: {} };
-      return providerModel({ ...connection, open: async () => model }, limits, clock);
+      return providerModel({ ...connection, open: async () => model as unknown as LanguageModelV3 }, limits, clock);
     },
   };
 }

@@ -29,7 +29,13 @@ function recording(asked: LanguageModelV3CallOptions[]): LanguageModelV3 {
     doGenerate: () => Promise.reject(new Error('only streams are asked for')),
     async doStream(options) {
       asked.push(options);
-      return { stream: ReadableStream.from(parts) };
+      const stream = new ReadableStream<LanguageModelV3StreamPart>({
+        start(controller) {
+          for (const part of parts) controller.enqueue(part);
+          controller.close();
+        },
+      });
+      return { stream };
     },
   };
 }

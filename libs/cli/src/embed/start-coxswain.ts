@@ -31,7 +31,8 @@ export class Coxswain<C extends Client = Client> implements AsyncDisposable {
   constructor(instance: Instance, root: string) {
     this.client = instance.client as C;
     this.url = instance.url;
-    this.failed = instance.failed;
+    // The end of a connection that this handle closed is not a failure.
+    this.failed = instance.failed.then((error) => (this.#closing ? new Promise<never>(() => undefined) : error));
     this.#instance = instance;
     this.#root = root;
   }
