@@ -12,7 +12,7 @@ export {
   summarizeResult,
   visibleLine,
 } from './args-summary.ts';
-export { Client } from './client.ts';
+export { Client, type RunOptions } from './client.ts';
 export {
   BusNotPreparedError,
   ClientClosedError,
@@ -49,6 +49,7 @@ export {
   OutputSchemaError,
   type OutputSource,
   outputJsonSchema,
+  type StartedOutput,
   type TypedPersona,
   type ValueSchema,
 } from './output-schema.ts';
