@@ -295,6 +295,7 @@ class Translator implements EventTranslator {
             pending,
             error,
             reason: said(reason),
+            ...(event.output === undefined ? {} : { output: event.output }),
             ...from,
           },
         ];
@@ -303,6 +304,7 @@ class Translator implements EventTranslator {
       case 'handoff_emitted':
       case 'reprovisioned':
       case 'prices_changed':
+      case 'output_rejected':
       case 'stop_condition_held':
       case 'stop_predicates_asked':
       case 'stop_predicates_answered':

@@ -12,7 +12,7 @@ export {
   summarizeResult,
   visibleLine,
 } from './args-summary.ts';
-export { Client } from './client.ts';
+export { Client, type RunOptions, type SessionSettings } from './client.ts';
 export {
   BusNotPreparedError,
   ClientClosedError,
@@ -35,6 +35,15 @@ export { connect } from './http/connect.ts';
 export type { GatewayOptions } from './http/gateway-options.ts';
 export { HttpClient, HttpSession, type Statechart, type TokenHolder } from './http/http-client.ts';
 export type { BodyInput, SendOptions, SendStage, SentCommand, WaitStage } from './outgoing-command.ts';
+export {
+  type OutputOf,
+  OutputSchemaError,
+  type OutputSource,
+  outputJsonSchema,
+  type StartedOutput,
+  type TypedPersona,
+  type ValueSchema,
+} from './output-schema.ts';
 export { ResultCollector, type RunResult } from './run-result.ts';
 export {
   type CancelCallOptions,
@@ -46,10 +55,12 @@ export {
   type PromptOptions,
   type ReadFrom,
   type RemindOptions,
+  type ResultOptions,
   Session,
   type StartedSession,
   type StreamOptions,
   type SuspendRequest,
+  type TypedResult,
   type WatchFrom,
 } from './session-handle.ts';
 export {

@@ -79,6 +79,13 @@ export interface PromptOptions extends SendOptions {
   readonly mode?: string | null | undefined;
 }
 
+/** Which end of a run is waited for. */
+export interface ResultOptions {
+  /** Only an end in this record or a later one counts. */
+  readonly after?: number;
+  readonly signal?: AbortSignal;
+}
+
 /** From where a session is read. */
 export interface ReadFrom {
   /** The first record, by its number; default 1. */
@@ -149,6 +156,12 @@ export interface ForkOptions extends SendOptions {
 
 /** A session that this program has started. */
 export type StartedSession<S extends Session> = S & { readonly sent: SentCommand };
+
+/** A session whose output has a type. */
+export interface TypedResult<Output> {
+  /** As {@link Session.result}. */
+  result(options?: ResultOptions): Promise<RunResult<Output>>;
+}
 
 /** A fork that this program has started. */
 export type ForkedSession<S extends Session> = StartedSession<S> & { readonly forkedAt: number };
@@ -536,7 +549,7 @@ export class Session {
    * @throws SessionNotFoundError where there is no such session, unless this handle has sent its start: that one is waited for.
    *   CoxswainError `aborted` where the signal aborts; ClientClosedError.
    */
-  async result(options: { readonly after?: number; readonly signal?: AbortSignal } = {}): Promise<RunResult> {
+  async result(options: ResultOptions = {}): Promise<RunResult> {
     if ((await this.newest()) === null && !this.#isStarted) throw new SessionNotFoundError(this.id);
     const { after, signal } = options;
     const { end } = await this.#runToShow(1);

@@ -300,6 +300,8 @@ export type UiEvent =
       readonly pending: number;
       readonly error: { readonly code: string; readonly message: string } | null;
       readonly reason: string | null;
+      /** The value of the final answer, where the session has an output schema and the answer fits it. */
+      readonly output?: Json;
     } & FromRecord)
   /** Closes each record: the state after it. */
   | ({ readonly type: 'state_changed'; readonly state: StateValue } & FromRecord)

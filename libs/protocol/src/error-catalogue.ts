@@ -399,6 +399,16 @@ export const ERROR_CATALOGUE = {
     'Ends the run as failed, before the model is asked.',
     'Add the model to a table of prices and name its file in COX_PRICES, or limit tokens instead.',
   ),
+  output_schema_invalid: outcome(
+    'The output schema of the start or the persona is not a valid JSON Schema.',
+    'Ends the run as failed, before the model is asked.',
+    'Correct the schema. The message says what is wrong with it.',
+  ),
+  output_invalid: outcome(
+    'The final answer does not fit the output schema, and the repair turns (`limits.output_repairs`) are used up.',
+    'Ends the run as failed. The journal contains the answers, and the problems of each in output_rejected.',
+    'Read the problems in the message. Simplify the schema, describe its members, or use a stronger model.',
+  ),
   step_denied: outcome(
     'A PreStep or PostStep hook has refused a step, or failed and fails closed.',
     'The step has failed: its error_boundary says whether the run fails, goes on or waits for a person.',
@@ -984,6 +994,11 @@ export const ERROR_CATALOGUE = {
     'connection.json was written by something else.',
     'Stops.',
     'Delete it and start again.',
+  ),
+  bus_not_found: exception(
+    'A program called connect() without options, and nothing names a bus or a gateway.',
+    'Connects to nothing.',
+    'Start `cox up`; or set NATS_URL, or COX_GATEWAY_URL and COX_GATEWAY_TOKEN; or use a context; or give connect() its options.',
   ),
   fetch_setting_invalid: exception('COX_FETCH is neither never nor auto.', 'Stops.', 'Use one of them.'),
   fetch_failed: exception(
