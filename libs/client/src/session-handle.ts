@@ -187,8 +187,10 @@ export class Session {
       this.#sent = sent;
       this.#forkedAt = (body as BodyInput<'start'>).fork?.n ?? null;
     }
-    if (verb === 'start' || verb === 'prompt')
-      this.#awaited = { commandId: sent.commandId, n: sent.receipt?.n ?? null };
+    if (verb === 'start' || verb === 'prompt') {
+      const maySteer = (body as BodyInput<'prompt'>).if_running === 'steer';
+      this.#awaited = { commandId: sent.commandId, n: sent.receipt?.n ?? null, maySteer };
+    }
     return sent;
   }
 
