@@ -2,9 +2,11 @@
  * Contexts: named addresses of a bus with a key file and a tenant, in place of `--nats`, `--nkey` and `--tenant`. They are in
  * one file of the user's configuration folder, which holds paths of key files and no secrets.
  */
+import { stat } from 'node:fs/promises';
 import { homedir, userInfo } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
 import { readRegularFile, UnreadableFileError } from '@coxswain/ports/regular-file';
+import { problemSentences, readStrictly } from '@coxswain/protocol';
 import * as z from 'zod';
 import { CliError, EXIT } from '../line/cli-error.ts';
 import { replaceFile } from './replace-file.ts';
@@ -35,12 +37,20 @@ export const CONTEXT_NAME = /^(?!none$)[A-Za-z0-9_-]{1,64}$/;
 export const CONTEXTS_MAX = 100;
 const FILE_MAX_BYTES = 256 * 1024;
 
+/** Whether an address may be stored: one server over NATS or TLS. What logs in belongs in a key file. */
+export function isContextAddress(address: string): boolean {
+  const url = URL.canParse(address) ? new URL(address) : null;
+  return url !== null && /^(nats|tls):$/.test(url.protocol) && url.username === '' && url.password === '';
+}
+
 const ContextsFile = z.strictObject({
   current: z.string().regex(CONTEXT_NAME).nullable(),
   contexts: z.record(
     z.string().regex(CONTEXT_NAME),
     z.strictObject({
-      nats: z.string().min(1),
+      nats: z
+        .string()
+        .refine(isContextAddress, 'must be nats://host:port or tls://host:port, without token or password'),
       nkey: z.string().min(1).optional(),
       tenant: z.string().min(1).optional(),
     }),
@@ -60,17 +70,28 @@ function contextsFile(env: NodeJS.ProcessEnv): string {
  */
 export async function readContexts(env: NodeJS.ProcessEnv): Promise<Contexts> {
   const path = contextsFile(env);
+  const invalid = (why: string) => new CliError(EXIT.error, 'contexts_invalid', `contexts_invalid: ${path}: ${why}`);
+  let text: string;
   try {
-    const { bytes } = await readRegularFile(path, FILE_MAX_BYTES);
-    const read = ContextsFile.parse(JSON.parse(Buffer.from(bytes).toString('utf8')));
-    if (read.current === null || Object.hasOwn(read.contexts, read.current)) return read;
-    throw new Error(`current: there is no context ${read.current}`);
+    text = (await readRegularFile(path, FILE_MAX_BYTES)).bytes.toString('utf8');
   } catch (error) {
     if (error instanceof UnreadableFileError && error.reason === 'not_found') return { current: null, contexts: {} };
-    const [issue] = error instanceof z.ZodError ? error.issues : [];
-    const why = issue ? `${issue.path.join('.')}: ${issue.message}` : (error as Error).message;
-    throw new CliError(EXIT.error, 'contexts_invalid', `contexts_invalid: ${path}: ${why}`);
+    throw invalid((error as Error).message);
   }
+  // A user who can change the file could name another bus. Windows has no such modes.
+  if (process.platform !== 'win32' && ((await stat(path)).mode & 0o022) !== 0)
+    throw invalid('other users can change this file; check its addresses, then chmod 600 it');
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    throw invalid('it is not JSON');
+  }
+  const read = readStrictly(ContextsFile, json);
+  if (!read.ok) throw invalid(problemSentences(read.problems).join('; '));
+  const { current, contexts } = read.data;
+  if (current !== null && !Object.hasOwn(contexts, current)) throw invalid(`current: there is no context ${current}`);
+  return read.data;
 }
 
 /** Writes the contexts in one step, readable by this user only. */
