@@ -1,15 +1,14 @@
 /** The persona service: the model steps and tools of one or several personas, in a process of their own. */
 import { delimiter } from 'node:path';
 import { createServiceLog, type LogTarget, secretMask } from '@coxswain/adapter-log';
-import { createModels, ownOrigins } from '@coxswain/adapter-models';
+import { createModels, type OwnModels, ownOrigins } from '@coxswain/adapter-models';
 import { connectionTo, connectNats, endOnce, ensureBuckets, type NamedBus } from '@coxswain/adapter-nats';
 import { type MetricsAddress, startWorkerTelemetry } from '@coxswain/adapter-telemetry';
 import {
   connect,
-  namedHandlers,
-  type PersonaDefinition,
   type PersonaHandlers,
   PersonaNotServableError,
+  personaFromWire,
   type ServedPersonaInstance,
   type ServedToolDefinition,
 } from '@coxswain/client';
@@ -21,6 +20,7 @@ import {
   KEY_OWNERS,
   type ModelSettings,
   type Persona,
+  type PersonaInput,
   problemSentences,
   readPersona,
   rulesFor,
@@ -30,8 +30,9 @@ import { type McpOfPersona, openMcpOf } from './mcp-of-persona.ts';
 
 /** One persona, as it was loaded. */
 export interface PersonaToServe {
-  readonly definition: PersonaDefinition;
-  /** Code of its hooks, by what the definition has as their `handler`; beside what stands in it. */
+  /** As it stands in a file. */
+  readonly definition: PersonaInput;
+  /** Code of its hooks, by what the definition has as their `handler`. */
   readonly handlers?: PersonaHandlers | undefined;
   readonly tools?: readonly ServedToolDefinition[] | undefined;
   /** Where the relative paths of its scripts begin, and where its MCP servers are started. */
@@ -45,6 +46,8 @@ export interface PersonaServiceOptions {
   readonly nats: NamedBus;
   /** By default the one of the key that lets the service in, else `default`. */
   readonly tenant?: string | undefined;
+  /** Models of the program that runs the service, by their whole names. */
+  readonly models?: OwnModels | undefined;
   /** Steps at once, of each persona. Default 16. */
   readonly stepsAtOnce?: number | undefined;
   /** How long steps and calls may still take when it stops. Default 20,000. */
@@ -82,10 +85,7 @@ export async function startPersonaService(options: PersonaServiceOptions): Promi
   const tenant = options.tenant ?? options.nats.credentials?.tenant ?? DEFAULT_TENANT;
   const secrets = [bus.token, bus.password, bus.seed];
   const log = createServiceLog('personas', options.log ?? 'stdout', options.stateDir, env, secrets);
-  const personas = options.personas.map(({ definition, handlers, ...rest }) => {
-    const named = namedHandlers(definition);
-    return { ...rest, persona: checked(named.definition), handlers: { ...named.handlers, ...handlers } };
-  });
+  const personas = options.personas.map(({ definition, ...rest }) => ({ ...rest, persona: checked(definition) }));
   const names = personas.map(({ persona }) => persona.name);
   const twice = names.find((name, index) => names.indexOf(name) < index);
   if (twice !== undefined) throw new PersonaNotServableError(`two of the personas are named ${twice}`);
@@ -120,8 +120,8 @@ export async function startPersonaService(options: PersonaServiceOptions): Promi
       const mcp = await openMcpOf(persona.name, tenant, persona.mcp_servers ?? {}, folder, env, log);
       open.push(mcp);
       served.push(
-        await client.servePersona(persona, {
-          models: modelsOf(persona, env, folder),
+        await client.servePersona(personaFromWire(persona), {
+          models: modelsOf(persona, env, folder, options.models ?? {}),
           tools,
           handlers,
           foreignTools: mcp.tools,
@@ -153,14 +153,14 @@ export async function startPersonaService(options: PersonaServiceOptions): Promi
  * providers' own origins, to those that the environment names, and to the address in the definition of the persona. No other
  * address is asked, and files of scripted models lie in the folder of the persona or in one that COX_ROOTS names.
  */
-function modelsOf({ model }: Persona, env: NodeJS.ProcessEnv, folder: string): Models {
-  const models = createModels({ env, baseFolder: folder });
-  const own: ModelSettings | undefined = model;
-  const declared = own?.base_url === undefined ? [] : keyedOrigins(own.base_url);
+function modelsOf({ model }: Persona, env: NodeJS.ProcessEnv, folder: string, own: OwnModels): Models {
+  const models = createModels({ env, baseFolder: folder, own });
+  const named: ModelSettings | undefined = model;
+  const declared = named?.base_url === undefined ? [] : keyedOrigins(named.base_url);
   const host = { folder, origins: [...ownOrigins(env), ...declared], trustsBus: false };
   const roots = [folder, ...(env.COX_ROOTS ?? '').split(delimiter).filter((root) => root !== '')];
   const rules = rulesFor({ roots }, host, DEFAULT_TENANT, true);
-  const rulesOf = ({ name }: ModelSettings): HostRules => (name === own?.name ? { ...rules, roots: 'any' } : rules);
+  const rulesOf = ({ name }: ModelSettings): HostRules => (name === named?.name ? { ...rules, roots: 'any' } : rules);
   return {
     check: (settings) => models.check(settings, rulesOf(settings)),
     resolve: (settings) => models.resolve(settings, rulesOf(settings)),
