@@ -53,9 +53,8 @@ export class Coxswain<C extends Client = Client> implements AsyncDisposable {
     settings: SessionSettings<Schema, PersonaValue>,
     options?: Parameters<Client['startSession']>[1],
   ): Promise<TypedResult<StartedOutput<Schema, PersonaValue>> & StartedSession<ReturnType<C['session']>>> {
-    return this.client.startSession<Schema, PersonaValue>(settings, options) as Promise<
-      TypedResult<StartedOutput<Schema, PersonaValue>> & StartedSession<ReturnType<C['session']>>
-    >;
+    // The sessions of a client are of one class, which its type parameter names.
+    return this.client.startSession<Schema, PersonaValue>(settings, options) as Promise<never>;
   }
 
   /** See {@link Client.sessions}. */
