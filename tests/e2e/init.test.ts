@@ -84,7 +84,7 @@ console.log(typeof http.connect, http.CommandRejectedError === both.CommandRejec
     `import { defineHooks, defineTool } from '@coxswain/client';
 import { connect } from '@coxswain/client/http';
 import { given, prompt } from '@coxswain/testing';
-export const tool = defineTool({ name: 'five', description: 'five', schema: {}, run: () => 5 });
+export const tool = defineTool({ name: 'five', description: 'five', inputSchema: {}, execute: () => 5 });
 export const hooks = defineHooks({ PreToolUse: () => 'maybe' });
 export const scene = given({ modle: [] });
 export const journal = await given({ model: [] }).when(prompt(1));

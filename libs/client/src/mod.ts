@@ -29,14 +29,14 @@ export {
   type PersonaHookDefinition,
 } from './define-persona.ts';
 export {
-  type ArgumentSchema,
-  type ArgumentsOf,
   type CheckedTool,
   checkTool,
   defineTool,
+  type InputSchema,
   LATER,
-  type ServedToolDefinition,
+  type Tool,
   type ToolAnswer,
+  type ToolApprovalContext,
   type ToolCallContext,
   ToolDefinitionError,
 } from './define-tool.ts';

@@ -1,10 +1,5 @@
 /** The persona of a scene: from a file, a folder, a module, or the test itself. */
-import {
-  namedHandlers,
-  type PersonaDefinition,
-  type PersonaHandlers,
-  type ServedToolDefinition,
-} from '@coxswain/client';
+import { namedHandlers, type PersonaDefinition, type PersonaHandlers, type Tool } from '@coxswain/client';
 import { isPersonaModule, loadPersonaHandlers, loadPersonaModule } from '@coxswain/personas';
 import { readPersonaFile } from '@coxswain/personas/persona-file';
 import {
@@ -31,7 +26,7 @@ export interface ReadScenePersona {
   readonly definition: PersonaDefinition;
   readonly named: PersonaHandlers;
   /** Tools that its module exports beside it. */
-  readonly tools: readonly ServedToolDefinition[];
+  readonly tools: readonly Tool[];
 }
 
 /** Reads it. @throws SceneError, or the error of the file or module, naming what is wrong and where. */
@@ -45,18 +40,14 @@ export async function readScenePersona(given: ScenePersona): Promise<ReadScenePe
   return withHandlers(persona, await loadPersonaHandlers(persona, folder, place), []);
 }
 
-function inCode(definition: PersonaDefinition, tools: readonly ServedToolDefinition[]): ReadScenePersona {
+function inCode(definition: PersonaDefinition, tools: readonly Tool[]): ReadScenePersona {
   const named = namedHandlers(definition);
   const read = readPersona(named.definition);
   if (!read.ok) throw new SceneError(`the persona is not valid: ${problemSentences(read.problems).join('; ')}`);
   return withHandlers(read.data, named.handlers, tools);
 }
 
-function withHandlers(
-  persona: Persona,
-  found: PersonaHandlers,
-  tools: readonly ServedToolDefinition[],
-): ReadScenePersona {
+function withHandlers(persona: Persona, found: PersonaHandlers, tools: readonly Tool[]): ReadScenePersona {
   const read = readPersonaHooks(persona, '0');
   if ('problem' in read) throw new SceneError(problemSentences([read.problem])[0]);
   const handlers: Record<string, AnyHandler> = {};

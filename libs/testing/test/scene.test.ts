@@ -37,13 +37,13 @@ const clerk = definePersona({ name: 'clerk', prompt: 'You count.', permissions: 
 const countWords = defineTool({
   name: 'count_words',
   description: 'How many words a text has.',
-  schema: {
+  inputSchema: {
     type: 'object',
     properties: { text: { type: 'string' } },
     required: ['text'],
     additionalProperties: false,
   },
-  run: ({ text }) => `${String(text).split(/\s+/).filter(Boolean).length} words`,
+  execute: ({ text }) => `${String(text).split(/\s+/).filter(Boolean).length} words`,
 });
 
 const counting = [calls('count_words', { text: 'one two' }), says('Two words.')];
@@ -269,7 +269,7 @@ describe('steering', () => {
   test('what a tool says as feedback arrives at the seams of compaction', async () => {
     const tool = {
       ...countWords,
-      run: (_: unknown, { feedback }: ToolCallContext) => {
+      execute: (_: unknown, { feedback }: ToolCallContext) => {
         feedback('ahoy');
         return 'one word';
       },
@@ -307,7 +307,7 @@ describe('steering', () => {
 
   test('a call that hears of it is cancelled, and so is a run', async () => {
     const slow = {
-      count_words: (_: unknown, { signal: stop }: { signal: AbortSignal }) =>
+      count_words: (_: unknown, { abortSignal: stop }: ToolCallContext) =>
         new Promise<string>((_resolve, reject) => {
           stop.addEventListener('abort', () => reject(stop.reason), { once: true });
         }),
@@ -367,7 +367,7 @@ describe('personas', () => {
     await writeFile(
       module,
       `export default { name: 'coded', permissions: { default: 'allow' } };
-       export const tools = [{ name: 'count_words', description: 'counts', schema: { type: 'object' }, run: () => 'two' }];`,
+       export const tools = [{ name: 'count_words', description: 'counts', inputSchema: { type: 'object' }, execute: () => 'two' }];`,
     );
     (await given({ persona: module, model: counting }).when(prompt('go'))).expectCalls([{ text: 'two' }]);
   });
@@ -427,7 +427,7 @@ describe('of a recorded journal only the records up to one', () => {
   test('the session goes on from there once something is sent, with the models and tools of now', async () => {
     const { file, whole } = await record('elsewhere.jsonl');
     const upTo = upToEvent(whole, 'message_complete');
-    const tools = [{ ...countWords, idempotent: true, run: () => 'ninety' }];
+    const tools = [{ ...countWords, idempotent: true, execute: () => 'ninety' }];
     const scene = given({ journal: file, upTo, model: [says('a'), says('Ninety.')], tools });
     const resumed = await scene.when(steer('go on'));
     resumed.expectMessage({ role: 'user', text: /go on/ }).expectResult({ text: 'Ninety.' });

@@ -1,7 +1,7 @@
 /** A persona in code: a module whose default export is its definition, and whose export `tools` is a list of its tools. */
 import { dirname, resolve } from 'node:path';
 import { HookModuleError, loadModule } from '@coxswain/adapter-hooks';
-import { namedHandlers, type PersonaDefinition, type ServedToolDefinition } from '@coxswain/client';
+import { namedHandlers, type PersonaDefinition, type Tool } from '@coxswain/client';
 import { problemSentences, readPersona } from '@coxswain/protocol';
 import type { PersonaToServe } from './start-persona-service.ts';
 
@@ -30,7 +30,7 @@ export async function loadPersonaModule(path: string): Promise<PersonaToServe> {
   if (!Array.isArray(tools)) throw new PersonaModuleError(`${file}: its export tools is a list of tools`);
   return {
     definition: definition as PersonaDefinition,
-    tools: tools as readonly ServedToolDefinition[],
+    tools: tools as readonly Tool[],
     folder: dirname(file),
   };
 }

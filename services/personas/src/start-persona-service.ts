@@ -11,7 +11,7 @@ import {
   type PersonaHandlers,
   PersonaNotServableError,
   type ServedPersonaInstance,
-  type ServedToolDefinition,
+  type Tool,
 } from '@coxswain/client';
 import type { Models } from '@coxswain/ports';
 import {
@@ -33,7 +33,7 @@ export interface PersonaToServe {
   readonly definition: PersonaDefinition;
   /** Code of its hooks, by what the definition has as their `handler`; beside what stands in it. */
   readonly handlers?: PersonaHandlers | undefined;
-  readonly tools?: readonly ServedToolDefinition[] | undefined;
+  readonly tools?: readonly Tool[] | undefined;
   /** Where the relative paths of its scripts begin, and where its MCP servers are started. */
   readonly folder: string;
 }

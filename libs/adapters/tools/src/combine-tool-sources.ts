@@ -74,6 +74,9 @@ function combined(toolsets: readonly Toolset[]): Toolset {
       const owner = ownerOf(call.tool);
       return owner === undefined ? unavailable(`there is no tool ${call.tool} any more`) : owner.call(call, signal);
     },
+    async needsApproval(question, signal) {
+      return (await ownerOf(question.tool)?.needsApproval?.(question, signal)) ?? true;
+    },
     async probe(idempotencyKey, tool, epoch) {
       return (await ownerOf(tool)?.probe(idempotencyKey, tool, epoch)) ?? { state: 'unknown' };
     },
