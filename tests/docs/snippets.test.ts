@@ -143,8 +143,8 @@ const LEFT_TO_READERS: readonly (readonly [page: string, begins: string, before:
   [
     'docs/guides/tools.md',
     'const served = await serveTool',
-    `import { type ServedToolDefinition, serveTool } from '@coxswain/client';
-     declare const tool: ServedToolDefinition;`,
+    `import { serveTool, type Tool } from '@coxswain/client';
+     declare const tool: Tool;`,
   ],
 ];
 

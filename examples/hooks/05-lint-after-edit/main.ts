@@ -29,7 +29,7 @@ const jobs: Promise<unknown>[] = [];
 const hooks = createHookRegistry();
 hooks.registerAll(
   defineHooks({
-    file_edited: {
+    FileEdited: {
       pattern: '*.mjs',
       handler({ path, session }, { idempotencyKey }) {
         // Asked again after a crash, it is the same job.

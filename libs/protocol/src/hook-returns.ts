@@ -51,7 +51,7 @@ export interface ReturnRow {
 export const HOOK_RETURNS = {
   nothing: {
     written: 'nothing or `true`',
-    means: 'no objection, as if this handler were not there; at `gate_tool_calls` it denies the batch',
+    means: 'no objection, as if this handler were not there; at `GateToolCalls` it denies the batch',
     points: HOOK_POINTS,
   },
   veto: { written: '`false`, `{block: true, reason?}`', means: 'veto', points: VETOABLE },

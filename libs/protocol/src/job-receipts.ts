@@ -3,7 +3,7 @@
  */
 import * as z from 'zod';
 import { BOUNDS } from './bounds.ts';
-import { HOOK_POINTS, hookPointOf } from './hook-points.ts';
+import { HOOK_POINTS, hookPointName, hookPointOf } from './hook-points.ts';
 import { JsonObject } from './json.ts';
 
 /** How far a job is. The last three are its end. */
@@ -36,7 +36,9 @@ export const JobReceipt = z.strictObject({
   /** The hook point at which the job was begun. */
   lifecycle_event: z
     .string()
-    .refine((name) => hookPointOf(name) !== undefined, { error: `must be one of ${HOOK_POINTS.join(', ')}` })
+    .refine((name) => hookPointOf(name) !== undefined, {
+      error: `must be one of ${HOOK_POINTS.map(hookPointName).join(', ')}`,
+    })
     .transform((name) => hookPointOf(name) as (typeof HOOK_POINTS)[number])
     .optional(),
   affected_paths: sorted(Path).optional(),

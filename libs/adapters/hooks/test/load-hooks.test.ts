@@ -238,7 +238,7 @@ hooks:
     [
       'with an event that there is not',
       'hooks:\n  - handler: ./policy.js\n    event: post_trun',
-      /:3:12: hooks\[0\]: event: there is no hook point "post_trun"; did you mean post_turn\?/,
+      /:3:12: hooks\[0\]: event: there is no hook point "post_trun"; did you mean PostTurn\?/,
     ],
     ['without a handler', 'hooks:\n  - event: post_turn', /:2:5: hooks\[0\]: it has no handler/],
     [
