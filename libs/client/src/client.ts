@@ -1,10 +1,11 @@
 /** The client: the sessions of one tenant, over the bus or over HTTP. */
-import { type SessionRef, sessionRef, type TenantId } from '@coxswain/protocol';
+import { type PersonaInput, type SessionRef, sessionRef, type TenantId } from '@coxswain/protocol';
 import { InvalidOptionError } from './client-errors.ts';
-import { newSessionId } from './fresh-ids.ts';
+import { newSessionId, sessionIdOfMessage } from './fresh-ids.ts';
 import { GuardedTransport } from './guarded-transport.ts';
 import type { BodyInput, SendOptions } from './outgoing-command.ts';
-import type { Session, StartedSession } from './session-handle.ts';
+import { type OutputSource, outputJsonSchema, type StartedOutput, type TypedPersona } from './output-schema.ts';
+import type { Session, StartedSession, TypedResult } from './session-handle.ts';
 import {
   type ListedSession,
   type ListQuery,
@@ -14,6 +15,15 @@ import {
 } from './session-listing.ts';
 import type { Transport } from './transport.ts';
 import type { PendingApproval } from './waiting-approvals.ts';
+
+/** The body of a start. `output`: the schema of the final answer, Zod 4 or JSON Schema; it types `output` of the result. */
+export type SessionSettings<Schema = OutputSource, PersonaValue = unknown> = Omit<
+  BodyInput<'start'>,
+  'output' | 'persona'
+> & {
+  readonly output?: Schema | undefined;
+  readonly persona?: string | (PersonaInput & TypedPersona<PersonaValue>) | undefined;
+};
 
 /** A connected client. Close it when done: it keeps the process alive. */
 export class Client<S extends Session = Session> {
@@ -45,22 +55,29 @@ export class Client<S extends Session = Session> {
   }
 
   /**
-   * Starts a session under a new id, or the given one.
+   * Starts a session under a new id, or the given one. With a `message_id` the start is idempotent: the same start sent again gives the
+   * same session, and changes nothing (`sent.duplicate`, once a receipt says so). Its session id then follows from the message id.
    * @param options `sessionId`: the id of the session; `id`: the id of the command.
    * @returns the session; `sent` is the stored command, with its receipt if one was waited for.
-   * @throws InvalidOptionError for an `id` in the body, which would leave the session under a random id.
+   * @throws InvalidOptionError for an `id` in the body, which would leave the session under a random id; OutputSchemaError for an
+   *   `output` that has no JSON Schema.
    */
-  async startSession(
-    body: BodyInput<'start'>,
+  async startSession<Schema extends OutputSource = never, PersonaValue = unknown>(
+    { output, ...settings }: SessionSettings<Schema, PersonaValue>,
     { sessionId, ...options }: SendOptions & { readonly sessionId?: string | undefined } = {},
-  ): Promise<StartedSession<S>> {
+  ): Promise<TypedResult<StartedOutput<Schema, PersonaValue>> & StartedSession<S>> {
+    const body: BodyInput<'start'> = {
+      ...settings,
+      ...(output === undefined ? {} : { output: outputJsonSchema(output, 'startSession()') }),
+    };
     if (body.id !== undefined) {
       const message = 'the id of a session is the option sessionId: startSession({ … }, { sessionId })';
       throw new InvalidOptionError(message, 'id');
     }
-    const session = this.session(sessionId ?? newSessionId());
+    const { message_id: messageId } = body;
+    const session = this.session(sessionId ?? (messageId ? await sessionIdOfMessage(messageId) : newSessionId()));
     await session.send('start', body, options);
-    return session as StartedSession<S>;
+    return session as TypedResult<StartedOutput<Schema, PersonaValue>> & StartedSession<S>;
   }
 
   /**

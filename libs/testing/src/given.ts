@@ -6,7 +6,7 @@ import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { createModels } from '@coxswain/adapter-models';
-import type { BodyInput } from '@coxswain/client';
+import { type BodyInput, type OutputSource, outputJsonSchema } from '@coxswain/client';
 import type { Models } from '@coxswain/ports';
 import type { JsonObject } from '@coxswain/protocol';
 import { linesOf } from '@coxswain/session';
@@ -41,7 +41,13 @@ export interface SceneSetup {
   readonly root?: string | undefined;
   /** What the start of the session says besides: `permissions`, `limits`, `max_turns`, … */
   readonly start?:
-    | Omit<BodyInput<'start'>, 'prompt' | 'messages' | 'persona' | 'personas' | 'model' | 'root' | 'fork'>
+    | (Omit<
+        BodyInput<'start'>,
+        'prompt' | 'messages' | 'persona' | 'personas' | 'model' | 'root' | 'fork' | 'output'
+      > & {
+        /** The schema of the final answer: Zod 4 or JSON Schema. `journal.result.output` is its value. */
+        readonly output?: OutputSource | undefined;
+      })
     | undefined;
   /** A recorded journal that the session goes on from, as `journal.save` or `cox session export` writes it. */
   readonly journal?: string | undefined;
@@ -137,8 +143,10 @@ async function openScene(setup: SceneSetup): Promise<OpenScene> {
     await stage.import(() => recorded(path, setup.upTo));
   }
   await stage.start();
+  const { output, ...settings } = setup.start ?? {};
   const start = {
-    ...setup.start,
+    ...settings,
+    ...(output === undefined ? {} : { output: outputJsonSchema(output, 'start') }),
     ...(lead ? { persona: lead.persona.name } : {}),
     ...(root === undefined ? {} : { root }),
   };
