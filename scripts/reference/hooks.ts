@@ -44,7 +44,7 @@ export function hookReference(): string {
     '## Returns\n',
     'Anything else, a misspelt key included, is `verdict_invalid`, and any answer where it has no meaning',
     '`verdict_not_allowed`: errors that name key and point, and that refuse what was asked about. In TypeScript and JavaScript,',
-    'the [helpers](../guides/hooks.md#what-a-handler-returns) `allow`, `deny`, `ask`, `rewrite` and `remind` write these returns.\n',
+    'the [helpers](../guides/hooks.md#what-a-handler-returns) `allow`, `deny`, `ask`, `rewrite`, `remind` and `startJob` write these returns.\n',
     table(
       ['Return', 'Meaning', 'Where'],
       RETURNS.map(({ written, means, points }) => [written, means, placesOf(points)]),

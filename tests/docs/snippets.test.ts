@@ -110,29 +110,27 @@ const LEFT_TO_READERS: readonly (readonly [page: string, begins: string, before:
   ],
   [
     'docs/guides/hooks.md',
-    'export default defineHooks({\n  file_edited',
-    `import { defineHooks } from '@coxswain/client';
+    'export default defineHooks({\n  FileEdited',
+    `import { defineHooks, startJob } from '@coxswain/client';
      declare const lint: (session: string, path: string) => string;`,
   ],
   [
     'docs/guides/hooks.md',
-    'import { createHookRegistry }',
+    'import { createHookRegistry,',
     `import type { JsonObject } from '@coxswain/protocol';
      import { defineHooks } from '@coxswain/client';
      declare const guard: (args: unknown) => JsonObject;
-     const policy = defineHooks({});
-     declare const servers: string, stateDir: string;`,
+     const policy = defineHooks({});`,
   ],
   [
     'docs/guides/hooks.md',
     'import { connect }',
-    'declare const servers: string, job_id: string, path: string, sessionId: string;',
+    'declare const servers: string, jobId: string, path: string, sessionId: string;',
   ],
   [
     'docs/guides/limits.md',
-    'await startSessionsService',
-    `import { startSessionsService } from '@coxswain/sessions';
-     declare const servers: string, stateDir: string;
+    'await startCoxswain',
+    `import { startCoxswain } from 'coxswain';
      declare const run: (command: string, signal: AbortSignal) => Promise<{ exitCode: number }>;`,
   ],
   [

@@ -215,14 +215,14 @@ test('a job that ends before its receipt is recorded is reported all the same, a
   const id = await start([{ calls: [{ tool: 'write_file', args: { path: 'b.txt', content: 'b' } }] }, done]);
   const session = fixture.bus.client.session(id);
   await eventOf(fixture.bus, id, 'hook_call');
-  const reported = session.reportJob({ job: { job_id: 'lint', status: 'succeeded' } }, { wait: 'accepted' });
+  const reported = session.reportJob({ job: { jobId: 'lint', status: 'succeeded' } }, { wait: 'accepted' });
   await eventOf(fixture.bus, id, 'job_report_deferred');
   await writeFile(gate, '');
   expect((await reported).receipt).toMatchObject({ stage: 'accepted' });
   const journal = await endOf(fixture.bus, id);
   expect(journal.of('job_reported')).toMatchObject([{ receipt: { job_id: 'lint', status: 'succeeded' } }]);
 
-  const unknown = { job: { job_id: 'another', status: 'failed' as const } };
+  const unknown = { job: { jobId: 'another', status: 'failed' as const } };
   await expect(session.reportJob(unknown, { wait: 'accepted' })).rejects.toThrow(/job another/);
 });
 

@@ -186,7 +186,7 @@ test('what cannot be served is refused with its path or its name', async () => {
     { name: 'fine' },
     `[defineTool({ name: 'x', description: 'x', inputSchema: z.object({}), longRunning: true, execute: () => 'x' })]`,
   );
-  expect((await cox(['serve', 'personas', long.file, ...onBus])).stderr).toContain('long_running');
+  expect((await cox(['serve', 'personas', long.file, ...onBus])).stderr).toContain('longRunning');
   expect((await cox(['serve', 'personas', ...onBus])).stderr).toContain('needs <path…>');
   expect((await cox(['persona', 'pause', ...onBus])).stderr).toContain('needs <name>');
 });

@@ -1,11 +1,15 @@
 /** The client: the sessions of one tenant, over the bus or over HTTP. */
 import { type PersonaInput, type SessionRef, sessionRef, type TenantId } from '@coxswain/protocol';
-import { InvalidOptionError } from './client-errors.ts';
+import type { Approval } from './approval.ts';
+import { ClientClosedError, InvalidOptionError } from './client-errors.ts';
+import type { PersonaDefinition } from './define-persona.ts';
 import { newSessionId, sessionIdOfMessage } from './fresh-ids.ts';
 import { GuardedTransport } from './guarded-transport.ts';
 import type { BodyInput, SendOptions } from './outgoing-command.ts';
 import { type OutputSource, outputJsonSchema, type StartedOutput, type TypedPersona } from './output-schema.ts';
-import type { Session, StartedSession, TypedResult } from './session-handle.ts';
+import { namedHandlers } from './persona-handlers.ts';
+import type { RunResult } from './run-result.ts';
+import type { Prompted, Session, StartedSession, TypedResult } from './session-handle.ts';
 import {
   type ListedSession,
   type ListQuery,
@@ -23,6 +27,19 @@ export type SessionSettings<Schema = OutputSource, PersonaValue = unknown> = Omi
 > & {
   readonly output?: Schema | undefined;
   readonly persona?: string | (PersonaInput & TypedPersona<PersonaValue>) | undefined;
+};
+
+/** How one prompt is run: the settings of the start, and what concerns the caller. */
+export type RunOptions<Schema = OutputSource> = Omit<
+  SessionSettings<Schema>,
+  'id' | 'persona' | 'prompt' | 'messages' | 'fork'
+> & {
+  /** The id of the session. Default: a random one. */
+  readonly sessionId?: string | undefined;
+  /** Its abort cancels the run. */
+  readonly signal?: AbortSignal | undefined;
+  /** Decides each call that waits for an approval, one after another. Without it, the calls wait for someone else. */
+  readonly onApproval?: ((approval: Approval) => Promise<unknown> | unknown) | undefined;
 };
 
 /** A connected client. Close it when done: it keeps the process alive. */
@@ -78,6 +95,41 @@ export class Client<S extends Session = Session> {
     const session = this.session(sessionId ?? (messageId ? await sessionIdOfMessage(messageId) : newSessionId()));
     await session.send('start', body, options);
     return session as TypedResult<StartedOutput<Schema, PersonaValue>> & StartedSession<S>;
+  }
+
+  /**
+   * Runs one prompt in a new session, from its start to the end of its run.
+   * @param persona the name of a persona that the host knows or that is served, or a definition without code.
+   * @returns how the run ended, as {@link Session.result}; a run that fails is a result with `error`.
+   * @throws CommandRejectedError for a start that is refused; CoxswainError `aborted` where the signal aborts; what `onApproval` throws,
+   *   after the run is cancelled; InvalidOptionError for a persona with functions as hooks, which has to be served.
+   */
+  async run<Schema extends OutputSource = never, PersonaValue = unknown>(
+    persona: string | (PersonaDefinition & TypedPersona<PersonaValue>),
+    prompt: Prompted,
+    { sessionId, signal, onApproval, ...settings }: RunOptions<Schema> = {},
+  ): Promise<RunResult<StartedOutput<Schema, PersonaValue>>> {
+    const { definition, handlers } = namedHandlers(persona);
+    if (Object.keys(handlers).length > 0)
+      throw new InvalidOptionError(
+        'persona: a definition with functions has to be served: client.servePersona(definition, …), then run it by its name',
+        'persona',
+      );
+    const said = typeof prompt === 'string' ? { prompt } : { messages: [...prompt] };
+    const body = { ...settings, ...said, persona: definition } as SessionSettings<Schema, PersonaValue>;
+    const session = await this.startSession(body, { sessionId, signal, wait: 'accepted' });
+    const decideAll = async () => {
+      if (!onApproval) return;
+      for await (const approval of session.approvals({ signal })) await onApproval(approval);
+    };
+    try {
+      const [result] = await Promise.all([session.result(signal ? { signal } : {}), decideAll()]);
+      return result;
+    } catch (error) {
+      // The run must not go on without its caller. A closed client cannot cancel it.
+      if (!(error instanceof ClientClosedError)) await session.cancel('the caller of run() has left');
+      throw error;
+    }
   }
 
   /**

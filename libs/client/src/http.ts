@@ -12,7 +12,7 @@ export {
   summarizeResult,
   visibleLine,
 } from './args-summary.ts';
-export { Client, type SessionSettings } from './client.ts';
+export { Client, type RunOptions, type SessionSettings } from './client.ts';
 export {
   BusNotPreparedError,
   ClientClosedError,
@@ -40,6 +40,7 @@ export {
   OutputSchemaError,
   type OutputSource,
   outputJsonSchema,
+  type StartedOutput,
   type TypedPersona,
   type ValueSchema,
 } from './output-schema.ts';

@@ -15,6 +15,7 @@ export {
   type RewriteAnswer,
   remind,
   rewrite,
+  startJob,
 } from '@coxswain/protocol';
 export { asTrouble, StoreRefusedError, StoreUnavailableError } from './ask-store.ts';
 export { BusClient, BusSession } from './bus-client.ts';

@@ -995,6 +995,11 @@ export const ERROR_CATALOGUE = {
     'Stops.',
     'Delete it and start again.',
   ),
+  bus_not_found: exception(
+    'A program called connect() without options, and nothing names a bus or a gateway.',
+    'Connects to nothing.',
+    'Start `cox up`; or set NATS_URL, or COX_GATEWAY_URL and COX_GATEWAY_TOKEN; or use a context; or give connect() its options.',
+  ),
   fetch_setting_invalid: exception('COX_FETCH is neither never nor auto.', 'Stops.', 'Use one of them.'),
   fetch_failed: exception(
     'A source of the server could not be reached or gave something else.',

@@ -223,6 +223,7 @@ const CODES = {
     'nats_url_invalid',
     'server_option_invalid',
     'connection_file_invalid',
+    'bus_not_found',
     'fetch_setting_invalid',
     'fetch_failed',
     'command_failed',

@@ -78,6 +78,46 @@ export type JobReceipt = z.infer<typeof JobReceipt>;
 /** A receipt as a handler writes it. */
 export type JobReceiptInput = z.input<typeof JobReceipt>;
 
+/** A receipt as a program writes it: the members of {@link JobReceipt} in camelCase. Times are milliseconds. */
+export interface JobSettings {
+  readonly jobId: string;
+  /** Default `queued`. */
+  readonly status?: JobStatus | undefined;
+  readonly runId?: string | undefined;
+  readonly dedupeKey?: string | undefined;
+  readonly lifecycleEvent?: string | undefined;
+  readonly affectedPaths?: readonly string[] | undefined;
+  readonly artifactIds?: readonly string[] | undefined;
+  readonly durationMs?: number | undefined;
+  readonly retryHint?:
+    | {
+        readonly retryable: boolean;
+        readonly afterMs?: number;
+        readonly maxAttempts?: number;
+        readonly reason?: string;
+      }
+    | undefined;
+  readonly replay?:
+    | { readonly mode: 'include' | 'skip'; readonly determinismKey?: string; readonly reason?: string }
+    | undefined;
+  readonly error?: string | { readonly code?: string; readonly message: string } | undefined;
+  readonly metadata?: JsonObject | undefined;
+}
+
+/** The receipt that settings stand for. An unknown member keeps its name, so that the schema refuses it. */
+export function toJobReceipt({ status = 'queued', retryHint, replay, ...settings }: JobSettings): JobReceiptInput {
+  const receipt = { status, ...wireNames(settings), retry_hint: wireNames(retryHint), replay: wireNames(replay) };
+  return wireNames(receipt) as unknown as JobReceiptInput;
+}
+
+// Renames members and leaves out those that are undefined. Values stay as they are: metadata belongs to the program.
+function wireNames<T extends object>(members: T | undefined): Readonly<Record<string, unknown>> | undefined {
+  if (typeof members !== 'object' || members === null) return members;
+  const given = Object.entries(members).filter(([, value]) => value !== undefined);
+  const wire = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return Object.fromEntries(given.map(([name, value]) => [wire(name), value]));
+}
+
 /** Whether a job goes on: its end is still to be reported. */
 export function isOpenJob({ status }: Pick<JobReceipt, 'status'>): boolean {
   return status === 'queued' || status === 'running';

@@ -9,6 +9,7 @@ export * from './calls.ts';
 export * from './canonical-json.ts';
 export * from './commands.ts';
 export * from './connection-liveness.ts';
+export * from './contexts-file.ts';
 export * from './coxswain-error.ts';
 export * from './crew-commands.ts';
 export * from './crew-tools.ts';

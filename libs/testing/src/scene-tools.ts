@@ -1,5 +1,11 @@
 /** The tools of a scene: functions of the test, and the built-in ones where it has a folder for them. */
-import { combineToolSources, createBuiltInTools, createCodeTools, createCrewTools } from '@coxswain/adapter-tools';
+import {
+  combineToolSources,
+  createBuiltInTools,
+  createCodeTools,
+  createCrewTools,
+  withoutTools,
+} from '@coxswain/adapter-tools';
 import type { Tool, ToolCallContext } from '@coxswain/client';
 import type { ToolSource } from '@coxswain/ports';
 import type { ToolResult } from '@coxswain/protocol';
@@ -34,7 +40,10 @@ export function sceneTools({ tools, root, withCrew }: ToolsOfScene): ToolSource 
   const names = new Set(own.map(({ name }) => name));
   const builtIn = root === undefined ? [] : [createBuiltInTools()];
   const crew = withCrew ? [createCrewTools()] : [];
-  return combineToolSources([createCodeTools(own), ...[...builtIn, ...crew].map((source) => without(source, names))]);
+  return combineToolSources([
+    createCodeTools(own),
+    ...[...builtIn, ...crew].map((source) => withoutTools(source, names)),
+  ]);
 }
 
 function namedTool([name, run]: [string, ToolFunction | string]): Tool {
@@ -45,31 +54,5 @@ function namedTool([name, run]: [string, ToolFunction | string]): Tool {
     description: `${name}, as the test has it.`,
     inputSchema: { type: 'object' },
     execute: typeof run === 'string' ? () => run : run,
-  };
-}
-
-/** A source whose tools give way to those of the test. */
-function without(source: ToolSource, names: ReadonlySet<string>): ToolSource {
-  return {
-    async open(spec, signal) {
-      const opened = await source.open(spec, signal);
-      if (!('call' in opened)) return opened;
-      // What the toolset lists may change while it is open.
-      return {
-        ...bound(opened),
-        get tools() {
-          return opened.tools.filter(({ name }) => !names.has(name));
-        },
-      };
-    },
-  };
-}
-
-function bound(toolset: Exclude<Awaited<ReturnType<ToolSource['open']>>, { readonly code: string }>) {
-  return {
-    call: toolset.call.bind(toolset),
-    probe: toolset.probe.bind(toolset),
-    close: toolset.close.bind(toolset),
-    ...(toolset.stop ? { stop: toolset.stop.bind(toolset) } : {}),
   };
 }

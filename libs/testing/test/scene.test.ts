@@ -87,6 +87,31 @@ test('a session goes on over several prompts, and only what was added is looked 
 });
 
 describe('tools', () => {
+  test('may ask for an approval themselves, and take their time to decide', async () => {
+    const pay = defineTool({
+      name: 'pay',
+      description: 'Pays.',
+      inputSchema: { type: 'object', properties: { amount: { type: 'number' } } },
+      async needsApproval({ amount }) {
+        await sleep(5);
+        return Number(amount) > 100;
+      },
+      execute: ({ amount }) => `paid ${amount}`,
+    });
+    const journal = await given({
+      persona: clerk,
+      model: [calls('pay', { amount: 100 }), calls('pay', { amount: 101 }), says('Paid.')],
+      tools: [pay],
+    }).when(prompt('go'), approve({ args: { amount: 102 } }));
+    journal
+      .expect(
+        { type: 'call_ended', call_id: 'c1_1' },
+        { type: 'approval_requested', requested_by: 'rule:needs_approval' },
+      )
+      .expectCalls([{ text: 'paid 100' }, { text: 'paid 102' }]);
+    await journal.expectReplay();
+  });
+
   test('may be functions by name, take their time, and throw', async () => {
     const journal = await given({
       persona: clerk,

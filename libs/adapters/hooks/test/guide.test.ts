@@ -39,10 +39,10 @@ test('every module of the guide loads', async () => {
       'policy-PostToolUse-1',
       'policy-PreToolUse-1',
       'policy-PreToolUse-2',
-      'policy-file_edited-1',
+      'policy-FileEdited-1',
       'policy-OnBudgetThreshold-1',
     ],
-    ['policy-file_edited-1'],
+    ['policy-FileEdited-1'],
   ]);
 });
 

@@ -1,7 +1,7 @@
 /** The built-in file and command tools, tools of the embedding program, and several sources as one. */
 export { type BuiltInToolsOptions, createBuiltInTools } from './built-in-tools.ts';
 export { createCodeTools } from './code-tools.ts';
-export { combineToolSources } from './combine-tool-sources.ts';
+export { combineToolSources, withoutTools } from './combine-tool-sources.ts';
 export { type CommandRunner, CommandSocketError, startCommandRunner } from './command-runner.ts';
 export { createCrewTools } from './crew-tools.ts';
 export type { FetchUrlOptions } from './fetch-url.ts';

@@ -89,6 +89,7 @@ async function tryOnce(
     const { stream } = await wire.within(model.doStream(options));
     const reader = stream.getReader();
     for (let next = await wire.within(reader.read()); !next.done; next = await wire.within(reader.read())) {
+      wire.heard();
       answer.take(next.value);
       if (answer.complete) wire.settle();
     }
