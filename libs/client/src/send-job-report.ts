@@ -4,7 +4,7 @@
  */
 import { type JobSettings, parseFeedback, type SessionRef, toJobReceipt } from '@coxswain/protocol';
 import { CommandRejectedError } from './client-errors.ts';
-import type { SendOptions, SentCommand } from './outgoing-command.ts';
+import type { SendOptions, WireSentCommand } from './outgoing-command.ts';
 import { type CommandBus, sendPayload } from './send-command.ts';
 
 /** A job's newest receipt, and what the model is told of it; the end of a job is told in the host's words otherwise. */
@@ -24,7 +24,7 @@ export async function sendJobReport(
   ref: SessionRef,
   report: JobReport,
   options: SendOptions = {},
-): Promise<SentCommand> {
+): Promise<WireSentCommand> {
   const body = {
     ...report,
     job: toJobReceipt(report.job),

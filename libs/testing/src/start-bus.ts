@@ -20,7 +20,6 @@ import {
   startServer,
 } from '@coxswain/adapter-nats';
 import {
-  type BodyInput,
   type BusClient,
   type BusSession,
   connect,
@@ -29,6 +28,7 @@ import {
   type ServedPersonaInstance,
   type ServedTool,
   type ServePersonaOptions,
+  type SessionSettings,
   type Tool,
 } from '@coxswain/client';
 import { DEFAULT_TENANT, type HookDefinitions, hasEnded, type JsonObject, TenantId } from '@coxswain/protocol';
@@ -58,8 +58,8 @@ export interface StartBusOptions {
 }
 
 /** What a session is started with; the model may be a script. */
-export type RunOptions = Omit<BodyInput<'start'>, 'prompt' | 'model'> & {
-  readonly model?: BodyInput<'start'>['model'] | Script | readonly ScriptedAnswer[];
+export type RunOptions = Omit<SessionSettings, 'prompt' | 'model'> & {
+  readonly model?: SessionSettings['model'] | Script | readonly ScriptedAnswer[];
 };
 
 /** A bus that is up. Stop it when the tests have ended; `await using` does that by itself. */

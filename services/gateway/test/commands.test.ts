@@ -4,8 +4,8 @@ import {
   ReceiptTimeoutError,
   type SendOptions,
   type SendStage,
-  type SentCommand,
   sessionIdOfMessage,
+  type WireSentCommand,
 } from '@coxswain/client';
 import { CommandId, parseBody, type Verb } from '@coxswain/protocol';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
@@ -19,12 +19,12 @@ interface Sent {
   readonly options: SendOptions<SendStage>;
 }
 
-const STORED: SentCommand = { commandId: CommandId.parse('c-1'), seq: 7, duplicate: false };
+const STORED: WireSentCommand = { commandId: CommandId.parse('c-1'), seq: 7, duplicate: false };
 
 let sent: Sent[] = [];
 /** The inputs that the session has recorded. */
 let recorded: object[] = [];
-let answer: (sent: Sent) => Promise<SentCommand>;
+let answer: (sent: Sent) => Promise<WireSentCommand>;
 let made: AppOnNothing;
 
 beforeAll(async () => {
@@ -35,10 +35,12 @@ beforeAll(async () => {
     async *journal() {
       for (const [at, input] of recorded.entries()) yield { record: { n: at + 1, input } };
     },
-    send: (verb: Verb, body: object, options: Sent['options']) => {
-      const one = { session: id, verb, body, options };
-      sent.push(one);
-      return answer(one);
+    wire: {
+      send: (verb: Verb, body: object, options: Sent['options']) => {
+        const one = { session: id, verb, body, options };
+        sent.push(one);
+        return answer(one);
+      },
     },
   });
   made = await appOnNothing({ clientOf: () => ({ session: sessionOf }) as unknown as GatewayClient });

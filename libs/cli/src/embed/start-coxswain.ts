@@ -1,16 +1,19 @@
 /** Coxswain within a program: one call starts what sessions need, and one handle has all of it. */
 import { resolve } from 'node:path';
 import type {
+  Approval,
   BusClient,
   Client,
   OutputSource,
-  PendingApproval,
   PersonaDefinition,
   Prompted,
   RunOptions,
   RunResult,
+  SessionSettings,
   StartedOutput,
+  StartedSession,
   TypedPersona,
+  TypedResult,
 } from '@coxswain/client';
 import { loadPersona } from '@coxswain/personas';
 import { defaultStateDir } from '@coxswain/ports/discovery';
@@ -46,8 +49,12 @@ export class Coxswain<C extends Client = Client> implements AsyncDisposable {
   }
 
   /** See {@link Client.startSession}. */
-  startSession(...given: Parameters<Client['startSession']>): ReturnType<C['startSession']> {
-    return this.client.startSession(...given) as ReturnType<C['startSession']>;
+  startSession<Schema extends OutputSource = never, PersonaValue = unknown>(
+    settings: SessionSettings<Schema, PersonaValue>,
+    options?: Parameters<Client['startSession']>[1],
+  ): Promise<TypedResult<StartedOutput<Schema, PersonaValue>> & StartedSession<ReturnType<C['session']>>> {
+    // The sessions of a client are of one class, which its type parameter names.
+    return this.client.startSession<Schema, PersonaValue>(settings, options) as Promise<never>;
   }
 
   /** See {@link Client.sessions}. */
@@ -55,9 +62,9 @@ export class Coxswain<C extends Client = Client> implements AsyncDisposable {
     return this.client.sessions(...given);
   }
 
-  /** See {@link Client.approvals}. */
-  approvals(): Promise<PendingApproval[]> {
-    return this.client.approvals();
+  /** See {@link Client.pendingApprovals}. */
+  pendingApprovals(): AsyncGenerator<Approval, void, undefined> {
+    return this.client.pendingApprovals();
   }
 
   /**

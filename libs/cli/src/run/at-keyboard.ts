@@ -58,11 +58,11 @@ export class AtKeyboard implements Participant {
 
   /** Sees what happens, so that `/cancel-call` and `y` know what is meant. */
   saw(event: UiEvent): void {
-    if (event.type === 'call_started') this.#running = event.call_id;
-    else if (event.type === 'call_ended' && event.call_id === this.#running) this.#running = null;
+    if (event.type === 'call_started') this.#running = event.callId;
+    else if (event.type === 'call_ended' && event.callId === this.#running) this.#running = null;
     if (event.type === 'approval_settled' || event.type === 'call_ended') {
       this.#approvals = this.#approvals.filter(
-        ({ session, call_id }) => session.id !== this.#session.id || call_id !== event.call_id,
+        ({ session, callId }) => session.id !== this.#session.id || callId !== event.callId,
       );
     }
   }
