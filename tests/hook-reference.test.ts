@@ -1,5 +1,5 @@
 /** The reference of hooks says of each point what it is shown. */
-import { HOOK_PAYLOADS, HOOK_POINTS } from '@coxswain/protocol';
+import { HOOK_PAYLOADS, HOOK_POINTS, hookPointName } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { hookReference } from '../scripts/reference/hooks.ts';
@@ -8,9 +8,9 @@ const reference = hookReference();
 
 describe('docs/reference/hooks.md has of', () => {
   test.each(HOOK_POINTS)('%s a row, the members of its payload, and their schema', (point) => {
-    const rows = reference.split('\n').filter((line) => line.startsWith(`| \`${point}\` |`));
+    const rows = reference.split('\n').filter((line) => line.startsWith(`| \`${hookPointName(point)}\` |`));
     expect(rows).toHaveLength(2);
-    const [, schema] = reference.split(`<summary>Schema of <code>${point}</code></summary>`);
+    const [, schema] = reference.split(`<summary>Schema of <code>${hookPointName(point)}</code></summary>`);
     const documented = JSON.parse(/```json\n([\s\S]*?)\n```/.exec(schema ?? '')?.[1] ?? 'null');
     expect(documented).toMatchObject({ type: 'object', additionalProperties: false });
     expect(documented.properties.event).toEqual({ type: 'string', const: point });

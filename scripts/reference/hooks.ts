@@ -6,8 +6,8 @@ import {
   HOOK_RETURNS,
   type HookPoint,
   HookRegistration,
+  hookPointName,
   JobReceipt,
-  otherSpelling,
   type ReturnRow,
 } from '@coxswain/protocol';
 import { z } from 'zod';
@@ -26,13 +26,14 @@ export function hookReference(): string {
     generatedFrom(...SOURCES),
     '# Hooks\n',
     '## Points\n',
-    'A point may be written in `snake_case` or `PascalCase`; journals hold the first spelling. The glob of a registration is',
-    'held against the target. Beside what its row says, a handler may return nothing, or add reminders.\n',
+    'Points are named in `PascalCase`. Code and files may also write a name in `snake_case`. Journals, payloads and the bus always have',
+    'the spelling of the second column. The glob of a registration is held against the target. In addition to its row, a handler may',
+    'return nothing, or add reminders.\n',
     table(
-      ['Point', 'Or', 'Surface', 'Fires', 'May return', 'Target'],
+      ['Point', 'In journals', 'Surface', 'Fires', 'May return', 'Target'],
       HOOK_POINTS.map((point) => [
+        named(point),
         code(point),
-        code(otherSpelling(point)),
         HOOK_CATALOGUE[point].surfaces.join(', '),
         HOOK_CATALOGUE[point].fires,
         returnsOf(point),
@@ -43,7 +44,7 @@ export function hookReference(): string {
     '## Returns\n',
     'Anything else, a misspelt key included, is `verdict_invalid`, and any answer where it has no meaning',
     '`verdict_not_allowed`: errors that name key and point, and that refuse what was asked about. In TypeScript and JavaScript,',
-    'the [helpers](../guides/hooks.md#what-a-handler-returns) `allow`, `deny`, `ask`, `rewrite` and `remind` write these returns.\n',
+    'the [helpers](../guides/hooks.md#what-a-handler-returns) `allow`, `deny`, `ask`, `rewrite`, `remind` and `startJob` write these returns.\n',
     table(
       ['Return', 'Meaning', 'Where'],
       RETURNS.map(({ written, means, points }) => [written, means, placesOf(points)]),
@@ -53,16 +54,18 @@ export function hookReference(): string {
     'All have `event` (the point), `session.id`, `persona` and `turn`. Unknown members are never sent.\n',
     table(
       ['Point', 'Members beside'],
-      HOOK_POINTS.map((point) => [code(point), fieldsOf(HOOK_PAYLOADS[point], COMMON).join(', ')]),
+      HOOK_POINTS.map((point) => [named(point), fieldsOf(HOOK_PAYLOADS[point], COMMON).join(', ')]),
     ),
     '',
-    ...HOOK_POINTS.flatMap((point) => folded(`Schema of <code>${point}</code>`, HOOK_PAYLOADS[point])),
+    ...HOOK_POINTS.flatMap((point) => folded(`Schema of <code>${hookPointName(point)}</code>`, HOOK_PAYLOADS[point])),
     '## Registrations\n',
     ...folded('Schema of a registration', HookRegistration),
     '## Job receipts\n',
     ...folded('Schema of a job receipt', JobReceipt),
   ].join('\n');
 }
+
+const named = (point: HookPoint): string => code(hookPointName(point));
 
 const COMMON: ReadonlySet<string> = new Set(['event', 'session', 'persona', 'turn']);
 const options = { io: 'input', unrepresentable: 'any' } as const;
@@ -74,7 +77,7 @@ function returnsOf(point: HookPoint): string {
 }
 
 function placesOf(points: readonly HookPoint[]): string {
-  return points.length === HOOK_POINTS.length ? 'every point' : points.map(code).join(', ');
+  return points.length === HOOK_POINTS.length ? 'every point' : points.map(named).join(', ');
 }
 
 function fieldsOf(schema: z.ZodType, without: ReadonlySet<string>): string[] {

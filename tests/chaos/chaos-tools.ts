@@ -9,7 +9,7 @@ import { z } from 'zod';
 const schema = z.object({ ms: z.number().int().nonnegative().max(60_000), what: z.string() });
 
 function note(what: 'start' | 'end', tool: string, context: ToolCallContext, detail: object): void {
-  const { callId, idempotencyKey, epoch, ref } = context;
+  const { toolCallId: callId, idempotencyKey, epoch, ref } = context;
   const atMs = Number(process.hrtime.bigint()) / 1e6;
   const line = { what, atMs, pid: process.pid, tool, session: ref.sessionId, callId, key: idempotencyKey, epoch };
   // One write below the size of a pipe's buffer, appended: lines of many processes do not mix.
@@ -20,7 +20,7 @@ function note(what: 'start' | 'end', tool: string, context: ToolCallContext, det
 function takingTime(tool: string) {
   return async ({ ms, what }: z.infer<typeof schema>, context: ToolCallContext): Promise<string> => {
     note('start', tool, context, { ms });
-    const { signal } = context;
+    const { abortSignal: signal } = context;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, ms);
       signal.addEventListener('abort', () => {
@@ -39,20 +39,20 @@ export default [
     name: 'read_tide',
     description: 'Reads the tide table. May run again.',
     idempotent: true,
-    schema,
-    run: takingTime('read_tide'),
+    inputSchema: schema,
+    execute: takingTime('read_tide'),
   }),
   defineTool({
     name: 'book_berth',
     description: 'Books a berth. Must not run twice.',
-    schema,
-    run: takingTime('book_berth'),
+    inputSchema: schema,
+    execute: takingTime('book_berth'),
   }),
   defineTool({
     name: 'unload_cargo',
     description: 'Unloads a ship; its outcome comes when it is there. Must not run twice.',
-    long_running: true,
-    schema,
-    run: takingTime('unload_cargo'),
+    longRunning: true,
+    inputSchema: schema,
+    execute: takingTime('unload_cargo'),
   }),
 ];

@@ -14,12 +14,15 @@ export type DataKind = 'script' | 'manifest' | 'prices' | 'persona' | 'part of a
 
 /** By its keys. A block of which only pieces are shown is a part of a persona. */
 export function kindOf(text: string): DataKind {
-  const keys = Object.keys((parse(text) ?? {}) as object);
+  const data = (parse(text) ?? {}) as { readonly tools?: readonly unknown[] };
+  const keys = Object.keys(data);
   if (keys.includes('turns')) return 'script';
   if (keys.includes('prices')) return 'prices';
   if (keys.includes('scrape_configs')) return 'prometheus';
   if (keys.includes('trust_bus')) return 'policy';
   if (keys.includes('name')) return 'persona';
+  // A persona names its tools; a manifest says where they are.
+  if (Array.isArray(data.tools) && data.tools.some((tool) => typeof tool === 'object')) return 'manifest';
   return keys.length === 1 && keys[0] === 'hooks' ? 'manifest' : 'part of a persona';
 }
 

@@ -112,8 +112,8 @@ const LEFT_TO_READERS: readonly (readonly [page: string, begins: string, before:
   ],
   [
     'docs/guides/hooks.md',
-    'export default defineHooks({\n  file_edited',
-    `import { defineHooks } from '@coxswain/client';
+    'export default defineHooks({\n  FileEdited',
+    `import { defineHooks, startJob } from '@coxswain/client';
      declare const lint: (session: string, path: string) => string;`,
   ],
   [
@@ -127,7 +127,7 @@ const LEFT_TO_READERS: readonly (readonly [page: string, begins: string, before:
   [
     'docs/guides/hooks.md',
     'import { connect }',
-    'declare const servers: string, job_id: string, path: string, sessionId: string;',
+    'declare const servers: string, jobId: string, path: string, sessionId: string;',
   ],
   [
     'docs/guides/limits.md',
@@ -143,8 +143,8 @@ const LEFT_TO_READERS: readonly (readonly [page: string, begins: string, before:
   [
     'docs/guides/tools.md',
     'const served = await serveTool',
-    `import { type ServedToolDefinition, serveTool } from '@coxswain/client';
-     declare const tool: ServedToolDefinition;`,
+    `import { serveTool, type Tool } from '@coxswain/client';
+     declare const tool: Tool;`,
   ],
 ];
 

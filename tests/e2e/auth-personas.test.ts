@@ -21,7 +21,7 @@ beforeAll(async () => {
       model: await scripted([calls('where'), done]),
       permissions: { rules: [{ tool: '*', action: 'allow' }] },
     },
-    `[defineTool({ name: 'where', description: 'Where.', schema: z.object({}), run: () => 'in ' + process.pid })]`,
+    `[defineTool({ name: 'where', description: 'Where.', inputSchema: z.object({}), execute: () => 'in ' + process.pid })]`,
     `[{ event: 'PostToolUse', pattern: 'where', async handler({ tool, result }, { transcript, feedback }) {
         feedback('looked at');
         return result.content[0].text + ', call ' + tool.name + ' of ' + ((await transcript()).length > 0);

@@ -75,16 +75,16 @@ async function callsOf(session: Session) {
 const calls = (...names: string[]): ScriptTurn => ({ calls: names.map((tool) => ({ tool, args: {} })) });
 const done: ScriptTurn = { text: 'Done.' };
 const tool = (name: string, rest: string) =>
-  `defineTool({ name: '${name}', description: 'A tool.', schema: z.object({}), ${rest} })`;
+  `defineTool({ name: '${name}', description: 'A tool.', inputSchema: z.object({}), ${rest} })`;
 const answering = (text: string) => ({ status: 'ok', result: { content: [{ text }] } });
 
 test('host, client, hook service and tool worker each have a key: calls, progress, outcomes, aborts and probes pass', async () => {
   const stock = await serveTools(
     'workers/stock',
     `[
-      ${tool('stock_level', "run: (_, { progress, feedback }) => { progress('looking'); feedback('old figures'); return 'seven'; }")},
-      ${tool('slow_level', "run: async (_, { signal }) => { note('began'); await opened(signal); note(signal.aborted ? 'aborted' : 'ended'); return 'slow'; }")},
-      ${tool('build', "long_running: true, run: async () => 'built'")},
+      ${tool('stock_level', "execute: (_, { progress, feedback }) => { progress('looking'); feedback('old figures'); return 'seven'; }")},
+      ${tool('slow_level', "execute: async (_, { abortSignal: signal }) => { note('began'); await opened(signal); note(signal.aborted ? 'aborted' : 'ended'); return 'slow'; }")},
+      ${tool('build', "longRunning: true, execute: async () => 'built'")},
     ]`,
     'build',
   );
@@ -128,7 +128,10 @@ test('host, client, hook service and tool worker each have a key: calls, progres
 test('a worker whose process is killed is missed, also from another account', async () => {
   const stock = await serveTools(
     'workers/stock',
-    tool('slow_level', "run: async (_, { signal }) => { note('began'); await opened(signal); return 'slow'; }"),
+    tool(
+      'slow_level',
+      "execute: async (_, { abortSignal: signal }) => { note('began'); await opened(signal); return 'slow'; }",
+    ),
     'slow_level',
   );
   const session = await start([calls('slow_level'), done]);
@@ -141,7 +144,7 @@ test('a worker whose process is killed is missed, also from another account', as
 });
 
 test('instances with the key of a worker hear which versions others serve, and put theirs in the place of one that has gone', async () => {
-  const one = tool('stock_level', "run: () => 'old'");
+  const one = tool('stock_level', "execute: () => 'old'");
   const old = await serveTools('workers/stock', one, 'stock_level');
   const now = await toolModule(one.replace('A tool.', 'Another.').replace('old', 'new'));
   const next = await serve('tools', now.file, 'workers/stock');
@@ -152,7 +155,7 @@ test('instances with the key of a worker hear which versions others serve, and p
 });
 
 test('who serves a tool that its key is not for is told so once', async () => {
-  const module = await toolModule(tool('stock_level', "run: () => 'x'"));
+  const module = await toolModule(tool('stock_level', "execute: () => 'x'"));
   const ended = await cox(['serve', 'tools', module.file], { env: bus.env('workers/evil') });
   expect(ended.code).toBe(1);
   expect(ended.stderr.trim().split('\n')).toEqual([expect.stringContaining('not_permitted')]);
@@ -161,7 +164,10 @@ test('who serves a tool that its key is not for is told so once', async () => {
 test('a worker with the key of one tool answers no other’s calls, announces no other, publishes no command', async () => {
   const stock = await serveTools(
     'workers/stock',
-    tool('slow_level', "run: async (_, { signal }) => { note('began'); await opened(signal); return 'honest'; }"),
+    tool(
+      'slow_level',
+      "execute: async (_, { abortSignal: signal }) => { note('began'); await opened(signal); return 'honest'; }",
+    ),
     'slow_level',
   );
   const admin = await bus.as('admin');

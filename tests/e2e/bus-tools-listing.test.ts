@@ -58,7 +58,7 @@ test('shows who serves a tool, since when, and how many calls each works on; nob
 });
 
 test('an announcement that nobody serves is taken back; one that somebody serves is not', async () => {
-  const one = await tool(`${anything}, run: () => 'x'`);
+  const one = await tool(`${anything}, execute: () => 'x'`);
   expect((await coxTools('remove', one.name)).stderr).toContain('tool_serving: 1 serve');
   await one.service.terminate();
   expect((await coxTools('list')).stdout).toMatch(new RegExp(`^${one.name}  .*  nobody serves it$`, 'm'));
@@ -74,9 +74,12 @@ test('an announcement that nobody serves is taken back; one that somebody serves
 });
 
 test('of two versions the one that was announced last is shown to models, and each instance checks by its own', async () => {
-  const old = await tool(`schema: z.object({ pieces: z.number() }), run: ({ pieces }) => 'old ' + pieces`);
+  const old = await tool(`inputSchema: z.object({ pieces: z.number() }), execute: ({ pieces }) => 'old ' + pieces`);
   const before = await listed(old.name);
-  const now = await another(old, `schema: z.object({ pieces: z.string() }), run: ({ pieces }) => 'new ' + pieces`);
+  const now = await another(
+    old,
+    `inputSchema: z.object({ pieces: z.string() }), execute: ({ pieces }) => 'new ' + pieces`,
+  );
   await now.service.says(/was announced as another version/, 'stderr');
   const both = await listed(old.name);
   expect(both?.digest).not.toBe(before?.digest);
@@ -101,10 +104,10 @@ test.each([
 ])(
   'when the last instance of the announced version is %s, one that somebody serves takes its place',
   async (_, end) => {
-    const old = await tool(`schema: z.object({ pieces: z.number() }), run: ({ pieces }) => 'old ' + pieces`);
+    const old = await tool(`inputSchema: z.object({ pieces: z.number() }), execute: ({ pieces }) => 'old ' + pieces`);
     await serve(old.module);
     const before = await listed(old.name);
-    const now = await another(old, `schema: z.object({ colour: z.string() }), run: () => 'new'`);
+    const now = await another(old, `inputSchema: z.object({ colour: z.string() }), execute: () => 'new'`);
     const rolled = await listed(old.name);
     // Since when it is announced, and not since when there is a tool of the name.
     expect(rolled?.since).toSatisfy((since: string) => since > (before?.since ?? ''));
@@ -124,7 +127,7 @@ test.each([
 );
 
 test('a version whose only instance starts and stops within a moment does not stay announced', async () => {
-  const one = await tool(`${anything}, run: () => 'x'`);
+  const one = await tool(`${anything}, execute: () => 'x'`);
   const before = await listed(one.name);
   // Time to have read the registry: the service looks at it once it has listened for as long as others take to be heard.
   await until(
@@ -140,9 +143,9 @@ test('a version whose only instance starts and stops within a moment does not st
 });
 
 test('an old instance that starts again in the middle of a rollout does not undo it, and is there to roll back to', async () => {
-  const old = await tool(`schema: z.object({ pieces: z.number() }), run: () => 'old'`);
+  const old = await tool(`inputSchema: z.object({ pieces: z.number() }), execute: () => 'old'`);
   const before = await listed(old.name);
-  const now = await another(old, `schema: z.object({ colour: z.string() }), run: () => 'new'`);
+  const now = await another(old, `inputSchema: z.object({ colour: z.string() }), execute: () => 'new'`);
   const rolled = await listed(old.name);
   await old.service.kill();
   const again = await serve(old.module);
@@ -153,9 +156,9 @@ test('an old instance that starts again in the middle of a rollout does not undo
 });
 
 test('a version that was replaced and is announced again where it starts and nobody serves another', async () => {
-  const old = await tool(`schema: z.object({ pieces: z.number() }), run: () => 'old'`);
+  const old = await tool(`inputSchema: z.object({ pieces: z.number() }), execute: () => 'old'`);
   const before = await listed(old.name);
-  const now = await another(old, `schema: z.object({ colour: z.string() }), run: () => 'new'`);
+  const now = await another(old, `inputSchema: z.object({ colour: z.string() }), execute: () => 'new'`);
   await Promise.all([old.service.terminate(), now.service.terminate()]);
   await serve(old.module);
   expect((await listed(old.name))?.digest).toBe(before?.digest);
@@ -184,7 +187,7 @@ test('where nobody serves what is announced the listing says so, and what to do'
 test('a tool belongs to the tenant that it is served for', async () => {
   const name = fresh('tool');
   const module = await toolModule(
-    `defineTool({ name: '${name}', description: 'A tool.', ${anything}, run: () => 'x' })`,
+    `defineTool({ name: '${name}', description: 'A tool.', ${anything}, execute: () => 'x' })`,
   );
   await serve(module, '--tenant', 'red');
   expect(await listed(name)).toBeUndefined();

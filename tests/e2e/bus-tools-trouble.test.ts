@@ -16,7 +16,7 @@ const began = async (module: { log(): Promise<string[]> }, times = 1) =>
 const endings = async (id: string) => (await endOf(fixture.bus, id)).of('call_ended');
 
 test('calls move away from a frozen worker: an idempotent one that it runs, and any that it has not taken', async () => {
-  const notes = (text: string) => `run: async (_, { signal }) => {
+  const notes = (text: string) => `execute: async (_, { abortSignal: signal }) => {
     note('began ' + process.pid);
     await opened(signal);
     note('ended ' + process.pid);
@@ -141,7 +141,7 @@ test('a worker that is killed while the function of a long-running tool runs lea
 });
 
 test('a worker that is killed leaves calls open whose function has answered LATER, until somebody brings their outcome', async () => {
-  const { name, module, service } = await tool(`${anything}, long_running: true, run: () => {
+  const { name, module, service } = await tool(`${anything}, longRunning: true, execute: () => {
     note('began');
     return LATER;
   }`);
@@ -165,7 +165,7 @@ test('a worker that is killed leaves calls open whose function has answered LATE
 });
 
 test('code that throws outside of its call ends its process in order: one sentence, exit code 1, its calls in doubt', async () => {
-  const { name, module, service } = await tool(`${anything}, run: async (_, { signal }) => {
+  const { name, module, service } = await tool(`${anything}, execute: async (_, { abortSignal: signal }) => {
     note('began');
     setTimeout(() => { throw new Error('thrown by a timer'); }, 50);
     await opened(signal);
@@ -196,7 +196,7 @@ test('an idempotent call whose worker is killed waits for the next one to start'
 });
 
 test('three instances share the calls of many sessions; one is killed and one drained meanwhile', async () => {
-  const { name, module, service } = await tool(`${anything}, run: async () => {
+  const { name, module, service } = await tool(`${anything}, execute: async () => {
     note('began ' + process.pid);
     await new Promise((go) => setTimeout(go, 200));
     return 'x';

@@ -15,8 +15,8 @@ const { fresh, serve, tool, start } = calledTools(fixture);
 
 test('a tool in another process is called with typed arguments, and shows progress and feedback', async () => {
   const { name } = await tool(`
-    schema: z.object({ article: z.string(), pieces: z.number().default(2) }),
-    run({ article, pieces }, { progress, feedback, idempotencyKey, epoch }) {
+    inputSchema: z.object({ article: z.string(), pieces: z.number().default(2) }),
+    execute({ article, pieces }, { progress, feedback, idempotencyKey, epoch }) {
       progress('looking up ' + article);
       feedback('figures of last night');
       return pieces + ' ' + article + ' ' + idempotencyKey + ' ' + epoch;
@@ -39,7 +39,7 @@ test('a tool in another process is called with typed arguments, and shows progre
 });
 
 test('without a rule a bus tool asks, and a persona chooses among them by name', async () => {
-  const { name, module } = await tool(`${anything}, run: () => { note('ran'); return 'x'; }`);
+  const { name, module } = await tool(`${anything}, execute: () => { note('ran'); return 'x'; }`);
   const asking = await start([calls(name), done], { permissions: { rules: [] } });
   await eventOf(fixture.bus, asking, 'approval_requested');
   expect(await module.log()).toEqual([]);
@@ -51,8 +51,22 @@ test('without a rule a bus tool asks, and a persona chooses among them by name',
   expect(journal.of('call_ended')).toMatchObject([{ status: 'error', result: { detail: { code: 'unknown_tool' } } }]);
 });
 
+test('a bus tool decides by the arguments whether a person must approve the call, whatever the rules allow', async () => {
+  const { name, module } = await tool(`
+    inputSchema: z.object({ cents: z.number() }),
+    needsApproval: ({ cents }) => { note('asked ' + cents); return cents > 100; },
+    execute: ({ cents }) => { note('paid ' + cents); return 'x'; }`);
+  const id = await start([calls(name, { cents: 100 }), calls(name, { cents: 101 }), done]);
+  const { call_id, requested_by } = await eventOf(fixture.bus, id, 'approval_requested');
+  expect(requested_by).toBe('rule:needs_approval');
+  expect(await module.log()).toEqual(['asked 100', 'paid 100', 'asked 101']);
+  await fixture.bus.command(id, 'approve', { call_id, decision: 'allow' });
+  await endOf(fixture.bus, id);
+  expect((await module.log()).at(-1)).toBe('paid 101');
+});
+
 test('two instances share the calls, and a third of the same name changes nothing of what is announced', async () => {
-  const { name, module } = await tool(`${anything}, run: async (_, { signal }) => {
+  const { name, module } = await tool(`${anything}, execute: async (_, { abortSignal: signal }) => {
     note(String(process.pid));
     await opened(signal);
     return 'x';
@@ -69,7 +83,7 @@ test('two instances share the calls, and a third of the same name changes nothin
 });
 
 test('the host is killed in the middle of a call: it runs once, and the next host has its result', async () => {
-  const { name, module } = await tool(`${anything}, run: async (_, { signal }) => {
+  const { name, module } = await tool(`${anything}, execute: async (_, { abortSignal: signal }) => {
     note('began');
     await opened(signal);
     return 'the one result';
@@ -86,7 +100,7 @@ test('the host is killed in the middle of a call: it runs once, and the next hos
 });
 
 test('the host is killed, and the call ends before the next one is there: the ledger has its result', async () => {
-  const { name, module } = await tool(`${anything}, run: async (_, { signal }) => {
+  const { name, module } = await tool(`${anything}, execute: async (_, { abortSignal: signal }) => {
     note('began');
     await opened(signal);
     note('ended');
@@ -104,7 +118,7 @@ test('the host is killed, and the call ends before the next one is there: the le
 });
 
 test('a host that is told to stop leaves the call where it runs', async () => {
-  const { name, module } = await tool(`${anything}, run: async (_, { signal }) => {
+  const { name, module } = await tool(`${anything}, execute: async (_, { abortSignal: signal }) => {
     note('began');
     await opened(signal);
     note(signal.aborted ? 'aborted' : 'ended');
@@ -121,7 +135,7 @@ test('a host that is told to stop leaves the call where it runs', async () => {
 });
 
 test('the worker is killed in the middle of a call: it is in doubt, and only an idempotent one runs again', async () => {
-  const slow = `run: async (_, { signal }) => { note('began'); await opened(signal); return 'x'; }`;
+  const slow = `execute: async (_, { abortSignal: signal }) => { note('began'); await opened(signal); return 'x'; }`;
   const [once, again] = [await tool(`${anything}, ${slow}`), await tool(`${anything}, idempotent: true, ${slow}`)];
   const interrupted = await start([calls(once.name), done]);
   const repeated = await start([calls(again.name), done]);
@@ -138,7 +152,7 @@ test('the worker is killed in the middle of a call: it is in doubt, and only an 
 });
 
 test('a tool that nobody serves any more stays in the list, and a call of it is unavailable', async () => {
-  const { name, service } = await tool(`${anything}, run: () => 'x'`);
+  const { name, service } = await tool(`${anything}, execute: () => 'x'`);
   await service.terminate();
   const id = await start([calls(name), done]);
   const journal = await endOf(fixture.bus, id);
@@ -149,7 +163,7 @@ test('a tool that nobody serves any more stays in the list, and a call of it is 
 });
 
 test('a cancelled call reaches the signal of its function', async () => {
-  const { name, module } = await tool(`${anything}, run: async (_, { signal }) => {
+  const { name, module } = await tool(`${anything}, execute: async (_, { abortSignal: signal }) => {
     note('began');
     await opened(signal);
     note('aborted: ' + signal.reason.message);
@@ -164,7 +178,7 @@ test('a cancelled call reaches the signal of its function', async () => {
 });
 
 test('a service that is told to stop answers what it has, and takes nothing more', async () => {
-  const { name, module, service } = await tool(`${anything}, run: async (_, { signal }) => {
+  const { name, module, service } = await tool(`${anything}, execute: async (_, { abortSignal: signal }) => {
     note('began');
     await opened(signal);
     return 'finished';
@@ -181,7 +195,7 @@ test('a service that is told to stop answers what it has, and takes nothing more
 });
 
 test('a long-running call outlives its host, and its outcome comes as a command', async () => {
-  const { name, module } = await tool(`${anything}, long_running: true, run: async (_, { signal }) => {
+  const { name, module } = await tool(`${anything}, longRunning: true, execute: async (_, { abortSignal: signal }) => {
     note('began');
     await opened(signal);
     note('ended');
@@ -201,7 +215,7 @@ test('a long-running call outlives its host, and its outcome comes as a command'
 });
 
 test('an older owner of the session is refused once a newer one has asked', async () => {
-  const { name, module } = await tool(`${anything}, run: () => { note('ran'); return 'x'; }`);
+  const { name, module } = await tool(`${anything}, execute: () => { note('ran'); return 'x'; }`);
   const ask = async (subject: string, what: object) =>
     (
       await fixture.bus.bare.request(subject, JSON.stringify({ v: 1, session_id: 'z', ...what }), { timeout: 5_000 })
@@ -273,10 +287,10 @@ test('a worker that answers garbage, for others, twice and too much does no harm
 });
 
 test('a changed module is served without a restart, and one that is broken is not', async () => {
-  const { name, module, service } = await tool(`${anything}, run: () => 'one'`);
+  const { name, module, service } = await tool(`${anything}, execute: () => 'one'`);
   await writeFile(module.file, 'export default {{{');
   await service.says('the new version was not taken', 'stderr');
-  const text = `export default { name: '${name}', description: 'Another.', schema: { type: 'object' }, run: () => 'two' };`;
+  const text = `export default { name: '${name}', description: 'Another.', inputSchema: { type: 'object' }, execute: () => 'two' };`;
   await writeFile(module.file, text);
   await service.says('the tools were loaded again', 'stderr');
   const id = await start([calls(name), done]);
@@ -287,17 +301,17 @@ test.each([
   ['no tool', 'export default 7;', 'tool_module_invalid'],
   [
     'a name of the host’s',
-    "export default { name: 'read_file', description: '', schema: {}, run() {} };",
+    "export default { name: 'read_file', description: '', inputSchema: {}, execute() {} };",
     'tool_definition_invalid',
   ],
   [
     'a schema that is none',
-    "export default { name: 'x', description: '', schema: { type: 'nonsense' }, run() {} };",
+    "export default { name: 'x', description: '', inputSchema: { type: 'nonsense' }, execute() {} };",
     'tool_definition_invalid',
   ],
   [
     'an unknown setting',
-    "export default { name: 'x', description: '', schema: {}, idempotnt: true, run() {} };",
+    "export default { name: 'x', description: '', inputSchema: {}, idempotnt: true, execute() {} };",
     'idempotnt',
   ],
 ])('a module with %s is refused by name before anything is announced', async (_, text, said) => {

@@ -98,7 +98,7 @@ test('nobody ends a call of a tool that answers where it was asked', async () =>
     callId = started.call_id;
     break;
   }
-  const taken = { idempotencyKey: `default.${session.id}.3-0`, callId, epoch: 1 };
+  const taken = { idempotencyKey: `default.${session.id}.3-0`, toolCallId: callId, epoch: 1 };
   const end = { status: 'ok', result: 'forged' } as const;
   await expect(session.endCall(taken, end, { wait: 'accepted' })).rejects.toMatchObject({ code: 'call_not_open' });
   await expect(session.endCall({ ...taken, idempotencyKey: 'default.other.3-0' }, end)).rejects.toBeInstanceOf(

@@ -81,7 +81,7 @@ test('a host is killed -9 between a hand-off and what it needs: the next one bri
 test('a persona in a process of its own takes a session over, with its model and tools, and hands it back', async () => {
   const { name, module, serve } = await served(
     [calls('where'), handOff('desk', 'It is here.')],
-    `[defineTool({ name: 'where', description: 'Where.', schema: z.object({}), run() { note('ran'); return String(process.pid); } })]`,
+    `[defineTool({ name: 'where', description: 'Where.', inputSchema: z.object({}), execute() { note('ran'); return String(process.pid); } })]`,
     { handoffs: ['desk'] },
   );
   const { child, version } = await serve();

@@ -72,7 +72,7 @@ test('a service that is stopped when its bus is gone ends, and says that nobody 
   const file = join(stateDir, 'shout.mjs');
   await writeFile(
     file,
-    `export default { name: 'shout', description: 'Shouts.', schema: { type: 'object' }, run: ({ text }) => String(text) };\n`,
+    `export default { name: 'shout', description: 'Shouts.', inputSchema: { type: 'object' }, execute: ({ text }) => String(text) };\n`,
   );
   const service = new Child(COX_MAIN, ['serve', 'tools', file, '--nats', bus.natsUrl], { env: env() });
   services.push(service);

@@ -215,14 +215,14 @@ test('a job that ends before its receipt is recorded is reported all the same, a
   const id = await start([{ calls: [{ tool: 'write_file', args: { path: 'b.txt', content: 'b' } }] }, done]);
   const session = fixture.bus.client.session(id);
   await eventOf(fixture.bus, id, 'hook_call');
-  const reported = session.reportJob({ job: { job_id: 'lint', status: 'succeeded' } }, { wait: 'accepted' });
+  const reported = session.reportJob({ job: { jobId: 'lint', status: 'succeeded' } }, { wait: 'accepted' });
   await eventOf(fixture.bus, id, 'job_report_deferred');
   await writeFile(gate, '');
   expect((await reported).receipt).toMatchObject({ stage: 'accepted' });
   const journal = await endOf(fixture.bus, id);
   expect(journal.of('job_reported')).toMatchObject([{ receipt: { job_id: 'lint', status: 'succeeded' } }]);
 
-  const unknown = { job: { job_id: 'another', status: 'failed' as const } };
+  const unknown = { job: { jobId: 'another', status: 'failed' as const } };
   await expect(session.reportJob(unknown, { wait: 'accepted' })).rejects.toThrow(/job another/);
 });
 
@@ -346,7 +346,7 @@ describe('malicious answers do no harm', () => {
   });
 });
 
-test('of a manifest: a blocked prompt ends cox run with 5, and what is wrong with the file is told by line', async () => {
+test('of a manifest: its tools run, a blocked prompt ends cox run with 5, and what is wrong with the file is told by line', async () => {
   const folder = await scratchFolder('manifest');
   const stateDir = await scratchFolder('state');
   await writeFile(
@@ -354,19 +354,26 @@ test('of a manifest: a blocked prompt ends cox run with 5, and what is wrong wit
     `export const rejectSecrets = ({ prompt }) => (/sk-/.test(prompt) ? { block: true, reason: 'a secret' } : true);`,
   );
   await writeFile(
-    join(folder, 'coxswain.yaml'),
-    'hooks:\n  - event: user_prompt_submit\n    handler: ./policy.js#rejectSecrets\n',
+    join(folder, 'stock.js'),
+    `export default { name: 'stock', description: 'x', inputSchema: { type: 'object' }, execute: () => 'seven' };`,
   );
-  const model = await scripted([done, done], { loop: true });
+  await writeFile(
+    join(folder, 'coxswain.yaml'),
+    `hooks:\n  - event: user_prompt_submit\n    handler: ./policy.js#rejectSecrets\ntools: [{ handler: ./stock.js }]\n`,
+  );
+  const model = await scripted([{ calls: [{ tool: 'stock' }] }, done]);
   const run = (prompt: string) =>
-    cox(['run', prompt, '--model', model, '--state-dir', stateDir, '--manifest', 'coxswain.yaml'], {
-      cwd: folder,
-      env: { INIT_CWD: folder },
-    });
+    cox(
+      ['run', prompt, '--model', model, '--allow', 'stock', '--json', '--state-dir', stateDir].concat(
+        '--manifest',
+        'coxswain.yaml',
+      ),
+      { cwd: folder, env: { INIT_CWD: folder } },
+    );
   const blocked = await run('my key is sk-123');
   expect([blocked.code, blocked.told]).toEqual([5, expect.stringContaining('coxswain.yaml are used')]);
   const passed = await run('hello');
-  expect([passed.code, passed.stdout]).toEqual([0, expect.stringContaining('Done.')]);
+  expect([passed.code, passed.stdout]).toEqual([0, expect.stringMatching(/seven(.|\n)*Done\./)]);
 
   const listed = await cox(['hook', 'list', '--state-dir', stateDir], { cwd: folder });
   expect([listed.code, listed.stdout, listed.stderr]).toEqual([0, '', expect.stringContaining('no hook service')]);

@@ -91,8 +91,8 @@ beforeAll(async () => {
   host = await startHost(bus, { ...env, COX_HOST_NAME: 'one' });
   const definition = { name: 'worker', model: await scripted([done], { loop: true }), permissions: ALLOW };
   const hooks = `[{ event: 'session_start', handler: () => true }]`;
-  const tools = `[defineTool({ name: 'wait', description: 'Waits.', schema: z.object({}),
-    run: async (_, { signal }) => { note('runs'); await opened(signal); return 'done'; } })]`;
+  const tools = `[defineTool({ name: 'wait', description: 'Waits.', inputSchema: z.object({}),
+    execute: async (_, { abortSignal: signal }) => { note('runs'); await opened(signal); return 'done'; } })]`;
   const { file } = await personaModule(definition, tools, hooks);
   const args = ['serve', 'personas', file, '--nats', bus.natsUrl, '--json', '--metrics-port', '0'];
   worker = new Child(COX_MAIN, args, { env: { ...env, ...TRUSTED_BUS, COX_METRICS_PORT: '' } });

@@ -94,8 +94,8 @@ beforeAll(async () => {
   await servePersona(
     'reader',
     [calls('look', { what: 'rope' }), done],
-    `[defineTool({ name: 'look', description: 'Looks.', schema: z.object({ what: z.string() }),
-       run: ({ what }, { traceparent }) => { note(String(traceparent)); return what; } })]`,
+    `[defineTool({ name: 'look', description: 'Looks.', inputSchema: z.object({ what: z.string() }),
+       execute: ({ what }, { traceparent }) => { note(String(traceparent)); return what; } })]`,
     `[{ event: 'PreToolUse', handler: () => true }]`,
   );
   await servePersona('writer', [done]);

@@ -103,7 +103,7 @@ test('a tool service whose worker’s key is taken away ends, and says why', asy
   const file = join(await scratchFolder('tool'), 'stock.mjs');
   await writeFile(
     file,
-    `export default { name: 'stock_level', description: 'How many', schema: { type: 'object' }, run: () => 'none' };`,
+    `export default { name: 'stock_level', description: 'How many', inputSchema: { type: 'object' }, execute: () => 'none' };`,
   );
   const service = new Child(COX_MAIN, ['serve', 'tools', file, '--json'], { env: fixture.bus.env('workers/stock') });
   await service.says('"type":"ready"');

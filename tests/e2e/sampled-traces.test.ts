@@ -66,7 +66,7 @@ async function cast(sampler: string, share: string): Promise<Cast> {
   const definition = { name: 'worker', model, permissions: { rules: [{ tool: '*', action: 'allow' }] } };
   const { file } = await personaModule(
     definition,
-    `[defineTool({ name: 'look', description: 'Looks.', schema: z.object({}), run: async () => 'seen' })]`,
+    `[defineTool({ name: 'look', description: 'Looks.', inputSchema: z.object({}), execute: async () => 'seen' })]`,
   );
   const worker = new Child(COX_MAIN, ['serve', 'personas', file, '--nats', bus.natsUrl, '--json'], { env });
   ended.push(() => worker.kill());

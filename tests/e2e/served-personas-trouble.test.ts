@@ -17,7 +17,7 @@ const { fresh, served, serve, start, known, listed, working, busy } = servedPers
 
 type StepModel = ReturnType<ServePersonaOptions['models']['resolve']>;
 
-const WHERE = `[defineTool({ name: 'where', description: 'Where.', schema: z.object({}), run: () => 'in ' + process.pid })]`;
+const WHERE = `[defineTool({ name: 'where', description: 'Where.', inputSchema: z.object({}), execute: () => 'in ' + process.pid })]`;
 const began = (module: PersonaModule, count: number) =>
   until(`${count} have begun`, async () => (await module.log()).filter((line) => /began/.test(line)).length === count);
 /** A model that says one word and nothing more until it is told to stop. */
@@ -167,8 +167,8 @@ test('an instance is killed under load: what it had in its hands and in its line
 
 test('calls whose instance is killed are in doubt: run again where that does no harm, told to the model otherwise', async () => {
   const tool = (name: string, more: string) =>
-    `defineTool({ name: '${name}', description: 'x', schema: z.object({}), ${more}
-       run: async (_, { signal }) => { note('${name} began'); await opened(signal); note('${name} ended'); return 'x'; } })`;
+    `defineTool({ name: '${name}', description: 'x', inputSchema: z.object({}), ${more}
+       execute: async (_, { abortSignal: signal }) => { note('${name} began'); await opened(signal); note('${name} ended'); return 'x'; } })`;
   const { name, module } = await served(
     [{ calls: ['once', 'again'].map((tool) => ({ tool, args: {} })) }, done],
     `[${tool('once', '')}, ${tool('again', 'idempotent: true,')}]`,

@@ -19,8 +19,8 @@ const words = (count: number) => Array.from({ length: count }, (_, i) => `word${
 test('a session is started by the name of a persona, whose model and tools run where it is served', async () => {
   const { name, module, serve } = await served(
     [calls('where', { what: 'rope' }), done],
-    `[defineTool({ name: 'where', description: 'Where.', schema: z.object({ what: z.string() }),
-       run({ what }, { progress }) { progress('looking'); note('ran'); return what + ' ' + process.pid; } })]`,
+    `[defineTool({ name: 'where', description: 'Where.', inputSchema: z.object({ what: z.string() }),
+       execute({ what }, { progress }) { progress('looking'); note('ran'); return what + ' ' + process.pid; } })]`,
   );
   const { child, version } = await serve();
   await known(name);
@@ -184,9 +184,9 @@ test('what cannot be served is refused with its path or its name', async () => {
   expect(refused.stderr).toContain('name');
   const long = await personaModule(
     { name: 'fine' },
-    `[defineTool({ name: 'x', description: 'x', schema: z.object({}), long_running: true, run: () => 'x' })]`,
+    `[defineTool({ name: 'x', description: 'x', inputSchema: z.object({}), longRunning: true, execute: () => 'x' })]`,
   );
-  expect((await cox(['serve', 'personas', long.file, ...onBus])).stderr).toContain('long_running');
+  expect((await cox(['serve', 'personas', long.file, ...onBus])).stderr).toContain('longRunning');
   expect((await cox(['serve', 'personas', ...onBus])).stderr).toContain('needs <path…>');
   expect((await cox(['persona', 'pause', ...onBus])).stderr).toContain('needs <name>');
 });

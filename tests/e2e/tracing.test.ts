@@ -116,8 +116,8 @@ sessions: invoke_agent worker
 async function waitsInTool(all: Traced, first: Child) {
   const { bus, env } = all;
   const definition = { name: 'worker', model: await scripted([calls('wait'), done]), permissions: ALLOW };
-  const tools = `[defineTool({ name: 'wait', description: 'Waits.', schema: z.object({}),
-    run: async (_, { signal }) => { note('runs'); await opened(signal); return 'done'; } })]`;
+  const tools = `[defineTool({ name: 'wait', description: 'Waits.', inputSchema: z.object({}),
+    execute: async (_, { abortSignal: signal }) => { note('runs'); await opened(signal); return 'done'; } })]`;
   const { file, log, open } = await personaModule(definition, tools);
   const worker = new Child(COX_MAIN, ['serve', 'personas', file, '--nats', bus.natsUrl, '--json'], { env });
   ended.push(() => worker.kill());

@@ -21,21 +21,7 @@ export const CREW_PLAYS: readonly CrewPlay[] = [
     name: 'support-desk',
     session: 'desk',
     async tools({ folder }) {
-      const { name, description, schema, run } = refundTool(
-        join(folder, 'input/desk/orders.csv'),
-        join(folder, 'work/ledger'),
-      );
-      return [
-        createCodeTools([
-          {
-            name,
-            description,
-            input_schema: schema,
-            traits: { idempotent: true },
-            run: async (args, context) => String(await run(args, context as never)),
-          },
-        ]),
-      ];
+      return [createCodeTools([refundTool(join(folder, 'input/desk/orders.csv'), join(folder, 'work/ledger'))])];
     },
     async people(crew, { folder }) {
       const tickets = join(folder, 'input/tickets');

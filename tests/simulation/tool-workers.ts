@@ -120,13 +120,18 @@ export class ToolWorkers {
   async #run(worker: WorkerProcess, tool: string, args: unknown, context: ToolCallContext): Promise<unknown> {
     const { clock, random, history } = this.#world;
     const { takesMs = 0, traits } = TOOLS[tool] ?? {};
-    const run: ToolRun = beginRun(this.#world, worker.name, { ...context, tool, args: args as JsonObject });
+    const run: ToolRun = beginRun(this.#world, worker.name, {
+      ...context,
+      callId: context.toolCallId,
+      tool,
+      args: args as JsonObject,
+    });
     const number = history.entries.length;
     if (random.chance(0.1)) context.feedback(`${tool} has more to say`);
-    await clock.sleep(random.between(0, takesMs), context.signal);
+    await clock.sleep(random.between(0, takesMs), context.abortSignal);
     // Its process has gone, and everything with it.
     if (!worker.isAlive) return new Promise(() => undefined);
-    if (context.signal.aborted) throw new Error('stopped');
+    if (context.abortSignal.aborted) throw new Error('stopped');
     const isJob = traits?.long_running === true;
     const isLater = isJob && random.chance(0.5);
     if (isLater && random.chance(0.25)) return LATER;
@@ -148,7 +153,7 @@ export class ToolWorkers {
       this.#bring(
         ref.sessionId,
         {
-          call_id: call.callId,
+          call_id: call.toolCallId,
           effect_id: call.idempotencyKey.split('.').at(-1) as string,
           epoch,
           status,

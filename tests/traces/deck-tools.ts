@@ -1,13 +1,7 @@
 /** The tools of the traces. They touch nothing but the clock that they are given, so they do the same on every machine. */
-import {
-  type CodeTool,
-  combineToolSources,
-  createCodeTools,
-  createCrewTools,
-  createParkTool,
-  LATER,
-} from '@coxswain/adapter-tools';
+import { combineToolSources, createCodeTools, createCrewTools, createParkTool } from '@coxswain/adapter-tools';
 import type { Clock, ToolSource } from '@coxswain/ports';
+import { type JsonObject, LATER, type Tool } from '@coxswain/protocol';
 
 /** A tool's name. */
 export type DeckTool = keyof typeof TOOLS;
@@ -22,9 +16,9 @@ export function deckTools(names: readonly (DeckTool | 'park' | 'crew')[], clock:
       .filter((name) => name !== 'park' && name !== 'crew')
       .map((name) => {
         const tool: Described = TOOLS[name](clock);
-        const run: CodeTool['run'] = (args, context) =>
-          tool.run(args, speak ? context : { ...context, feedback: () => {} });
-        return { name, ...tool, run };
+        const execute: Tool<JsonObject>['execute'] = (args, context) =>
+          tool.execute(args, speak ? context : { ...context, feedback: () => {} });
+        return { name, ...tool, execute };
       }),
   );
   const more = [
@@ -34,9 +28,9 @@ export function deckTools(names: readonly (DeckTool | 'park' | 'crew')[], clock:
   return more.length > 0 ? combineToolSources([own, ...more]) : own;
 }
 
-type Described = Omit<CodeTool, 'name'>;
+type Described = Omit<Tool<JsonObject>, 'name'>;
 
-const object = (properties: CodeTool['input_schema'], required: string[] = Object.keys(properties)) => ({
+const object = (properties: JsonObject, required: string[] = Object.keys(properties)) => ({
   type: 'object',
   properties,
   required,
@@ -47,14 +41,14 @@ const TOOLS = {
   /** Answers at once. */
   look: () => ({
     description: 'Looks.',
-    input_schema: object({ at: { type: 'string' } }),
-    run: ({ at }) => `Nothing unusual at ${at}.`,
+    inputSchema: object({ at: { type: 'string' } }),
+    execute: ({ at }) => `Nothing unusual at ${at}.`,
   }),
   /** Writes in the ship's books, and says so. */
   log: () => ({
     description: 'Writes the log.',
-    input_schema: object({ books: { type: 'array', items: { type: 'string' } } }),
-    run: ({ books }, { edited }) => {
+    inputSchema: object({ books: { type: 'array', items: { type: 'string' } } }),
+    execute: ({ books }, { edited }) => {
       for (const book of books as string[]) edited(book);
       return 'Written.';
     },
@@ -62,8 +56,8 @@ const TOOLS = {
   /** Takes its time, and stops when it is told to. */
   haul: (clock) => ({
     description: 'Hauls.',
-    input_schema: TIME,
-    run: async ({ ms }, { signal }) => {
+    inputSchema: TIME,
+    execute: async ({ ms }, { abortSignal: signal }) => {
       await clock.sleep(Number(ms), signal);
       if (signal.aborted) throw new Error('told to stop');
       return `Hauled for ${ms} ms.`;
@@ -72,8 +66,8 @@ const TOOLS = {
   /** Takes its time, whatever it is told. */
   drift: (clock) => ({
     description: 'Drifts.',
-    input_schema: TIME,
-    run: async ({ ms }) => {
+    inputSchema: TIME,
+    execute: async ({ ms }) => {
       await clock.sleep(Number(ms));
       return `Drifted for ${ms} ms.`;
     },
@@ -81,9 +75,9 @@ const TOOLS = {
   /** May be sent twice, so a crash does not leave it in doubt. */
   sound: (clock) => ({
     description: 'Sounds the depth.',
-    input_schema: TIME,
-    traits: { idempotent: true },
-    run: async ({ ms }, { signal }) => {
+    inputSchema: TIME,
+    idempotent: true,
+    execute: async ({ ms }, { abortSignal: signal }) => {
       await clock.sleep(Number(ms), signal);
       return '12 fathoms.';
     },
@@ -91,9 +85,9 @@ const TOOLS = {
   /** Makes its whole batch run one call after another. */
   hoist: (clock) => ({
     description: 'Hoists.',
-    input_schema: TIME,
-    traits: { sequential: true },
-    run: async ({ ms }, { signal }) => {
+    inputSchema: TIME,
+    sequential: true,
+    execute: async ({ ms }, { abortSignal: signal }) => {
       await clock.sleep(Number(ms), signal);
       return `Hoisted for ${ms} ms.`;
     },
@@ -101,15 +95,15 @@ const TOOLS = {
   /** Ends the run, where nothing but it was asked for. */
   moor: () => ({
     description: 'Moors.',
-    input_schema: object({}),
-    traits: { terminates: true },
-    run: () => 'Moored.',
+    inputSchema: object({}),
+    terminates: true,
+    execute: () => 'Moored.',
   }),
   /** Says something beside its result, so many times. */
   creak: () => ({
     description: 'Creaks.',
-    input_schema: object({ times: { type: 'integer' } }),
-    run: ({ times }, { feedback }) => {
+    inputSchema: object({ times: { type: 'integer' } }),
+    execute: ({ times }, { feedback }) => {
       for (let i = 1; i <= Number(times); i++) feedback(`The mast creaked (${i}).`);
       return 'It held.';
     },
@@ -117,16 +111,16 @@ const TOOLS = {
   /** Is taken up, and comes back as a command. */
   tow: () => ({
     description: 'Tows.',
-    input_schema: object({}),
-    traits: { long_running: true },
-    run: () => LATER,
+    inputSchema: object({}),
+    longRunning: true,
+    execute: () => LATER,
     stop: () => undefined,
   }),
   /** Fails. */
   snag: () => ({
     description: 'Snags.',
-    input_schema: object({}),
-    run: () => {
+    inputSchema: object({}),
+    execute: () => {
       throw new Error('the line is foul');
     },
   }),

@@ -8,7 +8,7 @@ export function refundTool(orders: string, ledger: string) {
   return defineTool({
     name: 'refund',
     description: 'Gives a customer money back for one order, at once and for good. Each order can be refunded once.',
-    schema: {
+    inputSchema: {
       type: 'object',
       properties: {
         order: { type: 'string', description: 'The order, as o-1234.', pattern: '^o-[0-9]{1,9}$' },
@@ -20,7 +20,7 @@ export function refundTool(orders: string, ledger: string) {
     },
     // A call whose worker died is made once more, and finds in the ledger what it has done already.
     idempotent: true,
-    async run({ order, cents, reason }, { idempotencyKey: key }) {
+    async execute({ order, cents, reason }, { idempotencyKey: key }) {
       const asked = { order: String(order), cents: Number(cents), reason: String(reason), key };
       const made = await refundOrder(ledger, readOrders(await readFile(orders, 'utf8')), asked);
       return `Refunded ${inMoney(made.cents)} of order ${made.order}: receipt ${made.receipt}.`;

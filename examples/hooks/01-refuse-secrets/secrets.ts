@@ -23,7 +23,7 @@ export const SECRETS: Readonly<Record<string, RegExp>> = {
 };
 
 /** Names what was found and where, and never quotes it: a reason is shown, logged and recorded. */
-export const refuseSecrets: HookHandler<'user_prompt_submit'> = ({ prompt, origin }) => {
+export const refuseSecrets: HookHandler<'UserPromptSubmit'> = ({ prompt, origin }) => {
   for (const [kind, pattern] of Object.entries(SECRETS)) {
     const at = prompt.search(pattern);
     if (at < 0) continue;

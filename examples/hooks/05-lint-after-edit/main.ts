@@ -5,7 +5,7 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { defineHooks, startCoxswain } from 'coxswain';
+import { defineHooks, startCoxswain, startJob } from 'coxswain';
 import { lint } from './lint.ts';
 
 const scripted = `scripted/${join(import.meta.dirname, 'script.yaml')}`;
@@ -16,17 +16,17 @@ await mkdir(root, { recursive: true });
 
 const jobs: Promise<unknown>[] = [];
 const hooks = defineHooks({
-  file_edited: {
+  FileEdited: {
     pattern: '*.mjs',
     handler({ path, session }, { idempotencyKey }) {
       // Asked again after a crash, it is the same job.
-      const job = { job_id: `lint:${idempotencyKey}`, affected_paths: [path] };
+      const job = { jobId: `lint:${idempotencyKey}`, affectedPaths: [path] };
       jobs.push(
         lint(root, path).then(({ status, report }) =>
           coxswain.session(session.id).reportJob({ job: { ...job, status }, body: report }, { wait: 'accepted' }),
         ),
       );
-      return { job: { ...job, status: 'queued' } };
+      return startJob(job);
     },
   },
 });

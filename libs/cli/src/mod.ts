@@ -21,8 +21,9 @@ export {
   type RunResult,
   remind,
   rewrite,
-  type ServedToolDefinition,
   Session,
+  startJob,
+  type Tool,
   type UiEvent,
 } from '@coxswain/client';
 export type { CoxswainOptions } from './embed/options.ts';

@@ -21,8 +21,8 @@ const paid: number[] = [];
 const pay = defineTool({
   name: 'pay',
   description: 'Pays an amount.',
-  schema: { type: 'object', properties: { amount: { type: 'number' } }, required: ['amount'] },
-  run: ({ amount }) => {
+  inputSchema: { type: 'object', properties: { amount: { type: 'number' } }, required: ['amount'] },
+  execute: ({ amount }) => {
     paid.push(amount as number);
     return `paid ${amount}`;
   },
@@ -85,7 +85,7 @@ describe('run() in memory', () => {
     await writeFile(
       module,
       `export default { name: 'clerk', model: 'test/payer', permissions: { default: 'allow' } };
-       export const tools = [{ name: 'pay', description: 'Pays.', schema: { type: 'object' }, run: () => 'paid by the module' }];`,
+       export const tools = [{ name: 'pay', description: 'Pays.', inputSchema: { type: 'object' }, execute: () => 'paid by the module' }];`,
     );
     await using coxswain = await startCoxswain({ bus: 'memory', models, env });
     await coxswain.run(module, 'Pay five.', { sessionId: 'clerk' });

@@ -84,7 +84,7 @@ test('what is wrong is told by line and column', async () => {
   expect(await wrong('name: a\nmodel: gpt')).toContain('p.yaml:2:8: model: a model is written');
   expect(await wrong('name: a\nprompt: [')).toMatch(/p\.yaml:\d+:\d+: /);
   expect(await wrong('name: a\nhooks:\n  - event: pre_tool_us\n    deny: no')).toContain(
-    'p.yaml:3:12: hooks[0].event: there is no hook point "pre_tool_us"; did you mean pre_tool_use?',
+    'p.yaml:3:12: hooks[0].event: there is no hook point "pre_tool_us"; did you mean PreToolUse?',
   );
   expect(await wrong('name: a\nhooks:\n  - event: PreToolUse\n    pattrn: x\n    deny: no')).toContain(
     'p.yaml:4:5: unknown key "hooks[0].pattrn"; did you mean "pattern"?',

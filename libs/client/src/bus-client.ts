@@ -6,7 +6,7 @@ import type { CallGuard } from './call-guard.ts';
 import { Client } from './client.ts';
 import { type SentCommand, sentCommand } from './command-form.ts';
 import type { PersonaDefinition } from './define-persona.ts';
-import type { ArgumentSchema, ServedToolDefinition } from './define-tool.ts';
+import type { InputSchema, Tool } from './define-tool.ts';
 import { GuardedTransport } from './guarded-transport.ts';
 import { RecordDecoder } from './large-fields.ts';
 import type { NewestSessions } from './newest-sessions.ts';
@@ -45,7 +45,7 @@ export class BusSession extends Session {
     return this.#guard.call(() => storedCommands(this.#bus.nc, this.ref));
   }
 
-  /** Brings the outcome of a call of a `long_running` tool: for whoever has taken it up. The first one counts. */
+  /** Brings the outcome of a call of a `longRunning` tool. The first one counts. */
   endCall(call: TakenUpCall, end: CallEnd, options: SendOptions = {}): Promise<SentCommand> {
     const send = () => sendCallOutcome(this.#bus, this.ref, call, end, options);
     return this.#guard.call(send, options.signal).then(sentCommand);
@@ -114,12 +114,12 @@ export class BusClient extends Client<BusSession> {
    * Announces a tool and serves it on this connection until it is stopped. Any number of processes may serve the same.
    * @throws ToolDefinitionError, BusNotPreparedError.
    */
-  serveTool<const Schema extends ArgumentSchema | JsonObject>(
-    tool: ServedToolDefinition<Schema>,
+  serveTool<const Schema extends InputSchema | JsonObject>(
+    tool: Tool<Schema>,
     options: ServeToolOptions = {},
   ): Promise<ServedTool> {
     const { bus, guard } = this.#transport;
-    return guard.call(() => serveToolOn(bus, this.tenant, tool as unknown as ServedToolDefinition, options));
+    return guard.call(() => serveToolOn(bus, this.tenant, tool as unknown as Tool, options));
   }
 
   /**

@@ -15,6 +15,7 @@ export {
   type RewriteAnswer,
   remind,
   rewrite,
+  startJob,
 } from '@coxswain/protocol';
 export { asTrouble, StoreRefusedError, StoreUnavailableError } from './ask-store.ts';
 export { BusClient, BusSession, BusWire } from './bus-client.ts';
@@ -29,14 +30,14 @@ export {
   type PersonaHookDefinition,
 } from './define-persona.ts';
 export {
-  type ArgumentSchema,
-  type ArgumentsOf,
   type CheckedTool,
   checkTool,
   defineTool,
+  type InputSchema,
   LATER,
-  type ServedToolDefinition,
+  type Tool,
   type ToolAnswer,
+  type ToolApprovalContext,
   type ToolCallContext,
   ToolDefinitionError,
 } from './define-tool.ts';

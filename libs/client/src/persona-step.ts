@@ -39,11 +39,11 @@ export function personaStep(nc: NatsConnection, models: StepModels<AnswerPart>, 
       return read.ok ? { args: read.data } : { problem: `no step: ${problemSentences(read.problems)[0]}` };
     },
     async run(args, context): Promise<ToolResult> {
-      if (!(await line.enter(context.signal))) return handedBack();
+      if (!(await line.enter(context.abortSignal))) return handedBack();
       try {
         const request = await requestOf(nc, args as ModelStepArgs);
         const parts = new Parts(context.progress);
-        const result = await runModelStep(models, asked(request), (part) => parts.tell(part), context.signal);
+        const result = await runModelStep(models, asked(request), (part) => parts.tell(part), context.abortSignal);
         return { content: [], is_error: false, detail: { step: told(result) as unknown as JsonObject } };
       } finally {
         line.leave();

@@ -4,10 +4,10 @@ import { CommandRejectedError } from './client-errors.ts';
 import type { SendOptions, WireSentCommand } from './outgoing-command.ts';
 import { type CommandBus, sendPayload } from './send-command.ts';
 
-/** A call as the function of a `long_running` tool was given it. */
+/** A call that is answered later, by the members of the context that the function of its `longRunning` tool got. */
 export interface TakenUpCall {
   readonly idempotencyKey: string;
-  readonly callId: string;
+  readonly toolCallId: string;
   readonly epoch: number;
 }
 
@@ -36,7 +36,7 @@ export async function sendCallOutcome(
   const text =
     typeof result === 'string' ? { content: [{ type: 'text', text: result }], is_error: status !== 'ok' } : result;
   const body = {
-    call_id: call.callId,
+    call_id: call.toolCallId,
     effect_id: call.idempotencyKey.slice(prefix.length),
     epoch: call.epoch,
     status,

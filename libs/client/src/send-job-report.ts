@@ -2,14 +2,15 @@
  * How far a job is that a hook of a session has begun: a command for whoever runs it, whose subject the broker keeps for
  * workers.
  */
-import { type JobReceiptInput, parseFeedback, type SessionRef } from '@coxswain/protocol';
+import { type JobSettings, parseFeedback, type SessionRef, toJobReceipt } from '@coxswain/protocol';
 import { CommandRejectedError } from './client-errors.ts';
 import type { SendOptions, WireSentCommand } from './outgoing-command.ts';
 import { type CommandBus, sendPayload } from './send-command.ts';
 
 /** A job's newest receipt, and what the model is told of it; the end of a job is told in the host's words otherwise. */
 export interface JobReport {
-  readonly job: JobReceiptInput;
+  /** Its status here is its end, or `running`. */
+  readonly job: JobSettings;
   readonly body?: string | undefined;
 }
 
@@ -24,7 +25,11 @@ export async function sendJobReport(
   report: JobReport,
   options: SendOptions = {},
 ): Promise<WireSentCommand> {
-  const body = { ...report, ...(options.actor === undefined ? {} : { actor: options.actor }) };
+  const body = {
+    ...report,
+    job: toJobReceipt(report.job),
+    ...(options.actor === undefined ? {} : { actor: options.actor }),
+  };
   const payload = new TextEncoder().encode(JSON.stringify(body));
   const parsed = parseFeedback(payload);
   if (!parsed.ok) {

@@ -12,6 +12,8 @@ import {
   isKeyOf,
   type TenantId,
   TOOL_LIVENESS,
+  ToolApprovalAsked,
+  type ToolApprovalSaid,
   ToolAsked,
   type ToolBeat,
   ToolOrder,
@@ -91,22 +93,35 @@ export async function serveCalls({ nc }: CommandBus, served: ServedCalls): Promi
   const hear = <T extends ToolAsked | ToolOrder>(
     schema: Schema<T>,
     take: (data: T, answer: (what: object) => void, traceparent: string | undefined) => void,
+    other?: (message: Msg) => boolean,
   ) => ({
     callback: (error: Error | null, message: Msg) => {
       if (error) return problem(`${name} cannot be served: ${error.message}`);
       const data = questionIn(message, schema);
       if (data && isKeyOf(data.key, tenant, data.session_id))
         take(data, answerTo(message, data.key), message.headers?.get(HEADERS.traceparent) || undefined);
-      else problem(`what came on ${message.subject} is no question`);
+      else if (!other?.(message)) problem(`what came on ${message.subject} is no question`);
     },
   });
+
+  /** @returns false where the message is no question about an approval. */
+  const answerApproval = (message: Msg): boolean => {
+    const asked = questionIn(message, ToolApprovalAsked);
+    if (!asked) return false;
+    void calls.needsApproval(asked).then((needs_approval) => {
+      const said: ToolApprovalSaid = { v: 1, needs_approval };
+      if (message.reply && isAnswerSubject(message.reply) && !nc.isClosed())
+        nc.publish(message.reply, JSON.stringify(said));
+    });
+    return true;
+  };
 
   const listen = () =>
     [served.asked.subject, served.asked.own].map((subject) =>
       nc.subscribe(subject, {
         // Also its own subject: who may listen without the group could read every question.
         queue: served.asked.queue,
-        ...hear(ToolAsked, (asked, answer, traceparent) => calls.ask(asked, answer, traceparent)),
+        ...hear(ToolAsked, (asked, answer, traceparent) => calls.ask(asked, answer, traceparent), answerApproval),
       }),
     );
   let questions: Subscription[] = served.startsInStandby ? [] : listen();

@@ -33,7 +33,7 @@ import { announce } from './announce-tool.ts';
 import { closedForGood } from './closed-for-good.ts';
 import { type ConnectOptions, natsOptions } from './connection-options.ts';
 import type { PersonaDefinition } from './define-persona.ts';
-import { type CheckedTool, checkTool, type ServedToolDefinition, type ToolCallContext } from './define-tool.ts';
+import { type CheckedTool, checkTool, type Tool, type ToolCallContext } from './define-tool.ts';
 import { readPersonaDefinition } from './persona-form.ts';
 import type { PersonaHandlers } from './persona-handlers.ts';
 import { type AnswerPart, personaStep } from './persona-step.ts';
@@ -53,9 +53,9 @@ export interface ForeignTool {
 export interface ServePersonaOptions {
   /** What answers its steps: `createModels()` of the models adapter, or whatever finds models by name. */
   readonly models: StepModels<AnswerPart>;
-  /** Its tools. None may be `long_running`: such are served on their own, with `serveTool`. */
+  /** Its tools. None may be `longRunning`: serve such a tool on its own, with `serveTool`. */
   // biome-ignore lint/suspicious/noExplicitAny: each tool has arguments of its own
-  readonly tools?: readonly ServedToolDefinition<any>[] | undefined;
+  readonly tools?: readonly Tool<any>[] | undefined;
   /** Tools of its MCP servers, which have names with `__`. */
   readonly foreignTools?: readonly ForeignTool[] | undefined;
   /** Code of its hooks, by what its definition has as their `handler`: of one that was read from a file. */
@@ -167,7 +167,7 @@ async function checkPersona(given: PersonaDefinition, options: ServePersonaOptio
   ];
   const tools = new Map(checked.map((tool) => [tool.announced.name, tool]));
   const long = checked.find(({ announced }) => announced.traits.long_running);
-  if (long) throw refuse(`its tool ${long.announced.name} is long_running; serve such a tool on its own`);
+  if (long) throw refuse(`its tool ${long.announced.name} is longRunning; serve such a tool on its own`);
   if (tools.size < checked.length) throw refuse('two of its tools have the same name');
   if (tools.size > toolsMax) throw refuse(`it has ${tools.size} tools, at most ${toolsMax} are announced`);
   const { mcp_servers: _, ...definition } = persona;
@@ -234,7 +234,7 @@ async function serveCheckedPersona(
     nowMs: () => performance.now(),
     observer: options.observer,
     servedAs: (tool) => (tool === undefined ? { kind: 'step', name } : { kind: 'tool', name: tool }),
-    // None of its tools is long_running.
+    // None of its tools is longRunning.
     bring: async () => false,
   });
   const since = new Date().toISOString();

@@ -17,7 +17,7 @@ import { connect } from '@nats-io/transport-node';
 import { CommandRejectedError } from './client-errors.ts';
 import { closedForGood } from './closed-for-good.ts';
 import { type ConnectOptions, natsOptions } from './connection-options.ts';
-import { type ArgumentSchema, checkTool, type ServedToolDefinition, ToolDefinitionError } from './define-tool.ts';
+import { checkTool, type InputSchema, type Tool, ToolDefinitionError } from './define-tool.ts';
 import { sendCallOutcome, type TakenUpCall } from './send-call-outcome.ts';
 import type { CommandBus } from './send-command.ts';
 import { serveCalls } from './serve-calls.ts';
@@ -47,7 +47,7 @@ export interface ServedTool {
   /** This instance. */
   readonly instance: string;
   /** Serves another version of the tool from now on. @throws ToolDefinitionError; then the one before is served. */
-  update(tool: ServedToolDefinition): Promise<void>;
+  update(tool: Tool): Promise<void>;
   /** With `succession`: takes the calls from now on, and resolves when whoever took them before does so no more, or three seconds have passed. */
   claim(): Promise<void>;
   /** Takes no more calls, and resolves when those that it has have ended. The announcement stays, but for one session's own. */
@@ -67,8 +67,8 @@ const BRING_AGAIN_MAX_MS = 5_000;
  * Connects, announces a tool and serves it until it is stopped. Any number of processes may serve the same one.
  * @throws ToolDefinitionError, BusNotPreparedError where no host has ever run on the bus, and what connecting throws.
  */
-export async function serveTool<const Schema extends ArgumentSchema | JsonObject>(
-  tool: ServedToolDefinition<Schema>,
+export async function serveTool<const Schema extends InputSchema | JsonObject>(
+  tool: Tool<Schema>,
   options: ConnectOptions & ServeToolOptions,
 ): Promise<ServedTool> {
   const tenant = readId(TenantId, 'tenant', options.tenant ?? DEFAULT_TENANT);
@@ -77,7 +77,7 @@ export async function serveTool<const Schema extends ArgumentSchema | JsonObject
   const nc = await connect(natsOptions({ name: 'coxswain-tool', ...options }));
   try {
     const bus = { nc, js: jetstream(nc), inboxPrefix: options.inboxPrefix };
-    const served = await serveToolOn(bus, tenant, tool as unknown as ServedToolDefinition, options);
+    const served = await serveToolOn(bus, tenant, tool as unknown as Tool, options);
     return {
       ...served,
       async stop() {
@@ -95,7 +95,7 @@ export async function serveTool<const Schema extends ArgumentSchema | JsonObject
 export async function serveToolOn(
   bus: CommandBus,
   tenant: TenantId,
-  definition: ServedToolDefinition,
+  definition: Tool,
   options: ServeToolOptions = {},
 ): Promise<ServedTool> {
   const { nc } = bus;

@@ -3,6 +3,7 @@
  * nothing of the bus.
  */
 import {
+  APPROVAL_CHECK_MS,
   type BegunWork,
   BOUNDS,
   cutText,
@@ -13,6 +14,7 @@ import {
   type SessionRef,
   sessionRef,
   TOOL_SERVICE_BOUNDS,
+  type ToolApprovalAsked,
   type ToolAsked,
   type ToolOrder,
   ToolResult,
@@ -30,7 +32,7 @@ type Words = ToolSaid extends infer One ? (One extends ToolSaid ? Omit<One, 'v' 
 export type Answer = (said: Words) => void;
 
 /** Finds what a question is for; null where nothing of the name is served. */
-export type ToolFinder = (asked: ToolAsked) => CheckedTool | null;
+export type ToolFinder = (asked: Pick<ToolAsked, 'tool'>) => CheckedTool | null;
 
 /** What the calls need of their surroundings. */
 export interface ToolCallsPorts {
@@ -62,6 +64,8 @@ export class ToolCalls {
   readonly #held = new Map<string, HeldCall>();
   #find: ToolFinder;
   #draining = false;
+  /** Open questions about approvals. */
+  #approvals = 0;
 
   /** @param tool what is run, or what finds it by the question. */
   constructor(
@@ -108,6 +112,25 @@ export class ToolCalls {
     const untilMs = this.#ports.nowMs() + TOOL_SERVICE_BOUNDS.heldMaxMs;
     this.#held.set(key, { asked, hold, traceparent, untilMs });
     answer({ type: 'ready', hold });
+  }
+
+  /**
+   * Whether a person must approve a call. Runs nothing.
+   * Contract: never rejects; true where no function answers within the bound, or too many questions are open.
+   */
+  async needsApproval({ tool: member, session_id, call_id, args }: ToolApprovalAsked): Promise<boolean> {
+    const tool = this.#find({ tool: member });
+    if (!tool?.needsApproval || this.#approvals >= TOOL_SERVICE_BOUNDS.callsAtOnceMax) return true;
+    this.#approvals++;
+    try {
+      return await tool.needsApproval(args, {
+        toolCallId: call_id,
+        ref: sessionRef(session_id, this.#ports.tenant),
+        abortSignal: AbortSignal.timeout(APPROVAL_CHECK_MS),
+      });
+    } finally {
+      this.#approvals--;
+    }
   }
 
   #begin(asked: ToolAsked, epoch: number, answer: Answer, traceparent: string | undefined): void {
@@ -229,8 +252,8 @@ export class ToolCalls {
     });
     const edited = new Set<string>();
     const outcome = await outcomeOf(tool, asked.args, {
-      signal: entry.stop.signal,
-      callId,
+      abortSignal: entry.stop.signal,
+      toolCallId: callId,
       idempotencyKey: entry.key,
       epoch,
       ref,
@@ -250,13 +273,17 @@ export class ToolCalls {
       this.#accept(entry, epoch);
       return;
     }
-    const ending = returned === LATER ? failed('it answers later, and is not declared long_running') : returned;
+    const ending = returned === LATER ? failed('it answers later, and is not declared longRunning') : returned;
     // A function that had ended all the same has an outcome.
     if (ending.status !== 'cancelled') entry.givenUp = null;
     if (isLongRunning && entry.givenUp === null) {
       // Until the bus has it, it is lost with this process: whoever asks has to hear that the call runs here.
       const brought = entry.epoch;
-      const isDurable = await this.#ports.bring(ref, { idempotencyKey: entry.key, callId, epoch: brought }, ending);
+      const isDurable = await this.#ports.bring(
+        ref,
+        { idempotencyKey: entry.key, toolCallId: callId, epoch: brought },
+        ending,
+      );
       this.#ledger.end(entry, ending);
       if (isDurable) return this.#accept(entry, brought);
     } else this.#ledger.end(entry, ending);
@@ -302,11 +329,11 @@ async function outcomeOf(
   try {
     const checked = await tool.check(args);
     if ('problem' in checked) return failed(checked.problem, 'invalid_call_arguments');
-    if (context.signal.aborted) return cancelledBefore(messageOf(context.signal.reason));
+    if (context.abortSignal.aborted) return cancelledBefore(messageOf(context.abortSignal.reason));
     const returned = await tool.run(checked.args, context);
     return returned === LATER ? LATER : bounded(resultOf(returned));
   } catch (error) {
-    if (context.signal.aborted) return { status: 'cancelled', result: textResult('cancelled', true) };
+    if (context.abortSignal.aborted) return { status: 'cancelled', result: textResult('cancelled', true) };
     return failed(messageOf(error));
   }
 }

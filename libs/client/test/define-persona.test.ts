@@ -98,7 +98,7 @@ test('handlers of hooks are held to their points, and stand in what is sent by t
   definePersona({ name: 'a', onFinish: () => ({ bdy: '' }) });
   // @ts-expect-error -- there is no such point
   expect(() => definePersona({ name: 'a', hooks: [{ event: 'post_tun', handler: () => true }] })).toThrow(
-    'the persona "a": hooks[0].event: there is no hook point "post_tun"; did you mean post_turn?',
+    'the persona "a": hooks[0].event: there is no hook point "post_tun"; did you mean PostTurn?',
   );
   // @ts-expect-error -- it is called pattern
   expect(() => definePersona({ name: 'a', hooks: [{ event: 'PreToolUse', pattrn: 'rm', deny: 'no' }] })).toThrow(

@@ -3,7 +3,7 @@ import type { ToolAsked, ToolOrder, ToolSaid } from '@coxswain/protocol';
 import { TOOL_LIVENESS, TOOL_SERVICE_BOUNDS } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { checkTool, defineTool, LATER, type ServedToolDefinition, ToolDefinitionError } from '../src/define-tool.ts';
+import { checkTool, defineTool, LATER, type Tool, ToolDefinitionError } from '../src/define-tool.ts';
 import { ToolCalls } from '../src/tool-calls.ts';
 import { type CallEnding, ToolLedger } from '../src/tool-ledger.ts';
 
@@ -29,16 +29,16 @@ const order = (want: ToolOrder['want'], effect: string, epoch = 1, hold = 1): To
   }) as ToolOrder;
 
 /** A tool whose calls end when the test says so. */
-async function bed(more: Partial<ServedToolDefinition> = {}, durable: Promise<boolean> = Promise.resolve(true)) {
+async function bed(more: Partial<Tool> = {}, durable: Promise<boolean> = Promise.resolve(true)) {
   const ends: ((answer: string | typeof LATER) => void)[] = [];
   const runs: AbortSignal[] = [];
   const brought: unknown[] = [];
-  const run: ServedToolDefinition['run'] = (_, { signal }) => {
+  const execute: Tool['execute'] = (_, { abortSignal: signal }) => {
     runs.push(signal);
     return new Promise((resolve) => ends.push(resolve));
   };
   const clock = { nowMs: 0 };
-  const tool = await checkTool({ name: 't', description: '', schema: { type: 'object' }, run, ...more });
+  const tool = await checkTool({ name: 't', description: '', inputSchema: { type: 'object' }, execute, ...more });
   const calls = new ToolCalls(tool, {
     tenant: 'default',
     nowMs: () => clock.nowMs,
@@ -139,7 +139,7 @@ test('what is told to stop before it came does not begin, and nobody takes it fo
 
 test('an abort reaches the signal, and what the function then throws is a cancelled call', async () => {
   const { ask, order: say } = await bed({
-    run: (_, { signal }) =>
+    execute: (_, { abortSignal: signal }) =>
       new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
   });
   const said = ask(asked('1-1'));
@@ -151,7 +151,7 @@ test('an abort reaches the signal, and what the function then throws is a cancel
 
 test('why a call was given up is cut between code points', async () => {
   const { ask, calls } = await bed({
-    run: (_, { signal }) =>
+    execute: (_, { abortSignal: signal }) =>
       new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
   });
   const said = ask(asked('1-1'));
@@ -162,7 +162,7 @@ test('why a call was given up is cut between code points', async () => {
 });
 
 test('a long-running call runs like any other until its function has ended, and is brought with the newest epoch that has asked for it', async () => {
-  const { ask, order: say, end, brought } = await bed({ long_running: true });
+  const { ask, order: say, end, brought } = await bed({ longRunning: true });
   const first = ask(asked('1-1'));
   expect(say(order('probe', '1-1'))).toMatchObject([{ type: 'running' }]);
   const attached = say(order('attach', '1-1', 2));
@@ -181,7 +181,7 @@ test('a long-running call is not accepted before the bus has its outcome, and an
   const durable = new Promise<boolean>((resolve) => {
     stored = resolve;
   });
-  const { ask, order: say, end, brought } = await bed({ long_running: true }, durable);
+  const { ask, order: say, end, brought } = await bed({ longRunning: true }, durable);
   const said = ask(asked('1-1'));
   await end('built');
   await settled(() => brought.length === 1);
@@ -193,7 +193,7 @@ test('a long-running call is not accepted before the bus has its outcome, and an
 });
 
 test('a call that answers later is accepted when it says so, with the epoch that its function was given', async () => {
-  const { ask, order: say, end, brought } = await bed({ long_running: true });
+  const { ask, order: say, end, brought } = await bed({ longRunning: true });
   ask(asked('1-1', 1));
   const attached = say(order('attach', '1-1', 2));
   await end(LATER);
@@ -204,19 +204,19 @@ test('a call that answers later is accepted when it says so, with the epoch that
 });
 
 test('only a long-running tool may leave its outcome to somebody else', async () => {
-  const later = await bed({ long_running: true, run: () => LATER });
+  const later = await bed({ longRunning: true, execute: () => LATER });
   later.ask(asked('1-1'));
   await turns();
   expect(later.brought).toEqual([]);
   expect(later.order(order('probe', '1-1'))).toMatchObject([{ type: 'accepted' }]);
-  const quick = await bed({ run: () => LATER });
+  const quick = await bed({ execute: () => LATER });
   const said = quick.ask(asked('1-1'));
   await settled(() => said.length === 2);
   expect(said[1]).toMatchObject({ type: 'ended', status: 'error' });
 });
 
 test('arguments are checked again, and a result that is none or too large is an error', async () => {
-  const strict = await bed({ schema: z.object({ n: z.number() }) as never });
+  const strict = await bed({ inputSchema: z.object({ n: z.number() }) as never });
   const bad = strict.ask(asked('1-1', 1, JSON.parse('{"__proto__": {"n": 1}}')));
   await settled(() => bad.length === 2);
   expect(bad[1]).toMatchObject({ status: 'error', result: { detail: { code: 'invalid_call_arguments' } } });
@@ -225,7 +225,7 @@ test('arguments are checked again, and a result that is none or too large is an 
     [{ content: 'no list' }, 'tool_failed'],
     ['x'.repeat(TOOL_SERVICE_BOUNDS.answerMaxBytes), 'tool_result_too_large'],
   ] as const) {
-    const { ask } = await bed({ run: () => returned as never });
+    const { ask } = await bed({ execute: () => returned as never });
     const said = ask(asked('1-1'));
     await settled(() => said.length === 2);
     expect(said[1]).toMatchObject({ status: 'error', result: { detail: { code } } });
@@ -310,27 +310,56 @@ test('arguments are typed by the schema', () => {
   defineTool({
     name: 't',
     description: '',
-    schema: z.object({ n: z.number(), text: z.string().optional() }),
-    run({ n, text }) {
+    inputSchema: z.object({ n: z.number(), text: z.string().optional() }),
+    execute({ n, text }) {
       const both: [number, string | undefined] = [n, text];
       // @ts-expect-error It is a number.
       const wrong: string = n;
       return `${both} ${wrong}`;
     },
   });
-  defineTool({ name: 't', description: '', schema: { type: 'object' }, run: ({ anything }) => String(anything) });
+  defineTool({
+    name: 't',
+    description: '',
+    inputSchema: { type: 'object' },
+    execute: ({ anything }) => String(anything),
+  });
 });
 
 test.each([
   [{ name: 'read_file' }, /a host has a tool of this name itself/],
   [{ name: 'server__tool' }, /MCP server/],
   [{ name: 'a.b' }, /1 to 128 characters/],
-  [{ schema: { type: 'nonsense' } }, /schema cannot be used/],
-  [{ schema: undefined }, /has no schema/],
+  [{ inputSchema: { type: 'nonsense' } }, /schema cannot be used/],
+  [{ inputSchema: undefined }, /has no inputSchema/],
   [{ idempotnt: true }, /idempotnt/],
-  [{ run: undefined }, /is no tool/],
+  [{ execute: undefined }, /is not a tool/],
 ])('a definition with %o is refused', async (wrong, words) => {
-  const tool = { name: 't', description: '', schema: { type: 'object' }, run: () => 'x', ...wrong };
+  const tool = { name: 't', description: '', inputSchema: { type: 'object' }, execute: () => 'x', ...wrong };
   await expect(checkTool(tool)).rejects.toThrow(words);
   await expect(checkTool(tool)).rejects.toBeInstanceOf(ToolDefinitionError);
+});
+
+test.each<[string, Tool['needsApproval'], boolean]>([
+  ['a function that returns true', () => true, true],
+  ['a function that returns false', ({ n }) => n !== 1, false],
+  ['a function that throws', () => Promise.reject(new Error('broken')), true],
+  ['a function that returns no boolean', (() => undefined) as never, true],
+  // Asked although it has no function: another version is announced.
+  ['no function', undefined, true],
+])('whether a person must approve a call is answered by %s, and runs nothing', async (_, needsApproval, needed) => {
+  const { calls, runs } = await bed({ inputSchema: z.object({ n: z.number().default(1) }) as never, needsApproval });
+  const asked = { v: 1, want: 'approval', session_id: 's1', call_id: 'c1', args: {} } as const;
+  expect(await calls.needsApproval(asked)).toBe(needed);
+  expect(runs).toEqual([]);
+});
+
+test.each([
+  [{ run: () => 'x' }, /run is named execute/],
+  [{ schema: {} }, /schema is named inputSchema/],
+  [{ long_running: true }, /long_running is named longRunning/],
+  [{ needsApproval: 'yes' }, /needsApproval must be a boolean or a function/],
+])('a definition with %o is refused, and the error names the right member', async (wrong, words) => {
+  const tool = { name: 't', description: '', inputSchema: { type: 'object' }, execute: () => 'x', ...wrong };
+  await expect(checkTool(tool)).rejects.toThrow(words);
 });

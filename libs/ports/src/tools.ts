@@ -38,6 +38,9 @@ export interface ToolCall {
   readonly traceparent?: string | undefined;
 }
 
+/** A call that has not been admitted yet. */
+export type ApprovalQuestion = Pick<ToolCall, 'ref' | 'callId' | 'tool' | 'args'>;
+
 /**
  * How a call ended. `cancelled`: it stopped because of the signal, and for no other reason. `unavailable`: no instance took it;
  * nothing ran. `lost`: its outcome is unknown, and the result says why: the process that ran it died, fell silent or stopped it.
@@ -82,6 +85,11 @@ export interface Toolset {
    * only what runs in this process is told: the session's next owner will ask after the call.
    */
   call(call: ToolCall, signal: AbortSignal): Promise<ToolOutcome>;
+  /**
+   * Asks a tool whose `needs_approval` is `by_call` whether a person must approve a call with these arguments. Runs nothing.
+   * Contract: never rejects; true where the tool cannot answer. The caller bounds the time. Absent: true.
+   */
+  needsApproval?(question: ApprovalQuestion, signal: AbortSignal): Promise<boolean>;
   /**
    * Asks what became of a call that an earlier owner may have sent. In-process and MCP tools cannot know. Whoever runs
    * the tool takes nothing from owners of an older epoch any more. Never rejects.

@@ -44,11 +44,16 @@ export const TOOL_NAME_PATTERN = /^[A-Za-z0-9_-]{1,128}$/;
 
 /** A tool as a model is shown it. `input_schema` is JSON Schema; `source` says who runs it. */
 export const ToolDefinition = z.strictObject({
-  name: z.string().regex(TOOL_NAME_PATTERN),
+  name: z.string().regex(TOOL_NAME_PATTERN, { error: 'must have 1 to 128 characters of A-Z a-z 0-9 _ -' }),
   description: z.string().max(16_384),
   input_schema: JsonObject,
   source: z.string().min(1).max(256),
   traits: ToolTraits,
+  /**
+   * Whether a person must approve its calls, whatever the permission rules allow: each call, or those for which the tool itself answers
+   * so. Absent: the rules decide.
+   */
+  needs_approval: z.enum(['always', 'by_call']).optional(),
   /** How much of a result's text stays in the record and is shown to the model, in bytes; the bound of a result if not given. */
   max_output: MaxOutput.optional(),
 });

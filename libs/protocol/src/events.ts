@@ -484,7 +484,13 @@ export const EVENT_SCHEMAS = {
     args: JsonObject.optional(),
   }),
   files_edited: event('files_edited', { call_id: z.string(), paths: z.array(EditedPath).min(1) }),
-  call_args_rewritten: event('call_args_rewritten', { call_id: z.string(), args: JsonObject, by: z.string() }),
+  call_args_rewritten: event('call_args_rewritten', {
+    call_id: z.string(),
+    args: JsonObject,
+    by: z.string(),
+    /** A person must approve the call with these arguments, by the tool's own answer. */
+    needs_approval: z.literal(true).optional(),
+  }),
   hook_call: event('hook_call', {
     hook: z.string(),
     point: HookPoint,

@@ -3,7 +3,7 @@
  * down for a type, but not where a function returns one: there a misspelt optional key would go unseen until it is refused
  * at run time. Types only.
  */
-import type { BudgetPointName, HookEntry, HookPointName, HookPointOf } from './hook-handlers.ts';
+import type { BudgetPointName, CanonicalPointName, HookEntry, HookPointName, HookPointOf } from './hook-handlers.ts';
 import type { HookPoint } from './hook-points.ts';
 import type { HandlerReturn } from './hook-returns.ts';
 import type { JsonObject } from './json.ts';
@@ -39,7 +39,7 @@ export type ExactHandler<Handler, P extends HookPoint> = Handler extends (...giv
   ? [ExcessKey<Awaited<Returned>, HandlerReturn<P>>] extends [never]
     ? Handler
     : [ExcessKey<Awaited<Returned>, HandlerReturn<P>>] extends [infer Excess]
-      ? Wrong<`a return at ${P} has no key '${Excess & string}', or not beside its others`>
+      ? Wrong<`a return at ${CanonicalPointName<P>} has no key '${Excess & string}', or not beside its others`>
       : never
   : Handler;
 

@@ -15,19 +15,22 @@ type SnakeTail<S extends string> = S extends `${infer Letter}${infer Rest}`
     : `_${Lowercase<Letter>}${SnakeTail<Rest>}`
   : '';
 type Snake<S extends string> = S extends `${infer Letter}${infer Rest}` ? `${Lowercase<Letter>}${SnakeTail<Rest>}` : '';
-/** The other spelling of each point. */
-type OtherSpellings = { [P in HookPoint]: P extends Capitalize<P> ? Snake<P> : Pascal<P> };
+/** The name of a point for people, in PascalCase. */
+export type CanonicalPointName<P extends HookPoint = HookPoint> = P extends Capitalize<P> ? P : Pascal<P>;
+/** The alias of each point, in snake_case. */
+type Aliases = { [P in HookPoint]: P extends Capitalize<P> ? Snake<P> : P };
+type Names = { [P in HookPoint]: CanonicalPointName<P> };
 
-/** A point in either spelling. */
-export type HookPointName = HookPoint | OtherSpellings[HookPoint];
-/** A point in either spelling; a budget's may say its percentage. */
+/** A point: in PascalCase, or by its alias in snake_case. */
+export type HookPointName = Names[HookPoint] | Aliases[HookPoint];
+/** The point of a budget with its percentage. */
 export type BudgetPointName = `OnBudgetThreshold(${number})`;
 /** The point that a name means. */
 export type HookPointOf<N extends string> = N extends HookPoint
   ? N
   : N extends BudgetPointName
     ? 'OnBudgetThreshold'
-    : { [P in HookPoint]: N extends OtherSpellings[P] ? P : never }[HookPoint];
+    : { [P in HookPoint]: N extends Names[P] | Aliases[P] ? P : never }[HookPoint];
 
 // Arguments and outputs stay plain JSON: a handler hands parts of them back.
 type DeepReadonly<T> = [Json] extends [T]
@@ -74,22 +77,24 @@ export type HookContext<P extends HookPoint = HookPoint> = CommonContext &
 // biome-ignore lint/suspicious/noConfusingVoidType: a handler without a return statement says nothing, which is an answer
 type Answered<P extends HookPoint> = HandlerReturn<P> | void;
 
-/** A handler of a point. */
-export type HookHandler<P extends HookPoint = HookPoint> = (
+type HandlerOf<P extends HookPoint> = (
   payload: HandlerPayload<P>,
   context: HookContext<P>,
 ) => Answered<P> | Promise<Answered<P>>;
+
+/** A handler of a point: `HookHandler<'PreToolUse'>`. */
+export type HookHandler<N extends HookPointName = HookPoint> = HandlerOf<HookPointOf<N>>;
 
 /** What a registration may say beside its point, pattern and handler. */
 export type HookSettings = Omit<HookRegistrationInput, 'point' | 'surface' | 'unavailable' | 'no_handler' | 'source'>;
 
 /** A handler and when it is asked; without one where `deny` or `max_output` says it all. */
-export type HookEntry<P extends HookPoint> = Partial<HookSettings> & { readonly handler?: HookHandler<P> };
+export type HookEntry<P extends HookPoint> = Partial<HookSettings> & { readonly handler?: HandlerOf<P> };
 
 /** One handler, or one with its settings. */
-export type HookDefinition<P extends HookPoint> = HookHandler<P> | HookEntry<P>;
+export type HookDefinition<P extends HookPoint> = HandlerOf<P> | HookEntry<P>;
 
-/** The handlers of a module, by point in either spelling: one of them, or a list. */
+/** The handlers of a module, by point: one of them, or a list. */
 export type HookDefinitions = {
   readonly [N in HookPointName | BudgetPointName]?:
     | HookDefinition<HookPointOf<N>>

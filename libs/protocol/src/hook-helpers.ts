@@ -1,5 +1,6 @@
 /**
- * Answers that handlers return without a knowledge of JSON: `allow()`, `deny()`, `ask()`, `rewrite()` and `remind()`.
+ * Answers that handlers return without a knowledge of JSON: `allow()`, `deny()`, `ask()`, `rewrite()`, `remind()` and
+ * `startJob()`.
  *
  * Invariant: an answer never leaves the process that runs the handler. {@link toPlainReturn} replaces it by the plain JSON
  * of its point, because one word has another spelling at each point: a refusal is `{block}`, `{deny}`, `{decision}` or
@@ -7,6 +8,7 @@
  */
 import type { HookPoint } from './hook-points.ts';
 import { HOOK_RETURNS } from './hook-returns.ts';
+import { type JobSettings, toJobReceipt } from './job-receipts.ts';
 import type { HookReminderInput } from './verdicts.ts';
 
 /** Marks an answer of a helper. Registered globally: a module of handlers may bring another copy of this package. */
@@ -42,6 +44,12 @@ export interface RemindAnswer<Inner> {
   readonly options: HookRemindOptions;
   /** The answer that the reminder comes with; undefined: no objection. */
   readonly answer: Inner;
+}
+
+/** The answer of {@link startJob}. */
+export interface JobAnswer {
+  readonly [HOOK_ANSWER]: 'job';
+  readonly job: JobSettings;
 }
 
 /** The settings of a reminder. A setting that is left out has its default. */
@@ -109,7 +117,15 @@ export function remind(
   return Object.freeze<RemindAnswer<unknown>>({ [HOOK_ANSWER]: 'remind', text, options, answer: options.answer });
 }
 
-type HelperAnswer = AllowAnswer | DenyAnswer | AskAnswer | RewriteAnswer<unknown> | RemindAnswer<unknown>;
+/**
+ * States that work goes on after the answer, at points that only advise. `session.reportJob()` reports its end, which reaches the
+ * model as feedback.
+ */
+export function startJob(job: JobSettings): JobAnswer {
+  return Object.freeze<JobAnswer>({ [HOOK_ANSWER]: 'job', job });
+}
+
+type HelperAnswer = AllowAnswer | DenyAnswer | AskAnswer | RewriteAnswer<unknown> | RemindAnswer<unknown> | JobAnswer;
 
 /** Answers inside of answers that are replaced. The parser accepts fewer. */
 const INNER_ANSWERS_MAX = 16;
@@ -163,6 +179,8 @@ function spelled(point: HookPoint, answer: HelperAnswer, calls: number, depth: n
       if (takes('result', point)) return isResult(answer.value) ? answer.value : { result: answer.value ?? null };
       if (takes('output', point)) return { output: answer.value };
       return takes('messages', point) ? { messages: answer.value } : { args: answer.value };
+    case 'job':
+      return { job: toJobReceipt(answer.job) };
     case 'remind': {
       const reminder = reminderOf(answer);
       if (answer.answer === undefined) return reminder;

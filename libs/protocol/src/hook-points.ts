@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import { SEAM_KINDS } from './seams.ts';
 
-/** The points, in the spelling of the journal. */
+/** The points, in the one spelling of journals and of the bus. */
 export const HOOK_POINTS = [
   'session_start',
   'user_prompt_submit',
@@ -104,19 +104,31 @@ export const HOOK_CATALOGUE: Readonly<Record<HookPoint, HookPointRow>> = {
 /** The percentages of a budget at which a registration without one of its own is asked. */
 export const BUDGET_HOOK_PERCENTAGES: readonly number[] = [50, 80, 95, 100];
 
-/** The other spelling of a point: PascalCase of a snake_case name, and the other way round. */
-export function otherSpelling(point: HookPoint): string {
-  if (/^[A-Z]/.test(point)) return point.replaceAll(/(?!^)([A-Z])/g, '_$1').toLowerCase();
+/**
+ * The name of a point for people, in PascalCase: what documentation, errors and code use. Journals and the bus have
+ * {@link HOOK_POINTS} as they stand.
+ */
+export function hookPointName(point: HookPoint): string {
   return point.replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
-const BY_SPELLING: ReadonlyMap<string, HookPoint> = new Map(
-  HOOK_POINTS.flatMap((point) => [[point, point] as const, [otherSpelling(point), point] as const]),
+/** The alias of a point, in snake_case. */
+export function hookPointAlias(point: HookPoint): string {
+  return hookPointName(point)
+    .replaceAll(/(?!^)([A-Z])/g, '_$1')
+    .toLowerCase();
+}
+
+const BY_NAME: ReadonlyMap<string, HookPoint> = new Map(
+  HOOK_POINTS.flatMap((point) => [[hookPointName(point), point] as const, [hookPointAlias(point), point] as const]),
 );
 
-/** The point of a name in snake_case or PascalCase, or undefined. */
+/**
+ * The point of a name, in PascalCase or by its alias; or undefined. Everything that people write goes through here, and no other
+ * place knows of aliases.
+ */
 export function hookPointOf(name: string): HookPoint | undefined {
-  return BY_SPELLING.get(name);
+  return BY_NAME.get(name);
 }
 
 /**

@@ -1,5 +1,5 @@
 /** The return protocol: what handlers may return, where, and what it means. */
-import type { AllowAnswer, AskAnswer, DenyAnswer, RemindAnswer, RewriteAnswer } from './hook-helpers.ts';
+import type { AllowAnswer, AskAnswer, DenyAnswer, JobAnswer, RemindAnswer, RewriteAnswer } from './hook-helpers.ts';
 import { HOOK_CATALOGUE, HOOK_POINTS, type HookPoint } from './hook-points.ts';
 import type { JobReceiptInput } from './job-receipts.ts';
 import type { Json, JsonObject } from './json.ts';
@@ -51,7 +51,7 @@ export interface ReturnRow {
 export const HOOK_RETURNS = {
   nothing: {
     written: 'nothing or `true`',
-    means: 'no objection, as if this handler were not there; at `gate_tool_calls` it denies the batch',
+    means: 'no objection, as if this handler were not there; at `GateToolCalls` it denies the batch',
     points: HOOK_POINTS,
   },
   veto: { written: '`false`, `{block: true, reason?}`', means: 'veto', points: VETOABLE },
@@ -99,7 +99,8 @@ type Helped<P extends HookPoint> =
   | (P extends (typeof REWRITES_ARGS)[number] ? RewriteAnswer<JsonObject> : never)
   | (P extends 'PostToolUse' ? RewriteAnswer<RewrittenResult> : never)
   | (P extends 'PostStep' ? RewriteAnswer<Json> : never)
-  | (P extends 'transform_context' ? RewriteAnswer<readonly Message[]> : never);
+  | (P extends 'transform_context' ? RewriteAnswer<readonly Message[]> : never)
+  | (P extends AdvisoryPoint ? JobAnswer : never);
 type GateVerdict = { allow: boolean; reason?: string } | AllowAnswer | DenyAnswer;
 type Answer<P extends HookPoint> =
   | Helped<P>

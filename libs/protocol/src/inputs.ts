@@ -234,6 +234,8 @@ export const ConsultOutcome = z.strictObject({
   answers: z.array(HookAnswer),
   /** After PreToolUse rewrote arguments: why they do not fit the tool's schema. */
   args_problem: z.strictObject({ code: z.string(), message: z.string() }).optional(),
+  /** After PreToolUse rewrote arguments: the tool's own answer for them, as in a call of the model. */
+  needs_approval: z.literal(true).optional(),
 });
 /** See {@link ConsultOutcome}. */
 export type ConsultOutcome = z.infer<typeof ConsultOutcome>;

@@ -3,7 +3,7 @@
  */
 import * as z from 'zod';
 import { BOUNDS } from './bounds.ts';
-import { HOOK_POINTS, hookPointOf } from './hook-points.ts';
+import { HOOK_POINTS, hookPointName, hookPointOf } from './hook-points.ts';
 import { JsonObject } from './json.ts';
 
 /** How far a job is. The last three are its end. */
@@ -36,7 +36,9 @@ export const JobReceipt = z.strictObject({
   /** The hook point at which the job was begun. */
   lifecycle_event: z
     .string()
-    .refine((name) => hookPointOf(name) !== undefined, { error: `must be one of ${HOOK_POINTS.join(', ')}` })
+    .refine((name) => hookPointOf(name) !== undefined, {
+      error: `must be one of ${HOOK_POINTS.map(hookPointName).join(', ')}`,
+    })
     .transform((name) => hookPointOf(name) as (typeof HOOK_POINTS)[number])
     .optional(),
   affected_paths: sorted(Path).optional(),
@@ -75,6 +77,46 @@ export const JobReceipt = z.strictObject({
 export type JobReceipt = z.infer<typeof JobReceipt>;
 /** A receipt as a handler writes it. */
 export type JobReceiptInput = z.input<typeof JobReceipt>;
+
+/** A receipt as a program writes it: the members of {@link JobReceipt} in camelCase. Times are milliseconds. */
+export interface JobSettings {
+  readonly jobId: string;
+  /** Default `queued`. */
+  readonly status?: JobStatus | undefined;
+  readonly runId?: string | undefined;
+  readonly dedupeKey?: string | undefined;
+  readonly lifecycleEvent?: string | undefined;
+  readonly affectedPaths?: readonly string[] | undefined;
+  readonly artifactIds?: readonly string[] | undefined;
+  readonly durationMs?: number | undefined;
+  readonly retryHint?:
+    | {
+        readonly retryable: boolean;
+        readonly afterMs?: number;
+        readonly maxAttempts?: number;
+        readonly reason?: string;
+      }
+    | undefined;
+  readonly replay?:
+    | { readonly mode: 'include' | 'skip'; readonly determinismKey?: string; readonly reason?: string }
+    | undefined;
+  readonly error?: string | { readonly code?: string; readonly message: string } | undefined;
+  readonly metadata?: JsonObject | undefined;
+}
+
+/** The receipt that settings stand for. An unknown member keeps its name, so that the schema refuses it. */
+export function toJobReceipt({ status = 'queued', retryHint, replay, ...settings }: JobSettings): JobReceiptInput {
+  const receipt = { status, ...wireNames(settings), retry_hint: wireNames(retryHint), replay: wireNames(replay) };
+  return wireNames(receipt) as unknown as JobReceiptInput;
+}
+
+// Renames members and leaves out those that are undefined. Values stay as they are: metadata belongs to the program.
+function wireNames<T extends object>(members: T | undefined): Readonly<Record<string, unknown>> | undefined {
+  if (typeof members !== 'object' || members === null) return members;
+  const given = Object.entries(members).filter(([, value]) => value !== undefined);
+  const wire = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return Object.fromEntries(given.map(([name, value]) => [wire(name), value]));
+}
 
 /** Whether a job goes on: its end is still to be reported. */
 export function isOpenJob({ status }: Pick<JobReceipt, 'status'>): boolean {

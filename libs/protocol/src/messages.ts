@@ -39,6 +39,8 @@ export const CallPart = z.strictObject({
   tool: z.string().min(1).max(256),
   args: Json,
   problem: z.strictObject({ code: z.string().min(1), message: z.string() }).optional(),
+  /** The tool's own answer, for these arguments: a person must approve the call. Absent: the permission rules decide. */
+  needs_approval: z.literal(true).optional(),
   provider_metadata: ProviderMetadata.optional(),
 });
 /** See {@link TextPart}. */

@@ -95,6 +95,7 @@ export * from './subjects.ts';
 export * from './timers.ts';
 export * from './tombstone.ts';
 export * from './tool-call-context.ts';
+export * from './tool-declarations.ts';
 export * from './tool-selection.ts';
 export * from './tool-services.ts';
 export * from './trace-context.ts';

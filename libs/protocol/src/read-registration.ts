@@ -7,8 +7,9 @@ import {
   HOOK_POINTS,
   HOOK_SURFACES,
   type HookPoint,
+  hookPointAlias,
+  hookPointName,
   hookPointOf,
-  otherSpelling,
 } from './hook-points.ts';
 import { HookRegistration, REGISTRATION_FIELDS } from './hook-registrations.ts';
 import { nearestWord } from './nearest-word.ts';
@@ -52,7 +53,11 @@ export function readRegistration(written: unknown): ReadRegistration {
     return refused('unknown_hook_point', 'point', `there is no hook point ${JSON.stringify(name)}${meant(name)}`);
   if (surface !== undefined && !HOOK_CATALOGUE[point].surfaces.includes(surface)) {
     const taken = HOOK_CATALOGUE[point].surfaces.join(' or ');
-    return refused('invalid_field', 'surface', `${point} is a point of the surface ${taken}, not of ${surface}`);
+    return refused(
+      'invalid_field',
+      'surface',
+      `${hookPointName(point)} is a point of the surface ${taken}, not of ${surface}`,
+    );
   }
   const pattern = patternOf(point, kinds, isGiven(written, 'pattern') ? fields.pattern : undefined);
   if ('problem' in pattern) return refused('invalid_pattern', 'kinds', pattern.problem);
@@ -74,7 +79,7 @@ function patternOf(
   pattern: string | undefined,
 ): { readonly pattern?: string } | { readonly problem: string } {
   if (kinds === undefined) return pattern === undefined ? {} : { pattern };
-  if (point !== 'loop_checkpoint') return { problem: 'kinds of seams are for loop_checkpoint only' };
+  if (point !== 'loop_checkpoint') return { problem: 'kinds of seams are for LoopCheckpoint only' };
   if (pattern !== undefined) return { problem: 'give kinds or a pattern, not both' };
   return checkpointPattern(kinds);
 }
@@ -88,8 +93,9 @@ function refused(code: RegistrationProblem['code'], field: string, message: stri
 }
 
 function meant(name: string): string {
-  const near = nearestWord(name, [...HOOK_POINTS, ...HOOK_POINTS.map(otherSpelling)]);
-  return near === null ? '' : `; did you mean ${near}?`;
+  const near = nearestWord(name, [...HOOK_POINTS.map(hookPointName), ...HOOK_POINTS.map(hookPointAlias)]);
+  const point = near === null ? undefined : hookPointOf(near);
+  return point === undefined ? '' : `; did you mean ${hookPointName(point)}?`;
 }
 
 // A condition on what no payload of the point has would never hold, and a guard with it never be asked.
@@ -106,7 +112,7 @@ function returnsProblem(point: HookPoint, { returns, deny }: HookRegistration): 
   if (returns === null) return 'is empty: say what a handler would return';
   if (deny !== undefined) return 'deny refuses already: give one of them';
   if (point === 'gate_tool_calls' || point === 'transform_context')
-    return `what ${point} is told is another thing each time: it takes a handler`;
+    return `${hookPointName(point)} has another payload each time: it takes a handler`;
   const parsed = parseReturn(point, returns);
   if (isHookFailure(parsed)) return parsed.message;
   return parsed.verdict.kind === 'job' ? 'a job is begun by a handler' : null;

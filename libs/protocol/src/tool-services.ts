@@ -78,8 +78,15 @@ export type ToolAnnouncement = z.infer<typeof ToolAnnouncement>;
  * Tells versions of a tool apart, as eight digits. It proves nothing: two may have the same on purpose.
  * @param announced what an instance serves, or what stands in the registry.
  */
-export function toolDigest({ name, description, input_schema, traits }: Omit<ToolAnnouncement, 'v' | 'since'>): string {
-  return fnv1a32(canonicalJson({ name, description, input_schema, traits })).toString(16).padStart(8, '0');
+export function toolDigest({
+  name,
+  description,
+  input_schema,
+  traits,
+  needs_approval,
+}: Omit<ToolAnnouncement, 'v' | 'since'>): string {
+  const version = { name, description, input_schema, traits, ...(needs_approval ? { needs_approval } : {}) };
+  return fnv1a32(canonicalJson(version)).toString(16).padStart(8, '0');
 }
 
 /**
@@ -124,6 +131,27 @@ export const ToolAsked = z.strictObject({
 });
 /** See {@link ToolAsked}. */
 export type ToolAsked = z.infer<typeof ToolAsked>;
+
+/**
+ * The question whether a person must approve a call, on the subjects of its calls. Any instance answers it, as often as it is
+ * asked, and runs nothing.
+ */
+export const ToolApprovalAsked = z.strictObject({
+  v: z.literal(1),
+  want: z.literal('approval'),
+  session_id: z.string().regex(ID_PATTERN),
+  call_id: z.string().min(1).max(256),
+  /** Which of the tools of a persona's service. */
+  tool: z.string().regex(TOOL_NAME_PATTERN).optional(),
+  args: JsonObject,
+});
+/** See {@link ToolApprovalAsked}. */
+export type ToolApprovalAsked = z.infer<typeof ToolApprovalAsked>;
+
+/** Its answer. */
+export const ToolApprovalSaid = z.strictObject({ v: z.literal(1), needs_approval: z.boolean() });
+/** See {@link ToolApprovalSaid}. */
+export type ToolApprovalSaid = z.infer<typeof ToolApprovalSaid>;
 
 /**
  * An order about a call. `probe` asks for its state; from then on the instance refuses older epochs of the session and

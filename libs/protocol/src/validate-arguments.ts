@@ -22,7 +22,7 @@ const bySchema = new WeakMap<JsonObject, ValidateFunction | string>();
 export function argumentsProblem(tool: Pick<ToolDefinition, 'input_schema'>, args: Json): string | null {
   if (typeof args !== 'object' || args === null || Array.isArray(args)) return 'The arguments are not a JSON object.';
   const validate = validatorOf(tool.input_schema);
-  if (typeof validate === 'string') return `The tool's schema cannot be used: ${validate}.`;
+  if (typeof validate === 'string') return unusable(validate);
   if (validate(args)) return null;
   const error = validate.errors?.[0];
   const where = error?.instancePath ? `${error.instancePath.slice(1).replaceAll('/', '.')} ` : '';
@@ -32,6 +32,14 @@ export function argumentsProblem(tool: Pick<ToolDefinition, 'input_schema'>, arg
       : error?.message;
   return `The arguments do not fit the tool's schema: ${where}${what ?? 'they are not valid'}.`;
 }
+
+/** Why a tool's schema cannot validate anything, in a sentence, or null. */
+export function schemaProblem(tool: Pick<ToolDefinition, 'input_schema'>): string | null {
+  const validate = validatorOf(tool.input_schema);
+  return typeof validate === 'string' ? unusable(validate) : null;
+}
+
+const unusable = (why: string) => `The tool's schema cannot be used: ${why}.`;
 
 function validatorOf(schema: JsonObject): ValidateFunction | string {
   const known = bySchema.get(schema);

@@ -15,6 +15,7 @@ import {
   type HookHandler,
   type HookPoint,
   isHookFailure,
+  type JobAnswer,
   type JsonObject,
   type Message,
   parseReturn,
@@ -22,6 +23,7 @@ import {
   type RewriteAnswer,
   remind,
   rewrite,
+  startJob,
   toPlainReturn,
 } from '../src/mod.ts';
 import { ADVISORY_EVENTS } from './return-table.ts';
@@ -62,6 +64,7 @@ const WHERE = {
   remindAndDeny: [...VETO, ...DENY, 'OnApprovalRequested', 'permission_asked', 'gate_tool_calls'],
   remindTwice: [...SESSION_EVENTS, ...ADVISORY_EVENTS],
   gateList: ['gate_tool_calls'],
+  startJob: [...ADVISORY],
 } as const satisfies Record<string, readonly HookPoint[]>;
 
 const ANSWERS: Readonly<Record<keyof typeof WHERE, unknown>> = {
@@ -75,6 +78,7 @@ const ANSWERS: Readonly<Record<keyof typeof WHERE, unknown>> = {
   remindAndDeny: remind('mind', { answer: deny('no') }),
   remindTwice: [remind('mind'), remind('the rocks')],
   gateList: [allow(), deny('no')],
+  startJob: startJob({ jobId: 'j' }),
 };
 
 /** The verdict that a helper has at a point that accepts it. */
@@ -106,6 +110,8 @@ function meaning(form: keyof typeof WHERE, point: HookPoint): unknown {
       return point === 'PostStep'
         ? { kind: 'rewrite_output', output: [message] }
         : { kind: 'replace_messages', messages: [message] };
+    case 'startJob':
+      return { kind: 'job', receipt: { job_id: 'j', status: 'queued' } };
     default:
       return { kind: 'no_objection' };
   }
@@ -141,6 +147,7 @@ test('the compiler accepts a helper at the same points', () => {
     remindAndDeny: RemindAnswer<DenyAnswer>;
     remindTwice: RemindAnswer<undefined>[];
     gateList: (AllowAnswer | DenyAnswer)[];
+    startJob: JobAnswer;
   }
   type Found = { [P in HookPoint]: { [F in keyof Types]: Compiles<P, Types[F]> } };
   type Later = { [P in HookPoint]: { [F in keyof Types]: Compiles<P, Promise<Types[F] | undefined>> } };

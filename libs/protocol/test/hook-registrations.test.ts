@@ -6,9 +6,9 @@ import {
   HOOK_POINTS,
   HookRegistration,
   HookTable,
-  hookPointOf,
+  hookPointAlias,
+  hookPointName,
   inAskingOrder,
-  otherSpelling,
   readRegistration,
   registrationMatches,
   SEAM_KINDS,
@@ -27,20 +27,22 @@ const refused = (more: Record<string, unknown>) => {
 };
 
 describe('a point', () => {
-  test.each(HOOK_POINTS)('%s is taken in either spelling, and kept in one', (point) => {
-    expect(otherSpelling(point)).not.toBe(point);
-    expect(hookPointOf(point)).toBe(point);
-    expect(hookPointOf(otherSpelling(point))).toBe(point);
-    expect(taken({ point: otherSpelling(point) }).point).toBe(point);
-  });
+  test.each(HOOK_POINTS)(
+    '%s has a name in PascalCase and an alias in snake_case, and one spelling in journals',
+    (point) => {
+      expect(hookPointName(point)).toMatch(/^([A-Z][a-z]+)+$/);
+      expect(hookPointAlias(point)).toMatch(/^[a-z]+(_[a-z]+)*$/);
+      expect([hookPointName(point), hookPointAlias(point)]).toContain(point);
+      for (const name of [hookPointName(point), hookPointAlias(point)])
+        expect(taken({ point: name }).point).toBe(point);
+    },
+  );
 
-  test('in the other spelling is what one would write', () => {
-    expect(
-      ['PreToolUse', 'OnBudgetThreshold', 'session_start', 'on_unsettled_detected'].map((name) => hookPointOf(name)),
-    ).not.toContain(undefined);
-    expect(otherSpelling('PreToolUse')).toBe('pre_tool_use');
-    expect(otherSpelling('OnBudgetThreshold')).toBe('on_budget_threshold');
-    expect(otherSpelling('gate_tool_calls')).toBe('GateToolCalls');
+  test('that is misspelt in either way: the error suggests the name in PascalCase', () => {
+    for (const point of ['UserPromptSubmitt', 'user_prompt_submitt']) {
+      const result = read({ point });
+      expect(result.ok ? '' : result.problem.message).toContain('did you mean UserPromptSubmit?');
+    }
   });
 
   test.each(['PreToolUze', '', 'pretooluse', 'toString', '__proto__', 'PreToolUse(80)', 'OnBudgetThreshold(x)'])(

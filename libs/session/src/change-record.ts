@@ -109,7 +109,7 @@ function changeVerdicts(
     payload = payloadAfter(payload, answer.verdict);
     hasEnded ||= endsChain(answer.verdict) || (registration !== undefined && failsClosed(answer, registration));
   }
-  const { args_problem: _, ...rest } = input;
+  const { args_problem: _, needs_approval: __, ...rest } = input;
   const tool = calls.find((row) => row.call_id === call_id)?.tool;
   return { input: { ...rest, answers, ...argsProblem(answers, tool, transcript) } };
 }
@@ -118,11 +118,14 @@ function argsProblem(
   answers: readonly HookAnswer[],
   name: string | undefined,
   transcript: Transcript,
-): Pick<ConsultOutcome, 'args_problem'> {
+): Pick<ConsultOutcome, 'args_problem' | 'needs_approval'> {
   const rewrite = answers.findLast(({ verdict }) => verdict?.kind === 'rewrite_args')?.verdict;
   const tool = transcript.frame.tools.find((candidate) => candidate.name === name);
-  const problem = rewrite?.kind === 'rewrite_args' && tool ? argumentsProblem(tool, rewrite.args) : null;
-  return problem === null ? {} : { args_problem: { code: 'invalid_call_arguments', message: problem } };
+  if (rewrite?.kind !== 'rewrite_args' || !tool) return {};
+  const problem = argumentsProblem(tool, rewrite.args);
+  if (problem !== null) return { args_problem: { code: 'invalid_call_arguments', message: problem } };
+  // The tool is not asked about arguments of a fork: a person is.
+  return tool.needs_approval ? { needs_approval: true } : {};
 }
 
 // ---- results ----

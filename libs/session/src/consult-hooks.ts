@@ -38,6 +38,8 @@ export interface Consult {
   readonly payload: JsonObject;
   /** The tool of a tool point, so that rewritten arguments are validated again. */
   readonly tool: ToolDefinition | undefined;
+  /** Whether a person must approve a call of the tool with rewritten arguments. */
+  readonly needsApproval: (args: JsonObject) => Promise<boolean>;
   /** What models are shown now. */
   readonly transcript: () => readonly Message[];
   /** At `transform_context`: what the request would show. */
@@ -84,6 +86,7 @@ export async function consultHooks(
     status: signal.aborted ? 'cancelled' : 'answered',
     answers,
     ...(problem ? { args_problem: { code: 'invalid_call_arguments', message: problem } } : {}),
+    ...(rewrittenArgs && !problem && (await consult.needsApproval(rewrittenArgs)) ? { needs_approval: true } : {}),
   };
 }
 

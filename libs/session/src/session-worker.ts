@@ -19,6 +19,7 @@ import {
   type HookPoint,
   type HookRegistration,
   type HostRules,
+  type JsonObject,
   type Message,
   type Outcome,
   type PersonaStepInput,
@@ -26,6 +27,7 @@ import {
   type ToolDefinition,
 } from '@coxswain/protocol';
 import { lostTries, openStep, personaWait, type SessionState, type WorkEffect } from '@coxswain/turn';
+import { needsApproval, withApprovals } from './ask-approval.ts';
 import { askCompaction } from './ask-compaction.ts';
 import { askModel } from './ask-model.ts';
 import { READ_ON_TOOL } from './bound-result.ts';
@@ -192,7 +194,10 @@ export class SessionWorker implements EffectWorker {
         const ask = { ref: this.#ref, effectId: effect.id, epoch, request, answer: this.#answer };
         const backoffMs = restartBackoffMs(effect.restarts);
         if (backoffMs > 0) await ports.clock.sleep(backoffMs, signal);
-        return askModel(this.#models(effect), ports.publisher, ports.clock, ask, signal);
+        const outcome = await askModel(this.#models(effect), ports.publisher, ports.clock, ask, signal);
+        return withApprovals(outcome, tools, (tool, { call_id, args }) =>
+          this.#needsApproval(tool, call_id, args as JsonObject, transcript, signal),
+        );
       }
       case 'compact': {
         const backoffMs = restartBackoffMs(effect.restarts);
@@ -244,6 +249,7 @@ export class SessionWorker implements EffectWorker {
           registrations,
           payload: effect.payload,
           tool,
+          needsApproval: (args: JsonObject) => this.#needsApproval(tool, effect.callId ?? '', args, transcript, signal),
           transcript: () => transcript.view(),
           traceparent: this.#traceparent(effect, state),
           ...(effect.point === 'transform_context' ? { messages: transcript.view() } : {}),
@@ -415,6 +421,18 @@ export class SessionWorker implements EffectWorker {
     const dispatch = { effectId: effect.id, call, tool, readsOn, inDoubt };
     const { blobs, clock } = this.#ports;
     return dispatchWithHook(toolset, untilKept(blobs, clock, signal), clock, dispatch, signal);
+  }
+
+  #needsApproval(
+    tool: ToolDefinition | undefined,
+    callId: string,
+    args: JsonObject,
+    transcript: Transcript,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const question = { ref: this.#ref, callId, tool: tool?.name ?? '', args };
+    const toolset = async () => this.#toolset ?? (await this.#reopen(transcript));
+    return needsApproval(tool, question, toolset, this.#ports.clock, signal);
   }
 
   /** The order comes once; what ends the call is the outcome that its worker brings, or the end of the grace. */

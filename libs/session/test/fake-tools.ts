@@ -1,5 +1,14 @@
 /** Tools that do as the test says, and a log of what they really did: the only truth beside the journal. */
-import type { Clock, ToolCall, ToolOutcome, ToolProbe, ToolSource, Toolset, ToolsetSpec } from '@coxswain/ports';
+import type {
+  ApprovalQuestion,
+  Clock,
+  ToolCall,
+  ToolOutcome,
+  ToolProbe,
+  ToolSource,
+  Toolset,
+  ToolsetSpec,
+} from '@coxswain/ports';
 import {
   DEFAULT_TRAITS,
   type Failure,
@@ -16,6 +25,8 @@ export interface FakeTool {
   readonly run?: (call: ToolCall, signal: AbortSignal, clock: Clock) => Promise<ToolOutcome>;
   /** What a worker that outlives its host says of a call. */
   readonly probe?: (idempotencyKey: string) => ToolProbe;
+  /** Whether a person must approve a call: always, or as it answers. */
+  readonly needsApproval?: true | ((question: ApprovalQuestion) => boolean | Promise<boolean>);
   /** Told when a call that was taken up shall stop; without it nobody can be told. */
   readonly stop?: (idempotencyKey: string, reason: string) => void;
 }
@@ -82,6 +93,10 @@ export class FakeTools implements ToolSource {
     return {
       tools: Object.entries(tools).map(([name, tool]) => definition(name, tool)),
       call: (call, signal) => this.#call(tools, call, signal),
+      needsApproval: async (question) => {
+        const needed = tools[question.tool]?.needsApproval;
+        return typeof needed === 'function' ? needed(question) : true;
+      },
       probe: async (key, name) => tools[name]?.probe?.(key) ?? { state: 'unknown' },
       stop: async (key, name, reason) => {
         tools[name]?.stop?.(key, reason);
@@ -123,5 +138,6 @@ export function definition(name: string, tool: FakeTool = {}): ToolDefinition {
     input_schema: tool.schema ?? { type: 'object' },
     source: 'test',
     traits: { ...DEFAULT_TRAITS, ...tool.traits },
+    ...(tool.needsApproval ? { needs_approval: tool.needsApproval === true ? 'always' : 'by_call' } : {}),
   };
 }

@@ -47,6 +47,7 @@ async function consulted(
     registrations: [hook(point, 'first', more), hook(point, 'second')],
     payload: payloadOf(point),
     tool: undefined,
+    needsApproval: async () => false,
     transcript: () => [],
     onFeedback: () => {},
   };

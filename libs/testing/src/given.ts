@@ -119,7 +119,7 @@ async function openScene(setup: SceneSetup): Promise<OpenScene> {
     session: setup.session ?? 'test',
     root,
     models: await modelsOf(setup, lead, time),
-    tools: await sceneTools({
+    tools: sceneTools({
       tools: beside.length > 0 ? [...beside, ...(tools as [])] : tools,
       root,
       withCrew: crew.length > 0,

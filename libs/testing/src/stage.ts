@@ -353,6 +353,11 @@ export class Stage {
         const [outcome] = await Promise.all([work(), this.#at({ what: 'calling', tool: call.tool })]);
         return outcome;
       },
+      needsApproval: (question, signal) =>
+        this.#work.do(
+          `needsApproval of ${question.tool}`,
+          async () => (await toolset.needsApproval?.(question, signal)) ?? true,
+        ),
       probe: (key, tool, epoch) => toolset.probe(key, tool, epoch),
       stop: async (key, tool, reason, epoch) => (await toolset.stop?.(key, tool, reason, epoch)) ?? false,
       close: () => toolset.close(),

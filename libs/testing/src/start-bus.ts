@@ -20,16 +20,16 @@ import {
   startServer,
 } from '@coxswain/adapter-nats';
 import {
-  type ArgumentSchema,
   type BusClient,
   type BusSession,
   connect,
+  type InputSchema,
   type PersonaDefinition,
   type ServedPersonaInstance,
   type ServedTool,
-  type ServedToolDefinition,
   type ServePersonaOptions,
   type SessionSettings,
+  type Tool,
 } from '@coxswain/client';
 import { DEFAULT_TENANT, type HookDefinitions, hasEnded, type JsonObject, TenantId } from '@coxswain/protocol';
 import { type SessionsService, startSessionsService } from '@coxswain/sessions';
@@ -88,7 +88,7 @@ export interface TestBus extends AsyncDisposable {
     options?: Partial<ServePersonaOptions> & { readonly model?: Script | readonly ScriptedAnswer[] },
   ): Promise<ServedPersonaInstance>;
   /** Serves a tool, and resolves when the host knows of it. */
-  serveTool<const Schema extends ArgumentSchema | JsonObject>(tool: ServedToolDefinition<Schema>): Promise<ServedTool>;
+  serveTool<const Schema extends InputSchema | JsonObject>(tool: Tool<Schema>): Promise<ServedTool>;
   /** Serves hooks, declared or from a file, and resolves when the host knows of them. @param service default `test`. */
   serveHooks(hooks: HookDefinitions | string, service?: string): Promise<TestHooks>;
   /** Ends all that was served, the host and the server, and takes the folder away. */
@@ -148,7 +148,7 @@ export async function startBus(options: StartBusOptions = {}): Promise<TestBus> 
       hooks: await sceneHooks(options.hooks, QUIET),
       ...(options.tools === undefined
         ? {}
-        : { tools: await sceneTools({ tools: options.tools, root: defaultRoot, withCrew: true }) }),
+        : { tools: sceneTools({ tools: options.tools, root: defaultRoot, withCrew: true }) }),
     });
     closing.push(() => service.stop());
     const client = await connect(nats);
@@ -266,9 +266,7 @@ class Bus implements TestBus {
     return served;
   }
 
-  async serveTool<const Schema extends ArgumentSchema | JsonObject>(
-    tool: ServedToolDefinition<Schema>,
-  ): Promise<ServedTool> {
+  async serveTool<const Schema extends InputSchema | JsonObject>(tool: Tool<Schema>): Promise<ServedTool> {
     const served = await this.client.serveTool(tool);
     this.#parts.closing.push(() => served.stop());
     await this.#known(`the tool ${tool.name}`, () => this.#parts.service.heard.tools(tenant).includes(tool.name));

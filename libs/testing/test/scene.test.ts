@@ -37,13 +37,13 @@ const clerk = definePersona({ name: 'clerk', prompt: 'You count.', permissions: 
 const countWords = defineTool({
   name: 'count_words',
   description: 'How many words a text has.',
-  schema: {
+  inputSchema: {
     type: 'object',
     properties: { text: { type: 'string' } },
     required: ['text'],
     additionalProperties: false,
   },
-  run: ({ text }) => `${String(text).split(/\s+/).filter(Boolean).length} words`,
+  execute: ({ text }) => `${String(text).split(/\s+/).filter(Boolean).length} words`,
 });
 
 const counting = [calls('count_words', { text: 'one two' }), says('Two words.')];
@@ -87,6 +87,31 @@ test('a session goes on over several prompts, and only what was added is looked 
 });
 
 describe('tools', () => {
+  test('may ask for an approval themselves, and take their time to decide', async () => {
+    const pay = defineTool({
+      name: 'pay',
+      description: 'Pays.',
+      inputSchema: { type: 'object', properties: { amount: { type: 'number' } } },
+      async needsApproval({ amount }) {
+        await sleep(5);
+        return Number(amount) > 100;
+      },
+      execute: ({ amount }) => `paid ${amount}`,
+    });
+    const journal = await given({
+      persona: clerk,
+      model: [calls('pay', { amount: 100 }), calls('pay', { amount: 101 }), says('Paid.')],
+      tools: [pay],
+    }).when(prompt('go'), approve({ args: { amount: 102 } }));
+    journal
+      .expect(
+        { type: 'call_ended', call_id: 'c1_1' },
+        { type: 'approval_requested', requested_by: 'rule:needs_approval' },
+      )
+      .expectCalls([{ text: 'paid 100' }, { text: 'paid 102' }]);
+    await journal.expectReplay();
+  });
+
   test('may be functions by name, take their time, and throw', async () => {
     const journal = await given({
       persona: clerk,
@@ -276,7 +301,7 @@ describe('steering', () => {
   test('what a tool says as feedback arrives at the seams of compaction', async () => {
     const tool = {
       ...countWords,
-      run: (_: unknown, { feedback }: ToolCallContext) => {
+      execute: (_: unknown, { feedback }: ToolCallContext) => {
         feedback('ahoy');
         return 'one word';
       },
@@ -314,7 +339,7 @@ describe('steering', () => {
 
   test('a call that hears of it is cancelled, and so is a run', async () => {
     const slow = {
-      count_words: (_: unknown, { signal: stop }: { signal: AbortSignal }) =>
+      count_words: (_: unknown, { abortSignal: stop }: ToolCallContext) =>
         new Promise<string>((_resolve, reject) => {
           stop.addEventListener('abort', () => reject(stop.reason), { once: true });
         }),
@@ -374,7 +399,7 @@ describe('personas', () => {
     await writeFile(
       module,
       `export default { name: 'coded', permissions: { default: 'allow' } };
-       export const tools = [{ name: 'count_words', description: 'counts', schema: { type: 'object' }, run: () => 'two' }];`,
+       export const tools = [{ name: 'count_words', description: 'counts', inputSchema: { type: 'object' }, execute: () => 'two' }];`,
     );
     (await given({ persona: module, model: counting }).when(prompt('go'))).expectCalls([{ text: 'two' }]);
   });
@@ -434,7 +459,7 @@ describe('of a recorded journal only the records up to one', () => {
   test('the session goes on from there once something is sent, with the models and tools of now', async () => {
     const { file, whole } = await record('elsewhere.jsonl');
     const upTo = upToEvent(whole, 'message_complete');
-    const tools = [{ ...countWords, idempotent: true, run: () => 'ninety' }];
+    const tools = [{ ...countWords, idempotent: true, execute: () => 'ninety' }];
     const scene = given({ journal: file, upTo, model: [says('a'), says('Ninety.')], tools });
     const resumed = await scene.when(steer('go on'));
     resumed.expectMessage({ role: 'user', text: /go on/ }).expectResult({ text: 'Ninety.' });

@@ -23,8 +23,8 @@ test('a tool is served, and a session that begins then has it', async () => {
     defineTool({
       name: 'shout',
       description: 'Says it louder.',
-      schema: { type: 'object', properties: { text: { type: 'string' } } },
-      run: ({ text }) => String(text).toUpperCase(),
+      inputSchema: { type: 'object', properties: { text: { type: 'string' } } },
+      execute: ({ text }) => String(text).toUpperCase(),
     }),
   );
   const journal = await bus.run('shout', { model: [calls('shout', { text: 'ahoy' }), says('So.')], permissions });
@@ -40,7 +40,9 @@ test('a persona is served, with its tools and its hooks', async () => {
   });
   const served = await bus.servePersona(persona, {
     model: [calls('count', {}), says('Two.')],
-    tools: [defineTool({ name: 'count', description: 'Counts.', schema: { type: 'object' }, run: () => 'two' })],
+    tools: [
+      defineTool({ name: 'count', description: 'Counts.', inputSchema: { type: 'object' }, execute: () => 'two' }),
+    ],
   });
   const journal = await bus.run('count', { persona: 'clerk' });
   journal.expectCalls([{ tool: 'count', text: 'by its hook' }]).expectResult({ text: 'Two.' });

@@ -132,6 +132,8 @@ export interface CallRow {
   readonly status: 'proposed' | 'parked' | 'allowed' | 'running' | 'returned' | 'ended';
   /** The call can never run: unknown tool, arguments that do not parse or fit. */
   readonly problem?: { readonly code: string; readonly message: string } | undefined;
+  /** The tool's own answer for these arguments: a person must approve the call. */
+  readonly needs_approval?: true | undefined;
   /** PreToolUse hooks have seen it, or there are none for it. */
   readonly vetted?: true | undefined;
   /** permission_asked hooks have been asked about it. */

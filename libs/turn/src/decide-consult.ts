@@ -246,6 +246,8 @@ function vetted(context: SessionContext, row: CallRow, outcome: ConsultOutcome):
       });
     }
   }
+  const last = list.findLastIndex(({ type }) => type === 'call_args_rewritten');
+  if (outcome.needs_approval && list[last]) list[last] = { ...list[last], needs_approval: true } as SessionEvent;
   const problem = outcome.args_problem;
   if (problem)
     list.push(ended(row, 'error', `${problem.message} The call was not run.`, { detail: { code: problem.code } }));

@@ -283,7 +283,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
     case 'files_edited':
       return { edited: editedFiles(context, event.paths) };
     case 'call_args_rewritten':
-      return setCall(context, event.call_id, { args: event.args });
+      return setCall(context, event.call_id, { args: event.args, ...approvalNeed(context, event) });
     case 'approval_requested':
       return {
         ...setCall(context, event.call_id, {
@@ -509,9 +509,19 @@ function answered(context: SessionContext, event: EventOf<'message_complete'>): 
         args: call.args,
         status: 'proposed',
         ...(call.problem ? { problem: call.problem } : {}),
+        ...(call.needs_approval ? { needs_approval: true } : {}),
       }),
     ),
   };
+}
+
+// The tool's answer for the arguments before says nothing of these.
+function approvalNeed(
+  context: SessionContext,
+  { call_id, needs_approval }: EventOf<'call_args_rewritten'>,
+): Pick<CallRow, 'needs_approval'> {
+  const hadAnswer = q.callRow(context, call_id)?.needs_approval !== undefined;
+  return needs_approval || hadAnswer ? { needs_approval } : {};
 }
 
 // Kept for the hooks that are shown it, and for nothing else.

@@ -100,7 +100,10 @@ const rulings = new WeakMap<CallRow, { readonly permissions: PinnedPermissions; 
 function ruledOn(permissions: PinnedPermissions, row: CallRow): Ruling {
   const known = rulings.get(row);
   if (known?.permissions === permissions) return known.ruling;
-  const ruling = ruleOn(permissions, row.tool, row.args);
+  const ruled = ruleOn(permissions, row.tool, row.args);
+  // The tool's own question stands whatever rule allows the call; a rule that refuses it is stricter.
+  const asks = row.needs_approval && ruled.action === 'allow';
+  const ruling: Ruling = asks ? { action: 'ask', rule: 'needs_approval' } : ruled;
   rulings.set(row, { permissions, ruling });
   return ruling;
 }

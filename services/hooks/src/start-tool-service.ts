@@ -1,16 +1,16 @@
-/** The tool service: a module of tools served on the bus, loaded again when one of its files changes. */
+/** The tool service: tools of a module or a manifest, served on the bus, loaded again when one of their files changes. */
 import { basename, resolve } from 'node:path';
-import { HookModuleError, loadModule } from '@coxswain/adapter-hooks';
+import { HookModuleError, type LoadedTools, loadTools } from '@coxswain/adapter-hooks';
 import { createServiceLog, type LogTarget, secretMask } from '@coxswain/adapter-log';
 import { connectionTo, connectNats, endOnce, ensureBuckets, type NamedBus } from '@coxswain/adapter-nats';
 import { type MetricsAddress, startWorkerTelemetry } from '@coxswain/adapter-telemetry';
-import { connect, type ServedTool, type ServedToolDefinition } from '@coxswain/client';
+import { connect, type ServedTool, type Tool } from '@coxswain/client';
 import { DEFAULT_TENANT, STREAMS } from '@coxswain/protocol';
 import { watchFiles } from './watch-files.ts';
 
 /** What the service is started with. */
 export interface ToolServiceOptions {
-  /** The module, TypeScript or JavaScript. Its default export is a tool, or a list of them. */
+  /** The module, TypeScript or JavaScript, whose default export is a tool or a list of tools; or a manifest in YAML. */
   readonly file: string;
   readonly nats: NamedBus;
   /** By default the one of the key that lets the service in, else `default`. */
@@ -50,7 +50,7 @@ export class ToolModuleError extends Error {
 
 /**
  * Loads the tools and serves them.
- * @throws ToolModuleError, ToolDefinitionError, and what the bus throws where it cannot be reached or is not fit.
+ * @throws ToolModuleError, ManifestError, ToolDefinitionError, and what the bus throws where it cannot be reached or is not fit.
  */
 export async function startToolService(options: ToolServiceOptions): Promise<ToolService> {
   const file = resolve(options.file);
@@ -58,7 +58,7 @@ export async function startToolService(options: ToolServiceOptions): Promise<Too
   const env = options.env ?? process.env;
   const secrets = [bus.token, bus.password, bus.seed];
   const log = createServiceLog('tools', options.log ?? 'stdout', options.stateDir, env, secrets);
-  const loaded = await loadTools(file);
+  const loaded = await toolsOf(file);
   await makeBuckets(bus);
   const masked = secretMask(env, secrets);
   const telemetry = await startWorkerTelemetry({ service: 'tools', env, log, masked, metrics: options.metrics });
@@ -77,7 +77,7 @@ export async function startToolService(options: ToolServiceOptions): Promise<Too
     throw error;
   });
   const served = new Map<string, ServedTool>();
-  const take = async (tools: readonly ServedToolDefinition[]) => {
+  const take = async (tools: readonly Tool[]) => {
     for (const tool of tools) {
       const known = served.get(tool.name);
       if (known) await known.update(tool);
@@ -103,7 +103,7 @@ export async function startToolService(options: ToolServiceOptions): Promise<Too
     throw error;
   }
   const watch = watchFiles(loaded.files, log, async () => {
-    const next = await loadTools(file);
+    const next = await toolsOf(file);
     await take(next.tools);
     log.info({ file, tools: [...served.keys()] }, 'the tools were loaded again');
     return next.files;
@@ -137,21 +137,10 @@ export async function startToolService(options: ToolServiceOptions): Promise<Too
   };
 }
 
-async function loadTools(
-  file: string,
-): Promise<{ readonly tools: readonly ServedToolDefinition[]; readonly files: readonly string[] }> {
-  const { exports, files } = await loadModule(file).catch((error: Error) => {
+async function toolsOf(file: string): Promise<LoadedTools> {
+  return loadTools(file).catch((error: Error) => {
     throw error instanceof HookModuleError ? new ToolModuleError(error.message, { cause: error }) : error;
   });
-  const declared = exports.default;
-  if (typeof declared !== 'object' || declared === null)
-    throw new ToolModuleError(`${file}: it has no tool: export default defineTool({ … })`);
-  const tools = (Array.isArray(declared) ? declared : [declared]) as readonly ServedToolDefinition[];
-  const names = tools.map((tool) => tool?.name);
-  const twice = names.find((name, index) => names.indexOf(name) < index);
-  if (twice !== undefined) throw new ToolModuleError(`${file}: two tools are named ${String(twice)}`);
-  if (tools.length === 0) throw new ToolModuleError(`${file}: its list of tools is empty`);
-  return { tools, files };
 }
 
 async function makeBuckets(options: Parameters<typeof connectNats>[0]): Promise<void> {

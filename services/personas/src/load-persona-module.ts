@@ -1,7 +1,7 @@
 /** A persona in code: a module whose default export is its definition, and whose export `tools` is a list of its tools. */
 import { dirname, resolve } from 'node:path';
 import { HookModuleError, loadModule } from '@coxswain/adapter-hooks';
-import { readPersonaDefinition, type ServedToolDefinition } from '@coxswain/client';
+import { readPersonaDefinition, type Tool } from '@coxswain/client';
 import type { Persona } from '@coxswain/protocol';
 import type { PersonaToServe } from './start-persona-service.ts';
 
@@ -31,7 +31,7 @@ export async function loadPersonaModule(path: string): Promise<PersonaToServe & 
   return {
     definition: read.persona,
     handlers: read.handlers,
-    tools: tools as readonly ServedToolDefinition[],
+    tools: tools as readonly Tool[],
     folder: dirname(file),
   };
 }

@@ -7,7 +7,7 @@ import {
   type PersonaHandlers,
   personaFromWire,
   readPersonaDefinition,
-  type ServedToolDefinition,
+  type Tool,
 } from '@coxswain/client';
 import { type AnyHandler, type Persona, pathText, problemSentences, readPersonaHooks } from '@coxswain/protocol';
 import { loadPersonaHandlers } from './load-persona-handlers.ts';
@@ -20,7 +20,7 @@ export interface LoadedPersona extends Omit<PersonaToServe, 'definition'> {
   readonly persona: Persona;
   /** The same as a program writes it. */
   readonly definition: PersonaDefinition;
-  readonly tools: readonly ServedToolDefinition[];
+  readonly tools: readonly Tool[];
   /** The code of its hooks, by what the definition has as their `handler`. */
   readonly handlers: PersonaHandlers;
   /** The same code, by the ids of the registrations without the persona's name. */

@@ -47,7 +47,10 @@ export async function openMcpOf(
 function foreign(toolset: Toolset, definition: ForeignTool['definition']): ForeignTool {
   return {
     definition,
-    async call(args, { signal, callId, idempotencyKey, epoch, ref, progress, feedback }): Promise<ToolResult> {
+    async call(
+      args,
+      { abortSignal: signal, toolCallId: callId, idempotencyKey, epoch, ref, progress, feedback },
+    ): Promise<ToolResult> {
       const call = {
         idempotencyKey,
         ref,

@@ -10,7 +10,7 @@ import {
   PersonaNotServableError,
   personaFromWire,
   type ServedPersonaInstance,
-  type ServedToolDefinition,
+  type Tool,
 } from '@coxswain/client';
 import type { Models } from '@coxswain/ports';
 import {
@@ -34,7 +34,7 @@ export interface PersonaToServe {
   readonly definition: PersonaInput;
   /** Code of its hooks, by what the definition has as their `handler`. */
   readonly handlers?: PersonaHandlers | undefined;
-  readonly tools?: readonly ServedToolDefinition[] | undefined;
+  readonly tools?: readonly Tool[] | undefined;
   /** Where the relative paths of its scripts begin, and where its MCP servers are started. */
   readonly folder: string;
 }

@@ -40,7 +40,13 @@ import {
   whenAnswered,
 } from '@coxswain/adapter-nats';
 import { type MetricsAddress, type SpansLost, startTelemetry } from '@coxswain/adapter-telemetry';
-import { combineToolSources, createBuiltInTools, createCrewTools, createPublicFetch } from '@coxswain/adapter-tools';
+import {
+  combineToolSources,
+  createBuiltInTools,
+  createCodeTools,
+  createCrewTools,
+  createPublicFetch,
+} from '@coxswain/adapter-tools';
 import type { Hooks, HostLine, Personas, ServedPersonas, StopPredicates, ToolSource } from '@coxswain/ports';
 import {
   type HookTable,
@@ -78,7 +84,7 @@ export interface SessionsServiceOptions {
   readonly tools?: ToolSource | undefined;
   /** Hooks of the program that runs the service, beside those of the manifest and of the bus. */
   readonly hooks?: Hooks | undefined;
-  /** The manifest, `coxswain.yaml`: its hooks run in this process. */
+  /** The manifest, `coxswain.yaml`: its hooks and tools run in this process. */
   readonly manifest?: string | undefined;
   /** The digest of `inspectManifest`: a manifest with another content is refused. Any content, if not given. */
   readonly manifestDigest?: string | undefined;
@@ -218,6 +224,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
               createCrewTools(),
               createMcpTools({ env, publicFetch }),
             ]),
+          ...(declared?.tools.length ? [createCodeTools(declared.tools)] : []),
           servedPersonas.tools,
           busTools,
         ]),

@@ -63,10 +63,10 @@ export const calls = (name: string, args: object = {}): ScriptTurn => ({ calls: 
 /** The text of a result. */
 export const textOf = (result: unknown) => (result as { content: { text: string }[] }).content[0]?.text;
 /** A schema that takes no arguments. */
-export const anything = 'schema: z.object({})';
+export const anything = 'inputSchema: z.object({})';
 /** A function that notes `began`, waits for the gate or its signal, notes which, and answers. */
 export const waiting = (text: string) =>
-  `run: async (_, { signal }) => {
+  `execute: async (_, { abortSignal: signal }) => {
     note('began');
     await opened(signal);
     note(signal.aborted ? 'aborted' : 'ended');

@@ -10,7 +10,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Log } from '@coxswain/ports';
 
 /** Whose code runs. */
-export type LeftBy = { readonly hook: string } | { readonly module: string };
+export type LeftBy = { readonly hook: string } | { readonly tool: string } | { readonly module: string };
 
 const running = new AsyncLocalStorage<LeftBy>();
 const logs = new Set<Log>();

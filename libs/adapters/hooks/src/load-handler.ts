@@ -1,24 +1,53 @@
-/** Handlers that a file names by module and function. */
+/** Functions and tools that a file names by module and export. */
 import { readHandlerName } from './handler-name.ts';
 import { type LoadedModule, loadModule } from './load-module.ts';
 import type { AnyHandler } from './run-handler.ts';
 
+/** What a name stands for, and the files that it came from; or what is wrong, in one sentence. */
+export type Found<Member> =
+  | readonly [member: Member, problem: null, files: readonly string[]]
+  | readonly [member: undefined, problem: string, files: readonly string[]];
+
 /** A handler and the files that it came from, or what is wrong in one sentence. */
-export type FoundHandler =
-  | readonly [handler: AnyHandler, problem: null, files: readonly string[]]
-  | readonly [handler: undefined, problem: string, files: readonly string[]];
+export type FoundHandler = Found<AnyHandler>;
 
 /**
  * Loads `./policy.js#rejectSecrets`: the function of that name, or the module's default where none is named. Never rejects.
  * @param folder where relative paths begin.
  * @param modules those that were loaded before, and are not loaded twice.
  */
-export async function loadHandler(
+export function loadHandler(
   spec: string,
   folder: string,
   modules: Map<string, Promise<LoadedModule>>,
 ): Promise<FoundHandler> {
-  const failed = (problem: string): FoundHandler => [undefined, problem, []];
+  return loadMember(spec, folder, modules, 'function', isFunction);
+}
+
+/**
+ * Loads `./stock.ts#stockLevel`: the tool, or the list of tools, that the module exports under the name. Never rejects.
+ * Whether it is a valid tool is not checked.
+ */
+export function loadTool(
+  spec: string,
+  folder: string,
+  modules: Map<string, Promise<LoadedModule>>,
+): Promise<Found<object>> {
+  return loadMember(spec, folder, modules, 'tool', isTool);
+}
+
+const isFunction = (member: unknown): member is AnyHandler => typeof member === 'function';
+const isTool = (member: unknown): member is object =>
+  typeof member === 'object' && member !== null && (Array.isArray(member) || Object.hasOwn(member, 'execute'));
+
+async function loadMember<Member>(
+  spec: string,
+  folder: string,
+  modules: Map<string, Promise<LoadedModule>>,
+  kind: string,
+  is: (member: unknown) => member is Member,
+): Promise<Found<Member>> {
+  const failed = (problem: string): Found<Member> => [undefined, problem, []];
   const named = readHandlerName(spec, folder);
   if ('problem' in named) return failed(named.problem);
   const { file, name } = named;
@@ -28,10 +57,10 @@ export async function loadHandler(
     const { exports, files } = await loading;
     const members = { ...membersOf(exports.default), ...exports };
     const found = Object.hasOwn(members, name) ? members[name] : undefined;
-    if (typeof found === 'function') return [found as AnyHandler, null, files];
-    const functions = Object.keys(members).filter((key) => typeof members[key] === 'function');
-    const has = functions.length > 0 ? `it exports ${functions.join(', ')}` : 'it exports no function';
-    return failed(`${file} has no function ${name}; ${has}`);
+    if (is(found)) return [found, null, files];
+    const others = Object.keys(members).filter((key) => is(members[key]));
+    const has = others.length > 0 ? `it exports ${others.join(', ')}` : `it exports no ${kind}`;
+    return failed(`${file} has no ${kind} ${name}; ${has}`);
   } catch (error) {
     return failed((error as Error).message);
   }
@@ -39,5 +68,5 @@ export async function loadHandler(
 
 // A CommonJS module exports one object, which is its default here.
 function membersOf(value: unknown): Record<string, unknown> {
-  return typeof value === 'object' && value !== null ? { ...value } : {};
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {};
 }

@@ -1,14 +1,15 @@
-/** The manifest, `coxswain.yaml`: hooks that a file declares. Whatever is wrong with it is told by file, line and column. */
+/** The manifest, `coxswain.yaml`: hooks and tools that a file declares. Whatever is wrong with it is told by file, line and column. */
 import { createHash } from 'node:crypto';
 import { realpath } from 'node:fs/promises';
 import { dirname, relative, resolve } from 'node:path';
 import { readRegularFile } from '@coxswain/ports/regular-file';
-import { type HookRegistrationInput, readStrictly } from '@coxswain/protocol';
+import { BusToolName, type HookRegistrationInput, readStrictly, type Tool } from '@coxswain/protocol';
 import * as z from 'zod';
+import { exportedTools, watchedTool } from './exported-tools.ts';
 import { readHandlerName } from './handler-name.ts';
 import { HookRegistrationError } from './hook-registration-error.ts';
 import { createHookRegistry } from './hook-registry.ts';
-import { type FoundHandler, loadHandler } from './load-handler.ts';
+import { type Found, loadHandler, loadTool } from './load-handler.ts';
 import type { LoadedHooks } from './load-hooks.ts';
 import { bundleModule, HookModuleError, importBundle, type LoadedModule, type ModuleBundle } from './load-module.ts';
 import { readLocatedYaml } from './located-yaml.ts';
@@ -43,6 +44,7 @@ const Manifest = z.strictObject({
       }),
     )
     .default([]),
+  tools: z.array(z.strictObject({ handler: z.string() })).default([]),
 });
 
 type Path = readonly PropertyKey[];
@@ -54,9 +56,21 @@ export interface DeclaredHook {
   readonly handler: string | undefined;
 }
 
+/** A tool of a manifest, or a list of them, as the file declares it. */
+export interface DeclaredToolEntry {
+  /** `./stock.ts#stockLevel` */
+  readonly handler: string;
+}
+
+/** Hooks and tools that were loaded, and the files that they came from. */
+export interface LoadedManifest extends LoadedHooks {
+  readonly tools: readonly Tool[];
+}
+
 /** What a manifest would run. Nothing of it has run. */
 export interface ManifestInspection {
   readonly hooks: readonly DeclaredHook[];
+  readonly tools: readonly DeclaredToolEntry[];
   /** Modules that its handlers are made of, sorted, by their paths from the manifest's folder. */
   readonly modules: readonly string[];
   /** Packages that the modules import, sorted. Their code is not part of the digest. */
@@ -71,7 +85,7 @@ export interface ManifestInspection {
  * @param digest of an earlier {@link inspectManifest}: another content is not run.
  * @throws ManifestError
  */
-export async function loadManifest(path: string, name = 'manifest', digest?: string): Promise<LoadedHooks> {
+export async function loadManifest(path: string, name = 'manifest', digest?: string): Promise<LoadedManifest> {
   const { file, text, bundles, found } = await bundleManifest(path);
   if (digest !== undefined && digest !== found.digest)
     throw new ManifestError(`${file}:1:1: the manifest or a module of it has changed since it was trusted`);
@@ -82,7 +96,10 @@ export async function loadManifest(path: string, name = 'manifest', digest?: str
     // What cannot be loaded is reported for the handler that names it.
     await loading.catch(() => undefined);
   }
-  return readManifest(file, text, name, (handler, folder) => loadHandler(handler, folder, modules));
+  return readManifest(file, text, name, {
+    handler: (spec, folder) => loadHandler(spec, folder, modules),
+    tool: (spec, folder) => loadTool(spec, folder, modules),
+  });
 }
 
 /**
@@ -106,19 +123,27 @@ async function bundleManifest(path: string): Promise<BundledManifest> {
   const text = await textOf(file);
   const bundles = new Map<string, ModuleBundle>();
   const hooks: DeclaredHook[] = [];
-  const bundle = async (handler: string, folder: string): Promise<FoundHandler> => {
+  const tools: DeclaredToolEntry[] = [];
+  const bundle = async <Member>(handler: string, folder: string, member: Member): Promise<Found<Member>> => {
     const named = readHandlerName(handler, folder);
     if ('problem' in named) return [undefined, named.problem, []];
     try {
       const made = bundles.get(named.file) ?? (await bundleModule(named.file));
       bundles.set(named.file, made);
-      return [() => undefined, null, made.files];
+      return [member, null, made.files];
     } catch (error) {
       if (!(error instanceof HookModuleError)) throw error;
       return [undefined, error.message, []];
     }
   };
-  await readManifest(file, text, 'manifest', bundle, (hook) => hooks.push(hook));
+  const find: Finder = {
+    handler: (spec, folder) => bundle(spec, folder, () => undefined),
+    tool: (spec, folder) => bundle(spec, folder, null),
+  };
+  await readManifest(file, text, 'manifest', find, {
+    hook: (hook) => hooks.push(hook),
+    tool: (tool) => tools.push(tool),
+  });
   const folder = await realpath(dirname(file));
   const digests = new Map<string, string>();
   for (const made of bundles.values())
@@ -127,16 +152,23 @@ async function bundleManifest(path: string): Promise<BundledManifest> {
   const hash = createHash('sha256').update(text);
   for (const module of modules) hash.update(`\0${module}\0${digests.get(module)}`);
   const packages = [...new Set([...bundles.values()].flatMap((made) => made.packages))].sort();
-  return { file, text, bundles, found: { hooks, modules, packages, digest: hash.digest('hex') } };
+  return { file, text, bundles, found: { hooks, tools, modules, packages, digest: hash.digest('hex') } };
+}
+
+/** Finds what a manifest names. */
+interface Finder {
+  handler(spec: string, folder: string): Promise<Found<AnyHandler>>;
+  /** A null stands for a tool that is not loaded. */
+  tool(spec: string, folder: string): Promise<Found<object | null>>;
 }
 
 async function readManifest(
   file: string,
   text: string,
   name: string,
-  find: (handler: string, folder: string) => Promise<FoundHandler>,
-  declared: (hook: DeclaredHook) => void = () => undefined,
-): Promise<LoadedHooks> {
+  find: Finder,
+  declared?: { hook(hook: DeclaredHook): void; tool(tool: DeclaredToolEntry): void },
+): Promise<LoadedManifest> {
   const yaml = readLocatedYaml(text);
   if (!yaml.ok) throw new ManifestError(`${file}:${yaml.at}: ${yaml.problem}`);
   const refuse = (at: Path, what: string, key?: string): ManifestError =>
@@ -152,10 +184,10 @@ async function readManifest(
   const files = [file];
   for (const [index, { event, handler, ...written }] of read.data.hooks.entries()) {
     const at = ['hooks', index];
-    declared({ event, handler });
+    declared?.hook({ event, handler });
     let found: AnyHandler | undefined;
     if (handler !== undefined) {
-      const [module, problem, loaded] = await find(handler, dirname(file));
+      const [module, problem, loaded] = await find.handler(handler, dirname(file));
       if (problem !== null) throw refuse([...at, 'handler'], told([...at, 'handler'], problem));
       found = module;
       files.push(...loaded);
@@ -174,7 +206,26 @@ async function readManifest(
       throw refuse([...at, field], told(at, error.message.replace(/^point:/, 'event:')));
     }
   }
-  return { hooks: registry, files: [...new Set(files)] };
+  const tools: Tool[] = [];
+  for (const [index, { handler }] of read.data.tools.entries()) {
+    const at = ['tools', index, 'handler'];
+    declared?.tool({ handler });
+    const [member, problem, loaded] = await find.tool(handler, dirname(file));
+    if (problem !== null) throw refuse(at, told(at, problem));
+    files.push(...loaded);
+    if (!member) continue;
+    const exported = exportedTools(member);
+    if ('problem' in exported) throw refuse(at, told(at, exported.problem));
+    const twice = exported.tools.find((tool) => tools.some((other) => other.name === tool.name));
+    if (twice) throw refuse(at, told(at, `two tools are named ${twice.name}`));
+    for (const { name } of exported.tools) {
+      // The same names as on the bus, so that a tool can move there.
+      const named = BusToolName.safeParse(name);
+      if (!named.success) throw refuse(at, told(at, `the tool ${name}: ${named.error.issues[0]?.message}`));
+    }
+    tools.push(...exported.tools.map(watchedTool));
+  }
+  return { hooks: registry, tools, files: [...new Set(files)] };
 }
 
 async function textOf(file: string): Promise<string> {

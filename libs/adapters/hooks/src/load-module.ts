@@ -189,6 +189,7 @@ function packagesStay(root: string, packages: Set<string>): Plugin {
           "export const deny = (reason) => ({ [HOOK_ANSWER]: 'deny', reason });",
           "export const ask = (reason) => ({ [HOOK_ANSWER]: 'ask', reason });",
           "export const rewrite = (value) => ({ [HOOK_ANSWER]: 'rewrite', value });",
+          "export const startJob = (job) => ({ [HOOK_ANSWER]: 'job', job });",
           "export const remind = (text, options = {}) => ({ [HOOK_ANSWER]: 'remind', text, options, answer: options.answer });",
         ].join('\n'),
         loader: 'js',

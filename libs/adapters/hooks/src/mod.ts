@@ -10,14 +10,17 @@ export {
   type Unregister,
 } from './hook-registry.ts';
 export { watchLeftBehind } from './left-behind.ts';
-export { type FoundHandler, loadHandler } from './load-handler.ts';
+export { type Found, type FoundHandler, loadHandler } from './load-handler.ts';
 export { type LoadedHooks, loadHooks } from './load-hooks.ts';
 export {
   type DeclaredHook,
+  type DeclaredToolEntry,
   inspectManifest,
+  type LoadedManifest,
   loadManifest,
   ManifestError,
   type ManifestInspection,
 } from './load-manifest.ts';
 export { HookModuleError, type LoadedModule, loadModule } from './load-module.ts';
+export { type LoadedTools, loadTools } from './load-tools.ts';
 export { type BrokenYaml, type LocatedYaml, readLocatedYaml } from './located-yaml.ts';

@@ -34,15 +34,15 @@ async function loaded(text: string) {
 test('every module of the guide loads', async () => {
   const tables = await Promise.all(modules.map(async ({ text }) => (await loaded(text)).table().map(({ id }) => id)));
   expect(tables).toEqual([
-    ['policy-user_prompt_submit-1', 'policy-PreToolUse-1'],
+    ['policy-UserPromptSubmit-1', 'policy-PreToolUse-1'],
     [
       'policy-PostToolUse-1',
       'policy-PreToolUse-1',
       'policy-PreToolUse-2',
-      'policy-file_edited-1',
+      'policy-FileEdited-1',
       'policy-OnBudgetThreshold-1',
     ],
-    ['policy-file_edited-1'],
+    ['policy-FileEdited-1'],
   ]);
 });
 

@@ -1,11 +1,11 @@
 /** Handlers from files: what is loaded, and how what is wrong is told. */
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { HOOK_CATALOGUE, HOOK_POINTS, type HookPoint, type JsonObject } from '@coxswain/protocol';
 import { afterAll, describe, expect, test } from 'vitest';
-import { HookModuleError, inspectManifest, loadHooks, loadManifest, ManifestError } from '../src/mod.ts';
+import { HookModuleError, inspectManifest, loadHooks, loadManifest, loadTools, ManifestError } from '../src/mod.ts';
 import { askFirst, payloadOf, toolPayload } from './ask.ts';
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), 'load-hooks-')));
@@ -238,7 +238,7 @@ hooks:
     [
       'with an event that there is not',
       'hooks:\n  - handler: ./policy.js\n    event: post_trun',
-      /:3:12: hooks\[0\]: event: there is no hook point "post_trun"; did you mean post_turn\?/,
+      /:3:12: hooks\[0\]: event: there is no hook point "post_trun"; did you mean PostTurn\?/,
     ],
     ['without a handler', 'hooks:\n  - event: post_turn', /:2:5: hooks\[0\]: it has no handler/],
     [
@@ -287,6 +287,57 @@ hooks:
     expect(error).toBeInstanceOf(ManifestError);
     expect(error.message).toMatch(/^\/.*\/coxswain\.yaml:\d+:\d+: /);
     expect(error.message).toMatch(message);
+  });
+});
+
+describe('tools of a manifest', () => {
+  const stock = {
+    'stock.js': `
+      const tool = (name, more) => ({ name, description: 'x', inputSchema: { type: 'object' }, execute: () => name, ...more });
+      export const level = tool('level');
+      export const broken = tool('broken', { run: () => 'x' });
+      export const builtIn = tool('read_file');
+      export const rule = () => true;
+      export default [tool('one'), tool('two')];
+    `,
+  };
+  const load = (yaml: string) => loadManifest(written({ 'coxswain.yaml': yaml, ...stock }));
+
+  test('are one export or a list, beside its hooks', async () => {
+    const { tools, hooks, files } = await load(`
+tools: [{ handler: './stock.js#level' }, { handler: ./stock.js }]
+hooks: [{ event: PostTurn, handler: './stock.js#rule' }]
+`);
+    expect(tools.map(({ name }) => name)).toEqual(['level', 'one', 'two']);
+    expect(hooks.table()).toHaveLength(1);
+    expect(files.map((file) => basename(file))).toEqual(['coxswain.yaml', 'stock.js']);
+  });
+
+  test('can be served on the bus', async () => {
+    const manifest = written({ 'coxswain.yaml': "tools: [{ handler: './stock.js#level' }]\n", ...stock });
+    expect((await loadTools(manifest)).tools.map(({ name }) => name)).toEqual(['level']);
+    expect((await failure(loadTools(written({ 'coxswain.yaml': 'hooks: []\n' })))).message).toContain('no tools');
+  });
+
+  test.each([
+    [
+      "tools: [{ handler: './stock.js#rule' }]",
+      ':1:20: tools\\[0\\].handler: .*has no tool rule; it exports broken, builtIn, default, level',
+    ],
+    ["tools: [{ handler: './stock.js#broken' }]", 'run is named execute'],
+    ["tools: [{ handler: './stock.js#builtIn' }]", 'read_file: a host has a tool of this name itself'],
+    ['tools: [{ handler: ./stock.js }, { handler: ./stock.js }]', 'tools\\[1\\].handler: two tools are named one'],
+    ['tools: [{ handler: ./stock.js, needsApproval: true }]', 'needsApproval: there is no such key'],
+  ])('%s is refused with its place', async (yaml, words) => {
+    expect((await failure(load(yaml))).message).toMatch(new RegExp(words));
+  });
+
+  test('are inspected without running them', async () => {
+    const manifest = written({
+      'coxswain.yaml': 'tools: [{ handler: ./a.js }]\n',
+      'a.js': "throw new Error('it ran');",
+    });
+    expect(await inspectManifest(manifest)).toMatchObject({ tools: [{ handler: './a.js' }], modules: ['a.js'] });
   });
 });
 

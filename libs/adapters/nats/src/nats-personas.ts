@@ -25,6 +25,7 @@ import {
   versionToken,
 } from '@coxswain/protocol';
 import { createInbox, headers, type NatsConnection } from '@nats-io/nats-core';
+import { createApprovalQuestions } from './ask-approval.ts';
 import { createPersonaHookQuestions } from './ask-persona-hooks.ts';
 import { type CallRoutes, createNatsToolCalls } from './nats-tool-calls.ts';
 import { nameAndVersion, servedAs, watchPersonaPresence } from './persona-presence.ts';
@@ -59,6 +60,7 @@ const ROUTES: CallRoutes = {
 export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<NatsPersonas> {
   const presence = await watchPersonaPresence(nc, log);
   const calls = createNatsToolCalls(nc, presence, log, ROUTES);
+  const approvals = createApprovalQuestions(nc);
   const hooks = createPersonaHookQuestions(nc, log, presence);
   const inbox = createInbox(inboxPrefixOf(nc));
   /** Requests that are too long for a question, by the last token of where they are fetched. */
@@ -180,6 +182,8 @@ export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<
             return unavailable('the call is of another session');
           return calls.call({ ...call, tool: at, member: call.tool }, signal);
         },
+        needsApproval: (question, signal) =>
+          approvals.ask(ROUTES.asked(ref.tenant, at), question, question.tool, signal),
         probe: (key, _tool, epoch) => calls.probe(about(key, epoch)),
         stop: (key, _tool, reason, epoch) => calls.stop(about(key, epoch), reason),
         close: async () => [],
@@ -192,6 +196,7 @@ export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<
     tools,
     async stop() {
       hooks.stop();
+      approvals.stop();
       subscription.unsubscribe();
       calls.close();
       presence.stop();

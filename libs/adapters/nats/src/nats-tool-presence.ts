@@ -214,8 +214,8 @@ function forgetSilent(instances: BusTool['instances'], forMs: number): void {
   for (const [instance, { heardMs }] of instances) if (heardMs < oldest) instances.delete(instance);
 }
 
-function definitionOf({ name, description, input_schema, traits }: ToolAnnouncement): ToolDefinition {
-  return { name, description, input_schema, source: 'bus', traits };
+function definitionOf({ name, description, input_schema, traits, needs_approval }: ToolAnnouncement): ToolDefinition {
+  return { name, description, input_schema, source: 'bus', traits, ...(needs_approval ? { needs_approval } : {}) };
 }
 
 function announcementIn(data: Uint8Array, name: string | undefined): ToolAnnouncement | null {

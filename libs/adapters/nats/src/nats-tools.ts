@@ -1,7 +1,8 @@
 /** The tool port on the bus: the tools that processes of a tenant serve. */
 import type { Log, ToolSource } from '@coxswain/ports';
-import { isKeyOf, type TenantId, type ToolDefinition } from '@coxswain/protocol';
+import { isKeyOf, subjects, type TenantId, type ToolDefinition } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
+import { createApprovalQuestions } from './ask-approval.ts';
 import { createNatsToolCalls } from './nats-tool-calls.ts';
 import { watchToolPresence } from './nats-tool-presence.ts';
 import { unavailable } from './tool-answers.ts';
@@ -21,6 +22,7 @@ export interface NatsTools extends ToolSource {
 export async function createNatsTools(nc: NatsConnection, log: Log): Promise<NatsTools> {
   const presence = await watchToolPresence(nc, log);
   const calls = createNatsToolCalls(nc, presence, log);
+  const approvals = createApprovalQuestions(nc);
   return {
     yields: true,
     names: (tenant) => presence.tools(tenant).map(({ name }) => name),
@@ -54,6 +56,8 @@ export async function createNatsTools(nc: NatsConnection, log: Log): Promise<Nat
             return unavailable('the call is of another session');
           return calls.call({ ...call, tool: announced(call.tool) }, signal);
         },
+        needsApproval: (question, signal) =>
+          approvals.ask(subjects.tool(ref.tenant, announced(question.tool)), question, undefined, signal),
         probe: (key, tool, epoch) => calls.probe(named(key, tool, epoch)),
         stop: (key, tool, reason, epoch) => calls.stop(named(key, tool, epoch), reason),
         // A call is its session's, not this connection's: it is told to stop where it is, or taken up by the next host.
@@ -61,6 +65,7 @@ export async function createNatsTools(nc: NatsConnection, log: Log): Promise<Nat
       };
     },
     async stop() {
+      approvals.stop();
       calls.close();
       presence.stop();
     },

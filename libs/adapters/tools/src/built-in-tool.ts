@@ -1,9 +1,9 @@
 /** What a built-in tool is. */
 import { resolve } from 'node:path';
 import type { ToolOutcome } from '@coxswain/ports';
-import { DEFAULT_TRAITS, type JsonObject, type ToolTraits } from '@coxswain/protocol';
+import { DEFAULT_TRAITS, type JsonObject, type ToolCallContext, type ToolTraits } from '@coxswain/protocol';
 import { inTurn } from './file-turns.ts';
-import type { CallContext, FunctionTool } from './function-toolset.ts';
+import type { FunctionTool } from './function-toolset.ts';
 import { type ArgumentsOf, inputSchema, type Parameters, readArguments } from './parameters.ts';
 import type { RootFolder } from './root-folder.ts';
 
@@ -16,7 +16,7 @@ export interface ResultBounds {
 }
 
 /** What a built-in tool works with. */
-export interface BuiltInContext extends CallContext {
+export interface BuiltInContext extends Omit<ToolCallContext, 'root'> {
   readonly root: RootFolder;
   readonly bounds: ResultBounds;
 }
@@ -49,7 +49,7 @@ export function bindBuiltIn<P extends Parameters>(
     },
     run: (args: JsonObject, context) => {
       const work = async () => {
-        context.signal.throwIfAborted();
+        context.abortSignal.throwIfAborted();
         return tool.run(readArguments(tool.parameters, args), { ...context, root, bounds });
       };
       const file = tool.fileArgument === undefined ? undefined : args[tool.fileArgument];

@@ -28,6 +28,27 @@ export function combineToolSources(sources: readonly ToolSource[]): ToolSource {
   };
 }
 
+/** A source without its tools of these names: where another source has them. */
+export function withoutTools(source: ToolSource, names: ReadonlySet<string>): ToolSource {
+  return {
+    async open(spec, signal) {
+      const opened = await source.open(spec, signal);
+      if (!isToolset(opened)) return opened;
+      return {
+        call: opened.call.bind(opened),
+        probe: opened.probe.bind(opened),
+        close: opened.close.bind(opened),
+        ...(opened.needsApproval ? { needsApproval: opened.needsApproval.bind(opened) } : {}),
+        ...(opened.stop ? { stop: opened.stop.bind(opened) } : {}),
+        // The list of a toolset may change while it is open.
+        get tools() {
+          return opened.tools.filter(({ name }) => !names.has(name));
+        },
+      };
+    },
+  };
+}
+
 async function openOne(source: ToolSource, spec: ToolsetSpec, signal: AbortSignal): Promise<Toolset | Failure> {
   try {
     return await source.open(spec, signal);
@@ -73,6 +94,9 @@ function combined(toolsets: readonly Toolset[]): Toolset {
     async call(call: ToolCall, signal: AbortSignal): Promise<ToolOutcome> {
       const owner = ownerOf(call.tool);
       return owner === undefined ? unavailable(`there is no tool ${call.tool} any more`) : owner.call(call, signal);
+    },
+    async needsApproval(question, signal) {
+      return (await ownerOf(question.tool)?.needsApproval?.(question, signal)) ?? true;
     },
     async probe(idempotencyKey, tool, epoch) {
       return (await ownerOf(tool)?.probe(idempotencyKey, tool, epoch)) ?? { state: 'unknown' };

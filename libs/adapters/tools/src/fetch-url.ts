@@ -39,7 +39,7 @@ export function fetchUrlTool(options: FetchUrlOptions): BuiltInTool<typeof param
       `Follows up to ${TOOL_BOUNDS.fetchRedirectsMax} redirects. Sends no cookies and no credentials.`,
     parameters,
     traits: { idempotent: true },
-    async run({ url }, { bounds, signal }) {
+    async run({ url }, { bounds, abortSignal: signal }) {
       const timeout = AbortSignal.timeout(timeoutMs);
       try {
         const document = await fetchDocument(url, options, bounds, AbortSignal.any([signal, timeout]));

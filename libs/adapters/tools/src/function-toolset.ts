@@ -5,20 +5,22 @@
  * F2: Closing aborts every call that runs and waits for it, for as long as the abort grace and no longer.
  */
 import type { ToolCall, ToolOutcome, Toolset } from '@coxswain/ports';
-import { BOUNDS, type JsonObject, type ToolCallContext, type ToolDefinition } from '@coxswain/protocol';
+import {
+  BOUNDS,
+  type JsonObject,
+  type ToolApprovalContext,
+  type ToolCallContext,
+  type ToolDefinition,
+} from '@coxswain/protocol';
 import { cancelled, failed, unavailable } from './tool-outcome.ts';
 import { messageOf, ToolProblem } from './tool-problem.ts';
-
-/** What a running function knows of its call: its signal aborts also when the session's tools are closed. */
-export interface CallContext extends ToolCallContext {
-  /** Says that it has edited a file, by its path relative to the root, so that file_edited hooks are told. */
-  readonly edited: (path: string) => void;
-}
 
 /** One tool and the function that runs it. */
 export interface FunctionTool {
   readonly definition: ToolDefinition;
-  run(args: JsonObject, context: CallContext): Promise<ToolOutcome>;
+  run(args: JsonObject, context: ToolCallContext): Promise<ToolOutcome>;
+  /** Whether a person must approve the call. Never rejects. */
+  readonly needsApproval?: ((args: JsonObject, context: ToolApprovalContext) => Promise<boolean>) | undefined;
   /** Told when a call that `run` has only accepted shall stop. */
   readonly stop?: ((idempotencyKey: string, reason: string) => void | Promise<void>) | undefined;
 }
@@ -64,6 +66,12 @@ export function functionToolset(tools: readonly FunctionTool[]): Toolset {
   return {
     tools: tools.map(({ definition }) => definition),
     call,
+    needsApproval: async ({ tool, args, callId, ref }, signal) => {
+      const found = byName.get(tool);
+      // Without the function nothing can answer: a person is asked.
+      if (!found?.needsApproval || closed) return true;
+      return found.needsApproval(args, { toolCallId: callId, ref, abortSignal: signal });
+    },
     // A function leaves no trace that a later process could ask.
     probe: async () => ({ state: 'unknown' }),
     async stop(idempotencyKey, name, reason) {
@@ -96,8 +104,8 @@ async function outcomeOfRun(
 ): Promise<ToolOutcome> {
   try {
     return await tool.run(request.args, {
-      signal,
-      callId: request.callId,
+      abortSignal: signal,
+      toolCallId: request.callId,
       idempotencyKey: request.idempotencyKey,
       epoch: request.epoch,
       ref: request.ref,

@@ -45,7 +45,7 @@ export const listFilesTool: BuiltInTool<typeof parameters> = {
   parameters,
   traits: { idempotent: true },
   async run({ path = '.', glob, recursive = glob !== undefined, limit = TOOL_BOUNDS.listEntriesDefault }, context) {
-    const { root, bounds, signal } = context;
+    const { root, bounds, abortSignal: signal } = context;
     const matches = glob === undefined ? () => true : pathGlob(glob);
     const folder = await root.openFolder(path);
     const prefix = root.shown(folder.path) === '.' ? '' : `${root.shown(folder.path)}/`;

@@ -39,7 +39,7 @@ export const readFileTool: BuiltInTool<typeof parameters> = {
   parameters,
   fileArgument: 'path',
   traits: { idempotent: true },
-  async run({ path, offset = 1, limit = TOOL_BOUNDS.readLinesDefault }, { root, bounds, signal }) {
+  async run({ path, offset = 1, limit = TOOL_BOUNDS.readLinesDefault }, { root, bounds, abortSignal: signal }) {
     const file = await root.openFile(path);
     try {
       const beginning = await readAt(file.handle, 0, SNIFF_BYTES);

@@ -43,7 +43,10 @@ export function runCommandTool(options: RunCommandOptions): BuiltInTool<ReturnTy
       'are ended with it. Of long output the beginning and the end are kept.',
     parameters: parametersFor(byDefault, maximum),
     traits: {},
-    async run({ command, timeout_ms = byDefault, cwd = '.' }, { root, bounds, signal, progress, feedback }) {
+    async run(
+      { command, timeout_ms = byDefault, cwd = '.' },
+      { root, bounds, abortSignal: signal, progress, feedback },
+    ) {
       if (command.includes('\0')) throw new ToolProblem('invalid_call_arguments', 'the command holds a NUL byte');
       const folder = await root.openFolder(cwd);
       await folder.close();

@@ -61,7 +61,7 @@ export const searchFilesTool: BuiltInTool<typeof parameters> = {
     const expression = ignore_case ? `(?i)${pattern}` : pattern;
     const problem = regexProblem(expression);
     if (problem !== null) throw new ToolProblem('invalid_call_arguments', problem, { field: 'pattern' });
-    const search = new Search(expression, new BoundedLines(limit, context.bounds.textMaxBytes), context.signal);
+    const search = new Search(expression, new BoundedLines(limit, context.bounds.textMaxBytes), context.abortSignal);
     const wanted = glob === undefined ? () => true : pathGlob(glob);
     if (await context.root.isFolder(path)) await searchFolder(search, path, wanted, context);
     else await searchFile(search, path, context);
@@ -73,7 +73,7 @@ async function searchFolder(
   search: Search,
   path: string,
   wanted: (path: string) => boolean,
-  { root, signal }: BuiltInContext,
+  { root, abortSignal: signal }: BuiltInContext,
 ): Promise<void> {
   const folder = await root.openFolder(path);
   const prefix = root.shown(folder.path) === '.' ? '' : `${root.shown(folder.path)}/`;

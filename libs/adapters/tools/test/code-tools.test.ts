@@ -1,22 +1,27 @@
 /** Tools of the embedding program, and several sources as one. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ToolSource, Toolset } from '@coxswain/ports';
-import { sessionRef } from '@coxswain/protocol';
+import { sessionRef, type Tool, ToolDefinitionError } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
-import { type CodeTool, combineToolSources, createBuiltInTools, createCodeTools } from '../src/mod.ts';
+import { combineToolSources, createBuiltInTools, createCodeTools } from '../src/mod.ts';
 import { codeOf, freshGround, openTools, textOf } from './session-tools.ts';
 
 const schema = { type: 'object' };
-const tool = (name: string, run: CodeTool['run']): CodeTool => ({ name, description: name, input_schema: schema, run });
+const tool = (name: string, execute: Tool['execute']): Tool => ({
+  name,
+  description: name,
+  inputSchema: schema,
+  execute,
+});
 
-async function opened(...definitions: CodeTool[]) {
+async function opened(...definitions: Tool[]) {
   const { root } = await freshGround();
   return { root, ...(await openTools(createCodeTools(definitions), root)) };
 }
 
 describe('a code tool', () => {
   test('is shown as it was given', async () => {
-    const { toolset } = await opened({ ...tool('add', () => ''), traits: { idempotent: true } });
+    const { toolset } = await opened({ ...tool('add', () => ''), idempotent: true });
     expect(toolset.tools).toEqual([
       {
         name: 'add',
@@ -31,15 +36,15 @@ describe('a code tool', () => {
   test('is given its arguments and what it must know of its call', async () => {
     const shown: string[] = [];
     const { root, call } = await opened(
-      tool('look', async (args, { callId, idempotencyKey, ref, root, progress, signal }) => {
+      tool('look', async (args, { toolCallId, idempotencyKey, ref, root, progress, abortSignal }) => {
         progress('looking');
-        return JSON.stringify({ args, callId, idempotencyKey, ref, root, aborted: signal.aborted });
+        return JSON.stringify({ args, toolCallId, idempotencyKey, ref, root, aborted: abortSignal.aborted });
       }),
     );
     const outcome = await call('look', { a: 1 }, undefined, (text) => shown.push(text));
     expect(JSON.parse(textOf(outcome))).toEqual({
       args: { a: 1 },
-      callId: 'c1',
+      toolCallId: 'c1',
       idempotencyKey: 'default.s1.c1',
       ref: { tenant: 'default', sessionId: 's1' },
       root,
@@ -59,12 +64,12 @@ describe('a code tool', () => {
     expect(feedback).toEqual(['the figures are of last night']);
   });
 
-  test.each<[string, CodeTool['run'], string, string]>([
+  test.each<[string, Tool['execute'], string, string]>([
     ['a string', () => 'text', 'ok', 'text'],
     ['a result', async () => ({ content: [{ type: 'text', text: 'whole' }], is_error: false }), 'ok', 'whole'],
     ['a result that is an error', () => ({ content: [{ type: 'text', text: 'no' }], is_error: true }), 'error', 'no'],
-    ['nothing of the kind', (() => ({ answer: 42 })) as unknown as CodeTool['run'], 'error', 'what is no result'],
-    ['nothing at all', (() => undefined) as unknown as CodeTool['run'], 'error', 'what is no result'],
+    ['nothing of the kind', (() => ({ answer: 42 })) as unknown as Tool['execute'], 'error', 'what is no result'],
+    ['nothing at all', (() => undefined) as unknown as Tool['execute'], 'error', 'what is no result'],
   ])('that returns %s', async (_name, run, status, text) => {
     const { call } = await opened(tool('t', run));
     const outcome = await call('t', {});
@@ -72,7 +77,7 @@ describe('a code tool', () => {
     expect(textOf(outcome)).toContain(text);
   });
 
-  test.each<[string, CodeTool['run']]>([
+  test.each<[string, Tool['execute']]>([
     [
       'throws',
       () => {
@@ -94,13 +99,14 @@ describe('a code tool', () => {
 
   test('that stops because it is told to is cancelled; one that finishes first is not', async () => {
     const { call } = await opened(
-      tool('stops', async (_args, { signal }) => {
+      tool('stops', async (_args, { abortSignal: signal }) => {
         await delay(60_000, undefined, { signal });
         return 'never';
       }),
       tool(
         'finishes',
-        (_args, { signal }) => new Promise((resolve) => signal.addEventListener('abort', () => resolve('done'))),
+        (_args, { abortSignal: signal }) =>
+          new Promise((resolve) => signal.addEventListener('abort', () => resolve('done'))),
       ),
     );
     const abort = new AbortController();
@@ -114,7 +120,7 @@ describe('a code tool', () => {
     ['no name', [tool('', () => '')]],
     ['the same name twice', [tool('a', () => ''), tool('a', () => '')]],
   ])('with %s is a mistake that is thrown', (_name, definitions) => {
-    expect(() => createCodeTools(definitions)).toThrow(TypeError);
+    expect(() => createCodeTools(definitions)).toThrow(ToolDefinitionError);
   });
 });
 

@@ -103,15 +103,16 @@ export class EditorTools {
     );
   }
 
-  #definition({ description, input_schema: schema, traits }: ToolDefinition, name: string, run: Run) {
+  #definition({ description, input_schema: inputSchema, traits }: ToolDefinition, name: string, run: Run) {
     const { sessionId } = this.#of;
     return {
-      ...traits,
       name,
       description,
-      schema,
+      inputSchema,
+      idempotent: traits.idempotent,
+      sequential: traits.sequential,
       forSession: sessionId,
-      run: async (args: JsonObject, context: ToolCallContext) => {
+      execute: async (args: JsonObject, context: ToolCallContext) => {
         if (context.ref.sessionId !== sessionId) throw new Error(`this is the editor of another session`);
         return run(args, context);
       },
@@ -126,26 +127,26 @@ export class EditorTools {
   }
 
   readonly #runs: Readonly<Record<keyof StandIns, Run>> = {
-    read_file: ({ path, offset, limit }, { signal }) =>
-      this.#files.read(String(path), signal, offset as number | undefined, limit as number | undefined),
+    read_file: ({ path, offset, limit }, { abortSignal }) =>
+      this.#files.read(String(path), abortSignal, offset as number | undefined, limit as number | undefined),
     write_file: ({ path, content, encoding }, context) => {
       if (encoding === 'base64') throw new Error('the editor writes text alone; leave encoding out');
-      return this.#edit(String(path), context, this.#files.write(String(path), String(content), context.signal));
+      return this.#edit(String(path), context, this.#files.write(String(path), String(content), context.abortSignal));
     },
     append_file: ({ path, content }, context) =>
-      this.#edit(String(path), context, this.#files.append(String(path), String(content), context.signal)),
+      this.#edit(String(path), context, this.#files.append(String(path), String(content), context.abortSignal)),
     edit_file: ({ path, old_text, new_text, replace_all }, context) => {
       const change = { oldText: String(old_text), newText: String(new_text), all: replace_all === true };
-      return this.#edit(String(path), context, this.#files.edit(String(path), change, context.signal));
+      return this.#edit(String(path), context, this.#files.edit(String(path), change, context.abortSignal));
     },
-    run_command: ({ command, cwd, timeout_ms }, { signal, callId }) =>
+    run_command: ({ command, cwd, timeout_ms }, { abortSignal, toolCallId }) =>
       runInTerminal(this.#of.client, {
         sessionId: this.#of.sessionId,
         command: String(command),
         cwd: resolve(this.#of.root, typeof cwd === 'string' ? cwd : '.'),
         timeoutMs: typeof timeout_ms === 'number' ? timeout_ms : TOOL_BOUNDS.commandTimeoutDefaultMs,
-        signal,
-        show: (content) => this.#of.show(callId, content),
+        signal: abortSignal,
+        show: (content) => this.#of.show(toolCallId, content),
       }),
   };
 }

@@ -1,7 +1,7 @@
 /** `cox hook`. */
 
 import { listHookServices, removeHookService } from '@coxswain/adapter-nats';
-import { HookServiceName, type TenantId } from '@coxswain/protocol';
+import { HookServiceName, hookPointName, type TenantId } from '@coxswain/protocol';
 import { type Connection, listCommand, removeCommand } from '../instance/announced.ts';
 import { CliError, EXIT, type ExitCode } from '../line/cli-error.ts';
 import { counted } from '../terminal/counted.ts';
@@ -30,7 +30,9 @@ async function print(nc: Connection, tenant: TenantId, json: boolean): Promise<E
     const lives = instances === 0 ? 'nobody serves it' : counted(instances, 'instance');
     standardStreams.out(`${service}  ${lives}\n`);
     for (const { id, point, pattern, priority, timeout_ms, on_error } of registrations) {
-      standardStreams.out(`  ${id}  ${point}  ${pattern}  priority ${priority}  ${timeout_ms} ms  ${on_error}\n`);
+      standardStreams.out(
+        `  ${id}  ${hookPointName(point)}  ${pattern}  priority ${priority}  ${timeout_ms} ms  ${on_error}\n`,
+      );
     }
   }
   if (services.length === 0 && !json) standardStreams.err('no hook service is registered\n');

@@ -37,7 +37,7 @@ export async function startOnBus(
 ): Promise<Instance> {
   const log = createServiceLog('sessions', 'silent', stateDir, env, []);
   const host = {
-    tools: await hostTools(options.tools ?? [], env),
+    tools: hostTools(options.tools ?? [], env),
     hooks: await hostHooks(options.hooks, log),
     models: options.models,
     defaultModel: options.model,

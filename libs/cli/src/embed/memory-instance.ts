@@ -8,14 +8,14 @@ import {
   createSystemClock,
 } from '@coxswain/adapter-memory';
 import { createModels, KNOWN_PRICES } from '@coxswain/adapter-models';
-import { combineToolSources, createPublicFetch } from '@coxswain/adapter-tools';
+import { combineToolSources, createCodeTools, createPublicFetch } from '@coxswain/adapter-tools';
 import { Client, Session } from '@coxswain/client';
 import type { LoadedPersona } from '@coxswain/personas';
 import type { ToolSource } from '@coxswain/ports';
 import { DEFAULT_TENANT, type Persona, readId, TenantId } from '@coxswain/protocol';
 import { createSessionHost } from '@coxswain/session';
 import { hostHooks } from './host-hooks.ts';
-import { codeTools, hostTools } from './host-tools.ts';
+import { hostTools } from './host-tools.ts';
 import type { Instance } from './instance.ts';
 import { MemoryTransport } from './memory-transport.ts';
 import type { CoxswainOptions } from './options.ts';
@@ -32,7 +32,7 @@ export async function startInMemory(options: CoxswainOptions, root: string, env:
   const served = createMemoryPersonas();
   const plain = new Map<string, Persona>();
   const toolsOf = new Map<string, ToolSource>();
-  const none = await codeTools([]);
+  const none = createCodeTools([]);
   const host = createSessionHost(
     {
       journal: bus.journal,
@@ -50,7 +50,7 @@ export async function startInMemory(options: CoxswainOptions, root: string, env:
       models: modelsAt(root),
       tools: combineToolSources([
         { open: (spec, signal) => (toolsOf.get(spec.served?.name ?? '') ?? none).open(spec, signal) },
-        await hostTools(options.tools ?? [], env),
+        hostTools(options.tools ?? [], env),
       ]),
       hooks: await hostHooks(options.hooks, log),
       personas: { find: async (name) => plain.get(name) ?? null, names: async () => [...plain.keys()] },
@@ -71,7 +71,7 @@ export async function startInMemory(options: CoxswainOptions, root: string, env:
     failed: new Promise(() => undefined),
     async serve({ persona, handlersById, tools, folder }: LoadedPersona) {
       if (Object.keys(handlersById).length === 0 && tools.length === 0) return void plain.set(persona.name, persona);
-      toolsOf.set(persona.name, await codeTools(tools));
+      toolsOf.set(persona.name, createCodeTools(tools));
       const version = persona.version ?? 'memory';
       served.serve(tenant, { ...persona, version }, modelsAt(folder), handlersById);
     },

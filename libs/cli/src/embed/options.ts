@@ -1,6 +1,6 @@
 /** What `startCoxswain` is called with, checked strictly: a mistake is an error that names the option. */
 import type { OwnModels } from '@coxswain/adapter-models';
-import { InvalidOptionError, type PersonaDefinition, type ServedToolDefinition } from '@coxswain/client';
+import { InvalidOptionError, type PersonaDefinition, type Tool } from '@coxswain/client';
 import type { Hooks, StopPredicates } from '@coxswain/ports';
 import { type HookDefinitions, type HostPolicyInput, ModelName, TenantId } from '@coxswain/protocol';
 import { nearestWord } from '@coxswain/protocol/nearest-word';
@@ -10,7 +10,7 @@ export type EmbeddedHooks = HookDefinitions | Hooks | string;
 
 /** A tool of any arguments. */
 // biome-ignore lint/suspicious/noExplicitAny: each tool has arguments of its own
-export type EmbeddedTool = ServedToolDefinition<any>;
+export type EmbeddedTool = Tool<any>;
 
 /** How Coxswain is started within a program. */
 export interface CoxswainOptions {

@@ -27,7 +27,7 @@ const HARMLESS_TOOLS: ReadonlySet<string> = new Set([
 /** What a manifest brings. @throws ManifestError where it is wrong. */
 export async function manifestOfFolder(path: string): Promise<Brought> {
   const { inspectManifest } = await import('@coxswain/adapter-hooks');
-  const { hooks, modules, packages, digest } = await inspectManifest(path);
+  const { hooks, tools, modules, packages, digest } = await inspectManifest(path);
   return {
     name: basename(path),
     digest,
@@ -35,6 +35,7 @@ export async function manifestOfFolder(path: string): Promise<Brought> {
       ...(modules.length === 0 ? [] : [`runs code with your rights and your keys: ${modules.join(', ')}`]),
       ...(packages.length === 0 ? [] : [`runs the packages ${packages.join(', ')}`]),
       ...hooks.map(({ event, handler }) => `hook at ${event}: ${handler ?? 'no code'}`),
+      ...tools.map(({ handler }) => `tools: ${handler}`),
     ],
   };
 }

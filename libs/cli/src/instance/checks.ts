@@ -396,8 +396,9 @@ async function* manifestChecks(flags: Flags, env: NodeJS.ProcessEnv): AsyncGener
   const { path } = found;
   const { inspectManifest, ManifestError } = await import('@coxswain/adapter-hooks');
   try {
-    const { hooks, digest } = await inspectManifest(path);
-    const message = `manifest ${path}: ${counted(hooks.length, 'hook')}`;
+    const { hooks, tools, digest } = await inspectManifest(path);
+    const parts = [counted(hooks.length, 'hook'), ...(tools.length > 0 ? [counted(tools.length, 'tool export')] : [])];
+    const message = `manifest ${path}: ${parts.join(', ')}`;
     const trust = new FolderTrust(typedIn(env), env, false);
     if (found.isNamed || (await trust.has({ name: basename(path), digest })))
       yield { name: 'manifest', status: 'ok', message };

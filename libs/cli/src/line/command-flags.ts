@@ -27,7 +27,7 @@ export const PORT: FlagSpec = { value: 'N', help: 'Port of the embedded server (
 /** `--manifest` */
 export const MANIFEST: FlagSpec = {
   value: 'FILE',
-  help: 'Hooks of a file, or none (COX_MANIFEST; a trusted coxswain.yaml of this folder)',
+  help: 'Hooks and tools of a file, or none (COX_MANIFEST; a trusted coxswain.yaml)',
 };
 /** `--policy` */
 export const POLICY: FlagSpec = { value: 'FILE', help: 'Policy in YAML: what requests may name (COX_POLICY)' };

@@ -450,7 +450,7 @@ const SERVE: readonly CommandSpec[] = [
     name: 'serve tools',
     aliases: ['serve tool'],
     args: ['<file>'],
-    help: 'Serve the tools of a module, shared by its instances',
+    help: 'Serve the tools of a module or of a manifest',
     flags: { ...SERVICE_BUS, tenant: TENANT, 'state-dir': SERVICE_DIR, 'metrics-port': METRICS_PORT },
     examples: [
       'cox serve tools ./my-tool.ts',

@@ -4,7 +4,7 @@ import { defineTool } from '@coxswain/client';
 export default defineTool({
   name: 'count_words',
   description: 'How many words a text has.',
-  schema: {
+  inputSchema: {
     type: 'object',
     properties: { text: { type: 'string' } },
     required: ['text'],
@@ -12,5 +12,5 @@ export default defineTool({
   },
   // Counting again does no harm: a call whose worker died is made once more.
   idempotent: true,
-  run: ({ text }) => `${String(text).split(/\s+/).filter(Boolean).length} words`,
+  execute: ({ text }) => `${String(text).split(/\s+/).filter(Boolean).length} words`,
 });

@@ -31,6 +31,7 @@ async function consulted(
     registrations: [hook(point, 'h')],
     payload,
     tool: undefined,
+    needsApproval: async () => false,
     transcript: () => [],
     onFeedback: () => undefined,
     ...(messages ? { messages } : {}),

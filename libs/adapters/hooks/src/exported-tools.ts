@@ -1,0 +1,42 @@
+/** Tools that a module exports. */
+import { readTool, type Tool, type ToolCallContext, ToolDefinitionError } from '@coxswain/protocol';
+import { runAs, runAsOurs } from './left-behind.ts';
+
+/** Checks the export of a module: one tool, or a list of tools. */
+export function exportedTools(member: object): { readonly tools: readonly Tool[] } | { readonly problem: string } {
+  const tools = (Array.isArray(member) ? member : [member]) as readonly Tool[];
+  const names = new Set<string>();
+  for (const tool of tools) {
+    try {
+      readTool(tool);
+    } catch (error) {
+      if (!(error instanceof ToolDefinitionError)) throw error;
+      return { problem: error.message };
+    }
+    if (names.has(tool.name)) return { problem: `two tools are named ${tool.name}` };
+    names.add(tool.name);
+  }
+  return tools.length === 0 ? { problem: 'its list of tools is empty' } : { tools };
+}
+
+/** A tool of a manifest in this process: failures that its function leaves behind are known as its own. */
+export function watchedTool(tool: Tool): Tool {
+  const { needsApproval } = tool;
+  const whose = { tool: tool.name };
+  return {
+    ...tool,
+    execute: (input, context) => runAs(whose, () => tool.execute(input, ours(context))),
+    ...(typeof needsApproval === 'function'
+      ? { needsApproval: (input, context) => runAs(whose, () => needsApproval(input, context)) }
+      : {}),
+  };
+}
+
+function ours(context: ToolCallContext): ToolCallContext {
+  return {
+    ...context,
+    progress: (text) => runAsOurs(() => context.progress(text)),
+    feedback: (text) => runAsOurs(() => context.feedback(text)),
+    edited: (path) => runAsOurs(() => context.edited(path)),
+  };
+}

@@ -1,0 +1,29 @@
+/** Loads tools from a file: a module that exports them, or a manifest. */
+import type { Tool } from '@coxswain/protocol';
+import { exportedTools } from './exported-tools.ts';
+import { loadManifest } from './load-manifest.ts';
+import { HookModuleError, loadModule } from './load-module.ts';
+
+/** Tools that were loaded, and the files that they came from. */
+export interface LoadedTools {
+  readonly tools: readonly Tool[];
+  readonly files: readonly string[];
+}
+
+/**
+ * Loads the tools of a module, whose default export is a tool or a list of tools, or of a manifest in YAML.
+ * @throws HookModuleError, ManifestError
+ */
+export async function loadTools(path: string): Promise<LoadedTools> {
+  if (/\.ya?ml$/i.test(path)) {
+    const { tools, files } = await loadManifest(path);
+    if (tools.length === 0) throw new HookModuleError(`${path}: it declares no tools`);
+    return { tools, files };
+  }
+  const { exports, files } = await loadModule(path);
+  if (typeof exports.default !== 'object' || exports.default === null)
+    throw new HookModuleError(`${path}: it has no tool: export default defineTool({ … })`);
+  const read = exportedTools(exports.default);
+  if ('problem' in read) throw new HookModuleError(`${path}: ${read.problem}`);
+  return { tools: read.tools, files };
+}

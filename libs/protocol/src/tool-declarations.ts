@@ -1,0 +1,193 @@
+/**
+ * Tools as people write them. One shape serves every place that takes tools: a host's own process, the bus, a persona module
+ * and the test kit. Names follow the AI SDK where it has one: `inputSchema`, `execute`, `needsApproval`, `toolCallId`,
+ * `abortSignal`.
+ */
+import { DEFAULT_TRAITS, ToolDefinition, type ToolTraits } from './calls.ts';
+import { CoxswainError } from './coxswain-error.ts';
+import type { ToolResult } from './inputs.ts';
+import type { Json, JsonObject } from './json.ts';
+import { problemSentences, readStrictly } from './schema-problems.ts';
+import type { ToolApprovalContext, ToolCallContext } from './tool-call-context.ts';
+
+/** Returned by the function of a `longRunning` tool whose outcome is sent later, by `session.endCall()`. */
+export const LATER: unique symbol = Symbol.for('coxswain.outcome-comes-later') as never;
+
+/** The return of a tool's function: a text, a whole result, or {@link LATER}. */
+export type ToolAnswer = string | ToolResult | typeof LATER;
+
+/** A schema of Zod, or of another library that implements Standard Schema and returns its JSON Schema. */
+export interface InputSchema<Input = unknown> {
+  readonly '~standard': {
+    readonly version: 1;
+    readonly validate: (value: unknown) => Checked<Input> | Promise<Checked<Input>>;
+    readonly types?: { readonly output: Input } | undefined;
+    readonly jsonSchema?: { readonly input: (options: { readonly target: string }) => Record<string, unknown> };
+  };
+}
+
+type Checked<Input> =
+  | { readonly value: Input; readonly issues?: undefined }
+  | { readonly issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[] };
+
+/** The input of a tool's function: typed by a Zod schema, any JSON object with JSON Schema. */
+export type InputOf<Schema> = Schema extends InputSchema<infer Input> ? Input : JsonObject;
+
+// Methods, so that a tool with a typed input is assignable to a list of tools.
+interface Functions<Schema> {
+  execute(input: InputOf<Schema>, context: ToolCallContext): Promise<ToolAnswer> | ToolAnswer;
+  needsApproval(input: InputOf<Schema>, context: ToolApprovalContext): Promise<boolean> | boolean;
+}
+
+/** A tool. A flag that is left out is false. */
+export interface Tool<Schema = InputSchema | JsonObject> {
+  /** 1 to 128 characters of A-Z a-z 0-9 _ -. On the bus: without `__`, and not the name of a built-in tool. */
+  readonly name: string;
+  /** For the model, at most 16,384 characters. */
+  readonly description: string;
+  /** The schema of the input: Zod, or JSON Schema. The function never gets an input that does not fit. */
+  readonly inputSchema: Schema;
+  /**
+   * Runs one call. A string is the text of the result. An exception becomes an error result with the code `tool_failed`.
+   * When `context.abortSignal` aborts, the function should stop; the session does not wait for it.
+   */
+  readonly execute: Functions<Schema>['execute'];
+  /**
+   * Whether a person must approve the call: always, or where the function returns true. It only adds a question:
+   * permission rules may deny the call, and no rule waives the question. A function that throws, or that takes longer than
+   * 5 seconds, counts as true. It may run several times for one call.
+   */
+  readonly needsApproval?: boolean | Functions<Schema>['needsApproval'] | undefined;
+  /** The call may run again when its outcome is unknown: same idempotency key, same effect. */
+  readonly idempotent?: boolean | undefined;
+  /** The outcome may arrive after the process has ended, as a durable command. */
+  readonly longRunning?: boolean | undefined;
+  /** A batch with such a call runs one call after another. */
+  readonly sequential?: boolean | undefined;
+  /** A batch in which every call that ran terminates without an error ends the run. */
+  readonly terminates?: boolean | undefined;
+  /** On the bus: the only session that has the tool. The start of the session names it in `stand_ins`. */
+  readonly forSession?: string | undefined;
+  /**
+   * Stops a call whose function returned {@link LATER}. Only for tools in the process of a session host.
+   * @param idempotencyKey the key that the function got.
+   */
+  stop?(idempotencyKey: string, reason: string): void | Promise<void>;
+}
+
+/** A definition that cannot be used. */
+export class ToolDefinitionError extends CoxswainError {
+  constructor(message: string) {
+    super('tool_definition_invalid', message);
+  }
+}
+
+/** A definition after its check. */
+export interface DeclaredTool {
+  readonly definition: Omit<ToolDefinition, 'source' | 'max_output'>;
+  readonly forSession: string | undefined;
+  /**
+   * Validates an input by a Zod schema. Null with JSON Schema, which is not validated here.
+   * @returns the input with the schema's defaults and transformations, or a sentence for the model.
+   */
+  readonly validate:
+    | ((input: JsonObject) => Promise<{ readonly input: unknown } | { readonly problem: string }>)
+    | null;
+  /** Whether a person must approve this call. Never rejects: an exception counts as true. */
+  needsApproval(input: JsonObject, context: ToolApprovalContext): Promise<boolean>;
+  /** @param input as `validate` returned it. */
+  execute(input: unknown, context: ToolCallContext): unknown;
+  readonly stop: Tool['stop'];
+}
+
+/** Names of other libraries, and of earlier editions, with the name that is right here. */
+const MISNAMED: Readonly<Record<string, string>> = {
+  run: 'execute',
+  schema: 'inputSchema',
+  input_schema: 'inputSchema',
+  parameters: 'inputSchema',
+  long_running: 'longRunning',
+  needs_approval: 'needsApproval',
+  traits: 'idempotent, longRunning, sequential, terminates',
+};
+
+/**
+ * Checks a definition, which may come from JavaScript.
+ * @throws ToolDefinitionError naming the tool and the wrong member.
+ */
+export function readTool(given: unknown): DeclaredTool {
+  const tool = given as Tool;
+  if (typeof tool !== 'object' || tool === null)
+    throw new ToolDefinitionError('not a tool: expected defineTool({ name, description, inputSchema, execute })');
+  const { name, description, inputSchema, execute, needsApproval, forSession, stop, ...flags } = tool;
+  const subject = `the tool ${JSON.stringify(name)?.slice(0, 140)}`;
+  for (const [member, right] of Object.entries(MISNAMED))
+    if (Object.hasOwn(tool, member)) throw new ToolDefinitionError(`${subject}: ${member} is named ${right}`);
+  if (typeof execute !== 'function')
+    throw new ToolDefinitionError(`${subject} is not a tool: its member execute must be a function`);
+  if (!['undefined', 'boolean', 'function'].includes(typeof needsApproval))
+    throw new ToolDefinitionError(`${subject}: needsApproval must be a boolean or a function`);
+  const asks = needsApproval === true ? 'always' : typeof needsApproval === 'function' ? 'by_call' : undefined;
+  const read = readStrictly(ToolDefinition, {
+    name,
+    description,
+    input_schema: jsonSchemaOf(inputSchema, subject),
+    source: 'code',
+    traits: traitsOf(flags),
+    ...(asks === undefined ? {} : { needs_approval: asks }),
+  });
+  if (!read.ok) throw new ToolDefinitionError(`${subject} is not valid: ${problemSentences(read.problems)[0]}`);
+  const { source: _, ...definition } = read.data;
+  const validate = isInputSchema(inputSchema) ? (input: JsonObject) => validated(inputSchema, input) : null;
+  return {
+    definition,
+    forSession,
+    validate,
+    async needsApproval(input, context) {
+      if (typeof needsApproval !== 'function') return needsApproval === true;
+      try {
+        const checked = validate ? await validate(input) : { input };
+        // An invalid input never reaches the function; its call ends with an error and runs nothing.
+        if ('problem' in checked) return false;
+        return (await needsApproval.call(tool, checked.input, context)) !== false;
+      } catch {
+        return true;
+      }
+    },
+    execute: (input, context) => execute.call(tool, input, context),
+    stop: stop?.bind(tool),
+  };
+}
+
+function traitsOf({ longRunning, ...flags }: Partial<Record<string, boolean | undefined>>): ToolTraits {
+  const given = Object.entries({ ...flags, long_running: longRunning }).filter(([, value]) => value !== undefined);
+  return { ...DEFAULT_TRAITS, ...Object.fromEntries(given) };
+}
+
+async function validated(
+  schema: InputSchema,
+  input: JsonObject,
+): Promise<{ readonly input: unknown } | { readonly problem: string }> {
+  const checked = await schema['~standard'].validate(input);
+  if (checked.issues === undefined) return { input: checked.value };
+  const [first] = checked.issues;
+  const where = first?.path?.length ? `${first.path.map(String).join('.')} ` : '';
+  return { problem: `The arguments do not fit the tool's schema: ${where}${first?.message ?? 'they are not valid'}.` };
+}
+
+function isInputSchema(schema: InputSchema | JsonObject): schema is InputSchema {
+  return typeof schema['~standard'] === 'object' && schema['~standard'] !== null;
+}
+
+function jsonSchemaOf(schema: InputSchema | JsonObject, subject: string): Json {
+  if (typeof schema !== 'object' || schema === null) throw new ToolDefinitionError(`${subject} has no inputSchema`);
+  if (!isInputSchema(schema)) return schema;
+  const { jsonSchema } = schema['~standard'];
+  if (!jsonSchema)
+    throw new ToolDefinitionError(`${subject}: its inputSchema does not return JSON Schema; Zod 4.2 or later does`);
+  try {
+    return jsonSchema.input({ target: 'draft-2020-12' }) as Json;
+  } catch (error) {
+    throw new ToolDefinitionError(`${subject}: no JSON Schema of its inputSchema: ${(error as Error).message}`);
+  }
+}
