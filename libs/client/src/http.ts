@@ -47,6 +47,7 @@ export {
   type RemindOptions,
   Session,
   type StartedSession,
+  type StreamOptions,
   type SuspendRequest,
   type WatchFrom,
 } from './session-handle.ts';

@@ -76,6 +76,12 @@ export interface ReadFrom {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** What a stream of UI events shows. */
+export interface StreamOptions extends ReadFrom {
+  /** `true`: the stream continues with every later run, until the loop is left, the signal aborts or the client closes. */
+  readonly follow?: boolean | undefined;
+}
+
 /** From where records are read with deltas: by number, or from the newest record. */
 export interface WatchFrom {
   readonly from?: JournalStart | undefined;
@@ -392,14 +398,19 @@ export class Session {
    * that this handle has started or prompted last, else the newest. A reader that joins in the middle of an answer gets the answer so far
    * first; a session that does not exist yet is waited for.
    * @param options `from`: the first record to show, by its number; default the first of the run. `signal` ends the loop earlier.
+   *   `follow: true` does not end with the run, and shows later runs too.
    * @throws SessionDeletedError, and what reading the journal throws.
    */
-  stream({ from, signal }: ReadFrom = {}): AsyncGenerator<UiEvent, void, undefined> {
+  stream({ from, signal, follow = false }: StreamOptions = {}): AsyncGenerator<UiEvent, void, undefined> {
     // The search for the run belongs to the loop: a client that closes meanwhile ends the loop, and does not reject it.
-    return this.#transport.guard.follow((stop) => this.#stream(from, stop), signal);
+    return this.#transport.guard.follow((stop) => this.#stream(from, follow, stop), signal);
   }
 
-  async *#stream(from: number | undefined, signal: AbortSignal): AsyncGenerator<UiEvent, void, undefined> {
+  async *#stream(
+    from: number | undefined,
+    follow: boolean,
+    signal: AbortSignal,
+  ): AsyncGenerator<UiEvent, void, undefined> {
     const { first, end } = await this.#runToShow(from);
     const translator = createEventTranslator({ after: first - 1 });
     let isConnected = true;
@@ -407,7 +418,7 @@ export class Session {
       if (record) {
         yield* translator.record(record);
         this.#saw(record);
-        if (end.isAt(record)) return;
+        if (end.isAt(record) && !follow) return;
       } else if (delta) yield* translator.delta(delta);
       else if (connected !== isConnected) {
         isConnected = connected;
@@ -420,7 +431,7 @@ export class Session {
    * The text of the run's answers as it streams: {@link stream} without the rest. An empty line separates one answer from the next, and from
    * an answer that starts again after an error.
    */
-  async *textStream(options: ReadFrom = {}): AsyncGenerator<string, void, undefined> {
+  async *textStream(options: StreamOptions = {}): AsyncGenerator<string, void, undefined> {
     let isSeparate = false;
     let hasText = false;
     for await (const event of this.stream(options)) {

@@ -114,6 +114,18 @@ describe('a stream shows', () => {
     },
   );
 
+  test('later runs too with `follow`, until the loop is left', async () => {
+    const journal = new Journal();
+    journal.run('a', 'first');
+    const seen: string[] = [];
+    for await (const event of journal.session.stream({ follow: true })) {
+      if (event.type === 'text_appended') seen.push(event.text);
+      if (event.type === 'run_ended' && seen.length === 1) journal.run('b', 'second');
+      if (seen.length === 2) break;
+    }
+    expect(seen).toEqual(['first', 'second']);
+  });
+
   test('a run that is not recorded yet', async () => {
     const journal = new Journal();
     journal.run('a', 'first');
