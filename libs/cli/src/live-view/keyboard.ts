@@ -11,20 +11,27 @@ export class Keyboard {
   readonly #input: ReadStream;
   readonly #write: (text: string) => unknown;
   readonly #onKey: (text: string | undefined, key: Key) => void;
+  readonly #onEnd: () => void;
   // A process that ends by itself, also by an error, leaves no terminal in raw mode.
   readonly #onExit = () => this.#leaveRaw();
 
-  /** @param write to the terminal. */
+  /**
+   * @param write to the terminal.
+   * @param onEnd the terminal is gone.
+   */
   constructor(
     input: ReadStream,
     write: (text: string) => unknown,
     onKey: (text: string | undefined, key: Key) => void,
+    onEnd: () => void,
   ) {
     this.#input = input;
     this.#write = write;
     this.#onKey = (text, key) => onKey(text, key);
+    this.#onEnd = () => onEnd();
     emitKeypressEvents(input);
     input.on('keypress', this.#onKey);
+    input.on('end', this.#onEnd);
     process.on('exit', this.#onExit);
     this.resume();
   }
@@ -44,6 +51,7 @@ export class Keyboard {
 
   close(): void {
     this.#input.off('keypress', this.#onKey);
+    this.#input.off('end', this.#onEnd);
     process.off('exit', this.#onExit);
     this.pause();
   }

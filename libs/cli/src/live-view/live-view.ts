@@ -90,6 +90,7 @@ export class LiveView implements SessionView, Participant {
       input,
       (text) => this.#out.write(text),
       (text, key) => this.#key(text, key),
+      attendance.leave,
     );
     this.#jobs = new JobControl({ onStop: () => this.#pause(), onContinue: () => this.#continue() });
     this.#draw();
