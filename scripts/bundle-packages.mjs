@@ -3,25 +3,27 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { bundle, root } from './bundle.mjs';
+import { BUNDLED_PACKAGES } from './bundled-packages.mjs';
 
 /** Where they lie, each in a folder of its name. */
 const FOLDER = 'libs/cli/dist/packages';
-/** Each as the package of this name in `libs`, with the modules that it exports: the first is the package's own. */
-const PACKAGES = { client: ['mod', 'http'], testing: ['mod'] };
 
 export async function bundlePackages() {
-  const modules = Object.entries(PACKAGES).flatMap(([name, exported]) => exported.map((module) => [name, module]));
+  const modules = Object.entries(BUNDLED_PACKAGES).flatMap(([folder, { source, modules: exported }]) =>
+    exported.map((module) => [folder, module, source]),
+  );
   const entries = Object.fromEntries(
-    modules.map(([name, module]) => [`${name}/${module}`, `libs/${name}/src/${module}.ts`]),
+    modules.map(([folder, module, source]) => [`${folder}/${module}`, `${source}/src/${module}.ts`]),
   );
   const files = await bundle(entries, FOLDER);
   // Entries after what they import: a project may load them meanwhile.
-  const isEntry = ({ path }) => modules.some(([name, module]) => path.endsWith(join(FOLDER, name, `${module}.mjs`)));
+  const isEntry = ({ path }) =>
+    modules.some(([folder, module]) => path.endsWith(join(FOLDER, folder, `${module}.mjs`)));
   for (const { path, contents } of files.sort((a, b) => Number(isEntry(a)) - Number(isEntry(b)))) whole(path, contents);
-  for (const [name, exported] of Object.entries(PACKAGES)) {
-    const { version, description, license } = JSON.parse(readFileSync(join(root, `libs/${name}/package.json`), 'utf8'));
+  for (const [folder, { name, source, modules: exported }] of Object.entries(BUNDLED_PACKAGES)) {
+    const { version, description, license } = JSON.parse(readFileSync(join(root, source, 'package.json'), 'utf8'));
     const manifest = {
-      name: `@coxswain/${name}`,
+      name,
       version,
       private: true,
       description,
@@ -35,7 +37,7 @@ export async function bundlePackages() {
         ]),
       ),
     };
-    whole(join(root, FOLDER, name, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+    whole(join(root, FOLDER, folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
   }
 }
 

@@ -33,7 +33,8 @@ const LAYERS: Readonly<Record<string, LayerRule>> = {
     computedImports: false,
   },
   adapter: { layers: ['protocol', 'ports'], vendors: null, nodeBuiltins: true, computedImports: true },
-  client: { layers: ['protocol'], vendors: ['@nats-io/*'], nodeBuiltins: true, computedImports: false },
+  // Of the ports only how a program finds its bus; its entry for browsers has none of it.
+  client: { layers: ['protocol', 'ports'], vendors: ['@nats-io/*'], nodeBuiltins: true, computedImports: false },
   // A page: nothing of Node's. What it is made of is bundled, so that its vendors are not installed where it is only served.
   console: { ...pure, layers: ['protocol', 'client'], vendors: ['preact', 'marked', 'elkjs'] },
   service: {
@@ -57,8 +58,8 @@ const LAYERS: Readonly<Record<string, LayerRule>> = {
   },
 };
 
-/** Files of pure layers that may import from Node: what adapters share, as they may not import each other. */
-const NODE_FILES: readonly string[] = ['libs/ports/src/regular-file.ts'];
+/** Files and folders of pure layers that may import from Node: what adapters and the client share, as they may not import each other. */
+const NODE_FILES: readonly string[] = ['libs/ports/src/regular-file.ts', 'libs/ports/src/discovery/'];
 
 /** Rooms of the vendors that must not spread. A vendor that is not listed may stand wherever it is declared. */
 const VENDOR_ROOMS: Readonly<Record<string, readonly string[]>> = {
@@ -189,7 +190,7 @@ function brokenImportRule(
   }
   if (specifier.startsWith('#')) return `subpath import hides its target: ${specifier}`;
   if (isBuiltin(specifier)) {
-    return rule.nodeBuiltins || NODE_FILES.includes(file)
+    return rule.nodeBuiltins || NODE_FILES.some((one) => file === one || (one.endsWith('/') && file.startsWith(one)))
       ? null
       : `layer ${project.layer} may not import Node's ${specifier}`;
   }

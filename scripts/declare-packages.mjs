@@ -3,6 +3,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { BUNDLED_PACKAGES } from './bundled-packages.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 /** Beside the bundles, each where its source is in the checkout. */
@@ -30,16 +31,21 @@ export async function declarePackages(begun) {
   begun();
   const names = bundledNames();
   const modules = names.flatMap((name) => exportedBy(name).map((module) => ({ name, module })));
-  const entries = modules.map(({ name, module }) => join(root, 'libs', name, `src/${module}.ts`));
+  const entries = modules.map(({ name, module }) => join(root, sourceOf(name), `src/${module}.ts`));
   for (const [source, text] of declarations(ts, entries)) whole(declaredAt(source), text);
   for (const { name, module } of modules)
-    whole(join(FOLDER, name, `${module}.d.mts`), `export * from '../declared/libs/${name}/src/${module}.ts';\n`);
+    whole(join(FOLDER, name, `${module}.d.mts`), `export * from '../declared/${sourceOf(name)}/src/${module}.ts';\n`);
   whole(DONE, '');
   return true;
 }
 
+/** The folders of bundled packages. */
 function bundledNames() {
   return readdirSync(FOLDER).filter((name) => existsSync(join(FOLDER, name, 'package.json')));
+}
+
+function sourceOf(name) {
+  return BUNDLED_PACKAGES[name].source;
 }
 
 /** The modules that a bundled package exports, as its manifest names them. */

@@ -152,7 +152,7 @@ function typedSend(client: Client, { session: id, verb, body, commandId }: Outgo
     case 'cancel':
       return session.cancel(undefined, options);
     case 'cancel_call':
-      return session.cancelCall((body as { call_id: string }).call_id, options);
+      return session.send('cancel_call', body as { call_id: string }, options);
     case 'approve': {
       const { call_id: callId, decision } = body as { call_id: string; decision: 'allow' | 'deny' };
       return decision === 'allow' ? session.approve(callId, options) : session.deny(callId, options);

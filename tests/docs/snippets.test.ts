@@ -116,12 +116,11 @@ const LEFT_TO_READERS: readonly (readonly [page: string, begins: string, before:
   ],
   [
     'docs/guides/hooks.md',
-    'import { createHookRegistry }',
+    'import { createHookRegistry,',
     `import type { JsonObject } from '@coxswain/protocol';
      import { defineHooks } from '@coxswain/client';
      declare const guard: (args: unknown) => JsonObject;
-     const policy = defineHooks({});
-     declare const servers: string, stateDir: string;`,
+     const policy = defineHooks({});`,
   ],
   [
     'docs/guides/hooks.md',
@@ -130,9 +129,8 @@ const LEFT_TO_READERS: readonly (readonly [page: string, begins: string, before:
   ],
   [
     'docs/guides/limits.md',
-    'await startSessionsService',
-    `import { startSessionsService } from '@coxswain/sessions';
-     declare const servers: string, stateDir: string;
+    'await startCoxswain',
+    `import { startCoxswain } from 'coxswain';
      declare const run: (command: string, signal: AbortSignal) => Promise<{ exitCode: number }>;`,
   ],
   [

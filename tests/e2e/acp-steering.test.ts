@@ -355,7 +355,7 @@ describe('steering from an editor', () => {
     });
     expect(await ask('_session/remind', { body: 'be brief', ttl_turns: 2 })).toMatchObject({ stage: 'accepted' });
     expect(await ask('session/cancel_tool_call', { toolCallId: 'c1_1', reason: 'too slow' })).toMatchObject({
-      status: 'cancelled',
+      outcome: 'cancelled',
       tool: 'run_command',
       reason: 'too slow',
     });
@@ -394,7 +394,7 @@ describe('steering from an editor', () => {
     });
     expect(await ask('_session/steering', { sessionId: 'nowhere', body: 'x' })).toMatchObject({ code: -32_002 });
     const nothing = { sessionId: id, toolCallId: 'c9' };
-    expect(await editor.agent.request('_session/cancel_tool_call', nothing)).toMatchObject({ status: 'not_found' });
+    expect(await editor.agent.request('_session/cancel_tool_call', nothing)).toMatchObject({ outcome: 'not_found' });
     expect(await ask('_session/cancel_tool_call', { ...nothing, timeout_ms: 'soon' })).toMatchObject({
       code: -32_602,
       data: { field: 'timeout_ms' },

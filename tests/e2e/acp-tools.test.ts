@@ -437,7 +437,7 @@ describe('terminals of an editor', () => {
     const done = editor.prompt(id, 'sleep');
     await editor.shows('that it runs', () => ended.length === 1);
     const told = await editor.agent.request('_session/cancel_tool_call', { sessionId: id, toolCallId: 'c1_1' });
-    expect(told).toMatchObject({ status: 'cancelled' });
+    expect(told).toMatchObject({ outcome: 'cancelled' });
     expect(await done).toMatchObject({ stopReason: 'end_turn' });
   });
 });

@@ -11,6 +11,7 @@ vi.setConfig({ testTimeout: 180_000 });
 const SAYS = [
   /admin[\s\S]*sessions of default/,
   /hello\nend_turn, \d+ tokens\ngoodbye/,
+  /hello end_turn/,
   /true accepted\nnot_running/,
   /the message became a prompt/,
   /stopped/,

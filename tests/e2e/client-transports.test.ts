@@ -78,6 +78,22 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
       expect(records.flatMap(({ events }) => events).filter(({ type }) => type === 'agent_start')).toHaveLength(1);
     });
 
+    test('under a message id, started twice, is one; with another body it is rejected', async () => {
+      const body = { prompt: 'go', model: await scripted(QUICK), message_id: newSessionId() };
+      const first = await client.startSession(body, { wait: 'accepted' });
+      expect(first.sent.duplicate).toBe(false);
+      expect(await first.result()).toMatchObject({ run: 1, text: 'quick' });
+      const again = await client.startSession(body, { wait: 'accepted' });
+      const { commandId, receipt } = first.sent;
+      expect(again.id).toBe(first.id);
+      expect(again.sent).toMatchObject({
+        ...{ duplicate: true, receipt: { stage: 'accepted', n: receipt?.n, detail: { command_id: commandId } } },
+      });
+      expect(await again.result()).toMatchObject({ run: 1, text: 'quick' });
+      const other = client.startSession({ ...body, prompt: 'stop' }, { wait: 'accepted' });
+      await expect(other).rejects.toMatchObject({ code: 'message_id_reused', field: 'message_id' });
+    });
+
     test('is steered while it lasts by the same word that begins the next', async () => {
       const session = await start([...WAITS, { text: 'again' }]);
       const { call_id } = await calling(session);
@@ -188,8 +204,12 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
       const { call_id: callId } = await calling(session);
       const delivered = session.steer('look', { wait: 'delivered', acceptedWithinMs: 30_000, timeoutMs: 50_000 });
       await until('the steer to wait', async () => (await session.pending()).length === 1);
-      const cancelled = await session.cancelCall(callId, { reason: 'enough', wait: 'accepted' });
-      expect(cancelled.receipt).toMatchObject({ stage: 'accepted', session_id: session.id });
+      const call = { callId, tool: 'run_command', reason: 'enough' };
+      const cancelled = await session.cancelCall(callId, { reason: 'enough', id: 'enough' });
+      expect(cancelled).toMatchObject({ outcome: 'cancelled', ...call, sent: { receipt: { stage: 'accepted' } } });
+      // The journal answers a repetition, too.
+      expect(await session.cancelCall(callId, { reason: 'enough', id: 'enough' })).toMatchObject(call);
+      expect(await session.cancelCall('c9')).toMatchObject({ outcome: 'not_found', tool: null, reason: null });
       expect((await delivered).receipt).toMatchObject({ stage: 'delivered', seam: 'post_tool_dispatch', turn: 1 });
       expect(await session.receiptOf((await delivered).commandId)).toMatchObject({ stage: 'delivered' });
       expect(await session.result()).toMatchObject({ text: 'heard' });
@@ -236,7 +256,7 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
       for (const wake of [() => session.signal('ready', { by: 'test' }), () => session.resume()]) {
         const { call_id: callId } = await calling(session);
         await session.suspend({ reason: 'lunch', signal: 'ready' }, { wait: 'accepted' });
-        await session.cancelCall(callId, { wait: 'accepted' });
+        await session.cancelCall(callId);
         await until('it to sleep', async () => (await session.state()).suspended);
         await wake();
       }

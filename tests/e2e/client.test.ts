@@ -165,7 +165,7 @@ describe('commands', () => {
     const delivered = session.steer('look', { wait: 'delivered' });
     await vi.waitFor(async () => expect((await session.state()).pending).toHaveLength(1), 5_000);
     const [call] = (await session.state()).calls;
-    await session.cancelCall(call?.call_id as string, { reason: 'enough', wait: 'accepted' });
+    await session.cancelCall(call?.call_id as string, { reason: 'enough' });
     expect((await delivered).receipt).toMatchObject({ stage: 'delivered', seam: 'post_tool_dispatch', turn: 1 });
     expect(await session.result()).toMatchObject({ text: 'heard' });
   });
@@ -189,7 +189,7 @@ describe('commands', () => {
     // Neither of the two is told by a receipt: the journal says it.
     const delivered = session.steer('look', { id: 'look', wait: 'delivered' });
     const [call] = (await session.state()).calls;
-    await session.cancelCall(call?.call_id as string, { id: 'stop', wait: 'accepted' });
+    await session.cancelCall(call?.call_id as string, { id: 'stop' });
     const end = { duplicate: true, receipt: { stage: 'delivered', seam: 'post_tool_dispatch', turn: 1 } };
     expect(await delivered).toMatchObject(end);
     await session.result();

@@ -84,17 +84,19 @@ console.log(typeof http.connect, http.CommandRejectedError === both.CommandRejec
     `import { defineHooks, defineTool } from '@coxswain/client';
 import { connect } from '@coxswain/client/http';
 import { given, prompt } from '@coxswain/testing';
+import { startCoxswain } from 'coxswain';
 export const tool = defineTool({ name: 'five', description: 'five', schema: {}, run: () => 5 });
 export const hooks = defineHooks({ PreToolUse: () => 'maybe' });
 export const scene = given({ modle: [] });
 export const journal = await given({ model: [] }).when(prompt(1));
 export const client = await connect({ gatewey: 'http://127.0.0.1:9' });
+export const coxswain = await startCoxswain({ buss: 'memory' });
 `,
   );
   const strict = ['--strict', '--skipLibCheck', 'false', '--pretty', 'false'];
   const wrong = await typed(project, 'npm', ['run', 'typecheck', '--', ...strict], noNetwork);
   expect(wrong.stdout.match(/^\S+\(\d+(?=,\d+\): error)/gm)).toEqual(
-    [4, 5, 6, 7, 8].map((line) => `tools/wrong.mts(${line}`),
+    [5, 6, 7, 8, 9, 10].map((line) => `tools/wrong.mts(${line}`),
   );
 });
 

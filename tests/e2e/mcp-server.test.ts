@@ -238,7 +238,7 @@ describe('steering', () => {
     const { id } = await working('nobody');
     const [call] = (await mcp.use('get_session', { session_id: id })).calls as { call_id: string }[];
     const cancelled = await mcp.use('cancel_call', { session_id: id, call_id: call?.call_id, reason: 'too slow' });
-    expect(cancelled).toMatchObject({ status: 'cancelled', tool: 'run_command' });
+    expect(cancelled).toMatchObject({ outcome: 'cancelled', tool: 'run_command' });
     expect(await mcp.use('wait_for', { session_id: id })).toMatchObject({ result: { text: 'Done.' } });
   });
 

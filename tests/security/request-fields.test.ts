@@ -99,9 +99,10 @@ const OF_CHANGES = Object.fromEntries(
 
 /** Fields that name nothing of a host: texts, numbers, names within the tenant, bytes that travel in the message. */
 const DATA: readonly string[] = [
-  ...['children', 'depth', 'max_turns', 'parallel_calls', 'tokens', 'usd', 'wait_for_persona_ms', 'wall_time_ms'].map(
-    (limit) => `<limits>.${limit}`,
-  ),
+  ...[
+    ...['children', 'depth', 'max_turns', 'output_repairs', 'parallel_calls', 'tokens', 'usd', 'wait_for_persona_ms'],
+    'wall_time_ms',
+  ].map((limit) => `<limits>.${limit}`),
   ...[
     'budget_thresholds.*',
     'compaction.keep_turns',
@@ -118,6 +119,8 @@ const DATA: readonly string[] = [
     'modes.NAME.prompt',
     'name',
     'on_unknown_outcome',
+    // References to other documents are refused, and patterns run in linear time.
+    'output',
     'prompt',
     'skills.*.body',
     'skills.*.description',
@@ -190,6 +193,7 @@ const DATA: readonly string[] = [
   'mode',
   'name',
   'on_timeout',
+  'output',
   'persona',
   'preempt',
   'preserve_on_compact',

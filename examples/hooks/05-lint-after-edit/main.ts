@@ -1,54 +1,40 @@
 /**
  * A program that hosts a session and lints every JavaScript module that the session has edited. Hooks answer and do not
- * work: this one hands out a receipt, and the end of the job reaches the model as feedback before its next answer.
+ * work: this one returns a receipt, and the end of the job reaches the model as feedback before its next answer.
  */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { createHookRegistry } from '@coxswain/adapter-hooks';
-import { findServer, startServer } from '@coxswain/adapter-nats';
-import { connect, defineHooks } from '@coxswain/client';
-import { startSessionsService } from '@coxswain/sessions';
+import { defineHooks, startCoxswain } from 'coxswain';
 import { lint } from './lint.ts';
 
 const scripted = `scripted/${join(import.meta.dirname, 'script.yaml')}`;
 const [prompt = 'Write greet.mjs.', model = scripted, folder] = process.argv.slice(2);
 const scratch = await mkdtemp(join(tmpdir(), 'lint-after-edit-'));
 const root = folder === undefined ? join(scratch, 'root') : resolve(folder);
-const stateDir = join(scratch, 'state');
 await mkdir(root, { recursive: true });
 
-const { NATS_URL: _, ...env } = process.env;
-const found = await findServer({ env });
-if (found.kind !== 'binary') throw new Error('only NATS_URL makes it another kind');
-const server = await startServer({ binary: found.path, stateDir });
-const nats = { servers: server.url, token: server.token };
-const client = await connect(nats);
 const jobs: Promise<unknown>[] = [];
-
-const hooks = createHookRegistry();
-hooks.registerAll(
-  defineHooks({
-    file_edited: {
-      pattern: '*.mjs',
-      handler({ path, session }, { idempotencyKey }) {
-        // Asked again after a crash, it is the same job.
-        const job = { job_id: `lint:${idempotencyKey}`, affected_paths: [path] };
-        jobs.push(
-          lint(root, path).then(({ status, report }) =>
-            client.session(session.id).reportJob({ job: { ...job, status }, body: report }, { wait: 'accepted' }),
-          ),
-        );
-        return { job: { ...job, status: 'queued' } };
-      },
+const hooks = defineHooks({
+  file_edited: {
+    pattern: '*.mjs',
+    handler({ path, session }, { idempotencyKey }) {
+      // Asked again after a crash, it is the same job.
+      const job = { job_id: `lint:${idempotencyKey}`, affected_paths: [path] };
+      jobs.push(
+        lint(root, path).then(({ status, report }) =>
+          coxswain.session(session.id).reportJob({ job: { ...job, status }, body: report }, { wait: 'accepted' }),
+        ),
+      );
+      return { job: { ...job, status: 'queued' } };
     },
-  }),
-);
+  },
+});
 
-const service = await startSessionsService({ nats, stateDir, hooks, trustsBus: true });
+const coxswain = await startCoxswain({ stateDir: join(scratch, 'state'), hooks });
 try {
   const permissions = { rules: [{ tool: '*', action: 'allow' as const }] };
-  const session = await client.startSession({ prompt, model, root, permissions });
+  const session = await coxswain.startSession({ prompt, model, root, permissions });
   const { text, stopReason } = await session.result();
   // What is reported after the last answer waits for the session's next prompt.
   await Promise.all(jobs);
@@ -56,8 +42,6 @@ try {
     for (const event of record.events) if (event.type === 'feedback_received') console.log(event.body);
   console.log(`${text} (${stopReason})`);
 } finally {
-  await service.stop();
-  await client.close();
-  await server.stop();
+  await coxswain.close();
   await rm(scratch, { recursive: true, force: true });
 }

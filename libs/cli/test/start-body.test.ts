@@ -12,6 +12,8 @@ beforeAll(async () => {
   await writeFile(join(folder, 's.yaml'), 'turns: [{text: x}]');
   await writeFile(join(folder, 'mcp.json'), '{"mcpServers": {"files": {"command": "x"}}}');
   await writeFile(join(folder, 'bare.json'), '{"files": {"command": "x"}}');
+  await writeFile(join(folder, 'schema.json'), '{"type": "object"}');
+  await writeFile(join(folder, 'loop.json'), '{"items": {"$ref": "#"}}');
   await writeFile(join(folder, 'p.yaml'), 'name: p\nmodel: openai/m\n');
 });
 afterAll(() => rm(folder, { recursive: true }));
@@ -42,6 +44,14 @@ test('the flags make the body of a start; the root is where the person typed', a
     },
     max_turns: 3,
   });
+});
+
+test('the output schema comes from a JSON file', async () => {
+  expect(await body('-m a/b --output-schema schema.json'.split(' '))).toMatchObject({ output: { type: 'object' } });
+  await expect(body('-m a/b --output-schema p.yaml'.split(' '))).rejects.toThrow('p.yaml is not JSON');
+  await expect(body('-m a/b --output-schema loop.json'.split(' '))).rejects.toThrow(
+    'loop.json: the output schema is rec',
+  );
 });
 
 test('limits of tokens, money and time', async () => {

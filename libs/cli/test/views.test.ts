@@ -57,6 +57,17 @@ describe('without a terminal', () => {
     expect(written.err).toBe('first I look\n  ▸ t x\n● stopped (end_turn) · 2 turns · 1,200 tokens in, 5 out\n');
   });
 
+  test('the value of a structured output goes to stdout, and nothing where no answer fits the schema', () => {
+    const { written, streams } = capture();
+    const view = plainView(streams, plain);
+    view.live([...answer('```json\n{"a": 1}\n```'), { ...end, output: { a: 1 } }]);
+    expect(written.out).toBe('{\n  "a": 1\n}\n');
+    const error = { code: 'output_invalid', message: 'a: must be number' };
+    view.live([...answer('sorry'), { ...end, stop_reason: 'error', error }]);
+    expect(written.out).toBe('{\n  "a": 1\n}\n');
+    expect(written.err).toMatch(/^sorry$/m);
+  });
+
   test.each([
     [1, '  1 message waits for the next run\n'],
     [2, '  2 messages wait for the next run\n'],

@@ -10,7 +10,7 @@ import { Closing } from './closing.ts';
 import { exportLines } from './export-journal.ts';
 import { RecordDecoder } from './large-fields.ts';
 import { type NewestSessions, newestFirst, newestSessions, type PlacedSession } from './newest-sessions.ts';
-import type { BodyInput, SendOptions, SentCommand, WaitStage } from './outgoing-command.ts';
+import type { BodyInput, SendOptions, SendStage, SentCommand } from './outgoing-command.ts';
 import { pageOf } from './page-of-sessions.ts';
 import { queryState } from './query-state.ts';
 import {
@@ -72,7 +72,7 @@ export class BusTransport implements Transport {
     ref: SessionRef,
     verb: V,
     body: BodyInput<V>,
-    options: SendOptions<WaitStage>,
+    options: SendOptions<SendStage>,
   ): Promise<SentCommand> {
     return sendCommand(this.bus, ref, verb, body, options);
   }

@@ -66,25 +66,26 @@ export class CommandRevokedError extends CoxswainError {
 export interface UnansweredCommand {
   readonly commandId: string;
   readonly sessionId: string;
-  readonly awaited: 'accepted' | 'delivered';
+  readonly awaited: 'accepted' | 'delivered' | 'outcome';
   readonly waitedMs: number;
   /** What the bus answered when it stored the command; absent over HTTP. */
   readonly sent?: SentCommand | undefined;
 }
 
-/** The command is stored, but the receipt that was waited for did not come in time. It may still take effect. */
+/** The command is stored, but the receipt or the outcome that was waited for did not come in time. It may still take effect. */
 export class ReceiptTimeoutError extends CoxswainError {
   readonly commandId: string;
   readonly sessionId: string;
   /** The stage that was waited for. */
-  readonly awaited: 'accepted' | 'delivered';
+  readonly awaited: 'accepted' | 'delivered' | 'outcome';
   /** The stored command, with its position in the command stream; null over HTTP. */
   readonly sent: SentCommand | null;
 
   constructor({ commandId, sessionId, awaited, waitedMs, sent }: UnansweredCommand) {
+    const missing = awaited === 'outcome' ? 'the session recorded no outcome' : `no host reported it ${awaited}`;
     super(
       'receipt_timeout',
-      `the command ${commandId} is stored, but no host reported it ${awaited} within ${waitedMs} ms; it may still take ` +
+      `the command ${commandId} is stored, but ${missing} within ${waitedMs} ms; it may still take ` +
         `effect. To ask again, send the same command to the session ${sessionId} with the id ${commandId}: it is applied once`,
     );
     this.commandId = commandId;

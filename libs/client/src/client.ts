@@ -1,10 +1,15 @@
 /** The client: the sessions of one tenant, over the bus or over HTTP. */
-import { type SessionRef, sessionRef, type TenantId } from '@coxswain/protocol';
-import { InvalidOptionError } from './client-errors.ts';
-import { newSessionId } from './fresh-ids.ts';
+import { type PersonaInput, type SessionRef, sessionRef, type TenantId } from '@coxswain/protocol';
+import type { Approval } from './approval.ts';
+import { ClientClosedError, InvalidOptionError } from './client-errors.ts';
+import type { PersonaDefinition } from './define-persona.ts';
+import { newSessionId, sessionIdOfMessage } from './fresh-ids.ts';
 import { GuardedTransport } from './guarded-transport.ts';
 import type { BodyInput, SendOptions } from './outgoing-command.ts';
-import type { Session, StartedSession } from './session-handle.ts';
+import { type OutputSource, outputJsonSchema, type StartedOutput, type TypedPersona } from './output-schema.ts';
+import { namedHandlers } from './persona-handlers.ts';
+import type { RunResult } from './run-result.ts';
+import type { Prompted, Session, StartedSession, TypedResult } from './session-handle.ts';
 import {
   type ListedSession,
   type ListQuery,
@@ -14,6 +19,28 @@ import {
 } from './session-listing.ts';
 import type { Transport } from './transport.ts';
 import type { PendingApproval } from './waiting-approvals.ts';
+
+/** The body of a start. `output`: the schema of the final answer, Zod 4 or JSON Schema; it types `output` of the result. */
+export type SessionSettings<Schema = OutputSource, PersonaValue = unknown> = Omit<
+  BodyInput<'start'>,
+  'output' | 'persona'
+> & {
+  readonly output?: Schema | undefined;
+  readonly persona?: string | (PersonaInput & TypedPersona<PersonaValue>) | undefined;
+};
+
+/** How one prompt is run: the settings of the start, and what concerns the caller. */
+export type RunOptions<Schema = OutputSource> = Omit<
+  SessionSettings<Schema>,
+  'id' | 'persona' | 'prompt' | 'messages' | 'fork'
+> & {
+  /** The id of the session. Default: a random one. */
+  readonly sessionId?: string | undefined;
+  /** Its abort cancels the run. */
+  readonly signal?: AbortSignal | undefined;
+  /** Decides each call that waits for an approval, one after another. Without it, the calls wait for someone else. */
+  readonly onApproval?: ((approval: Approval) => Promise<unknown> | unknown) | undefined;
+};
 
 /** A connected client. Close it when done: it keeps the process alive. */
 export class Client<S extends Session = Session> {
@@ -45,22 +72,64 @@ export class Client<S extends Session = Session> {
   }
 
   /**
-   * Starts a session under a new id, or the given one.
+   * Starts a session under a new id, or the given one. With a `message_id` the start is idempotent: the same start sent again gives the
+   * same session, and changes nothing (`sent.duplicate`, once a receipt says so). Its session id then follows from the message id.
    * @param options `sessionId`: the id of the session; `id`: the id of the command.
    * @returns the session; `sent` is the stored command, with its receipt if one was waited for.
-   * @throws InvalidOptionError for an `id` in the body, which would leave the session under a random id.
+   * @throws InvalidOptionError for an `id` in the body, which would leave the session under a random id; OutputSchemaError for an
+   *   `output` that has no JSON Schema.
    */
-  async startSession(
-    body: BodyInput<'start'>,
+  async startSession<Schema extends OutputSource = never, PersonaValue = unknown>(
+    { output, ...settings }: SessionSettings<Schema, PersonaValue>,
     { sessionId, ...options }: SendOptions & { readonly sessionId?: string | undefined } = {},
-  ): Promise<StartedSession<S>> {
+  ): Promise<TypedResult<StartedOutput<Schema, PersonaValue>> & StartedSession<S>> {
+    const body: BodyInput<'start'> = {
+      ...settings,
+      ...(output === undefined ? {} : { output: outputJsonSchema(output, 'startSession()') }),
+    };
     if (body.id !== undefined) {
       const message = 'the id of a session is the option sessionId: startSession({ … }, { sessionId })';
       throw new InvalidOptionError(message, 'id');
     }
-    const session = this.session(sessionId ?? newSessionId());
+    const { message_id: messageId } = body;
+    const session = this.session(sessionId ?? (messageId ? await sessionIdOfMessage(messageId) : newSessionId()));
     await session.send('start', body, options);
-    return session as StartedSession<S>;
+    return session as TypedResult<StartedOutput<Schema, PersonaValue>> & StartedSession<S>;
+  }
+
+  /**
+   * Runs one prompt in a new session, from its start to the end of its run.
+   * @param persona the name of a persona that the host knows or that is served, or a definition without code.
+   * @returns how the run ended, as {@link Session.result}; a run that fails is a result with `error`.
+   * @throws CommandRejectedError for a start that is refused; CoxswainError `aborted` where the signal aborts; what `onApproval` throws,
+   *   after the run is cancelled; InvalidOptionError for a persona with functions as hooks, which has to be served.
+   */
+  async run<Schema extends OutputSource = never, PersonaValue = unknown>(
+    persona: string | (PersonaDefinition & TypedPersona<PersonaValue>),
+    prompt: Prompted,
+    { sessionId, signal, onApproval, ...settings }: RunOptions<Schema> = {},
+  ): Promise<RunResult<StartedOutput<Schema, PersonaValue>>> {
+    const { definition, handlers } = namedHandlers(persona);
+    if (Object.keys(handlers).length > 0)
+      throw new InvalidOptionError(
+        'persona: a definition with functions has to be served: client.servePersona(definition, …), then run it by its name',
+        'persona',
+      );
+    const said = typeof prompt === 'string' ? { prompt } : { messages: [...prompt] };
+    const body = { ...settings, ...said, persona: definition } as SessionSettings<Schema, PersonaValue>;
+    const session = await this.startSession(body, { sessionId, signal, wait: 'accepted' });
+    const decideAll = async () => {
+      if (!onApproval) return;
+      for await (const approval of session.approvals({ signal })) await onApproval(approval);
+    };
+    try {
+      const [result] = await Promise.all([session.result(signal ? { signal } : {}), decideAll()]);
+      return result;
+    } catch (error) {
+      // The run must not go on without its caller. A closed client cannot cancel it.
+      if (!(error instanceof ClientClosedError)) await session.cancel('the caller of run() has left');
+      throw error;
+    }
   }
 
   /**

@@ -1,15 +1,23 @@
 /** Connects: to a bus, or to a gateway. */
+import process from 'node:process';
 import { readId, TenantId } from '@coxswain/protocol';
 import { errors, type NatsConnection } from '@nats-io/nats-core';
 import { connect as connectNats } from '@nats-io/transport-node';
 import { BusClient } from './bus-client.ts';
 import { BusTransport } from './bus-transport.ts';
+import type { Client } from './client.ts';
 import { CoxswainError, InvalidOptionError } from './client-errors.ts';
 import { type ConnectOptions, natsOptions } from './connection-options.ts';
 import { connect as connectHttp } from './http/connect.ts';
 import type { GatewayOptions } from './http/gateway-options.ts';
 import type { HttpClient } from './http/http-client.ts';
 
+/**
+ * Connects to what the environment names, in the order of `cox`: `NATS_URL` with `NATS_NKEY`; `COX_GATEWAY_URL` with
+ * `COX_GATEWAY_TOKEN`; the instance of `COX_STATE_DIR`; the context in use; the `cox up` of the default state folder.
+ * @throws CoxswainError `bus_not_found` where there is none of them; what the other forms throw.
+ */
+export function connect(): Promise<Client>;
 /**
  * Connects to a gateway: the same sessions over HTTP.
  * @throws GatewayUnreachableError when it does not answer in time, ReadRefusedError `unauthorized` when the token is invalid,
@@ -23,7 +31,10 @@ export function connect(options: GatewayOptions): Promise<HttpClient>;
 export function connect(options: ConnectOptions): Promise<BusClient>;
 /** Either, where it is told at run time which. */
 export function connect(options: ConnectOptions | GatewayOptions): Promise<BusClient | HttpClient>;
-export async function connect(options: ConnectOptions | GatewayOptions): Promise<BusClient | HttpClient> {
+export async function connect(...given: [options?: ConnectOptions | GatewayOptions]): Promise<Client> {
+  // `connect(undefined)` is a program whose options are missing: it must not reach another bus.
+  if (given.length === 0) return connect(await discovered(process.env));
+  const options = given[0] as ConnectOptions | GatewayOptions;
   // Programs in JavaScript have no compiler that reports these.
   if (options?.gateway !== undefined && options.servers !== undefined)
     throw new InvalidOptionError('connect takes either servers or gateway, and not both', 'servers');
@@ -34,6 +45,27 @@ export async function connect(options: ConnectOptions | GatewayOptions): Promise
   const tenant = readId(TenantId, 'tenant', bus.tenant ?? 'default');
   const nc = await connectedNats(bus);
   return new BusClient(new BusTransport({ nc, inboxPrefix: bus.inboxPrefix, actor: bus.actor }, tenant));
+}
+
+/** The options that the environment stands for. */
+async function discovered(env: NodeJS.ProcessEnv): Promise<ConnectOptions | GatewayOptions> {
+  const gateway = env.COX_GATEWAY_URL?.trim();
+  if (gateway && !env.NATS_URL?.trim()) {
+    const token = env.COX_GATEWAY_TOKEN?.trim();
+    if (!token) throw new InvalidOptionError('COX_GATEWAY_URL is set, and COX_GATEWAY_TOKEN is not', 'token');
+    return { gateway, token };
+  }
+  const { findBus } = await import('@coxswain/ports/discovery');
+  const { address, stateDir } = await findBus({}, env);
+  if (address) {
+    const { servers, token, credentials, context } = address;
+    return { servers, token, ...credentials, tenant: context?.tenant ?? credentials?.tenant };
+  }
+  throw new CoxswainError(
+    'bus_not_found',
+    `no cox up runs on ${stateDir}, and neither NATS_URL, COX_GATEWAY_URL nor a context is set: start cox up, or name the bus with ` +
+      'connect({ servers }) or connect({ gateway, token })',
+  );
 }
 
 /** A connection to NATS. The errors of its library have no code. */

@@ -10,6 +10,7 @@ import {
   problemSentences,
   readPersona,
 } from '@coxswain/protocol';
+import type { OutputOf, OutputSource, TypedPersona } from './output-schema.ts';
 import { namedHandlers, withHandlers } from './persona-handlers.ts';
 
 /** A persona that is none: a key that it has not, or a value that cannot stand there. The message names the path. */
@@ -32,7 +33,9 @@ export type PersonaHookDefinition = {
 }[AnyPointName];
 
 /** A persona as a program writes it: as a file does, and hooks may have functions as their handlers. */
-export type PersonaDefinition = Omit<PersonaInput, 'hooks' | 'on_finish'> & {
+export type PersonaDefinition = Omit<PersonaInput, 'hooks' | 'on_finish' | 'output'> & {
+  /** The schema of the final answer: Zod 4 or JSON Schema. */
+  readonly output?: OutputSource | undefined;
   readonly hooks?: readonly (PersonaHookDefinition | WrittenHook)[] | undefined;
   readonly on_finish?:
     | PersonaInput['on_finish']
@@ -48,18 +51,27 @@ export type PersonaDefinition = Omit<PersonaInput, 'hooks' | 'on_finish'> & {
  */
 export function definePersona<const P extends PersonaDefinition>(
   persona: P & ExactPersona<P, Unhooked> & ExactHooksOf<P>,
-): Omit<P, 'hooks' | 'on_finish'> & PersonaInput {
+): DefinedPersona<P> {
   const named = namedHandlers(persona);
   const read = readPersona(named.definition);
   const name = typeof persona === 'object' && persona !== null ? JSON.stringify(persona.name)?.slice(0, 80) : undefined;
   const said = name === undefined ? 'the persona' : `the persona ${name}`;
   if (!read.ok) throw new PersonaDefinitionError(`${said}: ${problemSentences(read.problems).join('; ')}`);
   const defined = named.definition === persona ? persona : withHandlers<P>(named);
-  return defined as unknown as Omit<P, 'hooks' | 'on_finish'> & PersonaInput;
+  return defined as unknown as DefinedPersona<P>;
 }
 
+/** A checked definition; {@link TypedPersona} carries the type of its output. */
+type DefinedPersona<P> = Omit<P, 'hooks' | 'on_finish' | 'output'> &
+  PersonaInput &
+  (P extends { readonly output: infer Schema } ? TypedPersona<OutputOf<Schema>> : unknown);
+
 /** The rest of a persona: hooks are looked at by themselves, as what a handler may return is its point's. */
-type Unhooked = Omit<PersonaInput, 'hooks' | 'on_finish'> & { readonly hooks?: unknown; readonly on_finish?: unknown };
+type Unhooked = Omit<PersonaInput, 'hooks' | 'on_finish' | 'output'> & {
+  readonly hooks?: unknown;
+  readonly on_finish?: unknown;
+  readonly output?: unknown;
+};
 
 /** Hooks have no key too many, and nor has what their handlers return. */
 type ExactHooksOf<P> = {

@@ -183,6 +183,7 @@ class Translator implements EventTranslator {
             control,
             status,
             target,
+            callId: control === 'cancel_call' ? target : null,
             tool: tool ?? null,
             by: actorName(actor),
             reason: said(reason),
@@ -294,6 +295,7 @@ class Translator implements EventTranslator {
             pending,
             error,
             reason: said(reason),
+            ...(event.output === undefined ? {} : { output: event.output }),
             ...from,
           },
         ];
@@ -302,6 +304,7 @@ class Translator implements EventTranslator {
       case 'handoff_emitted':
       case 'reprovisioned':
       case 'prices_changed':
+      case 'output_rejected':
       case 'stop_condition_held':
       case 'stop_predicates_asked':
       case 'stop_predicates_answered':

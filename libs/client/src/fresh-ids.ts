@@ -1,5 +1,6 @@
 /** Ids that clients make: of commands, and of sessions whose starter does not choose one. */
 import { CommandId, SessionId } from '@coxswain/protocol';
+import { InvalidOptionError } from './client-errors.ts';
 
 /** A new command id: a UUIDv7 (RFC 9562 section 5.7), so that a session can tell an id that is too old to remember. */
 export function newCommandId(nowMs = Date.now()): CommandId {
@@ -42,4 +43,25 @@ export function newSessionId(): SessionId {
     }
   }
   return SessionId.parse(id);
+}
+
+const MESSAGE_SESSION_ID_LENGTH = 32;
+
+/**
+ * The session that a start under a message id makes where it names none: the same for the same message id, in every program. It is
+ * the SHA-256 of the message id in base64url (RFC 4648 section 5), cut to 192 bits. Sessions are kept by tenant, so two tenants may use one message id.
+ * @throws InvalidOptionError where the platform has no Web Crypto, as a page has none that came over plain HTTP from another machine.
+ */
+export async function sessionIdOfMessage(messageId: string): Promise<SessionId> {
+  const subtle = (globalThis.crypto as Partial<Crypto>).subtle;
+  if (subtle === undefined) {
+    const message =
+      'a message_id without a session id needs Web Crypto, so a page over https or from localhost: give a sessionId';
+    throw new InvalidOptionError(message, 'sessionId');
+  }
+  const digest = new Uint8Array(await subtle.digest('SHA-256', new TextEncoder().encode(messageId)));
+  const text = btoa(String.fromCharCode(...digest))
+    .replaceAll('+', '-')
+    .replaceAll('/', '_');
+  return SessionId.parse(text.slice(0, MESSAGE_SESSION_ID_LENGTH));
 }

@@ -1,7 +1,7 @@
 /** A transport whose every call follows the rules of `CallGuard`. */
 import type { JournalRecord, SessionRef, SessionStatus, TenantId, Verb } from '@coxswain/protocol';
 import type { CallGuard } from './call-guard.ts';
-import type { BodyInput, SendOptions, SentCommand, WaitStage } from './outgoing-command.ts';
+import type { BodyInput, SendOptions, SendStage, SentCommand } from './outgoing-command.ts';
 import type { ListQuery, SessionsPage } from './session-listing.ts';
 import type { SessionTree } from './session-tree.ts';
 import type { JournalEntry, JournalStart, Transport, WatchItem } from './transport.ts';
@@ -25,7 +25,7 @@ export class GuardedTransport implements Transport {
     ref: SessionRef,
     verb: V,
     body: BodyInput<V>,
-    options: SendOptions<WaitStage>,
+    options: SendOptions<SendStage>,
   ): Promise<SentCommand> {
     return this.guard.call(() => this.#transport.send(ref, verb, body, options), options.signal);
   }

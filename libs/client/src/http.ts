@@ -2,7 +2,7 @@
  * The typed client over HTTP: connect to a gateway, start sessions, steer them, follow them. Runs wherever there is a `fetch`,
  * in browsers, too; bundlers for browsers are given this for `@coxswain/client`.
  */
-export { hasEnded, type SessionStateName, topState } from '@coxswain/protocol';
+export { type CancelOutcome, hasEnded, type SessionStateName, topState } from '@coxswain/protocol';
 export { Approval, type ApproveOptions, type DenyOptions } from './approval.ts';
 export {
   DECISION_MAX_CHARS,
@@ -12,7 +12,7 @@ export {
   summarizeResult,
   visibleLine,
 } from './args-summary.ts';
-export { Client } from './client.ts';
+export { Client, type RunOptions, type SessionSettings } from './client.ts';
 export {
   BusNotPreparedError,
   ClientClosedError,
@@ -30,14 +30,24 @@ export {
   SessionNotFoundError,
 } from './client-errors.ts';
 export { createEventTranslator, type EventTranslator } from './event-translator.ts';
-export { newCommandId, newSessionId } from './fresh-ids.ts';
+export { newCommandId, newSessionId, sessionIdOfMessage } from './fresh-ids.ts';
 export { connect } from './http/connect.ts';
 export type { GatewayOptions } from './http/gateway-options.ts';
 export { HttpClient, HttpSession, type Statechart, type TokenHolder } from './http/http-client.ts';
-export type { BodyInput, SendOptions, SentCommand, WaitStage } from './outgoing-command.ts';
+export type { BodyInput, SendOptions, SendStage, SentCommand, WaitStage } from './outgoing-command.ts';
+export {
+  type OutputOf,
+  OutputSchemaError,
+  type OutputSource,
+  outputJsonSchema,
+  type StartedOutput,
+  type TypedPersona,
+  type ValueSchema,
+} from './output-schema.ts';
 export { ResultCollector, type RunResult } from './run-result.ts';
 export {
   type CancelCallOptions,
+  type CancelledCall,
   type ForkedSession,
   type ForkOptions,
   type InjectOptions,
@@ -45,10 +55,12 @@ export {
   type PromptOptions,
   type ReadFrom,
   type RemindOptions,
+  type ResultOptions,
   Session,
   type StartedSession,
   type StreamOptions,
   type SuspendRequest,
+  type TypedResult,
   type WatchFrom,
 } from './session-handle.ts';
 export {

@@ -1,5 +1,6 @@
 /** A command before it is sent: how it is to be sent, and whether it is one at all. The same over every transport. */
 import {
+  type CallCancellation,
   type COMMAND_BODIES,
   CommandId,
   parseCommand,
@@ -14,9 +15,11 @@ export type BodyInput<V extends Verb> = (typeof COMMAND_BODIES)[V]['_zod']['inpu
 
 /** How far a command is followed. */
 export type WaitStage = 'stored' | 'accepted' | 'delivered';
+/** How far a transport follows a command: of a `cancel_call` also to its outcome. */
+export type SendStage = WaitStage | 'outcome';
 
 /** How a command is sent. */
-export interface SendOptions<Stage extends WaitStage = 'stored' | 'accepted'> {
+export interface SendOptions<Stage extends SendStage = 'stored' | 'accepted'> {
   /** The command's id; sending the same again changes nothing. Default: a new UUIDv7. */
   readonly id?: string | undefined;
   /** Who sends it, as the sender says. Default: whom the connection names. Over the bus alone: a gateway names the actor by the token, and refuses this one (`unknown_field`). */
@@ -24,7 +27,8 @@ export interface SendOptions<Stage extends WaitStage = 'stored' | 'accepted'> {
   /**
    * `stored` (the default): the bus has it durably. `accepted`: the session has recorded it; a rejection throws.
    * `delivered`: it stands in the transcript, which may take as long as the running turn does; where the run has ended
-   * or ends before, the receipt says `accepted` and `pending_for_next_run`.
+   * or ends before, the receipt says `accepted` and `pending_for_next_run`. `outcome`, of `cancel_call` only: the session has recorded how
+   * the cancelling ended; `timeoutMs` bounds the whole wait.
    */
   readonly wait?: Stage | undefined;
   /** How long a receipt is waited for, after the command is stored. Default 30,000. */
@@ -47,10 +51,15 @@ export interface SentCommand {
   readonly commandId: CommandId;
   /** Its position in the command stream. */
   readonly seq: number;
-  /** The bus had this command already; nothing was stored a second time. A receipt tells what became of the first. */
+  /**
+   * The bus had this command already, and nothing was stored a second time; or the start repeats the session's start under its
+   * `message_id`, which only its receipt says. The receipt is that of the first.
+   */
   readonly duplicate: boolean;
   /** The receipt that was waited for; absent with `wait: 'stored'`. */
   readonly receipt?: Receipt;
+  /** How the cancelling of a call ended; only with `wait: 'outcome'`. */
+  readonly cancellation?: CallCancellation;
 }
 
 /** How long whoever sends a command tries to have it stored: longer than a cluster takes to choose a leader, which is six seconds. */

@@ -1,5 +1,6 @@
-/** Code of a persona's hooks: functions in a definition, and the names that stand for them where it is pinned and announced. */
+/** A definition as it is sent: names instead of the functions of its hooks, and the JSON Schema of its output. */
 import type { AnyHandler } from '@coxswain/protocol';
+import { type OutputSource, outputJsonSchema } from './output-schema.ts';
 
 /** Functions, by what a definition has in the place of each. */
 export type PersonaHandlers = Readonly<Record<string, AnyHandler>>;
@@ -15,11 +16,16 @@ const HANDLERS = Symbol.for('coxswain.persona-handlers');
 
 /**
  * Takes the functions out of a definition. In the place of one stands where it was, `hooks[0]`: what a handler does is no part
- * of the persona's version, when it is asked is.
+ * of the persona's version, when it is asked is. An output schema of Zod becomes JSON Schema.
+ * @throws OutputSchemaError where the output schema has none.
  */
 export function namedHandlers(given: unknown): NamedHandlers {
   if (typeof given !== 'object' || given === null) return { definition: given, handlers: {} };
-  const { hooks, on_finish } = given as { readonly hooks?: unknown; readonly on_finish?: unknown };
+  const { hooks, on_finish, output } = given as {
+    readonly hooks?: unknown;
+    readonly on_finish?: unknown;
+    readonly output?: unknown;
+  };
   const handlers: Record<string, AnyHandler> = { ...(given as { readonly [HANDLERS]?: PersonaHandlers })[HANDLERS] };
   const before = Object.keys(handlers).length;
   const named = (value: unknown, name: string): unknown => {
@@ -35,7 +41,11 @@ export function namedHandlers(given: unknown): NamedHandlers {
     ...(Array.isArray(hooks) ? { hooks: hooks.map((hook, index) => inHook(hook, `hooks[${index}]`)) } : {}),
     ...(on_finish === undefined ? {} : { on_finish: inHook(named(on_finish, 'on_finish'), 'on_finish') }),
   };
-  return { definition: Object.keys(handlers).length === before ? given : { ...given, ...own }, handlers };
+  // A value that is no schema at all is for the schema of personas to refuse.
+  const schema =
+    typeof output === 'object' && output !== null ? outputJsonSchema(output as OutputSource, 'the persona') : output;
+  if (Object.keys(handlers).length === before && schema === output) return { definition: given, handlers };
+  return { definition: { ...given, ...own, ...(output === undefined ? {} : { output: schema }) }, handlers };
 }
 
 /** The definition, with its code at hand for whoever serves it in this program. */

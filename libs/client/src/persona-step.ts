@@ -109,7 +109,7 @@ async function requestOf(nc: NatsConnection, args: ModelStepArgs): Promise<StepR
 }
 
 function asked({ idempotency_key, session_id, ...request }: StepRequest): ModelAsked {
-  const { turn, model, system, messages, tools, answered, compaction } = request;
+  const { turn, model, system, messages, tools, output_schema, answered, compaction } = request;
   return {
     idempotencyKey: idempotency_key,
     sessionId: session_id,
@@ -118,6 +118,7 @@ function asked({ idempotency_key, session_id, ...request }: StepRequest): ModelA
     system,
     messages,
     tools,
+    ...(output_schema === undefined ? {} : { outputSchema: output_schema }),
     ...(answered === undefined ? {} : { answered }),
     ...(compaction === undefined ? {} : { compaction }),
   };

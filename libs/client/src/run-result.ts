@@ -1,12 +1,14 @@
 /** How a run ended, put together from the records of a session. */
-import { canonicalJson, type JournalRecord, type StopReason, textOf, type Usage } from '@coxswain/protocol';
+import { canonicalJson, type JournalRecord, type Json, type StopReason, textOf, type Usage } from '@coxswain/protocol';
 
 /** The end of a run. */
-export interface RunResult {
+export interface RunResult<Output = Json> {
   readonly run: number;
   readonly stopReason: StopReason;
   /** The last answer's text, or what a PostStep hook has made of it; empty where the run had none. */
   readonly text: string;
+  /** The value of the last answer, where the session has an output schema and the answer fits it. */
+  readonly output?: Output;
   readonly turns: number;
   readonly usage: Usage;
   /** USD; only where the price is known. */
@@ -41,6 +43,7 @@ export class ResultCollector {
           run: event.run,
           stopReason: event.stop_reason,
           text: this.#text,
+          ...(event.output === undefined ? {} : { output: event.output }),
           turns: event.turns,
           usage: event.usage,
           ...(event.cost_usd === undefined ? {} : { costUsd: event.cost_usd }),

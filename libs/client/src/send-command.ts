@@ -20,6 +20,7 @@ import {
 } from '@nats-io/jetstream';
 import { headers, type NatsConnection } from '@nats-io/nats-core';
 import { asTrouble, isUnanswered, isUnheard } from './ask-store.ts';
+import { awaitCancellation } from './await-cancellation.ts';
 import { awaitFate } from './await-fate.ts';
 import { AwaitedReceipt, failureOfReceipt } from './awaited-receipt.ts';
 import {
@@ -36,6 +37,7 @@ import {
   checkedPayload,
   RECEIPT_TIMEOUT_MS,
   type SendOptions,
+  type SendStage,
   type SentCommand,
   STORED_WITHIN_MS,
   type WaitStage,
@@ -60,19 +62,24 @@ export interface CommandBus {
  * Sends one command.
  * @throws CommandRejectedError before anything is sent where the body does not fit the verb, and when the session
  *   refuses it; CommandBlockedError, CommandRevokedError, ReceiptTimeoutError, SessionDeletedError while waiting for a
- *   receipt; CommandNotStoredError when the bus has not taken it within fifteen seconds, BusNotPreparedError when it has no streams.
+ *   receipt or an outcome; CommandNotStoredError when the bus has not taken it within fifteen seconds, BusNotPreparedError when it has no streams.
  */
 export async function sendCommand<V extends Verb>(
   bus: CommandBus,
   ref: SessionRef,
   verb: V,
   body: BodyInput<V>,
-  options: SendOptions<WaitStage> = {},
+  { wait, ...options }: SendOptions<SendStage> = {},
 ): Promise<SentCommand> {
   // An id in the body is the command's, whatever else is said.
   const { id = options.id, actor: said } = body as { readonly id?: string; readonly actor?: unknown };
   const actor = options.actor ?? (said === undefined ? bus.actor : undefined);
-  return sendPayload(bus, ref, verb, checkedPayload(verb, body, actor), { ...options, id });
+  const payload = checkedPayload(verb, body, actor);
+  if (wait !== 'outcome') return sendPayload(bus, ref, verb, payload, { ...options, id, wait });
+  const { timeoutMs = RECEIPT_TIMEOUT_MS, signal } = options;
+  const untilMs = performance.now() + timeoutMs;
+  const sent = await sendPayload(bus, ref, verb, payload, { ...options, id, wait: 'accepted' });
+  return { ...sent, cancellation: await awaitCancellation(bus, ref, sent, { untilMs, timeoutMs, signal }) };
 }
 
 /** Sends a body that has been checked already. See {@link sendCommand}. */
@@ -111,8 +118,12 @@ export async function sendPayload(
     }
     const found = fate.then((receipt) => (receipt ? settledReceipt(receipt, ref) : told));
     // Of a repetition the journal tells more than its receipt does.
-    const receipt = await Promise.race([sent.duplicate ? told.then(() => found, unlessRepeated(found)) : told, found]);
-    return { ...sent, receipt: sent.duplicate ? { ...receipt, message: REPEATED } : receipt };
+    const repeated = () =>
+      // A repeated start stands in the journal under the id of the first alone.
+      told.then((receipt) => (receipt.duplicate ? receipt : found), unlessRepeated(found));
+    const receipt = await Promise.race([sent.duplicate ? repeated() : told, found]);
+    const duplicate = sent.duplicate || receipt.duplicate === true;
+    return { ...sent, duplicate, receipt: sent.duplicate ? { ...receipt, message: REPEATED } : receipt };
   } finally {
     // A reason of its own: without one an error with its stack is made for it, each time.
     leaving.abort('answered');

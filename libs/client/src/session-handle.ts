@@ -1,5 +1,8 @@
 /** One session, as a client holds it: its commands, its events, its state and its result. The same over the bus and over HTTP. */
 import {
+  BOUNDS,
+  type CallCancellation,
+  type CancelOutcome,
   type CommandId,
   type ForkChangesInput,
   hasEnded,
@@ -19,7 +22,14 @@ import { CommandFate } from './command-fate.ts';
 import { createEventTranslator } from './event-translator.ts';
 import { newSessionId } from './fresh-ids.ts';
 import { GuardedTransport } from './guarded-transport.ts';
-import type { BodyInput, SendOptions, SentCommand, WaitStage } from './outgoing-command.ts';
+import {
+  type BodyInput,
+  RECEIPT_TIMEOUT_MS,
+  type SendOptions,
+  type SendStage,
+  type SentCommand,
+  type WaitStage,
+} from './outgoing-command.ts';
 import { ResultCollector, type RunResult } from './run-result.ts';
 import { type AwaitedCommand, isCommand, runToShow } from './run-to-show.ts';
 import type { SessionTree } from './session-tree.ts';
@@ -69,6 +79,13 @@ export interface PromptOptions extends SendOptions {
   readonly mode?: string | null | undefined;
 }
 
+/** Which end of a run is waited for. */
+export interface ResultOptions {
+  /** Only an end in this record or a later one counts. */
+  readonly after?: number;
+  readonly signal?: AbortSignal;
+}
+
 /** From where a session is read. */
 export interface ReadFrom {
   /** The first record, by its number; default 1. */
@@ -89,12 +106,28 @@ export interface WatchFrom {
 }
 
 /** How a call is cancelled. */
-export interface CancelCallOptions extends SendOptions {
+export interface CancelCallOptions extends Omit<SendOptions, 'wait' | 'timeoutMs' | 'acceptedWithinMs'> {
   readonly reason?: string | undefined;
   /** Whether the model is reminded that the call was cancelled; default true. */
   readonly injectReminder?: boolean | undefined;
-  /** How long the tool may take to stop before it is abandoned; default 5,000. */
-  readonly graceMs?: number | undefined;
+  /** How long the tool may take to stop, milliseconds; then the outcome is `timeout`. 0 to 600,000; default 5,000. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** A call that this program has asked to cancel, after the session has recorded the outcome. */
+export interface CancelledCall {
+  /**
+   * `cancelled`: the call is stopped. `already_cancelled`: an earlier cancel stopped it, or is stopping it. `not_found`: no such
+   * call is open, because it has ended or never was. `timeout`: the tool did not stop in time; the session continues without it.
+   */
+  readonly outcome: CancelOutcome;
+  readonly callId: string;
+  /** With `not_found`: the tool of a call of the newest answer, which has ended; else null. */
+  readonly tool: string | null;
+  /** Why it was cancelled: the reason of the first cancel; null without one, or where that cancel is over. */
+  readonly reason: string | null;
+  /** The command, with its receipt. */
+  readonly sent: SentCommand;
 }
 
 /** How a session is suspended: what ends the suspension, apart from a resume. */
@@ -123,6 +156,12 @@ export interface ForkOptions extends SendOptions {
 
 /** A session that this program has started. */
 export type StartedSession<S extends Session> = S & { readonly sent: SentCommand };
+
+/** A session whose output has a type. */
+export interface TypedResult<Output> {
+  /** As {@link Session.result}. */
+  result(options?: ResultOptions): Promise<RunResult<Output>>;
+}
 
 /** A fork that this program has started. */
 export type ForkedSession<S extends Session> = StartedSession<S> & { readonly forkedAt: number };
@@ -178,17 +217,20 @@ export class Session {
 
   /**
    * Sends any command by its verb and its whole body: for whoever hands on what others have written.
-   * @throws CommandRejectedError before anything is sent where the body does not fit the verb.
+   * @param options `wait: 'outcome'` goes with `cancel_call` only; see {@link cancelCall}.
+   * @throws CommandRejectedError before anything is sent where the body does not fit the verb; InvalidOptionError for a `wait` that
+   *   the verb does not have.
    */
-  async send<V extends Verb>(verb: V, body: BodyInput<V>, options: SendOptions<WaitStage> = {}): Promise<SentCommand> {
+  async send<V extends Verb>(verb: V, body: BodyInput<V>, options: SendOptions<SendStage> = {}): Promise<SentCommand> {
+    if (options.wait === 'outcome' && verb !== 'cancel_call')
+      throw new InvalidOptionError(`${verb} has no outcome to wait for: only cancel_call has`, 'wait');
     if (verb === 'start') this.#isStarted = true;
     const sent = await this.#transport.send(this.ref, verb, body, options);
     if (verb === 'start') {
       this.#sent = sent;
       this.#forkedAt = (body as BodyInput<'start'>).fork?.n ?? null;
     }
-    if (verb === 'start' || verb === 'prompt')
-      this.#awaited = { commandId: sent.commandId, n: sent.receipt?.n ?? null };
+    if (verb === 'start' || verb === 'prompt') this.#awaited = awaitedOf(sent, body as BodyInput<'start'>);
     return sent;
   }
 
@@ -337,18 +379,30 @@ export class Session {
     return this.send('delete', reason === undefined ? {} : { reason }, options);
   }
 
-  /** Ends one call; the session goes on. */
-  cancelCall(
+  /**
+   * Stops one call, and waits for the outcome that the session records; the session continues. The outcome survives the end of a
+   * host: the next host records it.
+   * @throws ReceiptTimeoutError where nothing is recorded within `timeoutMs` and 30 s more, such as without a running host: the command
+   *   is stored and may still take effect. What sending a command throws.
+   */
+  async cancelCall(
     callId: string,
-    { reason, injectReminder, graceMs, ...options }: CancelCallOptions = {},
-  ): Promise<SentCommand> {
+    { reason, injectReminder, timeoutMs, ...options }: CancelCallOptions = {},
+  ): Promise<CancelledCall> {
     const body: BodyInput<'cancel_call'> = {
       call_id: callId,
       ...(reason === undefined ? {} : { reason }),
       ...(injectReminder === undefined ? {} : { inject_reminder: injectReminder }),
-      ...(graceMs === undefined ? {} : { timeout_ms: graceMs }),
+      ...(timeoutMs === undefined ? {} : { timeout_ms: timeoutMs }),
     };
-    return this.send('cancel_call', body, options);
+    const waitMs = (timeoutMs ?? BOUNDS.abortGraceMs) + RECEIPT_TIMEOUT_MS;
+    const { cancellation, ...sent } = await this.send('cancel_call', body, {
+      ...options,
+      wait: 'outcome',
+      timeoutMs: waitMs,
+    });
+    const { outcome, tool, reason: why } = cancellation as CallCancellation;
+    return { outcome, callId, tool, reason: why, sent };
   }
 
   /** Parks the session at its next turn boundary: until it is resumed, until a time, or until a signal. */
@@ -495,7 +549,7 @@ export class Session {
    * @throws SessionNotFoundError where there is no such session, unless this handle has sent its start: that one is waited for.
    *   CoxswainError `aborted` where the signal aborts; ClientClosedError.
    */
-  async result(options: { readonly after?: number; readonly signal?: AbortSignal } = {}): Promise<RunResult> {
+  async result(options: ResultOptions = {}): Promise<RunResult> {
     if ((await this.newest()) === null && !this.#isStarted) throw new SessionNotFoundError(this.id);
     const { after, signal } = options;
     const { end } = await this.#runToShow(1);
@@ -536,4 +590,15 @@ function when(mode: InjectOptions['mode'], preempt: boolean | undefined): { mode
 
 function under(dedupeKey: string | undefined): { dedupe_key?: string } {
   return dedupeKey === undefined ? {} : { dedupe_key: dedupeKey };
+}
+
+/**
+ * The command that starts the run of a sent start or prompt. A start under a message id may repeat an earlier one, which its record
+ * names instead; without a receipt that is not known, and the newest run is shown.
+ */
+function awaitedOf({ commandId, receipt }: SentCommand, { message_id }: BodyInput<'start'>): AwaitedCommand | null {
+  if (receipt === undefined && message_id !== undefined) return null;
+  const { detail, duplicate, n = null } = receipt ?? {};
+  const first = duplicate ? detail?.command_id : undefined;
+  return { commandId: typeof first === 'string' ? first : commandId, n };
 }

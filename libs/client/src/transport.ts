@@ -1,7 +1,7 @@
 /** How sessions are reached: over the bus, or over HTTP by way of a gateway. Everything above it is the same for both. */
 import type { Delta, JournalRecord, SessionRef, SessionStatus, TenantId, Verb } from '@coxswain/protocol';
 import type { CallGuard } from './call-guard.ts';
-import type { BodyInput, SendOptions, SentCommand, WaitStage } from './outgoing-command.ts';
+import type { BodyInput, SendOptions, SendStage, SentCommand } from './outgoing-command.ts';
 import type { ListQuery, SessionsPage } from './session-listing.ts';
 import type { SessionTree } from './session-tree.ts';
 import type { PendingApproval } from './waiting-approvals.ts';
@@ -37,7 +37,7 @@ export interface Transport {
     ref: SessionRef,
     verb: V,
     body: BodyInput<V>,
-    options: SendOptions<WaitStage>,
+    options: SendOptions<SendStage>,
   ): Promise<SentCommand>;
 
   /** Records from a start on and then live: no gap, no repeat. Ends when the signal aborts, the caller leaves, or {@link close}. */

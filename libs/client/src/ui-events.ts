@@ -181,6 +181,8 @@ export type UiEvent =
       readonly control: ControlVerb;
       readonly status: string;
       readonly target: string;
+      /** The call that it is about; null for a control of the session or of a queued message. */
+      readonly callId: string | null;
       readonly tool: string | null;
       /** Who asked for it; null where the sender gave no name. */
       readonly by: string | null;
@@ -298,6 +300,8 @@ export type UiEvent =
       readonly pending: number;
       readonly error: { readonly code: string; readonly message: string } | null;
       readonly reason: string | null;
+      /** The value of the final answer, where the session has an output schema and the answer fits it. */
+      readonly output?: Json;
     } & FromRecord)
   /** Closes each record: the state after it. */
   | ({ readonly type: 'state_changed'; readonly state: StateValue } & FromRecord)

@@ -1,5 +1,5 @@
 /** One session's records and deltas as one sequence, and whether the connection holds. */
-import type { Delta, SessionRef } from '@coxswain/protocol';
+import type { AnswerPieces, AnswerPlace, Delta, JournalRecord, SessionRef } from '@coxswain/protocol';
 import { onConnectionChange } from './connection-changes.ts';
 import { AnswerHealer } from './heal-answers.ts';
 import { onDeltas } from './live-deltas.ts';
@@ -10,35 +10,61 @@ import type { JournalStart, WatchItem } from './transport.ts';
 /** Deltas that wait for a slow reader; beyond it the oldest are dropped, and healed when the reader comes to the gap. */
 const DELTAS_WAITING_MAX = 4_096;
 
-/**
- * Records from `from` on, or from the newest, and then live, with deltas in between. The deltas of an answer are dense from its first
- * character on, whenever the reader joins. Ends when the signal aborts or the caller stops.
- */
-export async function* watchSession(
+/** One session of a bus, as a watcher reads it. */
+export interface WatchedSession {
+  /** Its records from the watcher's start on, and then live. Ends when the signal aborts. */
+  records(signal: AbortSignal): AsyncGenerator<{ readonly record: JournalRecord }, void, undefined>;
+  /** Calls back for each delta. @returns a function that ends it. */
+  onDeltas(handle: (delta: Delta) => void): () => void;
+  /** Calls back when the connection is lost and when it is back. @returns a function that ends it. */
+  onConnectionChange(handle: (connected: boolean) => void): () => void;
+  /** What follows a place in the newest answer; null where nobody knows. Contract: does not reject. */
+  answer(from: AnswerPlace | null): Promise<AnswerPieces | null>;
+}
+
+/** {@link watchRecords} of a session on NATS, from `from` on or from the newest record. */
+export function watchSession(
   bus: JournalBus,
   ref: SessionRef,
   from: JournalStart = 1,
   signal?: AbortSignal,
 ): AsyncGenerator<WatchItem, void, undefined> {
   const { nc } = bus;
+  const session: WatchedSession = {
+    records: (stop) => followJournal(bus, ref, from, stop),
+    onDeltas: (handle) => onDeltas(nc, ref, handle),
+    onConnectionChange: (handle) => onConnectionChange(nc, handle),
+    answer: (place) => queryAnswer(nc, ref, place),
+  };
+  return watchRecords(session, signal);
+}
+
+/**
+ * Records with deltas in between. The deltas of an answer are dense from its first character on, whenever the reader joins. Ends when
+ * the signal aborts or the caller stops.
+ */
+export async function* watchRecords(
+  session: WatchedSession,
+  signal?: AbortSignal,
+): AsyncGenerator<WatchItem, void, undefined> {
   const waiting: Delta[] = [];
   /** At most the text so far of one answer, which its host bounds, and changes of the connection. */
   const ready: WatchItem[] = [];
   let wake: () => void = () => undefined;
   const healer = new AnswerHealer({
-    ask: (place) => queryAnswer(nc, ref, place),
+    ask: (place) => session.answer(place),
     deliver(delta) {
       ready.push({ delta });
       wake();
     },
   });
   // Subscribed before the journal is read: deltas that stream meanwhile wait, also for a session that does not exist yet.
-  const stopDeltas = onDeltas(nc, ref, (delta) => {
+  const stopDeltas = session.onDeltas((delta) => {
     waiting.push(delta);
     if (waiting.length > DELTAS_WAITING_MAX) waiting.shift();
     wake();
   });
-  const stopStatus = onConnectionChange(nc, (connected) => {
+  const stopStatus = session.onConnectionChange((connected) => {
     ready.push({ connected });
     // What streamed while the connection was lost is not sent again.
     if (connected) healer.join();
@@ -47,7 +73,7 @@ export async function* watchSession(
   healer.join();
   // A reader that leaves does so at once, and not with the next record, which may never come.
   const left = new AbortController();
-  const records = followJournal(bus, ref, from, signal ? AbortSignal.any([signal, left.signal]) : left.signal);
+  const records = session.records(signal ? AbortSignal.any([signal, left.signal]) : left.signal);
   try {
     let next = settling(records.next());
     for (;;) {

@@ -1,4 +1,7 @@
-import { describe, expect, test } from 'vitest';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { InvalidOptionError } from '../src/client-errors.ts';
 import { connect } from '../src/connect.ts';
 import { natsOptions } from '../src/connection-options.ts';
@@ -35,3 +38,39 @@ test.each([{}, null, undefined, { server: 'nats://a:4222' }])(
     await expect(connect(options as never)).rejects.toThrow(/\{ servers \}.*\{ gateway, token \}/);
   },
 );
+
+describe('connect() without options', () => {
+  const variables = ['NATS_URL', 'NATS_NKEY', 'COX_GATEWAY_URL', 'COX_GATEWAY_TOKEN', 'COX_STATE_DIR'];
+  let folder: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'cox-discovery-'));
+    for (const name of variables) vi.stubEnv(name, undefined);
+    for (const name of ['XDG_CONFIG_HOME', 'XDG_STATE_HOME']) vi.stubEnv(name, join(folder, name));
+  });
+  afterEach(async () => {
+    vi.unstubAllEnvs();
+    await rm(folder, { recursive: true });
+  });
+
+  test('throws an error that says what to start, where nothing is named and nothing runs', async () => {
+    await expect(connect()).rejects.toMatchObject({
+      code: 'bus_not_found',
+      message: expect.stringContaining('start cox up'),
+    });
+  });
+
+  test('uses the gateway variables, and NATS_URL before them', async () => {
+    vi.stubEnv('COX_GATEWAY_URL', 'http://127.0.0.1:1');
+    await expect(connect()).rejects.toThrow(/COX_GATEWAY_TOKEN/);
+    vi.stubEnv('COX_GATEWAY_TOKEN', 'a-token');
+    await expect(connect()).rejects.toMatchObject({ code: 'gateway_unreachable' });
+    vi.stubEnv('NATS_URL', 'nats://127.0.0.1:1');
+    await expect(connect()).rejects.toMatchObject({ code: 'nats_unreachable' });
+  });
+
+  test('rejects a key file that cannot be read, with a code', async () => {
+    vi.stubEnv('NATS_URL', 'nats://127.0.0.1:1');
+    vi.stubEnv('NATS_NKEY', join(folder, 'no.nk'));
+    await expect(connect()).rejects.toMatchObject({ name: 'SeedFileError', code: 'seed_file_unusable' });
+  });
+});

@@ -2,9 +2,10 @@
  * Personas in code are held to their schema by the compiler. Each line under a `@ts-expect-error` is one that must not
  * compile: `npm run typecheck` fails where it does. What comes from JavaScript is refused when the program runs.
  */
-import type { PersonaInput } from '@coxswain/protocol';
-import { expect, test } from 'vitest';
-import { definePersona, namedHandlers, PersonaDefinitionError } from '../src/mod.ts';
+import type { Json, PersonaInput } from '@coxswain/protocol';
+import { expect, expectTypeOf, test } from 'vitest';
+import * as z from 'zod';
+import { type Client, definePersona, namedHandlers, OutputSchemaError, PersonaDefinitionError } from '../src/mod.ts';
 
 test('a persona is what was given, checked', () => {
   const given = {
@@ -94,4 +95,30 @@ test('handlers of hooks are held to their points, and stand in what is sent by t
   expect(() => definePersona({ name: 'a', hooks: [{ event: 'PreToolUse', pattrn: 'rm', deny: 'no' }] })).toThrow(
     'unknown key "hooks[0].pattrn"; did you mean "pattern"?',
   );
+});
+
+test('an output schema of Zod is sent as JSON Schema, and types the result', () => {
+  const schema = z.object({ total: z.number(), mail: z.email() });
+  const persona = definePersona({ name: 'a', output: schema });
+  expect(persona.output).toEqual({
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    type: 'object',
+    // The pattern of Zod for addresses has lookaround, which RE2 refuses.
+    properties: { total: { type: 'number' }, mail: { type: 'string', format: 'email' } },
+    required: ['total', 'mail'],
+    additionalProperties: false,
+  });
+  expect(definePersona({ name: 'a', output: { type: 'string' } }).output).toEqual({ type: 'string' });
+  expect(() => definePersona({ name: 'a', output: z.object({ at: z.date() }) })).toThrow(OutputSchemaError);
+  expect(() => definePersona({ name: 'a', output: { $ref: '#' } })).toThrow('the output schema is recursive');
+  // Types only: nothing is started.
+  const starting = async (client: Client) => {
+    const byPersona = await client.startSession({ prompt: 'x', persona });
+    expectTypeOf((await byPersona.result()).output).toEqualTypeOf<{ total: number; mail: string } | undefined>();
+    const byStart = await client.startSession({ prompt: 'x', persona, output: z.array(z.string()) });
+    expectTypeOf((await byStart.result()).output).toEqualTypeOf<string[] | undefined>();
+    const untyped = await client.startSession({ prompt: 'x', persona: { name: 'b' } });
+    expectTypeOf((await untyped.result()).output).toEqualTypeOf<Json | undefined>();
+  };
+  expect(starting).toBeTypeOf('function');
 });

@@ -1,6 +1,6 @@
 /** Requests of a client, against a gateway that is a function: what is tried again, what is not, and what is never kept. */
 import { expect, test, vi } from 'vitest';
-import { connect } from '../src/http.ts';
+import { connect, sessionIdOfMessage } from '../src/http.ts';
 
 interface Asked {
   readonly url: URL;
@@ -145,7 +145,8 @@ test('a wrong body never leaves, nor does an actor: who acts is whose token it i
 });
 
 test('what the address says does not stand in the body again', async () => {
-  const { client, asked } = await clientOf([stored, stored, stored, stored, stored]);
+  const ended = (one: Asked) => stored(one, { outcome: 'cancelled', call_id: 'c', tool: 't', reason: 'r' });
+  const { client, asked } = await clientOf([stored, ended, stored, stored, stored]);
   const session = client.session('s');
   await session.approve('a/b', { args: { x: 1 } });
   await session.cancelCall('c', { reason: 'r' });
@@ -180,6 +181,36 @@ test('a receipt is waited for beyond what a gateway waits for one', async () => 
   // It was sent once, and waited on twice.
   expect(sent).toMatchObject({ duplicate: false, receipt: { stage: 'accepted', n: 3 } });
   expect(sent.receipt).not.toHaveProperty('message');
+});
+
+test('cancelCall resolves with the outcome, however often a gateway has to be asked for it', async () => {
+  const call = { call_id: 'c', tool: 'deploy', reason: 'too slow' };
+  const ended = (asked: Asked) => stored(asked, { duplicate: true, outcome: 'timeout', ...call });
+  const { client, asked } = await clientOf([problem('receipt_timeout', 504), ended, stored]);
+  const session = client.session('s');
+  expect(await session.cancelCall('c', { reason: 'too slow', timeoutMs: 100_000 })).toMatchObject({
+    ...{ outcome: 'timeout', callId: 'c', tool: 'deploy', reason: 'too slow' },
+    sent: { seq: 7, duplicate: false },
+  });
+  const [first, second] = asked.slice(1).map(({ url, body }): Asked['body'] => ({ asked: url.search, ...body }));
+  // The wait for the answer is longer than the tool may take to stop.
+  expect(first).toMatchObject({ asked: '?wait=outcome&timeout_ms=60000', reason: 'too slow', timeout_ms: 100_000 });
+  expect(second).toMatchObject({ command_id: first?.command_id });
+  await expect(session.cancelCall('c')).rejects.toMatchObject({ code: 'answer_unreadable' });
+  await expect(session.send('steer', { body: 'x' }, { wait: 'outcome' })).rejects.toMatchObject({ option: 'wait' });
+});
+
+test('a repeated start stays a duplicate, also where a gateway is asked twice for its receipt', async () => {
+  const receipt = { type: 'receipt', session_id: 's', n: 1, stage: 'accepted', duplicate: true };
+  const repeated = (asked: Asked) =>
+    stored(asked, { duplicate: true, receipt: { ...receipt, command_id: asked.body.command_id } });
+  const { client, asked } = await clientOf([problem('receipt_timeout', 504), repeated]);
+  const session = await client.startSession(
+    { prompt: 'go', message_id: 'm' },
+    { wait: 'accepted', timeoutMs: 100_000 },
+  );
+  expect(session.sent).toMatchObject({ duplicate: true, receipt: { n: 1, duplicate: true } });
+  expect(asked[2]?.body).toMatchObject({ message_id: 'm', session_id: await sessionIdOfMessage('m') });
 });
 
 test('a session that was just started is not gone because another gateway has not heard of it', async () => {

@@ -29,6 +29,8 @@ class Journal {
       },
       send: async (_ref: unknown, verb: string) => {
         const commandId = `${verb}-${this.records.length + 1}`;
+        const repeats = { n: 1, duplicate: true, detail: { command_id: 'first' } };
+        if (this.sends === 'repeated') return { commandId, seq: 1, duplicate: true, receipt: repeats };
         const receipt = this.sends === 'receipt' ? { n: this.records.length + 1 } : undefined;
         if (this.sends === 'rejected') this.add([], 'stopped', commandId);
         else if (this.sends !== 'later') this.run(commandId, 'said');
@@ -137,6 +139,19 @@ describe('a stream shows', () => {
     journal.run(commandId, 'second', 'and third');
     expect(await reading).toBe('second\n\nand third');
     expect(await result).toMatchObject({ text: 'and third' });
+  });
+
+  test('the run of the first start, where a start repeats it; without a receipt the newest run', async () => {
+    const journal = new Journal();
+    journal.run('first', 'one');
+    journal.run('next', 'two');
+    journal.sends = 'repeated';
+    const start = { prompt: 'go', message_id: 'm' };
+    await journal.session.send('start', start);
+    expect(await textOf(journal.session)).toBe('one');
+    journal.sends = 'later';
+    await journal.session.send('start', start);
+    expect(await textOf(journal.session)).toBe('two');
   });
 
   test('nothing of a prompt that is rejected after a run has ended', async () => {

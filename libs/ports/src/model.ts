@@ -3,6 +3,7 @@ import type {
   AssistantMessage,
   Failure,
   HostRules,
+  JsonObject,
   Message,
   ModelSettings,
   ToolDefinition,
@@ -23,6 +24,11 @@ export interface ModelRequest {
    */
   readonly messages: readonly Message[];
   readonly tools: readonly ToolDefinition[];
+  /**
+   * The JSON Schema of the final answer, which `system` states too. A model whose provider has an option for it sets that; the
+   * session checks the answer in any case.
+   */
+  readonly outputSchema?: JsonObject | undefined;
   /**
    * How many answers the session's models have given, and the newest of them, whether or not `messages` still hold it.
    * For models that play what was written before.

@@ -8,7 +8,7 @@
  *         not to one that a link led to a moment before.
  * FILE-4: An error states what is wrong and never quotes the content or the resolved path.
  *
- * The only module of this package that imports from Node: adapters may not import each other, and all of them need it.
+ * Imports from Node, as only `discovery` of this package does otherwise: adapters may not import each other, and all of them need it.
  */
 import { constants, type Stats } from 'node:fs';
 import { type FileHandle, open, readlink, realpath, stat } from 'node:fs/promises';

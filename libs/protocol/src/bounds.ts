@@ -36,6 +36,20 @@ export const BOUNDS = {
   callsPerBatchMax: 64,
   /** The arguments of one batch together, as JSON in UTF-8; calls beyond it get error results and lose their arguments. */
   batchArgsMaxBytes: 768 * 1024,
+  /** A JSON Schema of a final answer, as JSON in UTF-8: the system prompt contains it. */
+  outputSchemaMaxBytes: 32 * 1024,
+  /** Subschemas of such a schema, with every `$ref` written out. */
+  outputSchemasMax: 2_000,
+  /** The JSON of a final answer with a schema, in UTF-8: its record contains the value twice. */
+  outputMaxBytes: 128 * 1024,
+  /** Values in that JSON: objects, lists and what they contain. */
+  outputValuesMax: 10_000,
+  /** Model turns that may be spent on repairing one final answer, if nothing else is set; and the most that can be set. */
+  outputRepairsDefault: 2,
+  outputRepairsMax: 8,
+  /** Problems of one answer that the model is shown, and the length of one. */
+  outputProblemsMax: 8,
+  outputProblemMaxChars: 300,
   /** A tool result that stays in its record; a larger one is cut, the whole goes to the object store. */
   toolResultInlineMaxBytes: 64 * 1024,
   /** The least that `max_output` may leave of a result. */

@@ -8,6 +8,7 @@ import { Json, JsonObject } from './json.ts';
 import { UserMessage } from './messages.ts';
 import { CHOICE_FIELDS, refineModelChoice } from './model-choice.ts';
 import { nearestWord } from './nearest-word.ts';
+import { OutputSchema } from './output-schema.ts';
 import { PARKING_FIELDS, refineParking } from './parking.ts';
 import { Permissions } from './permissions.ts';
 import { Limits, McpServers, modeProblem, Persona } from './persona.ts';
@@ -76,6 +77,8 @@ export const StartSettings = z.strictObject({
   mode: z.string().trim().regex(ID_PATTERN).optional(),
   max_turns: z.number().int().min(1).max(1_000_000).optional(),
   limits: Limits.optional(),
+  /** The JSON Schema of the final answer, instead of the persona's. */
+  output: OutputSchema.optional(),
   tools: ToolSelection.optional(),
   stand_ins: StandIns.optional(),
   mcp_servers: McpServers.optional(),
@@ -120,7 +123,8 @@ const Start = z
   .strictObject({
     ...StartSettings.shape,
     ...Envelope,
-    message_id: z.string().max(256).optional(),
+    /** A start under the same message id is the same start, for as long as the session's journal exists. */
+    message_id: z.string().min(1).max(256).optional(),
     prompt: Text.optional(),
     messages: UserMessages.optional(),
     fork: ForkRequest.optional(),

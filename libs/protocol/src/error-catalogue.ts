@@ -221,6 +221,10 @@ export const ERROR_CATALOGUE = {
     'The session is running: it takes no second prompt, and cannot be deleted.',
     'Steer it, queue a follow-up, or wait for its end; cancel its run before you delete it.',
   ),
+  message_id_reused: rejection(
+    'The session was started under this `message_id` with another body; that start stands.',
+    'Use a new `message_id` for a new start, or send the first body again.',
+  ),
   command_too_old: rejection(
     'The command id is older than those the session remembers, so it cannot be told from a repetition.',
     'Send it under a new id.',
@@ -394,6 +398,16 @@ export const ERROR_CATALOGUE = {
     'The run has a limit in USD, and no table says what its model costs.',
     'Ends the run as failed, before the model is asked.',
     'Add the model to a table of prices and name its file in COX_PRICES, or limit tokens instead.',
+  ),
+  output_schema_invalid: outcome(
+    'The output schema of the start or the persona is not a valid JSON Schema.',
+    'Ends the run as failed, before the model is asked.',
+    'Correct the schema. The message says what is wrong with it.',
+  ),
+  output_invalid: outcome(
+    'The final answer does not fit the output schema, and the repair turns (`limits.output_repairs`) are used up.',
+    'Ends the run as failed. The journal contains the answers, and the problems of each in output_rejected.',
+    'Read the problems in the message. Simplify the schema, describe its members, or use a stronger model.',
   ),
   step_denied: outcome(
     'A PreStep or PostStep hook has refused a step, or failed and fails closed.',
@@ -981,6 +995,11 @@ export const ERROR_CATALOGUE = {
     'Stops.',
     'Delete it and start again.',
   ),
+  bus_not_found: exception(
+    'A program called connect() without options, and nothing names a bus or a gateway.',
+    'Connects to nothing.',
+    'Start `cox up`; or set NATS_URL, or COX_GATEWAY_URL and COX_GATEWAY_TOKEN; or use a context; or give connect() its options.',
+  ),
   fetch_setting_invalid: exception('COX_FETCH is neither never nor auto.', 'Stops.', 'Use one of them.'),
   fetch_failed: exception(
     'A source of the server could not be reached or gave something else.',
@@ -1009,7 +1028,7 @@ export const ERROR_CATALOGUE = {
     'Look at the session: `cox session show`.',
   ),
   receipt_timeout: exception(
-    'The command is stored, but no host reported in time what became of it.',
+    'The command is stored, but no host reported in time what became of it, or recorded its outcome.',
     'Stops waiting; the command may still take effect.',
     'Send it again under the same id, or see whether a host runs: `cox doctor`.',
   ),

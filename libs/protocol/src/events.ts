@@ -16,6 +16,7 @@ import { EditedPath, Failure, Provision, StopAnswer, ToolResult, Usage } from '.
 import { JobReceipt } from './job-receipts.ts';
 import { Json, JsonObject } from './json.ts';
 import { AssistantMessage, ReminderMessage, UserMessage } from './messages.ts';
+import { OutputCheck } from './output-schema.ts';
 import { OnTimeout, ParkRequest } from './parking.ts';
 import { CompactionStrategy } from './persona.ts';
 import { PERSONA_STEP_EVENTS } from './persona-steps.ts';
@@ -189,6 +190,16 @@ export const EVENT_SCHEMAS = {
     body_streamed: z.boolean(),
     duration_ms: z.number().nonnegative(),
     attempts: z.number().int().nonnegative(),
+    /** What the answer came to by the session's output schema, where it has one. */
+    output: OutputCheck.optional(),
+  }),
+  /** A final answer does not fit the output schema. A `message_injected` at `output` follows, or the run fails or ends. */
+  output_rejected: event('output_rejected', {
+    turn,
+    /** Repair turns so far, and how many there may be. */
+    repairs: count,
+    repairs_max: count,
+    problems: z.array(z.string()).min(1),
   }),
   /** The provider refused the prompt as too long: a compaction follows, and the prompt is sent once more. */
   context_overflowed: event('context_overflowed', {
@@ -310,6 +321,8 @@ export const EVENT_SCHEMAS = {
     /** The record in which what failed, failed. */
     failed_at: z.number().int().nonnegative().optional(),
     reason: z.string().optional(),
+    /** The value of the last answer, where it fits the output schema. */
+    output: Json.optional(),
   }),
   steering_received: event('steering_received', {
     command_id: z.string(),
@@ -577,7 +590,7 @@ export const EVENT_SCHEMAS = {
   /** Whoever ran a step has gone, or has handed it back: another try begins, and what the last one has streamed is void. */
   persona_step_lost: event('persona_step_lost', PERSONA_STEP_EVENTS.persona_step_lost),
   run_failed: event('run_failed', {
-    source: z.enum(['provisioning', 'model', 'session', 'prompt', 'suspension', 'step']),
+    source: z.enum(['provisioning', 'model', 'session', 'prompt', 'suspension', 'step', 'output']),
     error: Failure,
     stop_reason: StopReason,
   }),

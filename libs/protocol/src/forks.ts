@@ -90,6 +90,8 @@ export const CopyOrigin = z.strictObject({
   command_id: z.string().optional(),
   actor: StoredActor.optional(),
   receipt_to: z.string().optional(),
+  /** The message id of that command. */
+  message_id: z.string().optional(),
   /** What is otherwise in record `n` and from there on. */
   changes: ForkChanges.optional(),
   unsent,

@@ -74,6 +74,7 @@ const CODES: Readonly<Record<number, readonly ErrorCode[]>> = {
     'fork_too_long',
     'fork_change_misfit',
     'command_id_reused',
+    'message_id_reused',
     'idempotency_key_reused',
     'prompt_blocked',
     'persona_not_found',

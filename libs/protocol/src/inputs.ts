@@ -14,6 +14,7 @@ import { AfterCopy, CopyOrigin } from './forks.ts';
 import { HookTable } from './hook-registrations.ts';
 import { Json, JsonObject } from './json.ts';
 import { AssistantMessage, FilePart, TextPart } from './messages.ts';
+import { OutputCheck, PinnedOutput } from './output-schema.ts';
 import { ParkRequest } from './parking.ts';
 import { PinnedPermissions } from './permissions.ts';
 import { CompactionStrategy, ModelSettings, Persona } from './persona.ts';
@@ -106,6 +107,8 @@ export const Provision = z.strictObject({
   root: z.string(),
   /** Only where the run has a budget. */
   budgets: RunBudgets.optional(),
+  /** Only where the final answer has a schema. */
+  output: PinnedOutput.optional(),
   /** Only of a persona that takes a run over: what the start allows the whole of it. */
   run_limits: WholeRunLimits.optional(),
   /** Only where the model's price is known. */
@@ -160,6 +163,8 @@ export const ModelOutcome = z.strictObject({
   /** Requests that were sent, retries included. */
   attempts: z.number().int().nonnegative(),
   duration_ms: z.number().nonnegative(),
+  /** Only where the session has an output schema, and of a complete answer without calls. */
+  output: OutputCheck.optional(),
 });
 /** See {@link ModelOutcome}. */
 export type ModelOutcome = z.infer<typeof ModelOutcome>;

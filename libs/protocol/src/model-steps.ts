@@ -5,6 +5,7 @@
 import * as z from 'zod';
 import { ToolDefinition } from './calls.ts';
 import { Failure, Usage } from './inputs.ts';
+import { JsonObject } from './json.ts';
 import { AssistantMessage, Message } from './messages.ts';
 import { ModelSettings } from './persona.ts';
 
@@ -17,6 +18,8 @@ export const StepRequest = z.strictObject({
   system: z.string(),
   messages: z.array(Message),
   tools: z.array(ToolDefinition),
+  /** The JSON Schema of the final answer, for providers that have an option for it. */
+  output_schema: JsonObject.optional(),
   /** How many answers the session has had, and the newest: for models that play what was written before. */
   answered: z.strictObject({ count: z.number().int().nonnegative(), last: AssistantMessage.nullable() }).optional(),
   /** Where a compaction asks: which of the session's it is, from 1. */
@@ -61,6 +64,7 @@ export interface ModelAsked {
   readonly system: string;
   readonly messages: readonly Message[];
   readonly tools: readonly ToolDefinition[];
+  readonly outputSchema?: JsonObject | undefined;
   readonly answered?: { readonly count: number; readonly last: AssistantMessage | null };
   readonly compaction?: number;
 }

@@ -5,6 +5,7 @@ import { MaxOutput, ToolTraits } from './calls.ts';
 import { ID_PATTERN } from './ids.ts';
 import { JsonObject } from './json.ts';
 import { nearestWord } from './nearest-word.ts';
+import { OutputSchema } from './output-schema.ts';
 import { Glob } from './patterns.ts';
 import { Permissions } from './permissions.ts';
 import { OnFinish, PersonaHooks } from './persona-hooks.ts';
@@ -84,6 +85,8 @@ export const Limits = z.strictObject({
   children: z.number().int().min(0).max(BOUNDS.childrenMax).optional(),
   /** Generations that there may be below the session. */
   depth: z.number().int().min(0).max(BOUNDS.depthMax).optional(),
+  /** Model turns that may be spent on repairing a final answer that does not fit the output schema. */
+  output_repairs: z.number().int().min(0).max(BOUNDS.outputRepairsMax).optional(),
 });
 /** See {@link Limits}. */
 export type Limits = z.infer<typeof Limits>;
@@ -149,6 +152,8 @@ export const Persona = z.strictObject({
   hooks: PersonaHooks.optional(),
   on_finish: OnFinish.optional(),
   steps: Steps.optional(),
+  /** The JSON Schema of the final answer. */
+  output: OutputSchema.optional(),
   handoffs: z.array(z.string().regex(ID_PATTERN)).max(64).optional(),
   /** What becomes of a call whose outcome a crash has left unknown. */
   on_unknown_outcome: z.enum(['interrupted', 'ask']).optional(),

@@ -19,6 +19,8 @@ export const Receipt = z.strictObject({
   seam: z.string().optional(),
   turn: z.number().int().nonnegative().optional(),
   reason: z.string().optional(),
+  /** Of a start that repeats the session's start under its message id: `detail.command_id` is the command that started the session. */
+  duplicate: z.literal(true).optional(),
   /** It waits for the next run: the session has ended, or its run has just now. */
   pending_for_next_run: z.literal(true).optional(),
   /** Of a prompt with `if_running`: whether it began a run, or was queued as a steer. */

@@ -36,6 +36,8 @@ export const START_DECISIONS: Readonly<Record<StartField, FieldDecision>> = {
   mode: 'data',
   max_turns: 'data',
   limits: 'data',
+  // Its size, references and patterns are bounded by its schema.
+  output: 'data',
   tools: 'data',
   stand_ins: 'stand_ins',
   mcp_servers: 'mcp_servers',
@@ -103,6 +105,7 @@ export const PERSONA_DECISIONS: Readonly<Record<keyof Persona, FieldDecision>> =
   hooks: 'data',
   on_finish: 'data',
   steps: 'data',
+  output: 'data',
   handoffs: 'data',
   on_unknown_outcome: 'data',
   daemon: 'data',

@@ -2,6 +2,7 @@
 import type { Clock, ModelPart, ModelRequest, Models, Publisher } from '@coxswain/ports';
 import {
   type AnswerSoFar,
+  type AssistantMessage,
   BOUNDS,
   type CallPart,
   type Delta,
@@ -10,7 +11,9 @@ import {
   runModelStep,
   type SessionRef,
   type ToolDefinition,
+  textOf,
 } from '@coxswain/protocol';
+import { checkOutput } from '@coxswain/protocol/check-output';
 import { argumentsProblem } from '@coxswain/protocol/validate-arguments';
 import { elapsedMs } from './elapsed-ms.ts';
 
@@ -65,6 +68,8 @@ export async function askModel(
     const text = pieces[type].end();
     if (text !== '') publish({ type, text });
   }
+  const schema = result.status === 'complete' && !result.message.partial ? request.outputSchema : undefined;
+  const output = schema && !hasCalls(result.message) ? checkOutput(schema, textOf(result.message)) : undefined;
   return {
     type: 'model_outcome',
     effect_id: effectId,
@@ -76,7 +81,12 @@ export async function askModel(
     ...(result.error ? { error: result.error } : {}),
     attempts: result.attempts,
     duration_ms: elapsedMs(clock, startedMs),
+    ...(output ? { output } : {}),
   };
+}
+
+function hasCalls({ content }: AssistantMessage): boolean {
+  return content.some(({ type }) => type === 'call');
 }
 
 function deltaOf(part: Exclude<ModelPart, { type: 'again' }>, head: Omit<Delta, 'type' | 'kind' | 'text'>): Delta {

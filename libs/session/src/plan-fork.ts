@@ -94,8 +94,14 @@ function askedBy({
   command_id,
   actor,
   receipt_to,
-}: CommandInput): Pick<CopyOrigin, 'command_id' | 'actor' | 'receipt_to'> {
-  return { command_id, ...(actor ? { actor } : {}), ...(receipt_to === undefined ? {} : { receipt_to }) };
+  body: { message_id },
+}: CommandInput): Pick<CopyOrigin, 'command_id' | 'actor' | 'receipt_to' | 'message_id'> {
+  return {
+    command_id,
+    ...(actor ? { actor } : {}),
+    ...(receipt_to === undefined ? {} : { receipt_to }),
+    ...(typeof message_id === 'string' ? { message_id } : {}),
+  };
 }
 
 /** What is wrong with the changes, seen from the record that they change; or what only the changed record begins. */

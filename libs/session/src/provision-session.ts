@@ -29,6 +29,7 @@ import {
   type ModelSettings,
   modelName,
   modeProblem,
+  outputInstruction,
   type ParentLink,
   PERSONA_TOOL_SOURCE,
   type Persona,
@@ -46,13 +47,14 @@ import {
   type ToolDefinition,
   type ToolSelection,
 } from '@coxswain/protocol';
+import { unusableOutputSchema } from '@coxswain/protocol/check-output';
 import type { Repins } from '@coxswain/turn';
 import { type PolicyPorts, rulesOfSession } from './check-policy.ts';
 import { compactionProblem, resolveCompaction } from './context-window.ts';
 import { canDelegate, withCrew, withHandoffs } from './crew-names.ts';
 import { type FoundPersona, findPersona, type KnownPersonas, personaNames } from './find-persona.ts';
 import { hooksOfPersona, seenTable } from './hook-table.ts';
-import { delegationLimits, type RunLimits, runLimits, wholeRunLimits } from './run-limits.ts';
+import { delegationLimits, pinnedOutput, type RunLimits, runLimits, wholeRunLimits } from './run-limits.ts';
 import { sha256Hex } from './seal-record.ts';
 import { untilAnswered } from './until-answered.ts';
 
@@ -193,6 +195,9 @@ async function provision(
   const mode = promptOfMode(modeName, persona);
   if (isFailure(mode)) return failed(mode);
   const limits = runLimits(settings, persona);
+  const schema = settings.output ?? persona.output;
+  const unusable = schema ? unusableOutputSchema(schema) : null;
+  if (unusable !== null) return failed({ code: 'output_schema_invalid', message: unusable });
   const row = ports.prices?.find((candidate) => globMatches(candidate.model, model.name));
   const price = row && pinnedPrice(row);
   const inMoney = limitInMoney(limits, persona);
@@ -449,7 +454,9 @@ function pin(
   notifies: boolean,
 ): Provision {
   const index = tools.some(({ name }) => name === LOAD_SKILL) ? skillIndex(persona.skills ?? []) : '';
-  const system = [persona.prompt, index, mode].filter((text) => text.trim() !== '').join('\n\n');
+  const output = pinnedOutput(settings, persona);
+  const told = output ? outputInstruction(output.schema) : '';
+  const system = [persona.prompt, index, mode, told].filter((text) => text.trim() !== '').join('\n\n');
   const pinned = {
     persona: { name: persona.name, version: personaVersion(persona) },
     ...(identity ? { identity } : {}),
@@ -469,6 +476,7 @@ function pin(
     ...daemon,
     compaction: resolveCompaction(persona.compaction, model),
     root,
+    ...(output ? { output } : {}),
     ...(notifies ? { notifies: true as const } : {}),
   };
   return {

@@ -111,6 +111,20 @@ export class Receipts {
     this.#send(input.receipt_to, { ...this.#head(input.command_id), ...verdict, message: 'repeated: nothing changed' });
   }
 
+  /** Answers a start that repeats the session's start: with the receipt of that one. @param first its command id. */
+  repeatedStart(input: CommandInput, first: string): void {
+    if (!input.receipt_to) return;
+    // Sent again under its own id it is the same command, and not another one.
+    const isOther = input.command_id !== first;
+    this.#send(input.receipt_to, {
+      ...this.#head(input.command_id),
+      stage: 'accepted',
+      n: 1,
+      message: 'repeated: nothing changed',
+      ...(isOther ? { duplicate: true as const, detail: { command_id: first } } : {}),
+    });
+  }
+
   #head(commandId: string) {
     return { type: 'receipt' as const, session_id: this.#ref.sessionId, command_id: commandId };
   }

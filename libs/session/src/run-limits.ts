@@ -47,6 +47,14 @@ export function wholeRunLimits({ limits = {}, max_turns }: StartSettings): Pick<
   return Object.keys(whole).length === 0 ? {} : { run_limits: whole };
 }
 
+/** The output schema, the start's before the persona's, and how many turns may repair one answer; undefined without a schema. */
+export function pinnedOutput(settings: StartSettings, persona: Persona): Provision['output'] {
+  const schema = settings.output ?? persona.output;
+  if (!schema) return undefined;
+  const said = [persona.limits?.output_repairs, settings.limits?.output_repairs].filter((one) => one !== undefined);
+  return { schema, repairs: said.length === 0 ? BOUNDS.outputRepairsDefault : Math.min(...said) };
+}
+
 /** How long a step of the session waits for somebody who serves its persona. */
 export function waitForPersonaMs(settings: StartSettings, persona: Persona): number {
   const said = [persona.limits, settings.limits].flatMap((limits) => limits?.wait_for_persona_ms ?? []);

@@ -85,6 +85,7 @@ import type { LoadTurns } from './load-turns.ts';
 import { Mailbox } from './mailbox.ts';
 import { asksForFork } from './plan-fork.ts';
 import { checkStart } from './refuse-start.ts';
+import { namesMessage, repeatedStart } from './repeated-start.ts';
 import { RuleTable } from './rule-table.ts';
 import { buildRecord, isRecordTooLarge, type SealedRecord, sealRecord } from './seal-record.ts';
 import { statusOf } from './session-status.ts';
@@ -722,12 +723,16 @@ export class SessionRunner {
   }
 
   /** @returns false where the session was left. */
-  async #take(session: Live, input: CommandInput | TimerInput, cursor: Cursor | undefined): Promise<boolean> {
+  async #take(session: Live, given: CommandInput | TimerInput, cursor: Cursor | undefined): Promise<boolean> {
+    let input = given;
     // The journal may have been read again since the inbox was, and hold more than it did then.
     if (cursor && cursor.seq <= this.#inbox.position(session.cursor)) return true;
     if (input.type === 'command' && cursor) {
       const problem = this.#quotaProblem(session, input);
       if (problem) return this.#leaveUnrecorded(session, cursor, input, quotaRejection(input, problem), problem.quota);
+      const compared = session.n > 0 && namesMessage(input) ? await this.#compareStart(session, input) : input;
+      if (typeof compared === 'boolean') return compared;
+      input = compared;
       const judged = await this.#judgeUnrecorded(session, cursor, input);
       if (judged !== null) return judged;
     }
@@ -735,6 +740,29 @@ export class SessionRunner {
     if (!(await this.#own(session))) return false;
     const owned = this.#session ?? session;
     return this.#step(owned, input.type === 'command' ? await this.#check(owned, input) : input, cursor);
+  }
+
+  /**
+   * A start under a message id to a session that has started. A repetition leaves no record: it gets the receipt of the first.
+   * @returns the command where the machine decides it, with a problem for another start under the same message id; otherwise
+   *   whether the session is still here.
+   */
+  async #compareStart(session: Live, input: CommandInput): Promise<CommandInput | boolean> {
+    // Without a record no fence says whether another host has deleted the session meanwhile.
+    if (!(await this.#isNewest(session))) return false;
+    try {
+      const repeated = await repeatedStart(this.#ports, this.#ref, input);
+      if (repeated === null) return input;
+      if ('problem' in repeated) return { ...input, body: {}, problem: repeated.problem };
+      session.receipts.repeatedStart(input, repeated.first);
+      return true;
+    } catch (error) {
+      const { code, message } = error as Error & { readonly code?: ErrorCode };
+      // What can never be compared is decided by the state of the session.
+      if (code !== undefined && UNREADABLE.has(code)) return input;
+      this.#ports.log.warn({ session_id: this.#ref.sessionId, error: message }, 'journal not readable now');
+      return false;
+    }
   }
 
   #quotaProblem(

@@ -180,6 +180,7 @@ export class SessionWorker implements EffectWorker {
             return messages;
           },
           tools,
+          ...(persona.output ? { outputSchema: persona.output.schema } : {}),
           answered: transcript.answered,
           traceparent: this.#traceparent(effect, state),
         };

@@ -6,7 +6,8 @@ import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { createModels } from '@coxswain/adapter-models';
-import type { BodyInput } from '@coxswain/client';
+import { type BodyInput, type OutputSource, outputJsonSchema } from '@coxswain/client';
+import type { LoadedPersona } from '@coxswain/personas';
 import type { Models } from '@coxswain/ports';
 import type { JsonObject } from '@coxswain/protocol';
 import { linesOf } from '@coxswain/session';
@@ -16,7 +17,7 @@ import { shown } from './match-shape.ts';
 import type { CommandMove, MomentMove, Move } from './moves.ts';
 import { PendingMoments } from './pending-moments.ts';
 import { type SceneHooks, sceneHooks } from './scene-hooks.ts';
-import { type ReadScenePersona, readScenePersona, type ScenePersona } from './scene-persona.ts';
+import { readScenePersona, type ScenePersona } from './scene-persona.ts';
 import { type SceneTools, sceneTools } from './scene-tools.ts';
 import { type Script, type ScriptedAnswer, scriptText } from './scripted-answers.ts';
 import { QUIET, Stage } from './stage.ts';
@@ -41,7 +42,13 @@ export interface SceneSetup {
   readonly root?: string | undefined;
   /** What the start of the session says besides: `permissions`, `limits`, `max_turns`, … */
   readonly start?:
-    | Omit<BodyInput<'start'>, 'prompt' | 'messages' | 'persona' | 'personas' | 'model' | 'root' | 'fork'>
+    | (Omit<
+        BodyInput<'start'>,
+        'prompt' | 'messages' | 'persona' | 'personas' | 'model' | 'root' | 'fork' | 'output'
+      > & {
+        /** The schema of the final answer: Zod 4 or JSON Schema. `journal.result.output` is its value. */
+        readonly output?: OutputSource | undefined;
+      })
     | undefined;
   /** A recorded journal that the session goes on from, as `journal.save` or `cox session export` writes it. */
   readonly journal?: string | undefined;
@@ -137,8 +144,10 @@ async function openScene(setup: SceneSetup): Promise<OpenScene> {
     await stage.import(() => recorded(path, setup.upTo));
   }
   await stage.start();
+  const { output, ...settings } = setup.start ?? {};
   const start = {
-    ...setup.start,
+    ...settings,
+    ...(output === undefined ? {} : { output: outputJsonSchema(output, 'start') }),
     ...(lead ? { persona: lead.persona.name } : {}),
     ...(root === undefined ? {} : { root }),
   };
@@ -148,7 +157,7 @@ async function openScene(setup: SceneSetup): Promise<OpenScene> {
 const SCENE_MODEL = 'scripted/scene';
 
 /** Whatever model is named, the scene's answers, where it has some. */
-async function modelsOf(setup: SceneSetup, lead: ReadScenePersona | null, time: VirtualTime): Promise<Models> {
+async function modelsOf(setup: SceneSetup, lead: LoadedPersona | null, time: VirtualTime): Promise<Models> {
   const { model } = setup;
   // Time stands still while a script is looked for: it is read once.
   const clock = { ...time.clock(), monotonicMs: () => 0 };

@@ -193,6 +193,8 @@ export function journalLine(event: SessionEvent): string {
       return words('budget_threshold', event.budget, `${event.percent}%`, event.needed !== undefined && 'uncovered');
     case 'stop_condition_held':
       return `stop_condition_held ${Object.entries(event.condition).flat().join(' ')}`;
+    case 'output_rejected':
+      return `output_rejected repairs ${event.repairs}/${event.repairs_max}`;
     case 'stop_predicates_asked':
       return `stop_predicates_asked ${event.predicates.join(' ')}`;
     case 'stop_predicates_answered':

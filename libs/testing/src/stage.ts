@@ -36,7 +36,7 @@ export interface StageSettings {
   /** Found by name; those with code of their own are served, the others the host knows. */
   readonly personas: readonly {
     readonly persona: Persona;
-    readonly handlers: Readonly<Record<string, AnyHandler>>;
+    readonly handlersById: Readonly<Record<string, AnyHandler>>;
     /** Which of its code is asked before a daemon waits. */
     readonly idle: ReadonlySet<string>;
   }[];
@@ -84,14 +84,14 @@ export class Stage {
     this.#follow(settings.session);
     const served = createMemoryPersonas();
     const plain = new Map<string, Persona>();
-    for (const { persona, handlers, idle } of settings.personas) {
-      if (Object.keys(handlers).length === 0) plain.set(persona.name, persona);
+    for (const { persona, handlersById, idle } of settings.personas) {
+      if (Object.keys(handlersById).length === 0) plain.set(persona.name, persona);
       else
         served.serve(
           this.ref.tenant,
           { ...persona, version: persona.version ?? 'test' },
           this.#models(),
-          this.#seen(handlers, idle),
+          this.#seen(handlersById, idle),
         );
     }
     let serial = 0;

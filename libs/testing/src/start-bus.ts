@@ -257,7 +257,7 @@ class Bus implements TestBus {
     const served = await this.client.servePersona(definition, {
       models: createModels({ env: {} }),
       tools: read.tools,
-      handlers: read.named,
+      handlers: read.handlers,
       ...options,
     });
     this.#parts.closing.push(() => served.stop());

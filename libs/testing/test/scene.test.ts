@@ -62,6 +62,13 @@ test('a prompt runs to its end, and the journal says what happened', async () =>
   await journal.expectReplay();
 });
 
+test('the value of an output schema is part of the result', async () => {
+  const output = { type: 'object', properties: { words: { type: 'integer' } }, required: ['words'] };
+  const answers = [says('Two words.'), says('{"words": 2}')];
+  const journal = await given({ persona: clerk, model: answers, start: { output } }).when(prompt('How many?'));
+  journal.expect({ type: 'output_rejected', turn: 1 }).expectResult({ output: { words: 2 }, turns: 2 });
+});
+
 test('the same scene gives the same bytes', async () => {
   const play = () => given({ persona: clerk, model: counting, tools: [countWords] }).when(prompt('How many?'));
   const [one, two] = [await play(), await play()];

@@ -44,6 +44,7 @@ import { NOTHING_SPENT } from './open-children.ts';
 import type { LostSteps, PersonaWait } from './persona-waits.ts';
 import type { LiveReminder } from './reminders.ts';
 import type { PinnedStep, StepProgress } from './steps.ts';
+import type { OutputProgress } from './structured-output.ts';
 import { EMPTY_VIEW, type ViewAccount } from './view-account.ts';
 
 /** An injection that waits for a seam. */
@@ -309,6 +310,8 @@ export interface Pinned {
   readonly price_fingerprint: string;
   /** What the persona declares of its work. */
   readonly steps?: readonly PinnedStep[] | undefined;
+  /** Only where the final answer has a schema: turns that may be spent on repairing it. */
+  readonly output_repairs?: number | undefined;
   /** Whom it may hand the session to. */
   readonly handoffs?: readonly string[] | undefined;
   /** What the start allows the whole run, where the persona has taken it over. */
@@ -427,6 +430,8 @@ export interface SessionContext {
   readonly failed_at: number | null;
   /** How far the run is in its persona's steps; null before the first. */
   readonly step: StepProgress | null;
+  /** How far the run is with its final answer; null without an output schema. */
+  readonly output: OutputProgress | null;
   /** How the run goes from persona to persona. */
   readonly relay: Relay;
   readonly suspend: AskedSuspension | null;
@@ -534,6 +539,7 @@ export function emptyContext(sessionId: string): SessionContext {
     failure: null,
     failed_at: null,
     step: null,
+    output: null,
     relay: NO_RELAY,
     suspend: null,
     suspension: null,
@@ -626,6 +632,7 @@ export function contextWith(context: SessionContext, change: Partial<SessionCont
     failure: context.failure,
     failed_at: context.failed_at,
     step: context.step,
+    output: context.output ?? null,
     relay: context.relay ?? NO_RELAY,
     suspend: context.suspend,
     suspension: context.suspension,

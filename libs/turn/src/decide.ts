@@ -372,6 +372,7 @@ function decideModel(context: SessionContext, outcome: ModelOutcome): Decision {
     body_streamed: outcome.body_streamed,
     duration_ms: outcome.duration_ms,
     attempts: outcome.attempts,
+    ...(whole && outcome.output ? { output: outcome.output } : {}),
   };
   if (whole) return events(answer, ...textStop(context, message));
   if (context.aborting || context.model.preempted) return events(answer);

@@ -51,6 +51,7 @@ function pinnedFrom(context: SessionContext, { provision }: PersonaChanged): Pin
     price: context.pinned?.price ?? null,
     price_fingerprint: context.pinned?.price_fingerprint ?? '',
     ...pinnedSteps(definition.steps),
+    ...(provision.output ? { output_repairs: provision.output.repairs } : {}),
     ...(definition.handoffs ? { handoffs: definition.handoffs } : {}),
     ...(provision.run_limits ? { run_limits: provision.run_limits } : {}),
   };

@@ -51,6 +51,7 @@ import { rulesAfter } from './remembered.ts';
 import { countDownAtTurnEnd, showReminders } from './reminders.ts';
 import { watchAnswer, watchResult, watchTold, watchTurn } from './stall-watch.ts';
 import { openStep, STEP_SEAM, stepEvolved, stepTarget, stepTold } from './steps.ts';
+import { OUTPUT_SEAM, outputEvolved } from './structured-output.ts';
 import { interruptedBy } from './suspension.ts';
 import { UNKNOWN_OUTCOME } from './unknown-outcome.ts';
 import { viewAfter } from './view-account.ts';
@@ -64,6 +65,7 @@ export function evolve(context: SessionContext, event: PlacedEvent): Partial<Ses
   const announcements = withAnnouncement(context, event);
   const change = {
     ...changeOf(context, event),
+    ...outputEvolved(context, event),
     ...(view === context.view ? {} : { view }),
     ...(announcements === context.announcements ? {} : { announcements }),
   };
@@ -126,6 +128,9 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         : {};
     case 'stop_condition_held':
       return { stop_held: true };
+    case 'output_rejected':
+      // A repair comes before a stop condition.
+      return { stop_held: false };
     case 'stop_predicates_asked':
       return {
         stop_check: { id: event.effect_id, epoch: context.epoch, predicates: event.predicates },
@@ -193,6 +198,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       };
     case 'message_injected':
       if (event.seam === STEP_SEAM) return stepTold(context);
+      if (event.seam === OUTPUT_SEAM) return {};
       if (event.seam === HANDOFF_SEAM) return { relay: { ...context.relay, owes: null } };
       if (event.origin === 'direct') return told(context, event);
       if (event.origin === 'feedback') return feedbackSaid(context, event.command_id);

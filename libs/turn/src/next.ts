@@ -55,6 +55,7 @@ import {
   stepTarget,
 } from './steps.ts';
 import { isStopped, predicatesAsked, toolStop } from './stop-conditions.ts';
+import { needsRepair, outputOfRun, rejectsOutput } from './structured-output.ts';
 import { endsSuspension, lapsedSuspension, parkingPayload, takesHold } from './suspension.ts';
 import { endedUnknown } from './unknown-outcome.ts';
 import { messagesOf } from './view-account.ts';
@@ -161,6 +162,7 @@ function endOfRun(context: SessionContext): SessionEvent | null {
     ...(context.failure ? { error: context.failure } : {}),
     ...(context.failed_at === null ? {} : { failed_at: context.failed_at }),
     ...(context.cancel_reason === null ? {} : { reason: context.cancel_reason }),
+    ...outputOfRun(context),
   };
 }
 
@@ -372,6 +374,8 @@ function closeTurn(context: SessionContext): SessionEvent | null {
   if (question) return question;
   const step = endsStep(context);
   if (step) return step;
+  const rejected = needsRepair(context) ? rejectsOutput(context, q.isCapped(context)) : null;
+  if (rejected) return rejected;
   const uncovered = q.wouldGoOn(context) && !isStopped(context) ? uncoveredAnswer(context) : null;
   return uncovered ?? turnEnd(context);
 }
@@ -414,7 +418,9 @@ function stopReason(context: SessionContext): StopReason {
   if (context.batch_open && context.delivered_at_end === 0 && q.batchTerminates(context)) return 'terminated';
   if (isStopped(context)) return 'stop_condition';
   if (context.batch_open && !stepHasEnded(context)) return cap(context);
-  return q.isCapped(context) && (context.cut_short || q.anythingWaits(context)) ? cap(context) : 'end_turn';
+  return q.isCapped(context) && (context.cut_short || needsRepair(context) || q.anythingWaits(context))
+    ? cap(context)
+    : 'end_turn';
 }
 
 function cap(context: SessionContext): StopReason {

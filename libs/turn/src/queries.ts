@@ -18,6 +18,7 @@ import type { CallRow, PendingFollowup, PendingInjection, SessionContext } from 
 import { personaOfTurn, waitsForBatch } from './handoff.ts';
 import { rememberedRuling } from './remembered.ts';
 import { openStep, stepHasEnded, stepsAreLeft } from './steps.ts';
+import { needsRepair } from './structured-output.ts';
 
 /**
  * The registrations that a point consults, in order.
@@ -321,8 +322,8 @@ export function isCapped(context: SessionContext): boolean {
 /** Whether the open turn itself gives its run a reason to go on, were it not capped. */
 export function turnGoesOn(context: SessionContext): boolean {
   const { batch_open, cut_short, delivered_at_end } = context;
-  if (stepHasEnded(context)) return delivered_at_end > 0 || stepsAreLeft(context);
-  return batch_open || cut_short || delivered_at_end > 0;
+  if (stepHasEnded(context)) return delivered_at_end > 0 || stepsAreLeft(context) || needsRepair(context);
+  return batch_open || cut_short || delivered_at_end > 0 || needsRepair(context);
 }
 
 /** Whether a run would go on after its open turn, were it not capped. */

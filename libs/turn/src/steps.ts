@@ -29,6 +29,7 @@ import {
   userText,
 } from '@coxswain/protocol';
 import type { SessionContext } from './context.ts';
+import { needsRepair } from './structured-output.ts';
 
 /** What of a declared step the machine goes by. Which tools it has is the host's affair. */
 export interface PinnedStep {
@@ -137,7 +138,8 @@ export function endsStep(context: SessionContext): SessionEvent | null {
 
 /** Whether the open turn is the last of its step (ST2), once its last seam has delivered so much. */
 export function isComplete(context: SessionContext, delivered: number): boolean {
-  return context.step?.open === true && !context.batch_open && !context.cut_short && delivered === 0;
+  const isPlain = context.step?.open === true && !context.batch_open && !context.cut_short && delivered === 0;
+  return isPlain && !needsRepair(context, delivered);
 }
 
 function overspent(context: SessionContext, { max_tokens, max_nano_usd }: PinnedStep): string | null {

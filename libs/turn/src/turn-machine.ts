@@ -47,6 +47,7 @@ export const turnMachine = turnSetup.createMachine({
     budget_threshold: [to('.tearing_down', 'is_used_up'), evolves],
     stop_condition_held: evolves,
     stop_predicates_answered: evolves,
+    output_rejected: evolves,
     steering_received: evolves,
     reminder_injected: evolves,
     followup_received: evolves,

@@ -65,6 +65,7 @@ const IN_RUN: ReadonlySet<string> = new Set([
   'stop_predicates_answered',
   'step_started',
   'step_finished',
+  'output_rejected',
 ]);
 
 function drop(waiting: { id: string }[], id: string): void {

@@ -168,6 +168,8 @@ export interface Surroundings {
   readonly root?: string;
   /** Whom it may hand off to; then it has the tool for that. */
   readonly handoffs?: readonly string[] | undefined;
+  /** The final answer has a schema, and may be repaired so often. */
+  readonly outputRepairs?: number | undefined;
   /** What the start allows the whole run. */
   readonly runLimits?: Provision['run_limits'];
 }
@@ -223,6 +225,9 @@ export function provision(around: Surroundings = {}): Provision {
       : {}),
     ...(around.runLimits ? { run_limits: around.runLimits } : {}),
     ...(around.price ? { price: around.price } : {}),
+    ...(around.outputRepairs === undefined
+      ? {}
+      : { output: { schema: { type: 'object' }, repairs: around.outputRepairs } }),
     fingerprints: {
       ...(around.price ? { price: fingerprint(around.price) } : {}),
       persona: fingerprint(around),
@@ -318,6 +323,9 @@ const textParts = (text: string) => (text === '' ? [] : [{ type: 'text' as const
 
 /** The model answers plainly. */
 export const answered = (text = 'fine') => modelOutcome(textParts(text), {});
+/** The model answers, and the host has checked the answer against the output schema. */
+export const answeredOutput = (output: NonNullable<ModelOutcome['output']>) =>
+  modelOutcome(textParts('value' in output ? JSON.stringify(output.value) : 'no JSON'), { output });
 /** An outcome with other usage than usual. */
 export function using(inputTokens: number, outputTokens: number, move: Move): Move {
   return (state) => {

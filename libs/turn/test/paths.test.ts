@@ -181,6 +181,11 @@ const WORLDS: Readonly<Record<string, World>> = {
     around: { hooks: [hook('user_prompt_submit'), hook('session_idle')], daemon: true },
     happens: only('steer finish_step', 'hooks change', 'owned'),
   },
+  'an output schema': {
+    around: { outputRepairs: 1 },
+    happens: only('answers with .*'),
+    turns: 2,
+  },
   'at the cap': {
     around: { maxTurns: 1 },
     happens: only('asks read', 'steer finish_step', 'followup', 'suspend', 'resume'),

@@ -68,6 +68,7 @@ const surroundings: fc.Arbitrary<Surroundings> = fc.record({
     ),
     { nil: undefined, freq: 1 },
   ),
+  outputRepairs: fc.option(fc.integer({ min: 0, max: 2 }), { nil: undefined, freq: 1 }),
   budgets: fc.oneof(fc.constant({}), fc.record({ tokens: fc.integer({ min: 1, max: 60 }) })),
 });
 

@@ -4,6 +4,7 @@ import { isEnded, type OpenConsult, type SessionState, timerOf } from '../src/mo
 import {
   accepted,
   answered,
+  answeredOutput,
   approvalExpires,
   approved,
   asked,
@@ -72,7 +73,7 @@ type Named = readonly [lane: Lane, name: string, move: Move];
 export function possibilities(state: SessionState, around: Surroundings, id: () => string): Possibility[] {
   const moves: Named[] = [
     ...provisionMoves(state, around),
-    ...modelMoves(state),
+    ...modelMoves(state, around),
     ...compactionMoves(state),
     ...callMoves(state, around),
     ...waitMoves(state, around, id),
@@ -136,7 +137,7 @@ export function sameAgain(state: SessionState, around: Surroundings): Input | nu
     return made(hooksSaid(...consult.hooks.map(() => no)));
   }
   if (provision) return made(provisioned(ofPersona(around, state.context.pinned?.persona)));
-  if (model) return made(answered());
+  if (model) return made(around.outputRepairs === undefined ? answered() : answeredOutput(MISFIT));
   if (compacting) return made(compacted());
   return settlement(state);
 }
@@ -181,10 +182,18 @@ function handoffBatches({ pinned }: SessionState['context']) {
   ];
 }
 
-function modelMoves(state: SessionState): Named[] {
+/** What the host says of an answer that does not fit the output schema. */
+const MISFIT = { problems: ['must be object'] };
+
+function modelMoves(state: SessionState, { outputRepairs }: Surroundings): Named[] {
   if (!state.context.model) return [];
+  const checked: Named[] = [
+    ['work', 'answers with a misfit', answeredOutput(MISFIT)],
+    ['work', 'answers with an output', answeredOutput({ value: {} })],
+  ];
   return [
     ['work', 'answers', answered()],
+    ...(outputRepairs === undefined ? [] : checked),
     ...[...BATCHES, ...handoffBatches(state.context)].map(
       (batch): Named => [
         'work',

@@ -135,6 +135,10 @@ export function sendOptions(verb: Verb, { principal, id, waiting, signal, tracep
   const { wait, timeout_ms } = waiting;
   if (wait === 'delivered' && !DELIVERED_VERBS.has(verb))
     throw new Problem('invalid_field', `wait: ${verb} is accepted, and not delivered later`, { field: 'wait' });
+  if (wait === 'outcome' && verb !== 'cancel_call')
+    throw new Problem('invalid_field', `wait: ${verb} has no outcome to wait for; only cancel_call has`, {
+      field: 'wait',
+    });
   return {
     id,
     actor: principal.name,
@@ -239,6 +243,16 @@ function outcomeOf(error: unknown): string {
 }
 
 /** As it is answered. */
-export function storedCommand(session: Session, { commandId, seq, duplicate, receipt }: SentCommand): StoredCommand {
-  return { session_id: session.id, command_id: commandId, seq, duplicate, ...(receipt ? { receipt } : {}) };
+export function storedCommand(
+  session: Session,
+  { commandId, seq, duplicate, receipt, cancellation }: SentCommand,
+): StoredCommand {
+  return {
+    session_id: session.id,
+    command_id: commandId,
+    seq,
+    duplicate,
+    ...(receipt ? { receipt } : {}),
+    ...cancellation,
+  };
 }

@@ -1,5 +1,12 @@
 /** Commands in requests: the names of their ids, and how far a start is waited for. */
-import { CommandRejectedError, ReceiptTimeoutError, type SendOptions, type SentCommand } from '@coxswain/client';
+import {
+  CommandRejectedError,
+  ReceiptTimeoutError,
+  type SendOptions,
+  type SendStage,
+  type SentCommand,
+  sessionIdOfMessage,
+} from '@coxswain/client';
 import { CommandId, parseBody, type Verb } from '@coxswain/protocol';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 import type { GatewayClient } from '../src/gateway-context.ts';
@@ -9,7 +16,7 @@ interface Sent {
   readonly session: string;
   readonly verb: Verb;
   readonly body: object;
-  readonly options: SendOptions<'stored' | 'accepted' | 'delivered'>;
+  readonly options: SendOptions<SendStage>;
 }
 
 const STORED: SentCommand = { commandId: CommandId.parse('c-1'), seq: 7, duplicate: false };
@@ -42,8 +49,8 @@ beforeEach(() => {
   answer = async () => STORED;
 });
 
-async function ask(method: string, url: string, payload?: object) {
-  const headers = { host: 'gateway.test', authorization: made.authorization };
+async function ask(method: string, url: string, payload?: object, more: Record<string, string> = {}) {
+  const headers = { host: 'gateway.test', authorization: made.authorization, ...more };
   const request = { method: method as 'POST', url, headers, ...(payload === undefined ? {} : { payload }) };
   const { statusCode: status, json } = await made.app.inject(request);
   return { status, body: json() };
@@ -85,6 +92,31 @@ test('a start takes the session’s id as session_id', async () => {
   expect(sent).toMatchObject([{ session: 'mine', body: { prompt: 'go', model: 'm/m' } }]);
 });
 
+test('a start under a message id has the session that follows from it, also next to an idempotency key', async () => {
+  const receipt = {
+    type: 'receipt',
+    session_id: 's',
+    command_id: 'c-1',
+    stage: 'accepted',
+    n: 1,
+    duplicate: true,
+  } as const;
+  answer = async () => ({ ...STORED, duplicate: true, receipt });
+  // Another start, and not one of this key: the session compares them.
+  recorded = [{ type: 'command', verb: 'start', command_id: 'first', body: {} }];
+  const body = { prompt: 'go', model: 'm/m', message_id: 'order 17' };
+  for (const more of [{}, { command_id: 'mine' }])
+    expect(await ask('POST', '/v1/sessions', { ...body, ...more }, { 'idempotency-key': 'k' })).toMatchObject({
+      status: 202,
+      body: { duplicate: true, receipt: { n: 1, duplicate: true } },
+    });
+  const session = await sessionIdOfMessage('order 17');
+  expect(sent).toMatchObject([{ session, body }, { session }]);
+  expect(await ask('POST', '/v1/sessions', { ...body, session_id: 'named' })).toMatchObject({
+    body: { session_id: 'named' },
+  });
+});
+
 test('a rejection names fields as the request does', async () => {
   const rejected = (field: string) => async () => {
     throw new CommandRejectedError('unknown_command_id', `${field}: is not known`, { field });
@@ -116,6 +148,21 @@ test.each(REPEATED)('a command_id of another command is refused: %s %s', async (
   expect(await ask(method, url, { ...body, command_id: 'mine' })).toMatchObject({
     status: 202,
     body: { command_id: 'mine', duplicate: true },
+  });
+});
+
+test('?wait=outcome answers how the cancelling of a call ended, and goes with no other command', async () => {
+  const cancellation = { outcome: 'already_cancelled', call_id: 'c1', tool: 'deploy', reason: null } as const;
+  answer = async () => ({ ...STORED, cancellation });
+  const { status, body } = await ask('POST', '/v1/sessions/s/calls/c1/cancel?wait=outcome', {});
+  expect({ status, body }).toEqual({
+    status: 202,
+    body: { session_id: 's', command_id: 'c-1', seq: 7, duplicate: false, ...cancellation },
+  });
+  expect(sent).toMatchObject([{ verb: 'cancel_call', body: { call_id: 'c1' }, options: { wait: 'outcome' } }]);
+  expect(await ask('POST', '/v1/sessions/s/cancel?wait=outcome', {})).toMatchObject({
+    status: 400,
+    body: { code: 'invalid_field', field: 'wait' },
   });
 });
 

@@ -1,4 +1,5 @@
 /** The persona service, for programs that run it inside their own process. */
+export { type LoadedPersona, loadPersona } from './load-persona.ts';
 export { loadPersonaHandlers } from './load-persona-handlers.ts';
 export { isPersonaModule, loadPersonaModule, PersonaModuleError } from './load-persona-module.ts';
 export {

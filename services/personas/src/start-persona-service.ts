@@ -1,7 +1,7 @@
 /** The persona service: the model steps and tools of one or several personas, in a process of their own. */
 import { delimiter } from 'node:path';
 import { createServiceLog, type LogTarget, secretMask } from '@coxswain/adapter-log';
-import { createModels, ownOrigins } from '@coxswain/adapter-models';
+import { createModels, type OwnModels, ownOrigins } from '@coxswain/adapter-models';
 import { connectionTo, connectNats, endOnce, ensureBuckets, type NamedBus } from '@coxswain/adapter-nats';
 import { type MetricsAddress, startWorkerTelemetry } from '@coxswain/adapter-telemetry';
 import {
@@ -45,6 +45,8 @@ export interface PersonaServiceOptions {
   readonly nats: NamedBus;
   /** By default the one of the key that lets the service in, else `default`. */
   readonly tenant?: string | undefined;
+  /** Models of the program that runs the service, by their whole names. */
+  readonly models?: OwnModels | undefined;
   /** Steps at once, of each persona. Default 16. */
   readonly stepsAtOnce?: number | undefined;
   /** How long steps and calls may still take when it stops. Default 20,000. */
@@ -121,7 +123,7 @@ export async function startPersonaService(options: PersonaServiceOptions): Promi
       open.push(mcp);
       served.push(
         await client.servePersona(persona, {
-          models: modelsOf(persona, env, folder),
+          models: modelsOf(persona, env, folder, options.models ?? {}),
           tools,
           handlers,
           foreignTools: mcp.tools,
@@ -153,14 +155,14 @@ export async function startPersonaService(options: PersonaServiceOptions): Promi
  * providers' own origins, to those that the environment names, and to the address in the definition of the persona. No other
  * address is asked, and files of scripted models lie in the folder of the persona or in one that COX_ROOTS names.
  */
-function modelsOf({ model }: Persona, env: NodeJS.ProcessEnv, folder: string): Models {
-  const models = createModels({ env, baseFolder: folder });
-  const own: ModelSettings | undefined = model;
-  const declared = own?.base_url === undefined ? [] : keyedOrigins(own.base_url);
+function modelsOf({ model }: Persona, env: NodeJS.ProcessEnv, folder: string, own: OwnModels): Models {
+  const models = createModels({ env, baseFolder: folder, own });
+  const named: ModelSettings | undefined = model;
+  const declared = named?.base_url === undefined ? [] : keyedOrigins(named.base_url);
   const host = { folder, origins: [...ownOrigins(env), ...declared], trustsBus: false };
   const roots = [folder, ...(env.COX_ROOTS ?? '').split(delimiter).filter((root) => root !== '')];
   const rules = rulesFor({ roots }, host, DEFAULT_TENANT, true);
-  const rulesOf = ({ name }: ModelSettings): HostRules => (name === own?.name ? { ...rules, roots: 'any' } : rules);
+  const rulesOf = ({ name }: ModelSettings): HostRules => (name === named?.name ? { ...rules, roots: 'any' } : rules);
   return {
     check: (settings) => models.check(settings, rulesOf(settings)),
     resolve: (settings) => models.resolve(settings, rulesOf(settings)),

@@ -4,7 +4,7 @@ import { combineHooks, loadManifest, watchLeftBehind } from '@coxswain/adapter-h
 import { createServiceLog, type LogTarget, secretMask } from '@coxswain/adapter-log';
 import { createMcpTools } from '@coxswain/adapter-mcp';
 import { createIds, createSystemClock, StoreClock } from '@coxswain/adapter-memory';
-import { createModels, KNOWN_PRICES, ownOrigins, readPrices } from '@coxswain/adapter-models';
+import { createModels, KNOWN_PRICES, type OwnModels, ownOrigins, readPrices } from '@coxswain/adapter-models';
 import {
   checkReplicas,
   connectionTo,
@@ -70,6 +70,10 @@ export interface SessionsServiceOptions {
   readonly defaultRoot?: string | undefined;
   /** What models cost, before the rows of the file that COX_PRICES names and of the built-in table. */
   readonly prices?: PriceTable | undefined;
+  /** Models of the program that runs the service, by their whole names. */
+  readonly models?: OwnModels | undefined;
+  /** The model of sessions that name none; `COX_MODEL` if not given. */
+  readonly defaultModel?: string | undefined;
   /** In place of the built-in tools and of MCP servers, which {@link combineToolSources} puts together with others; those of the bus are there besides. */
   readonly tools?: ToolSource | undefined;
   /** Hooks of the program that runs the service, beside those of the manifest and of the bus. */
@@ -206,7 +210,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
         retention: createNatsRetention(nc),
         publisher: createNatsPublisher(nc, log),
         sender: await createNatsSender(nc),
-        models: createModels({ env, clock, baseFolder: defaultRoot, publicFetch }),
+        models: createModels({ env, clock, baseFolder: defaultRoot, publicFetch, own: options.models ?? {} }),
         tools: combineToolSources([
           options.tools ??
             combineToolSources([
@@ -232,7 +236,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
         telemetry,
         defaultRoot,
         rulesFor,
-        defaultModel: env.COX_MODEL || undefined,
+        defaultModel: options.defaultModel ?? (env.COX_MODEL || undefined),
         stopPredicates: options.stopPredicates,
         prices: [...(options.prices ?? []), ...ownPrices, ...KNOWN_PRICES],
       },

@@ -10,6 +10,7 @@ import { HANDOFFS } from './handoffs.ts';
 import { HOOKS } from './hooks.ts';
 import { INJECTIONS } from './injections.ts';
 import { LIMITS } from './limits.ts';
+import { OUTPUT } from './output.ts';
 import { PERSONAS } from './personas.ts';
 import { PLAIN_RUNS } from './plain-runs.ts';
 import { SEAM_DELIVERIES } from './seam-deliveries.ts';
@@ -37,4 +38,5 @@ export const SCENARIOS: readonly Scenario[] = [
   ...PERSONAS,
   ...CREWS,
   ...HANDOFFS,
+  ...OUTPUT,
 ];

@@ -1,6 +1,7 @@
 /** The model port: AI SDK providers, scripted models, replayed journals; and what models cost. */
 
 export { createModels, type ModelsOptions, ModelUnusableError } from './models.ts';
+export type { OwnModel, OwnModels } from './own-models.ts';
 export { KNOWN_PRICES } from './prices/known-prices.ts';
 export { PricesUnreadableError, readPrices } from './prices/read-prices.ts';
 export { ownOrigins } from './providers/endpoint.ts';

@@ -4,6 +4,7 @@ import type { Clock, Model, Models } from '@coxswain/ports';
 import { type Failure, type HostRules, type ModelSettings, modelProblem, OPEN_RULES } from '@coxswain/protocol';
 import { FileReads } from './file-reads.ts';
 import { KeptFiles } from './kept-files.ts';
+import { findOwnModels, type OwnModels } from './own-models.ts';
 import { connect } from './providers/connect.ts';
 import { type Endpoint, type Environment, endpointOf, type HttpProvider } from './providers/endpoint.ts';
 import { refusedFile, refusedRealPath } from './refused-file.ts';
@@ -37,6 +38,8 @@ export interface ModelsOptions {
    * sessions that are held to a policy cannot use such a provider.
    */
   readonly publicFetch?: typeof globalThis.fetch;
+  /** Models of the program, by their whole names; they come before providers. */
+  readonly own?: OwnModels;
   /** How long a provider may send nothing before its answer has begun; 120,000 ms by default. */
   readonly firstByteTimeoutMs?: number;
   /** How long a provider may send nothing in the middle of its answer; 60,000 ms by default. */
@@ -104,8 +107,12 @@ export function createModels(options: ModelsOptions = {}): Models {
     betweenBytesMs: options.betweenBytesTimeoutMs ?? 60_000,
   };
 
+  const own = findOwnModels(options.own ?? {}, limits, clock);
+
   return {
     async check(settings: ModelSettings, rules = OPEN_RULES): Promise<Failure | null> {
+      const ownProblem = own.check(settings.name);
+      if (ownProblem !== undefined) return refusedName(settings.name, rules) ?? ownProblem;
       const found = find(settings, env, rules, options.publicFetch);
       if ('code' in found) return found;
       const { provider, model } = found;
@@ -118,6 +125,12 @@ export function createModels(options: ModelsOptions = {}): Models {
       return 'code' in read ? read : null;
     },
     resolve(settings: ModelSettings, rules = OPEN_RULES): Model {
+      const ownModel = own.resolve(settings.name);
+      if (ownModel !== undefined) {
+        const refused = refusedName(settings.name, rules);
+        if (refused) throw new ModelUnusableError(refused);
+        return ownModel;
+      }
       const found = find(settings, env, rules, options.publicFetch);
       if ('code' in found) throw new ModelUnusableError(found);
       const { provider, model } = found;
@@ -130,14 +143,19 @@ export function createModels(options: ModelsOptions = {}): Models {
 
 type Found = Endpoint | { readonly provider: 'scripted' | 'replay'; readonly model: string };
 
+function refusedName(name: string, rules: HostRules): Failure | null {
+  const refused = modelProblem(rules, name);
+  return refused && { code: refused.code, message: refused.message, retryable: false };
+}
+
 function find(
   settings: ModelSettings,
   env: Environment,
   rules: HostRules,
   publicFetch: typeof globalThis.fetch | undefined,
 ): Found | Failure {
-  const refused = modelProblem(rules, settings.name);
-  if (refused) return { code: refused.code, message: refused.message, retryable: false };
+  const refused = refusedName(settings.name, rules);
+  if (refused) return refused;
   const slash = settings.name.indexOf('/');
   const name = slash < 0 ? settings.name : settings.name.slice(0, slash);
   const model = slash < 0 ? '' : settings.name.slice(slash + 1);

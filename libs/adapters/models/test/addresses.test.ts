@@ -1,9 +1,9 @@
 /** Where requests go, and what they carry. */
-import { userText } from '@coxswain/protocol';
+import { type JsonObject, type ToolDefinition, userText } from '@coxswain/protocol';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createModels } from '../src/mod.ts';
 import { type RawServer, rawServer } from './raw-server.ts';
-import { ask } from './request.ts';
+import { ask, TOOLS } from './request.ts';
 
 let server: RawServer;
 let seen: { url: string | undefined; headers: NodeJS.Dict<string | string[]> }[];
@@ -70,4 +70,28 @@ test('settings and the provider’s own options go along; OpenAI is asked to sto
     { temperature: 0.2, max_output_tokens: 99, store: false },
     { store: true, user: 'u1' },
   ]);
+});
+
+test('an output schema is the format of the answer where the provider takes any schema of an object', async () => {
+  const schema = { type: 'object', properties: { a: { type: 'string', pattern: '^a' } } };
+  const models = createModels({ env: {} });
+  const asked = async (name: string, outputSchema: JsonObject, tools: ToolDefinition[] = []) => {
+    await ask(models, { name, base_url: server.url }, [userText('go')], { outputSchema, tools });
+    return server.bodies.at(-1);
+  };
+  const strict = false;
+  expect(await asked('openai/m', schema, TOOLS)).toMatchObject({
+    text: { format: { type: 'json_schema', strict, schema } },
+  });
+  expect(await asked('openai-chat/m', schema)).toMatchObject({
+    response_format: { type: 'json_schema', json_schema: { strict, schema } },
+  });
+  expect(await asked('google/m', schema)).toMatchObject({
+    generationConfig: { responseMimeType: 'application/json', responseSchema: { type: 'object' } },
+  });
+  // Google refuses a format next to tools, and OpenAI one that is not an object.
+  expect(JSON.stringify(await asked('google/m', schema, TOOLS))).not.toContain('responseMimeType');
+  expect(await asked('openai/m', { type: 'array' })).not.toHaveProperty('text.format');
+  expect(await asked('openai-compatible/m', schema)).not.toHaveProperty('response_format');
+  expect(await asked('anthropic/m', schema)).not.toHaveProperty('output_config');
 });

@@ -32,6 +32,7 @@ export interface AskOptions {
   readonly turn?: number;
   readonly answered?: ModelRequest['answered'];
   readonly compaction?: number;
+  readonly outputSchema?: ModelRequest['outputSchema'];
 }
 
 /** Asks a model, and holds its result to the port's contract. */
@@ -50,6 +51,7 @@ export async function ask(
     messages,
     tools: options.tools ?? [],
     ...(options.answered ? { answered: options.answered } : {}),
+    ...(options.outputSchema ? { outputSchema: options.outputSchema } : {}),
     ...(options.compaction === undefined ? {} : { compaction: options.compaction }),
   };
   const parts: ModelPart[] = [];

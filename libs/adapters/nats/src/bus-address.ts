@@ -1,5 +1,5 @@
 /** A bus as it is named to services and commands: addresses, and what lets this process in. */
-import type { SeedCredentials } from './auth/seed-file.ts';
+import type { SeedCredentials } from '@coxswain/ports/discovery';
 import type { ConnectNatsOptions } from './connect.ts';
 import { parseConnectionUrl } from './server/connection-url.ts';
 

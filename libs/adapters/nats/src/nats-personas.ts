@@ -234,7 +234,8 @@ class PartReader {
 }
 
 function wireRequest({ request }: PersonaStep): StepRequest {
-  const { idempotencyKey, sessionId, turn, model, system, messages, tools, answered, compaction } = request;
+  const { idempotencyKey, sessionId, turn, model, system, messages, tools, outputSchema, answered, compaction } =
+    request;
   return {
     idempotency_key: idempotencyKey,
     session_id: sessionId,
@@ -243,6 +244,7 @@ function wireRequest({ request }: PersonaStep): StepRequest {
     system,
     messages: [...messages],
     tools: [...tools],
+    ...(outputSchema === undefined ? {} : { output_schema: outputSchema }),
     ...(answered === undefined ? {} : { answered }),
     ...(compaction === undefined ? {} : { compaction }),
   };

@@ -3,6 +3,8 @@
 import { type BodyInput, newCommandId } from '@coxswain/client';
 import {
   BOUNDS,
+  type CallCancellation,
+  type CancelOutcome,
   COMMAND_BODIES,
   cutGraphemes,
   type ErrorCode,
@@ -58,7 +60,7 @@ export interface CommandTold {
 export interface CancelTold {
   readonly commandId: string;
   readonly toolCallId: string;
-  readonly status: string;
+  readonly outcome: CancelOutcome;
   readonly tool: string | null;
   readonly reason: string | null;
 }
@@ -136,17 +138,8 @@ async function cancelCall(
 ): Promise<CancelTold> {
   const session = await sessionOf(sessionId).session();
   const body = { ...how, call_id: toolCallId } as BodyInput<'cancel_call'>;
-  const sent = await session.send('cancel_call', body, {
-    id,
-    wait: 'accepted',
-    timeoutMs: ACP_BOUNDS.acceptedWithinMs,
-  });
-  const signal = AbortSignal.timeout((body.timeout_ms ?? BOUNDS.abortGraceMs) + ACP_BOUNDS.cancelSlackMs);
-  for await (const { events } of session.records({ from: sent.receipt?.n ?? 1, signal })) {
-    const told = events.find((event) => event.type === 'control_outcome' && event.command_id === sent.commandId);
-    if (told?.type !== 'control_outcome') continue;
-    const { status, tool = null, reason = null } = told;
-    return { commandId: sent.commandId, toolCallId, status, tool, reason };
-  }
-  throw Object.assign(new Error('no outcome was recorded in time'), { code: 'timeout' });
+  const timeoutMs = (body.timeout_ms ?? BOUNDS.abortGraceMs) + ACP_BOUNDS.cancelSlackMs;
+  const { commandId, cancellation } = await session.send('cancel_call', body, { id, wait: 'outcome', timeoutMs });
+  const { outcome, tool, reason } = cancellation as CallCancellation;
+  return { commandId, toolCallId, outcome, tool, reason };
 }

@@ -1,53 +1,67 @@
 /** `cox cancel-call`. */
 import type { SentCommand, Session } from '@coxswain/client';
+import { BOUNDS, type CallCancellation, cancellationIn } from '@coxswain/protocol';
 import { sessionStatus } from '../instance/session-status.ts';
 import { CliError, EXIT, type ExitCode } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
 import { chooseCall } from '../run/decide.ts';
-import { acceptedAtMost, sendToSession } from '../run/send-to-session.ts';
+import { sendToSession } from '../run/send-to-session.ts';
 import { standardStreams } from '../terminal/streams.ts';
 
-const GRACE_DEFAULT_MS = 5_000;
 const GRACE_MAX_MS = 600_000;
 /** On top of the grace that the call has: for the host, the journal and the way here. */
 const SLACK_MS = 15_000;
 
-/** Ends one call and says how that went. */
+/** Cancels one call and prints the outcome. Exits 1 for `not_found` and `timeout`. */
 export const run: CommandRun = (invocation) => {
   const { flags, args } = invocation;
-  const timeoutMs = flags.whole('timeout-ms', { min: 0, max: GRACE_MAX_MS });
+  const graceMs = flags.whole('timeout-ms', { min: 0, max: GRACE_MAX_MS });
   const reason = flags.text('reason');
   return sendToSession(
     invocation,
     async (session, options, bus) => {
       const { calls } = await sessionStatus(bus, session);
       const open = calls.filter(({ status }) => status === 'running' || status === 'parked');
-      const callId = chooseCall(args[1], open, 'not_found');
-      const injectReminder = flags.on('no-reminder') ? false : undefined;
-      return session.cancelCall(callId, { ...acceptedAtMost(options), reason, injectReminder, graceMs: timeoutMs });
+      const body = {
+        call_id: chooseCall(args[1], open, 'not_found'),
+        ...(reason === undefined ? {} : { reason }),
+        ...(flags.on('no-reminder') ? { inject_reminder: false } : {}),
+        ...(graceMs === undefined ? {} : { timeout_ms: graceMs }),
+      };
+      const { id, signal } = options;
+      // Without a host the command is stored for the next one, and no outcome comes today.
+      if (!bus.hosted) return session.send('cancel_call', body, { id, signal, wait: 'stored' });
+      const timeoutMs = (graceMs ?? BOUNDS.abortGraceMs) + SLACK_MS;
+      return session.send('cancel_call', body, { id, signal, wait: 'outcome', timeoutMs });
     },
-    (session, sent) => reportOutcome(session, sent, (timeoutMs ?? GRACE_DEFAULT_MS) + SLACK_MS, flags.on('json')),
+    (session, sent) => reportOutcome(session, sent, flags.on('json')),
   );
 };
 
-async function reportOutcome(session: Session, sent: SentCommand, withinMs: number, json: boolean): Promise<ExitCode> {
-  const signal = AbortSignal.timeout(withinMs);
-  for await (const record of session.records({ from: sent.receipt?.n, signal })) {
-    for (const event of record.events) {
-      if (event.type !== 'control_outcome' || event.command_id !== sent.commandId) continue;
-      const { session_id, n, at } = record;
-      standardStreams.out(
-        json
-          ? `${JSON.stringify({ session_id, n, at, ...event })}\n`
-          : `${session_id}: ${event.tool ?? event.target}: ${event.status}${whyOf(event)}\n`,
-      );
-      return event.status === 'cancelled' || event.status === 'already_cancelled' ? EXIT.ok : EXIT.error;
-    }
-  }
-  throw new CliError(EXIT.error, 'timeout', `no outcome was recorded within ${withinMs} ms`);
+async function reportOutcome(session: Session, sent: SentCommand, json: boolean): Promise<ExitCode> {
+  const cancellation = sent.cancellation ?? (await recordedOutcome(session, sent.commandId));
+  const { outcome, call_id, tool } = cancellation;
+  standardStreams.out(
+    json
+      ? `${JSON.stringify({ session_id: session.id, command_id: sent.commandId, ...cancellation })}\n`
+      : `${session.id}: ${tool ?? call_id}: ${outcome}${whyOf(cancellation)}\n`,
+  );
+  return outcome === 'cancelled' || outcome === 'already_cancelled' ? EXIT.ok : EXIT.error;
 }
 
-function whyOf({ status, reason }: { readonly status: string; readonly reason?: string | undefined }): string {
+/** The outcome of a command that is repeated under its id after its call has ended. */
+async function recordedOutcome(session: Session, commandId: string): Promise<CallCancellation> {
+  for await (const { record } of session.journal()) {
+    const found = cancellationIn(record, commandId);
+    if (found) return found;
+  }
+  throw new CliError(EXIT.error, 'timeout', `the session has not recorded the outcome of ${commandId} yet`);
+}
+
+function whyOf({ outcome, reason, tool }: CallCancellation): string {
   if (reason) return ` (${reason})`;
-  return status === 'not_found' ? ' (the session has no such call; cox session show lists those that are open)' : '';
+  if (outcome !== 'not_found') return '';
+  return tool === null
+    ? ' (the session has no such call; cox session show lists those that are open)'
+    : ' (the call had ended before)';
 }

@@ -1,14 +1,8 @@
 /** `cox context add|use|list|remove`. */
 import { resolve } from 'node:path';
-import { cutGraphemes, TenantId } from '@coxswain/protocol';
-import {
-  CONTEXT_NAME,
-  CONTEXTS_MAX,
-  type Context,
-  findContext,
-  readContexts,
-  writeContexts,
-} from '../instance/contexts.ts';
+import { type Context, findContext, readContexts } from '@coxswain/ports/discovery';
+import { CONTEXT_NAME, CONTEXTS_MAX, cutGraphemes, TenantId } from '@coxswain/protocol';
+import { writeContexts } from '../instance/contexts.ts';
 import { typedIn } from '../instance/state-dir.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
 import type { CommandRun, Invocation } from '../line/command-spec.ts';

@@ -106,6 +106,7 @@ function manifest(home: string, packages: string, name: string): string {
     dependencies: {
       '@coxswain/cli': linked(home),
       '@coxswain/client': linked(join(packages, 'client')),
+      coxswain: linked(join(packages, 'coxswain')),
     },
     devDependencies: {
       '@coxswain/testing': linked(join(packages, 'testing')),

@@ -12,6 +12,7 @@ import {
   startServer,
 } from '@coxswain/adapter-nats';
 import type { MetricsAddress, SpansLost } from '@coxswain/adapter-telemetry';
+import type { HeardOnBus, SessionsServiceOptions } from '@coxswain/sessions';
 import { answersFolder } from './folder-trust.ts';
 import { keepAccess, readKeptAccess, startOnPort } from './kept-access.ts';
 import type { ChosenManifest } from './manifest.ts';
@@ -26,6 +27,8 @@ export interface EmbeddedInstance {
   readonly failed: Promise<Error>;
   /** Contract: rejects, with why, while the services cannot do their work. */
   ping(): Promise<void>;
+  /** What its session host has heard of; absent without one. */
+  readonly heard?: HeardOnBus | undefined;
   /** Something to know that is no reason to restart it. */
   readonly remark?: (() => string | null) | undefined;
   /** Stops the services, then the server. Calls after the first wait for the same stop. */
@@ -49,6 +52,13 @@ export interface EmbeddedOptions {
   readonly log?: LogTarget | undefined;
   /** Where the services' meters are served; nowhere by default: what the environment names is for those that stay. */
   readonly metrics?: MetricsAddress | null | undefined;
+  /** What a program that embeds the session host gives it. */
+  readonly host?:
+    | Pick<
+        SessionsServiceOptions,
+        'tools' | 'hooks' | 'models' | 'defaultModel' | 'defaultRoot' | 'policy' | 'stopPredicates'
+      >
+    | undefined;
   /** Called after each restart of a server that ended by itself. Must not throw. */
   readonly onRestart?: ((end: ServerExit) => void) | undefined;
 }
@@ -84,6 +94,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedI
   try {
     const { startRetentionService, startSessionsService } = await import('@coxswain/sessions');
     const service = await startSessionsService({
+      ...options.host,
       nats: { servers: server.url, token: server.token },
       stateDir,
       manifest: options.manifest?.path,
@@ -116,8 +127,8 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedI
         await server.stop();
       }
     });
-    const { metricsUrl, failed, ping, remark } = service;
-    return { server, stateDir, metricsUrl, failed, ping, remark, stop };
+    const { metricsUrl, failed, ping, remark, heard } = service;
+    return { server, stateDir, metricsUrl, failed, ping, remark, heard, stop };
   } catch (error) {
     await server.stop();
     throw error;

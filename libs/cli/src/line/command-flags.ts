@@ -130,6 +130,7 @@ export const RUN = {
   allow: { value: 'GLOB', help: 'Tools that run without approval; rules apply in the given order', repeatable: true },
   ask: { value: 'GLOB', help: 'Tools that need an approval', repeatable: true },
   deny: { value: 'GLOB', help: 'Tools that are denied', repeatable: true },
+  'output-schema': { value: 'FILE', help: 'JSON Schema of the answer; stdout then has the checked JSON alone' },
   'max-turns': { value: 'N', help: 'Limit of turns (50)' },
   'max-tokens': { value: 'N', help: 'Limit of input and output tokens; a limit that ends the run exits 4' },
   'max-usd': { value: 'SUM', help: 'Limit of cost; the model’s price must be known' },

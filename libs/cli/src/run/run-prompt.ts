@@ -25,7 +25,7 @@ const SENDING = { wait: 'accepted', timeoutMs: ACCEPTED_WITHIN_MS } as const;
 /** What a session is set up with cannot be changed by a later prompt. */
 const ONLY_AT_THE_START = [
   ...['persona', 'crew', 'id', 'root', 'mcp', 'allow', 'ask', 'deny'],
-  ...['max-turns', 'max-tokens', 'max-usd', 'max-time'],
+  ...['output-schema', 'max-turns', 'max-tokens', 'max-usd', 'max-time'],
 ];
 
 /**

@@ -10,6 +10,7 @@ import type { Invocation } from '../line/command-spec.ts';
 import { crewOf } from './crew-of.ts';
 import { readMcpFile } from './mcp-file.ts';
 import { choosePersona, type PersonaChoice } from './persona-file.ts';
+import { readSchemaFile } from './schema-file.ts';
 
 /** The variables that hold providers' keys, by what they are for. Their values are never shown. */
 export const KEY_VARIABLES: Readonly<Record<string, string>> = {
@@ -52,6 +53,7 @@ export async function startBody(
     if (value.trim() === '') throw usageError(`--${name} needs a glob on tool names; * stands for every tool`);
     return { tool: value, action: name };
   });
+  const outputFile = flags.text('output-schema');
   const maxTurns = flags.whole('max-turns', { min: 1, max: 1_000_000 });
   return {
     prompt,
@@ -63,6 +65,7 @@ export async function startBody(
     ...(baseUrl === undefined ? {} : { base_url: baseUrl }),
     ...(mcp === undefined ? {} : { mcp_servers: await readMcpFile(resolve(folder, mcp)) }),
     ...(rules.length === 0 ? {} : { permissions: { rules } }),
+    ...(outputFile === undefined ? {} : { output: await readSchemaFile(resolve(folder, outputFile)) }),
     ...(maxTurns === undefined ? {} : { max_turns: maxTurns }),
     ...limitsOf(flags),
   };

@@ -64,7 +64,15 @@ export function plainView(streams: Streams, style: Style): SessionView {
       else if (event.type === 'answer_ended') newest = waiting;
       else if (GOES_ON.has(event.type)) goOn();
       // The last answer may have been followed by calls that ended the run: it is the answer all the same.
-      else if (event.type === 'run_ended') answer();
+      else if (event.type === 'run_ended') {
+        // Whoever asked for JSON parses stdout: it has the value, or nothing.
+        if (event.output !== undefined) newest = JSON.stringify(event.output, null, 2);
+        else if (event.error?.code === 'output_invalid') {
+          goOn();
+          newest = '';
+        }
+        answer();
+      }
       // A daemon that idles has done a job, and its answer is the job's.
       else if (event.type === 'state_changed' && topState(event.state) === 'daemon_idle') answer();
       const line = eventLine(event, style);

@@ -1,5 +1,6 @@
 /** Commands as requests to a gateway: which address a verb has, and how its receipt is waited for. */
 import {
+  CallCancellation,
   type CommandId,
   formatTraceparent,
   httpBodyOf,
@@ -23,9 +24,9 @@ import {
   checkedPayload,
   RECEIPT_TIMEOUT_MS,
   type SendOptions,
+  type SendStage,
   type SentCommand,
   STORED_WITHIN_MS,
-  type WaitStage,
 } from '../outgoing-command.ts';
 import { type GatewayRequest, type GatewayRequests, mayPass } from './gateway-requests.ts';
 import { errorOf, ProblemError } from './problem-errors.ts';
@@ -54,7 +55,7 @@ export async function sendOverHttp<V extends Verb>(
     acceptedWithinMs,
     signal,
     traceparent,
-  }: SendOptions<WaitStage>,
+  }: SendOptions<SendStage>,
 ): Promise<SentCommand> {
   const given = body as JsonObject & { readonly id?: string };
   if (actor !== undefined || 'actor' in given)
@@ -107,7 +108,7 @@ class Sending {
   }
 
   /** @param untilMs on the clock of `performance`. */
-  settled(stage: 'accepted' | 'delivered', untilMs: number): Promise<SentCommand> {
+  settled(stage: Exclude<SendStage, 'stored'>, untilMs: number): Promise<SentCommand> {
     const waitedMs = Math.ceil(untilMs - performance.now());
     return this.#answered(stage, waitedMs, () => {
       const leftMs = Math.max(1, Math.ceil(untilMs - performance.now()));
@@ -117,7 +118,7 @@ class Sending {
   }
 
   async #answered(
-    awaited: 'accepted' | 'delivered',
+    awaited: Exclude<SendStage, 'stored'>,
     waitedMs: number,
     ask: () => Pick<GatewayRequest, 'query' | 'waitsMs'> & { readonly goesOn?: boolean },
   ): Promise<SentCommand> {
@@ -132,7 +133,7 @@ class Sending {
             throw this.#isFoundLater(error) ? new GatewayUnreachableError('no gateway finds the session yet') : error;
           });
         });
-        return this.#read(answer);
+        return this.#read(answer, awaited === 'outcome');
       } catch (error) {
         // A command that has been answered once is stored, whatever has become of its gateway.
         const { sessionId } = this.#ref;
@@ -154,11 +155,12 @@ class Sending {
     return isNotFound && this.#gateway.started.isNew(this.#ref.sessionId);
   }
 
-  #read(answer: unknown): SentCommand {
+  #read(answer: unknown, withOutcome: boolean): SentCommand {
     const { command_id, seq, duplicate, receipt } = (answer ?? {}) as Record<string, unknown>;
     const read = receipt === undefined ? null : Receipt.safeParse(receipt);
     const isOne = command_id === this.#commandId && typeof seq === 'number' && typeof duplicate === 'boolean';
-    if (!isOne || read?.success === false)
+    const ended = withOutcome ? CallCancellation.safeParse(cancellationOf(answer)) : null;
+    if (!isOne || read?.success === false || ended?.success === false)
       throw new CoxswainError(
         'answer_unreadable',
         'what answered is no gateway of this version: its answer is no command’s',
@@ -166,11 +168,23 @@ class Sending {
     // What this client has itself sent once more, only to wait on, is no repetition to whoever has sent it once.
     const isOurs = this.#isOwnId && this.#answers > 0;
     this.#answers++;
-    const sent = { commandId: this.#commandId, seq, duplicate: isOurs ? false : duplicate };
+    const cancellation = ended?.data;
+    const sent = {
+      commandId: this.#commandId,
+      seq,
+      duplicate: isOurs ? read?.data.duplicate === true : duplicate,
+      ...(cancellation ? { cancellation } : {}),
+    };
     if (!read) return sent;
     const { message: _, ...first } = read.data;
     return { ...sent, receipt: isOurs ? first : read.data };
   }
+}
+
+/** The members of an answer that say how the cancelling of a call ended. */
+function cancellationOf(answer: unknown): unknown {
+  const { outcome, call_id, tool, reason } = (answer ?? {}) as Record<string, unknown>;
+  return { outcome, call_id, tool, reason };
 }
 
 function told(error: unknown): unknown {

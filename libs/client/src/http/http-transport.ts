@@ -12,7 +12,7 @@ import {
 } from '@coxswain/protocol';
 import { CallGuard } from '../call-guard.ts';
 import { CoxswainError, JournalGapError } from '../client-errors.ts';
-import type { BodyInput, SendOptions, SentCommand, WaitStage } from '../outgoing-command.ts';
+import type { BodyInput, SendOptions, SendStage, SentCommand } from '../outgoing-command.ts';
 import type { ListQuery, SessionsPage } from '../session-listing.ts';
 import type { SessionTree } from '../session-tree.ts';
 import type { JournalEntry, JournalStart, Transport, WatchItem } from '../transport.ts';
@@ -51,7 +51,7 @@ export class HttpTransport implements Transport {
     ref: SessionRef,
     verb: V,
     body: BodyInput<V>,
-    options: SendOptions<WaitStage>,
+    options: SendOptions<SendStage>,
   ): Promise<SentCommand> {
     return sendOverHttp({ requests: this.requests, started: this.#started }, ref, verb, body, options);
   }

@@ -26,7 +26,7 @@ export interface Problem {
 export interface SentAs {
   readonly commandId: string;
   readonly sessionId: string;
-  readonly awaited: 'accepted' | 'delivered';
+  readonly awaited: 'accepted' | 'delivered' | 'outcome';
   readonly waitedMs: number;
 }
 

@@ -137,7 +137,7 @@ export function SessionPage({
   const controls = {
     cancelCall:
       acting && may('steer')
-        ? (callId: string) => void ask('the call is cancelled', () => session.cancelCall(callId, { wait: 'accepted' }))
+        ? (callId: string) => void ask('the call is cancelled', () => cancelCall(session, callId))
         : null,
     showApproval,
   };
@@ -270,4 +270,11 @@ function Tabs({ tab, onTab }: { readonly tab: Tab; readonly onTab: (tab: Tab) =>
       ))}
     </div>
   );
+}
+
+/** Cancels a call. @throws Error where that did not stop it: the page shows why. */
+async function cancelCall(session: SessionHandle, callId: string): Promise<void> {
+  const { outcome } = await session.cancelCall(callId);
+  if (outcome === 'not_found') throw new Error('the call has already ended');
+  if (outcome === 'timeout') throw new Error('the tool did not stop in time; the session continues without it');
 }

@@ -1,11 +1,14 @@
 /** Bounds of what a persona carries: its skills, its steps, its limits, what it says of approvals; and of who serves it. */
 import { createMemoryPersonas } from '@coxswain/adapter-memory';
 import { BOUNDS, Persona, TenantId } from '@coxswain/protocol';
+import { checkOutput } from '@coxswain/protocol/check-output';
 import { FakeModels, say } from '../fake-model.ts';
 import { testBed } from '../test-bed.ts';
-import { type BoundRows, from, least, list, most } from './row.ts';
+import { type BoundRows, filling, from, least, list, most } from './row.ts';
 
 const persona = (more: object) => (Persona.safeParse({ name: 'mate', ...more }).success ? 'ok' : 'refused');
+const answer = (text: string) => ('value' in checkOutput({}, text) ? 'ok' : 'refused');
+type Misfit = { readonly problems: readonly string[] };
 const skill = (name: string, more: object = {}) => ({ name, description: `How to ${name}.`, body: '', ...more });
 
 /** A session of a persona that an instance has served, and that goes on for an hour with each step. */
@@ -43,6 +46,29 @@ export const OF_PERSONAS: BoundRows = {
   approvalExpiryMinMs: least('refused', (ms) => persona({ permissions: { expire_after_ms: ms } })),
   childrenMax: most('refused', (size) => persona({ limits: { children: size } })),
   depthMax: most('refused', (size) => persona({ limits: { depth: size } })),
+  outputSchemaMaxBytes: most('refused', (bytes) => persona({ output: filling('title', bytes) })),
+  // The root is one of them.
+  outputSchemasMax: most('refused', (size) => persona({ output: { allOf: list(size - 1, () => true) } })),
+  outputMaxBytes: most('refused', (bytes) => answer(JSON.stringify('x'.repeat(bytes - 2)))),
+  outputValuesMax: most('refused', (size) => answer(JSON.stringify(list(size - 1, () => 0)))),
+  outputRepairsMax: most('refused', (repairs) => persona({ limits: { output_repairs: repairs } })),
+  outputRepairsDefault: from('output', 'output_invalid', async (misfits) => {
+    const bed = testBed();
+    bed.models.answers = [...list(misfits + 1, () => say('1')), say('"a"')];
+    await bed.host();
+    await bed.start({ output: { type: 'string' } });
+    const [end] = await bed.eventsOf('agent_end');
+    return String(end?.error?.code ?? (end?.output === undefined ? 'nothing' : 'output'));
+  }),
+  outputProblemsMax: most('counted', (size) => {
+    const { problems } = checkOutput({ items: { type: 'string' } }, JSON.stringify(list(size, (i) => i))) as Misfit;
+    return problems.at(-1)?.endsWith('more problems') ? 'counted' : 'ok';
+  }),
+  outputProblemMaxChars: most('cut', (size) => {
+    const name = 'x'.repeat(size - `must have required property ''`.length);
+    const { problems } = checkOutput({ required: [name] }, '{}') as Misfit;
+    return problems[0]?.length === size ? 'ok' : 'cut';
+  }),
   waitForPersonaMaxMs: most('refused', (ms) => persona({ limits: { wait_for_persona_ms: ms } })),
   waitForPersonaMs: from('waits', 'persona_unavailable', async (ms) => {
     const { bed, instance, comesTo } = await served();

@@ -8,6 +8,7 @@ import { handleCommand, takesText } from '../send-command.ts';
 import { PLAIN_TEXT } from './open-api.ts';
 import {
   bodyOf,
+  CancelledCall,
   IdempotencyHeader,
   OfCall,
   OfPending,
@@ -88,13 +89,13 @@ export function commandRoutes(app: App, context: GatewayContext): void {
       config: { scope: VERB_SCOPES.cancel_call },
       schema: {
         operationId: 'cancelCall',
-        summary: 'Ends one call; the session goes on.',
+        summary: 'Cancels one call; the session continues. With wait=outcome the answer says how that ended.',
         tags: ['commands'],
         params: OfCall,
         querystring: Waiting,
         headers: IdempotencyHeader,
         body: bodyOf('cancel_call', ['call_id']),
-        response: ANSWER,
+        response: { ...ANSWER, 202: CancelledCall },
       },
     },
     (request: FastifyRequest, reply: FastifyReply) =>

@@ -1,6 +1,15 @@
 /** What routes share: the parts of addresses, what is waited for, what is answered. */
 import type { JournalStart } from '@coxswain/client';
-import { COMMAND_BODIES, CommandId, httpFieldOf, JsonObject, Receipt, SessionId, type Verb } from '@coxswain/protocol';
+import {
+  CallCancellation,
+  COMMAND_BODIES,
+  CommandId,
+  httpFieldOf,
+  JsonObject,
+  Receipt,
+  SessionId,
+  type Verb,
+} from '@coxswain/protocol';
 import * as z from 'zod';
 import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
 import { ProblemDocument } from '../problem.ts';
@@ -52,11 +61,12 @@ export const NoQuery = z.strictObject({});
 /** How long a request waits for what becomes of its command. */
 export const Waiting = z.strictObject({
   wait: z
-    .enum(['stored', 'accepted', 'delivered'])
+    .enum(['stored', 'accepted', 'delivered', 'outcome'])
     .optional()
     .meta({
       description:
-        'Answers once the command is stored, once the session has accepted it, or once its message is delivered to the model. ' +
+        'Answers once the command is stored, once the session has accepted it, once its message is delivered to the model, or, of the ' +
+        'cancelling of a call only, once its outcome is recorded. ' +
         `Default: stored; of a start and a fork accepted, or stored after ${GATEWAY_BOUNDS.startAcceptedWithinMs / 1_000} seconds.`,
     }),
   timeout_ms: wholeNumber(GATEWAY_BOUNDS.waitMaxMs).default(GATEWAY_BOUNDS.waitDefaultMs).meta({
@@ -79,11 +89,17 @@ export const StoredCommand = z.strictObject({
   session_id: z.string(),
   command_id: z.string(),
   seq: z.number().int().positive().meta({ description: 'Its position in the command stream.' }),
-  duplicate: z.boolean().meta({ description: 'The bus had it already; nothing was stored a second time.' }),
+  duplicate: z.boolean().meta({
+    description:
+      'The bus had it already, and nothing was stored a second time; or it repeats the start of the session under its message id. The receipt is that of the first.',
+  }),
   receipt: Receipt.optional().meta({ description: 'The session’s receipt, where one was waited for and came.' }),
 });
 /** See {@link StoredCommand}. */
 export type StoredCommand = z.infer<typeof StoredCommand>;
+
+/** The cancelling of a call: with `wait=outcome` also how it ended. */
+export const CancelledCall = z.strictObject({ ...StoredCommand.shape, ...CallCancellation.partial().shape });
 
 /** Problems that every route may answer with. */
 export const PROBLEMS = {

@@ -7,6 +7,7 @@ import {
   type SentCommand,
   type Session,
   SessionNotFoundError,
+  sessionIdOfMessage,
 } from '@coxswain/client';
 import { ForkChanges, natsBodyOf, SessionId, SessionStatus } from '@coxswain/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -43,7 +44,8 @@ import {
 const NEW_ID = {
   type: 'string',
   pattern: '^[A-Za-z0-9_-]{1,64}$',
-  description: 'The new session’s id. Default: a random one.',
+  description:
+    'The new session’s id. Default: one that follows from the message id or the idempotency key, else a random one.',
 };
 const ForkBody = z.strictObject({
   at: z
@@ -219,14 +221,20 @@ async function start(context: GatewayContext, request: FastifyRequest, reply: Fa
       field: 'session_id',
     });
   const ids = keyedIds(request, principal, { session_id, ...body });
-  const sessionId = named?.data ?? ids?.sessionId ?? newSessionId();
-  // One that the request names may be anybody's: the session itself says so.
+  const { message_id } = body;
+  // What is no message id is rejected when it is sent.
+  const ofMessage =
+    named === undefined && typeof message_id === 'string' && message_id
+      ? await sessionIdOfMessage(message_id)
+      : undefined;
+  const sessionId = named?.data ?? ofMessage ?? ids?.sessionId ?? newSessionId();
+  // One that the request names may be anybody's: the session itself says so, as of one that follows from a message id.
   const id = (body as { readonly command_id?: string }).command_id ?? ids?.startId;
-  if (ids && named === undefined) await refuseOtherStart(client.session(sessionId), id);
+  if (ids && sessionId === ids.sessionId) await refuseOtherStart(client.session(sessionId), id);
   const session = client.session(sessionId);
   const onNats = natsBodyOf(body);
   const sent = await sendStart(context, request, reply, { session, body: onNats, id });
-  if (sent.duplicate && id !== undefined && id !== ids?.startId)
+  if (sent.duplicate && !sent.receipt?.duplicate && id !== undefined && id !== ids?.startId)
     await refuseReusedId(context.expensiveReads, session, { commandId: id, verb: 'start', body: onNats });
   return storedCommand(session, sent);
 }

@@ -1,6 +1,5 @@
 /** Tools that change what a session does: steer, cancel, cancel a call, suspend, resume. */
-import type { Session } from '@coxswain/client';
-import { COMMAND_BODIES } from '@coxswain/protocol';
+import { CallCancellation, COMMAND_BODIES } from '@coxswain/protocol';
 import * as z from 'zod';
 import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
 import { mcpTool } from '../mcp-tool.ts';
@@ -76,13 +75,10 @@ export const cancel = mcpTool({
 const CallCancelled = z.strictObject({
   session_id: z.string(),
   command_id: z.string(),
-  call_id: z.string(),
-  tool: z.string().nullable(),
-  status: z
-    .string()
-    .describe(
-      'cancelled, already_cancelled, not_found (it is not open), or timeout (it did not stop; its late answer is dropped).',
-    ),
+  ...CallCancellation.shape,
+  outcome: CallCancellation.shape.outcome.describe(
+    'cancelled, already_cancelled, not_found (it is not open), or timeout (it did not stop; its late answer is dropped).',
+  ),
 });
 
 /** `cancel_call`. */
@@ -98,29 +94,11 @@ export const cancelCall = mcpTool({
   output: CallCancelled,
   run: async ({ session_id, call_id, reason }, use) => {
     const { session } = await existingSession(use.client, session_id);
-    const sent = await session.cancelCall(call_id, { ...sending(use), reason });
-    const { tool = null, status } = await outcomeOf(session, sent.commandId, sent.receipt?.n ?? 1, use.signal);
-    return { session_id, command_id: sent.commandId, call_id, tool, status };
+    const { actor, signal } = use;
+    const { outcome, tool, reason: why, sent } = await session.cancelCall(call_id, { actor, signal, reason });
+    return { session_id, command_id: sent.commandId, outcome, call_id, tool, reason: why };
   },
 });
-
-/** What the record says that the control came to: a call has some seconds to stop. */
-async function outcomeOf(
-  session: Session,
-  commandId: string,
-  from: number,
-  signal: AbortSignal,
-): Promise<{ readonly tool?: string | undefined; readonly status: string }> {
-  const over = AbortSignal.timeout(waitDefaultMs);
-  for await (const { events } of session.records({ from, signal: AbortSignal.any([signal, over]) })) {
-    for (const event of events) if (event.type === 'control_outcome' && event.command_id === commandId) return event;
-  }
-  signal.throwIfAborted();
-  throw new ToolRefusal(
-    'timeout',
-    `the call was told to stop, and nothing was recorded of it within ${waitDefaultMs} ms`,
-  );
-}
 
 /** `suspend`. */
 export const suspend = mcpTool({

@@ -17,6 +17,7 @@ interface Adapter {
   readonly rules: PromptRules;
   readonly open: Open;
   readonly defaultOptions?: Connection['defaultOptions'];
+  readonly outputFormat?: Connection['outputFormat'];
 }
 
 const ADAPTERS: Readonly<Record<HttpProvider, Adapter>> = {
@@ -24,7 +25,9 @@ const ADAPTERS: Readonly<Record<HttpProvider, Adapter>> = {
     rules: OPENAI_RESPONSES_RULES,
     // The journal is the only memory of a session: nothing in a later request refers to what OpenAI keeps, so it need
     // keep nothing. Reasoning then comes and goes encrypted.
-    defaultOptions: { openai: { store: false } },
+    // The strict format takes few schemas: all members required, no patterns. The session checks each answer itself.
+    defaultOptions: { openai: { store: false, strictJsonSchema: false } },
+    outputFormat: 'always',
     open: async ({ model, baseUrl }, apiKey, fetch) => {
       const { createOpenAI } = await import('@ai-sdk/openai');
       return createOpenAI({ baseURL: baseUrl, apiKey, fetch }).responses(model);
@@ -32,6 +35,8 @@ const ADAPTERS: Readonly<Record<HttpProvider, Adapter>> = {
   },
   'openai-chat': {
     rules: OPENAI_CHAT_RULES,
+    defaultOptions: { openai: { strictJsonSchema: false } },
+    outputFormat: 'always',
     open: async ({ model, baseUrl }, apiKey, fetch) => {
       const { createOpenAI } = await import('@ai-sdk/openai');
       return createOpenAI({ baseURL: baseUrl, apiKey, fetch }).chat(model);
@@ -54,6 +59,7 @@ const ADAPTERS: Readonly<Record<HttpProvider, Adapter>> = {
   },
   google: {
     rules: GOOGLE_RULES,
+    outputFormat: 'without_tools',
     open: async ({ model, baseUrl }, apiKey, fetch) => {
       const { createGoogleGenerativeAI } = await import('@ai-sdk/google');
       // Calls without an id get one that the session makes, the same for the same answer.
@@ -70,7 +76,7 @@ const NO_KEY = 'none';
  * @param publicFetch what addresses are asked with that the policy does not list.
  */
 export function connect(endpoint: Endpoint, publicFetch?: typeof globalThis.fetch): Connection {
-  const { rules, open, defaultOptions } = ADAPTERS[endpoint.provider];
+  const { rules, open, defaultOptions, outputFormat } = ADAPTERS[endpoint.provider];
   const compatible = endpoint.provider === 'openai-compatible';
   return {
     provider: endpoint.provider,
@@ -78,6 +84,7 @@ export function connect(endpoint: Endpoint, publicFetch?: typeof globalThis.fetc
     secret: endpoint.apiKey,
     fetch: endpoint.isUnlisted ? publicFetch : undefined,
     defaultOptions: defaultOptions ?? {},
+    outputFormat,
     // A compatible server without a key is sent no Authorization at all.
     open: (fetch) => open(endpoint, endpoint.apiKey ?? (compatible ? '' : NO_KEY), fetch),
   };

@@ -82,6 +82,9 @@ const ScriptFile = z.strictObject({
   loop: z.boolean().default(false),
 });
 
+/** A script as a program writes it: the members of a script file. */
+export type ScriptInput = z.input<typeof ScriptFile>;
+
 /** A script that has been read and checked. */
 export interface Script {
   /** As the model's name gives it; it stands in messages and in markers. */

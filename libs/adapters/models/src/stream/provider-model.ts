@@ -5,7 +5,12 @@
  * A2 Once a part has been handed on, the request is not sent again.
  * A3 An abort ends it at once, also while it waits to send again.
  */
-import type { LanguageModelV3, LanguageModelV3CallOptions, SharedV3ProviderOptions } from '@ai-sdk/provider';
+import type {
+  JSONSchema7,
+  LanguageModelV3,
+  LanguageModelV3CallOptions,
+  SharedV3ProviderOptions,
+} from '@ai-sdk/provider';
 import type { Clock, Model, ModelPart, ModelRequest, ModelResult } from '@coxswain/ports';
 import { type AssistantMessage, addUsage, type Failure, toWellFormed, type Usage } from '@coxswain/protocol';
 import { promptOf, toolsOf } from '../prompt/prompt.ts';
@@ -27,6 +32,11 @@ export interface Connection {
   readonly fetch?: typeof globalThis.fetch | undefined;
   /** The provider's own options that a request has unless the persona says otherwise. */
   readonly defaultOptions: SharedV3ProviderOptions;
+  /**
+   * Whether the provider has an option for the JSON Schema of an answer that takes any schema of an object. Google refuses it in
+   * a request with tools. Without the option the system prompt alone states the schema.
+   */
+  readonly outputFormat?: 'always' | 'without_tools' | undefined;
   /** The model, with its requests going through the given `fetch`. */
   open(fetch: typeof globalThis.fetch): Promise<LanguageModelV3>;
 }
@@ -79,6 +89,7 @@ async function tryOnce(
     const { stream } = await wire.within(model.doStream(options));
     const reader = stream.getReader();
     for (let next = await wire.within(reader.read()); !next.done; next = await wire.within(reader.read())) {
+      wire.heard();
       answer.take(next.value);
       if (answer.complete) wire.settle();
     }
@@ -94,7 +105,7 @@ async function tryOnce(
 }
 
 function callOptions(connection: Connection, request: ModelRequest, signal: AbortSignal): LanguageModelV3CallOptions {
-  const { model, system, messages, tools } = request;
+  const { model, system, messages, tools, outputSchema } = request;
   const options: LanguageModelV3CallOptions = {
     prompt: promptOf(system, messages, connection.rules),
     providerOptions: mergedOptions(connection.defaultOptions, model.provider_options ?? {}),
@@ -103,6 +114,9 @@ function callOptions(connection: Connection, request: ModelRequest, signal: Abor
     includeRawChunks: true,
   };
   if (tools.length > 0) options.tools = toolsOf(tools);
+  const isFormatted = connection.outputFormat === 'always' || (connection.outputFormat && tools.length === 0);
+  if (isFormatted && outputSchema?.type === 'object')
+    options.responseFormat = { type: 'json', schema: outputSchema as JSONSchema7, name: 'output' };
   if (model.temperature !== undefined) options.temperature = model.temperature;
   if (model.max_output_tokens !== undefined) options.maxOutputTokens = model.max_output_tokens;
   // A journal of an earlier release may hold lone surrogates, which strict providers refuse.

@@ -127,6 +127,11 @@ export class Wire {
     return Promise.race([pending, this.#cut]);
   }
 
+  /** Something of the answer has come, by whatever way: a model of the program's own does not use {@link fetch}. */
+  heard(): void {
+    this.#silentFrom(this.#limits.betweenBytesMs);
+  }
+
   /** The answer is complete: only its stream's end is waited for, and briefly. */
   settle(): void {
     this.#silentFrom(SETTLE_MS);

@@ -1,4 +1,6 @@
 /** Who may do what on the bus: roles, the server's configuration, keys. */
+
+export { readSeedFile, type SeedCredentials, SeedFileError } from '@coxswain/ports/discovery';
 export { type AuthFile, authFiles, type KeyFile, newKeyFile, ringFiles } from './auth-files.ts';
 export {
   KEYS_PER_ROLE_MAX,
@@ -27,6 +29,6 @@ export {
   tenantRights,
   verbsOf,
 } from './roles.ts';
-export { newKey, readSeedFile, type SeedCredentials, SeedFileError, seedFile } from './seed-file.ts';
+export { newKey, seedFile } from './seed-file.ts';
 export { STREAMS_ACCOUNT, serverAccounts, tenantAccount } from './server-accounts.ts';
 export { type ToolWorkerKey, toolWorkerProblem } from './tool-workers.ts';

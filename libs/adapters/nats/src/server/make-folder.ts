@@ -1,7 +1,7 @@
 /** Folders, made level by level: `mkdir` with `recursive` never ends on file systems that answer ENOENT to a mkdir, as /proc does. */
 import { mkdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { StateDirUnusableError } from './server-errors.ts';
+import { StateDirUnusableError } from '@coxswain/ports/discovery';
 
 /** More levels than any path that a system takes. */
 const LEVELS_MAX = 512;

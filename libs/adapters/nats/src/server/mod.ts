@@ -1,14 +1,20 @@
 /** The embedded nats-server: finding it, starting it, and reaching one that runs. */
-export { type Connection, readConnection } from './connection-file.ts';
+export {
+  type Connection,
+  ConnectionFileInvalidError,
+  isAlive,
+  markProcess,
+  type ProcessMark,
+  readConnection,
+  StateDirUnusableError,
+} from '@coxswain/ports/discovery';
 export { type ConnectionParts, connectionUrl, parseConnectionUrl } from './connection-url.ts';
 export type { DebianSource } from './fetch-debian-package.ts';
 export type { ReleaseSource } from './fetch-release.ts';
 export { type FetchReport, type ReportStream, reportTo } from './fetch-report.ts';
 export { type FindServerOptions, type FoundServer, findServer } from './find-server.ts';
 export { folderTrouble, makeFolder } from './make-folder.ts';
-export { isAlive, markProcess, type ProcessMark } from './process-birth.ts';
 export {
-  ConnectionFileInvalidError,
   FetchChecksumMismatchError,
   FetchFailedError,
   FetchSettingInvalidError,
@@ -23,7 +29,6 @@ export {
   ServerOptionInvalidError,
   type StateDirHolder,
   StateDirInUseError,
-  StateDirUnusableError,
 } from './server-errors.ts';
 export { minimumServerVersion, serverVersionAtLeast } from './server-version.ts';
 export { type RunningServer, type ServerExit, type StartServerOptions, startServer } from './start-server.ts';

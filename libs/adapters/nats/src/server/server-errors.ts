@@ -31,21 +31,6 @@ export class NatsServerNotFoundError extends Error {
   }
 }
 
-/** The state folder cannot be made, or is no folder. */
-export class StateDirUnusableError extends Error {
-  readonly code = 'state_dir_unusable';
-  readonly path: string;
-  /** In words, without the path. */
-  readonly reason: string;
-
-  constructor(path: string, reason: string, options?: ErrorOptions) {
-    super(`the state folder ${path} cannot be used: ${reason}; give another --state-dir`, options);
-    this.name = 'StateDirUnusableError';
-    this.path = path;
-    this.reason = reason;
-  }
-}
-
 /** The file is no nats-server that runs here: missing, not executable, another program, built for another system. */
 export class NatsServerUnusableError extends Error {
   readonly code = 'nats_server_unusable';
@@ -183,18 +168,6 @@ export class ServerOptionInvalidError extends Error {
   constructor(reason: string) {
     super(reason);
     this.name = 'ServerOptionInvalidError';
-  }
-}
-
-/** `connection.json` is there but is not what this version writes. */
-export class ConnectionFileInvalidError extends Error {
-  readonly code = 'connection_file_invalid';
-  readonly path: string;
-
-  constructor(path: string, reason: string, options?: ErrorOptions) {
-    super(`${path} is not a connection file of Coxswain: ${reason}`, options);
-    this.name = 'ConnectionFileInvalidError';
-    this.path = path;
   }
 }
 

@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { markProcess, StateDirUnusableError } from '@coxswain/ports/discovery';
 import { removeConnection, writeConnection } from './connection-file.ts';
 import { folderTrouble, makeFolder } from './make-folder.ts';
-import { markProcess } from './process-birth.ts';
 import { serverConfig } from './server-config.ts';
 import {
   NatsServerStartFailedError,
@@ -12,7 +12,6 @@ import {
   PortInUseError,
   ServerOptionInvalidError,
   type StateDirHolder,
-  StateDirUnusableError,
 } from './server-errors.ts';
 import { openServerLog } from './server-log.ts';
 import { endServer, type ServerProcess, spawnServer } from './server-process.ts';

@@ -1,5 +1,7 @@
+/** Processes of this machine, told from later ones with the same id. */
+import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
-import { runCommand } from './run-command.ts';
+import { promisify } from 'node:util';
 
 /** A process that cannot be mistaken for a later one with the same id. */
 export interface ProcessMark {
@@ -57,11 +59,11 @@ async function linuxMark(pid: number): Promise<ProcessMark | undefined> {
 
 async function psMark(pid: number): Promise<ProcessMark | undefined> {
   try {
-    const output = await runCommand('ps', ['-o', 'stat=', '-o', 'lstart=', '-p', String(pid)], {
-      timeoutMs: 5_000,
+    const { stdout } = await promisify(execFile)('ps', ['-o', 'stat=', '-o', 'lstart=', '-p', String(pid)], {
+      timeout: 5_000,
       env: { PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' },
     });
-    const [state = '', ...birth] = output.trim().split(/\s+/);
+    const [state = '', ...birth] = stdout.trim().split(/\s+/);
     return state.startsWith('Z') ? undefined : { pid, birth: birth.join(' ') };
   } catch {
     // ps answers 1 for a process that is gone; where there is no ps, the signal decides.

@@ -1,0 +1,127 @@
+/** What `startCoxswain` is called with, checked strictly: a mistake is an error that names the option. */
+import type { OwnModels } from '@coxswain/adapter-models';
+import { InvalidOptionError, type PersonaDefinition, type ServedToolDefinition } from '@coxswain/client';
+import type { Hooks, StopPredicates } from '@coxswain/ports';
+import { type HookDefinitions, type HostPolicyInput, ModelName, TenantId } from '@coxswain/protocol';
+import { nearestWord } from '@coxswain/protocol/nearest-word';
+
+/** What `defineHooks` returns, a registry, or the path of a module or of a manifest in YAML. */
+export type EmbeddedHooks = HookDefinitions | Hooks | string;
+
+/** A tool of any arguments. */
+// biome-ignore lint/suspicious/noExplicitAny: each tool has arguments of its own
+export type EmbeddedTool = ServedToolDefinition<any>;
+
+/** How Coxswain is started within a program. */
+export interface CoxswainOptions {
+  /**
+   * Where sessions are kept. `embedded`, the default: a NATS server of this program, with its state folder; sessions survive the
+   * program. `memory`: in this process alone; they end with it. Otherwise the address of a NATS server: `nats://host:4222`.
+   */
+  readonly bus?: 'embedded' | 'memory' | (string & {}) | undefined;
+  /** Path of a key file, for the address of a server. */
+  readonly nkey?: string | undefined;
+  /** The state folder. Default: `COX_STATE_DIR`, else the user's, as for `cox up`. */
+  readonly stateDir?: string | undefined;
+  /** Whose sessions these are. Default `default`, or the tenant of the key. */
+  readonly tenant?: string | undefined;
+  /** The model of sessions and personas that name none: `provider/name`. Default `COX_MODEL`. */
+  readonly model?: string | undefined;
+  /** Models of this program by their whole names, before those of providers: language models of the AI SDK, or scripts. */
+  readonly models?: OwnModels | undefined;
+  /** Tools that run in this process, instead of built-in ones of the same names. */
+  readonly tools?: readonly EmbeddedTool[] | undefined;
+  /** Hooks that run in this process. */
+  readonly hooks?: EmbeddedHooks | readonly EmbeddedHooks[] | undefined;
+  /** Personas that sessions may name: definitions, or paths of files, folders or modules. */
+  readonly personas?: readonly (PersonaDefinition | string)[] | undefined;
+  /** The root folder of sessions that name none. Default: the working directory. */
+  readonly root?: string | undefined;
+  /** Functions that personas name in `stop_when`. */
+  readonly stopPredicates?: StopPredicates | undefined;
+  /** What senders on the bus may ask of this host. */
+  readonly policy?: HostPolicyInput | undefined;
+  /** Keys of providers and other settings. Default `process.env`. */
+  readonly env?: NodeJS.ProcessEnv | undefined;
+}
+
+type Check = (value: unknown) => string | null;
+
+const text: Check = (value) => (typeof value === 'string' && value.trim() !== '' ? null : 'must be a text');
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+
+const CHECKS: Readonly<Record<keyof CoxswainOptions, Check>> = {
+  bus: (value) => (text(value) === null ? null : 'must be "embedded", "memory" or the address of a NATS server'),
+  nkey: text,
+  stateDir: text,
+  tenant: (value) => (TenantId.safeParse(value).success ? null : 'must be 1 to 64 characters of A-Z a-z 0-9 _ -'),
+  model: modelName,
+  models: modelsProblem,
+  tools: (value) => listProblem(value, (one) => (isObject(one) ? null : 'must be what defineTool() returns')),
+  hooks: (value) => (Array.isArray(value) ? listProblem(value, hooksProblem) : hooksProblem(value)),
+  personas: (value) =>
+    listProblem(value, (one) =>
+      isObject(one) || text(one) === null ? null : 'must be what definePersona() returns, or a path',
+    ),
+  root: text,
+  stopPredicates: (value) =>
+    isObject(value) && Object.values(value).every((one) => typeof one === 'function')
+      ? null
+      : 'must be an object of functions by their names',
+  policy: (value) => (isObject(value) && !Array.isArray(value) ? null : 'must be an object'),
+  env: (value) => (isObject(value) ? null : 'must be an object of variables, as process.env'),
+};
+
+/** Checks the options. @throws InvalidOptionError naming the first one that is unknown, invalid or contradicts another one. */
+export function checkOptions(options: CoxswainOptions): void {
+  if (!isObject(options)) throw new InvalidOptionError('startCoxswain takes an object of options', 'options');
+  for (const [name, value] of Object.entries(options)) {
+    if (!Object.hasOwn(CHECKS, name)) {
+      const meant = nearestWord(name, Object.keys(CHECKS));
+      throw new InvalidOptionError(`there is no option ${name}${meant ? `; did you mean ${meant}?` : ''}`, name);
+    }
+    const problem = value === undefined ? null : CHECKS[name as keyof CoxswainOptions](value);
+    if (problem !== null) throw new InvalidOptionError(`${name}: ${problem}`, name);
+  }
+  const { bus = 'embedded', nkey, stateDir, policy } = options;
+  if (nkey !== undefined && (bus === 'embedded' || bus === 'memory'))
+    throw new InvalidOptionError(`nkey: goes with the address of a NATS server, not with bus: '${bus}'`, 'nkey');
+  if (bus !== 'memory') return;
+  if (stateDir !== undefined) throw new InvalidOptionError("stateDir: bus: 'memory' keeps nothing", 'stateDir');
+  if (policy !== undefined)
+    throw new InvalidOptionError("policy: bus: 'memory' has no sender but this program", 'policy');
+}
+
+function modelName(value: unknown): string | null {
+  return ModelName.safeParse(value).success ? null : 'must be provider/name';
+}
+
+function modelsProblem(value: unknown): string | null {
+  if (!isObject(value) || Array.isArray(value)) return 'must be an object of models by their names';
+  for (const [name, model] of Object.entries(value)) {
+    const problem = modelName(name);
+    if (problem !== null) return `the name "${name}" ${problem}`;
+    const isModel =
+      isObject(model) &&
+      'doStream' in model &&
+      (model as { specificationVersion?: unknown }).specificationVersion === 'v3';
+    if (!isModel && !(isObject(model) && 'turns' in model))
+      return `${name}: must be a language model of the AI SDK (specification v3), or a script with turns`;
+  }
+  return null;
+}
+
+function hooksProblem(value: unknown): string | null {
+  return (isObject(value) && !Array.isArray(value)) || text(value) === null
+    ? null
+    : 'must be what defineHooks() returns, or the path of a module or manifest';
+}
+
+function listProblem(value: unknown, problemOf: Check): string | null {
+  if (!Array.isArray(value)) return 'must be a list';
+  for (const [index, one] of value.entries()) {
+    const problem = problemOf(one);
+    if (problem !== null) return `[${index}] ${problem}`;
+  }
+  return null;
+}

@@ -1,0 +1,66 @@
+/** One prompt, from its start to its result: in memory, or by a client. */
+import {
+  type Client,
+  InvalidOptionError,
+  type OutputSource,
+  type PersonaDefinition,
+  type Prompted,
+  type RunOptions,
+  type RunResult,
+  type StartedOutput,
+  type TypedPersona,
+} from '@coxswain/client';
+import { loadPersona } from '@coxswain/personas';
+import type { CoxswainOptions } from './options.ts';
+import { isPath, startCoxswain } from './start-coxswain.ts';
+
+/** What a run in memory is given, apart from its own settings. */
+type InMemory = Pick<CoxswainOptions, 'models' | 'tools' | 'hooks' | 'personas' | 'env'>;
+
+/** How {@link run} runs a prompt. */
+export type RunSettings<Schema = OutputSource> = RunOptions<Schema> &
+  (
+    | ({ readonly client?: undefined } & InMemory)
+    /** Runs it by this client, over NATS or HTTP. */
+    | ({ readonly client: Client } & { readonly [Name in keyof InMemory]?: undefined })
+  );
+
+const IN_MEMORY = ['models', 'tools', 'hooks', 'personas', 'env'] as const satisfies readonly (keyof InMemory)[];
+
+/**
+ * Runs one prompt and returns how the run ended.
+ *
+ * Without `client` the session is in memory and ends with the call; calls that need an approval are denied unless `onApproval` decides
+ * them. With `client` it is a session of the client's bus, which survives this program.
+ * @param persona a definition; the path of a file, a folder or a module, which has a dot or a slash; or a name: of one of `personas`, or of
+ *   one that the client's bus knows.
+ * @throws InvalidOptionError, and what `Client.run` and `startCoxswain` throw.
+ */
+export async function run<Schema extends OutputSource = never, PersonaValue = unknown>(
+  persona: string | (PersonaDefinition & TypedPersona<PersonaValue>),
+  prompt: Prompted,
+  settings: RunSettings<Schema> = {},
+): Promise<RunResult<StartedOutput<Schema, PersonaValue>>> {
+  const { client, models, tools, hooks, personas, env, ...others } = settings;
+  const options = others as RunOptions<Schema>;
+  const inMemory = { models, tools, hooks, personas, env };
+  if (client) {
+    const other = IN_MEMORY.find((name) => inMemory[name] !== undefined);
+    if (other) throw new InvalidOptionError(`${other}: goes with a run in memory, not with client`, other);
+    const isFile = typeof persona === 'string' && isPath(persona);
+    return client.run<Schema, PersonaValue>(
+      isFile ? (await loadPersona(persona, '.')).definition : persona,
+      prompt,
+      options,
+    );
+  }
+  const coxswain = await startCoxswain({ bus: 'memory', ...inMemory });
+  try {
+    return await coxswain.run<Schema, PersonaValue>(persona, prompt, {
+      onApproval: (approval) => approval.deny({ reason: 'no one can decide: run() has no onApproval' }),
+      ...options,
+    });
+  } finally {
+    await coxswain.close();
+  }
+}

@@ -1,0 +1,150 @@
+/** Coxswain within a program: one call starts what sessions need, and one handle has all of it. */
+import { resolve } from 'node:path';
+import type {
+  BusClient,
+  Client,
+  OutputSource,
+  PendingApproval,
+  PersonaDefinition,
+  Prompted,
+  RunOptions,
+  RunResult,
+  StartedOutput,
+  TypedPersona,
+} from '@coxswain/client';
+import { loadPersona } from '@coxswain/personas';
+import { defaultStateDir } from '@coxswain/ports/discovery';
+import type { Instance } from './instance.ts';
+import { type CoxswainOptions, checkOptions } from './options.ts';
+
+/** A running Coxswain: the client's most used calls, and the client. `await using` closes it by itself. */
+export class Coxswain<C extends Client = Client> implements AsyncDisposable {
+  /** For everything that the handle itself does not have. On a bus it also serves tools and personas. */
+  readonly client: C;
+  /** The address of the bus with its credentials, for `connect({ servers })` and `NATS_URL` of other programs; null in memory. */
+  readonly url: string | null;
+  /** Resolves when the instance can do no more, with the reason. Close it then. */
+  readonly failed: Promise<Error>;
+  readonly #instance: Instance;
+  readonly #root: string;
+  readonly #served = new Map<PersonaDefinition | string, Promise<string | PersonaDefinition>>();
+  #closing: Promise<void> | null = null;
+
+  /** Made by {@link startCoxswain}. */
+  constructor(instance: Instance, root: string) {
+    this.client = instance.client as C;
+    this.url = instance.url;
+    // The end of a connection that this handle closed is not a failure.
+    this.failed = instance.failed.then((error) => (this.#closing ? new Promise<never>(() => undefined) : error));
+    this.#instance = instance;
+    this.#root = root;
+  }
+
+  /** See {@link Client.session}. */
+  session(id: string): ReturnType<C['session']> {
+    return this.client.session(id) as ReturnType<C['session']>;
+  }
+
+  /** See {@link Client.startSession}. */
+  startSession(...given: Parameters<Client['startSession']>): ReturnType<C['startSession']> {
+    return this.client.startSession(...given) as ReturnType<C['startSession']>;
+  }
+
+  /** See {@link Client.sessions}. */
+  sessions(...given: Parameters<Client['sessions']>): ReturnType<Client['sessions']> {
+    return this.client.sessions(...given);
+  }
+
+  /** See {@link Client.approvals}. */
+  approvals(): Promise<PendingApproval[]> {
+    return this.client.approvals();
+  }
+
+  /**
+   * Runs one prompt in a new session, from its start to the end of its run.
+   * @param persona a name; a definition, whose code runs in this process; or the path of a file, a folder or a module, which has a dot
+   *   or a slash.
+   * @throws as `Client.run`; what reading the persona throws.
+   */
+  async run<Schema extends OutputSource = never, PersonaValue = unknown>(
+    persona: string | (PersonaDefinition & TypedPersona<PersonaValue>),
+    prompt: Prompted,
+    options?: RunOptions<Schema>,
+  ): Promise<RunResult<StartedOutput<Schema, PersonaValue>>> {
+    return this.client.run<Schema, PersonaValue>(await this.#named(persona), prompt, options);
+  }
+
+  /** Makes a persona known under its name: a definition or a path. Its code runs in this process. @throws what reading the persona throws. */
+  async serve(given: PersonaDefinition | string): Promise<void> {
+    await this.#instance.serve(await loadPersona(given, this.#root));
+  }
+
+  /** Ends everything that was started: sessions rest where they are, and go on at the next start on a bus. A second call waits for the first. */
+  close(): Promise<void> {
+    this.#closing ??= this.#instance.stop();
+    return this.#closing;
+  }
+
+  /** As {@link close}. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** What a start names: a name, or a definition without code. A persona with code is served once. */
+  #named(persona: string | PersonaDefinition): Promise<string | PersonaDefinition> {
+    if (typeof persona === 'string' && !isPath(persona)) return Promise.resolve(persona);
+    const known = this.#served.get(persona);
+    if (known) return known;
+    const named = (async () => {
+      const loaded = await loadPersona(persona, this.#root);
+      const hasCode = Object.keys(loaded.handlersById).length > 0 || loaded.tools.length > 0;
+      if (!hasCode) return loaded.definition;
+      await this.#instance.serve(loaded);
+      return loaded.persona.name;
+    })();
+    this.#served.set(persona, named);
+    named.catch(() => this.#served.delete(persona));
+    return named;
+  }
+}
+
+/** Whether a text names a file and not a persona. */
+export function isPath(text: string): boolean {
+  return /[./\\]/.test(text);
+}
+
+/**
+ * Starts Coxswain within this program. By default sessions are durable: a NATS server of this program keeps them in the state folder,
+ * and unfinished ones go on at the next start. With `bus: 'memory'` they end with the program.
+ * @throws InvalidOptionError naming the option; NatsServerNotFoundError, StateDirInUseError for `embedded`; CoxswainError
+ *   `nats_unreachable` for an address; what reading personas, hooks and tools throws.
+ */
+export function startCoxswain(options: CoxswainOptions & { readonly bus: 'memory' }): Promise<Coxswain>;
+export function startCoxswain(
+  options?: CoxswainOptions & { readonly bus?: 'embedded' | `${string}://${string}` | undefined },
+): Promise<Coxswain<BusClient>>;
+export function startCoxswain(options: CoxswainOptions): Promise<Coxswain>;
+export async function startCoxswain(options: CoxswainOptions = {}): Promise<Coxswain> {
+  checkOptions(options);
+  const env = options.env ?? process.env;
+  const root = resolve(options.root ?? '.');
+  const instance = await start(options, root, env);
+  const coxswain = new Coxswain(instance, root);
+  try {
+    for (const persona of options.personas ?? []) await coxswain.serve(persona);
+  } catch (error) {
+    await coxswain.close();
+    throw error;
+  }
+  return coxswain;
+}
+
+async function start(options: CoxswainOptions, root: string, env: NodeJS.ProcessEnv): Promise<Instance> {
+  if (options.bus === 'memory') {
+    const { startInMemory } = await import('./memory-instance.ts');
+    return startInMemory(options, root, env);
+  }
+  const { startOnBus } = await import('./bus-instance.ts');
+  const named = options.stateDir ?? (env.COX_STATE_DIR || undefined);
+  return startOnBus(options, { stateDir: named === undefined ? defaultStateDir(env) : resolve(named), root, env });
+}

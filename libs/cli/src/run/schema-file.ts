@@ -1,0 +1,22 @@
+/** The output schema of `cox run --output-schema`, from a JSON file. */
+import { readFile } from 'node:fs/promises';
+import { type JsonObject, OutputSchema, parseStrictJson, problemSentences, readStrictly } from '@coxswain/protocol';
+import { usageError } from '../line/cli-error.ts';
+
+/**
+ * Reads the file.
+ * @throws CliError with exit code 2 naming what is wrong.
+ */
+export async function readSchemaFile(path: string): Promise<JsonObject> {
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    throw usageError(`--output-schema ${path} cannot be read: ${(error as Error).message}`);
+  }
+  const json = parseStrictJson(text);
+  if (!json.ok) throw usageError(`--output-schema ${path} is not JSON: ${json.why}`);
+  const read = readStrictly(OutputSchema, json.value);
+  if (!read.ok) throw usageError(`--output-schema ${path}: ${problemSentences(read.problems)[0]}`);
+  return read.data;
+}

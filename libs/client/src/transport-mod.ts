@@ -1,0 +1,13 @@
+/**
+ * What a transport of this client is made of, for packages that bring one of their own: see `Transport`. Programs that use sessions
+ * import `@coxswain/client` instead.
+ */
+export { failureOfReceipt } from './awaited-receipt.ts';
+export { CallGuard } from './call-guard.ts';
+export { Closing } from './closing.ts';
+export { CommandFate } from './command-fate.ts';
+export type { PlacedSession } from './newest-sessions.ts';
+export { checkedCommandId, checkedPayload, RECEIPT_TIMEOUT_MS } from './outgoing-command.ts';
+export { pageOf } from './page-of-sessions.ts';
+export { listingFrom } from './session-listing.ts';
+export { type WatchedSession, watchRecords } from './watch-session.ts';

@@ -1,0 +1,18 @@
+/**
+ * How a program on this machine finds its bus: environment variables, contexts, and the instance of a state folder. The one
+ * implementation for `cox`, for `connect()` and for services. Imports from Node, as `regular-file` does.
+ */
+export { type Connection, type ConnectionFile, connectionFilePath, readConnection } from './connection-file.ts';
+export {
+  type Context,
+  type Contexts,
+  contextsFile,
+  findContext,
+  type NamedContext,
+  readContexts,
+} from './contexts.ts';
+export { ConnectionFileInvalidError, StateDirUnusableError } from './discovery-errors.ts';
+export { type BusAddress, type BusChoice, type FoundBus, findBus } from './find-bus.ts';
+export { isAlive, markProcess, type ProcessMark } from './process-mark.ts';
+export { readSeedFile, type SeedCredentials, SeedFileError } from './seed-file.ts';
+export { defaultStateDir, typedIn } from './state-dir.ts';

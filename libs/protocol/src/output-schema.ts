@@ -1,0 +1,153 @@
+/**
+ * Structured output: the JSON Schema of a run's final answer, and what became of an answer that was checked against it.
+ *
+ * A schema may come in a request, so its cost is bounded before it is compiled: bytes, the number of subschemas with every
+ * `$ref` written out, no recursion, and patterns that RE2 runs in linear time.
+ */
+import * as z from 'zod';
+import { BOUNDS } from './bounds.ts';
+import { canonicalJson } from './canonical-json.ts';
+import { Json, JsonObject } from './json.ts';
+import { regexProblem } from './regular-expressions.ts';
+
+/** A JSON Schema (draft 7 or 2020-12) of a final answer, within its bounds. */
+export const OutputSchema: z.ZodType<JsonObject, JsonObject> = (
+  JsonObject as z.ZodType<JsonObject, JsonObject>
+).superRefine((schema, context) => {
+  const problem = outputSchemaProblem(schema);
+  if (problem !== null) context.addIssue({ code: 'custom', message: problem });
+});
+/** See {@link OutputSchema}. */
+export type OutputSchema = z.infer<typeof OutputSchema>;
+
+/** How the session checks its final answers. */
+export const PinnedOutput = z.strictObject({
+  schema: JsonObject,
+  /** Turns that may be spent on repairing one answer. */
+  repairs: z.number().int().min(0).max(BOUNDS.outputRepairsMax),
+});
+/** See {@link PinnedOutput}. */
+export type PinnedOutput = z.infer<typeof PinnedOutput>;
+
+/** What an answer without calls came to: the value, or why it does not fit the schema. */
+export const OutputCheck = z.union([
+  z.strictObject({ value: Json }),
+  z.strictObject({ problems: z.array(z.string()).min(1).max(BOUNDS.outputProblemsMax) }),
+]);
+/** See {@link OutputCheck}. */
+export type OutputCheck = z.infer<typeof OutputCheck>;
+
+/** What the system prompt says of the output. */
+export function outputInstruction(schema: JsonObject): string {
+  return [
+    '# Output',
+    'When the work is done, answer with one JSON value that fits the JSON Schema below.',
+    'That answer contains the JSON and nothing else: no introduction, no explanation, no code fence.',
+    '',
+    canonicalJson(schema),
+  ].join('\n');
+}
+
+/** Keywords whose value is one schema, a list of schemas, or schemas by name. */
+const ONE = [
+  'additionalItems',
+  'additionalProperties',
+  'contains',
+  'else',
+  'if',
+  'items',
+  'not',
+  'propertyNames',
+  'then',
+  'unevaluatedItems',
+  'unevaluatedProperties',
+] as const;
+const MANY = ['allOf', 'anyOf', 'items', 'oneOf', 'prefixItems'] as const;
+const NAMED = ['$defs', 'definitions', 'dependencies', 'dependentSchemas', 'patternProperties', 'properties'] as const;
+/** Keywords by which one schema can refer to another that is not written in it. */
+const REFUSED = ['$anchor', '$dynamicAnchor', '$dynamicRef', '$recursiveAnchor', '$recursiveRef'] as const;
+
+/** A schema that is not taken. */
+class Refusal extends Error {}
+
+/** Why a schema is outside its bounds, or null. Its keywords are checked when it is compiled, at the start of a run. */
+export function outputSchemaProblem(schema: JsonObject): string | null {
+  const bytes = new TextEncoder().encode(JSON.stringify(schema)).length;
+  if (bytes > BOUNDS.outputSchemaMaxBytes)
+    return `the output schema has ${bytes} bytes, at most ${BOUNDS.outputSchemaMaxBytes} are taken`;
+  try {
+    const size = expandedSize(schema);
+    return size <= BOUNDS.outputSchemasMax
+      ? null
+      : `the output schema has ${size} subschemas with every $ref written out, at most ${BOUNDS.outputSchemasMax} are taken`;
+  } catch (error) {
+    if (error instanceof Refusal) return error.message;
+    throw error;
+  }
+}
+
+/** The number of subschemas of a schema within its bounds, with every `$ref` written out. */
+export function expandedSize(root: JsonObject): number {
+  const sizes = new Map<object, number | 'open'>();
+  const sizeOf = (schema: Json | undefined): number => {
+    if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) return 1;
+    const known = sizes.get(schema);
+    if (known === 'open') throw new Refusal('the output schema is recursive: a $ref leads back to its own schema');
+    if (known !== undefined) return known;
+    sizes.set(schema, 'open');
+    refuseKeywords(schema, schema === root);
+    let size = 1;
+    for (const key of ONE) if (isSchema(schema[key])) size += sizeOf(schema[key]);
+    for (const key of MANY) if (Array.isArray(schema[key])) for (const one of schema[key]) size += sizeOf(one);
+    for (const key of NAMED)
+      if (isObject(schema[key])) for (const one of Object.values(schema[key])) if (isSchema(one)) size += sizeOf(one);
+    if (schema.$ref !== undefined) size += sizeOf(targetOf(root, schema.$ref));
+    sizes.set(schema, size);
+    return size;
+  };
+  return sizeOf(root);
+}
+
+function refuseKeywords(schema: JsonObject, isRoot: boolean): void {
+  const refused =
+    REFUSED.find((key) => schema[key] !== undefined) ?? (isRoot || schema.$id === undefined ? null : '$id');
+  if (refused) throw new Refusal(`the output schema uses ${refused}: write a $ref to "#/$defs/<name>"`);
+  const named = isObject(schema.patternProperties) ? Object.keys(schema.patternProperties) : [];
+  for (const pattern of typeof schema.pattern === 'string' ? [schema.pattern, ...named] : named) {
+    if (pattern.length > BOUNDS.patternMaxChars)
+      throw new Refusal(`a pattern of the output schema has more than ${BOUNDS.patternMaxChars} characters`);
+    const problem = regexProblem(pattern);
+    if (problem !== null)
+      throw new Refusal(`the output schema has an ${problem}; patterns are RE2, without lookaround`);
+  }
+}
+
+/** The schema that a `$ref` names: a JSON Pointer (RFC 6901) into the same document. */
+function targetOf(root: JsonObject, ref: Json): Json {
+  const unknown = new Refusal(`the output schema has the $ref ${JSON.stringify(ref)}, and no schema there`);
+  if (typeof ref !== 'string' || (ref !== '#' && !ref.startsWith('#/'))) throw unknown;
+  let target: Json = root;
+  for (const step of ref.split('/').slice(1)) {
+    const key = decoded(step).replaceAll('~1', '/').replaceAll('~0', '~');
+    if (typeof target !== 'object' || target === null || !Object.hasOwn(target, key)) throw unknown;
+    target = (target as JsonObject)[key] as Json;
+  }
+  if (!isSchema(target)) throw unknown;
+  return target;
+}
+
+function decoded(step: string): string {
+  try {
+    return decodeURIComponent(step);
+  } catch {
+    return step;
+  }
+}
+
+function isObject(value: Json | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isSchema(value: Json | undefined): boolean {
+  return isObject(value) || typeof value === 'boolean';
+}
