@@ -23,7 +23,7 @@ export function uiEventReference(): string {
     '# UI events\n',
     '`session.stream()` of [`@coxswain/client`](../guides/client.md) yields these events: what a user interface shows of a run, in order.',
     'The type is `UiEvent`. Events of a record have `n` and `at`: the number of the record, and its time in ISO 8601. A page that',
-    'reconnects continues at `n + 1`.\n',
+    'reconnects continues at `n + 1`. AG-UI (`coxswain.*` events) and the MCP tool `read_events` carry the same events in snake_case.\n',
     table(
       ['`type`', 'Meaning', 'Fields', 'Of a record'],
       union.types.map((member) => row(member, file)),

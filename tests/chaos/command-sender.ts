@@ -10,7 +10,9 @@ import {
   CommandRejectedError,
   CommandRevokedError,
   ReceiptTimeoutError,
+  receiptToWire,
   type SentCommand,
+  sentCommand,
 } from '@coxswain/client';
 import { HEADERS, Receipt, sessionRef, subjects } from '@coxswain/protocol';
 import { createInbox, headers, type NatsConnection } from '@nats-io/transport-node';
@@ -110,7 +112,7 @@ export class CommandSender {
     try {
       const { seq, duplicate, receipt } = await typedSend(this.#client, command);
       this.#history.push({ what: 'stored', op, seq, duplicate });
-      if (receipt) this.#history.push({ what: 'receipt', receipt });
+      if (receipt) this.#history.push({ what: 'receipt', receipt: receiptToWire(receipt) });
       return true;
     } catch (error) {
       const { message } = error as Error;
@@ -152,7 +154,7 @@ function typedSend(client: Client, { session: id, verb, body, commandId }: Outgo
     case 'cancel':
       return session.cancel(undefined, options);
     case 'cancel_call':
-      return session.send('cancel_call', body as { call_id: string }, options);
+      return session.wire.send('cancel_call', body as { call_id: string }, options).then(sentCommand);
     case 'approve': {
       const { call_id: callId, decision } = body as { call_id: string; decision: 'allow' | 'deny' };
       return decision === 'allow' ? session.approve(callId, options) : session.deny(callId, options);

@@ -1,6 +1,6 @@
 /** Personas that processes of their own serve, over a real server. */
 import { createNatsPersonas, type NatsPersonas } from '@coxswain/adapter-nats';
-import { servePersona } from '@coxswain/client';
+import { personaFromWire, servePersona } from '@coxswain/client';
 import type { Models } from '@coxswain/ports';
 import { PERSONA_SERVICE_BOUNDS, subjects, TenantId, versionToken } from '@coxswain/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -19,7 +19,8 @@ afterAll(() => under?.stop());
 
 servedPersonasContract('NATS', () => ({
   personas: under.personas,
-  serve: (definition, models) => servePersona(definition, { servers: bus.server.url, token: bus.server.token, models }),
+  serve: (definition, models) =>
+    servePersona(personaFromWire(definition), { servers: bus.server.url, token: bus.server.token, models }),
 }));
 
 test('whoever has taken a step just now has not gone, though none of its beats was heard yet', async () => {
@@ -47,7 +48,7 @@ test('whoever has taken a step just now has not gone, though none of its beats w
     },
   };
   const { url: servers, token } = bus.server;
-  const instance = await servePersona(definition, { servers, token, models: slow });
+  const instance = await servePersona(personaFromWire(definition), { servers, token, models: slow });
   await eventually('it is announced', () => host.personas.isServed(TenantId.parse('default'), definition.name, 'v1'));
   const end = await host.personas.step(stepOf(definition, { onTaken }), () => undefined, new AbortController().signal);
   expect(end).toMatchObject({ status: 'ended', result: { status: 'complete' } });
@@ -58,7 +59,7 @@ test('whoever has taken a step just now has not gone, though none of its beats w
 test('the address of a long request gives no hint of another one’s: every tenant may publish there', async () => {
   const definition = fresh();
   const { url: servers, token } = bus.server;
-  const instance = await servePersona(definition, { servers, token, models: answering('Well') });
+  const instance = await servePersona(personaFromWire(definition), { servers, token, models: answering('Well') });
   const tenant = TenantId.parse('default');
   await eventually('it is announced', () => under.personas.isServed(tenant, definition.name, 'v1'));
   const addresses: string[] = [];

@@ -362,7 +362,7 @@ describe('steering from an editor', () => {
     expect(await done).toMatchObject({ stopReason: 'end_turn' });
     expect(editor.text()).toBe('The call was ended. The next thing.');
     const prompts = await fixture.bus.client.session(id).state();
-    expect(prompts.stop_reason).toBe('end_turn');
+    expect(prompts.stopReason).toBe('end_turn');
   });
 
   it('is refused by the field that is wrong', async () => {

@@ -335,7 +335,7 @@ describe('files of an editor', () => {
     );
     const model = settings?.model as string;
     const stolen = { read_file: settings?.stand_ins?.read_file as string };
-    const session = await fixture.bus.client.startSession({ prompt: 'read', model, root, stand_ins: stolen });
+    const session = await fixture.bus.client.startSession({ prompt: 'read', model, root, standIns: stolen });
     await session.result();
     const ends = [];
     for await (const { record } of session.journal())

@@ -55,7 +55,7 @@ test('the one that needs no approval runs at once, each allowed one starts at on
   expect(await ran()).toEqual([]);
   const { state, approvals } = await bus.client.session('reverse').state();
   expect(state).toEqual({ function_awaiting_approval: 'parked' });
-  expect(approvals.map(({ call_id }) => call_id)).toEqual(['c1_1', 'c1_3']);
+  expect(approvals.map(({ callId }) => callId)).toEqual(['c1_1', 'c1_3']);
 
   expect(await decide('reverse', allow('c1_3', { actor: 'ann' }))).toMatchObject({ stage: 'accepted' });
   // It starts while the other still waits.

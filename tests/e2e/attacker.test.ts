@@ -31,7 +31,7 @@ afterEach(async () => {
   const [approval, ...others] = (await victim.state()).approvals;
   expect(others).toEqual([]);
   const approver = await fixture.bus.client('approver');
-  await approver.session(victim.id).approve(approval?.call_id);
+  await approver.session(victim.id).approve(approval?.callId);
   expect(await victim.result()).toMatchObject({ stopReason: 'end_turn' });
   expect(fixture.host.exit).toBeNull();
 });
@@ -91,7 +91,7 @@ test('no header has the server do more than to store a steer, or to refuse it', 
 
 test('no header passes a steer off as what lies elsewhere: as an approval, another session’s command, or one of another time', async () => {
   const ref = sessionRef(victim.id);
-  const callId = (await victim.state()).approvals[0]?.call_id;
+  const callId = (await victim.state()).approvals[0]?.callId;
   const approval = JSON.stringify({ call_id: callId, decision: 'allow' });
   for (const subject of [subjects.storedCommand(ref, 'approve'), `${subjects.inbox(ref).slice(0, -1)}timer.1-0`])
     await send({ 'Nats-Subject': subject, 'Nats-Stream': 'COX_TIMERS' }, approval);

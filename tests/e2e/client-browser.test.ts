@@ -37,7 +37,7 @@ for await (const event of session.stream()) {
   if (event.type === 'text_appended') text += event.text;
   if (event.type === 'approval_needed') {
     steered = session.steer('mind the gap', { wait: 'delivered' });
-    await session.approve(event.call_id, { args: { path: 'b.txt', content: 'b' }, wait: 'accepted' });
+    await session.approve(event.callId, { args: { path: 'b.txt', content: 'b' }, wait: 'accepted' });
   }
 }
 const refused = await session.resume({ wait: 'accepted' }).catch(({ name, code }) => ({ name, code }));

@@ -79,7 +79,7 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
     });
 
     test('under a message id, started twice, is one; with another body it is rejected', async () => {
-      const body = { prompt: 'go', model: await scripted(QUICK), message_id: newSessionId() };
+      const body = { prompt: 'go', model: await scripted(QUICK), messageId: newSessionId() };
       const first = await client.startSession(body, { wait: 'accepted' });
       expect(first.sent.duplicate).toBe(false);
       expect(await first.result()).toMatchObject({ run: 1, text: 'quick' });
@@ -91,15 +91,15 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
       });
       expect(await again.result()).toMatchObject({ run: 1, text: 'quick' });
       const other = client.startSession({ ...body, prompt: 'stop' }, { wait: 'accepted' });
-      await expect(other).rejects.toMatchObject({ code: 'message_id_reused', field: 'message_id' });
+      await expect(other).rejects.toMatchObject({ code: 'message_id_reused', field: 'messageId' });
     });
 
     test('is steered while it lasts by the same word that begins the next', async () => {
       const session = await start([...WAITS, { text: 'again' }]);
-      const { call_id } = await calling(session);
+      const { callId } = await calling(session);
       const steer = await session.say('and this', { wait: 'accepted' });
       expect(steer.receipt).toMatchObject({ stage: 'accepted', became: 'steer' });
-      await session.cancelCall(call_id);
+      await session.cancelCall(callId);
       expect(await session.result()).toMatchObject({ run: 1, text: 'heard' });
       expect(await session.receiptOf(steer.commandId)).toMatchObject({ stage: 'delivered' });
       const prompt = await session.say('and more', { wait: 'accepted' });
@@ -117,8 +117,9 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
 
   test('a call is approved with other arguments, and a second decision is refused', async () => {
     const session = await start(ASKS);
-    const { call_id: callId } = await asking(session);
-    expect(await client.approvals()).toMatchObject([{ session_id: session.id, call_id: callId }]);
+    const { callId } = await asking(session);
+    for await (const pending of client.pendingApprovals())
+      expect([pending.session.id, pending.callId]).toEqual([session.id, callId]);
     const args = { path: 'b.txt', content: 'b' };
     for await (const approval of session.approvals()) {
       expect(approval).toMatchObject({ callId, tool: 'write_file', args: { path: 'a.txt', content: 'a' } });
@@ -201,7 +202,7 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
   describe('controls', () => {
     test('a steer is followed to its delivery, past a call that is cancelled', async () => {
       const session = await start(WAITS);
-      const { call_id: callId } = await calling(session);
+      const { callId } = await calling(session);
       const delivered = session.steer('look', { wait: 'delivered', acceptedWithinMs: 30_000, timeoutMs: 50_000 });
       await until('the steer to wait', async () => (await session.pending()).length === 1);
       const call = { callId, tool: 'run_command', reason: 'enough' };
@@ -226,7 +227,7 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
       });
       await until('the follow-up to wait', async () => (await session.pending()).length === 1);
       await session.replace(id, 'sooner', { wait: 'accepted' });
-      expect(await session.pending()).toMatchObject([{ command_id: id, body: 'sooner' }]);
+      expect(await session.pending()).toMatchObject([{ commandId: id, body: 'sooner' }]);
       await session.revoke(id, { wait: 'accepted' });
       await told;
       expect(await session.pending()).toEqual([]);
@@ -254,7 +255,7 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
     test('a session is suspended until a signal comes, or until it is resumed', async () => {
       const session = await start([WAITS[0] as ScriptTurn, WAITS[0] as ScriptTurn, { text: 'awake' }]);
       for (const wake of [() => session.signal('ready', { by: 'test' }), () => session.resume()]) {
-        const { call_id: callId } = await calling(session);
+        const { callId } = await calling(session);
         await session.suspend({ reason: 'lunch', signal: 'ready' }, { wait: 'accepted' });
         await session.cancelCall(callId);
         await until('it to sleep', async () => (await session.state()).suspended);
@@ -284,11 +285,11 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
       await other.result();
       expect(await session.tree()).toMatchObject({
         parent: null,
-        top: { session_id: session.id, state: 'stopped', stop_reason: 'end_turn', children: [] },
+        top: { sessionId: session.id, state: 'stopped', stopReason: 'end_turn', children: [] },
       });
       const all: ListedSession[] = [];
       for await (const one of client.sessions()) all.push(one);
-      expect(all.map(({ session_id }) => session_id)).toEqual(expect.arrayContaining([session.id, other.id]));
+      expect(all.map(({ sessionId }) => sessionId)).toEqual(expect.arrayContaining([session.id, other.id]));
       expect(all.map(({ at }) => at)).toEqual(
         all
           .map(({ at }) => at)
@@ -296,20 +297,20 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
           .reverse(),
       );
       const newest: string[] = [];
-      for await (const { session_id } of client.sessions({ state: 'stopped', limit: 1 })) newest.push(session_id);
+      for await (const { sessionId } of client.sessions({ state: 'stopped', limit: 1 })) newest.push(sessionId);
       expect(newest).toHaveLength(1);
       const paged: string[] = [];
       let cursor: string | undefined;
       do {
-        const page = await client.listSessions({ state: 'stopped', limit: 2, cursor });
+        const page = await client.wire.listSessions({ state: 'stopped', limit: 2, cursor });
         paged.push(...page.sessions.map(({ session_id }) => session_id));
         cursor = page.next_cursor ?? undefined;
       } while (cursor !== undefined);
-      const stopped = all.filter(({ state }) => state === 'stopped').map(({ session_id }) => session_id);
+      const stopped = all.filter(({ state }) => state === 'stopped').map(({ sessionId }) => sessionId);
       expect(paged.sort()).toEqual(stopped.sort());
-      const [detailed] = (await client.listSessions({ details: true, limit: 1 })).sessions;
+      const [detailed] = (await client.wire.listSessions({ details: true, limit: 1 })).sessions;
       expect(detailed?.details).toMatchObject({ turn: 1, approvals: 0 });
-      const forged = client.listSessions({ cursor: 'forged' });
+      const forged = client.wire.listSessions({ cursor: 'forged' });
       await expect(forged).rejects.toMatchObject({ name: 'ReadRefusedError', code: 'invalid_field', field: 'cursor' });
     });
 
@@ -337,10 +338,10 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
       };
       await expect(read()).rejects.toMatchObject(deleted);
       await expect(session.journal().next()).rejects.toMatchObject(deleted);
-      const { sessions } = await client.listSessions({ limit: 500 });
+      const { sessions } = await client.wire.listSessions({ limit: 500 });
       expect(sessions.map(({ session_id }) => session_id)).not.toContain(session.id);
       for await (const listed of client.sessions({ state: 'deleted', limit: 1 }))
-        expect(listed).toMatchObject({ session_id: session.id, state: 'deleted', deleted: { reason: 'done with' } });
+        expect(listed).toMatchObject({ sessionId: session.id, state: 'deleted', deleted: { reason: 'done with' } });
     });
   });
 
@@ -350,14 +351,14 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
       await calling(session);
       const accepted = { wait: 'accepted' } as const;
       const refusals: Record<string, () => Promise<unknown>> = {
-        'invalid_mode mode': () => session.send('steer', { body: 'x', mode: 'sideways' } as never),
-        'unknown_field boddy': () => session.send('steer', { boddy: 'x' } as never),
+        'invalid_mode mode': () => session.wire.send('steer', { body: 'x', mode: 'sideways' } as never),
+        'unknown_field boddy': () => session.wire.send('steer', { boddy: 'x' } as never),
         'empty_body body': () => session.steer('', accepted),
         'invalid_id id': () => session.steer('x', { id: 'a b' }),
-        'session_busy undefined': () => session.send('start', { prompt: 'x' }, accepted),
+        'session_busy undefined': () => session.wire.send('start', { prompt: 'x' }, accepted),
         'not_suspended undefined': () => session.resume(accepted),
-        'unknown_command_id command_id': () => session.revoke('never-sent', accepted),
-        'call_unknown call_id': () => session.approve('never-made', accepted),
+        'unknown_command_id commandId': () => session.revoke('never-sent', accepted),
+        'call_unknown callId': () => session.approve('never-made', accepted),
       };
       const told: string[] = [];
       for (const refused of Object.values(refusals)) {

@@ -165,7 +165,7 @@ describe('commands', () => {
     const delivered = session.steer('look', { wait: 'delivered' });
     await vi.waitFor(async () => expect((await session.state()).pending).toHaveLength(1), 5_000);
     const [call] = (await session.state()).calls;
-    await session.cancelCall(call?.call_id as string, { reason: 'enough' });
+    await session.cancelCall(call?.callId as string, { reason: 'enough' });
     expect((await delivered).receipt).toMatchObject({ stage: 'delivered', seam: 'post_tool_dispatch', turn: 1 });
     expect(await session.result()).toMatchObject({ text: 'heard' });
   });
@@ -189,7 +189,7 @@ describe('commands', () => {
     // Neither of the two is told by a receipt: the journal says it.
     const delivered = session.steer('look', { id: 'look', wait: 'delivered' });
     const [call] = (await session.state()).calls;
-    await session.cancelCall(call?.call_id as string, { id: 'stop' });
+    await session.cancelCall(call?.callId as string, { id: 'stop' });
     const end = { duplicate: true, receipt: { stage: 'delivered', seam: 'post_tool_dispatch', turn: 1 } };
     expect(await delivered).toMatchObject(end);
     await session.result();
@@ -197,7 +197,7 @@ describe('commands', () => {
     for (const _time of [1, 2]) {
       await expect(session.approve('c9', { id: 'no', wait: 'accepted' })).rejects.toMatchObject({
         code: 'not_pending',
-        field: 'call_id',
+        field: 'callId',
       });
     }
     const unknown = client.session('unknown-twice');
@@ -212,7 +212,7 @@ describe('commands', () => {
     const session = await start('waits');
     await vi.waitFor(async () => expect((await session.state()).calls).toMatchObject([{ status: 'running' }]), 5_000);
     const waiting = (id: string) =>
-      vi.waitFor(async () => expect((await session.pending()).map((one) => one.command_id)).toContain(id), 5_000);
+      vi.waitFor(async () => expect((await session.pending()).map((one) => one.commandId)).toContain(id), 5_000);
     const revoked = { name: 'CommandRevokedError', code: 'revoked' };
     const ended = async (id: string, sent: Promise<unknown>) => {
       await expect(sent).rejects.toMatchObject({ ...revoked, commandId: id });
@@ -239,7 +239,7 @@ describe('commands', () => {
   test('are not waited for beyond the end of the run: they are kept for the next', async () => {
     const ended = await start('quick');
     await ended.result();
-    const kept = { receipt: { stage: 'accepted', pending_for_next_run: true } };
+    const kept = { receipt: { stage: 'accepted', pendingForNextRun: true } };
     expect(await ended.steer('late', { wait: 'delivered' })).toMatchObject(kept);
     const running = await start('waits');
     await vi.waitFor(async () => expect((await running.state()).calls).toMatchObject([{ status: 'running' }]), 5_000);
@@ -265,13 +265,15 @@ describe('commands', () => {
 
 test('lists tell sessions and approvals', async () => {
   const session = await start('asks');
-  await vi.waitFor(async () => expect(await client.approvals()).toHaveLength(1), 5_000);
-  const [approval] = await client.approvals();
-  expect(approval).toMatchObject({ session_id: session.id, tool: 'write_file', args: { path: 'a.txt', content: 'a' } });
-  await session.deny(approval?.call_id, { reason: 'no', wait: 'accepted' });
+  await vi.waitFor(async () => expect(await client.wire.approvals()).toHaveLength(1), 5_000);
+  for await (const approval of client.pendingApprovals()) {
+    expect(approval.session.id).toBe(session.id);
+    expect(approval).toMatchObject({ tool: 'write_file', args: { path: 'a.txt', content: 'a' } });
+    await approval.deny({ reason: 'no' });
+  }
   await session.result();
-  expect(await client.approvals()).toEqual([]);
-  const listed = (await client.listings()).find(({ session_id }) => session_id === session.id);
+  expect(await client.wire.approvals()).toEqual([]);
+  const listed = (await client.wire.listings()).find(({ session_id }) => session_id === session.id);
   expect(listed).toMatchObject({ state: 'stopped', stop_reason: 'end_turn' });
   expect(await client.sessionIds()).toContain(session.id);
 });
@@ -283,7 +285,7 @@ test('a session is followed from its newest record on, without what came before'
   expect(newest).toBeGreaterThan(1);
   const leaving = new AbortController();
   const seen: number[] = [];
-  const sent = session.send('prompt', { body: 'more' }, { wait: 'accepted' });
+  const sent = session.wire.send('prompt', { body: 'more' }, { wait: 'accepted' });
   for await (const { record } of session.records({ deltas: true, from: 'newest', signal: leaving.signal })) {
     if (record) seen.push(record.n);
     if (record && record.n > newest && record.state === 'stopped') leaving.abort();

@@ -6,7 +6,7 @@ import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { readTree, type TreeNode } from '@coxswain/client';
+import { readTree, type WireTreeNode } from '@coxswain/client';
 import { BOUNDS } from '@coxswain/protocol';
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
 import { startBus, type TestBus } from './kit/bus.ts';
@@ -71,7 +71,7 @@ async function silentProvider() {
 }
 
 const treeOf = (id: string) => readTree((one) => bus.client.session(one).journal(), id);
-const nodesOf = (node: TreeNode): TreeNode[] => [node, ...node.children.flatMap(nodesOf)];
+const nodesOf = (node: WireTreeNode): WireTreeNode[] => [node, ...node.children.flatMap(nodesOf)];
 const reasonsOf = async (ids: readonly string[]) =>
   Promise.all(ids.map(async (id) => (await journalOf(bus, id)).of('agent_end').map(({ stop_reason }) => stop_reason)));
 

@@ -31,7 +31,7 @@ test('of 400 invalid steers 64 leave a record; each is answered, none waits in t
   expect(rejections).toBe(BOUNDS.rejectionsRecordedMax);
 
   const sent = await (await bus.client('steerer')).session(session.id).steer('for the next run', { wait: 'accepted' });
-  expect(sent.receipt).toMatchObject({ stage: 'accepted', pending_for_next_run: true });
+  expect(sent.receipt).toMatchObject({ stage: 'accepted', pendingForNextRun: true });
   const admin = await bus.as('admin');
   await until('an empty command stream', async () => {
     const info = (await admin.request('$JS.API.STREAM.INFO.COX_COMMANDS')).json<{ state: { messages: number } }>();

@@ -46,7 +46,7 @@ async function stopping() {
     goOn();
     return provider.stop();
   });
-  return { start: { prompt: 'Count.', model: 'openai-compatible/x', base_url: provider.url }, goOn };
+  return { start: { prompt: 'Count.', model: 'openai-compatible/x', baseUrl: provider.url }, goOn };
 }
 
 async function* inTwoParts(held: Promise<void>) {

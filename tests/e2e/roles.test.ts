@@ -272,7 +272,7 @@ describe('whoever may only steer', { timeout: 120_000 }, () => {
       expect(changed.filter((subject) => !own.includes(subject))).toEqual([]);
       const snapshot = await admin.request(`$JS.API.DIRECT.GET.COX_SNAPSHOTS.${subjects.snapshot(victim)}`);
       expect(snapshot.json()).toMatchObject({ writer: expect.any(String), state: expect.any(Object) });
-      await operator.session(session.id).approve((await session.state()).approvals[0]?.call_id);
+      await operator.session(session.id).approve((await session.state()).approvals[0]?.callId);
       await session.result();
       const verbsSeen = new Set<string>();
       const bodies: string[] = [];

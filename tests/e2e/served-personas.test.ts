@@ -104,8 +104,8 @@ test('a cancelled step reaches the request to the provider', async () => {
   });
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
   try {
-    const base_url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
-    const { name, serve } = await served([done], '[]', { model: { name: 'openai-compatible/m', base_url } });
+    const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+    const { name, serve } = await served([done], '[]', { model: { name: 'openai-compatible/m', baseUrl } });
     await serve();
     await known(name);
     const id = await start(name);
@@ -153,7 +153,7 @@ test('cox persona pause and resume: no new step starts, wherever it runs, also u
   });
   expect((await listed(name))?.pause).toMatchObject({ reason: 'being changed' });
   expect(await fixture.bus.client.session(id).state()).toMatchObject({
-    waiting_for_persona: { persona: name, why: 'paused', until: null },
+    waitingForPersona: { persona: name, why: 'paused', until: null },
   });
   await fixture.host.kill();
   fixture.host = await startHost(fixture.bus);

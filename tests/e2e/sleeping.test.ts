@@ -52,7 +52,7 @@ test('a signal wakes a session on the bus with its data, by whoever can publish'
     goOn();
     return provider.stop();
   });
-  const start = { prompt: 'Wait for the pilot.', model: 'openai-compatible/x', base_url: provider.url };
+  const start = { prompt: 'Wait for the pilot.', model: 'openai-compatible/x', baseUrl: provider.url };
   const session = await bus.client.startSession(start);
   await provider.request(1);
   await bus.command(session.id, 'suspend', { signal: 'pilot', for_ms: 600_000, on_timeout: 'fail' });

@@ -19,7 +19,7 @@ test('get_state answers with 1 MiB of queued steers, from memory and from the sn
   const session = await operator.startSession({
     prompt: 'Go.',
     model: 'openai-compatible/x',
-    base_url: provider.url,
+    baseUrl: provider.url,
   });
   await provider.request(1);
   const steerer = (await bus.client('steerer')).session(session.id);

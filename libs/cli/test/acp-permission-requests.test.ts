@@ -29,7 +29,7 @@ async function reported(approve: () => Promise<void>): Promise<string> {
       }
     },
   });
-  const event = { call_id: 'c1_1', tool: 'write_file', args: {}, question: null, requested_by: 'default' };
+  const event = { callId: 'c1_1', tool: 'write_file', args: {}, question: null, requestedBy: 'default' };
   requests.sync([{ sessionId: 's', event } as unknown as Parameters<typeof requests.sync>[0][number]]);
   await done;
   return write.mock.calls.map(([text]) => text).join('');

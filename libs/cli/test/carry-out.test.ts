@@ -1,15 +1,18 @@
 /** What a typed line sends: each word, from the line to the body on the bus. */
-import type { Session } from '@coxswain/client';
+import type { Session, SessionState } from '@coxswain/client';
 import type { SessionStatus } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { carryOut } from '../src/run/carry-out.ts';
 import { readTyped } from '../src/run/typed-command.ts';
 
 const AT = '2026-01-01T00:00:00.000Z';
-const pending: SessionStatus['pending'] = [
+const wire: SessionStatus['pending'] = [
   { command_id: 'm1', kind: 'steer', body: 'north', mode: 'finish_step', at: AT },
   { command_id: 'm2', kind: 'followup', body: 'then moor', at: AT },
 ];
+const pending: SessionState['pending'] = wire.map(
+  ({ command_id: commandId, ...one }) => ({ commandId, ...one }) as never,
+);
 
 /** Carries a line out on a session that writes down what it is asked for. */
 async function typed(
@@ -18,19 +21,19 @@ async function typed(
 ) {
   const sent: unknown[][] = [];
   const shown: string[] = [];
-  const state = { pending, reminders: [] } as unknown as SessionStatus;
+  const state = async () => ({ pending: wire, reminders: [] }) as unknown as SessionStatus;
   const session = new Proxy({} as Session, {
-    get:
-      (_target, name) =>
-      (...args: unknown[]) => {
-        if (name === 'state') return Promise.resolve(state);
-        if (name === 'pending') return Promise.resolve(pending);
-        sent.push([name, ...args]);
-        return Promise.resolve();
-      },
+    get: (_target, name) =>
+      name === 'wire'
+        ? { state }
+        : (...args: unknown[]) => {
+            if (name === 'pending') return Promise.resolve(pending);
+            sent.push([name, ...args]);
+            return Promise.resolve();
+          },
   });
   const command = readTyped(line, 'steer', asked !== undefined);
-  const call = asked === undefined ? undefined : { session, call_id: asked };
+  const call = asked === undefined ? undefined : { session, callId: asked };
   await carryOut(session, command, { asked: call, running, startsRuns }, (text) => shown.push(text));
   return { sent, shown };
 }

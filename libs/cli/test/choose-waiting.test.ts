@@ -3,7 +3,7 @@ import { chooseWaiting, readReplacement } from '../src/run/choose-waiting.ts';
 
 const OLDER = '01990000-0000-7000-8000-000000000001';
 const NEWER = '01990000-1111-7000-8000-000000000002';
-const waiting = [{ command_id: OLDER }, { command_id: NEWER }, { command_id: 'moor' }];
+const waiting = [{ commandId: OLDER }, { commandId: NEWER }, { commandId: 'moor' }];
 
 test('without an id the newest that waits is meant', () => {
   expect(chooseWaiting(undefined, waiting)).toBe('moor');

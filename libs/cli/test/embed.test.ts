@@ -119,11 +119,12 @@ describe('startCoxswain() in memory', () => {
     expect(receipt).toMatchObject({ became: 'prompt' });
     expect(await session.result()).toMatchObject({ run: 2, text: 'Ahoy again.' });
     const followup = await session.steer('For the next run.', { wait: 'delivered' });
-    expect(followup.receipt).toMatchObject({ stage: 'accepted', pending_for_next_run: true });
+    expect(followup.receipt).toMatchObject({ stage: 'accepted', pendingForNextRun: true });
     await expect(session.resume({ wait: 'accepted' })).rejects.toMatchObject({ code: 'not_running' });
+    expect(await session.cancelCall('c9')).toMatchObject({ outcome: 'not_found', callId: 'c9' });
 
     const listed = await collect(coxswain.sessions({ details: true }));
-    expect(listed).toMatchObject([{ session_id: session.id, details: { persona: 'greeter' } }]);
+    expect(listed).toMatchObject([{ sessionId: session.id, details: { persona: 'greeter' } }]);
     expect((await collect(session.export())).length).toBeGreaterThan(2);
     await expect(coxswain.session('nobody').state()).rejects.toMatchObject({ code: 'session_not_found' });
   });
@@ -133,7 +134,7 @@ describe('startCoxswain() in memory', () => {
     const session = await coxswain.startSession({ persona: payer, prompt: 'Pay five.' }, { wait: 'accepted' });
     const pending = session.result();
     for await (const { callId } of session.approvals()) {
-      expect(await coxswain.approvals()).toMatchObject([{ session_id: session.id, call_id: callId }]);
+      expect(await collect(coxswain.pendingApprovals())).toMatchObject([{ session: { id: session.id }, callId }]);
       break;
     }
     await Promise.all([expect(pending).rejects.toMatchObject({ code: 'client_closed' }), coxswain.close()]);

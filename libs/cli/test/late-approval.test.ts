@@ -11,7 +11,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-const edit = { call_id: 'c3_1', tool: 'edit_file' };
+const edit = { callId: 'c3_1', tool: 'edit_file' };
 
 function waiting() {
   const approve = vi.fn(async (_callId?: string, _options?: object) => ({}) as never);
@@ -31,7 +31,7 @@ test('is approved once, and the demo says so', () => {
 });
 
 test.each([
-  ['decided', { type: 'approval_settled', call_id: 'c3_1' }],
+  ['decided', { type: 'approval_settled', callId: 'c3_1' }],
   ['left', null],
 ])('is left alone when it was %s', (_how, event) => {
   const { approve, late } = waiting();

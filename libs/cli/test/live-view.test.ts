@@ -19,7 +19,7 @@ import { createStyle } from '../src/terminal/style.ts';
 
 const STARTED = Date.parse('2026-01-01T00:00:00.000Z');
 const from = { n: 1, at: '2026-01-01T00:00:00.000Z' };
-const usage = { input_tokens: 12_345, output_tokens: 67 };
+const usage = { inputTokens: 12_345, outputTokens: 67 };
 const EDIT = { path: 'math.ts', old_text: 'a\nreturn a - b;', new_text: 'a\nreturn a + b;' };
 
 /** A view in memory: what came in, what it has finished, and what it asks for. */
@@ -62,41 +62,41 @@ function view(sessionId: string | null = 's1') {
 }
 
 const streaming: UiEvent = { type: 'state_changed', state: 'assistant_streaming', ...from };
-const started = (call_id: string, tool: string, args: object, summary: string): UiEvent =>
-  ({ type: 'call_started', call_id, tool, args, summary, ...from }) as UiEvent;
-const ended = (call_id: string, tool: string, result: string): UiEvent => ({
+const started = (callId: string, tool: string, args: object, summary: string): UiEvent =>
+  ({ type: 'call_started', callId, tool, args, summary, ...from }) as UiEvent;
+const ended = (callId: string, tool: string, result: string): UiEvent => ({
   type: 'call_ended',
-  call_id,
+  callId,
   tool,
   status: 'ok',
   summary: 'npm test',
   result,
-  is_error: false,
-  duration_ms: 1_200,
+  isError: false,
+  durationMs: 1_200,
   ...from,
 });
-const queued = (command_id: string, text: string): UiEvent => ({
+const queued = (commandId: string, text: string): UiEvent => ({
   type: 'injection_received',
   kind: 'steer',
-  command_id,
+  commandId,
   text,
   mode: 'finish_step',
   actor: null,
   ...from,
 });
-const asks = (call_id: string, args: object): UiEvent =>
+const asks = (callId: string, args: object): UiEvent =>
   ({
     type: 'approval_needed',
-    call_id,
+    callId,
     tool: 'edit_file',
     args,
     summary: '…',
-    requested_by: 'rule',
+    requestedBy: 'rule',
     question: null,
     ...from,
   }) as UiEvent;
-const approval = (call_id: string, args: object) =>
-  ({ ...asks(call_id, args), session: { id: 's1' } as Session }) as unknown as OpenApproval;
+const approval = (callId: string, args: object) =>
+  ({ ...asks(callId, args), session: { id: 's1' } as Session }) as unknown as OpenApproval;
 
 describe('the live part', () => {
   test.each([
@@ -109,14 +109,14 @@ describe('the live part', () => {
       v.record([
         { type: 'run_started', run: 1, persona: null, model: 'anthropic/claude-sonnet-4-5', ...from },
         { type: 'turn_started', turn: 2, ...from },
-        { type: 'answer_ended', turn: 1, partial: false, finish_reason: 'stop', usage, ...from },
+        { type: 'answer_ended', turn: 1, partial: false, finishReason: 'stop', usage, ...from },
         started('c1', 'run_command', { command: 'npm test' }, 'npm test'),
         queued('m1', 'try the other\nfile'),
       ]);
       v.record([streaming], { costUsd: 0.0123 });
       v.take({
         type: 'live',
-        events: [{ type: 'call_progressed', call_id: 'c1', tool: null, text: '3 of 9\n4 of 9\n' }],
+        events: [{ type: 'call_progressed', callId: 'c1', tool: null, text: '3 of 9\n4 of 9\n' }],
       });
       v.take({ type: 'live', events: [{ type: 'text_appended', turn: 2, text: 'done.\n\nNow **the' }] });
       v.type('next');
@@ -170,21 +170,22 @@ test('a message stays in the queue until it is delivered, withdrawn or replaced 
   const v = view();
   v.record([queued('m1', 'one'), queued('m2', 'two'), queued('m3', 'three'), streaming]);
   v.record([streaming], { edited: new Map([['m3', 'four']]) });
-  const injections = [{ command_id: 'm1', origin: 'steer', text: 'one' } as const];
-  v.record([{ type: 'seam_delivered', seam: 'iteration_start', turn: 1, injections, skipped_call_ids: [], ...from }]);
+  const injections = [{ commandId: 'm1', origin: 'steer', text: 'one' } as const];
+  v.record([{ type: 'seam_delivered', seam: 'iteration_start', turn: 1, injections, skippedCallIds: [], ...from }]);
   v.record([
     {
       type: 'control_reported',
       control: 'revoke',
       status: 'revoked',
       target: 'm2',
+      callId: null,
       tool: null,
       by: null,
       reason: null,
       ...from,
     },
   ]);
-  expect(v.state().queue).toMatchObject([{ command_id: 'm3', text: 'four' }]);
+  expect(v.state().queue).toMatchObject([{ commandId: 'm3', text: 'four' }]);
 });
 
 test('a call that ends is one folded line; Ctrl-O shows its arguments and output, and those of later calls', () => {
@@ -248,10 +249,17 @@ describe('an approval', () => {
       v.enter();
     }
     expect(v.effects).toMatchObject([
-      { asked: { call_id: 'c2' }, command: { decision: 'allow', remember: 'session' } },
-      { asked: { call_id: 'c3' }, command: { decision: 'deny' } },
-      { asked: { call_id: 'c1' }, command: { decision: 'allow' } },
+      { asked: { callId: 'c2' }, command: { decision: 'allow', remember: 'session' } },
+      { asked: { callId: 'c3' }, command: { decision: 'deny' } },
+      { asked: { callId: 'c1' }, command: { decision: 'allow' } },
     ]);
+  });
+
+  test('is gone once another person has decided it', () => {
+    const v = view();
+    v.take({ type: 'approvals', approvals: [approval('c1', EDIT), approval('c2', EDIT)] });
+    v.record([{ type: 'approval_settled', callId: 'c1', decision: 'deny', by: 'ada', reason: null, ...from }]);
+    expect(v.state().approvals).toMatchObject([{ callId: 'c2' }]);
   });
 
   test('takes edited arguments, once they are a JSON object', () => {
@@ -266,7 +274,7 @@ describe('an approval', () => {
     v.key('u', { ctrl: true });
     v.type(', "currency": "EUR" }');
     v.enter();
-    expect(v.effects).toMatchObject([{ asked: { call_id: 'c1' }, command: { args: { amount: 1, currency: 'EUR' } } }]);
+    expect(v.effects).toMatchObject([{ asked: { callId: 'c1' }, command: { args: { amount: 1, currency: 'EUR' } } }]);
     expect(v.state().composer).toMatchObject({ kind: 'steer', before: '' });
   });
 });
@@ -285,10 +293,10 @@ test('Ctrl-C asks: d or Ctrl-C again detaches, c cancels, any other key stays; b
     {
       type: 'run_ended',
       run: 1,
-      stop_reason: 'end_turn',
+      stopReason: 'end_turn',
       turns: 1,
       usage,
-      cost_usd: null,
+      costUsd: null,
       pending: 0,
       error: null,
       reason: null,
@@ -308,7 +316,7 @@ test('text of models and tools writes no control sequence to the terminal', () =
   ]);
   v.take({ type: 'approvals', approvals: [approval('c2', { path: evil })] });
   v.record([queued('m1', evil), streaming]);
-  v.take({ type: 'live', events: [{ type: 'call_progressed', call_id: 'c1', tool: evil, text: evil }] });
+  v.take({ type: 'live', events: [{ type: 'call_progressed', callId: 'c1', tool: evil, text: evil }] });
   v.take({ type: 'live', events: [{ type: 'reasoning_appended', turn: 1, text: evil }] });
   v.take({
     type: 'live',

@@ -1,5 +1,5 @@
 /** Lists of sessions, page by page. */
-import type { PlacedSession, SessionListing } from '@coxswain/client';
+import type { PlacedSession, WireSessionListing } from '@coxswain/client';
 import { describe, expect, test } from 'vitest';
 import { pageOf, pageOfSessions } from '../src/run/session-page.ts';
 
@@ -35,7 +35,7 @@ test('the beginning of an id is enough, and one that is not in the list is said'
 describe('of many sessions', () => {
   const many = Array.from({ length: 2_000 }, (_, at) => `s${String(9_999 - at)}`);
   const deleted = new Set(['s9998', 's9996']);
-  const listingOf = (session_id: string): SessionListing => ({
+  const listingOf = (session_id: string): WireSessionListing => ({
     session_id,
     n: 1,
     at: '2026-01-01T00:00:00.000Z',
@@ -64,7 +64,7 @@ describe('of many sessions', () => {
 
   test('no more are read than a page shows, and the deleted ones that it passes over', async () => {
     const asked = client();
-    const page = await pageOfSessions(asked, { limit: 3, after: undefined, deleted: false });
+    const page = await pageOfSessions(asked, asked, { limit: 3, after: undefined, deleted: false });
     expect(page.items.map(({ session_id }) => session_id)).toEqual(['s9999', 's9997', 's9995']);
     expect(page).toMatchObject({ left: 1_995, unlisted: 2, total: 2_000 });
     expect(asked.read).toHaveLength(5);
@@ -72,7 +72,7 @@ describe('of many sessions', () => {
 
   test('the next page stands behind the last, and the deleted ones are there for who asks for them', async () => {
     const asked = client();
-    const page = await pageOfSessions(asked, { limit: 3, after: 's9999', deleted: true });
+    const page = await pageOfSessions(asked, asked, { limit: 3, after: 's9999', deleted: true });
     expect(page.items.map(({ session_id }) => session_id)).toEqual(['s9998', 's9997', 's9996']);
     expect(page).toMatchObject({ left: 1_996, unlisted: 0 });
     expect(asked.read).toHaveLength(3);
@@ -80,7 +80,7 @@ describe('of many sessions', () => {
 
   test('who wants nearly all of them has all read at once', async () => {
     const asked = client();
-    const page = await pageOfSessions(asked, { limit: 100_000, after: undefined, deleted: false });
+    const page = await pageOfSessions(asked, asked, { limit: 100_000, after: undefined, deleted: false });
     expect(page).toMatchObject({ left: 0, unlisted: 2, total: 2_000 });
     expect(page.items).toHaveLength(1_998);
     expect(asked.read).toEqual([]);

@@ -9,7 +9,7 @@ import { table } from '../src/terminal/table.ts';
 
 const plain = createStyle(false);
 const from = { n: 1, at: '2026-01-01T00:00:00.000Z' };
-const usage = { input_tokens: 1_200, output_tokens: 5 };
+const usage = { inputTokens: 1_200, outputTokens: 5 };
 
 function capture() {
   const written = { out: '', err: '' };
@@ -28,16 +28,16 @@ function capture() {
 
 const answer = (text: string): UiEvent[] => [
   { type: 'text_appended', turn: 1, text },
-  { type: 'answer_ended', turn: 1, partial: false, finish_reason: 'stop', usage, ...from },
+  { type: 'answer_ended', turn: 1, partial: false, finishReason: 'stop', usage, ...from },
 ];
-const call: UiEvent = { type: 'call_started', call_id: 'c', tool: 't', args: {}, summary: 'x', ...from };
+const call: UiEvent = { type: 'call_started', callId: 'c', tool: 't', args: {}, summary: 'x', ...from };
 const end: UiEvent = {
   type: 'run_ended',
   run: 1,
-  stop_reason: 'end_turn',
+  stopReason: 'end_turn',
   turns: 2,
   usage,
-  cost_usd: null,
+  costUsd: null,
   pending: 0,
   error: null,
   reason: null,
@@ -118,7 +118,7 @@ test('as JSON every event is a line with its session, record and time', () => {
   const { written, streams } = capture();
   const events: SessionEvent[] = [
     { type: 'turn_start', turn: 1 },
-    { type: 'turn_end', turn: 1, usage },
+    { type: 'turn_end', turn: 1, usage: { input_tokens: 1, output_tokens: 2 } },
   ];
   const record: JournalRecord = {
     v: 1,
@@ -144,10 +144,10 @@ test('as JSON every event is a line with its session, record and time', () => {
 
 describe('what was used', () => {
   test('is a line for each run, and one for all', () => {
-    const one = { run: 1, persona: 'mate', model: 'a/b', turns: 1, usage, cost_usd: 0.0123, stop_reason: null };
-    const runs = [one, { ...one, run: 2, turns: 2, cost_usd: null, stop_reason: 'budget_exceeded' as const }];
+    const one = { run: 1, persona: 'mate', model: 'a/b', turns: 1, usage, costUsd: 0.0123, stopReason: null };
+    const runs = [one, { ...one, run: 2, turns: 2, costUsd: null, stopReason: 'budget_exceeded' as const }];
     const alone = { persona: 'mate', model: 'a/b', personas: [{ ...one, turns: 3 }] };
-    expect(usageTable({ ...alone, runs, usage, cost_usd: null })).toBe(
+    expect(usageTable({ ...alone, runs, usage, costUsd: null })).toBe(
       [
         'run 1  1,200 in  0 cached  5 out  $0.0123          1 turn on a/b   goes on\n',
         'run 2  1,200 in  0 cached  5 out  price not known  2 turns on a/b  stopped (budget_exceeded)\n',
@@ -157,12 +157,12 @@ describe('what was used', () => {
   });
 
   test('and one for each persona, where several had the session', () => {
-    const run = { run: 1, persona: 'desk', model: 'a/b', turns: 3, usage, cost_usd: 0.03, stop_reason: null };
+    const run = { run: 1, persona: 'desk', model: 'a/b', turns: 3, usage, costUsd: 0.03, stopReason: null };
     const personas = [
-      { persona: 'desk', model: 'a/b', turns: 1, usage, cost_usd: 0.01 },
-      { persona: 'clerk', model: 'a/c', turns: 2, usage, cost_usd: 0.02 },
+      { persona: 'desk', model: 'a/b', turns: 1, usage, costUsd: 0.01 },
+      { persona: 'clerk', model: 'a/c', turns: 2, usage, costUsd: 0.02 },
     ];
-    const shared = { persona: 'clerk', model: 'a/c', personas, runs: [run], usage, cost_usd: 0.03 };
+    const shared = { persona: 'clerk', model: 'a/c', personas, runs: [run], usage, costUsd: 0.03 };
     expect(usageTable(shared)).toBe(
       [
         'run 1  1,200 in  0 cached  5 out  $0.03  3 turns         goes on\n',
@@ -193,7 +193,7 @@ describe('what was used', () => {
     const { written, streams } = capture();
     const view = plainView(streams, plain);
     const told = { type: 'budget_reported', budget: 'tokens', percent: 80, used: 80, limit: 100, ...from } as const;
-    view.live([told, { ...told, percent: 100 }, { ...end, stop_reason: 'budget_exceeded', cost_usd: 0.5 } as UiEvent]);
+    view.live([told, { ...told, percent: 100 }, { ...end, stopReason: 'budget_exceeded', costUsd: 0.5 } as UiEvent]);
     view.close();
     expect(written.err).toBe(
       '  ! 80% of the budget: 80 of 100 tokens\n' +
@@ -204,9 +204,9 @@ describe('what was used', () => {
 
 test('of a flood of feedback the first pieces are shown, and how many more there are; what people say is shown whole', () => {
   const injections = [
-    { command_id: 's', origin: 'steer', text: 'stop that' } as const,
+    { commandId: 's', origin: 'steer', text: 'stop that' } as const,
     ...Array.from({ length: 64 }, (_, n) => ({
-      command_id: `f${n}`,
+      commandId: `f${n}`,
       origin: 'feedback' as const,
       text: 'x'.repeat(2_048),
     })),
@@ -215,7 +215,7 @@ test('of a flood of feedback the first pieces are shown, and how many more there
     type: 'seam_delivered',
     seam: 'iteration_start',
     injections,
-    skipped_call_ids: [],
+    skippedCallIds: [],
     turn: 1,
     ...from,
   };
@@ -230,14 +230,14 @@ test('nothing of an event or a list drives the terminal: ids of calls, names of 
   const events: UiEvent[] = [
     {
       type: 'approval_needed',
-      call_id: hostile,
+      callId: hostile,
       tool: hostile,
       args: {},
       summary: hostile,
       question: hostile,
       ...from,
     },
-    { type: 'approval_settled', call_id: hostile, decision: 'deny', by: hostile, reason: hostile, ...from },
+    { type: 'approval_settled', callId: hostile, decision: 'deny', by: hostile, reason: hostile, ...from },
     { type: 'control_reported', control: 'cancel', status: hostile, by: hostile, reason: hostile, tool: null, ...from },
   ] as unknown as UiEvent[];
   const lines = [...events.map((event) => eventLine(event, plain)), table([[hostile, hostile]])];

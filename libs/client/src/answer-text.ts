@@ -79,8 +79,8 @@ export class AnswerText {
 
   #progress(delta: Delta): UiEvent[] {
     if (this.#isDue(delta.effect_id)) {
-      const { call_id = '', tool = null, text } = delta;
-      return [{ type: 'call_progressed', call_id, tool, text: printable(text) }];
+      const { call_id: callId = '', tool = null, text } = delta;
+      return [{ type: 'call_progressed', callId, tool, text: printable(text) }];
     }
     if (!this.#ended.has(delta.effect_id)) this.#held.push(delta);
     if (this.#held.length > HELD_MAX) this.#held.shift();

@@ -1,15 +1,16 @@
 /** Approvals of one session as objects: a question that a person decides. */
 import type { EventOf, JournalRecord, Json, SessionStatus } from '@coxswain/protocol';
-import type { BodyInput, SendOptions, SentCommand } from './outgoing-command.ts';
+import type { CommandInput, SentCommand } from './command-form.ts';
+import type { SendOptions } from './outgoing-command.ts';
 import type { Session } from './session-handle.ts';
 
 /** How a call is allowed. */
 export interface ApproveOptions extends SendOptions {
   /** Arguments in place of the model's: validated, and shown to the hooks again. */
-  readonly args?: BodyInput<'approve'>['args'];
+  readonly args?: CommandInput<'approve'>['args'];
   readonly reason?: string | undefined;
   /** Later calls like it are decided the same way; the receipt's `detail.remembered` says which those are. */
-  readonly remember?: BodyInput<'approve'>['remember'];
+  readonly remember?: CommandInput<'approve'>['remember'];
 }
 
 /** How a call is denied. */
@@ -17,6 +18,8 @@ export type DenyOptions = Omit<ApproveOptions, 'args'>;
 
 /** A call that waits for a decision. The first decision stands. */
 export class Approval {
+  /** The session whose call it is. */
+  readonly session: Session;
   readonly callId: string;
   readonly tool: string;
   readonly args: Json;
@@ -27,11 +30,10 @@ export class Approval {
   /** When it was asked, and when it expires by itself; ISO 8601. */
   readonly since: string;
   readonly expiresAt: string | null;
-  readonly #session: Session;
 
   /** Made by {@link Session.approvals}. */
   constructor(session: Session, asked: SessionStatus['approvals'][number]) {
-    this.#session = session;
+    this.session = session;
     this.callId = asked.call_id;
     this.tool = asked.tool;
     this.args = asked.args;
@@ -47,12 +49,12 @@ export class Approval {
    * @throws CommandRejectedError: `already_decided`, `not_pending`, `invalid_arguments`.
    */
   allow(options: ApproveOptions = {}): Promise<SentCommand> {
-    return this.#session.approve(this.callId, { wait: 'accepted', ...options });
+    return this.session.approve(this.callId, { wait: 'accepted', ...options });
   }
 
   /** Refuses the call; the model reads the reason. Otherwise as {@link allow}. */
   deny(options: DenyOptions = {}): Promise<SentCommand> {
-    return this.#session.deny(this.callId, { wait: 'accepted', ...options });
+    return this.session.deny(this.callId, { wait: 'accepted', ...options });
   }
 }
 

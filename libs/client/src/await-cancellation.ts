@@ -1,7 +1,7 @@
 /** Waits in the journal for the outcome of a `cancel_call`. */
 import { type CallCancellation, cancellationIn, type SessionRef } from '@coxswain/protocol';
 import { ReceiptTimeoutError } from './client-errors.ts';
-import type { SentCommand } from './outgoing-command.ts';
+import type { WireSentCommand } from './outgoing-command.ts';
 import { followJournal, type JournalBus } from './read-journal.ts';
 
 /** How long an outcome is waited for. */
@@ -22,7 +22,7 @@ export interface CancellationWait {
 export async function awaitCancellation(
   bus: JournalBus,
   ref: SessionRef,
-  sent: SentCommand,
+  sent: WireSentCommand,
   { untilMs, timeoutMs, signal }: CancellationWait,
 ): Promise<CallCancellation> {
   const leaving = new AbortController();

@@ -8,7 +8,7 @@ import {
   ReceiptTimeoutError,
   SessionNotFoundError,
 } from './client-errors.ts';
-import type { SentCommand } from './outgoing-command.ts';
+import type { WireSentCommand } from './outgoing-command.ts';
 import { type OpenInbox, openInbox } from './receipt-inboxes.ts';
 
 /** The receipts of one command, until the awaited stage or one that ends the waiting. */
@@ -71,7 +71,7 @@ export class AwaitedReceipt {
    * @throws ReceiptTimeoutError; the signal's reason; what {@link failureOfReceipt} returns.
    */
   settled(
-    sent: SentCommand,
+    sent: WireSentCommand,
     timeoutMs: number,
     signal: AbortSignal | undefined,
     acceptedWithinMs?: number,
@@ -88,7 +88,7 @@ export class AwaitedReceipt {
     return this.#settled;
   }
 
-  #unanswered(sent: SentCommand, awaited: 'accepted' | 'delivered', waitedMs: number): ReceiptTimeoutError {
+  #unanswered(sent: WireSentCommand, awaited: 'accepted' | 'delivered', waitedMs: number): ReceiptTimeoutError {
     return new ReceiptTimeoutError({
       commandId: this.#commandId,
       sessionId: this.#ref.sessionId,

@@ -4,18 +4,21 @@ import { type BusInfo, busInfo, storedCommands } from './bus-info.ts';
 import type { BusConnection, BusTransport } from './bus-transport.ts';
 import type { CallGuard } from './call-guard.ts';
 import { Client } from './client.ts';
+import { type SentCommand, sentCommand } from './command-form.ts';
 import type { PersonaDefinition } from './define-persona.ts';
 import type { ArgumentSchema, ServedToolDefinition } from './define-tool.ts';
+import { GuardedTransport } from './guarded-transport.ts';
 import { RecordDecoder } from './large-fields.ts';
 import type { NewestSessions } from './newest-sessions.ts';
-import type { SendOptions, SentCommand } from './outgoing-command.ts';
+import type { SendOptions } from './outgoing-command.ts';
 import { type JournalReading, readJournal, type StoredJournalRecord } from './read-journal.ts';
 import { type CallEnd, sendCallOutcome, type TakenUpCall } from './send-call-outcome.ts';
 import { type JobReport, sendJobReport } from './send-job-report.ts';
 import { type ServedPersonaInstance, type ServePersonaOptions, servePersonaOn } from './serve-persona.ts';
 import { type ServedTool, type ServeToolOptions, serveToolOn } from './serve-tool.ts';
 import { type ReadFrom, Session } from './session-handle.ts';
-import type { SessionListing } from './session-listing.ts';
+import type { WireSessionListing } from './session-listing.ts';
+import { ClientWire } from './wire-access.ts';
 
 /** A session on the bus. */
 export class BusSession extends Session {
@@ -44,7 +47,8 @@ export class BusSession extends Session {
 
   /** Brings the outcome of a call of a `long_running` tool: for whoever has taken it up. The first one counts. */
   endCall(call: TakenUpCall, end: CallEnd, options: SendOptions = {}): Promise<SentCommand> {
-    return this.#guard.call(() => sendCallOutcome(this.#bus, this.ref, call, end, options), options.signal);
+    const send = () => sendCallOutcome(this.#bus, this.ref, call, end, options);
+    return this.#guard.call(send, options.signal).then(sentCommand);
   }
 
   /**
@@ -52,17 +56,43 @@ export class BusSession extends Session {
    * the job is quicker than the record of its receipt: then the report is decided when the hooks have answered.
    */
   reportJob(report: JobReport, options: SendOptions = {}): Promise<SentCommand> {
-    return this.#guard.call(() => sendJobReport(this.#bus, this.ref, report, options), options.signal);
+    const send = () => sendJobReport(this.#bus, this.ref, report, options);
+    return this.#guard.call(send, options.signal).then(sentCommand);
+  }
+}
+
+/** The sessions of a tenant on the bus, in the form of the wire. */
+export class BusWire extends ClientWire {
+  readonly #bus: BusTransport;
+
+  /** Made by {@link BusClient}. @internal */
+  constructor(transport: BusTransport) {
+    super(new GuardedTransport(transport));
+    this.#bus = transport;
+  }
+
+  /** Every session of the tenant, deleted ones too, the one that was written to last coming last. Read at once, for tools. */
+  listings(): Promise<WireSessionListing[]> {
+    return this.#bus.guard.call(() => this.#bus.listings());
+  }
+
+  /** The sessions of the tenant, the one that was written to last coming first: of many, the first few cost little. */
+  async newestSessions(): Promise<NewestSessions> {
+    const { guard } = this.#bus;
+    const { total, sessions } = await guard.call(() => this.#bus.newestSessions());
+    return { total, sessions: guard.read(() => sessions) };
   }
 }
 
 /** A client with a connection to the bus. */
 export class BusClient extends Client<BusSession> {
+  override readonly wire: BusWire;
   readonly #transport: BusTransport;
 
   /** Made by `connect`. @internal */
   constructor(transport: BusTransport) {
     super(transport, (ref) => new BusSession(transport, ref));
+    this.wire = new BusWire(transport);
     this.#transport = transport;
   }
 
@@ -102,21 +132,9 @@ export class BusClient extends Client<BusSession> {
     return guard.call(() => servePersonaOn(bus, this.tenant, definition, options));
   }
 
-  /** Every session of the tenant, deleted ones too, the one that was written to last coming last. Read at once, for tools. */
-  listings(): Promise<SessionListing[]> {
-    return this.#transport.guard.call(() => this.#transport.listings());
-  }
-
-  /** The ids of all sessions of the tenant, in no order. Cheaper than {@link listings}. */
+  /** The ids of all sessions of the tenant, in no order. Cheaper than {@link sessions}. */
   sessionIds(): Promise<string[]> {
     return this.#transport.guard.call(() => this.#transport.sessionIds());
-  }
-
-  /** The sessions of the tenant, the one that was written to last coming first: of many, the first few cost little. */
-  async newestSessions(): Promise<NewestSessions> {
-    const { guard } = this.#transport;
-    const { total, sessions } = await guard.call(() => this.#transport.newestSessions());
-    return { total, sessions: guard.read(() => sessions) };
   }
 
   /** What the bus is: for checks and messages. */

@@ -10,7 +10,7 @@ import { Closing } from './closing.ts';
 import { exportLines } from './export-journal.ts';
 import { RecordDecoder } from './large-fields.ts';
 import { type NewestSessions, newestFirst, newestSessions, type PlacedSession } from './newest-sessions.ts';
-import type { BodyInput, SendOptions, SendStage, SentCommand } from './outgoing-command.ts';
+import type { BodyInput, SendOptions, SendStage, WireSentCommand } from './outgoing-command.ts';
 import { pageOf } from './page-of-sessions.ts';
 import { queryState } from './query-state.ts';
 import {
@@ -28,13 +28,13 @@ import { sendCommand } from './send-command.ts';
 import {
   type ListQuery,
   listingFrom,
-  type SessionListing,
-  type SessionsPage,
   unreadableListing,
+  type WireSessionListing,
+  type WireSessionsPage,
 } from './session-listing.ts';
-import { readTree, type SessionTree } from './session-tree.ts';
+import { readTree, type WireSessionTree } from './session-tree.ts';
 import type { JournalStart, Transport, WatchItem } from './transport.ts';
-import { type PendingApproval, waitingApprovals } from './waiting-approvals.ts';
+import { type WirePendingApproval, waitingApprovals } from './waiting-approvals.ts';
 import { watchSession } from './watch-session.ts';
 
 /** A connection, and where answers to its user may go. */
@@ -73,7 +73,7 @@ export class BusTransport implements Transport {
     verb: V,
     body: BodyInput<V>,
     options: SendOptions<SendStage>,
-  ): Promise<SentCommand> {
+  ): Promise<WireSentCommand> {
     return sendCommand(this.bus, ref, verb, body, options);
   }
 
@@ -115,13 +115,13 @@ export class BusTransport implements Transport {
     return queryState(this.bus.nc, ref, timeoutMs);
   }
 
-  tree({ tenant, sessionId }: SessionRef): Promise<SessionTree> {
+  tree({ tenant, sessionId }: SessionRef): Promise<WireSessionTree> {
     return readTree((id) => this.journal({ tenant, sessionId: id as SessionRef['sessionId'] }, 1), sessionId);
   }
 
-  async listings(): Promise<SessionListing[]> {
+  async listings(): Promise<WireSessionListing[]> {
     // A reset of the consumer may bring a session again, newer: the last one counts.
-    const newest = new Map<string, SessionListing>();
+    const newest = new Map<string, WireSessionListing>();
     for await (const found of newestRecords(this.bus, this.tenant)) {
       newest.delete(found.ref.sessionId);
       newest.set(found.ref.sessionId, listingOfNewest(found));
@@ -133,7 +133,7 @@ export class BusTransport implements Transport {
     return newestSessions(this.bus, this.tenant);
   }
 
-  async listSessions(query: ListQuery): Promise<SessionsPage> {
+  async listSessions(query: ListQuery): Promise<WireSessionsPage> {
     const { sessions } = query.state === undefined ? await this.newestSessions() : this.#allRead();
     return pageOf(sessions, query, (id) => this.#stateOf(id));
   }
@@ -153,7 +153,7 @@ export class BusTransport implements Transport {
     return { sessions: read() };
   }
 
-  async approvals(): Promise<PendingApproval[]> {
+  async approvals(): Promise<WirePendingApproval[]> {
     return waitingApprovals(await this.listings(), (id) => whereThere(this.#stateOf(id)));
   }
 
@@ -202,7 +202,7 @@ async function whereThere(status: Promise<SessionStatus>): Promise<SessionStatus
   });
 }
 
-function listingOfNewest(found: NewestRecord | NotServed): SessionListing {
+function listingOfNewest(found: NewestRecord | NotServed): WireSessionListing {
   const { sessionId } = found.ref;
   return found.bytes === null ? unreadableListing(sessionId, found.problem) : listingFrom(sessionId, found.bytes);
 }

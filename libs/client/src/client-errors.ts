@@ -2,7 +2,7 @@
  * What can go wrong between a client and its sessions: the subclasses of `CoxswainError`.
  */
 import { CoxswainError } from '@coxswain/protocol';
-import type { SentCommand } from './outgoing-command.ts';
+import type { WireSentCommand } from './outgoing-command.ts';
 
 export { CoxswainError };
 
@@ -21,9 +21,10 @@ export class CommandRejectedError extends CoxswainError {
       readonly field?: string | undefined;
       readonly commandId?: string | undefined;
       readonly detail?: Readonly<Record<string, unknown>> | undefined;
+      readonly cause?: unknown;
     } = {},
   ) {
-    super(code, message);
+    super(code, message, more.cause === undefined ? {} : { cause: more.cause });
     this.field = more.field;
     this.commandId = more.commandId;
     this.detail = more.detail;
@@ -69,7 +70,7 @@ export interface UnansweredCommand {
   readonly awaited: 'accepted' | 'delivered' | 'outcome';
   readonly waitedMs: number;
   /** What the bus answered when it stored the command; absent over HTTP. */
-  readonly sent?: SentCommand | undefined;
+  readonly sent?: Omit<WireSentCommand, 'receipt'> | undefined;
 }
 
 /** The command is stored, but the receipt or the outcome that was waited for did not come in time. It may still take effect. */
@@ -79,7 +80,7 @@ export class ReceiptTimeoutError extends CoxswainError {
   /** The stage that was waited for. */
   readonly awaited: 'accepted' | 'delivered' | 'outcome';
   /** The stored command, with its position in the command stream; null over HTTP. */
-  readonly sent: SentCommand | null;
+  readonly sent: Omit<WireSentCommand, 'receipt'> | null;
 
   constructor({ commandId, sessionId, awaited, waitedMs, sent }: UnansweredCommand) {
     const missing = awaited === 'outcome' ? 'the session recorded no outcome' : `no host reported it ${awaited}`;

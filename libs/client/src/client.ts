@@ -1,39 +1,22 @@
 /** The client: the sessions of one tenant, over the bus or over HTTP. */
-import { type PersonaInput, type SessionRef, sessionRef, type TenantId } from '@coxswain/protocol';
-import type { Approval } from './approval.ts';
+import { type SessionRef, sessionRef, type TenantId } from '@coxswain/protocol';
+import { Approval } from './approval.ts';
 import { ClientClosedError, InvalidOptionError } from './client-errors.ts';
+import { refuseOthers, type SessionSettings, splitOptions } from './command-form.ts';
 import type { PersonaDefinition } from './define-persona.ts';
 import { newSessionId, sessionIdOfMessage } from './fresh-ids.ts';
 import { GuardedTransport } from './guarded-transport.ts';
-import type { BodyInput, SendOptions } from './outgoing-command.ts';
+import type { SendOptions } from './outgoing-command.ts';
 import { type OutputSource, outputJsonSchema, type StartedOutput, type TypedPersona } from './output-schema.ts';
 import { namedHandlers } from './persona-handlers.ts';
 import type { RunResult } from './run-result.ts';
 import type { Prompted, Session, StartedSession, TypedResult } from './session-handle.ts';
-import {
-  type ListedSession,
-  type ListQuery,
-  SESSIONS_PAGE,
-  type SessionsPage,
-  type SessionsQuery,
-} from './session-listing.ts';
+import { type ListedSession, listedSession, SESSIONS_PAGE, type SessionsQuery } from './session-listing.ts';
 import type { Transport } from './transport.ts';
-import type { PendingApproval } from './waiting-approvals.ts';
-
-/** The body of a start. `output`: the schema of the final answer, Zod 4 or JSON Schema; it types `output` of the result. */
-export type SessionSettings<Schema = OutputSource, PersonaValue = unknown> = Omit<
-  BodyInput<'start'>,
-  'output' | 'persona'
-> & {
-  readonly output?: Schema | undefined;
-  readonly persona?: string | (PersonaInput & TypedPersona<PersonaValue>) | undefined;
-};
+import { ClientWire } from './wire-access.ts';
 
 /** How one prompt is run: the settings of the start, and what concerns the caller. */
-export type RunOptions<Schema = OutputSource> = Omit<
-  SessionSettings<Schema>,
-  'id' | 'persona' | 'prompt' | 'messages' | 'fork'
-> & {
+export type RunOptions<Schema = OutputSource> = Omit<SessionSettings<Schema>, 'persona' | 'prompt' | 'messages'> & {
   /** The id of the session. Default: a random one. */
   readonly sessionId?: string | undefined;
   /** Its abort cancels the run. */
@@ -44,6 +27,8 @@ export type RunOptions<Schema = OutputSource> = Omit<
 
 /** A connected client. Close it when done: it keeps the process alive. */
 export class Client<S extends Session = Session> {
+  /** The sessions in the form of the wire: for programs that pass documents on, such as a gateway. */
+  readonly wire: ClientWire;
   readonly #transport: Transport;
   readonly #handle: (ref: SessionRef) => S;
 
@@ -51,6 +36,7 @@ export class Client<S extends Session = Session> {
   constructor(transport: Transport, handle: (ref: SessionRef) => S) {
     this.#transport = new GuardedTransport(transport);
     this.#handle = handle;
+    this.wire = new ClientWire(this.#transport);
   }
 
   /** Whose sessions these are. */
@@ -72,28 +58,28 @@ export class Client<S extends Session = Session> {
   }
 
   /**
-   * Starts a session under a new id, or the given one. With a `message_id` the start is idempotent: the same start sent again gives the
+   * Starts a session under a new id, or the given one. With a `messageId` the start is idempotent: the same start sent again gives the
    * same session, and changes nothing (`sent.duplicate`, once a receipt says so). Its session id then follows from the message id.
    * @param options `sessionId`: the id of the session; `id`: the id of the command.
    * @returns the session; `sent` is the stored command, with its receipt if one was waited for.
-   * @throws InvalidOptionError for an `id` in the body, which would leave the session under a random id; OutputSchemaError for an
-   *   `output` that has no JSON Schema.
+   * @throws InvalidOptionError for a setting or an option that does not exist; also for an `id` among the settings, which would leave the
+   *   session under a random id. OutputSchemaError for an `output` that has no JSON Schema.
    */
   async startSession<Schema extends OutputSource = never, PersonaValue = unknown>(
     { output, ...settings }: SessionSettings<Schema, PersonaValue>,
     { sessionId, ...options }: SendOptions & { readonly sessionId?: string | undefined } = {},
   ): Promise<TypedResult<StartedOutput<Schema, PersonaValue>> & StartedSession<S>> {
-    const body: BodyInput<'start'> = {
-      ...settings,
-      ...(output === undefined ? {} : { output: outputJsonSchema(output, 'startSession()') }),
-    };
-    if (body.id !== undefined) {
+    if ('id' in settings) {
       const message = 'the id of a session is the option sessionId: startSession({ … }, { sessionId })';
       throw new InvalidOptionError(message, 'id');
     }
-    const { message_id: messageId } = body;
+    const { actor, fork } = settings as { readonly actor?: unknown; readonly fork?: unknown };
+    const { sending, others } = splitOptions(options);
+    refuseOthers({ actor, fork, ...others });
+    const schema = output === undefined ? undefined : outputJsonSchema(output, 'startSession()');
+    const { messageId } = settings;
     const session = this.session(sessionId ?? (messageId ? await sessionIdOfMessage(messageId) : newSessionId()));
-    await session.send('start', body, options);
+    await session.start({ ...settings, output: schema }, sending as SendOptions);
     return session as TypedResult<StartedOutput<Schema, PersonaValue>> & StartedSession<S>;
   }
 
@@ -136,39 +122,44 @@ export class Client<S extends Session = Session> {
    * The sessions of the tenant, the one that was written to last coming first; deleted ones only with `state: 'deleted'`. They are read
    * page by page, as far as the loop goes.
    * @param query `limit`: how many at most; default all.
-   * @throws what {@link listSessions} throws.
    */
-  async *sessions({
-    limit = Number.POSITIVE_INFINITY,
-    ...query
+  sessions({
+    state,
+    persona,
+    details,
+    limit,
+    ...others
   }: SessionsQuery = {}): AsyncGenerator<ListedSession, void, undefined> {
+    refuseOthers(others);
+    return this.#sessions({ state, persona, details }, limit ?? Number.POSITIVE_INFINITY);
+  }
+
+  async *#sessions(
+    query: Omit<SessionsQuery, 'limit'>,
+    sessionsMax: number,
+  ): AsyncGenerator<ListedSession, void, undefined> {
     // A session that is written to between two pages is listed once.
     const seen = new Set<string>();
     let cursor: string | undefined;
     do {
-      const wanted = Math.min(limit - seen.size, SESSIONS_PAGE.sessionsMax);
-      if (wanted <= 0) return;
-      const page = await this.listSessions({ ...query, limit: wanted, cursor });
+      const limit = Math.min(sessionsMax - seen.size, SESSIONS_PAGE.sessionsMax);
+      if (limit <= 0) return;
+      const page = await this.wire.listSessions({ ...query, limit, cursor });
       for (const session of page.sessions) {
         if (seen.has(session.session_id)) continue;
         seen.add(session.session_id);
-        yield session;
+        yield listedSession(session);
       }
       cursor = page.next_cursor ?? undefined;
     } while (cursor !== undefined);
   }
 
   /**
-   * One page of {@link sessions}, for programs that show pages: the one that was written to last coming first; deleted ones only where their state is asked for.
-   * @throws `invalid_field` for a cursor that was not given out.
+   * The approvals that wait now, across sessions, the longest first. Hosts are asked, a few sessions at a time. The approvals of a run, also
+   * later ones, are {@link Session.approvals}.
    */
-  listSessions(query: ListQuery = {}): Promise<SessionsPage> {
-    return this.#transport.listSessions(query);
-  }
-
-  /** Every approval that is waited for, across sessions, the longest first. Asked of hosts, a few sessions at a time. */
-  async approvals(): Promise<PendingApproval[]> {
-    return this.#transport.approvals();
+  async *pendingApprovals(): AsyncGenerator<Approval, void, undefined> {
+    for (const pending of await this.wire.approvals()) yield new Approval(this.session(pending.session_id), pending);
   }
 
   /** Closes the connection. Loops end; pending calls and later ones throw ClientClosedError. */

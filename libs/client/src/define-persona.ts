@@ -6,12 +6,10 @@ import {
   type HookHandler,
   type HookPointName,
   type HookPointOf,
-  type PersonaInput,
-  problemSentences,
-  readPersona,
 } from '@coxswain/protocol';
 import type { OutputOf, OutputSource, TypedPersona } from './output-schema.ts';
-import { namedHandlers, withHandlers } from './persona-handlers.ts';
+import { type PersonaSettings, readPersonaDefinition } from './persona-form.ts';
+import { withHandlers } from './persona-handlers.ts';
 
 /** A persona that is none: a key that it has not, or a value that cannot stand there. The message names the path. */
 export class PersonaDefinitionError extends CoxswainError {
@@ -20,8 +18,8 @@ export class PersonaDefinitionError extends CoxswainError {
   }
 }
 
-type WrittenHook = NonNullable<PersonaInput['hooks']>[number];
-type WrittenFinish = Exclude<NonNullable<PersonaInput['on_finish']>, string>;
+type WrittenHook = NonNullable<PersonaSettings['hooks']>[number];
+type WrittenFinish = Exclude<NonNullable<PersonaSettings['onFinish']>, string>;
 type AnyPointName = HookPointName | BudgetPointName;
 
 /** A hook of a persona with its handler. */
@@ -32,13 +30,13 @@ export type PersonaHookDefinition = {
   };
 }[AnyPointName];
 
-/** A persona as a program writes it: as a file does, and hooks may have functions as their handlers. */
-export type PersonaDefinition = Omit<PersonaInput, 'hooks' | 'on_finish' | 'output'> & {
+/** A persona as a program writes it: the members of a file in camelCase, and hooks may have functions as their handlers. */
+export type PersonaDefinition = Omit<PersonaSettings, 'hooks' | 'onFinish' | 'output'> & {
   /** The schema of the final answer: Zod 4 or JSON Schema. */
   readonly output?: OutputSource | undefined;
   readonly hooks?: readonly (PersonaHookDefinition | WrittenHook)[] | undefined;
-  readonly on_finish?:
-    | PersonaInput['on_finish']
+  readonly onFinish?:
+    | PersonaSettings['onFinish']
     | HookHandler<'post_finish'>
     | (Omit<WrittenFinish, 'handler'> & { readonly handler: HookHandler<'post_finish'> });
 };
@@ -52,24 +50,23 @@ export type PersonaDefinition = Omit<PersonaInput, 'hooks' | 'on_finish' | 'outp
 export function definePersona<const P extends PersonaDefinition>(
   persona: P & ExactPersona<P, Unhooked> & ExactHooksOf<P>,
 ): DefinedPersona<P> {
-  const named = namedHandlers(persona);
-  const read = readPersona(named.definition);
+  const read = readPersonaDefinition(persona);
   const name = typeof persona === 'object' && persona !== null ? JSON.stringify(persona.name)?.slice(0, 80) : undefined;
   const said = name === undefined ? 'the persona' : `the persona ${name}`;
-  if (!read.ok) throw new PersonaDefinitionError(`${said}: ${problemSentences(read.problems).join('; ')}`);
-  const defined = named.definition === persona ? persona : withHandlers<P>(named);
+  if (!read.ok) throw new PersonaDefinitionError(`${said}: ${read.problems.join('; ')}`);
+  const defined = read.definition === persona ? persona : withHandlers<P>(read);
   return defined as unknown as DefinedPersona<P>;
 }
 
 /** A checked definition; {@link TypedPersona} carries the type of its output. */
-type DefinedPersona<P> = Omit<P, 'hooks' | 'on_finish' | 'output'> &
-  PersonaInput &
+type DefinedPersona<P> = Omit<P, 'hooks' | 'onFinish' | 'output'> &
+  PersonaSettings &
   (P extends { readonly output: infer Schema } ? TypedPersona<OutputOf<Schema>> : unknown);
 
 /** The rest of a persona: hooks are looked at by themselves, as what a handler may return is its point's. */
-type Unhooked = Omit<PersonaInput, 'hooks' | 'on_finish' | 'output'> & {
+type Unhooked = Omit<PersonaSettings, 'hooks' | 'onFinish' | 'output'> & {
   readonly hooks?: unknown;
-  readonly on_finish?: unknown;
+  readonly onFinish?: unknown;
   readonly output?: unknown;
 };
 
@@ -79,7 +76,7 @@ type ExactHooksOf<P> = {
     ? P[K] extends readonly unknown[]
       ? ExactList<P[K]>
       : P[K]
-    : K extends 'on_finish'
+    : K extends 'onFinish'
       ? ExactFinish<P[K]>
       : P[K];
 };

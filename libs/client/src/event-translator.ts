@@ -15,6 +15,7 @@ import {
 } from '@coxswain/protocol';
 import { AnswerText } from './answer-text.ts';
 import { DECISION_MAX_CHARS, printable, summarizeArgs, summarizeResult } from './args-summary.ts';
+import { tokenUsage } from './token-usage.ts';
 import type { DeliveredInjection, FromRecord, UiEvent } from './ui-events.ts';
 
 /** A translator for one session, fed in the order in which things arrive. */
@@ -95,52 +96,54 @@ class Translator implements EventTranslator {
         const { content } = event.message;
         const hasBegun = content.some((part) => 'text' in part && part.text.trim() !== '');
         const partial = event.message.partial === true && hasBegun;
-        const { turn, finish_reason, usage } = event;
-        return [...rest, { type: 'answer_ended', turn, partial, finish_reason, usage, ...from }];
+        const { turn, finish_reason: finishReason, usage } = event;
+        return [...rest, { type: 'answer_ended', turn, partial, finishReason, usage: tokenUsage(usage), ...from }];
       }
       case 'call_args_rewritten':
         this.#summaries.set(event.call_id, summarizeArgs(event.args));
         return [];
       case 'call_started': {
-        const { call_id, tool, args } = event;
-        return [{ type: 'call_started', call_id, tool, args, summary: this.#summary(call_id, args), ...from }];
+        const { call_id: callId, tool, args } = event;
+        return [{ type: 'call_started', callId, tool, args, summary: this.#summary(callId, args), ...from }];
       }
       case 'child_started': {
-        const { call_id, session, persona, restart = null } = event;
-        return [{ type: 'child_started', call_id, session, persona, restart, ...from }];
+        const { call_id: callId, session, persona, restart = null } = event;
+        return [{ type: 'child_started', callId, session, persona, restart, ...from }];
       }
       case 'child_ended': {
-        const { call_id, session, stop_reason, turns, usage, restarts = false } = event;
-        return [{ type: 'child_ended', call_id, session, stop_reason, turns, usage, restarts, ...from }];
+        const { call_id: callId, session, stop_reason: stopReason, turns, usage, restarts = false } = event;
+        return [
+          { type: 'child_ended', callId, session, stopReason, turns, usage: tokenUsage(usage), restarts, ...from },
+        ];
       }
       case 'call_ended': {
-        const { call_id, tool, status, is_error, duration_ms } = event;
-        const summary = this.#summaries.get(call_id) ?? '';
+        const { call_id: callId, tool, status, is_error: isError, duration_ms: durationMs } = event;
+        const summary = this.#summaries.get(callId) ?? '';
         const result = summarizeResult(event.result);
-        return [{ type: 'call_ended', call_id, tool, status, summary, result, is_error, duration_ms, ...from }];
+        return [{ type: 'call_ended', callId, tool, status, summary, result, isError, durationMs, ...from }];
       }
       case 'approval_requested': {
-        const { call_id, tool, args, requested_by } = event;
-        this.#summaries.set(call_id, summarizeArgs(args));
+        const { call_id: callId, tool, args, requested_by: requestedBy } = event;
+        this.#summaries.set(callId, summarizeArgs(args));
         const summary = summarizeArgs(args, DECISION_MAX_CHARS);
         return [
           {
             type: 'approval_needed',
-            call_id,
+            callId,
             tool,
             args,
             summary,
-            requested_by,
+            requestedBy,
             question: said(event.question),
             ...from,
           },
         ];
       }
       case 'approval_decided': {
-        const { call_id, decision, actor, reason } = event;
-        if (event.args !== undefined) this.#summaries.set(call_id, summarizeArgs(event.args));
+        const { call_id: callId, decision, actor, reason } = event;
+        if (event.args !== undefined) this.#summaries.set(callId, summarizeArgs(event.args));
         const by = event.hook === undefined ? actorName(actor) : `hook ${event.hook}`;
-        return [{ type: 'approval_settled', call_id, decision, by, reason: said(reason), ...from }];
+        return [{ type: 'approval_settled', callId, decision, by, reason: said(reason), ...from }];
       }
       case 'steering_received':
         return [received('steer', event, event.mode, from)];
@@ -156,7 +159,7 @@ class Translator implements EventTranslator {
             seam: event.kind,
             turn: event.iteration,
             injections: injectionsAt(event.kind, following),
-            skipped_call_ids: event.skipped_call_ids ?? [],
+            skippedCallIds: event.skipped_call_ids ?? [],
             ...from,
           },
         ];
@@ -166,12 +169,12 @@ class Translator implements EventTranslator {
         if (event.origin !== 'followup') return [];
         const { turn } = event;
         const injections = [injection(event)];
-        return [{ type: 'seam_delivered', seam: 'steering_check', turn, injections, skipped_call_ids: [], ...from }];
+        return [{ type: 'seam_delivered', seam: 'steering_check', turn, injections, skippedCallIds: [], ...from }];
       }
       case 'command_rejected': {
-        const { command_id, verb, code, message } = event;
-        this.#rejected = command_id;
-        return [{ type: 'command_rejected', command_id, verb, code, message: printable(message), ...from }];
+        const { command_id: commandId, verb, code, message } = event;
+        this.#rejected = commandId;
+        return [{ type: 'command_rejected', commandId, verb, code, message: printable(message), ...from }];
       }
       case 'control_outcome': {
         const { control, status, target, tool, actor, reason } = event;
@@ -192,26 +195,34 @@ class Translator implements EventTranslator {
         ];
       }
       case 'hook_vetoed': {
-        const { hook, point, decision, call_id = null, reason } = event;
-        return [{ type: 'hook_vetoed', hook, point, decision, call_id, reason: said(reason), ...from }];
+        const { hook, point, decision, call_id: callId = null, reason } = event;
+        return [{ type: 'hook_vetoed', hook, point, decision, callId, reason: said(reason), ...from }];
       }
       case 'injection_collapsed':
-        return [{ type: 'injection_collapsed', command_id: event.command_id, into: event.into, ...from }];
+        return [{ type: 'injection_collapsed', commandId: event.command_id, into: event.into, ...from }];
       case 'reminder_deduped':
-        return [{ type: 'reminder_ended', command_id: event.command_id, reason: 'deduped', ...from }];
+        return [{ type: 'reminder_ended', commandId: event.command_id, reason: 'deduped', ...from }];
       case 'reminder_expired':
-        return [{ type: 'reminder_ended', command_id: event.command_id, reason: event.reason, ...from }];
+        return [{ type: 'reminder_ended', commandId: event.command_id, reason: event.reason, ...from }];
       case 'context_overflowed':
         return [{ type: 'context_overflowed', turn: event.turn, message: printable(event.error.message), ...from }];
       case 'compaction_started':
         return [{ type: 'compaction_begun', turn: event.turn, strategy: event.strategy, ...from }];
       case 'compaction_done': {
-        const { turn, mode, strategy, tokens_before, tokens_after, archived, instead_of } = event;
+        const {
+          turn,
+          mode,
+          strategy,
+          tokens_before: tokensBefore,
+          tokens_after: tokensAfter,
+          archived,
+          instead_of,
+        } = event;
         const instead = instead_of
           ? printable(`${instead_of.strategy} failed: ${instead_of.error.code}: ${instead_of.error.message}`)
           : null;
         return [
-          { type: 'context_compacted', turn, mode, strategy, tokens_before, tokens_after, archived, instead, ...from },
+          { type: 'context_compacted', turn, mode, strategy, tokensBefore, tokensAfter, archived, instead, ...from },
         ];
       }
       case 'compaction_skipped': {
@@ -221,13 +232,13 @@ class Translator implements EventTranslator {
       case 'step_started':
         return [{ type: 'step_begun', step: event.step, attempt: event.attempt, ...from }];
       case 'step_finished': {
-        const { step, status, error_boundary = null } = event;
+        const { step, status, error_boundary: errorBoundary = null } = event;
         const error = event.error ? printable(`${event.error.code}: ${event.error.message}`) : null;
-        return [{ type: 'step_ended', step, status, error, error_boundary, ...from }];
+        return [{ type: 'step_ended', step, status, error, errorBoundary, ...from }];
       }
       case 'injection_blocked': {
-        const { command_id, reason } = event;
-        return [{ type: 'injection_blocked', command_id, reason: printable(reason), ...from }];
+        const { command_id: commandId, reason } = event;
+        return [{ type: 'injection_blocked', commandId, reason: printable(reason), ...from }];
       }
       case 'suspended':
         return [
@@ -236,12 +247,12 @@ class Translator implements EventTranslator {
             reason: said(event.reason),
             until: event.until_ms === undefined ? null : new Date(event.until_ms).toISOString(),
             signal: event.signal ?? null,
-            by_itself: event.call_id !== undefined,
+            byItself: event.call_id !== undefined,
             ...from,
           },
         ];
       case 'resumed':
-        return [{ type: 'session_resumed', cause: event.cause, slept_ms: event.slept_ms, ...from }];
+        return [{ type: 'session_resumed', cause: event.cause, sleptMs: event.slept_ms, ...from }];
       case 'signal_received':
         return [{ type: 'signal_received', name: event.name, ...from }];
       case 'session_copied': {
@@ -274,24 +285,24 @@ class Translator implements EventTranslator {
         const { handoff, provision } = event;
         // Every run says whose it is when it begins.
         if (!handoff) return [];
-        const { call_id, from: before } = handoff;
-        return [{ type: 'session_handed_over', persona: provision.persona.name, from: before, call_id, ...from }];
+        const { call_id: callId, from: before } = handoff;
+        return [{ type: 'session_handed_over', persona: provision.persona.name, from: before, callId, ...from }];
       }
       case 'persona_step_lost': {
         const { persona, instance, cause, lost } = event;
         return [{ type: 'step_lost', persona, instance, cause, lost, ...from }];
       }
       case 'agent_end': {
-        const { run, stop_reason, turns, usage, pending, reason, cost_usd = null } = event;
+        const { run, stop_reason: stopReason, turns, usage, pending, reason, cost_usd: costUsd = null } = event;
         const error = event.error ? { code: event.error.code, message: printable(event.error.message) } : null;
         return [
           {
             type: 'run_ended',
             run,
-            stop_reason,
+            stopReason,
             turns,
-            usage,
-            cost_usd,
+            usage: tokenUsage(usage),
+            costUsd,
             pending,
             error,
             reason: said(reason),
@@ -366,11 +377,11 @@ function received(
   mode: 'interrupt_immediate' | 'finish_step' | 'audit_only' | null,
   from: FromRecord,
 ): UiEvent {
-  const { command_id, body } = event;
+  const { command_id: commandId, body } = event;
   return {
     type: 'injection_received',
     kind,
-    command_id,
+    commandId,
     text: printable(body),
     mode,
     actor: actorName(event.actor),
@@ -380,11 +391,11 @@ function received(
 
 /** What a hook adds waits for no seam. */
 function reminded(
-  { hook, direct, command_id, body }: Extract<SessionEvent, { type: 'reminder_injected' }>,
+  { hook, direct, command_id: commandId, body }: Extract<SessionEvent, { type: 'reminder_injected' }>,
   from: FromRecord,
 ): UiEvent | null {
   if (hook === undefined || !direct) return null;
-  return { type: 'hook_reminded', hook, command_id, text: printable(body), ...from };
+  return { type: 'hook_reminded', hook, commandId, text: printable(body), ...from };
 }
 
 /** What a checkpoint delivered stands right behind it in the same record. */
@@ -393,7 +404,7 @@ function injectionsAt(seam: string, following: readonly SessionEvent[]): Deliver
   for (const event of following) {
     if (event.type === 'loop_checkpoint') break;
     if (event.type === 'reminder_fired' && event.seam === seam)
-      found.push({ command_id: event.command_id, origin: 'remind', text: shownText(event.message) });
+      found.push({ commandId: event.command_id, origin: 'remind', text: shownText(event.message) });
     if (event.type === 'message_injected' && event.origin !== 'followup' && event.seam === seam)
       found.push(injection(event));
   }
@@ -401,11 +412,11 @@ function injectionsAt(seam: string, following: readonly SessionEvent[]): Deliver
 }
 
 function injection(event: Extract<SessionEvent, { type: 'message_injected' }>): DeliveredInjection {
-  const { command_id, origin } = event;
+  const { command_id: commandId, origin } = event;
   // The frame tells a model that no person speaks; people are told by the origin.
   const notice = origin === 'feedback' ? readHostNotice(textOf(event.message)) : null;
   const text = notice ? printable(`${notice.source}: ${notice.body}`) : shownText(event.message);
-  return { command_id, origin, text };
+  return { commandId, origin, text };
 }
 
 function shownText(message: Message): string {

@@ -1,11 +1,11 @@
 /** A transport whose every call follows the rules of `CallGuard`. */
 import type { JournalRecord, SessionRef, SessionStatus, TenantId, Verb } from '@coxswain/protocol';
 import type { CallGuard } from './call-guard.ts';
-import type { BodyInput, SendOptions, SendStage, SentCommand } from './outgoing-command.ts';
-import type { ListQuery, SessionsPage } from './session-listing.ts';
-import type { SessionTree } from './session-tree.ts';
+import type { BodyInput, SendOptions, SendStage, WireSentCommand } from './outgoing-command.ts';
+import type { ListQuery, WireSessionsPage } from './session-listing.ts';
+import type { WireSessionTree } from './session-tree.ts';
 import type { JournalEntry, JournalStart, Transport, WatchItem } from './transport.ts';
-import type { PendingApproval } from './waiting-approvals.ts';
+import type { WirePendingApproval } from './waiting-approvals.ts';
 
 /** Wraps a transport: each call is guarded as `CallGuard` describes, and the transport does the work. */
 export class GuardedTransport implements Transport {
@@ -26,7 +26,7 @@ export class GuardedTransport implements Transport {
     verb: V,
     body: BodyInput<V>,
     options: SendOptions<SendStage>,
-  ): Promise<SentCommand> {
+  ): Promise<WireSentCommand> {
     return this.guard.call(() => this.#transport.send(ref, verb, body, options), options.signal);
   }
 
@@ -66,15 +66,15 @@ export class GuardedTransport implements Transport {
     return this.guard.call(() => this.#transport.state(ref, timeoutMs));
   }
 
-  tree(ref: SessionRef): Promise<SessionTree> {
+  tree(ref: SessionRef): Promise<WireSessionTree> {
     return this.guard.call(() => this.#transport.tree(ref));
   }
 
-  listSessions(query: ListQuery): Promise<SessionsPage> {
+  listSessions(query: ListQuery): Promise<WireSessionsPage> {
     return this.guard.call(() => this.#transport.listSessions(query));
   }
 
-  approvals(): Promise<PendingApproval[]> {
+  approvals(): Promise<WirePendingApproval[]> {
     return this.guard.call(() => this.#transport.approvals());
   }
 

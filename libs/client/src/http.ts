@@ -12,7 +12,7 @@ export {
   summarizeResult,
   visibleLine,
 } from './args-summary.ts';
-export { Client, type RunOptions, type SessionSettings } from './client.ts';
+export { Client, type RunOptions } from './client.ts';
 export {
   BusNotPreparedError,
   ClientClosedError,
@@ -29,12 +29,21 @@ export {
   ReceiptTimeoutError,
   SessionNotFoundError,
 } from './client-errors.ts';
+export {
+  type CommandInput,
+  type CommandReceipt,
+  errorOnWire,
+  receiptToWire,
+  type SentCommand,
+  type SessionSettings,
+  sentCommand,
+} from './command-form.ts';
 export { createEventTranslator, type EventTranslator } from './event-translator.ts';
 export { newCommandId, newSessionId, sessionIdOfMessage } from './fresh-ids.ts';
 export { connect } from './http/connect.ts';
 export type { GatewayOptions } from './http/gateway-options.ts';
-export { HttpClient, HttpSession, type Statechart, type TokenHolder } from './http/http-client.ts';
-export type { BodyInput, SendOptions, SendStage, SentCommand, WaitStage } from './outgoing-command.ts';
+export { HttpClient, HttpSession, type OfferedStarts, type Statechart, type TokenHolder } from './http/http-client.ts';
+export type { BodyInput, SendOptions, SendStage, WaitStage, WireSentCommand } from './outgoing-command.ts';
 export {
   type OutputOf,
   OutputSchemaError,
@@ -57,6 +66,7 @@ export {
   type RemindOptions,
   type ResultOptions,
   Session,
+  type SessionState,
   type StartedSession,
   type StreamOptions,
   type SuspendRequest,
@@ -65,17 +75,35 @@ export {
 } from './session-handle.ts';
 export {
   describeState,
-  type ListedDetails,
   type ListedSession,
   type ListQuery,
   SESSIONS_PAGE,
-  type SessionListing,
-  type SessionsPage,
   type SessionsQuery,
+  type WireListedDetails,
+  type WireListedSession,
+  type WireSessionListing,
+  type WireSessionsPage,
 } from './session-listing.ts';
-export { nodesOf, type SessionTree, TREE_SESSIONS_MAX, type TreeNode } from './session-tree.ts';
+export {
+  nodesOf,
+  type SessionTree,
+  TREE_SESSIONS_MAX,
+  type TreeNode,
+  type WireSessionTree,
+  type WireTreeNode,
+} from './session-tree.ts';
 export { stateAfter } from './state-after.ts';
+export { type TokenUsage, tokenUsage, usageToWire } from './token-usage.ts';
 export type { JournalEntry, JournalStart, Transport, WatchItem } from './transport.ts';
-export type { DeliveredInjection, FromRecord, UiEvent, UiEventOf } from './ui-events.ts';
-export { type PersonaUsage, type RunUsage, UsageCollector, type UsageReport } from './usage-report.ts';
-export type { PendingApproval } from './waiting-approvals.ts';
+export { type DeliveredInjection, type FromRecord, type UiEvent, type UiEventOf, uiEventToWire } from './ui-events.ts';
+export {
+  type PersonaUsage,
+  type RunUsage,
+  UsageCollector,
+  type UsageReport,
+  type WirePersonaUsage,
+  type WireRunUsage,
+  type WireUsageReport,
+} from './usage-report.ts';
+export type { WirePendingApproval } from './waiting-approvals.ts';
+export { ClientWire, SessionWire } from './wire-access.ts';

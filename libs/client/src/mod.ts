@@ -17,7 +17,7 @@ export {
   rewrite,
 } from '@coxswain/protocol';
 export { asTrouble, StoreRefusedError, StoreUnavailableError } from './ask-store.ts';
-export { BusClient, BusSession } from './bus-client.ts';
+export { BusClient, BusSession, BusWire } from './bus-client.ts';
 export type { BusInfo, StreamPresence } from './bus-info.ts';
 export { connect } from './connect.ts';
 export type { ConnectOptions } from './connection-options.ts';
@@ -46,6 +46,12 @@ export * from './http.ts';
 export type { ListPlace, NewestSessions, PlacedSession } from './newest-sessions.ts';
 export { isNotPermitted } from './not-permitted.ts';
 export { cursorOf, partsOfCursor } from './page-cursor.ts';
+export {
+  type PersonaSettings,
+  personaFromWire,
+  type ReadPersonaDefinition,
+  readPersonaDefinition,
+} from './persona-form.ts';
 export { namedHandlers, type PersonaHandlers } from './persona-handlers.ts';
 export type { JournalPlace, JournalReading, StoredJournalRecord } from './read-journal.ts';
 export type { CallEnd, TakenUpCall } from './send-call-outcome.ts';

@@ -16,7 +16,7 @@ import { askStore } from './ask-store.ts';
 import { BusNotPreparedError } from './client-errors.ts';
 import { dropConsumer, type OrderedSource, orderedConsumer } from './ordered-messages.ts';
 import { type JournalBus, READ_TIMEOUT_MS, readApart, sessionIds, storedMessagesOf } from './read-journal.ts';
-import { listingFrom, type SessionListing, unreadableListing } from './session-listing.ts';
+import { listingFrom, unreadableListing, type WireSessionListing } from './session-listing.ts';
 
 /** Where a session stands in a list. */
 export interface ListPlace {
@@ -28,7 +28,7 @@ export interface ListPlace {
 /** A session in a list, and what it says. */
 export interface PlacedSession extends ListPlace {
   /** Reads its newest record; null where it has none any more. */
-  readonly listing: () => Promise<SessionListing | null>;
+  readonly listing: () => Promise<WireSessionListing | null>;
 }
 
 /** A list, newest first. */
@@ -198,7 +198,7 @@ async function* placed(
   }
 }
 
-async function readListing(bus: JournalBus, ref: SessionRef): Promise<SessionListing | null> {
+async function readListing(bus: JournalBus, ref: SessionRef): Promise<WireSessionListing | null> {
   const newest = await readApart(bus, ref);
   if (newest === null) return null;
   return newest.bytes === null

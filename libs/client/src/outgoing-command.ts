@@ -46,8 +46,8 @@ export interface SendOptions<Stage extends SendStage = 'stored' | 'accepted'> {
   readonly restricted?: boolean | undefined;
 }
 
-/** A command that is stored. */
-export interface SentCommand {
+/** A command that is stored, in the form of the wire. */
+export interface WireSentCommand {
   readonly commandId: CommandId;
   /** Its position in the command stream. */
   readonly seq: number;

@@ -4,11 +4,11 @@ import { ReadRefusedError } from './client-errors.ts';
 import { type ListPlace, newestFirst, type PlacedSession } from './newest-sessions.ts';
 import { cursorOf, cursorUnknown, partsOfCursor } from './page-cursor.ts';
 import {
-  type ListedSession,
   type ListQuery,
   SESSIONS_PAGE,
-  type SessionListing,
-  type SessionsPage,
+  type WireListedSession,
+  type WireSessionListing,
+  type WireSessionsPage,
 } from './session-listing.ts';
 
 /** Sessions whose persona one page may look up; the next page goes on behind them. */
@@ -27,11 +27,11 @@ export async function pageOf(
   all: AsyncIterable<PlacedSession>,
   { state, persona, details = false, limit = SESSIONS_PAGE.sessionsDefault, cursor }: ListQuery,
   statusOf: StatusOf,
-): Promise<SessionsPage> {
+): Promise<WireSessionsPage> {
   if (!Number.isInteger(limit) || limit < 1 || limit > SESSIONS_PAGE.sessionsMax)
     throw new ReadRefusedError('invalid_field', `limit: must be 1 to ${SESSIONS_PAGE.sessionsMax}`, 'limit');
   const behind = cursor === undefined ? null : readCursor(cursor);
-  const isWanted = (listing: SessionListing) =>
+  const isWanted = (listing: WireSessionListing) =>
     state === undefined ? !listing.deleted : topState(listing.state) === state;
   const wanted = wantedOf(all, behind, isWanted, limit);
   return persona === undefined
@@ -41,14 +41,14 @@ export async function pageOf(
 
 interface Found {
   readonly place: ListPlace;
-  readonly listing: SessionListing;
+  readonly listing: WireSessionListing;
 }
 
 /** What each says is read of a few side by side: of no more than one page, and the one behind it. */
 async function* wantedOf(
   all: AsyncIterable<PlacedSession>,
   behind: ListPlace | null,
-  isWanted: (listing: SessionListing) => boolean,
+  isWanted: (listing: WireSessionListing) => boolean,
   limit: number,
 ): AsyncGenerator<Found, void, undefined> {
   const atOnce = Math.min(limit + 1, ASKED_SIDE_BY_SIDE);
@@ -70,7 +70,7 @@ async function anyPersonas(
   wanted: AsyncIterable<Found>,
   limit: number,
   statusOf: StatusOf | null,
-): Promise<SessionsPage> {
+): Promise<WireSessionsPage> {
   const page: Found[] = [];
   let more = false;
   for await (const found of wanted) {
@@ -88,8 +88,8 @@ async function ofPersona(
   limit: number,
   persona: string,
   statusOf: StatusOf,
-): Promise<SessionsPage> {
-  const sessions: ListedSession[] = [];
+): Promise<WireSessionsPage> {
+  const sessions: WireListedSession[] = [];
   let looked = 0;
   let last: Found | undefined;
   let some: Found[] = [];
@@ -112,8 +112,8 @@ async function ofPersona(
   return { sessions, next_cursor: null };
 }
 
-async function withDetails(listings: readonly SessionListing[], statusOf: StatusOf): Promise<ListedSession[]> {
-  const listed: ListedSession[] = [];
+async function withDetails(listings: readonly WireSessionListing[], statusOf: StatusOf): Promise<WireListedSession[]> {
+  const listed: WireListedSession[] = [];
   for (let start = 0; start < listings.length; start += ASKED_SIDE_BY_SIDE) {
     const some = listings.slice(start, start + ASKED_SIDE_BY_SIDE);
     listed.push(...(await Promise.all(some.map((listing) => detailed(listing, statusOf)))));
@@ -122,7 +122,7 @@ async function withDetails(listings: readonly SessionListing[], statusOf: Status
 }
 
 /** A list is a list, also where a session has just been deleted or no host is there to ask. */
-async function detailed(listing: SessionListing, statusOf: StatusOf): Promise<ListedSession> {
+async function detailed(listing: WireSessionListing, statusOf: StatusOf): Promise<WireListedSession> {
   if (listing.deleted || listing.unreadable !== undefined) return { ...listing, details: null };
   try {
     const status = await statusOf(listing.session_id);

@@ -21,9 +21,9 @@ const HANDLERS = Symbol.for('coxswain.persona-handlers');
  */
 export function namedHandlers(given: unknown): NamedHandlers {
   if (typeof given !== 'object' || given === null) return { definition: given, handlers: {} };
-  const { hooks, on_finish, output } = given as {
+  const { hooks, onFinish, output } = given as {
     readonly hooks?: unknown;
-    readonly on_finish?: unknown;
+    readonly onFinish?: unknown;
     readonly output?: unknown;
   };
   const handlers: Record<string, AnyHandler> = { ...(given as { readonly [HANDLERS]?: PersonaHandlers })[HANDLERS] };
@@ -39,7 +39,7 @@ export function namedHandlers(given: unknown): NamedHandlers {
       : hook;
   const own = {
     ...(Array.isArray(hooks) ? { hooks: hooks.map((hook, index) => inHook(hook, `hooks[${index}]`)) } : {}),
-    ...(on_finish === undefined ? {} : { on_finish: inHook(named(on_finish, 'on_finish'), 'on_finish') }),
+    ...(onFinish === undefined ? {} : { onFinish: inHook(named(onFinish, 'onFinish'), 'onFinish') }),
   };
   // A value that is no schema at all is for the schema of personas to refuse.
   const schema =

@@ -1,5 +1,6 @@
 /** How a run ended, put together from the records of a session. */
-import { canonicalJson, type JournalRecord, type Json, type StopReason, textOf, type Usage } from '@coxswain/protocol';
+import { canonicalJson, type JournalRecord, type Json, type StopReason, textOf } from '@coxswain/protocol';
+import { type TokenUsage, tokenUsage } from './token-usage.ts';
 
 /** The end of a run. */
 export interface RunResult<Output = Json> {
@@ -10,7 +11,7 @@ export interface RunResult<Output = Json> {
   /** The value of the last answer, where the session has an output schema and the answer fits it. */
   readonly output?: Output;
   readonly turns: number;
-  readonly usage: Usage;
+  readonly usage: TokenUsage;
   /** USD; only where the price is known. */
   readonly costUsd?: number;
   /** Injections that wait for the next run. */
@@ -45,7 +46,7 @@ export class ResultCollector {
           text: this.#text,
           ...(event.output === undefined ? {} : { output: event.output }),
           turns: event.turns,
-          usage: event.usage,
+          usage: tokenUsage(event.usage),
           ...(event.cost_usd === undefined ? {} : { costUsd: event.cost_usd }),
           pending: event.pending,
           ...(event.error === undefined ? {} : { error: { code: event.error.code, message: event.error.message } }),

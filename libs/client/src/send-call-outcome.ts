@@ -1,7 +1,7 @@
 /** The outcome of a call that somebody has taken up: a command for workers, whose subject the broker keeps for them. */
 import { parseCallOutcome, type SessionRef, type ToolResult } from '@coxswain/protocol';
 import { CommandRejectedError } from './client-errors.ts';
-import type { SendOptions, SentCommand } from './outgoing-command.ts';
+import type { SendOptions, WireSentCommand } from './outgoing-command.ts';
 import { type CommandBus, sendPayload } from './send-command.ts';
 
 /** A call as the function of a `long_running` tool was given it. */
@@ -26,7 +26,7 @@ export async function sendCallOutcome(
   call: TakenUpCall,
   end: CallEnd,
   options: SendOptions = {},
-): Promise<SentCommand> {
+): Promise<WireSentCommand> {
   const prefix = `${ref.tenant}.${ref.sessionId}.`;
   if (!call.idempotencyKey.startsWith(prefix)) {
     const message = `the key ${call.idempotencyKey} is of another session`;

@@ -38,9 +38,9 @@ import {
   RECEIPT_TIMEOUT_MS,
   type SendOptions,
   type SendStage,
-  type SentCommand,
   STORED_WITHIN_MS,
   type WaitStage,
+  type WireSentCommand,
 } from './outgoing-command.ts';
 import { lastNumber } from './read-journal.ts';
 
@@ -70,7 +70,7 @@ export async function sendCommand<V extends Verb>(
   verb: V,
   body: BodyInput<V>,
   { wait, ...options }: SendOptions<SendStage> = {},
-): Promise<SentCommand> {
+): Promise<WireSentCommand> {
   // An id in the body is the command's, whatever else is said.
   const { id = options.id, actor: said } = body as { readonly id?: string; readonly actor?: unknown };
   const actor = options.actor ?? (said === undefined ? bus.actor : undefined);
@@ -89,7 +89,7 @@ export async function sendPayload(
   verb: string,
   payload: Uint8Array,
   options: SendOptions<WaitStage> = {},
-): Promise<SentCommand> {
+): Promise<WireSentCommand> {
   const commandId = options.id === undefined ? newCommandId() : checkedCommandId(options.id);
   const wait = options.wait ?? 'stored';
   if (wait === 'stored') return store(bus, ref, verb, payload, commandId, options);
@@ -188,7 +188,7 @@ async function store(
     traceparent,
     restricted,
   }: Pick<SendOptions, 'traceparent' | 'restricted'> & { readonly receiptTo?: string | undefined },
-): Promise<SentCommand> {
+): Promise<WireSentCommand> {
   const traced = parseTraceparent(traceparent);
   const giveUpAtMs = performance.now() + STORED_WITHIN_MS;
   try {

@@ -4,7 +4,7 @@
  */
 import { type JobReceiptInput, parseFeedback, type SessionRef } from '@coxswain/protocol';
 import { CommandRejectedError } from './client-errors.ts';
-import type { SendOptions, SentCommand } from './outgoing-command.ts';
+import type { SendOptions, WireSentCommand } from './outgoing-command.ts';
 import { type CommandBus, sendPayload } from './send-command.ts';
 
 /** A job's newest receipt, and what the model is told of it; the end of a job is told in the host's words otherwise. */
@@ -23,7 +23,7 @@ export async function sendJobReport(
   ref: SessionRef,
   report: JobReport,
   options: SendOptions = {},
-): Promise<SentCommand> {
+): Promise<WireSentCommand> {
   const body = { ...report, ...(options.actor === undefined ? {} : { actor: options.actor }) };
   const payload = new TextEncoder().encode(JSON.stringify(body));
   const parsed = parseFeedback(payload);

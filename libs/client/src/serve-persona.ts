@@ -17,7 +17,6 @@ import {
   pathText,
   problemSentences,
   readId,
-  readPersona,
   readPersonaHooks,
   type StepModels,
   subjects,
@@ -35,7 +34,8 @@ import { closedForGood } from './closed-for-good.ts';
 import { type ConnectOptions, natsOptions } from './connection-options.ts';
 import type { PersonaDefinition } from './define-persona.ts';
 import { type CheckedTool, checkTool, type ServedToolDefinition, type ToolCallContext } from './define-tool.ts';
-import { namedHandlers, type PersonaHandlers } from './persona-handlers.ts';
+import { readPersonaDefinition } from './persona-form.ts';
+import type { PersonaHandlers } from './persona-handlers.ts';
 import { type AnswerPart, personaStep } from './persona-step.ts';
 import type { CommandBus } from './send-command.ts';
 import { serveCalls } from './serve-calls.ts';
@@ -152,10 +152,10 @@ interface CheckedPersona {
 }
 
 async function checkPersona(given: PersonaDefinition, options: ServePersonaOptions): Promise<CheckedPersona> {
-  const named = namedHandlers(given);
-  const read = readPersona(named.definition);
-  if (!read.ok) throw new PersonaNotServableError(`the persona is not valid: ${problemSentences(read.problems)[0]}`);
-  const { name } = read.data;
+  const read = readPersonaDefinition(given);
+  if (!read.ok) throw new PersonaNotServableError(`the persona is not valid: ${read.problems[0]}`);
+  const { persona } = read;
+  const { name } = persona;
   const refuse = (why: string) => new PersonaNotServableError(`the persona ${name}: ${why}`);
   const { stepsAtOnceDefault, stepsAtOnceMax, toolsMax, announcementMaxBytes } = PERSONA_SERVICE_BOUNDS;
   const stepsAtOnce = options.stepsAtOnce ?? stepsAtOnceDefault;
@@ -170,10 +170,9 @@ async function checkPersona(given: PersonaDefinition, options: ServePersonaOptio
   if (long) throw refuse(`its tool ${long.announced.name} is long_running; serve such a tool on its own`);
   if (tools.size < checked.length) throw refuse('two of its tools have the same name');
   if (tools.size > toolsMax) throw refuse(`it has ${tools.size} tools, at most ${toolsMax} are announced`);
-  const { mcp_servers: _, ...definition } = read.data;
-  const version =
-    definition.version ?? createHash('sha256').update(canonicalJson(read.data)).digest('hex').slice(0, 16);
-  const hooks = servedHooks(read.data, version, { ...named.handlers, ...options.handlers }, refuse);
+  const { mcp_servers: _, ...definition } = persona;
+  const version = definition.version ?? createHash('sha256').update(canonicalJson(persona)).digest('hex').slice(0, 16);
+  const hooks = servedHooks(persona, version, { ...read.handlers, ...options.handlers }, refuse);
   const announced = {
     name,
     version,

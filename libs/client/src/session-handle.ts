@@ -2,23 +2,34 @@
 import {
   BOUNDS,
   type CallCancellation,
+  type CamelCased,
   type CancelOutcome,
-  type CommandId,
   type ForkChangesInput,
+  fromWire,
   hasEnded,
   type JournalRecord,
   type Json,
+  type JsonObject,
   type OnTimeout,
-  type Receipt,
   type SessionRef,
-  type SessionStatus,
+  SessionStatus,
   sessionRef,
-  type UserMessage,
   type Verb,
 } from '@coxswain/protocol';
 import { type Approval, type ApproveOptions, approvalsOf, type DenyOptions } from './approval.ts';
 import { CommandRejectedError, InvalidOptionError, SessionNotFoundError } from './client-errors.ts';
-import { CommandFate } from './command-fate.ts';
+import {
+  type CommandInput,
+  type CommandReceipt,
+  commandReceipt,
+  inCallersNames,
+  refuseOthers,
+  type SentCommand,
+  type SessionSettings,
+  sentCommand,
+  splitOptions,
+  wireBody,
+} from './command-form.ts';
 import { createEventTranslator } from './event-translator.ts';
 import { newSessionId } from './fresh-ids.ts';
 import { GuardedTransport } from './guarded-transport.ts';
@@ -27,20 +38,21 @@ import {
   RECEIPT_TIMEOUT_MS,
   type SendOptions,
   type SendStage,
-  type SentCommand,
   type WaitStage,
+  type WireSentCommand,
 } from './outgoing-command.ts';
 import { ResultCollector, type RunResult } from './run-result.ts';
 import { type AwaitedCommand, isCommand, runToShow } from './run-to-show.ts';
-import type { SessionTree } from './session-tree.ts';
+import { type SessionTree, treeFromWire } from './session-tree.ts';
 import type { JournalEntry, JournalStart, Transport, WatchItem } from './transport.ts';
 import type { UiEvent } from './ui-events.ts';
+import { SessionWire } from './wire-access.ts';
 
 /** When an injection may be delivered. */
 type InjectTiming =
   | {
       /** Default `finish_step`; unknown modes are refused. */
-      readonly mode?: BodyInput<'steer'>['mode'] | undefined;
+      readonly mode?: CommandInput<'steer'>['mode'] | undefined;
       readonly preempt?: false | undefined;
     }
   | {
@@ -62,12 +74,15 @@ export type RemindOptions = InjectOptions & {
   /** How many turns show it; without it, every turn until it is revoked or compacted away. */
   readonly ttlTurns?: number | undefined;
   readonly preserveOnCompact?: boolean | undefined;
-  readonly propagate?: BodyInput<'remind'>['propagate'];
-  readonly roleHint?: BodyInput<'remind'>['role_hint'];
+  readonly propagate?: CommandInput<'remind'>['propagate'];
+  readonly roleHint?: CommandInput<'remind'>['roleHint'];
 };
 
 /** What a prompt says: a text, or messages with files, such as images. */
-export type Prompted = string | readonly UserMessage[];
+export type Prompted = string | NonNullable<CommandInput<'prompt'>['messages']>;
+
+/** What a session is doing. */
+export type SessionState = CamelCased<SessionStatus>;
 
 /** How a prompt is sent. What it changes holds for its run and for those after it. */
 export interface PromptOptions extends SendOptions {
@@ -149,7 +164,7 @@ export interface ForkOptions extends SendOptions {
   /** The record up to which its past is the fork's, and at which changes are made. Default: the newest. */
   readonly at?: number | undefined;
   /** What is to be otherwise: in that record, or from there on. */
-  readonly changes?: ForkChangesInput | undefined;
+  readonly changes?: CamelCased<ForkChangesInput> | undefined;
   /** The fork's id. Default: a random one. */
   readonly sessionId?: string | undefined;
 }
@@ -169,6 +184,8 @@ export type ForkedSession<S extends Session> = StartedSession<S> & { readonly fo
 /** A handle on one session. Making one asks nothing of anybody. */
 export class Session {
   readonly ref: SessionRef;
+  /** The session in the form of the wire: for programs that pass documents on, such as a gateway. */
+  readonly wire: SessionWire;
   /** For handles on other sessions: each guards its own calls. */
   readonly #unguarded: Transport;
   readonly #transport: Transport;
@@ -185,6 +202,12 @@ export class Session {
     this.#unguarded = transport;
     this.#transport = new GuardedTransport(transport);
     this.ref = ref;
+    this.wire = new SessionWire(this.#transport, ref, {
+      sending: (verb) => {
+        if (verb === 'start') this.#isStarted = true;
+      },
+      sent: (verb, body, sent) => this.#noteSent(verb, body, sentCommand(sent)),
+    });
   }
 
   /** The stored command that started the session; null where another handle has sent it. */
@@ -206,43 +229,55 @@ export class Session {
    * @returns the fork: `sent` is the stored command, `forkedAt` the record at which it begins.
    */
   async fork({ at, changes, sessionId, ...options }: ForkOptions = {}): Promise<ForkedSession<this>> {
-    // Said here, and not left to whoever carries it out: sent twice, it begins at the same record.
+    const { sending, others } = splitOptions(options);
+    refuseOthers(others);
+    const changed = changes === undefined ? {} : { changes };
+    // The record is named here: sent twice, the fork begins at the same one.
     const n = at ?? (await this.lastNumber());
     if (n === 0) throw new SessionNotFoundError(this.id);
     const session = this.#beside(sessionId ?? newSessionId());
-    const body = { fork: { session: this.id, n, ...(changes === undefined ? {} : { changes }) } };
-    await session.send('start', body, options);
+    await session.#send('start', { fork: { session: this.id, n, ...changed } }, sending);
     return session as ForkedSession<this>;
   }
 
   /**
-   * Sends any command by its verb and its whole body: for whoever hands on what others have written.
-   * @param options `wait: 'outcome'` goes with `cancel_call` only; see {@link cancelCall}.
-   * @throws CommandRejectedError before anything is sent where the body does not fit the verb; InvalidOptionError for a `wait` that
-   *   the verb does not have.
+   * Starts this session. @internal
+   * @throws InvalidOptionError for a setting that a start does not have.
    */
-  async send<V extends Verb>(verb: V, body: BodyInput<V>, options: SendOptions<SendStage> = {}): Promise<SentCommand> {
-    if (options.wait === 'outcome' && verb !== 'cancel_call')
-      throw new InvalidOptionError(`${verb} has no outcome to wait for: only cancel_call has`, 'wait');
-    if (verb === 'start') this.#isStarted = true;
-    const sent = await this.#transport.send(this.ref, verb, body, options);
+  async start(settings: SessionSettings<JsonObject>, options: SendOptions): Promise<void> {
+    await this.#send('start', settings, options);
+  }
+
+  /** Sends a command. @param options how it is sent, and members of its body. */
+  async #send(verb: Verb, members: object, options: object): Promise<SentCommand> {
+    const { sending, others } = splitOptions(options);
+    const body = wireBody(verb, { ...others, ...members });
+    return sentCommand(await this.#sendOnWire(verb, body, sending));
+  }
+
+  async #sendOnWire<V extends Verb>(
+    verb: V,
+    body: BodyInput<V>,
+    options: SendOptions<SendStage>,
+  ): Promise<WireSentCommand> {
+    try {
+      return await this.wire.send(verb, body, options);
+    } catch (error) {
+      throw inCallersNames(verb, error);
+    }
+  }
+
+  #noteSent(verb: Verb, body: object, sent: SentCommand): void {
     if (verb === 'start') {
       this.#sent = sent;
-      this.#forkedAt = (body as BodyInput<'start'>).fork?.n ?? null;
+      this.#forkedAt = (body as { readonly fork?: { readonly n: number } }).fork?.n ?? null;
     }
     if (verb === 'start' || verb === 'prompt') this.#awaited = awaitedOf(sent, body as BodyInput<'start'>);
-    return sent;
   }
 
   /** Starts the next run of a session that has ended. */
-  prompt(said: Prompted, { model, baseUrl, mode, ...options }: PromptOptions = {}): Promise<SentCommand> {
-    const body: BodyInput<'prompt'> = {
-      ...(typeof said === 'string' ? { body: said } : { messages: [...said] }),
-      ...(model === undefined ? {} : { model }),
-      ...(baseUrl === undefined ? {} : { base_url: baseUrl }),
-      ...(mode === undefined ? {} : { mode }),
-    };
-    return this.send('prompt', body, options);
+  prompt(said: Prompted, options: PromptOptions = {}): Promise<SentCommand> {
+    return this.#send('prompt', typeof said === 'string' ? { body: said } : { messages: said }, options);
   }
 
   /**
@@ -250,62 +285,39 @@ export class Session {
    * when it takes the command; the receipt says what it became (`became`).
    */
   say(text: string, options: SendOptions = {}): Promise<SentCommand> {
-    return this.send('prompt', { body: text, if_running: 'steer' }, options);
+    return this.#send('prompt', { body: text, ifRunning: 'steer' }, options);
   }
 
   /** Sends a message into the run. To a session that has ended it waits for the next one; see {@link say}. */
-  steer(body: string, { mode, preempt, dedupeKey, ...options }: InjectOptions = {}): Promise<SentCommand> {
-    return this.send('steer', { body, ...when(mode, preempt), ...under(dedupeKey) }, options);
+  steer(body: string, options: InjectOptions = {}): Promise<SentCommand> {
+    return this.#send('steer', { body }, options);
   }
 
   /** Reminds the session of something, not in a user's voice. */
-  remind(
-    body: string,
-    {
-      mode,
-      preempt,
-      dedupeKey,
-      tags,
-      ttlTurns,
-      preserveOnCompact,
-      propagate,
-      roleHint,
-      ...options
-    }: RemindOptions = {},
-  ): Promise<SentCommand> {
-    const reminder: BodyInput<'remind'> = {
-      body,
-      ...when(mode, preempt),
-      ...under(dedupeKey),
-      ...(tags === undefined ? {} : { tags: [...tags] }),
-      ...(ttlTurns === undefined ? {} : { ttl_turns: ttlTurns }),
-      ...(preserveOnCompact === undefined ? {} : { preserve_on_compact: preserveOnCompact }),
-      ...(propagate === undefined ? {} : { propagate }),
-      ...(roleHint === undefined ? {} : { role_hint: roleHint }),
-    };
-    return this.send('remind', reminder, options);
+  remind(body: string, options: RemindOptions = {}): Promise<SentCommand> {
+    return this.#send('remind', { body }, options);
   }
 
   /** Queues what is to be done once the session would otherwise end its run. */
   followup(
     body: string,
-    { dedupeKey, ...options }: SendOptions<WaitStage> & Pick<InjectOptions, 'dedupeKey'> = {},
+    options: SendOptions<WaitStage> & Pick<InjectOptions, 'dedupeKey'> = {},
   ): Promise<SentCommand> {
-    return this.send('followup', { body, ...under(dedupeKey) }, options);
+    return this.#send('followup', { body }, options);
   }
 
   /** Takes back a steer, a reminder or a follow-up that waits, by its command id; clears a reminder that is shown. */
   revoke(commandId: string, options: SendOptions = {}): Promise<SentCommand> {
-    return this.send('revoke', { command_id: commandId }, options);
+    return this.#send('revoke', { commandId }, options);
   }
 
   /** Gives what waits another text; it keeps its place. */
   replace(commandId: string, body: string, options: SendOptions = {}): Promise<SentCommand> {
-    return this.send('replace', { command_id: commandId, body }, options);
+    return this.#send('replace', { commandId, body }, options);
   }
 
   /** What the session has accepted and not delivered yet, in order. Answered by a host. */
-  async pending(timeoutMs?: number): Promise<SessionStatus['pending']> {
+  async pending(timeoutMs?: number): Promise<SessionState['pending']> {
     return (await this.state(timeoutMs)).pending;
   }
 
@@ -314,34 +326,18 @@ export class Session {
    * @param callId default: the only one that waits.
    * @throws CommandRejectedError `not_pending` where none waits; InvalidOptionError where several do and none is named.
    */
-  approve(callId?: string, { args, ...options }: ApproveOptions = {}): Promise<SentCommand> {
-    return this.#decide('allow', callId, options, args);
+  async approve(callId?: string, options: ApproveOptions = {}): Promise<SentCommand> {
+    return this.#send('approve', { callId: callId ?? (await this.#onlyPendingCall()), decision: 'allow' }, options);
   }
 
   /** Refuses such a call. Otherwise as {@link approve}. */
-  deny(callId?: string, options: DenyOptions = {}): Promise<SentCommand> {
-    return this.#decide('deny', callId, options);
-  }
-
-  async #decide(
-    decision: 'allow' | 'deny',
-    callId: string | undefined,
-    { reason, remember, ...options }: DenyOptions,
-    args?: ApproveOptions['args'],
-  ): Promise<SentCommand> {
-    const body: BodyInput<'approve'> = {
-      call_id: callId ?? (await this.#onlyPendingCall()),
-      decision,
-      ...(reason === undefined ? {} : { reason }),
-      ...(args === undefined ? {} : { args }),
-      ...(remember === undefined ? {} : { remember }),
-    };
-    return this.send('approve', body, options);
+  async deny(callId?: string, options: DenyOptions = {}): Promise<SentCommand> {
+    return this.#send('approve', { callId: callId ?? (await this.#onlyPendingCall()), decision: 'deny' }, options);
   }
 
   async #onlyPendingCall(): Promise<string> {
     const { approvals } = await this.state();
-    const [first, ...others] = approvals.map(({ call_id }) => call_id);
+    const [first, ...others] = approvals.map(({ callId }) => callId);
     if (first === undefined) throw new CommandRejectedError('not_pending', 'no call waits for a decision');
     if (others.length === 0) return first;
     throw new InvalidOptionError(`several calls wait: name one of ${[first, ...others].join(', ')}`, 'callId');
@@ -352,7 +348,8 @@ export class Session {
    * {@link stream}.
    * @throws SessionDeletedError, and what reading the journal throws.
    */
-  approvals({ signal }: Pick<ReadFrom, 'signal'> = {}): AsyncGenerator<Approval, void, undefined> {
+  approvals({ signal, ...others }: Pick<ReadFrom, 'signal'> = {}): AsyncGenerator<Approval, void, undefined> {
+    refuseOthers(others);
     return this.#transport.guard.follow((stop) => this.#approvals(stop), signal);
   }
 
@@ -368,7 +365,7 @@ export class Session {
 
   /** Ends the run; the session stays. */
   cancel(reason?: string, options: SendOptions = {}): Promise<SentCommand> {
-    return this.send('cancel', reason === undefined ? {} : { reason }, options);
+    return this.#send('cancel', { reason }, options);
   }
 
   /**
@@ -376,7 +373,7 @@ export class Session {
    * an administrator, with `cox admin retention`. Only the admin's key may publish it.
    */
   delete(reason?: string, options: SendOptions = {}): Promise<SentCommand> {
-    return this.send('delete', reason === undefined ? {} : { reason }, options);
+    return this.#send('delete', { reason }, options);
   }
 
   /**
@@ -385,44 +382,29 @@ export class Session {
    * @throws ReceiptTimeoutError where nothing is recorded within `timeoutMs` and 30 s more, such as without a running host: the command
    *   is stored and may still take effect. What sending a command throws.
    */
-  async cancelCall(
-    callId: string,
-    { reason, injectReminder, timeoutMs, ...options }: CancelCallOptions = {},
-  ): Promise<CancelledCall> {
-    const body: BodyInput<'cancel_call'> = {
-      call_id: callId,
-      ...(reason === undefined ? {} : { reason }),
-      ...(injectReminder === undefined ? {} : { inject_reminder: injectReminder }),
-      ...(timeoutMs === undefined ? {} : { timeout_ms: timeoutMs }),
-    };
+  async cancelCall(callId: string, { timeoutMs, ...options }: CancelCallOptions = {}): Promise<CancelledCall> {
+    const { sending, others } = splitOptions(options);
+    const body = wireBody('cancel_call', { ...others, callId, timeoutMs });
     const waitMs = (timeoutMs ?? BOUNDS.abortGraceMs) + RECEIPT_TIMEOUT_MS;
-    const { cancellation, ...sent } = await this.send('cancel_call', body, {
-      ...options,
-      wait: 'outcome',
-      timeoutMs: waitMs,
-    });
-    const { outcome, tool, reason: why } = cancellation as CallCancellation;
-    return { outcome, callId, tool, reason: why, sent };
+    const stored = await this.#sendOnWire('cancel_call', body, { ...sending, wait: 'outcome', timeoutMs: waitMs });
+    const { cancellation, ...sent } = stored;
+    const { outcome, tool, reason } = cancellation as CallCancellation;
+    return { outcome, callId, tool, reason, sent: sentCommand(sent) };
   }
 
   /** Parks the session at its next turn boundary: until it is resumed, until a time, or until a signal. */
-  suspend({ forMs, onTimeout, ...request }: SuspendRequest = {}, options: SendOptions = {}): Promise<SentCommand> {
-    const body: BodyInput<'suspend'> = {
-      ...request,
-      ...(forMs === undefined ? {} : { for_ms: forMs }),
-      ...(onTimeout === undefined ? {} : { on_timeout: onTimeout }),
-    };
-    return this.send('suspend', body, options);
+  async suspend(request: SuspendRequest = {}, options: SendOptions = {}): Promise<SentCommand> {
+    return this.#send('suspend', request, options);
   }
 
   /** Gives a session a signal: it wakes one that waits for it, and is kept for one that has yet to wait. */
   signal(name: string, data?: Json, options: SendOptions = {}): Promise<SentCommand> {
-    return this.send('signal', { name, ...(data === undefined ? {} : { data }) }, options);
+    return this.#send('signal', { name, data }, options);
   }
 
   /** Lets a suspended session go on. */
   resume(options: SendOptions = {}): Promise<SentCommand> {
-    return this.send('resume', {}, options);
+    return this.#send('resume', {}, options);
   }
 
   /**
@@ -437,11 +419,13 @@ export class Session {
     from = 1,
     signal,
     deltas,
+    ...others
   }: WatchFrom & { readonly deltas?: boolean | undefined } = {}): AsyncGenerator<
     JournalRecord | WatchItem,
     void,
     undefined
   > {
+    refuseOthers(others);
     return deltas === true
       ? this.#transport.watch(this.ref, from, signal)
       : this.#transport.follow(this.ref, from, signal);
@@ -455,7 +439,8 @@ export class Session {
    *   `follow: true` does not end with the run, and shows later runs too.
    * @throws SessionDeletedError, and what reading the journal throws.
    */
-  stream({ from, signal, follow = false }: StreamOptions = {}): AsyncGenerator<UiEvent, void, undefined> {
+  stream({ from, signal, follow = false, ...others }: StreamOptions = {}): AsyncGenerator<UiEvent, void, undefined> {
+    refuseOthers(others);
     // The search for the run belongs to the loop: a client that closes meanwhile ends the loop, and does not reject it.
     return this.#transport.guard.follow((stop) => this.#stream(from, follow, stop), signal);
   }
@@ -499,7 +484,8 @@ export class Session {
   }
 
   /** The records that are stored now. */
-  journal({ from = 1 }: Pick<ReadFrom, 'from'> = {}): AsyncGenerator<JournalEntry, void, undefined> {
+  journal({ from = 1, ...others }: Pick<ReadFrom, 'from'> = {}): AsyncGenerator<JournalEntry, void, undefined> {
+    refuseOthers(others);
     return this.#transport.journal(this.ref, from);
   }
 
@@ -507,16 +493,15 @@ export class Session {
    * The lines of an export: the records as stored, and before them what lies apart of them. Without line breaks.
    * @param recordsOnly leaves out what lies apart.
    */
-  export({ recordsOnly = false } = {}): AsyncGenerator<Uint8Array, void, undefined> {
+  export({ recordsOnly = false, ...others } = {}): AsyncGenerator<Uint8Array, void, undefined> {
+    refuseOthers(others);
     return this.#transport.exportLines(this.ref, recordsOnly);
   }
 
   /** What became of a command, by the records that are stored now; null where none of them holds it. */
-  async receiptOf(commandId: string): Promise<Receipt | null> {
-    const fate = new CommandFate(commandId as CommandId);
-    let receipt: Receipt | null = null;
-    for await (const { record } of this.journal()) receipt = fate.add(record);
-    return receipt;
+  async receiptOf(commandId: string): Promise<CommandReceipt | null> {
+    const receipt = await this.wire.receiptOf(commandId);
+    return receipt && commandReceipt(receipt);
   }
 
   /** The newest record, or null where there is no such session. */
@@ -533,13 +518,13 @@ export class Session {
   }
 
   /** What the session is doing. Answered by a host. */
-  state(timeoutMs?: number): Promise<SessionStatus> {
-    return this.#transport.state(this.ref, timeoutMs);
+  async state(timeoutMs?: number): Promise<SessionState> {
+    return fromWire(SessionStatus, await this.wire.state(timeoutMs));
   }
 
   /** The session and all that were started below it, read from their journals. */
-  tree(): Promise<SessionTree> {
-    return this.#transport.tree(this.ref);
+  async tree(): Promise<SessionTree> {
+    return treeFromWire(await this.wire.tree());
   }
 
   /**
@@ -550,8 +535,9 @@ export class Session {
    *   CoxswainError `aborted` where the signal aborts; ClientClosedError.
    */
   async result(options: ResultOptions = {}): Promise<RunResult> {
+    const { after, signal, ...others } = options;
+    refuseOthers(others);
     if ((await this.newest()) === null && !this.#isStarted) throw new SessionNotFoundError(this.id);
-    const { after, signal } = options;
     const { end } = await this.#runToShow(1);
     const results = new ResultCollector();
     for await (const record of this.records({ signal })) {
@@ -579,17 +565,6 @@ export class Session {
     const Handle = this.constructor as new (transport: Transport, ref: SessionRef) => this;
     return new Handle(this.#unguarded, sessionRef(id, this.ref.tenant));
   }
-}
-
-// Without a mode the session decides: what preempts is an interrupt, anything else waits for its step.
-function when(mode: InjectOptions['mode'], preempt: boolean | undefined): { mode: InjectOptions['mode'] } {
-  return { ...(mode === undefined ? {} : { mode }), ...(preempt === true ? { preempt } : {}) } as {
-    mode: InjectOptions['mode'];
-  };
-}
-
-function under(dedupeKey: string | undefined): { dedupe_key?: string } {
-  return dedupeKey === undefined ? {} : { dedupe_key: dedupeKey };
 }
 
 /**

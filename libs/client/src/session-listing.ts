@@ -1,8 +1,11 @@
 /** A session as it stands in lists: what its newest record says by itself. */
 import {
+  type CamelCased,
   decodeRecord,
+  fromWire,
   hasEnded,
   type JournalRecord,
+  ListedSessionDocument,
   type SessionStateName,
   type SessionStatus,
   type StateValue,
@@ -11,8 +14,16 @@ import {
   topState,
 } from '@coxswain/protocol';
 
+/** A session in a list. `details` stand there where they were asked for; null where no host has answered. */
+export type ListedSession = CamelCased<ListedSessionDocument>;
+
+/** A listed session with the names of TypeScript. */
+export function listedSession(listed: WireListedSession): ListedSession {
+  return fromWire(ListedSessionDocument, listed as ListedSessionDocument);
+}
+
 /** One line of a list of sessions. */
-export interface SessionListing {
+export interface WireSessionListing {
   readonly session_id: string;
   /** The newest record. */
   readonly n: number;
@@ -50,20 +61,20 @@ export interface SessionsQuery extends Pick<ListQuery, 'persona' | 'details'> {
 }
 
 /** What a host says of a listed session. */
-export type ListedDetails = Pick<SessionStatus, 'persona' | 'model' | 'turn' | 'cost_usd' | 'usage' | 'parent'> & {
+export type WireListedDetails = Pick<SessionStatus, 'persona' | 'model' | 'turn' | 'cost_usd' | 'usage' | 'parent'> & {
   /** How many wait for a person. */
   readonly approvals: number;
 };
 
-/** One session of a page. */
-export interface ListedSession extends SessionListing {
+/** One session of a page, in the form of the wire. */
+export interface WireListedSession extends WireSessionListing {
   /** Where they were asked for; null where no host has answered. */
-  readonly details?: ListedDetails | null;
+  readonly details?: WireListedDetails | null;
 }
 
 /** A page of sessions. */
-export interface SessionsPage {
-  readonly sessions: ListedSession[];
+export interface WireSessionsPage {
+  readonly sessions: WireListedSession[];
   /** Gives the next page; null on the last. */
   readonly next_cursor: string | null;
 }
@@ -72,7 +83,7 @@ export interface SessionsPage {
 export const SESSIONS_PAGE = { sessionsMax: 500, sessionsDefault: 100 } as const;
 
 /** The listing of a session by the bytes of its newest record. One that cannot be read says so and hides no other. */
-export function listingFrom(sessionId: string, bytes: Uint8Array): SessionListing {
+export function listingFrom(sessionId: string, bytes: Uint8Array): WireSessionListing {
   const tombstone = tombstoneIn(bytes);
   if (tombstone) {
     const { records: n, deleted_at: at, deleted_by, reason = null } = tombstone;
@@ -87,11 +98,11 @@ export function listingFrom(sessionId: string, bytes: Uint8Array): SessionListin
 }
 
 /** The listing of a session whose newest record cannot be read. */
-export function unreadableListing(sessionId: string, { message: unreadable }: Error): SessionListing {
+export function unreadableListing(sessionId: string, { message: unreadable }: Error): WireSessionListing {
   return { session_id: sessionId, n: 0, at: '', state: 'unreadable', stop_reason: null, unreadable };
 }
 
-function listingOf(record: JournalRecord): SessionListing {
+function listingOf(record: JournalRecord): WireSessionListing {
   const end = record.events.findLast((event) => event.type === 'agent_end');
   return {
     session_id: record.session_id,

@@ -1,10 +1,19 @@
 /** The tree of sessions below one, put together from their journals alone: it is there whether hosts run or not. */
-import type { EventOf, JournalRecord, StateValue, Usage } from '@coxswain/protocol';
-import { isErrorCode } from '@coxswain/protocol';
-import { type RunUsage, UsageCollector } from './usage-report.ts';
+import {
+  type CamelCased,
+  type EventOf,
+  fromWire,
+  isErrorCode,
+  type JournalRecord,
+  SessionTreeNames,
+  type StateValue,
+  type StopReason,
+  type Usage,
+} from '@coxswain/protocol';
+import { UsageCollector } from './usage-report.ts';
 
 /** One session of a tree. */
-export interface TreeNode {
+export interface WireTreeNode {
   readonly session_id: string;
   /** The call of its parent that it works for; null at the top. */
   readonly call_id: string | null;
@@ -14,7 +23,7 @@ export interface TreeNode {
   readonly model: string | null;
   /** Null where its journal is not there (yet). */
   readonly state: StateValue | null;
-  readonly stop_reason: RunUsage['stop_reason'];
+  readonly stop_reason: StopReason | null;
   /** Calls that wait for a person. */
   readonly approvals: number;
   /** Of its own. */
@@ -23,16 +32,26 @@ export interface TreeNode {
   readonly cost_usd: number | null;
   /** Why nothing can be said of it: a code. */
   readonly problem: string | null;
-  readonly children: readonly TreeNode[];
+  readonly children: readonly WireTreeNode[];
 }
 
 /** A tree, and what stands above it. */
-export interface SessionTree {
+export interface WireSessionTree {
   /** The session that has started the one at the top, and the top of the whole; null where nobody has. */
   readonly parent: { readonly session: string; readonly root: string } | null;
-  readonly top: TreeNode;
+  readonly top: WireTreeNode;
   /** Sessions that are not shown, as there are too many. */
   readonly left_out: number;
+}
+
+/** A session of a tree, with the names of TypeScript. */
+export type TreeNode = CamelCased<WireTreeNode>;
+/** A tree, with the names of TypeScript. */
+export type SessionTree = CamelCased<WireSessionTree>;
+
+/** A tree with the names of TypeScript. */
+export function treeFromWire(tree: WireSessionTree): SessionTree {
+  return fromWire(SessionTreeNames, tree as never) as unknown as SessionTree;
 }
 
 /** How a session's records are read: those that are stored now. */
@@ -43,18 +62,18 @@ export const TREE_SESSIONS_MAX = 1_000;
 const READ_SIDE_BY_SIDE = 16;
 
 interface Found {
-  readonly node: Omit<TreeNode, 'children'>;
+  readonly node: Omit<WireTreeNode, 'children'>;
   readonly begun: readonly EventOf<'child_started'>[];
-  readonly parent: SessionTree['parent'];
+  readonly parent: WireSessionTree['parent'];
 }
 
 /** A session of a tree and all below it, each before its children. */
-export function nodesOf(node: TreeNode): TreeNode[] {
-  return [node, ...node.children.flatMap(nodesOf)];
+export function nodesOf<Node extends { readonly children: readonly Node[] }>(node: Node): Node[] {
+  return [node, ...node.children.flatMap((child) => nodesOf(child))];
 }
 
 /** Reads the tree below a session, generation by generation. @throws what reading the topmost journal throws. */
-export async function readTree(read: ReadRecords, sessionId: string): Promise<SessionTree> {
+export async function readTree(read: ReadRecords, sessionId: string): Promise<WireSessionTree> {
   const top = await find(read, sessionId, null);
   const found = new Map<string, Found>([[sessionId, top]]);
   let generation: readonly Found[] = [top];
@@ -74,7 +93,7 @@ export async function readTree(read: ReadRecords, sessionId: string): Promise<Se
   return { parent: top.parent, top: withChildren(top, found), left_out: leftOut };
 }
 
-function withChildren({ node, begun }: Found, found: ReadonlyMap<string, Found>): TreeNode {
+function withChildren({ node, begun }: Found, found: ReadonlyMap<string, Found>): WireTreeNode {
   const children = begun.flatMap(({ session }) => {
     const child = found.get(session);
     return child ? [withChildren(child, found)] : [];
@@ -98,7 +117,7 @@ async function find(read: ReadRecords, sessionId: string, begun: EventOf<'child_
   const children: EventOf<'child_started'>[] = [];
   const parked = new Set<string>();
   let state: StateValue | null = null;
-  let parent: SessionTree['parent'] = null;
+  let parent: WireSessionTree['parent'] = null;
   for await (const { record } of read(sessionId)) {
     usage.add(record);
     state = record.state;
@@ -110,7 +129,7 @@ async function find(read: ReadRecords, sessionId: string, begun: EventOf<'child_
       if (event.type === 'approval_decided') parked.delete(event.call_id);
     }
   }
-  const { persona, model, runs, usage: used, cost_usd } = usage.report;
+  const { persona, model, runs, usage: used, cost_usd } = usage.wireReport;
   const run = runs.at(-1);
   const node = {
     ...nodeOf(sessionId, begun),
@@ -124,7 +143,7 @@ async function find(read: ReadRecords, sessionId: string, begun: EventOf<'child_
   return { node, begun: children, parent };
 }
 
-function nodeOf(session_id: string, begun: EventOf<'child_started'> | null): Omit<TreeNode, 'children'> {
+function nodeOf(session_id: string, begun: EventOf<'child_started'> | null): Omit<WireTreeNode, 'children'> {
   return {
     session_id,
     call_id: begun?.call_id ?? null,

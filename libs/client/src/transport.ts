@@ -1,10 +1,10 @@
 /** How sessions are reached: over the bus, or over HTTP by way of a gateway. Everything above it is the same for both. */
 import type { Delta, JournalRecord, SessionRef, SessionStatus, TenantId, Verb } from '@coxswain/protocol';
 import type { CallGuard } from './call-guard.ts';
-import type { BodyInput, SendOptions, SendStage, SentCommand } from './outgoing-command.ts';
-import type { ListQuery, SessionsPage } from './session-listing.ts';
-import type { SessionTree } from './session-tree.ts';
-import type { PendingApproval } from './waiting-approvals.ts';
+import type { BodyInput, SendOptions, SendStage, WireSentCommand } from './outgoing-command.ts';
+import type { ListQuery, WireSessionsPage } from './session-listing.ts';
+import type { WireSessionTree } from './session-tree.ts';
+import type { WirePendingApproval } from './waiting-approvals.ts';
 
 /** Where reading begins: at a record by its number, or at the newest that there is. */
 export type JournalStart = number | 'newest';
@@ -38,7 +38,7 @@ export interface Transport {
     verb: V,
     body: BodyInput<V>,
     options: SendOptions<SendStage>,
-  ): Promise<SentCommand>;
+  ): Promise<WireSentCommand>;
 
   /** Records from a start on and then live: no gap, no repeat. Ends when the signal aborts, the caller leaves, or {@link close}. */
   follow(
@@ -69,13 +69,13 @@ export interface Transport {
   /** Asked of a host. */
   state(ref: SessionRef, timeoutMs: number | undefined): Promise<SessionStatus>;
 
-  tree(ref: SessionRef): Promise<SessionTree>;
+  tree(ref: SessionRef): Promise<WireSessionTree>;
 
   /** A page of sessions, the newest first. */
-  listSessions(query: ListQuery): Promise<SessionsPage>;
+  listSessions(query: ListQuery): Promise<WireSessionsPage>;
 
   /** Across sessions, the one that has waited longest first. */
-  approvals(): Promise<PendingApproval[]>;
+  approvals(): Promise<WirePendingApproval[]>;
 
   /** Asks whoever is at the other end for nothing. @returns how long that takes. */
   roundTripMs(): Promise<number>;

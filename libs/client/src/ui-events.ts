@@ -13,8 +13,9 @@ import type {
   StateValue,
   StepStatus,
   StopReason,
-  Usage,
 } from '@coxswain/protocol';
+import { toWire, UiEventNames } from '@coxswain/protocol';
+import type { TokenUsage } from './token-usage.ts';
 
 /** The record that a UI event comes from; pieces of a running answer come from none yet. */
 export interface FromRecord {
@@ -24,7 +25,7 @@ export interface FromRecord {
 
 /** What somebody put in: told where it is delivered. */
 export interface DeliveredInjection {
-  readonly command_id: string;
+  readonly commandId: string;
   readonly origin: 'steer' | 'remind' | 'followup' | 'feedback' | 'direct';
   readonly text: string;
 }
@@ -42,7 +43,7 @@ export type UiEvent =
   /** A child session works for a call. `restart`: the number of this restart, from 1; null for the first child. */
   | ({
       readonly type: 'child_started';
-      readonly call_id: string;
+      readonly callId: string;
       readonly session: string;
       readonly persona: string;
       readonly restart: number | null;
@@ -50,11 +51,11 @@ export type UiEvent =
   /** A child session has ended. `restarts`: another one replaces it. */
   | ({
       readonly type: 'child_ended';
-      readonly call_id: string;
+      readonly callId: string;
       readonly session: string;
-      readonly stop_reason: StopReason;
+      readonly stopReason: StopReason;
       readonly turns: number;
-      readonly usage: Usage;
+      readonly usage: TokenUsage;
       readonly restarts: boolean;
     } & FromRecord)
   /** A fork or an import could not be completed. */
@@ -90,47 +91,47 @@ export type UiEvent =
       /** Some of it was shown, and more would have come: it was aborted, or its provider failed. */
       readonly partial: boolean;
       /** Why it ended, in the provider's word: `stop`, `length`, `tool-calls`, `content-filter` … */
-      readonly finish_reason: string;
-      readonly usage: Usage;
+      readonly finishReason: string;
+      readonly usage: TokenUsage;
     } & FromRecord)
   /** A tool call runs. */
   | ({
       readonly type: 'call_started';
-      readonly call_id: string;
+      readonly callId: string;
       readonly tool: string;
       readonly args: Json;
       readonly summary: string;
     } & FromRecord)
   /** A running call reports its progress. */
-  | { readonly type: 'call_progressed'; readonly call_id: string; readonly tool: string | null; readonly text: string }
+  | { readonly type: 'call_progressed'; readonly callId: string; readonly tool: string | null; readonly text: string }
   /** A call has ended: it ran, or it was denied, skipped or cancelled. */
   | ({
       readonly type: 'call_ended';
-      readonly call_id: string;
+      readonly callId: string;
       readonly tool: string;
       readonly status: CallStatus;
       /** The arguments in short; empty for a call whose arguments were never seen. */
       readonly summary: string;
       /** The result's first line, cut. */
       readonly result: string;
-      readonly is_error: boolean;
-      readonly duration_ms: number;
+      readonly isError: boolean;
+      readonly durationMs: number;
     } & FromRecord)
   /** A call waits for a person's approval. */
   | ({
       readonly type: 'approval_needed';
-      readonly call_id: string;
+      readonly callId: string;
       readonly tool: string;
       readonly args: Json;
       readonly summary: string;
-      readonly requested_by: string;
+      readonly requestedBy: string;
       /** What is asked, where it is another question than whether the call may run. */
       readonly question: string | null;
     } & FromRecord)
   /** An approval is decided, or is no longer needed. */
   | ({
       readonly type: 'approval_settled';
-      readonly call_id: string;
+      readonly callId: string;
       readonly decision: 'allow' | 'deny' | 'superseded' | 'aborted' | 'expired';
       readonly by: string | null;
       readonly reason: string | null;
@@ -139,7 +140,7 @@ export type UiEvent =
   | ({
       readonly type: 'injection_received';
       readonly kind: 'steer' | 'remind' | 'followup';
-      readonly command_id: string;
+      readonly commandId: string;
       readonly text: string;
       readonly mode: Mode | null;
       readonly actor: string | null;
@@ -148,15 +149,15 @@ export type UiEvent =
   | ({
       readonly type: 'hook_reminded';
       readonly hook: string;
-      readonly command_id: string;
+      readonly commandId: string;
       readonly text: string;
     } & FromRecord)
   /** A queued message was replaced by a newer one with the same dedupe key. */
-  | ({ readonly type: 'injection_collapsed'; readonly command_id: string; readonly into: string } & FromRecord)
+  | ({ readonly type: 'injection_collapsed'; readonly commandId: string; readonly into: string } & FromRecord)
   /** Prompts no longer show a reminder; `deduped`: a newer one has replaced it. */
   | ({
       readonly type: 'reminder_ended';
-      readonly command_id: string;
+      readonly commandId: string;
       readonly reason: ExpiryReason | 'deduped';
     } & FromRecord)
   /** Queued messages were delivered at an injection point, or calls were skipped there. Other passes are not shown. */
@@ -165,12 +166,12 @@ export type UiEvent =
       readonly seam: SeamKind | 'steering_check';
       readonly turn: number;
       readonly injections: readonly DeliveredInjection[];
-      readonly skipped_call_ids: readonly string[];
+      readonly skippedCallIds: readonly string[];
     } & FromRecord)
   /** A command was rejected. */
   | ({
       readonly type: 'command_rejected';
-      readonly command_id: string;
+      readonly commandId: string;
       readonly verb: string;
       readonly code: string;
       readonly message: string;
@@ -195,7 +196,7 @@ export type UiEvent =
       readonly point: string;
       /** `block`, `deny`, or at permission_asked what it has decided. */
       readonly decision: string;
-      readonly call_id: string | null;
+      readonly callId: string | null;
       readonly reason: string | null;
     } & FromRecord)
   /** The provider refused the prompt as too long. The context is compacted and the prompt is sent once more. */
@@ -209,8 +210,8 @@ export type UiEvent =
       readonly mode: CompactionMode;
       readonly strategy: CompactionStrategy;
       /** Estimates of the prompt before and after. */
-      readonly tokens_before: number;
-      readonly tokens_after: number;
+      readonly tokensBefore: number;
+      readonly tokensAfter: number;
       /** Messages that were replaced. */
       readonly archived: number;
       /** Why it was not done as the persona asks, where it was not. */
@@ -227,10 +228,10 @@ export type UiEvent =
       readonly status: StepStatus;
       /** Of one that has failed: why, and what becomes of the run. */
       readonly error: string | null;
-      readonly error_boundary: ErrorBoundary | null;
+      readonly errorBoundary: ErrorBoundary | null;
     } & FromRecord)
   /** A hook has blocked a steering message or a follow-up. */
-  | ({ readonly type: 'injection_blocked'; readonly command_id: string; readonly reason: string } & FromRecord)
+  | ({ readonly type: 'injection_blocked'; readonly commandId: string; readonly reason: string } & FromRecord)
   /** The session is suspended. */
   | ({
       readonly type: 'session_suspended';
@@ -240,13 +241,13 @@ export type UiEvent =
       /** The signal that wakes it. */
       readonly signal: string | null;
       /** Whether it parked itself, by a call. */
-      readonly by_itself: boolean;
+      readonly byItself: boolean;
     } & FromRecord)
   /** The session is resumed. */
   | ({
       readonly type: 'session_resumed';
       readonly cause: 'command' | 'interrupt' | 'signal' | 'timeout';
-      readonly slept_ms: number;
+      readonly sleptMs: number;
     } & FromRecord)
   /** A signal was received. */
   | ({ readonly type: 'signal_received'; readonly name: string } & FromRecord)
@@ -266,7 +267,7 @@ export type UiEvent =
       readonly type: 'session_handed_over';
       readonly persona: string;
       readonly from: string;
-      readonly call_id: string;
+      readonly callId: string;
     } & FromRecord)
   /** The process that ran a step of a served persona is lost; the step runs again. */
   | ({
@@ -291,11 +292,11 @@ export type UiEvent =
   | ({
       readonly type: 'run_ended';
       readonly run: number;
-      readonly stop_reason: StopReason;
+      readonly stopReason: StopReason;
       readonly turns: number;
-      readonly usage: Usage;
+      readonly usage: TokenUsage;
       /** USD; null where the price is not known. */
-      readonly cost_usd: number | null;
+      readonly costUsd: number | null;
       /** Injections that wait for the next run. */
       readonly pending: number;
       readonly error: { readonly code: string; readonly message: string } | null;
@@ -313,3 +314,10 @@ export type UiEvent =
 
 /** One UI event by its type. */
 export type UiEventOf<T extends UiEvent['type']> = Extract<UiEvent, { type: T }>;
+
+/** A UI event in the form of the wire, with names in snake_case: for protocols that carry UI events as JSON. */
+export function uiEventToWire(event: UiEvent): { readonly type: UiEvent['type']; readonly [name: string]: unknown } {
+  const form = toWire(UiEventNames, event as never);
+  if (!form.ok) throw new Error(`the event ${event.type} has no form on the wire: ${form.words}`);
+  return form.value as { readonly type: UiEvent['type'] };
+}

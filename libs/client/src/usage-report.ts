@@ -1,16 +1,26 @@
 /** What a session has used, run by run, put together from its records. */
 import {
   addUsage,
+  type CamelCased,
   costNanoUsd,
+  fromWire,
   type JournalRecord,
   type PinnedPrice,
   type SessionEvent,
   type StopReason,
   type Usage,
+  UsageReportNames,
 } from '@coxswain/protocol';
 
+/** What one run has used, with the names of TypeScript. */
+export type RunUsage = CamelCased<WireRunUsage>;
+/** What one persona has used, with the names of TypeScript. */
+export type PersonaUsage = CamelCased<WirePersonaUsage>;
+/** What a session has used, with the names of TypeScript. */
+export type UsageReport = CamelCased<WireUsageReport>;
+
 /** What one run has used. */
-export interface RunUsage {
+export interface WireRunUsage {
   readonly run: number;
   readonly persona: string | null;
   readonly model: string | null;
@@ -23,7 +33,7 @@ export interface RunUsage {
 }
 
 /** What one persona of a session has used in its turns, in all runs. */
-export interface PersonaUsage {
+export interface WirePersonaUsage {
   readonly persona: string;
   /** The one of its newest turn. */
   readonly model: string | null;
@@ -34,13 +44,13 @@ export interface PersonaUsage {
 }
 
 /** What a session has used. */
-export interface UsageReport {
+export interface WireUsageReport {
   /** Who has the session, and on which model: of the newest run, or whoever has taken it over. Null before the first. */
   readonly persona: string | null;
   readonly model: string | null;
-  readonly runs: readonly RunUsage[];
+  readonly runs: readonly WireRunUsage[];
   /** In the order in which they had it first. A turn is the persona's that began it, also where it hands the session over. */
-  readonly personas: readonly PersonaUsage[];
+  readonly personas: readonly WirePersonaUsage[];
   readonly usage: Usage;
   readonly cost_usd: number | null;
 }
@@ -53,7 +63,7 @@ interface Spent {
 
 /** Takes a session's records in order. */
 export class UsageCollector {
-  readonly #runs: Omit<RunUsage, 'usage' | 'cost_usd'>[] = [];
+  readonly #runs: Omit<WireRunUsage, 'usage' | 'cost_usd'>[] = [];
   /** By run, what its turns have used that are over. */
   readonly #over: Spent[] = [];
   /** What the open turn has used so far: one that waits for its calls may be open for days. */
@@ -136,6 +146,11 @@ export class UsageCollector {
 
   /** What has been used so far, the answers of the open turn among it. */
   get report(): UsageReport {
+    return fromWire(UsageReportNames, this.wireReport as never) as unknown as UsageReport;
+  }
+
+  /** The same in the form of the wire. */
+  get wireReport(): WireUsageReport {
     const spent = this.#over.map((one, index) => (index === this.#over.length - 1 ? both(one, this.#open) : one));
     const runs = this.#runs.map((run, index) => ({ ...run, ...shown(spent[index] ?? NOTHING) }));
     const personas = [...this.#personas].map(([persona, { model, turns, over }]) => ({
@@ -151,7 +166,7 @@ export class UsageCollector {
 const NOTHING: Spent = { usage: { input_tokens: 0, output_tokens: 0 }, cost: 0 };
 const nano = (sumUsd: number): number => Math.round(sumUsd * 1e9);
 
-function shown({ usage, cost }: Spent): Pick<RunUsage, 'usage' | 'cost_usd'> {
+function shown({ usage, cost }: Spent): Pick<WireRunUsage, 'usage' | 'cost_usd'> {
   return { usage, cost_usd: cost === null ? null : cost / 1e9 };
 }
 

@@ -1,10 +1,10 @@
 /** Approvals that somebody is waited for, across sessions. */
 import type { SessionStatus } from '@coxswain/protocol';
 import { topState } from '@coxswain/protocol';
-import type { SessionListing } from './session-listing.ts';
+import type { WireSessionListing } from './session-listing.ts';
 
 /** One of them. */
-export type PendingApproval = SessionStatus['approvals'][number] & {
+export type WirePendingApproval = SessionStatus['approvals'][number] & {
   readonly session_id: string;
   readonly persona: string | null;
 };
@@ -16,11 +16,11 @@ const ASKED_SIDE_BY_SIDE = 16;
  * @param statusOf asks what a session is doing; null for one that is there no more.
  */
 export async function waitingApprovals(
-  listings: readonly SessionListing[],
+  listings: readonly WireSessionListing[],
   statusOf: (sessionId: string) => Promise<SessionStatus | null>,
-): Promise<PendingApproval[]> {
+): Promise<WirePendingApproval[]> {
   const parked = listings.filter(({ state }) => topState(state) === 'function_awaiting_approval');
-  const found: PendingApproval[] = [];
+  const found: WirePendingApproval[] = [];
   for (let start = 0; start < parked.length; start += ASKED_SIDE_BY_SIDE) {
     const some = parked.slice(start, start + ASKED_SIDE_BY_SIDE);
     const states = await Promise.all(some.map(({ session_id }) => statusOf(session_id)));
@@ -30,12 +30,12 @@ export async function waitingApprovals(
 }
 
 /** Those of one session. */
-export function approvalsIn({ session_id, persona, approvals }: SessionStatus): PendingApproval[] {
+export function approvalsIn({ session_id, persona, approvals }: SessionStatus): WirePendingApproval[] {
   return approvals.map((approval) => ({ session_id, persona, ...approval }));
 }
 
 /** Where an approval stands in a list. */
-export type ApprovalPlace = Pick<PendingApproval, 'since' | 'session_id' | 'call_id'>;
+export type ApprovalPlace = Pick<WirePendingApproval, 'since' | 'session_id' | 'call_id'>;
 
 /** By how long they have waited, and by ids where that is the same: every page follows from the one before. */
 export function longestFirst(one: ApprovalPlace, other: ApprovalPlace): number {

@@ -2,22 +2,29 @@
  * Personas in code are held to their schema by the compiler. Each line under a `@ts-expect-error` is one that must not
  * compile: `npm run typecheck` fails where it does. What comes from JavaScript is refused when the program runs.
  */
-import type { Json, PersonaInput } from '@coxswain/protocol';
+import type { Json } from '@coxswain/protocol';
 import { expect, expectTypeOf, test } from 'vitest';
 import * as z from 'zod';
-import { type Client, definePersona, namedHandlers, OutputSchemaError, PersonaDefinitionError } from '../src/mod.ts';
+import {
+  type Client,
+  definePersona,
+  namedHandlers,
+  OutputSchemaError,
+  PersonaDefinitionError,
+  type PersonaSettings,
+} from '../src/mod.ts';
 
 test('a persona is what was given, checked', () => {
   const given = {
     name: 'reviewer',
-    model: { name: 'anthropic/claude', provider_options: { anthropic: { anything: { at: 'all' } } } },
+    model: { name: 'anthropic/claude', providerOptions: { anthropic: { anything: { at: 'all' } } } },
     modes: { strict: { prompt: 'Be strict.' } },
     skills: [{ name: 'review', description: 'How to.', body: 'Look.', files: [{ path: 'a.md', text: '' }] }],
     tools: { allow: ['read_*'] },
-    mcp_servers: { files: { command: 'npx' }, web: { url: 'https://example.com' } },
+    mcpServers: { files: { command: 'npx' }, web: { url: 'https://example.com' } },
     permissions: { rules: [{ tool: '*', when: 'path == "a"', action: 'allow' as const }] },
-    limits: { max_turns: 3 },
-    stop_when: [{ text: 'DONE' }, { tool: 'finish' }],
+    limits: { maxTurns: 3 },
+    stopWhen: [{ text: 'DONE' }, { tool: 'finish' }],
   };
   expect(definePersona(given)).toBe(given);
 });
@@ -35,22 +42,24 @@ test('a key that there is not does not compile, at any depth, and is refused whe
   };
   // @ts-expect-error -- it is called prompt
   expect(refused(() => definePersona({ name: 'a', promt: 'x' }))).toBe(
-    'the persona "a": unknown key "promt"; did you mean "prompt"?',
+    'the persona "a": promt is unknown; did you mean prompt?',
   );
-  // @ts-expect-error -- it is called max_turns
-  expect(refused(() => definePersona({ name: 'a', limits: { max_turn: 1 } }))).toContain('"limits.max_turn"');
-  const limits = { max_turns: 1, max_token: 3 };
+  // @ts-expect-error -- it is called maxTurns
+  expect(refused(() => definePersona({ name: 'a', limits: { max_turns: 1 } }))).toContain(
+    'limits.max_turns is unknown; did you mean maxTurns?',
+  );
+  const limits = { maxTurns: 1, maxToken: 3 };
   // @ts-expect-error -- also where it is not written in place
-  expect(refused(() => definePersona({ name: 'a', limits }))).toContain('"limits.max_token"');
+  expect(refused(() => definePersona({ name: 'a', limits }))).toContain('limits.maxToken is');
   // @ts-expect-error -- in a list
-  expect(refused(() => definePersona({ name: 'a', stop_when: [{ txt: 'x' }] }))).toContain('stop_when[0]');
+  expect(refused(() => definePersona({ name: 'a', stopWhen: [{ txt: 'x' }] }))).toContain('stopWhen[0]');
   // @ts-expect-error -- in a record
   expect(refused(() => definePersona({ name: 'a', modes: { b: { prompt: '', model: 'x' } } }))).toContain('modes.b');
   // @ts-expect-error -- a value that cannot stand there
   expect(refused(() => definePersona({ name: 7 }))).toContain('name: must be a text');
   // @ts-expect-error -- nothing
   expect(refused(() => definePersona(undefined))).toContain('the persona: ');
-  const loose: PersonaInput = { name: 'a' };
+  const loose: PersonaSettings = { name: 'a' };
   expect(definePersona(loose)).toBe(loose);
 });
 
@@ -62,7 +71,7 @@ test('handlers of hooks are held to their points, and stand in what is sent by t
       { event: 'PreToolUse', pattern: 'rm', deny: 'never' },
       { event: 'pre_tool_use', handler: ({ tool }) => ({ args: { name: tool.name } }), priority: -1 },
     ],
-    on_finish: ({ stop_reason }) => ({ body: `It ended: ${stop_reason}.` }),
+    onFinish: ({ stop_reason }) => ({ body: `It ended: ${stop_reason}.` }),
   });
   expect(JSON.parse(JSON.stringify(persona))).toEqual({
     name: 'guard',
@@ -71,13 +80,13 @@ test('handlers of hooks are held to their points, and stand in what is sent by t
       { event: 'PreToolUse', pattern: 'rm', deny: 'never' },
       { event: 'pre_tool_use', handler: 'hooks[2]', priority: -1 },
     ],
-    on_finish: 'on_finish',
+    onFinish: 'onFinish',
   });
   const { definition, handlers } = namedHandlers(persona);
   expect(definition).toBe(persona);
-  expect(Object.keys(handlers)).toEqual(['hooks[0]', 'hooks[2]', 'on_finish']);
-  const settled = definePersona({ name: 'a', on_finish: { handler: () => true, timeout_ms: 50_000 } });
-  expect(settled.on_finish).toEqual({ handler: 'on_finish', timeout_ms: 50_000 });
+  expect(Object.keys(handlers)).toEqual(['hooks[0]', 'hooks[2]', 'onFinish']);
+  const settled = definePersona({ name: 'a', onFinish: { handler: () => true, timeoutMs: 50_000 } });
+  expect(settled.onFinish).toEqual({ handler: 'onFinish', timeoutMs: 50_000 });
 
   // @ts-expect-error -- a veto means nothing there
   definePersona({ name: 'a', hooks: [{ event: 'post_turn', handler: () => ({ block: true }) }] });
@@ -86,14 +95,14 @@ test('handlers of hooks are held to their points, and stand in what is sent by t
   // @ts-expect-error -- it is called reason
   definePersona({ name: 'a', hooks: [{ event: 'user_prompt_submit', handler: () => ({ block: true, reson: '' }) }] });
   // @ts-expect-error -- it is called body
-  definePersona({ name: 'a', on_finish: () => ({ bdy: '' }) });
+  definePersona({ name: 'a', onFinish: () => ({ bdy: '' }) });
   // @ts-expect-error -- there is no such point
   expect(() => definePersona({ name: 'a', hooks: [{ event: 'post_tun', handler: () => true }] })).toThrow(
     'the persona "a": hooks[0].event: there is no hook point "post_tun"; did you mean post_turn?',
   );
   // @ts-expect-error -- it is called pattern
   expect(() => definePersona({ name: 'a', hooks: [{ event: 'PreToolUse', pattrn: 'rm', deny: 'no' }] })).toThrow(
-    'unknown key "hooks[0].pattrn"; did you mean "pattern"?',
+    'hooks[0].pattrn is unknown; did you mean pattern?',
   );
 });
 

@@ -185,8 +185,8 @@ test('a checkpoint is shown with what it delivered, and one that delivered nothi
       type: 'seam_delivered',
       seam: 'post_tool_dispatch',
       turn: 1,
-      injections: [{ command_id: 'c1', origin: 'steer', text: 'the other file' }],
-      skipped_call_ids: [],
+      injections: [{ commandId: 'c1', origin: 'steer', text: 'the other file' }],
+      skippedCallIds: [],
       n: 1,
       at: '2026-01-01T00:00:00.000Z',
     },
@@ -215,14 +215,14 @@ test('feedback is shown as who gave it and what it says, without the frame that 
   const events = createEventTranslator().record(record(1, [checkpoint, injected]));
   expect(events.find(({ type }) => type === 'seam_delivered')).toMatchObject({
     seam: 'pre_compact',
-    injections: [{ command_id: 'feedback:1', origin: 'feedback', text: 'mcp:every: the disk\nis full' }],
+    injections: [{ commandId: 'feedback:1', origin: 'feedback', text: 'mcp:every: the disk\nis full' }],
   });
 });
 
 test('a steer that was blocked is shown with the reason', () => {
   const blocked: SessionEvent = { type: 'injection_blocked', command_id: 'm', reason: 'door: no orders from ashore' };
   expect(createEventTranslator().record(record(1, [blocked]))).toContainEqual(
-    expect.objectContaining({ type: 'injection_blocked', command_id: 'm', reason: 'door: no orders from ashore' }),
+    expect.objectContaining({ type: 'injection_blocked', commandId: 'm', reason: 'door: no orders from ashore' }),
   );
 });
 

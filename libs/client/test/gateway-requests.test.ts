@@ -81,7 +81,7 @@ test('an answer that stops in its middle is given up, and asked for again', asyn
       return json(asked === 1 ? HOLDER : { sessions: [], next_cursor: null });
     }) as typeof globalThis.fetch;
     const client = await connect({ gateway: 'https://gw.test', token: 'cox_token', fetch });
-    const listed = client.listSessions();
+    const listed = client.wire.listSessions();
     while (asked < 2) await vi.advanceTimersByTimeAsync(1);
     await vi.advanceTimersByTimeAsync(60_000);
     expect(await listed).toEqual({ sessions: [], next_cursor: null });
@@ -135,12 +135,14 @@ test('what is refused is not tried again', async () => {
 
 test('a wrong body never leaves, nor does an actor: who acts is whose token it is', async () => {
   const { client, asked } = await clientOf([]);
-  await expect(client.session('s').send('steer', { boddy: 'x' } as never)).rejects.toMatchObject({ field: 'boddy' });
+  await expect(client.session('s').wire.send('steer', { boddy: 'x' } as never)).rejects.toMatchObject({
+    field: 'boddy',
+  });
   await expect(client.session('s').steer('x', { actor: 'me' })).rejects.toMatchObject({
     code: 'unknown_field',
     field: 'actor',
   });
-  await expect(client.session('s').cancelCall('..')).rejects.toMatchObject({ field: 'call_id' });
+  await expect(client.session('s').cancelCall('..')).rejects.toMatchObject({ field: 'callId' });
   expect(asked).toHaveLength(1);
 });
 
@@ -197,7 +199,9 @@ test('cancelCall resolves with the outcome, however often a gateway has to be as
   expect(first).toMatchObject({ asked: '?wait=outcome&timeout_ms=60000', reason: 'too slow', timeout_ms: 100_000 });
   expect(second).toMatchObject({ command_id: first?.command_id });
   await expect(session.cancelCall('c')).rejects.toMatchObject({ code: 'answer_unreadable' });
-  await expect(session.send('steer', { body: 'x' }, { wait: 'outcome' })).rejects.toMatchObject({ option: 'wait' });
+  await expect(session.wire.send('steer', { body: 'x' }, { wait: 'outcome' })).rejects.toMatchObject({
+    option: 'wait',
+  });
 });
 
 test('a repeated start stays a duplicate, also where a gateway is asked twice for its receipt', async () => {
@@ -205,10 +209,7 @@ test('a repeated start stays a duplicate, also where a gateway is asked twice fo
   const repeated = (asked: Asked) =>
     stored(asked, { duplicate: true, receipt: { ...receipt, command_id: asked.body.command_id } });
   const { client, asked } = await clientOf([problem('receipt_timeout', 504), repeated]);
-  const session = await client.startSession(
-    { prompt: 'go', message_id: 'm' },
-    { wait: 'accepted', timeoutMs: 100_000 },
-  );
+  const session = await client.startSession({ prompt: 'go', messageId: 'm' }, { wait: 'accepted', timeoutMs: 100_000 });
   expect(session.sent).toMatchObject({ duplicate: true, receipt: { n: 1, duplicate: true } });
   expect(asked[2]?.body).toMatchObject({ message_id: 'm', session_id: await sessionIdOfMessage('m') });
 });

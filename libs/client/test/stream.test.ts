@@ -147,10 +147,10 @@ describe('a stream shows', () => {
     journal.run('next', 'two');
     journal.sends = 'repeated';
     const start = { prompt: 'go', message_id: 'm' };
-    await journal.session.send('start', start);
+    await journal.session.wire.send('start', start);
     expect(await textOf(journal.session)).toBe('one');
     journal.sends = 'later';
-    await journal.session.send('start', start);
+    await journal.session.wire.send('start', start);
     expect(await textOf(journal.session)).toBe('two');
   });
 
@@ -207,7 +207,7 @@ test.each(['stream', 'textStream', 'approvals'] as const)(
 
 test('startSession() rejects an id in the body, which would not be the id of the session', async () => {
   const client = new Client({ guard: new CallGuard(new Closing()) } as Transport, () => new Journal().session);
-  await expect(client.startSession({ prompt: 'go', id: 'mine' as never })).rejects.toMatchObject({
+  await expect(client.startSession({ prompt: 'go', id: 'mine' } as never)).rejects.toMatchObject({
     code: 'invalid_option',
     option: 'id',
   });

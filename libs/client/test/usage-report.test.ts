@@ -6,7 +6,7 @@ import { UsageCollector } from '../src/mod.ts';
 function report(...events: Partial<SessionEvent>[]) {
   const collector = new UsageCollector();
   collector.add({ events } as unknown as JournalRecord);
-  return collector.report;
+  return collector.wireReport;
 }
 
 const begun = (run: number): Partial<SessionEvent> => ({ type: 'agent_start', run, persona: 'mate', model: 'a/b' });

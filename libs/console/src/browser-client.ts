@@ -2,21 +2,25 @@
 import type { HttpClient, HttpSession } from '@coxswain/client/http';
 
 export {
+  type BodyInput,
   connect,
   createEventTranslator,
   describeState,
+  type ForkOptions,
   hasEnded,
-  type ListedSession,
   newCommandId,
   newSessionId,
+  type OfferedStarts,
   printable,
   printableJson,
-  type SessionTree,
-  type TreeNode,
+  type TokenUsage,
   topState,
   type UiEvent,
   UsageCollector,
   type UsageReport,
+  type WireListedSession,
+  type WireSessionTree,
+  type WireTreeNode,
 } from '@coxswain/client/http';
 
 /** The sessions of whoever is signed in. */

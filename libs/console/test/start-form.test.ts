@@ -1,6 +1,6 @@
 /** The form that starts a session: what it refuses, sends and offers. */
 import { expect, test } from 'vitest';
-import type { ListedSession } from '../src/browser-client.ts';
+import type { WireListedSession } from '../src/browser-client.ts';
 import {
   demoFields,
   fieldOf,
@@ -24,12 +24,12 @@ const OFFERED: Offered = {
       persona('lead', { model: 'a/b' }),
       persona('torn', { definition: null, problem: 'torn.yaml: name: is missing' }),
     ],
-    has_demo: true,
+    hasDemo: true,
   },
   demo: null,
 };
 const GOOD = { prompt: 'Look.', persona: '', model: 'anthropic/claude', root: '/work' };
-const listed = (...details: object[]) => details.map((one) => ({ details: one })) as unknown as ListedSession[];
+const listed = (...details: object[]) => details.map((one) => ({ details: one })) as unknown as WireListedSession[];
 
 test('a field that is wrong is named, each by a sentence of its own', () => {
   expect(startProblems(GOOD, OFFERED)).toEqual({});

@@ -1,10 +1,10 @@
 /** The list of sessions, as far as it is wanted. */
 import { expect, test } from 'vitest';
-import type { ListedSession } from '../src/browser-client.ts';
+import type { WireListedSession } from '../src/browser-client.ts';
 import { readSessions } from '../src/sessions/use-sessions.ts';
 
 const all = Array.from({ length: 1_300 }, (_, at) => `s${at}`);
-const listed = (session_id: string): ListedSession => ({
+const listed = (session_id: string): WireListedSession => ({
   session_id,
   n: 1,
   at: '2026-01-01T00:00:00.000Z',

@@ -127,3 +127,21 @@ export const SessionStatus = z.strictObject({
 });
 /** See {@link SessionStatus}. */
 export type SessionStatus = z.infer<typeof SessionStatus>;
+
+/** A session in a list: what its newest record says by itself, and where it is asked for, what a host says. */
+export const ListedSessionDocument = z.strictObject({
+  session_id: z.string(),
+  n: z.number().int().nonnegative().meta({ description: 'Its newest record.' }),
+  at: z.string().meta({ description: 'When that was written, ISO 8601.' }),
+  state: StateValue,
+  stop_reason: StopReason.nullable(),
+  unreadable: z.string().optional().meta({ description: 'Why the newest record cannot be read.' }),
+  deleted: z.strictObject({ by: z.string().nullable(), reason: z.string().nullable() }).optional(),
+  details: SessionStatus.pick({ persona: true, model: true, turn: true, cost_usd: true, usage: true, parent: true })
+    .extend({ approvals: z.number().int().nonnegative() })
+    .nullable()
+    .optional()
+    .meta({ description: 'With `details` and `persona`; null where no host has answered.' }),
+});
+/** See {@link ListedSessionDocument}. */
+export type ListedSessionDocument = z.infer<typeof ListedSessionDocument>;

@@ -6,13 +6,13 @@ import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { createModels } from '@coxswain/adapter-models';
-import { type BodyInput, type OutputSource, outputJsonSchema } from '@coxswain/client';
+import { outputJsonSchema, type SessionSettings } from '@coxswain/client';
 import type { LoadedPersona } from '@coxswain/personas';
 import type { Models } from '@coxswain/ports';
-import type { JsonObject } from '@coxswain/protocol';
+import { COMMAND_BODIES, type JsonObject } from '@coxswain/protocol';
 import { linesOf } from '@coxswain/session';
 import type { Journal } from './journal.ts';
-import { checkKeys } from './known-keys.ts';
+import { checkKeys, inWireForm } from './known-keys.ts';
 import { shown } from './match-shape.ts';
 import type { CommandMove, MomentMove, Move } from './moves.ts';
 import { PendingMoments } from './pending-moments.ts';
@@ -36,20 +36,12 @@ export interface SceneSetup {
   /** In place of every tool that is not built in. Servers of MCP are not started: name their tools `server__tool` here. */
   readonly tools?: SceneTools | undefined;
   readonly hooks?: SceneHooks | readonly SceneHooks[] | undefined;
-  /** Personas that the session may delegate to and hand over to. They answer from the same script; `match_system` tells them apart. */
+  /** Personas that the session may delegate to and hand over to. They answer from the same script; `matchSystem` tells them apart. */
   readonly crew?: readonly ScenePersona[] | undefined;
   /** With it the built-in tools are there, and work on this folder. */
   readonly root?: string | undefined;
-  /** What the start of the session says besides: `permissions`, `limits`, `max_turns`, … */
-  readonly start?:
-    | (Omit<
-        BodyInput<'start'>,
-        'prompt' | 'messages' | 'persona' | 'personas' | 'model' | 'root' | 'fork' | 'output'
-      > & {
-        /** The schema of the final answer: Zod 4 or JSON Schema. `journal.result.output` is its value. */
-        readonly output?: OutputSource | undefined;
-      })
-    | undefined;
+  /** What the start of the session says besides: `permissions`, `limits`, `maxTurns`, `output`, … */
+  readonly start?: Omit<SessionSettings, 'prompt' | 'messages' | 'persona' | 'personas' | 'model' | 'root'> | undefined;
   /** A recorded journal that the session goes on from, as `journal.save` or `cox session export` writes it. */
   readonly journal?: string | undefined;
   /** Only its records up to this one, 1 is the first. Cut in the middle of its work, the session goes on once something is sent. */
@@ -146,7 +138,7 @@ async function openScene(setup: SceneSetup): Promise<OpenScene> {
   await stage.start();
   const { output, ...settings } = setup.start ?? {};
   const start = {
-    ...settings,
+    ...(inWireForm('start', COMMAND_BODIES.start, settings) as object),
     ...(output === undefined ? {} : { output: outputJsonSchema(output, 'start') }),
     ...(lead ? { persona: lead.persona.name } : {}),
     ...(root === undefined ? {} : { root }),

@@ -1,7 +1,16 @@
 /** What happens to a session in a test: what a person, a program or the clock does to it. */
 import type { BodyInput } from '@coxswain/client';
-import { COMMAND_BODIES, type Json, SEAMS, type SeamKind, VERBS, type Verb } from '@coxswain/protocol';
-import { checkKeys } from './known-keys.ts';
+import {
+  type CamelCased,
+  COMMAND_BODIES,
+  camelName,
+  type Json,
+  SEAMS,
+  type SeamKind,
+  VERBS,
+  type Verb,
+} from '@coxswain/protocol';
+import { checkKeys, inWireForm } from './known-keys.ts';
 import { SceneError } from './testing-errors.ts';
 
 /** Which call is meant: by its tool, by its id, or the only one where nothing is said. */
@@ -10,7 +19,10 @@ export interface WhichCall {
   readonly callId?: string | undefined;
 }
 
-/** A body that is known when the command is sent: whoever approves names the call that waits then. */
+/** A body as a test writes it. */
+type MoveBody<V extends Verb> = CamelCased<BodyInput<V>>;
+
+/** A body in the form of the wire that is known when the command is sent: whoever approves names the call that waits then. */
 export type CommandBody = Readonly<Record<string, unknown>>;
 
 /** A command to a session. */
@@ -50,12 +62,12 @@ export function prompt(text: string): Move & CommandMove {
 }
 
 /** Steering. Without a mode it is delivered where the step ends; inside {@link atSeam}, as that seam takes it. */
-export function steer(body: string, options: Omit<BodyInput<'steer'>, 'body'> = {}): Move & CommandMove {
+export function steer(body: string, options: Omit<MoveBody<'steer'>, 'body'> = {}): Move & CommandMove {
   return bodied('steer(…, { … })', 'steer', { ...options, body });
 }
 
 /** A reminder, not in a user's voice. */
-export function remind(body: string, options: Omit<BodyInput<'remind'>, 'body'> = {}): Move & CommandMove {
+export function remind(body: string, options: Omit<MoveBody<'remind'>, 'body'> = {}): Move & CommandMove {
   return bodied('remind(…, { … })', 'remind', { ...options, body });
 }
 
@@ -65,14 +77,14 @@ export function followup(body: string): Move & CommandMove {
 }
 
 /** What a person says of a call that waits, and of which. */
-export type CallDecision = WhichCall & Pick<BodyInput<'approve'>, 'remember' | 'reason'>;
+export type CallDecision = WhichCall & Pick<MoveBody<'approve'>, 'remember' | 'reason'>;
 
 /**
  * A person allows a call that waits: `approve({ tool, args })` with these arguments in place of the model's, `remember` for
  * later calls like it.
  * @throws SceneError for an unknown key.
  */
-export function approve(decision: CallDecision & Pick<BodyInput<'approve'>, 'args'> = {}): Move & CommandMove {
+export function approve(decision: CallDecision & Pick<MoveBody<'approve'>, 'args'> = {}): Move & CommandMove {
   checkKeys('approve({ … })', decision, [...DECISION_KEYS, 'args']);
   return decided('allow', decision);
 }
@@ -104,7 +116,7 @@ export function signal(name: string, data?: Json): Move & CommandMove {
 }
 
 /** Parks the session at its next turn boundary. */
-export function suspend(request: BodyInput<'suspend'> = {}): Move & CommandMove {
+export function suspend(request: MoveBody<'suspend'> = {}): Move & CommandMove {
   return bodied('suspend({ … })', 'suspend', { ...request });
 }
 
@@ -114,7 +126,7 @@ export function resume(): Move & CommandMove {
 }
 
 /** Any command, by its verb and its whole body. */
-export function command<V extends Verb>(verb: V, body: BodyInput<V>): Move & CommandMove {
+export function command<V extends Verb>(verb: V, body: MoveBody<V>): Move & CommandMove {
   if (!(VERBS as readonly string[]).includes(verb))
     throw new SceneError(`no command is called ${JSON.stringify(verb)}; there are ${VERBS.join(', ')}`);
   return bodied(`command("${verb}", { … })`, verb, body as CommandBody);
@@ -189,7 +201,7 @@ export const BEFORE_SEAM: Readonly<
 
 function decided(
   decision: 'allow' | 'deny',
-  { tool, callId, ...body }: CallDecision & Pick<BodyInput<'approve'>, 'args'>,
+  { tool, callId, ...body }: CallDecision & Pick<MoveBody<'approve'>, 'args'>,
 ): Move & CommandMove {
   const call = { among: 'waiting', which: { tool, callId } } as const;
   return { kind: 'command', verb: 'approve', body: { ...body, decision }, call };
@@ -197,6 +209,7 @@ function decided(
 
 /** A command whose body has only keys of its verb; their values are checked by the session. */
 function bodied(where: string, verb: Verb, body: CommandBody): Move & CommandMove {
-  checkKeys(where, body, Object.keys(COMMAND_BODIES[verb].shape));
-  return { kind: 'command', verb, body };
+  const schema = COMMAND_BODIES[verb];
+  checkKeys(where, body, Object.keys(schema.shape).map(camelName));
+  return { kind: 'command', verb, body: inWireForm(where, schema, body) as CommandBody };
 }

@@ -1,5 +1,7 @@
-/** Scripted models of tests: their answers as values, in the format of docs/guides/scripted-models.md. */
+/** Scripted models of tests: their answers as values, as in docs/guides/scripted-models.md with names in camelCase. */
+import { ScriptFile } from '@coxswain/adapter-models';
 import type { JsonObject } from '@coxswain/protocol';
+import { inWireForm } from './known-keys.ts';
 
 /** One answer of a model. At least one of `text`, `reasoning`, `calls` and `fail`. */
 export interface ScriptedAnswer {
@@ -9,16 +11,16 @@ export interface ScriptedAnswer {
   readonly calls?: readonly { readonly tool: string; readonly args?: JsonObject | string }[];
   /** It is given only where the newest user message, the newest results, or the system prompt match. RE2 syntax. */
   readonly match?: string;
-  readonly match_results?: string;
-  readonly match_system?: string;
+  readonly matchResults?: string;
+  readonly matchSystem?: string;
   /** Milliseconds, of the session's own time in memory: before the first word, and from word to word. */
-  readonly delay_ms?: number;
-  readonly chunk_ms?: number;
+  readonly delayMs?: number;
+  readonly chunkMs?: number;
   readonly usage?: {
-    readonly input_tokens?: number;
-    readonly output_tokens?: number;
-    readonly cached_input_tokens?: number;
-    readonly reasoning_tokens?: number;
+    readonly inputTokens?: number;
+    readonly outputTokens?: number;
+    readonly cachedInputTokens?: number;
+    readonly reasoningTokens?: number;
   };
   /** How it fails. */
   readonly fail?: {
@@ -31,7 +33,7 @@ export interface ScriptedAnswer {
       | 'timeout'
       | 'error'
       | 'context_overflow';
-    readonly after_ms?: number;
+    readonly afterMs?: number;
   };
 }
 
@@ -39,7 +41,7 @@ export interface ScriptedAnswer {
 export interface Script {
   readonly turns: readonly ScriptedAnswer[];
   /** What compactions are answered. */
-  readonly compactions?: readonly Pick<ScriptedAnswer, 'text' | 'delay_ms' | 'usage' | 'fail'>[];
+  readonly compactions?: readonly Pick<ScriptedAnswer, 'text' | 'delayMs' | 'usage' | 'fail'>[];
   /** Begins again when no answer is left. */
   readonly loop?: boolean;
 }
@@ -56,5 +58,5 @@ export function calls(tool: string, args: JsonObject = {}, more: Omit<ScriptedAn
 
 /** A script as the models adapter reads it: JSON is YAML. */
 export function scriptText(script: Script | readonly ScriptedAnswer[]): string {
-  return JSON.stringify('turns' in script ? script : { turns: script });
+  return JSON.stringify(inWireForm('the script', ScriptFile, 'turns' in script ? script : { turns: script }));
 }

@@ -21,7 +21,6 @@ import {
 } from '@coxswain/adapter-nats';
 import {
   type ArgumentSchema,
-  type BodyInput,
   type BusClient,
   type BusSession,
   connect,
@@ -30,6 +29,7 @@ import {
   type ServedTool,
   type ServedToolDefinition,
   type ServePersonaOptions,
+  type SessionSettings,
 } from '@coxswain/client';
 import { DEFAULT_TENANT, type HookDefinitions, hasEnded, type JsonObject, TenantId } from '@coxswain/protocol';
 import { type SessionsService, startSessionsService } from '@coxswain/sessions';
@@ -58,8 +58,8 @@ export interface StartBusOptions {
 }
 
 /** What a session is started with; the model may be a script. */
-export type RunOptions = Omit<BodyInput<'start'>, 'prompt' | 'model'> & {
-  readonly model?: BodyInput<'start'>['model'] | Script | readonly ScriptedAnswer[];
+export type RunOptions = Omit<SessionSettings, 'prompt' | 'model'> & {
+  readonly model?: SessionSettings['model'] | Script | readonly ScriptedAnswer[];
 };
 
 /** A bus that is up. Stop it when the tests have ended; `await using` does that by itself. */

@@ -236,7 +236,7 @@ describe('a scene that cannot be played says why', () => {
   });
 
   test('a start that is refused', async () => {
-    expect(await problem(() => scene({ start: { max_turns: 0 } }).when(prompt('go')))).toMatch(
+    expect(await problem(() => scene({ start: { maxTurns: 0 } }).when(prompt('go')))).toMatch(
       /the session was not started: invalid_field: .*max_turns/,
     );
   });
@@ -290,7 +290,7 @@ describe('a scene that cannot be played says why', () => {
   });
 
   test('a session that does not rest', async () => {
-    const slow = [{ text: 'a', delay_ms: 10_000 }];
+    const slow = [{ text: 'a', delayMs: 10_000 }];
     expect(await problem(() => scene({ model: slow, withinMs: 1_000 }).when(prompt('go')))).toMatch(
       /^the session has not come to rest within 1000 ms of its own time: it is in assistant_streaming/,
     );

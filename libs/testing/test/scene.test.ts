@@ -218,7 +218,7 @@ describe('hooks', () => {
 });
 
 describe('steering', () => {
-  const scene = () => given({ persona: clerk, model: counting, tools: [countWords], start: { max_turns: 5 } });
+  const scene = () => given({ persona: clerk, model: counting, tools: [countWords], start: { maxTurns: 5 } });
 
   test.each([
     ['iteration_start', 'finish_step'],
@@ -336,7 +336,7 @@ describe('time', () => {
   test('passes when the scene lets it, and costs nothing', async () => {
     const journal = await given({
       persona: clerk,
-      model: [{ text: 'Slow.', delay_ms: 600_000 }],
+      model: [{ text: 'Slow.', delayMs: 600_000 }],
     }).when(prompt('go'));
     journal.expectResult({ text: 'Slow.' });
     const [first, last] = [journal.records[0], journal.records.at(-1)];
@@ -355,7 +355,7 @@ describe('time', () => {
   test('an approval that nobody gives expires', async () => {
     const persona = definePersona({
       name: 'careful',
-      permissions: { default: 'ask', expire_after_ms: 60_000 },
+      permissions: { default: 'ask', expireAfterMs: 60_000 },
     });
     const scene = given({ persona, model: counting, tools: [countWords] });
     const journal = await scene.when(prompt('go'), wait(120_000));
@@ -385,9 +385,9 @@ describe('personas', () => {
       persona: lead,
       crew: [definePersona({ name: 'reader', prompt: 'You read.' })],
       model: [
-        { match_system: 'You lead', ...calls('delegate', { persona: 'reader', prompt: 'read this' }) },
-        { match_system: 'You read', text: 'It says six.' },
-        { match_system: 'You lead', text: 'Six, then.' },
+        { matchSystem: 'You lead', ...calls('delegate', { persona: 'reader', prompt: 'read this' }) },
+        { matchSystem: 'You read', text: 'It says six.' },
+        { matchSystem: 'You lead', text: 'Six, then.' },
       ],
     }).when(prompt('What does it say?'));
     journal.expect('child_started', 'child_ended').expectResult({ text: 'Six, then.' });

@@ -1,5 +1,5 @@
 /** What every route works with. */
-import type { BusClient } from '@coxswain/client';
+import type { BusClient, ClientWire } from '@coxswain/client';
 import type { Log, SpanSink } from '@coxswain/ports';
 import type { DemoStart, StartOptions } from '@coxswain/protocol';
 import type { RequestRates } from '@coxswain/session';
@@ -15,7 +15,9 @@ import type { InspectorSeats } from './socket/inspector-seats.ts';
 import type { KeptFolds } from './socket/kept-folds.ts';
 
 /** The client as the gateway uses it. */
-export type GatewayClient = Pick<BusClient, 'session' | 'startSession' | 'listSessions' | 'approvals' | 'roundTripMs'>;
+export type GatewayClient = Pick<BusClient, 'session' | 'roundTripMs'> & {
+  readonly wire: Pick<ClientWire, 'listSessions' | 'approvals'>;
+};
 
 /** What can be started from the folder in which the gateway was started. */
 export interface StartOffers {

@@ -1,5 +1,11 @@
 /** Commands from requests: whose they are, under which id, and what is waited for. */
-import { type BodyInput, CommandRejectedError, CoxswainError, type SentCommand, type Session } from '@coxswain/client';
+import {
+  type BodyInput,
+  CommandRejectedError,
+  CoxswainError,
+  type Session,
+  type WireSentCommand,
+} from '@coxswain/client';
 import {
   cutText,
   httpFieldOf,
@@ -196,9 +202,9 @@ async function sentToOneThere<V extends Verb>(
   verb: V,
   body: BodyInput<V>,
   options: ReturnType<typeof sendOptions>,
-): Promise<SentCommand> {
+): Promise<WireSentCommand> {
   try {
-    const sent = await session.send(verb, body, options);
+    const sent = await session.wire.send(verb, body, options);
     // What deletes it has just done so.
     if (options.wait === 'stored' && verb !== 'delete') await known.expectStillThere(session);
     return sent;
@@ -222,8 +228,8 @@ function withoutAddress(body: Record<string, unknown>, ofAddress: JsonObject): R
 export async function told(
   context: GatewayContext,
   verb: Verb,
-  send: () => Promise<SentCommand>,
-): Promise<SentCommand> {
+  send: () => Promise<WireSentCommand>,
+): Promise<WireSentCommand> {
   try {
     const sent = await send();
     context.metrics.commands.inc({ verb, outcome: sent.receipt?.stage ?? 'stored' });
@@ -245,7 +251,7 @@ function outcomeOf(error: unknown): string {
 /** As it is answered. */
 export function storedCommand(
   session: Session,
-  { commandId, seq, duplicate, receipt, cancellation }: SentCommand,
+  { commandId, seq, duplicate, receipt, cancellation }: WireSentCommand,
 ): StoredCommand {
   return {
     session_id: session.id,

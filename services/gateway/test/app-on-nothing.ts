@@ -31,9 +31,7 @@ export interface AppOnNothing {
 /** A client all of whose sessions do not answer: nothing in these tests gets so far. */
 const noBus: GatewayClient = {
   session: (id) => ({ id, ref: { tenant: 'default', sessionId: id } }) as unknown as BusSession,
-  startSession: () => Promise.reject(new Error('there is no bus')),
-  listSessions: async () => ({ sessions: [], next_cursor: null }),
-  approvals: async () => [],
+  wire: { listSessions: async () => ({ sessions: [], next_cursor: null }), approvals: async () => [] },
   roundTripMs: () => Promise.reject(new Error('there is no bus')),
 };
 

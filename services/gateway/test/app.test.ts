@@ -308,7 +308,10 @@ test('who has gone while a session is looked for takes no place among those who 
 });
 
 test('where the bus is away, it is not the hosts that are said to be', async () => {
-  const session = { ref: { tenant: 'default', sessionId: 's' }, state: () => Promise.reject(new NoHostError()) };
+  const session = {
+    ref: { tenant: 'default', sessionId: 's' },
+    wire: { state: () => Promise.reject(new NoHostError()) },
+  };
   const client = { session: () => session } as unknown as GatewayClient;
   const answered = async (ping: () => Promise<void>) => {
     const { app, authorization } = await appOnNothing({ clientOf: () => client, ping });
@@ -355,7 +358,12 @@ test('what Fastify refuses for the request’s own fault is told as that, and wh
 
 const posted = async (payload: string, type: string, more: Record<string, string> = {}) => {
   const sent = vi.fn(() => Promise.reject(new Error('it was sent')));
-  const session = { id: 's', ref: { tenant: 'default', sessionId: 's' }, lastNumber: async () => 1, send: sent };
+  const session = {
+    id: 's',
+    ref: { tenant: 'default', sessionId: 's' },
+    lastNumber: async () => 1,
+    wire: { send: sent },
+  };
   const { app, authorization } = await appOnNothing({
     clientOf: () => ({ session: () => session }) as unknown as GatewayClient,
   });

@@ -16,7 +16,7 @@ async function appThatWaits() {
     (_verb: string, _body: object, { signal }: SendOptions<'delivered'>) =>
       new Promise<never>((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason as Error))),
   );
-  const session = { id: 's', ref: { tenant: 'default', sessionId: 's' }, lastNumber: async () => 1, send };
+  const session = { id: 's', ref: { tenant: 'default', sessionId: 's' }, lastNumber: async () => 1, wire: { send } };
   const { app, authorization } = await appOnNothing({
     metrics,
     log: { ...SILENT, error, debug },
@@ -69,7 +69,7 @@ test('while others are read for: it keeps nobody out', async () => {
   const begun: (() => void)[] = [];
   const listSessions = () =>
     new Promise((resolve) => begun.push(() => resolve({ sessions: [], next_cursor: null }))) as ReturnType<
-      GatewayClient['listSessions']
+      GatewayClient['wire']['listSessions']
     >;
   const reads = new LimitedReads(1, 1);
   const asked = vi.spyOn(reads, 'run');
@@ -77,7 +77,7 @@ test('while others are read for: it keeps nobody out', async () => {
   const { app, authorization } = await appOnNothing({
     expensiveReads: reads,
     log: { ...SILENT, debug },
-    clientOf: () => ({ listSessions }) as unknown as GatewayClient,
+    clientOf: () => ({ wire: { listSessions } }) as unknown as GatewayClient,
   });
   const url = new URL(await app.listen({ host: '127.0.0.1', port: 0 }));
   const ask = () => {

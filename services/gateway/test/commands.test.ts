@@ -35,10 +35,12 @@ beforeAll(async () => {
     async *journal() {
       for (const [at, input] of recorded.entries()) yield { record: { n: at + 1, input } };
     },
-    send: (verb: Verb, body: object, options: Sent['options']) => {
-      const one = { session: id, verb, body, options };
-      sent.push(one);
-      return answer(one);
+    wire: {
+      send: (verb: Verb, body: object, options: Sent['options']) => {
+        const one = { session: id, verb, body, options };
+        sent.push(one);
+        return answer(one);
+      },
     },
   });
   made = await appOnNothing({ clientOf: () => ({ session: sessionOf }) as unknown as GatewayClient });

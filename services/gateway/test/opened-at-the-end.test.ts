@@ -28,7 +28,7 @@ async function appThatLooks() {
       if (signal.aborted) reject(signal.reason as Error);
       signal.addEventListener('abort', () => reject(signal.reason as Error));
     });
-  const session = { id: 's', ref: { tenant: 'default', sessionId: 's' }, lastNumber, records, send };
+  const session = { id: 's', ref: { tenant: 'default', sessionId: 's' }, lastNumber, records, wire: { send } };
   const made = await appOnNothing({
     clientOf: () => ({ session: () => session as unknown as BusSession }) as unknown as GatewayClient,
     times: { heartbeatMs: 10_000_000, recheckMs: 10_000_000, stallMs: 10_000, waitsEndMs: 0 },

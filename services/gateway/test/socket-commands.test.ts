@@ -15,7 +15,7 @@ import { SILENT } from './app-on-nothing.ts';
 /** A socket on a session that takes commands and never says what became of them. */
 function onSilentSession(
   burst: number,
-  send: Session['send'] = () => new Promise(() => undefined),
+  send: Session['wire']['send'] = () => new Promise(() => undefined),
   recorded: readonly object[] = [],
   scopes: readonly string[] = ['admin'],
 ) {
@@ -38,7 +38,7 @@ function onSilentSession(
   const journal = async function* () {
     for (const [at, input] of recorded.entries()) yield { record: { n: at + 1, input } };
   };
-  const session = { id: 's', send, journal } as unknown as Session;
+  const session = { id: 's', wire: { send }, journal } as unknown as Session;
   const commands = new SocketCommands(context, session, request, socket, new AbortController().signal);
   const sayText = (text: string) => commands.take(Buffer.from(text), false);
   const say = (message: object) => sayText(JSON.stringify(message));

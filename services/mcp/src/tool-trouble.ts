@@ -1,5 +1,5 @@
 /** Trouble as a tool's client is told it: a catalogued code and a sentence, never an error of the protocol. */
-import { isNotPermitted } from '@coxswain/client';
+import { errorOnWire, isNotPermitted } from '@coxswain/client';
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 
 /** What is wrong with a call. */
@@ -24,7 +24,8 @@ export class ToolRefusal extends Error {
 }
 
 /** The code and the sentence of whatever was thrown; `internal` for an error without a code, which is a bug. */
-export function troubleOf(error: unknown): ToolTrouble {
+export function troubleOf(given: unknown): ToolTrouble {
+  const error = errorOnWire(given);
   if (!(error instanceof Error)) return { code: 'internal', message: String(error) };
   if (isNotPermitted(error))
     return { code: 'not_permitted', message: `this user of the bus may not do that: ${error.message}` };

@@ -24,7 +24,7 @@ export async function listTranscripts(
   client: Client,
   cursor: string | undefined,
 ): Promise<{ resources: Resource[]; nextCursor?: string }> {
-  const page = await client.listSessions({ limit: sessionsMax, cursor, details: true });
+  const page = await client.wire.listSessions({ limit: sessionsMax, cursor, details: true });
   const resources = page.sessions.map(({ session_id, state, stop_reason, at, details }): Resource => {
     const how = stop_reason ?? topState(state);
     return {
@@ -101,14 +101,14 @@ function lineOf(event: UiEvent): string | null {
     case 'call_ended':
       return `- ${event.tool}: ${event.status}${event.result === '' ? '' : `: ${cut(event.result)}`}`;
     case 'approval_needed':
-      return `- ${event.tool} ${cut(event.summary)} waits for an approval (call ${event.call_id})`;
+      return `- ${event.tool} ${cut(event.summary)} waits for an approval (call ${event.callId})`;
     case 'approval_settled':
-      return `- approval of call ${event.call_id}: ${event.decision}${event.by === null ? '' : ` by ${event.by}`}`;
+      return `- approval of call ${event.callId}: ${event.decision}${event.by === null ? '' : ` by ${event.by}`}`;
     case 'child_started':
-      return `- session ${event.session} of ${event.persona} works for call ${event.call_id} (${PREFIX}${event.session})`;
+      return `- session ${event.session} of ${event.persona} works for call ${event.callId} (${PREFIX}${event.session})`;
     case 'run_ended': {
       const why = event.error === null ? (event.reason ?? '') : `${event.error.code}: ${event.error.message}`;
-      return `---\n\nRun ${event.run} ended: ${event.stop_reason}${why === '' ? '' : ` (${cut(why)})`}`;
+      return `---\n\nRun ${event.run} ended: ${event.stopReason}${why === '' ? '' : ` (${cut(why)})`}`;
     }
     default:
       return null;

@@ -15,7 +15,7 @@ async function followedUp(state: string, answers: Answer[]) {
     if (answer === undefined) throw new Error('sent more often than was thought of');
     if (answer !== 'accepted' && answer !== 'pending') throw new CommandRejectedError(answer, answer);
     const commandId = `${verb}-${sent.length}`;
-    return { commandId, receipt: { stage: 'accepted', n: 1, pending_for_next_run: answer === 'pending' } };
+    return { commandId, receipt: { stage: 'accepted', n: 1, pendingForNextRun: answer === 'pending' } };
   };
   const session = {
     id: 's1',

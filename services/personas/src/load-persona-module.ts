@@ -1,8 +1,8 @@
 /** A persona in code: a module whose default export is its definition, and whose export `tools` is a list of its tools. */
 import { dirname, resolve } from 'node:path';
 import { HookModuleError, loadModule } from '@coxswain/adapter-hooks';
-import { namedHandlers, type PersonaDefinition, type ServedToolDefinition } from '@coxswain/client';
-import { problemSentences, readPersona } from '@coxswain/protocol';
+import { readPersonaDefinition, type ServedToolDefinition } from '@coxswain/client';
+import type { Persona } from '@coxswain/protocol';
 import type { PersonaToServe } from './start-persona-service.ts';
 
 /** A module that cannot be loaded, or does not export what it should. The message begins with its path. */
@@ -17,7 +17,7 @@ export function isPersonaModule(path: string): boolean {
 }
 
 /** Loads a persona from a module. @throws PersonaModuleError. */
-export async function loadPersonaModule(path: string): Promise<PersonaToServe> {
+export async function loadPersonaModule(path: string): Promise<PersonaToServe & { readonly definition: Persona }> {
   const file = resolve(path);
   const { exports } = await loadModule(file).catch((error: Error) => {
     throw error instanceof HookModuleError ? new PersonaModuleError(error.message, { cause: error }) : error;
@@ -25,11 +25,12 @@ export async function loadPersonaModule(path: string): Promise<PersonaToServe> {
   const { default: definition, tools = [] } = exports as { default?: unknown; tools?: unknown };
   if (typeof definition !== 'object' || definition === null)
     throw new PersonaModuleError(`${file}: it has no persona: export default definePersona({ name, prompt, … })`);
-  const read = readPersona(namedHandlers(definition).definition);
-  if (!read.ok) throw new PersonaModuleError(`${file}: ${problemSentences(read.problems).join('; ')}`);
+  const read = readPersonaDefinition(definition);
+  if (!read.ok) throw new PersonaModuleError(`${file}: ${read.problems.join('; ')}`);
   if (!Array.isArray(tools)) throw new PersonaModuleError(`${file}: its export tools is a list of tools`);
   return {
-    definition: definition as PersonaDefinition,
+    definition: read.persona,
+    handlers: read.handlers,
     tools: tools as readonly ServedToolDefinition[],
     folder: dirname(file),
   };

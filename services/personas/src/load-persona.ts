@@ -2,27 +2,24 @@
 import { resolve } from 'node:path';
 import {
   definePersona,
-  namedHandlers,
   type PersonaDefinition,
+  PersonaDefinitionError,
   type PersonaHandlers,
+  personaFromWire,
+  readPersonaDefinition,
   type ServedToolDefinition,
 } from '@coxswain/client';
-import {
-  type AnyHandler,
-  type Persona,
-  pathText,
-  problemSentences,
-  readPersona,
-  readPersonaHooks,
-} from '@coxswain/protocol';
+import { type AnyHandler, type Persona, pathText, problemSentences, readPersonaHooks } from '@coxswain/protocol';
 import { loadPersonaHandlers } from './load-persona-handlers.ts';
 import { isPersonaModule, loadPersonaModule, PersonaModuleError } from './load-persona-module.ts';
 import { readPersonaFile } from './persona-file.ts';
 import type { PersonaToServe } from './start-persona-service.ts';
 
 /** A persona that was loaded, and checked. */
-export interface LoadedPersona extends PersonaToServe {
+export interface LoadedPersona extends Omit<PersonaToServe, 'definition'> {
   readonly persona: Persona;
+  /** The same as a program writes it. */
+  readonly definition: PersonaDefinition;
   readonly tools: readonly ServedToolDefinition[];
   /** The code of its hooks, by what the definition has as their `handler`. */
   readonly handlers: PersonaHandlers;
@@ -39,31 +36,35 @@ export interface LoadedPersona extends PersonaToServe {
  * @throws PersonaDefinitionError, PersonaFileError or PersonaModuleError, naming what is wrong and where.
  */
 export async function loadPersona(given: PersonaDefinition | string, folder: string): Promise<LoadedPersona> {
-  if (typeof given !== 'string') return withCode({ definition: definePersona(given as never), folder });
-  if (isPersonaModule(given)) return withCode(await loadPersonaModule(resolve(folder, given)));
+  if (typeof given !== 'string') {
+    const read = readPersonaDefinition(definePersona(given as never));
+    if (!read.ok) throw new PersonaDefinitionError(read.problems.join('; '));
+    return withCode({ persona: read.persona, handlers: read.handlers, tools: [], folder });
+  }
+  if (isPersonaModule(given)) {
+    const { definition, handlers = {}, tools = [], folder: own } = await loadPersonaModule(resolve(folder, given));
+    return withCode({ persona: definition, handlers, tools, folder: own });
+  }
   const { persona, folder: ownFolder, place } = await readPersonaFile(resolve(folder, given));
   const handlers = await loadPersonaHandlers(persona, ownFolder, place);
-  return withCode({ definition: persona as PersonaDefinition, handlers, folder: ownFolder });
+  return withCode({ persona, handlers, tools: [], folder: ownFolder });
 }
 
-function withCode({ definition, handlers, tools = [], folder }: PersonaToServe): LoadedPersona {
-  const named = namedHandlers(definition);
-  const read = readPersona(named.definition);
-  if (!read.ok) throw new PersonaModuleError(problemSentences(read.problems).join('; '));
-  const persona = read.data;
-  const code = { ...named.handlers, ...handlers };
+type PersonaWithCode = Pick<LoadedPersona, 'persona' | 'handlers' | 'tools' | 'folder'>;
+
+function withCode({ persona, handlers, tools, folder }: PersonaWithCode): LoadedPersona {
   const hooks = readPersonaHooks(persona, '0');
   if ('problem' in hooks) throw new PersonaModuleError(problemSentences([hooks.problem])[0] as string);
   const handlersById: Record<string, AnyHandler> = {};
   const idle = new Set<string>();
   for (const { registration, handler, path } of hooks.hooks) {
     if (handler === undefined) continue;
-    const found = code[handler];
+    const found = handlers[handler];
     if (!found)
       throw new PersonaModuleError(`the persona ${persona.name}: ${pathText(path)}: there is no code for ${handler}`);
     const id = registration.id.slice(persona.name.length + 1);
     handlersById[id] = found;
     if (registration.point === 'session_idle') idle.add(id);
   }
-  return { definition: persona as PersonaDefinition, persona, handlers: code, handlersById, idle, tools, folder };
+  return { definition: personaFromWire(persona), persona, handlers, handlersById, idle, tools, folder };
 }

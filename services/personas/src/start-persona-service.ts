@@ -6,10 +6,9 @@ import { connectionTo, connectNats, endOnce, ensureBuckets, type NamedBus } from
 import { type MetricsAddress, startWorkerTelemetry } from '@coxswain/adapter-telemetry';
 import {
   connect,
-  namedHandlers,
-  type PersonaDefinition,
   type PersonaHandlers,
   PersonaNotServableError,
+  personaFromWire,
   type ServedPersonaInstance,
   type ServedToolDefinition,
 } from '@coxswain/client';
@@ -21,6 +20,7 @@ import {
   KEY_OWNERS,
   type ModelSettings,
   type Persona,
+  type PersonaInput,
   problemSentences,
   readPersona,
   rulesFor,
@@ -30,8 +30,9 @@ import { type McpOfPersona, openMcpOf } from './mcp-of-persona.ts';
 
 /** One persona, as it was loaded. */
 export interface PersonaToServe {
-  readonly definition: PersonaDefinition;
-  /** Code of its hooks, by what the definition has as their `handler`; beside what stands in it. */
+  /** As it stands in a file. */
+  readonly definition: PersonaInput;
+  /** Code of its hooks, by what the definition has as their `handler`. */
   readonly handlers?: PersonaHandlers | undefined;
   readonly tools?: readonly ServedToolDefinition[] | undefined;
   /** Where the relative paths of its scripts begin, and where its MCP servers are started. */
@@ -84,10 +85,7 @@ export async function startPersonaService(options: PersonaServiceOptions): Promi
   const tenant = options.tenant ?? options.nats.credentials?.tenant ?? DEFAULT_TENANT;
   const secrets = [bus.token, bus.password, bus.seed];
   const log = createServiceLog('personas', options.log ?? 'stdout', options.stateDir, env, secrets);
-  const personas = options.personas.map(({ definition, handlers, ...rest }) => {
-    const named = namedHandlers(definition);
-    return { ...rest, persona: checked(named.definition), handlers: { ...named.handlers, ...handlers } };
-  });
+  const personas = options.personas.map(({ definition, ...rest }) => ({ ...rest, persona: checked(definition) }));
   const names = personas.map(({ persona }) => persona.name);
   const twice = names.find((name, index) => names.indexOf(name) < index);
   if (twice !== undefined) throw new PersonaNotServableError(`two of the personas are named ${twice}`);
@@ -122,7 +120,7 @@ export async function startPersonaService(options: PersonaServiceOptions): Promi
       const mcp = await openMcpOf(persona.name, tenant, persona.mcp_servers ?? {}, folder, env, log);
       open.push(mcp);
       served.push(
-        await client.servePersona(persona, {
+        await client.servePersona(personaFromWire(persona), {
           models: modelsOf(persona, env, folder, options.models ?? {}),
           tools,
           handlers,

@@ -79,7 +79,7 @@ export async function expectReplays(
 
 /** Replays every journal of a bus and holds it against {@link expectSound}, but for those that are deleted. @returns how many there were. */
 export async function expectAllSound(bus: Pick<TestBus, 'client'>): Promise<number> {
-  const ids = (await bus.client.listings()).filter(({ deleted }) => !deleted).map(({ session_id }) => session_id);
+  const ids = (await bus.client.wire.listings()).filter(({ deleted }) => !deleted).map(({ session_id }) => session_id);
   for (const id of ids) {
     const journal = await journalOf(bus, id);
     expectSound(journal);

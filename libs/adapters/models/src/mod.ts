@@ -5,3 +5,4 @@ export type { OwnModel, OwnModels } from './own-models.ts';
 export { KNOWN_PRICES } from './prices/known-prices.ts';
 export { PricesUnreadableError, readPrices } from './prices/read-prices.ts';
 export { ownOrigins } from './providers/endpoint.ts';
+export { ScriptFile } from './scripted/script.ts';

@@ -18,7 +18,7 @@ import {
   type PromptResponse,
   RequestError,
 } from '@agentclientprotocol/sdk';
-import { newSessionId, type Prompted, type Session, SessionNotFoundError } from '@coxswain/client';
+import { newSessionId, type Session, SessionNotFoundError } from '@coxswain/client';
 import { SessionId, type StandIns } from '@coxswain/protocol';
 import { VERSION } from '@coxswain/protocol/version';
 import { ACP_BOUNDS } from './acp-bounds.ts';
@@ -29,6 +29,7 @@ import { EditorTools, standInsFor } from './editor-tools.ts';
 import { EXTENSION_METHODS } from './extensions.ts';
 import { KeyedTurns } from './keyed-turns.ts';
 import type { LivingBus } from './living-bus.ts';
+import type { WirePrompt } from './prompt-content.ts';
 import { promptContent } from './prompt-content.ts';
 import { invalidParams, sessionNotOpen } from './request-errors.ts';
 import { type Beginning, Beginnings, beginningIn } from './session-beginning.ts';
@@ -44,7 +45,7 @@ export interface AcpAgentOptions {
   /** Whether the editor is still connected. */
   isConnected(): boolean;
   /** Sends the start of a session with its first prompt. */
-  start(session: Session, prompt: Prompted, commandId: string, started: Started): Promise<void>;
+  start(session: Session, prompt: WirePrompt, commandId: string, started: Started): Promise<void>;
 }
 
 /** What one connection has open. */
@@ -200,7 +201,7 @@ export class AcpAgent {
   async list({ cwd, cursor }: ListSessionsRequest): Promise<ListSessionsResponse> {
     const { client } = await this.#options.bus.open();
     const { listedPerPage: limit } = ACP_BOUNDS;
-    const { sessions, next_cursor } = await client.listSessions({ limit, cursor: cursor ?? undefined });
+    const { sessions, next_cursor } = await client.wire.listSessions({ limit, cursor: cursor ?? undefined });
     const beginnings = await this.#beginnings.of(client, sessions);
     const listed = sessions.flatMap((session, index) => {
       const beginning = beginnings[index];

@@ -9,7 +9,7 @@ import {
   type SessionUpdate,
   type ToolCallContent,
 } from '@agentclientprotocol/sdk';
-import { newCommandId, type Prompted, type Session, SessionNotFoundError, type WatchItem } from '@coxswain/client';
+import { newCommandId, type Session, SessionNotFoundError, type WatchItem } from '@coxswain/client';
 import { hasEnded, type JournalRecord, type StateValue, topState } from '@coxswain/protocol';
 import { ACP_BOUNDS } from './acp-bounds.ts';
 import { deferred } from './deferred.ts';
@@ -17,6 +17,7 @@ import { writeDiagnostic } from './diagnostics.ts';
 import type { EditorTools } from './editor-tools.ts';
 import type { LivingBus } from './living-bus.ts';
 import { type OwnPrompt, OwnPrompts } from './own-prompts.ts';
+import { toPrompted, type WirePrompt } from './prompt-content.ts';
 import { asRequestError, hasCode, invalidParams } from './request-errors.ts';
 import { SessionApprovals } from './session-approvals.ts';
 import { SessionFeed } from './session-feed.ts';
@@ -36,7 +37,7 @@ export interface EditorSessionOptions {
   /** Whether the editor is still connected. */
   isConnected(): boolean;
   /** Sends the start of a session that waits for its first prompt; null for one that is on the bus. */
-  readonly start: ((session: Session, prompt: Prompted, commandId: string) => Promise<void>) | null;
+  readonly start: ((session: Session, prompt: WirePrompt, commandId: string) => Promise<void>) | null;
   /** Called after the session was sent the settings that were chosen for it. */
   sent(session: EditorSession): Promise<void>;
 }
@@ -131,7 +132,7 @@ export class EditorSession {
    * Sends a prompt and waits for the end of the run that has it.
    * @param taken aborts when the editor takes it back: where a run has it, that is cancelled; else it alone.
    */
-  async prompt(said: Prompted, taken: AbortSignal): Promise<PromptResponse> {
+  async prompt(said: WirePrompt, taken: AbortSignal): Promise<PromptResponse> {
     const prompt = this.#prompts.add(said);
     this.#inOrder(() => this.#deliver(prompt)).catch((error: unknown) => prompt.fail(asRequestError(error)));
     const take = () => {
@@ -211,7 +212,9 @@ export class EditorSession {
       const { changes } = this.settings;
       const seen = this.#newest;
       try {
-        await this.#tellWith(prompt, (session, sending) => session.prompt(said, { ...sending, ...changes }));
+        await this.#tellWith(prompt, (session, sending) =>
+          session.prompt(toPrompted(said), { ...sending, ...changes }),
+        );
         return;
       } catch (error) {
         // Somebody else was quicker; that run may be over, too.
@@ -236,7 +239,7 @@ export class EditorSession {
   }
 
   /** Whether it cannot be said to a run that is under way. What comes behind one that waits does not pass it. */
-  #needsRun(said: Prompted): boolean {
+  #needsRun(said: WirePrompt): boolean {
     return typeof said !== 'string' || this.settings.hasChanges || this.#prompts.open.some(({ isHeld }) => isHeld);
   }
 
@@ -273,7 +276,7 @@ export class EditorSession {
     prompt.isTakenBack = true;
     if (prompt.isHeld) return true;
     try {
-      await this.#use((session) => session.send('revoke', { command_id: prompt.commandId }, { ...SENDING, id }));
+      await this.#use((session) => session.revoke(prompt.commandId, { ...SENDING, id }));
       return true;
     } catch (error) {
       prompt.isTakenBack = false;

@@ -125,7 +125,7 @@ async function send(
   const options = { wait, id: id ?? newCommandId(), acceptedWithinMs: ACP_BOUNDS.acceptedWithinMs };
   // Waiting for a delivery may take as long as a turn: what is sent meanwhile does not wait for it.
   const { sent } = await sessionOf(sessionId).inOrder(async (session) => ({
-    sent: session.send(verb, body as BodyInput<typeof verb>, options),
+    sent: session.wire.send(verb, body as BodyInput<typeof verb>, options),
   }));
   const { commandId, receipt } = await sent;
   const { stage = 'stored', seam, turn, pending_for_next_run } = receipt ?? {};
@@ -139,7 +139,8 @@ async function cancelCall(
   const session = await sessionOf(sessionId).session();
   const body = { ...how, call_id: toolCallId } as BodyInput<'cancel_call'>;
   const timeoutMs = (body.timeout_ms ?? BOUNDS.abortGraceMs) + ACP_BOUNDS.cancelSlackMs;
-  const { commandId, cancellation } = await session.send('cancel_call', body, { id, wait: 'outcome', timeoutMs });
+  const options = { id, wait: 'outcome', timeoutMs } as const;
+  const { commandId, cancellation } = await session.wire.send('cancel_call', body, options);
   const { outcome, tool, reason } = cancellation as CallCancellation;
   return { commandId, toolCallId, outcome, tool, reason };
 }

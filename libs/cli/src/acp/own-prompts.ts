@@ -1,15 +1,15 @@
 /** The prompts of one session whose end an editor waits for: which of them the run has, and how each ends. */
 import type { PromptResponse } from '@agentclientprotocol/sdk';
-import type { Prompted } from '@coxswain/client';
 import { hasEnded, type JournalRecord, type SessionEvent, topState } from '@coxswain/protocol';
 import { ACP_BOUNDS } from './acp-bounds.ts';
 import { deferred } from './deferred.ts';
+import type { WirePrompt } from './prompt-content.ts';
 import { invalidParams } from './request-errors.ts';
 import { turnEndOf } from './session-updates.ts';
 
 /** One of them. */
 export interface OwnPrompt {
-  readonly said: Prompted;
+  readonly said: WirePrompt;
   /** The command that brings it; another where it had to be sent in another way. */
   commandId: string;
   /** `sent`: nothing is recorded yet. `waiting`: it waits for its turn. `running`: a run has it. */
@@ -37,7 +37,7 @@ export class OwnPrompts {
   }
 
   /** @throws RequestError where as many wait as may wait. */
-  add(said: Prompted): OwnPrompt {
+  add(said: WirePrompt): OwnPrompt {
     if (this.#open.size >= ACP_BOUNDS.promptsWaitingMax)
       throw invalidParams(`${this.#open.size} prompts of this session wait already`, 'sessionId', 'session_busy');
     const { promise: answer, resolve, reject } = deferred<PromptResponse>();

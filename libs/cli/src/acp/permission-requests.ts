@@ -17,7 +17,7 @@ import { asRequestError, hasCode } from './request-errors.ts';
 export interface Asked {
   /** Whose call it is: the session's, or one below it. */
   readonly sessionId: string;
-  readonly event: Pick<UiEventOf<'approval_needed'>, 'call_id' | 'tool' | 'args' | 'question' | 'requested_by'>;
+  readonly event: Pick<UiEventOf<'approval_needed'>, 'callId' | 'tool' | 'args' | 'question' | 'requestedBy'>;
 }
 
 const ONCE: readonly PermissionOption[] = [
@@ -70,7 +70,7 @@ export class PermissionRequests {
       void this.#ask(asked, taking.signal).catch((error: unknown) => {
         if (taking.signal.aborted || hasCode(error, 'already_decided', 'not_pending', 'call_unknown')) return;
         const { message } = asRequestError(error);
-        writeDiagnostic(`${asked.event.call_id} is still undecided: ${message}`);
+        writeDiagnostic(`${asked.event.callId} is still undecided: ${message}`);
       });
     }
   }
@@ -83,7 +83,7 @@ export class PermissionRequests {
   async #ask({ sessionId: whose, event }: Asked, taken: AbortSignal): Promise<void> {
     const { client, sessionId, root, isConnected, use } = this.#of;
     const isChild = whose !== sessionId;
-    const { call_id, tool, args, question, requested_by } = event;
+    const { callId, tool, args, question, requestedBy } = event;
     const view = callView(tool, args, root);
     const options = question === null ? OPTIONS : ONCE;
     const asking: Promise<unknown> = client.request(
@@ -91,13 +91,13 @@ export class PermissionRequests {
       {
         sessionId,
         toolCall: {
-          toolCallId: isChild ? `${whose}/${call_id}` : call_id,
+          toolCallId: isChild ? `${whose}/${callId}` : callId,
           status: 'pending',
           ...view,
           ...(question === null ? {} : { title: `${view.title}: ${question}` }),
         },
         options: [...options],
-        _meta: { coxswain: { session: whose, call_id, requested_by } },
+        _meta: { coxswain: { session: whose, call_id: callId, requested_by: requestedBy } },
       },
       { cancellationSignal: taken, stopWaitingOnCancel: true },
     );
@@ -109,9 +109,11 @@ export class PermissionRequests {
         return denied(`the editor answered the permission request with an error: ${asRequestError(error).message}`);
       },
     );
-    if (decision.reason !== undefined) writeDiagnostic(`${call_id} is denied: ${decision.reason}`);
+    if (decision.reason !== undefined) writeDiagnostic(`${callId} is denied: ${decision.reason}`);
     const id = newCommandId();
-    await use(whose, (session) => session.send('approve', { call_id, ...decision }, { wait: 'accepted', id }));
+    await use(whose, (session) =>
+      session.wire.send('approve', { call_id: callId, ...decision }, { wait: 'accepted', id }),
+    );
   }
 }
 
@@ -142,5 +144,5 @@ function denied(reason: string): PermissionDecision {
 const REASON_MAX_CHARS = 400;
 
 function keyOf({ sessionId, event }: Asked): string {
-  return `${sessionId}/${event.call_id}`;
+  return `${sessionId}/${event.callId}`;
 }

@@ -1,18 +1,34 @@
 /** What an editor puts into a prompt, as a session is told it: a text, or a message with images. */
 import type { ContentBlock } from '@agentclientprotocol/sdk';
 import type { Prompted } from '@coxswain/client';
-import { cutText, type FilePart, SNIFF_BYTES, shownMediaType, type TextPart } from '@coxswain/protocol';
+import {
+  cutText,
+  type FilePart,
+  fromWire,
+  SNIFF_BYTES,
+  shownMediaType,
+  type TextPart,
+  UserMessage,
+} from '@coxswain/protocol';
 import { ACP_BOUNDS } from './acp-bounds.ts';
 import { invalidParams } from './request-errors.ts';
 
 type Part = TextPart | FilePart;
+
+/** What a prompt says, in the form of the wire: a text, or messages with files. */
+export type WirePrompt = string | readonly UserMessage[];
+
+/** The same with the names of TypeScript. */
+export function toPrompted(prompt: WirePrompt): Prompted {
+  return typeof prompt === 'string' ? prompt : prompt.map((message) => fromWire(UserMessage, message));
+}
 
 /**
  * The blocks as one text, or where there are images as one message, in their order: resources that are embedded stand in
  * it whole, those that are linked by their address.
  * @throws RequestError naming the block that cannot be taken.
  */
-export function promptContent(blocks: readonly ContentBlock[]): Prompted {
+export function promptContent(blocks: readonly ContentBlock[]): WirePrompt {
   if (blocks.length > ACP_BOUNDS.promptBlocksMax)
     throw invalidParams(`prompt: ${blocks.length} blocks, at most ${ACP_BOUNDS.promptBlocksMax} are taken`, 'prompt');
   const parts = joined(blocks.map(partOf));

@@ -1,5 +1,6 @@
 /** What went wrong, as the protocol says it: a JSON-RPC error whose `data.code` is the catalogued code. */
 import { RequestError } from '@agentclientprotocol/sdk';
+import { errorOnWire } from '@coxswain/client';
 import { cutText, type ErrorCode } from '@coxswain/protocol';
 import { writeDiagnostic } from './diagnostics.ts';
 
@@ -37,8 +38,9 @@ export function cannotSave(folder: string, { message }: Error): RequestError {
 }
 
 /** Any failure as the protocol's. A mistake of ours keeps its stack for standard error alone. */
-export function asRequestError(error: unknown): RequestError {
-  if (error instanceof RequestError) return error;
+export function asRequestError(given: unknown): RequestError {
+  if (given instanceof RequestError) return given;
+  const error = errorOnWire(given);
   const { code, message, field, detail } = error as {
     readonly code?: unknown;
     readonly message?: unknown;

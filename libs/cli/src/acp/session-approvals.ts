@@ -41,7 +41,7 @@ export class SessionApprovals {
       },
       saw: (_record, events, child) => {
         for (const event of events)
-          if (event.type === 'approval_needed') this.#below.set(`${child.id}/${event.call_id}`, event);
+          if (event.type === 'approval_needed') this.#below.set(`${child.id}/${event.callId}`, event);
         this.ask();
       },
       lost: (child, error) => writeDiagnostic(`${child.id} is no longer followed: ${error.message}`),
@@ -51,19 +51,19 @@ export class SessionApprovals {
   /** Takes in an event of the session. Nobody is asked before {@link ask}. */
   add(event: UiEvent): void {
     this.#children.add(event);
-    if (event.type === 'approval_needed') this.#own.set(event.call_id, { sessionId: this.#sessionId, event });
-    else if (event.type === 'approval_settled' || event.type === 'call_ended') this.#own.delete(event.call_id);
+    if (event.type === 'approval_needed') this.#own.set(event.callId, { sessionId: this.#sessionId, event });
+    else if (event.type === 'approval_settled' || event.type === 'call_ended') this.#own.delete(event.callId);
     else if (event.type === 'run_ended') this.#own.clear();
   }
 
   /** Asks about what waits now, and takes back what waits no more. */
   ask(): void {
     this.#children.begin();
-    const below = this.#children.list.flatMap(({ session: { id }, call_id }): Asked[] => {
-      const event = this.#below.get(`${id}/${call_id}`);
+    const below = this.#children.list.flatMap(({ session: { id }, callId }): Asked[] => {
+      const event = this.#below.get(`${id}/${callId}`);
       return event ? [{ sessionId: id, event }] : [];
     });
-    const waiting = new Set(below.map(({ sessionId, event }) => `${sessionId}/${event.call_id}`));
+    const waiting = new Set(below.map(({ sessionId, event }) => `${sessionId}/${event.callId}`));
     for (const key of this.#below.keys()) if (!waiting.has(key)) this.#below.delete(key);
     this.#permissions.sync([...this.#own.values(), ...below]);
   }

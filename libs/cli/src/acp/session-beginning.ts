@@ -1,5 +1,5 @@
 /** How a session began, as far as lists and editors ask for it: read from its first record. */
-import type { Client, SessionListing } from '@coxswain/client';
+import type { Client, WireSessionListing } from '@coxswain/client';
 import { printable } from '@coxswain/client';
 import {
   cutGraphemes,
@@ -51,7 +51,7 @@ export class Beginnings {
   readonly #known = new Map<string, Beginning | null>();
 
   /** In the order of the list; null for one that cannot be read. */
-  async of(client: Client, listed: readonly SessionListing[]): Promise<(Beginning | null)[]> {
+  async of(client: Client, listed: readonly WireSessionListing[]): Promise<(Beginning | null)[]> {
     const found: (Beginning | null)[] = [];
     for (let at = 0; at < listed.length; at += ACP_BOUNDS.beginningsAtOnce) {
       const group = listed.slice(at, at + ACP_BOUNDS.beginningsAtOnce);

@@ -122,25 +122,25 @@ export class SessionUpdates {
       case 'answer_ended':
         return this.#asked(event.turn, recorded);
       case 'call_started': {
-        const { call_id, tool, args } = event;
+        const { callId, tool, args } = event;
         // Rewritten arguments are those that count.
         const view = callView(tool, args, this.#for.root);
-        return [...this.#announced(call_id, view), this.#changed(call_id, view, 'in_progress')];
+        return [...this.#announced(callId, view), this.#changed(callId, view, 'in_progress')];
       }
       case 'approval_needed':
-        return this.#announced(event.call_id, callView(event.tool, event.args, this.#for.root));
+        return this.#announced(event.callId, callView(event.tool, event.args, this.#for.root));
       case 'call_progressed': {
-        const progress = cutTextToEnd(`${this.#progress.get(event.call_id) ?? ''}${event.text}\n`, 4_096);
-        this.#progress.set(event.call_id, progress);
-        const content = [...(this.#calls.get(event.call_id)?.content ?? []), textContent(progress)];
-        return [{ sessionUpdate: 'tool_call_update', toolCallId: event.call_id, content }];
+        const progress = cutTextToEnd(`${this.#progress.get(event.callId) ?? ''}${event.text}\n`, 4_096);
+        this.#progress.set(event.callId, progress);
+        const content = [...(this.#calls.get(event.callId)?.content ?? []), textContent(progress)];
+        return [{ sessionUpdate: 'tool_call_update', toolCallId: event.callId, content }];
       }
       case 'call_ended':
         return this.#ended(event, recorded);
       case 'seam_delivered':
         return event.injections
-          .filter(({ origin, command_id }) => isSpoken(origin) && !this.#for.isShown(command_id))
-          .map(({ text, command_id }) => userText(text, command_id));
+          .filter(({ origin, commandId }) => isSpoken(origin) && !this.#for.isShown(commandId))
+          .map(({ text, commandId }) => userText(text, commandId));
       case 'step_begun':
         return this.#plan(event.step, 'in_progress');
       case 'step_ended':
@@ -156,9 +156,9 @@ export class SessionUpdates {
     }
   }
 
-  #runEnded({ error, stop_reason, reason }: UiEventOf<'run_ended'>): SessionUpdate[] {
+  #runEnded({ error, stopReason, reason }: UiEventOf<'run_ended'>): SessionUpdate[] {
     if (error) return [said(`\n\n[the run has failed: ${error.code}: ${error.message}]\n\n`)];
-    const blocked = stop_reason === 'user_prompt_submit_blocked';
+    const blocked = stopReason === 'user_prompt_submit_blocked';
     return blocked ? [said(`\n\n[the prompt was blocked${reason === null ? '' : `: ${reason}`}]\n\n`)] : [];
   }
 
@@ -183,23 +183,23 @@ export class SessionUpdates {
   }
 
   #ended(
-    { call_id, tool, status, is_error }: UiEventOf<'call_ended'>,
+    { callId, tool, status, isError }: UiEventOf<'call_ended'>,
     recorded: readonly SessionEvent[],
   ): SessionUpdate[] {
-    const ended = recorded.find((one) => one.type === 'call_ended' && one.call_id === call_id);
+    const ended = recorded.find((one) => one.type === 'call_ended' && one.call_id === callId);
     if (ended?.type !== 'call_ended') return [];
-    const announced = this.#announced(call_id, callView(tool, null, this.#for.root));
-    const view = this.#calls.get(call_id);
+    const announced = this.#announced(callId, callView(tool, null, this.#for.root));
+    const view = this.#calls.get(callId);
     // An id that comes again in a later answer is another call; the next answer has none of this one's.
-    this.#calls.delete(call_id);
-    this.#progress.delete(call_id);
+    this.#calls.delete(callId);
+    this.#progress.delete(callId);
     const { result, denial } = ended;
     return [
       ...announced,
       {
         sessionUpdate: 'tool_call_update',
-        toolCallId: call_id,
-        status: is_error || status !== 'ok' ? 'failed' : 'completed',
+        toolCallId: callId,
+        status: isError || status !== 'ok' ? 'failed' : 'completed',
         content: resultContent(result, view),
         rawOutput: { status, ...(result.detail === undefined ? {} : { detail: result.detail }) },
         ...(denial === undefined ? {} : { _meta: { coxswain: { denied_by: denial.by } } }),

@@ -1,11 +1,12 @@
 /** What a session of an editor is started with: the flags of `cox acp`, and what the editor says of it. */
-import { type BodyInput, type Prompted, ReceiptTimeoutError, type Session } from '@coxswain/client';
+import { type BodyInput, ReceiptTimeoutError, type Session } from '@coxswain/client';
 import type { McpServers, StandIns } from '@coxswain/protocol';
 import { typedIn } from '../instance/state-dir.ts';
 import { CliError, EXIT } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
 import { modelOf, startBody } from '../run/start-body.ts';
 import { ACP_BOUNDS } from './acp-bounds.ts';
+import type { WirePrompt } from './prompt-content.ts';
 import type { Offered, SessionSettings } from './session-settings.ts';
 
 /** What the editor says of one session. */
@@ -36,7 +37,7 @@ export async function offeredBy({ flags, env }: Flags): Promise<Offered> {
 export async function sendStart(
   { flags, env }: Flags,
   session: Session,
-  said: Prompted,
+  said: WirePrompt,
   id: string,
   { root, mcpServers, settings, standIns }: Started,
 ): Promise<void> {
@@ -60,7 +61,7 @@ export async function sendStart(
     ...(Object.keys(standIns).length === 0 ? {} : { stand_ins: standIns }),
   };
   try {
-    await session.send('start', start, { id, wait: 'accepted', timeoutMs: ACP_BOUNDS.acceptedWithinMs });
+    await session.wire.send('start', start, { id, wait: 'accepted', timeoutMs: ACP_BOUNDS.acceptedWithinMs });
   } catch (error) {
     if (!(error instanceof ReceiptTimeoutError)) throw error;
     const message = 'no_host: no session host on this bus took the prompt up; run one with cox up --nats URL';

@@ -1,11 +1,11 @@
 /** `cox cancel-call`. */
-import type { SentCommand, Session } from '@coxswain/client';
+import { type Session, sentCommand } from '@coxswain/client';
 import { BOUNDS, type CallCancellation, cancellationIn } from '@coxswain/protocol';
 import { sessionStatus } from '../instance/session-status.ts';
 import { CliError, EXIT, type ExitCode } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
 import { chooseCall } from '../run/decide.ts';
-import { sendToSession } from '../run/send-to-session.ts';
+import { type SentSomewhere, sendToSession } from '../run/send-to-session.ts';
 import { standardStreams } from '../terminal/streams.ts';
 
 const GRACE_MAX_MS = 600_000;
@@ -30,15 +30,16 @@ export const run: CommandRun = (invocation) => {
       };
       const { id, signal } = options;
       // Without a host the command is stored for the next one, and no outcome comes today.
-      if (!bus.hosted) return session.send('cancel_call', body, { id, signal, wait: 'stored' });
       const timeoutMs = (graceMs ?? BOUNDS.abortGraceMs) + SLACK_MS;
-      return session.send('cancel_call', body, { id, signal, wait: 'outcome', timeoutMs });
+      const wait = bus.hosted ? 'outcome' : 'stored';
+      const sent = await session.wire.send('cancel_call', body, { id, signal, wait, timeoutMs });
+      return { ...sentCommand(sent), cancellation: sent.cancellation };
     },
     (session, sent) => reportOutcome(session, sent, flags.on('json')),
   );
 };
 
-async function reportOutcome(session: Session, sent: SentCommand, json: boolean): Promise<ExitCode> {
+async function reportOutcome(session: Session, sent: SentSomewhere, json: boolean): Promise<ExitCode> {
   const cancellation = sent.cancellation ?? (await recordedOutcome(session, sent.commandId));
   const { outcome, call_id, tool } = cancellation;
   standardStreams.out(

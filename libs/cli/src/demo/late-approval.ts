@@ -15,23 +15,23 @@ export class LateApproval {
   }
 
   /** Starts to wait for the approvals that are new among these. */
-  approvalsOpen(approvals: readonly Pick<OpenApproval, 'call_id' | 'tool'>[]): void {
-    for (const { call_id, tool } of approvals) {
-      if (this.#waiting.has(call_id)) continue;
+  approvalsOpen(approvals: readonly Pick<OpenApproval, 'callId' | 'tool'>[]): void {
+    for (const { callId, tool } of approvals) {
+      if (this.#waiting.has(callId)) continue;
       const approve = () => {
         this.#say(`no answer came: the demo approves ${tool}`);
         // A decision that was quicker is in the journal, and shown from there.
-        this.#session.approve(call_id, { actor: 'demo' }).catch((error: Error) => {
+        this.#session.approve(callId, { actor: 'demo' }).catch((error: Error) => {
           this.#say(`not approved: ${error.message}`);
         });
       };
-      this.#waiting.set(call_id, setTimeout(approve, APPROVED_AFTER_MS));
+      this.#waiting.set(callId, setTimeout(approve, APPROVED_AFTER_MS));
     }
   }
 
   /** Ends the waiting for a call that was decided or has ended. */
   saw(event: UiEvent): void {
-    if (event.type === 'approval_settled' || event.type === 'call_ended') this.#end(event.call_id);
+    if (event.type === 'approval_settled' || event.type === 'call_ended') this.#end(event.callId);
     else if (event.type === 'run_ended') this.close();
   }
 

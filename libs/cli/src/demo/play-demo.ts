@@ -70,7 +70,8 @@ export async function playDemo(invocation: Invocation): Promise<ExitCode> {
       introduce(say, invocation.env);
       let session: BusSession;
       try {
-        session = await bus.client.startSession(story.body, { sessionId: id, wait: 'accepted' });
+        session = bus.client.session(id);
+        await session.wire.send('start', story.body, { wait: 'accepted' });
         const file = await steerFromFile(invocation, bus.stateDir, session, say);
         try {
           end = await (interactive

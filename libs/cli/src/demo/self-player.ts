@@ -39,10 +39,10 @@ export class SelfPlayer implements Participant {
   }
 
   approvalsOpen(approvals: readonly OpenApproval[]): 'go_on' {
-    for (const { call_id, tool } of approvals) {
+    for (const { callId, tool } of approvals) {
       this.#act(async () => {
         this.#say(`— the demo approves ${tool}: ${this.#pasted(`approve ${this.#session.id}`)}`);
-        await this.#session.approve(call_id, { actor: 'demo' });
+        await this.#session.approve(callId, { actor: 'demo' });
       });
     }
     return 'go_on';
@@ -65,6 +65,6 @@ export class SelfPlayer implements Participant {
     const slow = calls.find(({ tool, status }) => tool === SLOW_TOOL && status === 'running');
     if (!slow) return;
     this.#say(`— the demo cancels the call in flight: ${this.#pasted(`cancel-call ${this.#session.id}`)}`);
-    await this.#session.cancelCall(slow.call_id, { reason: 'too slow', actor: 'demo' });
+    await this.#session.cancelCall(slow.callId, { reason: 'too slow', actor: 'demo' });
   }
 }

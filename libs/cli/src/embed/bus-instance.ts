@@ -59,7 +59,7 @@ export async function startOnBus(
       failed: Promise.race([started.failed, client.closed().then((why) => why ?? new Promise<never>(() => undefined))]),
       async serve(persona: LoadedPersona) {
         const service = await startPersonaService({
-          personas: [persona],
+          personas: [{ ...persona, definition: persona.persona }],
           nats: started.nats,
           tenant,
           stateDir,

@@ -12,17 +12,17 @@ import {
   type JournalStart,
   type ListQuery,
   newCommandId,
-  type PendingApproval,
   ReceiptTimeoutError,
   readTree,
   type SendOptions,
-  type SentCommand,
+  type SendStage,
   SessionNotFoundError,
-  type SessionsPage,
-  type SessionTree,
   type Transport,
-  type WaitStage,
   type WatchItem,
+  type WirePendingApproval,
+  type WireSentCommand,
+  type WireSessionsPage,
+  type WireSessionTree,
   waitingApprovals,
 } from '@coxswain/client';
 import {
@@ -40,7 +40,9 @@ import {
 } from '@coxswain/client/transport';
 import {
   blobRefsOf,
+  type CallCancellation,
   type CommandId,
+  cancellationIn,
   decodeRecord,
   HEADERS,
   type JournalRecord,
@@ -66,7 +68,7 @@ interface MemoryCommand {
   readonly verb: Verb;
   readonly payload: Uint8Array;
   readonly commandId: CommandId;
-  readonly options: SendOptions<WaitStage>;
+  readonly options: SendOptions<SendStage>;
 }
 
 /** What a session host says of a command that it has already. */
@@ -90,18 +92,21 @@ export class MemoryTransport implements Transport {
     ref: SessionRef,
     verb: V,
     body: BodyInput<V>,
-    options: SendOptions<WaitStage>,
-  ): Promise<SentCommand> {
+    options: SendOptions<SendStage>,
+  ): Promise<WireSentCommand> {
     // An id in the body is the command's, as over the bus.
     const { id = options.id } = body as { readonly id?: string };
     const payload = checkedPayload(verb, body, options.actor);
     const commandId = id === undefined ? newCommandId() : checkedCommandId(id);
     const command = { ref, verb, payload, commandId, options };
     const { wait = 'stored' } = options;
-    return wait === 'stored' ? this.#store(command) : this.#storeAndWait(command, wait);
+    if (wait === 'stored') return this.#store(command);
+    if (wait !== 'outcome') return this.#storeAndWait(command, wait);
+    const sent = await this.#storeAndWait(command, 'accepted');
+    return { ...sent, cancellation: await this.#cancellation(command, sent) };
   }
 
-  #store({ ref, verb, payload, commandId, options }: MemoryCommand, receiptTo?: string): SentCommand {
+  #store({ ref, verb, payload, commandId, options }: MemoryCommand, receiptTo?: string): WireSentCommand {
     const { traceparent, restricted } = options;
     const seq = this.#bus.publish(subjects.command(ref, verb), payload, {
       [HEADERS.commandId]: commandId,
@@ -113,7 +118,7 @@ export class MemoryTransport implements Transport {
     return { commandId, seq, duplicate: false };
   }
 
-  async #storeAndWait(command: MemoryCommand, wait: 'accepted' | 'delivered'): Promise<SentCommand> {
+  async #storeAndWait(command: MemoryCommand, wait: 'accepted' | 'delivered'): Promise<WireSentCommand> {
     const { ref, commandId, options } = command;
     const { timeoutMs = RECEIPT_TIMEOUT_MS, signal } = options;
     const receiptTo = `_INBOX.memory.${++this.#receipts}`;
@@ -121,7 +126,7 @@ export class MemoryTransport implements Transport {
     const endings: (() => void)[] = [() => leaving.abort()];
     const before = await this.lastNumber(ref);
     try {
-      let sent: SentCommand | null = null;
+      let sent: WireSentCommand | null = null;
       const told = new Promise<Receipt>((resolve, reject) => {
         const take = (receipt: Receipt) => {
           if (receipt.command_id !== commandId || receipt.session_id !== ref.sessionId) return;
@@ -153,10 +158,24 @@ export class MemoryTransport implements Transport {
       const receipt = await Promise.race(
         wait === 'delivered' ? [told, this.#deliveredIn(command, from, before, leaving.signal)] : [told],
       );
-      return { ...sent, duplicate: REPEATED.test(receipt.message ?? ''), receipt };
+      return { ...sent, duplicate: receipt.duplicate === true || REPEATED.test(receipt.message ?? ''), receipt };
     } finally {
       for (const end of endings) end();
     }
+  }
+
+  /** The outcome of a `cancel_call`, as the journal has it. @throws ReceiptTimeoutError where none is recorded in time. */
+  async #cancellation({ ref, commandId, options }: MemoryCommand, sent: WireSentCommand): Promise<CallCancellation> {
+    const { timeoutMs = RECEIPT_TIMEOUT_MS, signal } = options;
+    const late = AbortSignal.timeout(timeoutMs);
+    const stop = signal ? AbortSignal.any([late, signal]) : late;
+    for await (const { record } of this.#records(ref, sent.receipt?.n ?? 1, stop)) {
+      const found = cancellationIn(record, commandId);
+      if (found) return found;
+    }
+    signal?.throwIfAborted();
+    const { sessionId } = ref;
+    throw new ReceiptTimeoutError({ commandId, sessionId, awaited: 'outcome', waitedMs: timeoutMs, sent });
   }
 
   /** The receipt of a command that was delivered, or waits for the next run. Never resolves once the signal aborts. */
@@ -226,11 +245,11 @@ export class MemoryTransport implements Transport {
     return status;
   }
 
-  tree({ sessionId }: SessionRef): Promise<SessionTree> {
+  tree({ sessionId }: SessionRef): Promise<WireSessionTree> {
     return readTree((id) => this.journal(sessionRef(id, this.tenant), 1), sessionId);
   }
 
-  async listSessions(query: ListQuery): Promise<SessionsPage> {
+  async listSessions(query: ListQuery): Promise<WireSessionsPage> {
     const placed = await this.#placed();
     async function* newestFirst() {
       yield* placed;
@@ -238,7 +257,7 @@ export class MemoryTransport implements Transport {
     return pageOf(newestFirst(), query, (id) => this.state(sessionRef(id, this.tenant)));
   }
 
-  async approvals(): Promise<PendingApproval[]> {
+  async approvals(): Promise<WirePendingApproval[]> {
     const listings = await Promise.all((await this.#placed()).map((session) => session.listing()));
     const present = listings.filter((listing) => listing !== null);
     return waitingApprovals(present, (id) => this.#host.status(sessionRef(id, this.tenant)));

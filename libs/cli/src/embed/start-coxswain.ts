@@ -1,10 +1,10 @@
 /** Coxswain within a program: one call starts what sessions need, and one handle has all of it. */
 import { resolve } from 'node:path';
 import type {
+  Approval,
   BusClient,
   Client,
   OutputSource,
-  PendingApproval,
   PersonaDefinition,
   Prompted,
   RunOptions,
@@ -55,9 +55,9 @@ export class Coxswain<C extends Client = Client> implements AsyncDisposable {
     return this.client.sessions(...given);
   }
 
-  /** See {@link Client.approvals}. */
-  approvals(): Promise<PendingApproval[]> {
-    return this.client.approvals();
+  /** See {@link Client.pendingApprovals}. */
+  pendingApprovals(): AsyncGenerator<Approval, void, undefined> {
+    return this.client.pendingApprovals();
   }
 
   /**

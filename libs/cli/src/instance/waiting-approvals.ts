@@ -3,8 +3,8 @@ import {
   approvalsIn,
   longestFirst,
   nodesOf,
-  type PendingApproval,
   readTree,
+  type WirePendingApproval,
   waitingApprovals as waitingIn,
 } from '@coxswain/client';
 import { redactForDecision } from '@coxswain/protocol';
@@ -12,11 +12,11 @@ import type { OpenBus } from './open-bus.ts';
 import { sessionStatus } from './session-status.ts';
 
 /** One of them: its arguments are shortened, and without what looks like a secret. */
-export type WaitingApproval = PendingApproval;
+export type WaitingApproval = WirePendingApproval;
 
 /** All of the tenant, those that have waited longest first. */
 export async function waitingApprovals(bus: OpenBus): Promise<WaitingApproval[]> {
-  const all = await waitingIn(await bus.client.listings(), (id) => sessionStatus(bus, bus.client.session(id)));
+  const all = await waitingIn(await bus.client.wire.listings(), (id) => sessionStatus(bus, bus.client.session(id)));
   return all.map((approval) => ({ ...approval, args: redactForDecision(approval.args) }));
 }
 

@@ -41,11 +41,12 @@ function dataFormat(argv: readonly string[]): 'json' | 'yaml' | null {
 
 /** @param isService its two streams end in one log, of which each line is JSON where `format` says so. */
 async function tell(error: unknown, format: 'json' | 'yaml' | null, isService: boolean): Promise<ExitCode> {
-  const { exitCode, code, message } = asFailure(await coded(error));
+  const known = await coded(error);
+  const { exitCode, code, message } = asFailure(known);
   // What the command line says by itself ends with what to do.
   const remedy = error instanceof CliError || code === 'internal' ? undefined : await remedyOf(code);
   const stack = code === 'internal' && error instanceof Error ? error.stack : undefined;
-  const { field, detail } = error instanceof Error ? (error as { field?: unknown; detail?: unknown }) : {};
+  const { field, detail } = known instanceof Error ? (known as { field?: unknown; detail?: unknown }) : {};
   const failure = { type: 'error', code, message, field, detail, remedy, exit_code: exitCode };
   if (format !== null) {
     const line = `${JSON.stringify(isService ? { ...failure, stack } : failure)}\n`;
@@ -67,8 +68,10 @@ async function remedyOf(code: string): Promise<string | undefined> {
 /** What the library of NATS has thrown by itself says in its own words what the bus is: it is told with a code, too. */
 async function coded(error: unknown): Promise<unknown> {
   if (error instanceof CliError || !(error instanceof Error)) return error;
-  if (typeof (error as { code?: unknown }).code === 'string') return error;
-  const { asTrouble } = await import('@coxswain/client');
+  const { code, field } = error as { readonly code?: unknown; readonly field?: unknown };
+  if (typeof code === 'string' && field === undefined) return error;
+  const { asTrouble, errorOnWire } = await import('@coxswain/client');
+  if (typeof code === 'string') return errorOnWire(error);
   return asTrouble(error) ?? error;
 }
 

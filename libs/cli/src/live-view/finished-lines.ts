@@ -66,13 +66,13 @@ function hanging(text: string, columns: number): string[] {
 
 /** `✓ run_command npm test · 1.2 s`, and below it the first line of its output. */
 function callRows({ event, args, output }: EndedCall, unfolded: boolean, columns: number, style: Style): string[] {
-  const { status, duration_ms } = event;
+  const { status, durationMs } = event;
   const [tool, result] = [printable(event.tool), printable(event.result)];
   const subject = callSubject(args, event.summary);
   const mark = status === 'ok' ? style.green('✓') : status === 'error' ? style.red('✗') : style.yellow('⊘');
   const said =
     status === 'ok' ? '' : `${style.dim(' · ')}${status === 'error' ? style.red('failed') : style.yellow(status)}`;
-  const took = duration_ms > 0 ? style.dim(` · ${duration(duration_ms)}`) : '';
+  const took = durationMs > 0 ? style.dim(` · ${duration(durationMs)}`) : '';
   const head = `  ${mark} ${style.bold(tool)} ${style.dim(subject)}${said}${took}`;
   const rows = wrapStyled(head, columns, { first: '', rest: HANG });
   if (unfolded) {
@@ -109,7 +109,7 @@ function approvalRows(
   const subject = callSubject(event.args, '');
   const about = subject === '' ? '' : ` ${subject}`;
   const of = child === null ? '' : style.dim(` of ${printable(child.persona)} ${child.id}`);
-  const head = `${style.yellow('?')} ${style.bold(printable(event.tool))}${about} ${style.yellow('waits for an approval')} ${style.dim(`(${printable(event.call_id)})`)}${of}`;
+  const head = `${style.yellow('?')} ${style.bold(printable(event.tool))}${about} ${style.yellow('waits for an approval')} ${style.dim(`(${printable(event.callId)})`)}${of}`;
   const question = event.question === null ? [] : wrapStyled(printable(event.question), columns, { first: HANG });
   const most = unfolded ? UNFOLDED_ARGUMENT_ROWS : FOLDED_ARGUMENT_ROWS;
   return [

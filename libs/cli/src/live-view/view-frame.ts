@@ -233,9 +233,9 @@ function statusRow(state: ViewState, { columns, nowMs, style }: Draw): string | 
     state.isConnected ? null : 'reconnecting',
     `${busy ? spinner(nowMs) : stopReason === null ? '‖' : '●'} ${label}`,
     turn > 0 ? `turn ${turn}` : null,
-    usage.input_tokens + usage.output_tokens === 0
+    usage.inputTokens + usage.outputTokens === 0
       ? null
-      : `${compact(usage.input_tokens)} in, ${compact(usage.output_tokens)} out`,
+      : `${compact(usage.inputTokens)} in, ${compact(usage.outputTokens)} out`,
     costUsd === null ? null : dollars(costUsd),
     queue.length === 0 ? null : `${queue.length} queued`,
     approvals.length === 0 ? null : `${approvals.length} to approve`,

@@ -2,8 +2,8 @@
  * What the terminal view shows, as a value. A pure reducer takes UI events and keys in; out come the next state, the output that
  * is finished and goes to the scrollback, and what the keys ask for.
  */
-import { printable, printableJson, topState, type UiEvent, type UiEventOf } from '@coxswain/client';
-import type { JournalRecord, JsonObject, Mode, StopReason, ToolResult, Usage } from '@coxswain/protocol';
+import { printable, printableJson, type TokenUsage, topState, type UiEvent, type UiEventOf } from '@coxswain/client';
+import type { JournalRecord, JsonObject, Mode, StopReason, ToolResult } from '@coxswain/protocol';
 import type { ChildSession } from '../run/child-approvals.ts';
 import type { OpenApproval } from '../run/open-approvals.ts';
 import { readTyped, TYPED_HELP, type TypedCommand } from '../run/typed-command.ts';
@@ -21,7 +21,7 @@ import {
 
 /** A call that runs. */
 export interface RunningCall {
-  readonly call_id: string;
+  readonly callId: string;
   readonly tool: string;
   readonly summary: string;
   /** When it started, milliseconds since 1970, by the host's clock. */
@@ -32,7 +32,7 @@ export interface RunningCall {
 
 /** A message that is not delivered yet. */
 export interface QueuedMessage {
-  readonly command_id: string;
+  readonly commandId: string;
   readonly kind: 'steer' | 'remind' | 'followup';
   readonly mode: Mode | null;
   readonly text: string;
@@ -111,7 +111,7 @@ export interface ViewState {
   readonly model: string | null;
   readonly turn: number;
   /** Of the run. */
-  readonly usage: Usage;
+  readonly usage: TokenUsage;
   readonly costUsd: number | null;
   /** How the newest run ended; null while one runs. */
   readonly stopReason: StopReason | null;
@@ -168,7 +168,7 @@ export function initialView(sessionId: string | null): ViewState {
   };
 }
 
-const NO_USAGE: Usage = { input_tokens: 0, output_tokens: 0 };
+const NO_USAGE: TokenUsage = { inputTokens: 0, outputTokens: 0 };
 /** Lines of progress that are kept of a call. */
 const PROGRESS_LINES = 8;
 /** Output that is kept of a call, and calls that it is kept of. */
@@ -253,8 +253,8 @@ function takeEvent(state: ViewState, event: UiEvent, details: RecordDetails): Vi
       return withEvent({ ...state, answer: EMPTY_MARKDOWN, reasoning: '', isReasoningContinued: false }, event);
     case 'answer_ended': {
       const usage = {
-        input_tokens: state.usage.input_tokens + event.usage.input_tokens,
-        output_tokens: state.usage.output_tokens + event.usage.output_tokens,
+        inputTokens: state.usage.inputTokens + event.usage.inputTokens,
+        outputTokens: state.usage.outputTokens + event.usage.outputTokens,
       };
       const ended = endAnswer({ ...state, usage });
       return { ...ended, finished: [...ended.finished, ...eventItem(event)] };
@@ -276,35 +276,35 @@ function takeEvent(state: ViewState, event: UiEvent, details: RecordDetails): Vi
     case 'call_progressed': {
       const lines = printable(event.text).trimEnd().split('\n').slice(-PROGRESS_LINES);
       const calls = state.calls.map((call) =>
-        call.call_id === event.call_id
+        call.callId === event.callId
           ? { ...call, progress: [...call.progress, ...lines].slice(-PROGRESS_LINES) }
           : call,
       );
       return unchanged({ ...state, calls });
     }
     case 'call_ended':
-      return endCall(state, event, details.outputs.get(event.call_id) ?? '');
+      return endCall(state, event, details.outputs.get(event.callId) ?? '');
     case 'approval_needed': {
       const item = { kind: 'approval', event, child: null, unfolded: false } as const;
-      return withItem({ ...state, args: withArgs(state.args, event.call_id, event.args) }, item);
+      return withItem({ ...state, args: withArgs(state.args, event.callId, event.args) }, item);
     }
     case 'approval_settled':
-      return withEvent({ ...state, approvals: settled(state, state.sessionId, event.call_id) }, event);
+      return withEvent({ ...state, approvals: settled(state, state.sessionId, event.callId) }, event);
     case 'injection_received': {
-      const { command_id, kind, mode, text } = event;
-      const queue = [...state.queue, { command_id, kind, mode, text: printable(text) }].slice(-QUEUE_MAX);
+      const { commandId, kind, mode, text } = event;
+      const queue = [...state.queue, { commandId, kind, mode, text: printable(text) }].slice(-QUEUE_MAX);
       return unchanged({ ...state, queue });
     }
     case 'injection_collapsed':
     case 'injection_blocked':
-      return withEvent({ ...state, queue: dequeued(state, [event.command_id]) }, event);
+      return withEvent({ ...state, queue: dequeued(state, [event.commandId]) }, event);
     case 'seam_delivered':
       return withEvent(
         {
           ...state,
           queue: dequeued(
             state,
-            event.injections.map(({ command_id }) => command_id),
+            event.injections.map(({ commandId }) => commandId),
           ),
         },
         event,
@@ -319,7 +319,7 @@ function takeEvent(state: ViewState, event: UiEvent, details: RecordDetails): Vi
       return withEvent({ ...state, isConnected: event.type === 'connection_restored' }, event);
     case 'run_ended': {
       const ended = endAnswer(state);
-      const { stop_reason: stopReason, usage, cost_usd: costUsd } = event;
+      const { stopReason, usage, costUsd } = event;
       const over = { stopReason, usage, costUsd, calls: [], approvals: [], args: new Map() };
       return { state: { ...ended.state, ...over }, finished: [...ended.finished, ...eventItem(event)], effects: [] };
     }
@@ -354,28 +354,28 @@ function endAnswer(state: ViewState): ViewStep {
 }
 
 function startCall(state: ViewState, event: UiEventOf<'call_started'>): ViewState {
-  const { call_id, args, at } = event;
+  const { callId, args, at } = event;
   const call = {
-    call_id,
+    callId,
     tool: printable(event.tool),
     summary: callSubject(args, event.summary),
     sinceMs: Date.parse(at),
     progress: [],
   };
-  const calls = [...state.calls.filter((one) => one.call_id !== call_id), call];
-  return { ...state, calls, args: withArgs(state.args, call_id, args) };
+  const calls = [...state.calls.filter((one) => one.callId !== callId), call];
+  return { ...state, calls, args: withArgs(state.args, callId, args) };
 }
 
 function endCall(state: ViewState, event: UiEventOf<'call_ended'>, output: string): ViewStep {
-  const { call_id } = event;
-  const call: EndedCall = { event, output, args: state.args.get(call_id) ?? null };
+  const { callId } = event;
+  const call: EndedCall = { event, output, args: state.args.get(callId) ?? null };
   const args = new Map(state.args);
-  args.delete(call_id);
+  args.delete(callId);
   const next = {
     ...state,
     args,
-    calls: state.calls.filter((one) => one.call_id !== call_id),
-    approvals: settled(state, state.sessionId, call_id),
+    calls: state.calls.filter((one) => one.callId !== callId),
+    approvals: settled(state, state.sessionId, callId),
     ended: [call, ...state.ended].slice(0, ENDED_MAX),
   };
   return withItem(next, { kind: 'call', call, unfolded: state.isUnfolded });
@@ -388,7 +388,7 @@ function takeChild(state: ViewState, events: readonly UiEvent[], child: ChildSes
     if (event.type === 'approval_needed') finished.push({ kind: 'approval', event, child, unfolded: false });
     else finished.push({ kind: 'child', event, child });
     if (event.type === 'approval_settled' || event.type === 'call_ended')
-      approvals = settled({ approvals }, child.id, event.call_id);
+      approvals = settled({ approvals }, child.id, event.callId);
   }
   return { state: { ...state, approvals }, finished, effects: [] };
 }
@@ -460,7 +460,7 @@ function submitArgs(state: ViewState, composer: Composer, text: string): ViewSte
 }
 
 function send(state: ViewState, command: TypedCommand): ViewStep {
-  const running = state.calls.at(-1)?.call_id ?? null;
+  const running = state.calls.at(-1)?.callId ?? null;
   const [first, ...others] = state.approvals;
   // A decision takes its call off the list at once, so that the next one is about the next call.
   const isDecision = command.do === 'decide';
@@ -515,16 +515,16 @@ function settled(
   sessionId: string | null,
   callId: string,
 ): readonly OpenApproval[] {
-  return approvals.filter(({ session, call_id }) => session.id !== sessionId || call_id !== callId);
+  return approvals.filter((one) => one.session.id !== sessionId || one.callId !== callId);
 }
 
 function dequeued({ queue }: ViewState, ids: readonly string[]): readonly QueuedMessage[] {
-  return queue.filter(({ command_id }) => !ids.includes(command_id));
+  return queue.filter(({ commandId }) => !ids.includes(commandId));
 }
 
 function editedQueue(queue: readonly QueuedMessage[], { edited }: RecordDetails): readonly QueuedMessage[] {
   if (edited.size === 0) return queue;
-  return queue.map((one) => ({ ...one, text: printable(edited.get(one.command_id) ?? one.text) }));
+  return queue.map((one) => ({ ...one, text: printable(edited.get(one.commandId) ?? one.text) }));
 }
 
 function withArgs(

@@ -11,14 +11,14 @@ export function nobody(view: SessionView, onAsk: OnAsk, own: (task: Promise<unkn
   return {
     approvalsOpen(approvals) {
       if (onAsk === 'exit') return 'stop';
-      for (const { session, call_id, tool } of approvals) {
-        const id = `${session.id}/${call_id}`;
+      for (const { session, callId, tool } of approvals) {
+        const id = `${session.id}/${callId}`;
         if (onAsk === 'wait' || denied.has(id)) continue;
         denied.add(id);
         const reason = 'no terminal for an approval (--on-ask deny)';
         own(
           session
-            .deny(call_id, { reason })
+            .deny(callId, { reason })
             .catch((error: Error) => view.notice(`${tool} could not be denied: ${error.message}`)),
         );
       }

@@ -9,7 +9,7 @@ import type { TypedCommand } from './typed-command.ts';
 /** What is meant where a line names no call. */
 export interface MeantCalls {
   /** The call that waits for a decision, of this session or of one below it. */
-  readonly asked: Pick<OpenApproval, 'session' | 'call_id'> | undefined;
+  readonly asked: Pick<OpenApproval, 'session' | 'callId'> | undefined;
   /** The newest call that runs. */
   readonly running: string | null;
   /** A line to a session that has ended starts its next run, instead of waiting for it. */
@@ -42,8 +42,8 @@ export async function carryOut(
     case 'decide': {
       if (asked === undefined) return;
       const { decision, reason, remember, args } = command;
-      if (decision === 'allow') await asked.session.approve(asked.call_id, { reason, remember, args });
-      else await asked.session.deny(asked.call_id, { reason, remember });
+      if (decision === 'allow') await asked.session.approve(asked.callId, { reason, remember, args });
+      else await asked.session.deny(asked.callId, { reason, remember });
       return;
     }
     case 'cancel':
@@ -68,7 +68,7 @@ export async function carryOut(
       await session.signal(command.name, command.data);
       return;
     case 'messages':
-      show(pendingText(await session.state()));
+      show(pendingText(await session.wire.state()));
       return;
     case 'withdraw':
       await session.revoke(chooseWaiting(command.commandId, await session.pending()));

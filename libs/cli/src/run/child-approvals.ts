@@ -105,7 +105,7 @@ export class ChildApprovals {
       this.begin();
       // Of what was asked before, only what nobody has decided yet is anybody's concern.
       const isOpen = (event: UiEvent) =>
-        event.type === 'approval_needed' && approvals.list.some(({ call_id }) => call_id === event.call_id);
+        event.type === 'approval_needed' && approvals.list.some(({ callId }) => callId === event.callId);
       for (const [earlier, told] of past) if (told.some(isOpen)) this.#tree.saw(earlier, told.filter(isOpen), child);
       past = [];
       this.#tree.saw(record, events, child);

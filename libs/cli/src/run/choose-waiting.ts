@@ -1,8 +1,8 @@
 /** Which of the messages that wait a person at the keyboard means. */
-import type { SessionStatus } from '@coxswain/protocol';
+import type { SessionState } from '@coxswain/client';
 import { CliError, EXIT } from '../line/cli-error.ts';
 
-type Waiting = readonly Pick<SessionStatus['pending'][number], 'command_id'>[];
+type Waiting = readonly Pick<SessionState['pending'][number], 'commandId'>[];
 
 /** A shorter word may be a word of a text as well. */
 const BEGINNING_MIN_CHARS = 8;
@@ -16,7 +16,7 @@ export function chooseWaiting(given: string | undefined, waiting: Waiting): stri
   const newest = waiting.at(-1);
   if (!newest)
     throw new CliError(EXIT.error, 'not_pending', 'nothing waits to be delivered; cox message list lists what does');
-  return newest.command_id;
+  return newest.commandId;
 }
 
 /** Of `ID TEXT` or `TEXT`: what is to be replaced, and by what. The first word is an id only where one of them has it. */
@@ -29,7 +29,7 @@ export function readReplacement(said: string, waiting: Waiting): { readonly comm
 }
 
 function named(word: string, waiting: Waiting): string | undefined {
-  const ids = waiting.map(({ command_id }) => command_id);
+  const ids = waiting.map(({ commandId }) => commandId);
   if (ids.includes(word)) return word;
   const matching = word.length < BEGINNING_MIN_CHARS ? [] : ids.filter((id) => id.startsWith(word));
   if (matching.length > 1)

@@ -71,7 +71,7 @@ export async function followSession(options: FollowOptions): Promise<FollowEnd> 
   const escalated = new Map<string, string>();
   const stepWaits = (id: string, { state }: JournalRecord, events: readonly UiEvent[]) => {
     for (const event of events) {
-      if (event.type === 'step_ended' && event.error_boundary === 'escalate') escalated.set(id, event.step);
+      if (event.type === 'step_ended' && event.errorBoundary === 'escalate') escalated.set(id, event.step);
       else if (event.type === 'session_resumed' || event.type === 'run_ended') escalated.delete(id);
     }
     const step = escalated.get(id);
@@ -81,7 +81,7 @@ export async function followSession(options: FollowOptions): Promise<FollowEnd> 
   };
   const announce = () => {
     const open = [...approvals.list, ...(children?.list ?? [])];
-    const ids = open.map((approval) => `${approval.session.id}/${approval.call_id}`).join(' ');
+    const ids = open.map((approval) => `${approval.session.id}/${approval.callId}`).join(' ');
     if (ids === announced) return;
     announced = ids;
     if (ids === '' || participant.approvalsOpen(open) === 'go_on') return;

@@ -52,7 +52,7 @@ async function namesIn(folder: string): Promise<string[]> {
 async function mayHaveSession(client: BusClient, persona: string): Promise<boolean> {
   let cursor: string | undefined;
   for (let page = 0; page < PAGES_MAX; page++) {
-    const { sessions, next_cursor } = await client.listSessions({ persona, limit: PAGE_SESSIONS, cursor });
+    const { sessions, next_cursor } = await client.wire.listSessions({ persona, limit: PAGE_SESSIONS, cursor });
     if (sessions.length > 0) return true;
     if (next_cursor === null) return false;
     cursor = next_cursor;

@@ -17,8 +17,8 @@ export class OpenApprovals {
   }
 
   add(event: UiEvent): void {
-    if (event.type === 'approval_needed') this.#open.set(event.call_id, { ...event, session: this.#session });
-    else if (event.type === 'approval_settled' || event.type === 'call_ended') this.#open.delete(event.call_id);
+    if (event.type === 'approval_needed') this.#open.set(event.callId, { ...event, session: this.#session });
+    else if (event.type === 'approval_settled' || event.type === 'call_ended') this.#open.delete(event.callId);
     else if (event.type === 'run_ended') this.#open.clear();
   }
 

@@ -1,12 +1,5 @@
 /** One prompt, from the command line to the end of its run. */
-import {
-  CommandRejectedError,
-  newCommandId,
-  newSessionId,
-  ReceiptTimeoutError,
-  type SentCommand,
-  type Session,
-} from '@coxswain/client';
+import { CommandRejectedError, newCommandId, newSessionId, ReceiptTimeoutError, type Session } from '@coxswain/client';
 import { leaveRunning } from '../instance/leave-running.ts';
 import { type OpenBus, withBus } from '../instance/open-bus.ts';
 import { pastedCommand } from '../instance/pasted-command.ts';
@@ -53,7 +46,10 @@ export async function runPrompt(invocation: Invocation, prompt: string, stay = f
   });
 }
 
-type Begun = Promise<{ readonly session: Session; readonly sent: SentCommand }>;
+type Begun = Promise<{
+  readonly session: Session;
+  readonly sent: { readonly receipt?: { readonly n?: number | undefined } | undefined };
+}>;
 
 /** Everything that can be wrong with the command line is found before anything is started. */
 async function prepare(invocation: Invocation, prompt: string): Promise<(bus: OpenBus) => Begun> {
@@ -65,8 +61,9 @@ async function prepare(invocation: Invocation, prompt: string): Promise<(bus: Op
     const body = await startBody(invocation, prompt);
     const sessionId = sessionIdOf(invocation) ?? newSessionId();
     return async (bus) => {
-      const session = await bus.client.startSession(body, { sessionId, id, ...SENDING, signal: bus.gone });
-      return { session, sent: session.sent };
+      const session = bus.client.session(sessionId);
+      const sent = await session.wire.send('start', body, { id, ...SENDING, signal: bus.gone });
+      return { session, sent };
     };
   }
   const misplaced = ONLY_AT_THE_START.find((name) => flags.on(name));

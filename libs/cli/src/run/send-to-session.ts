@@ -1,13 +1,15 @@
 /** Sends one command to a session that a command line names, and tells what became of it. */
 import {
+  type CommandReceipt,
   newCommandId,
   printable,
+  receiptToWire,
   type SendOptions,
   type SentCommand,
   type Session,
   type WaitStage,
 } from '@coxswain/client';
-import { CommandId, type Receipt } from '@coxswain/protocol';
+import { type CallCancellation, CommandId } from '@coxswain/protocol';
 import { type OpenBus, withBus } from '../instance/open-bus.ts';
 import { pastedCommand } from '../instance/pasted-command.ts';
 import { findSession } from '../instance/resolve-session.ts';
@@ -25,7 +27,11 @@ const DELIVERED_WITHIN_MS = 24 * 60 * 60 * 1_000;
 const NONE_OPEN: ReadonlySet<string> = new Set(['not_pending', 'not_found']);
 
 /** What was sent, and where to, if not to the session that was named. */
-export type SentSomewhere = SentCommand & { readonly to?: Session };
+export type SentSomewhere = SentCommand & {
+  readonly to?: Session;
+  /** How the cancelling of a call ended, where that was waited for. */
+  readonly cancellation?: CallCancellation | undefined;
+};
 /** The sending itself. */
 export type Send = (session: Session, options: SendOptions<WaitStage>, bus: OpenBus) => Promise<SentSomewhere>;
 
@@ -36,7 +42,7 @@ export type Send = (session: Session, options: SendOptions<WaitStage>, bus: Open
 export function sendToSession(
   invocation: Invocation,
   send: Send,
-  then?: (session: Session, sent: SentCommand) => Promise<ExitCode>,
+  then?: (session: Session, sent: SentSomewhere) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const asked = invocation.flags.oneOf('wait', ['stored', 'accepted', 'delivered']) ?? 'accepted';
   // One id for every attempt: sending the same again changes nothing.
@@ -62,13 +68,13 @@ export function sendToSession(
 
 /** What was asked for by name and not reached is no success, though nothing is lost. */
 function requireStage(
-  receipt: Receipt | undefined,
+  receipt: CommandReceipt | undefined,
   asked: WaitStage,
   session: Session,
   pasted: (command: string) => string,
 ): void {
   const stored = receipt === undefined && asked !== 'stored';
-  const kept = receipt?.pending_for_next_run === true && asked === 'delivered';
+  const kept = receipt?.pendingForNextRun === true && asked === 'delivered';
   if (!stored && !kept) return;
   const why = stored
     ? `it is stored, and nothing runs this session now; it goes on with: ${pasted(`attach ${session.id}`)}`
@@ -90,7 +96,7 @@ async function repetition(session: Session, commandId: string | undefined, error
 function tell({ flags, env }: Invocation, session: Session, sent: SentCommand, bus: OpenBus): void {
   const { commandId, seq, receipt } = sent;
   if (flags.on('json')) {
-    const line = receipt ?? {
+    const line = (receipt && receiptToWire(receipt)) ?? {
       ...{ type: 'receipt', session_id: session.id, command_id: commandId, stage: 'stored', seq },
       ...(sent.duplicate ? { message: 'repeated: nothing changed' } : {}),
     };
@@ -99,10 +105,10 @@ function tell({ flags, env }: Invocation, session: Session, sent: SentCommand, b
   }
   const what = receipt === undefined ? 'stored' : receipt.stage;
   const where = receipt?.seam === undefined ? '' : ` at ${receipt.seam} of turn ${receipt.turn}`;
-  const later = receipt?.pending_for_next_run ? '; the session has ended, so it waits for the next run' : '';
+  const later = receipt?.pendingForNextRun ? '; the session has ended, so it waits for the next run' : '';
   const again = sent.duplicate ? ' (repeated: nothing changed)' : '';
   const says = receipt?.detail?.says;
-  const rule = typeof says === 'string' ? `\nremembered as ${receipt?.command_id}: ${printable(says)}` : '';
+  const rule = typeof says === 'string' ? `\nremembered as ${receipt?.commandId}: ${printable(says)}` : '';
   const attach = pastedCommand(`attach ${session.id}`, bus, env);
   const idle = bus.hosted ? '' : `; nothing runs this session now, it goes on with: ${attach}`;
   standardStreams.out(`${session.id}: ${what}${where}${again}${later}${idle}${rule}\n`);

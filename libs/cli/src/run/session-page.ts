@@ -1,5 +1,5 @@
 /** A page of a list of sessions. */
-import type { BusClient, PlacedSession, SessionListing } from '@coxswain/client';
+import type { BusClient, BusWire, PlacedSession, WireSessionListing } from '@coxswain/client';
 import { matchPrefix } from '../instance/resolve-session.ts';
 
 /** Of so many all are read, in one go: no more than a page of them takes. */
@@ -37,7 +37,7 @@ export function pageOf<T extends { readonly session_id: string }>(
 }
 
 /** A page, and how many there are that it does not show. */
-export interface PageOfSessions extends Page<SessionListing> {
+export interface PageOfSessions extends Page<WireSessionListing> {
   /** Deleted ones that were passed over. */
   readonly unlisted: number;
   /** Of all. */
@@ -50,13 +50,14 @@ export interface PageOfSessions extends Page<SessionListing> {
  * @throws CliError as {@link pageOf}.
  */
 export async function pageOfSessions(
-  client: Pick<BusClient, 'listings' | 'sessionIds' | 'newestSessions'>,
+  wire: Pick<BusWire, 'listings' | 'newestSessions'>,
+  client: Pick<BusClient, 'sessionIds'>,
   wanted: WantedPage & { readonly deleted: boolean },
 ): Promise<PageOfSessions> {
-  const { total, sessions } = await client.newestSessions();
+  const { total, sessions } = await wire.newestSessions();
   if (total > ALL_READ_MAX && wanted.limit <= ALL_READ_MAX) return firstOf(client, total, sessions, wanted);
   await sessions.return();
-  const all = (await client.listings()).reverse();
+  const all = (await wire.listings()).reverse();
   const listed = wanted.deleted ? all : all.filter(({ deleted }) => !deleted);
   return { ...pageOf(listed, wanted), unlisted: all.length - listed.length, total: all.length };
 }
@@ -68,7 +69,7 @@ async function firstOf(
   { limit, after, deleted }: WantedPage & { readonly deleted: boolean },
 ): Promise<PageOfSessions> {
   const behind = after === undefined ? null : matchPrefix(after, await client.sessionIds());
-  const items: SessionListing[] = [];
+  const items: WireSessionListing[] = [];
   let passed = 0;
   let unlisted = 0;
   let found = behind === null;

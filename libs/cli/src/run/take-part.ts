@@ -99,7 +99,7 @@ function whatIsNeeded(
   return [
     `${approvals.length} calls need an approval, and there is no terminal to ask:`,
     ...approvals.map(
-      ({ session, call_id, tool, summary }) => `  ${pasted(`approve ${session.id} ${call_id}`)}   # ${tool} ${summary}`,
+      ({ session, callId, tool, summary }) => `  ${pasted(`approve ${session.id} ${callId}`)}   # ${tool} ${summary}`,
     ),
     `then: ${pasted(`attach ${sessionId}`)}`,
   ];

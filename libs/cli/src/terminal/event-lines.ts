@@ -1,7 +1,7 @@
 /** What people read of a session: one line for most events. */
 
-import { printable, type UiEvent, type UiEventOf } from '@coxswain/client';
-import { type Budget, ERROR_CATALOGUE, isErrorCode, type StopReason, type Usage } from '@coxswain/protocol';
+import { printable, type TokenUsage, type UiEvent, type UiEventOf } from '@coxswain/client';
+import { type Budget, ERROR_CATALOGUE, isErrorCode, type StopReason } from '@coxswain/protocol';
 import { headWithinColumns } from './columns.ts';
 import { counted } from './counted.ts';
 import type { Style } from './style.ts';
@@ -24,7 +24,7 @@ export function eventLine(given: UiEvent, style: Style): string | null {
       return style.dim(`    ⤷ ${event.persona} works on it in session ${event.session}`);
     case 'child_ended':
       return style.dim(
-        `    ⤶ session ${event.session}: ${endState(event.stop_reason)}, ${spent(event.usage, null)}${event.restarts ? '; it is begun again' : ''}`,
+        `    ⤶ session ${event.session}: ${endState(event.stopReason)}, ${spent(event.usage, null)}${event.restarts ? '; it is begun again' : ''}`,
       );
     case 'call_ended':
       return callEnded(event, style);
@@ -35,17 +35,17 @@ export function eventLine(given: UiEvent, style: Style): string | null {
     case 'injection_received':
       return style.dim(`  ↳ ${event.kind}${event.mode ? ` (${event.mode})` : ''} waits: “${firstLine(event.text)}”`);
     case 'injection_collapsed':
-      return style.dim(`  ↳ ${event.command_id} makes way for ${event.into}: one dedupe key`);
+      return style.dim(`  ↳ ${event.commandId} makes way for ${event.into}: one dedupe key`);
     case 'reminder_ended':
-      return style.dim(`  ↳ reminder ${event.command_id} is shown no longer (${event.reason})`);
+      return style.dim(`  ↳ reminder ${event.commandId} is shown no longer (${event.reason})`);
     case 'seam_delivered':
       return seamDelivered(event, style);
     case 'answer_restarted':
       return style.dim('  (this answer was broken off and begins again)');
     case 'answer_ended':
       if (event.partial) return style.dim('  (this answer was broken off here)');
-      if (event.finish_reason === 'length') return style.yellow('  ! the answer was cut at the model’s token limit');
-      return event.finish_reason === 'content-filter'
+      if (event.finishReason === 'length') return style.yellow('  ! the answer was cut at the model’s token limit');
+      return event.finishReason === 'content-filter'
         ? style.yellow('  ! the provider cut the answer (content filter)')
         : null;
     case 'command_rejected':
@@ -73,10 +73,10 @@ export function eventLine(given: UiEvent, style: Style): string | null {
     case 'step_ended':
       return event.status === 'failed' ? style.yellow(stepFailed(event)) : null;
     case 'injection_blocked':
-      return style.yellow(`  ! ${event.command_id} was blocked: ${event.reason}`);
+      return style.yellow(`  ! ${event.commandId} was blocked: ${event.reason}`);
     case 'session_suspended':
       return style.yellow(
-        `  ‖ ${event.by_itself ? 'parked itself' : 'suspended'}${quoted(event.reason)}${waitsFor(event)}`,
+        `  ‖ ${event.byItself ? 'parked itself' : 'suspended'}${quoted(event.reason)}${waitsFor(event)}`,
       );
     case 'session_resumed':
       return style.yellow(`  ▶ resumed${WOKEN_BY[event.cause]}`);
@@ -129,7 +129,7 @@ export function childLine(
 ): string | null {
   const event = printableEvent(given);
   if (event.type === 'approval_needed') return `  ${approvalNeeded(event, style)} ${style.dim(`of ${persona} ${id}`)}`;
-  if (event.type === 'step_ended' && event.error_boundary === 'escalate')
+  if (event.type === 'step_ended' && event.errorBoundary === 'escalate')
     return `  ${style.yellow(stepFailed(event))} ${style.dim(`of ${persona} ${id}`)}`;
   return event.type === 'approval_settled' ? `  ${approvalSettled(event, style)}` : null;
 }
@@ -140,8 +140,8 @@ const AFTER_FAILURE = {
   escalate: '; resume the session to try it again',
 } as const;
 
-function stepFailed({ step, error, error_boundary }: UiEventOf<'step_ended'>): string {
-  return `  ! step ${step} has failed: ${firstLine(error ?? '')}${AFTER_FAILURE[error_boundary ?? 'fail']}`;
+function stepFailed({ step, error, errorBoundary }: UiEventOf<'step_ended'>): string {
+  return `  ! step ${step} has failed: ${firstLine(error ?? '')}${AFTER_FAILURE[errorBoundary ?? 'fail']}`;
 }
 
 const WOKEN_BY: Readonly<Record<UiEventOf<'session_resumed'>['cause'], string>> = {
@@ -176,14 +176,14 @@ export function endState(reason: StopReason): string {
 }
 
 /** `3 turns · 1,234 tokens in, 56 out · $0.0123`. */
-export function effort(turns: number, usage: Usage, costUsd: number | null = null): string {
+export function effort(turns: number, usage: TokenUsage, costUsd: number | null = null): string {
   return `${turns} turn${turns === 1 ? '' : 's'} · ${spent(usage, costUsd)}`;
 }
 
 /** `1,234 tokens in, 56 out · $0.0123`. */
-export function spent(usage: Usage, costUsd: number | null): string {
+export function spent(usage: TokenUsage, costUsd: number | null): string {
   const cost = costUsd === null ? '' : ` · ${dollars(costUsd)}`;
-  return `${tokens(usage.input_tokens)} tokens in, ${tokens(usage.output_tokens)} out${cost}`;
+  return `${tokens(usage.inputTokens)} tokens in, ${tokens(usage.outputTokens)} out${cost}`;
 }
 
 /** `1,234 of 5,000 tokens`, `$0.12 of $0.50`, `3.4 s of 1 min 0 s`. */
@@ -210,15 +210,15 @@ export function dollars(usd: number): string {
 }
 
 function compacted(event: UiEventOf<'context_compacted'>): string {
-  const { strategy, tokens_before, tokens_after, archived, instead } = event;
+  const { strategy, tokensBefore, tokensAfter, archived, instead } = event;
   const what =
     strategy === 'clear_tool_results' ? `${archived} old results cleared` : `${archived} messages → ${strategy}`;
-  const tokens = `~${tokens_before.toLocaleString('en-US')} → ~${tokens_after.toLocaleString('en-US')} tokens`;
+  const tokens = `~${tokensBefore.toLocaleString('en-US')} → ~${tokensAfter.toLocaleString('en-US')} tokens`;
   return `  ⇣ compacted: ${what} · ${tokens}${instead === null ? '' : ` (${firstLine(instead)})`}`;
 }
 
 function callEnded(event: UiEventOf<'call_ended'>, style: Style): string {
-  const took = event.duration_ms > 0 ? ` · ${duration(event.duration_ms)}` : '';
+  const took = event.durationMs > 0 ? ` · ${duration(event.durationMs)}` : '';
   if (event.status === 'ok') {
     return `  ${style.green('✓')} ${event.tool} ${style.dim(`${event.result}${took}`)}`;
   }
@@ -231,8 +231,8 @@ function hookVetoed({ hook, point, decision, reason }: UiEventOf<'hook_vetoed'>,
   return style.yellow(`  ! hook ${hook} at ${point}: ${said}${quoted(reason)}`);
 }
 
-function approvalNeeded({ tool, summary, call_id, question }: UiEventOf<'approval_needed'>, style: Style): string {
-  const head = `  ${style.yellow('?')} ${style.bold(tool)} ${summary} ${style.yellow('waits for an approval')} ${style.dim(`(${call_id})`)}`;
+function approvalNeeded({ tool, summary, callId, question }: UiEventOf<'approval_needed'>, style: Style): string {
+  const head = `  ${style.yellow('?')} ${style.bold(tool)} ${summary} ${style.yellow('waits for an approval')} ${style.dim(`(${callId})`)}`;
   return question === null ? head : `${head}\n    ${question}`;
 }
 
@@ -260,16 +260,16 @@ function seamDelivered(event: UiEventOf<'seam_delivered'>, style: Style): string
   const more = feedback.length - shown.size;
   if (more > 0)
     lines.push(style.cyan(`  ↳ and ${counted(more, 'more piece')} of feedback; cox session export has them all`));
-  const skipped = event.skipped_call_ids.length;
+  const skipped = event.skippedCallIds.length;
   if (skipped > 0) lines.push(style.yellow(`  ⊘ ${skipped} call${skipped === 1 ? '' : 's'} stopped before firing`));
   return lines.length === 0 ? null : lines.join('\n');
 }
 
 function runEnded(event: UiEventOf<'run_ended'>, style: Style): string {
-  const failed = event.stop_reason === 'error';
-  const colour = failed ? style.red : event.stop_reason === 'cancelled' ? style.yellow : style.green;
+  const failed = event.stopReason === 'error';
+  const colour = failed ? style.red : event.stopReason === 'cancelled' ? style.yellow : style.green;
   const lines = [
-    `${colour(`● ${endState(event.stop_reason)}`)} ${style.dim(`· ${effort(event.turns, event.usage, event.cost_usd)}`)}`,
+    `${colour(`● ${endState(event.stopReason)}`)} ${style.dim(`· ${effort(event.turns, event.usage, event.costUsd)}`)}`,
   ];
   if (event.error) {
     lines.push(style.red(`  ${event.error.code}: ${event.error.message}`));

@@ -25,8 +25,8 @@ import {
   RECEIPT_TIMEOUT_MS,
   type SendOptions,
   type SendStage,
-  type SentCommand,
   STORED_WITHIN_MS,
+  type WireSentCommand,
 } from '../outgoing-command.ts';
 import { type GatewayRequest, type GatewayRequests, mayPass } from './gateway-requests.ts';
 import { errorOf, ProblemError } from './problem-errors.ts';
@@ -56,7 +56,7 @@ export async function sendOverHttp<V extends Verb>(
     signal,
     traceparent,
   }: SendOptions<SendStage>,
-): Promise<SentCommand> {
+): Promise<WireSentCommand> {
   const given = body as JsonObject & { readonly id?: string };
   if (actor !== undefined || 'actor' in given)
     throw new CommandRejectedError('unknown_field', 'actor: over HTTP, who acts is whose token it is', {
@@ -102,13 +102,13 @@ class Sending {
     this.#isOwnId = isOwnId;
   }
 
-  stored(): Promise<SentCommand> {
+  stored(): Promise<WireSentCommand> {
     // Said for each command: of a start the gateway would otherwise wait for the session to accept it.
     return this.#answered('accepted', 0, () => ({ query: { wait: 'stored' } }));
   }
 
   /** @param untilMs on the clock of `performance`. */
-  settled(stage: Exclude<SendStage, 'stored'>, untilMs: number): Promise<SentCommand> {
+  settled(stage: Exclude<SendStage, 'stored'>, untilMs: number): Promise<WireSentCommand> {
     const waitedMs = Math.ceil(untilMs - performance.now());
     return this.#answered(stage, waitedMs, () => {
       const leftMs = Math.max(1, Math.ceil(untilMs - performance.now()));
@@ -121,7 +121,7 @@ class Sending {
     awaited: Exclude<SendStage, 'stored'>,
     waitedMs: number,
     ask: () => Pick<GatewayRequest, 'query' | 'waitsMs'> & { readonly goesOn?: boolean },
-  ): Promise<SentCommand> {
+  ): Promise<WireSentCommand> {
     const { requests } = this.#gateway;
     for (;;) {
       let goesOn = false;
@@ -155,7 +155,7 @@ class Sending {
     return isNotFound && this.#gateway.started.isNew(this.#ref.sessionId);
   }
 
-  #read(answer: unknown, withOutcome: boolean): SentCommand {
+  #read(answer: unknown, withOutcome: boolean): WireSentCommand {
     const { command_id, seq, duplicate, receipt } = (answer ?? {}) as Record<string, unknown>;
     const read = receipt === undefined ? null : Receipt.safeParse(receipt);
     const isOne = command_id === this.#commandId && typeof seq === 'number' && typeof duplicate === 'boolean';

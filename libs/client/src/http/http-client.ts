@@ -1,5 +1,13 @@
 /** A client of a gateway, and what a gateway alone can say. */
-import type { Chart, DemoStart, SessionRef, StartOptions, StateValue } from '@coxswain/protocol';
+import {
+  type CamelCased,
+  type Chart,
+  type DemoStart,
+  fromWire,
+  type SessionRef,
+  StartOptions,
+  type StateValue,
+} from '@coxswain/protocol';
 import { Client } from '../client.ts';
 import { Session } from '../session-handle.ts';
 import type { HttpTransport } from './http-transport.ts';
@@ -12,8 +20,11 @@ export interface TokenHolder {
   /** `read`, `run`, `steer`, `approve`, `admin`. */
   readonly scopes: readonly string[];
   /** When it is over, ISO 8601; null where it is not. */
-  readonly expires_at: string | null;
+  readonly expiresAt: string | null;
 }
+
+/** What a form can offer to start with. Definitions of personas are in the form of the wire. */
+export type OfferedStarts = CamelCased<StartOptions>;
 
 /** The machine, and the state that a session is in. */
 export interface Statechart {
@@ -55,8 +66,8 @@ export class HttpClient extends Client<HttpSession> {
   }
 
   /** What a form can offer to start with: personas of the folder in which the gateway was started, and the demo. */
-  startOptions(): Promise<StartOptions> {
-    return this.#gateway.guard.call(() => this.#gateway.startOptions());
+  async startOptions(): Promise<OfferedStarts> {
+    return fromWire(StartOptions, await this.#gateway.guard.call(() => this.#gateway.startOptions()));
   }
 
   /**

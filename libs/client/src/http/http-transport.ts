@@ -12,11 +12,11 @@ import {
 } from '@coxswain/protocol';
 import { CallGuard } from '../call-guard.ts';
 import { CoxswainError, JournalGapError } from '../client-errors.ts';
-import type { BodyInput, SendOptions, SendStage, SentCommand } from '../outgoing-command.ts';
-import type { ListQuery, SessionsPage } from '../session-listing.ts';
-import type { SessionTree } from '../session-tree.ts';
+import type { BodyInput, SendOptions, SendStage, WireSentCommand } from '../outgoing-command.ts';
+import type { ListQuery, WireSessionsPage } from '../session-listing.ts';
+import type { WireSessionTree } from '../session-tree.ts';
 import type { JournalEntry, JournalStart, Transport, WatchItem } from '../transport.ts';
-import type { PendingApproval } from '../waiting-approvals.ts';
+import type { WirePendingApproval } from '../waiting-approvals.ts';
 import { sendOverHttp } from './command-requests.ts';
 import { followSession } from './follow-session.ts';
 import {
@@ -52,7 +52,7 @@ export class HttpTransport implements Transport {
     verb: V,
     body: BodyInput<V>,
     options: SendOptions<SendStage>,
-  ): Promise<SentCommand> {
+  ): Promise<WireSentCommand> {
     return sendOverHttp({ requests: this.requests, started: this.#started }, ref, verb, body, options);
   }
 
@@ -121,14 +121,14 @@ export class HttpTransport implements Transport {
     throw unreadable('no state of a session');
   }
 
-  async tree(ref: SessionRef): Promise<SessionTree> {
-    const tree = (await this.#read({ path: `/v1/sessions/${ref.sessionId}/tree` })) as SessionTree | null;
+  async tree(ref: SessionRef): Promise<WireSessionTree> {
+    const tree = (await this.#read({ path: `/v1/sessions/${ref.sessionId}/tree` })) as WireSessionTree | null;
     if (typeof tree?.top?.session_id === 'string') return tree;
     throw unreadable('no tree of sessions');
   }
 
-  async approvals(): Promise<PendingApproval[]> {
-    const found: PendingApproval[] = [];
+  async approvals(): Promise<WirePendingApproval[]> {
+    const found: WirePendingApproval[] = [];
     await everyPage(async (cursor) => {
       const page = (await this.#read({ path: '/v1/approvals', query: { cursor } })) as ApprovalsPage | null;
       if (!Array.isArray(page?.approvals)) throw unreadable('no page of approvals');
@@ -138,9 +138,9 @@ export class HttpTransport implements Transport {
     return found;
   }
 
-  async listSessions({ state, persona, details, limit, cursor }: ListQuery): Promise<SessionsPage> {
+  async listSessions({ state, persona, details, limit, cursor }: ListQuery): Promise<WireSessionsPage> {
     const query = { state, persona, limit, cursor, ...(details === true ? { details: 'true' } : {}) };
-    const page = (await this.#read({ path: '/v1/sessions', query })) as SessionsPage | null;
+    const page = (await this.#read({ path: '/v1/sessions', query })) as WireSessionsPage | null;
     if (Array.isArray(page?.sessions)) return page;
     throw unreadable('no page of sessions');
   }
@@ -214,8 +214,11 @@ export async function readHolder(requests: GatewayRequests, withinMs?: number): 
   const holder = (await requests.persist(late, READ_WITHIN_MS, attempt).catch((error: unknown) => {
     if (late?.aborted) throw unreached(trouble ?? error, withinMs);
     throw error instanceof ProblemError ? errorOf(error.problem) : error;
-  })) as TokenHolder | null;
-  if (typeof holder?.tenant === 'string' && Array.isArray(holder.scopes)) return holder;
+  })) as (Omit<TokenHolder, 'expiresAt'> & { readonly expires_at?: string | null }) | null;
+  if (typeof holder?.tenant === 'string' && Array.isArray(holder.scopes)) {
+    const { name, tenant, scopes, expires_at: expiresAt = null } = holder;
+    return { name, tenant, scopes, expiresAt };
+  }
   throw unreadable('no token’s holder');
 }
 
@@ -227,7 +230,7 @@ async function read(requests: GatewayRequests, request: GatewayRequest): Promise
 }
 
 interface ApprovalsPage {
-  readonly approvals: readonly PendingApproval[];
+  readonly approvals: readonly WirePendingApproval[];
   readonly next_cursor: string | null;
 }
 

@@ -1,6 +1,6 @@
 /** What a fork can change at a record: the message that it brings, or what comes next. No drawing. */
-import type { ForkChangesInput, JournalRecord } from '@coxswain/protocol';
-import { hasEnded } from '../browser-client.ts';
+import type { JournalRecord } from '@coxswain/protocol';
+import { type ForkOptions, hasEnded } from '../browser-client.ts';
 
 /** The prompt of a fork. `message`: the record brings it. `next`: the run has ended, and this begins another. */
 export type ForkPrompt =
@@ -27,7 +27,7 @@ export function forkChanges(
   prompt: ForkPrompt,
   typed: { readonly prompt: string; readonly model: string },
   model: string | null,
-): ForkChangesInput | undefined {
+): ForkOptions['changes'] {
   const text = prompt.kind === 'none' || typed.prompt === prompt.text ? '' : typed.prompt;
   const named = typed.model.trim();
   const changes = {

@@ -1,7 +1,8 @@
 /** Asks before a session is forked, and for what is to be different in the fork. */
-import { type ForkChangesInput, type JournalRecord, ModelName } from '@coxswain/protocol';
+import { type JournalRecord, ModelName } from '@coxswain/protocol';
 import type { VNode } from 'preact';
 import { useId, useState } from 'preact/hooks';
+import type { ForkOptions } from '../browser-client.ts';
 import { Modal } from '../page/modal.tsx';
 import { forkChanges, forkPromptOf } from './fork-changes.ts';
 
@@ -23,7 +24,7 @@ export function ForkDialog({
   /** Models to choose from. */
   readonly models: readonly string[];
   /** Forks the session. Resolves with the reason for a rejection, or with null. */
-  readonly onFork: (changes: ForkChangesInput | undefined) => Promise<string | null>;
+  readonly onFork: (changes: ForkOptions['changes']) => Promise<string | null>;
   readonly onClose: () => void;
 }): VNode {
   const prompt = forkPromptOf(record);

@@ -44,8 +44,8 @@ export function SessionHead({
             {model ?? 'no model yet'}
           </span>
           <span>
-            turn {turn} · {countText(usage.usage.input_tokens)} in, {countText(usage.usage.output_tokens)} out ·{' '}
-            <span class="cost">{costText(usage.cost_usd)}</span>
+            turn {turn} · {countText(usage.usage.inputTokens)} in, {countText(usage.usage.outputTokens)} out ·{' '}
+            <span class="cost">{costText(usage.costUsd)}</span>
           </span>
           {parent !== null && (
             <span>
@@ -61,7 +61,7 @@ export function SessionHead({
       </div>
       <div class="session-state" aria-live="polite">
         {whatNot !== null && <span class="badge idle">{whatNot}</span>}
-        {whatNot === null && state !== null && <StateBadge state={state} stopReason={run?.stop_reason ?? null} />}
+        {whatNot === null && state !== null && <StateBadge state={state} stopReason={run?.stopReason ?? null} />}
       </div>
       {acting && state !== null && !ended && (
         <div class="buttons">

@@ -1,7 +1,8 @@
 /** One session: what it does, and what can be done about it. */
-import type { ForkChangesInput } from '@coxswain/protocol';
+
 import type { VNode } from 'preact';
 import { useCallback, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { ForkOptions } from '../browser-client.ts';
 import { hasEnded, type SessionHandle, type SessionsClient } from '../browser-client.ts';
 import { Boundary } from '../page/boundary.tsx';
 import { OutcomeLine, problemText, useOutcome } from '../page/outcome.tsx';
@@ -83,7 +84,7 @@ export function SessionPage({
     setForkAt(isLive ? newest : (at ?? newest));
   }, [newest, mayRun, isLive, isNow, at]);
   const closeFork = useCallback(() => setForkAt(null), []);
-  const fork = async (from: number, changes: ForkChangesInput | undefined) => {
+  const fork = async (from: number, changes: ForkOptions['changes']) => {
     let rejection: string | null = null;
     await ask(`forked at record ${from}`, async () => {
       try {

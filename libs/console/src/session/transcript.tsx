@@ -162,7 +162,7 @@ function Injection({ injection }: { readonly injection: InjectionEntry }) {
 }
 
 function End({ end }: { readonly end: EndEntry }) {
-  const { input_tokens, output_tokens } = end.usage;
+  const { inputTokens, outputTokens } = end.usage;
   return (
     <p class={`entry end ${end.stopReason === 'error' ? 'error' : 'plain'}`} data-n={end.n}>
       <span>
@@ -170,8 +170,8 @@ function End({ end }: { readonly end: EndEntry }) {
         {end.problem !== null && ` · ${end.problem}`}
       </span>
       <span class="faint">
-        {end.turns} {end.turns === 1 ? 'turn' : 'turns'} · {countText(input_tokens)} in, {countText(output_tokens)} out
-        · {costText(end.costUsd)}
+        {end.turns} {end.turns === 1 ? 'turn' : 'turns'} · {countText(inputTokens)} in, {countText(outputTokens)} out ·{' '}
+        {costText(end.costUsd)}
       </span>
     </p>
   );

@@ -1,7 +1,7 @@
 /** The session, who has started it, and all that it has started. */
 import type { VNode } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import type { SessionHandle, SessionTree, TreeNode } from '../browser-client.ts';
+import type { SessionHandle, WireSessionTree, WireTreeNode } from '../browser-client.ts';
 import { problemText } from '../page/outcome.tsx';
 import { hashOf, sessionPlace } from '../page/place.ts';
 import { costText, countText, shortId } from '../page/wording.ts';
@@ -17,14 +17,14 @@ export function TreeView({
   readonly session: SessionHandle;
   readonly hasEnded: boolean;
 }): VNode {
-  const [tree, setTree] = useState<SessionTree | null>(null);
+  const [tree, setTree] = useState<WireSessionTree | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   useEffect(() => {
     let left = false;
     let waiting: ReturnType<typeof setTimeout> | undefined;
     const read = async () => {
       try {
-        const answer = await session.tree();
+        const answer = await session.wire.tree();
         if (left) return;
         setTree(answer);
         setProblem(null);
@@ -63,7 +63,7 @@ export function TreeView({
   );
 }
 
-function TreeBranch({ node, here }: { readonly node: TreeNode; readonly here: string }) {
+function TreeBranch({ node, here }: { readonly node: WireTreeNode; readonly here: string }) {
   const { session_id: id, persona, state, stop_reason, approvals, cost_usd, problem, children } = node;
   return (
     <li>

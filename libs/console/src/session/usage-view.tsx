@@ -66,10 +66,10 @@ export function UsageView({
                   <td>{run.persona ?? '–'}</td>
                   <td>{run.model ?? '–'}</td>
                   <td>{run.turns}</td>
-                  <td>{countText(run.usage.input_tokens)}</td>
-                  <td>{countText(run.usage.output_tokens)}</td>
-                  <td>{costText(run.cost_usd)}</td>
-                  <td>{run.stop_reason ?? 'goes on'}</td>
+                  <td>{countText(run.usage.inputTokens)}</td>
+                  <td>{countText(run.usage.outputTokens)}</td>
+                  <td>{costText(run.costUsd)}</td>
+                  <td>{run.stopReason ?? 'goes on'}</td>
                 </tr>
               ))}
             </tbody>
@@ -78,9 +78,9 @@ export function UsageView({
                 <th scope="row" colSpan={4}>
                   All
                 </th>
-                <td>{countText(usage.usage.input_tokens)}</td>
-                <td>{countText(usage.usage.output_tokens)}</td>
-                <td>{costText(usage.cost_usd)}</td>
+                <td>{countText(usage.usage.inputTokens)}</td>
+                <td>{countText(usage.usage.outputTokens)}</td>
+                <td>{costText(usage.costUsd)}</td>
                 <td />
               </tr>
             </tfoot>

@@ -65,7 +65,7 @@ export function useSession(session: SessionHandle, at: number | null): FollowedS
     const askStatus = () => {
       asked ??= setTimeout(async () => {
         asked = undefined;
-        const answer = await session.state().catch(() => null);
+        const answer = await session.wire.state().catch(() => null);
         if (!leaving.signal.aborted) setStatus((before) => answer ?? before);
       }, STATUS_AFTER_MS);
     };

@@ -1,7 +1,7 @@
 /** Starts a session. */
 import type { VNode } from 'preact';
 import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import type { ListedSession, SessionsClient } from '../browser-client.ts';
+import type { BodyInput, SessionsClient, WireListedSession } from '../browser-client.ts';
 import { OutcomeLine, useOutcome } from '../page/outcome.tsx';
 import { SameCommand } from '../page/same-command.ts';
 import {
@@ -30,7 +30,7 @@ export function NewSession({
   onStarted,
 }: {
   readonly client: SessionsClient;
-  readonly sessions: readonly ListedSession[];
+  readonly sessions: readonly WireListedSession[];
   readonly onStarted: (sessionId: string) => void;
 }): VNode {
   const [fields, setFields] = useState(EMPTY);
@@ -76,9 +76,12 @@ export function NewSession({
     await ask('started', async () => {
       const body = startBody(fields, offered);
       try {
-        const session = await same.send(JSON.stringify(body), (ids) =>
-          client.startSession(body as Parameters<SessionsClient['startSession']>[0], { ...ids, wait: 'accepted' }),
-        );
+        // The persona of a demo is in the form of the wire.
+        const session = await same.send(JSON.stringify(body), async ({ id, sessionId }) => {
+          const started = client.session(sessionId);
+          await started.wire.send('start', body as BodyInput<'start'>, { id, wait: 'accepted' });
+          return started;
+        });
         onStarted(session.id);
       } catch (error) {
         const field = fieldOf(error);
@@ -117,7 +120,7 @@ export function NewSession({
     >
       <div class="form-head">
         <h1>Start a session</h1>
-        {offered.options.has_demo && (
+        {offered.options.hasDemo && (
           <button type="button" class="small" onClick={() => void fillInDemo()}>
             Fill in the demo
           </button>

@@ -1,7 +1,7 @@
 /** All sessions, the one that was written to last first. */
 import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
-import type { ListedSession } from '../browser-client.ts';
+import type { WireListedSession } from '../browser-client.ts';
 import { hashOf, sessionPlace } from '../page/place.ts';
 import { agoText, costText, shortId } from '../page/wording.ts';
 import { moodOf, StateBadge } from '../session/state-badge.tsx';
@@ -70,7 +70,7 @@ function SessionRow({
   isCurrent,
   now,
 }: {
-  readonly listed: ListedSession;
+  readonly listed: WireListedSession;
   readonly isCurrent: boolean;
   readonly now: number;
 }) {
@@ -95,7 +95,11 @@ function SessionRow({
   );
 }
 
-function isWanted({ session_id, state, stop_reason, details }: ListedSession, filter: Filter, sought: string): boolean {
+function isWanted(
+  { session_id, state, stop_reason, details }: WireListedSession,
+  filter: Filter,
+  sought: string,
+): boolean {
   const mood = moodOf(state, stop_reason);
   const name = typeof state === 'string' ? state : '';
   const ended = name === 'stopped' || name === 'failed';

@@ -1,6 +1,6 @@
 /** What the form that starts a session checks, sends and offers. No drawing. */
-import { type DemoStart, ID_PATTERN, ModelName, type StartOptions } from '@coxswain/protocol';
-import type { ListedSession } from '../browser-client.ts';
+import { type DemoStart, ID_PATTERN, ModelName } from '@coxswain/protocol';
+import type { OfferedStarts, WireListedSession } from '../browser-client.ts';
 
 /** The fields, as typed. */
 export interface StartFields {
@@ -16,12 +16,12 @@ export type StartProblems = Partial<Record<StartField, string>>;
 
 /** What can be offered: the folder of the gateway, and the demo once its files are written. */
 export interface Offered {
-  readonly options: StartOptions;
+  readonly options: OfferedStarts;
   readonly demo: DemoStart | null;
 }
 
 /** A gateway that offers nothing, or was not asked yet. */
-export const NOTHING_OFFERED: Offered = { options: { folder: null, personas: [], has_demo: false }, demo: null };
+export const NOTHING_OFFERED: Offered = { options: { folder: null, personas: [], hasDemo: false }, demo: null };
 
 /** Values offered next to a field. */
 const OFFERED_MAX = 6;
@@ -80,17 +80,17 @@ export function fieldProblemText(error: unknown): string {
 }
 
 /** Personas to choose from: those of the folder first, then those that sessions have had, the newest first. */
-export function offeredPersonas({ options }: Offered, sessions: readonly ListedSession[]): string[] {
+export function offeredPersonas({ options }: Offered, sessions: readonly WireListedSession[]): string[] {
   return once([...options.personas.map(({ name }) => name), ...recent(sessions, 'persona')]);
 }
 
 /** Models to choose from: those that sessions have had, the newest first. */
-export function offeredModels(sessions: readonly ListedSession[]): string[] {
+export function offeredModels(sessions: readonly WireListedSession[]): string[] {
   return once(recent(sessions, 'model'));
 }
 
 /** What sessions have had, in the order of the list, in which the newest stands first. Demos are left out: their files go. */
-function recent(sessions: readonly ListedSession[], what: 'persona' | 'model'): string[] {
+function recent(sessions: readonly WireListedSession[], what: 'persona' | 'model'): string[] {
   const own = sessions.filter(({ details }) => !/\/cox-demo-[^/]+\/script\.yaml$/.test(details?.model ?? ''));
   return own.flatMap(({ details }) => details?.[what] ?? []);
 }

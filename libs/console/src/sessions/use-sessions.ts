@@ -1,11 +1,11 @@
 /** The list of sessions, kept up to date while it is looked at. */
 import { useEffect, useState } from 'preact/hooks';
-import type { ListedSession, SessionsClient } from '../browser-client.ts';
+import type { SessionsClient, WireListedSession } from '../browser-client.ts';
 import { problemText } from '../page/outcome.tsx';
 
 /** The list as far as it was read. */
 export interface SessionsFeed {
-  readonly sessions: readonly ListedSession[];
+  readonly sessions: readonly WireListedSession[];
   readonly loaded: boolean;
   /** There are older ones. */
   readonly more: boolean;
@@ -38,12 +38,12 @@ export function useSessions(client: SessionsClient, onRefused: () => void): Sess
   useEffect(() => {
     let left = false;
     let waiting: ReturnType<typeof setTimeout> | undefined;
-    let known: readonly ListedSession[] = [];
+    let known: readonly WireListedSession[] = [];
     const readAgain = async () => {
       clearTimeout(waiting);
       const begun = performance.now();
       try {
-        const { sessions, more } = await readSessions(client, limit, known.length === 0);
+        const { sessions, more } = await readSessions(client.wire, limit, known.length === 0);
         known = await withDetails(client, sessions, known);
         if (left) return;
         setRead({
@@ -77,16 +77,16 @@ export function useSessions(client: SessionsClient, onRefused: () => void): Sess
 
 /** The newest, as many as are wanted, page by page. A session that is written to meanwhile may come twice: the first counts. */
 export async function readSessions(
-  client: Pick<SessionsClient, 'listSessions'>,
+  wire: Pick<SessionsClient['wire'], 'listSessions'>,
   wanted: number,
   details: boolean,
-): Promise<{ readonly sessions: readonly ListedSession[]; readonly more: boolean }> {
-  const found = new Map<string, ListedSession>();
+): Promise<{ readonly sessions: readonly WireListedSession[]; readonly more: boolean }> {
+  const found = new Map<string, WireListedSession>();
   let cursor: string | undefined;
   do {
     const limit = Math.min(AT_ONCE, wanted - found.size);
     // Of many, hosts are asked a few at a time, later.
-    const page = await client.listSessions({
+    const page = await wire.listSessions({
       details: details && cursor === undefined && limit <= PAGE,
       limit,
       cursor,
@@ -100,9 +100,9 @@ export async function readSessions(
 /** Hosts are asked for those that were written to since, and no others. */
 async function withDetails(
   client: SessionsClient,
-  listed: readonly ListedSession[],
-  known: readonly ListedSession[],
-): Promise<ListedSession[]> {
+  listed: readonly WireListedSession[],
+  known: readonly WireListedSession[],
+): Promise<WireListedSession[]> {
   const before = new Map(known.map((session) => [session.session_id, session]));
   let asked = 0;
   return Promise.all(
@@ -121,11 +121,11 @@ async function withDetails(
 
 async function detailed(
   client: SessionsClient,
-  session: ListedSession,
-  old: ListedSession | undefined,
-): Promise<ListedSession> {
+  session: WireListedSession,
+  old: WireListedSession | undefined,
+): Promise<WireListedSession> {
   try {
-    const status = await client.session(session.session_id).state();
+    const status = await client.session(session.session_id).wire.state();
     const { persona, model, turn, cost_usd, usage, parent, approvals, stop_reason } = status;
     const details = { persona, model, turn, cost_usd, usage, parent, approvals: approvals.length };
     return { ...session, stop_reason: session.stop_reason ?? stop_reason, details };

@@ -49,7 +49,7 @@ export class CallList {
 
   /** Changes the call's entry, or puts a new one at the end. */
   tell(event: CallEvent, entries: Entry[], place: () => Pick<Entry, 'key' | 'n' | 'at'>): void {
-    const known = this.#places.get(event.call_id);
+    const known = this.#places.get(event.callId);
     const old = known === undefined ? undefined : entries[known];
     if (old?.kind === 'call') {
       const changed = this.#changed(old, event);
@@ -57,9 +57,9 @@ export class CallList {
     } else {
       // Word of a call that was never begun here says nothing yet.
       if (event.type === 'call_progressed' || event.type === 'approval_settled') return;
-      this.#places.set(event.call_id, entries.length);
+      this.#places.set(event.callId, entries.length);
       const tool = event.type === 'child_started' ? 'delegate' : event.tool;
-      entries.push(this.#changed({ ...NEW, ...place(), callId: event.call_id, tool }, event));
+      entries.push(this.#changed({ ...NEW, ...place(), callId: event.callId, tool }, event));
     }
   }
 
@@ -70,13 +70,13 @@ export class CallList {
       case 'approval_settled': {
         const by = event.by === null ? '' : ` by ${event.by}`;
         const reason = event.reason === null ? '' : `: ${event.reason}`;
-        const edited = this.#args.get(event.call_id);
-        const how = this.#edited.has(event.call_id) ? ', with edited arguments' : '';
+        const edited = this.#args.get(event.callId);
+        const how = this.#edited.has(event.callId) ? ', with edited arguments' : '';
         const decision = `${DECIDED[event.decision]}${by}${how}${reason}`;
         return { ...call, decision, ...(edited === undefined ? {} : { args: edited }) };
       }
       case 'call_started':
-        this.#running = new Set([...this.#running, event.call_id]);
+        this.#running = new Set([...this.#running, event.callId]);
         return {
           ...call,
           standing: 'running',
@@ -89,9 +89,9 @@ export class CallList {
       case 'child_started':
         return { ...call, children: [...call.children, event.session] };
       case 'call_ended': {
-        this.#running = new Set([...this.#running].filter((id) => id !== event.call_id));
-        const { text, files } = this.#results.get(event.call_id) ?? { text: event.result, files: [] };
-        this.#results.delete(event.call_id);
+        this.#running = new Set([...this.#running].filter((id) => id !== event.callId));
+        const { text, files } = this.#results.get(event.callId) ?? { text: event.result, files: [] };
+        this.#results.delete(event.callId);
         return {
           ...call,
           standing: event.status,
@@ -99,9 +99,9 @@ export class CallList {
           progress: '',
           result: text,
           files,
-          isError: event.is_error,
+          isError: event.isError,
           endedAt: event.at,
-          durationMs: event.duration_ms,
+          durationMs: event.durationMs,
         };
       }
     }

@@ -1,5 +1,6 @@
 /** What a transcript shows, one entry below another. */
-import type { CallStatus, Json, Mode, SeamKind, StopReason, Usage } from '@coxswain/protocol';
+import type { CallStatus, Json, Mode, SeamKind, StopReason } from '@coxswain/protocol';
+import type { TokenUsage } from '../browser-client.ts';
 
 interface Placed {
   /** Unique within the transcript, and the same however often it is told. */
@@ -33,7 +34,7 @@ export interface AnswerEntry extends Placed {
   /** More of it is expected. */
   readonly live: boolean;
   readonly partial: boolean;
-  readonly usage: Usage | null;
+  readonly usage: TokenUsage | null;
 }
 
 /** How a call stands: `waiting` for a person, `running`, or as it has ended. */
@@ -94,7 +95,7 @@ export interface EndEntry extends Placed {
   readonly run: number;
   readonly stopReason: StopReason;
   readonly turns: number;
-  readonly usage: Usage;
+  readonly usage: TokenUsage;
   readonly costUsd: number | null;
   readonly problem: string | null;
 }

@@ -16,7 +16,7 @@ export function noticeOf(event: UiEvent): { tone: Tone; text: string; session?: 
     case 'child_ended':
       return {
         tone: 'plain',
-        text: `child ended (${event.stop_reason}) after ${event.turns} turns${event.restarts ? '; another takes its place' : ''}`,
+        text: `child ended (${event.stopReason}) after ${event.turns} turns${event.restarts ? '; another takes its place' : ''}`,
         session: event.session,
       };
     case 'settings_changed': {
@@ -44,7 +44,7 @@ export function noticeOf(event: UiEvent): { tone: Tone; text: string; session?: 
     case 'context_compacted':
       return {
         tone: 'plain',
-        text: `compacted by ${event.strategy}: about ${event.tokens_before} tokens became ${event.tokens_after}${
+        text: `compacted by ${event.strategy}: about ${event.tokensBefore} tokens became ${event.tokensAfter}${
           event.instead === null ? '' : `; ${event.instead}`
         }`,
       };
@@ -63,11 +63,11 @@ export function noticeOf(event: UiEvent): { tone: Tone; text: string; session?: 
       const reason = event.reason === null ? '' : `: ${event.reason}`;
       return {
         tone: 'plain',
-        text: `${event.by_itself ? 'parked itself' : 'suspended'}${until.length > 0 ? ` until ${until.join(' or ')}` : ''}${reason}`,
+        text: `${event.byItself ? 'parked itself' : 'suspended'}${until.length > 0 ? ` until ${until.join(' or ')}` : ''}${reason}`,
       };
     }
     case 'session_resumed':
-      return { tone: 'plain', text: `resumed (${event.cause}) after ${Math.round(event.slept_ms / 1_000)} s` };
+      return { tone: 'plain', text: `resumed (${event.cause}) after ${Math.round(event.sleptMs / 1_000)} s` };
     case 'signal_received':
       return { tone: 'plain', text: `signal ${event.name}` };
     case 'host_changed':

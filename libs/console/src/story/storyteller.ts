@@ -157,14 +157,14 @@ export class Storyteller {
         this.#calls.tell(event, this.#entries, () => this.#place());
         return;
       case 'seam_delivered':
-        for (const { command_id, origin, text } of event.injections)
+        for (const { commandId, origin, text } of event.injections)
           this.#put({
             kind: 'injection',
             ...this.#place(),
-            commandId: command_id,
+            commandId,
             origin,
             text: printable(text),
-            actor: this.#who.get(command_id) ?? null,
+            actor: this.#who.get(commandId) ?? null,
             seam: event.seam,
             turn: event.turn,
           });
@@ -180,10 +180,10 @@ export class Storyteller {
           kind: 'end',
           ...this.#place(),
           run: event.run,
-          stopReason: event.stop_reason,
+          stopReason: event.stopReason,
           turns: event.turns,
           usage: event.usage,
-          costUsd: event.cost_usd,
+          costUsd: event.costUsd,
           problem: event.error ? `${event.error.code}: ${event.error.message}` : event.reason,
         });
         return;

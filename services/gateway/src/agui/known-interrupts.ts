@@ -19,7 +19,7 @@ export async function unknownInterrupt(
   if (answers.length === 0) return null;
   const { approvals, suspended } = await session.state();
   const unknown = new Map(answers.map((answer) => [callOf(answer), answer.interruptId]));
-  for (const { call_id } of approvals) unknown.delete(call_id);
+  for (const { callId } of approvals) unknown.delete(callId);
   if (suspended !== null) unknown.delete(null);
   if (unknown.size > 0)
     await expensiveReads.run(async () => {

@@ -1,5 +1,5 @@
 /** What a request does to its session: answers to interrupts, then what its newest message says. */
-import type { BodyInput, BusSession, SentCommand } from '@coxswain/client';
+import type { BodyInput, BusSession } from '@coxswain/client';
 import { hasEnded, JsonObject, problemOf, Reason, RememberScope, readStrictly, type Verb } from '@coxswain/protocol';
 import * as z from 'zod';
 import { isAllowed, type Principal } from '../auth/principal.ts';
@@ -228,7 +228,7 @@ async function send<V extends Verb>(
   const waiting = { wait: 'accepted', timeout_ms: GATEWAY_BOUNDS.waitDefaultMs } as const;
   const options = sendOptions(verb, { principal, id, waiting, signal });
   try {
-    const sent: SentCommand = await told(context, verb, () => session.send(verb, body, options));
+    const sent = await told(context, verb, () => session.wire.send(verb, body, options));
     const { commandId, receipt, duplicate } = sent;
     const kept = receipt?.pending_for_next_run ? { pending_for_next_run: true as const } : {};
     return { verb, command_id: commandId, stage: 'accepted', n: receipt?.n ?? null, duplicate, ...kept };

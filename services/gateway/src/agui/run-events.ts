@@ -5,7 +5,13 @@
  * E2 A text goes under its effect's message, so that a later snapshot has it under the same id.
  */
 import { type Event, EventType } from '@ag-ui/core';
-import { createEventTranslator, type EventTranslator, type UiEvent, type UiEventOf } from '@coxswain/client';
+import {
+  createEventTranslator,
+  type EventTranslator,
+  type UiEvent,
+  type UiEventOf,
+  uiEventToWire,
+} from '@coxswain/client';
 import { callsOf, type Delta, type JournalRecord } from '@coxswain/protocol';
 import { withoutContext } from './run-input.ts';
 import { resultText } from './session-messages.ts';
@@ -80,22 +86,29 @@ export class RunEvents {
   #startChild({
     session,
     persona,
-    call_id,
-  }: Pick<UiEventOf<'child_started'>, 'session' | 'persona' | 'call_id'>): Event[] {
+    callId,
+  }: Pick<UiEventOf<'child_started'>, 'session' | 'persona' | 'callId'>): Event[] {
     if (this.#children.has(session)) return [];
     this.#children.add(session);
-    return [{ type: EventType.SUBAGENT_STARTED, subagentRunId: session, name: persona, parentToolCallId: call_id }];
+    return [{ type: EventType.SUBAGENT_STARTED, subagentRunId: session, name: persona, parentToolCallId: callId }];
   }
 
-  #endChild({ session, call_id, stop_reason, turns, usage }: UiEventOf<'child_ended'>): Event[] {
+  #endChild(event: UiEventOf<'child_ended'>): Event[] {
+    const { session, callId, stopReason, turns } = event;
+    const { usage } = uiEventToWire(event);
     // One that an earlier run of this thread has told of begins here anew: what its persona was, that run has said.
-    const begun = this.#startChild({ session, persona: session, call_id });
+    const begun = this.#startChild({ session, persona: session, callId });
     this.#children.delete(session);
     const told = { subagentRunId: session, metadata: { turns, usage } };
     const ended: Event =
-      stop_reason === 'error'
-        ? { type: EventType.SUBAGENT_ERROR, ...told, message: `the session ${session} has failed`, code: stop_reason }
-        : { type: EventType.SUBAGENT_FINISHED, ...told, result: { stop_reason }, outcome: { type: 'success' } };
+      stopReason === 'error'
+        ? { type: EventType.SUBAGENT_ERROR, ...told, message: `the session ${session} has failed`, code: stopReason }
+        : {
+            type: EventType.SUBAGENT_FINISHED,
+            ...told,
+            result: { stop_reason: stopReason },
+            outcome: { type: 'success' },
+          };
     return [...begun, ended];
   }
 
@@ -140,7 +153,7 @@ export class RunEvents {
       }
       case 'seam_delivered': {
         const said = event.injections.filter(({ origin }) => origin === 'steer' || origin === 'followup');
-        return [...said.flatMap(({ command_id, text }) => this.#said(command_id, text)), custom(event)];
+        return [...said.flatMap(({ commandId, text }) => this.#said(commandId, text)), custom(event)];
       }
       case 'child_started':
         return [...this.#startChild(event), custom(event)];
@@ -218,6 +231,7 @@ function textStart(messageId: string, role: 'user' | 'assistant'): Event {
 }
 
 /** What is ours alone: under its name, as the console is told it. */
-function custom({ type, ...value }: UiEvent): Event {
+function custom(event: UiEvent): Event {
+  const { type, ...value } = uiEventToWire(event);
   return { type: EventType.CUSTOM, name: `coxswain.${type}`, value };
 }

@@ -41,7 +41,7 @@ export function approvalRoutes(app: App, context: GatewayContext): void {
       const { limit, cursor } = request.query;
       const behind = cursor === undefined ? null : placeOf(cursor);
       const client = clientFor(context, principalOf(request));
-      const all = await context.expensiveReads.run(() => client.approvals(), whileAwaited(reply));
+      const all = await context.expensiveReads.run(() => client.wire.approvals(), whileAwaited(reply));
       const rest = behind === null ? all : all.filter((one) => longestFirst(one, behind) > 0);
       const approvals = rest.slice(0, limit);
       const last = approvals.at(-1);

@@ -1,6 +1,6 @@
 /** Lists of sessions, as requests ask for them and as they are answered. */
 import { SESSIONS_PAGE } from '@coxswain/client';
-import { ID_PATTERN, SessionStatus, StateValue } from '@coxswain/protocol';
+import { ID_PATTERN, ListedSessionDocument } from '@coxswain/protocol';
 import { turnChart } from '@coxswain/session';
 import * as z from 'zod';
 import { wholeNumber } from './route-schemas.ts';
@@ -31,23 +31,8 @@ export const ListQuery = z.strictObject({
 /** See {@link ListQuery}. */
 export type ListQuery = z.infer<typeof ListQuery>;
 
-const ListedSession = z.strictObject({
-  session_id: z.string(),
-  n: z.number().int().nonnegative().meta({ description: 'Its newest record.' }),
-  at: z.string().meta({ description: 'When that was written, ISO 8601.' }),
-  state: StateValue,
-  stop_reason: z.string().nullable(),
-  unreadable: z.string().optional().meta({ description: 'Why the newest record cannot be read.' }),
-  deleted: z.strictObject({ by: z.string().nullable(), reason: z.string().nullable() }).optional(),
-  details: SessionStatus.pick({ persona: true, model: true, turn: true, cost_usd: true, usage: true, parent: true })
-    .extend({ approvals: z.number().int().nonnegative() })
-    .nullable()
-    .optional()
-    .meta({ description: 'With `details` and `persona`; null where no host has answered.' }),
-});
-
 /** A page of sessions. */
 export const SessionsPage = z.strictObject({
-  sessions: z.array(ListedSession),
+  sessions: z.array(ListedSessionDocument),
   next_cursor: z.string().nullable().meta({ description: 'Gives the next page; null on the last.' }),
 });

@@ -4,10 +4,10 @@ import {
   type BusSession,
   newSessionId,
   ReceiptTimeoutError,
-  type SentCommand,
   type Session,
   SessionNotFoundError,
   sessionIdOfMessage,
+  type WireSentCommand,
 } from '@coxswain/client';
 import { ForkChanges, natsBodyOf, SessionId, SessionStatus } from '@coxswain/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -98,7 +98,7 @@ export function sessionRoutes(app: App, context: GatewayContext): void {
     (request, reply) => {
       const { details, ...query } = request.query;
       const client = clientFor(context, principalOf(request));
-      const read = () => client.listSessions({ ...query, details: details === 'true' });
+      const read = () => client.wire.listSessions({ ...query, details: details === 'true' });
       return context.expensiveReads.run(read, whileAwaited(reply));
     },
   );
@@ -191,7 +191,7 @@ export function sessionOf(context: GatewayContext, request: FastifyRequest): Bus
 /** Asked of a host. Where none answers, whether there is such a session is told all the same. */
 async function statusOf(context: GatewayContext, session: Session): Promise<SessionStatus> {
   try {
-    return await session.state();
+    return await session.wire.state();
   } catch (error) {
     const { code } = error as { readonly code?: unknown };
     if (code === 'no_host') {
@@ -257,7 +257,7 @@ async function sendStart(
   request: FastifyRequest,
   reply: FastifyReply,
   { session, body, id }: ReadyStart,
-): Promise<SentCommand> {
+): Promise<WireSentCommand> {
   const asked = request.query as Waiting;
   const isBounded = asked.wait === undefined;
   const options = sendOptions('start', {
@@ -270,7 +270,7 @@ async function sendStart(
   });
   const sent = await told(context, 'start', async () => {
     try {
-      return await session.send('start', body as BodyInput<'start'>, options);
+      return await session.wire.send('start', body as BodyInput<'start'>, options);
     } catch (error) {
       if (isBounded && error instanceof ReceiptTimeoutError && error.sent) return error.sent;
       throw error;

@@ -114,7 +114,7 @@ export class SocketCommands {
     const sent = await tracedCommand(this.#context, of, above, (traceparent) => {
       const waiting = { wait, timeout_ms };
       const options = sendOptions(verb, { principal, id, waiting, signal: this.#leaving, traceparent });
-      return told(this.#context, verb, () => this.#session.send(verb, onNats, options));
+      return told(this.#context, verb, () => this.#session.wire.send(verb, onNats, options));
     });
     if (sent.duplicate && id !== undefined)
       await refuseReusedId(this.#context.expensiveReads, this.#session, { commandId: id, verb, body: onNats });

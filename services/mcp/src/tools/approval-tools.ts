@@ -32,7 +32,7 @@ export const listApprovals = mcpTool({
     return { approvals: all.slice(0, limit), more: Math.max(0, all.length - limit) };
 
     async function everywhere() {
-      return (await client.approvals()).map((one) => shownApproval(one, one));
+      return (await client.wire.approvals()).map((one) => shownApproval(one, one));
     }
     async function ofOne(id: string) {
       const { session, newest } = await existingSession(client, id);

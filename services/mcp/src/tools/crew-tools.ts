@@ -1,5 +1,5 @@
 /** Tools that look beyond one session: those below it, and another try from a point of its past. */
-import { nodesOf, type TreeNode, topState } from '@coxswain/client';
+import { nodesOf, topState, type WireTreeNode } from '@coxswain/client';
 import { ForkChanges, SessionId, Usage } from '@coxswain/protocol';
 import * as z from 'zod';
 import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
@@ -40,7 +40,7 @@ export const getTree = mcpTool({
   }),
   run: async ({ session_id }, { client }) => {
     const { session } = await existingSession(client, session_id);
-    const tree = await session.tree();
+    const tree = await session.wire.tree();
     const nodes = nodesOf(tree.top);
     const parents = new Map(nodes.flatMap((node) => node.children.map((child) => [child.session_id, node.session_id])));
     return {
@@ -52,7 +52,7 @@ export const getTree = mcpTool({
   },
 });
 
-function shownNode(node: TreeNode, parent: string | null): z.output<typeof Node> {
+function shownNode(node: WireTreeNode, parent: string | null): z.output<typeof Node> {
   const { session_id, call_id, persona, model, state, stop_reason, approvals, usage, cost_usd } = node;
   const shown = state === null ? null : topState(state);
   return { session_id, parent, call_id, persona, model, state: shown, stop_reason, approvals, usage, cost_usd };

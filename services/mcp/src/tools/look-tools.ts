@@ -42,7 +42,7 @@ export const listSessions = mcpTool({
   }),
   output: z.strictObject({ sessions: z.array(ListedSession), next_cursor: z.string().nullable() }),
   run: async ({ limit, ...query }, { client }) => {
-    const page = await client.listSessions({
+    const page = await client.wire.listSessions({
       ...query,
       limit: Math.min(limit, SESSIONS_PAGE.sessionsMax),
       details: true,

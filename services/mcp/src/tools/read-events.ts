@@ -1,5 +1,5 @@
 /** `read_events`: what has happened in a session, page by page, as a person would be shown it. */
-import { createEventTranslator, topState, type UiEvent } from '@coxswain/client';
+import { createEventTranslator, topState, type UiEvent, uiEventToWire } from '@coxswain/client';
 import type { JournalRecord } from '@coxswain/protocol';
 import * as z from 'zod';
 import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
@@ -49,7 +49,7 @@ export const readEvents = mcpTool({
     let nextFrom = Math.min(from, newest.n + 1);
     for await (const { record } of session.journal({ from: nextFrom })) {
       const shown = translator.record(record).filter(({ type }) => !LEFT_OUT.has(type));
-      const cut = shown.map((event) => cutTexts(event, eventTextMaxChars) as { readonly type: string });
+      const cut = shown.map((event) => cutTexts(uiEventToWire(event), eventTextMaxChars) as { readonly type: string });
       const size = Buffer.byteLength(JSON.stringify(cut));
       const isFull = events.length + cut.length > limit || bytes + size > eventsMaxBytes;
       if (isFull && events.length > 0) break;

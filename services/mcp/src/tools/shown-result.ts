@@ -1,5 +1,5 @@
 /** The end of a run, as tools show it. */
-import type { RunResult } from '@coxswain/client';
+import { type RunResult, usageToWire } from '@coxswain/client';
 import type { z } from 'zod';
 import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
 import { shortenText } from '../shorten-text.ts';
@@ -12,7 +12,7 @@ export function shownResult(result: RunResult): z.output<typeof Result> {
     stop_reason: stopReason,
     text: shortenText(text, MCP_SERVER_BOUNDS.answerMaxChars),
     turns,
-    usage,
+    usage: usageToWire(usage),
     cost_usd: costUsd ?? null,
     pending,
     error: error === undefined ? null : { code: error.code, message: shortenText(error.message) },

@@ -1,5 +1,12 @@
 /** Tools that begin work: a new session, more for one that is there, and which personas there are. */
-import { CommandRejectedError, hasEnded, type SentCommand, type Session } from '@coxswain/client';
+import {
+  CommandRejectedError,
+  hasEnded,
+  newSessionId,
+  type SentCommand,
+  type Session,
+  sentCommand,
+} from '@coxswain/client';
 import { allowanceOf, COMMAND_BODIES } from '@coxswain/protocol';
 import * as z from 'zod';
 import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
@@ -24,8 +31,9 @@ export const startSession = mcpTool({
   run: async ({ session_id, ...wanted }, use) => {
     expectMayAllow(wanted, use);
     const body = await use.access.startBody(wanted);
-    const session = await use.client.startSession(body, { sessionId: session_id, ...sending(use) });
-    return taken(session, session.sent);
+    const session = use.client.session(session_id ?? newSessionId());
+    const sent = await session.wire.send('start', body, sending(use));
+    return taken(session, sentCommand(sent));
   },
 });
 
@@ -61,7 +69,7 @@ export const followUp = mcpTool({
     if (prompted) return { ...taken(session, prompted), became: 'prompt' as const };
     const queued = await session.followup(body, sending(use));
     // Its run ended just before: the next one begins with it.
-    if (!queued.receipt?.pending_for_next_run || !(await takeBack(session, queued, use)))
+    if (!queued.receipt?.pendingForNextRun || !(await takeBack(session, queued, use)))
       return { ...taken(session, queued), became: 'followup' as const };
     const instead = await promptUnlessBusy(session, body, use);
     if (instead) return { ...taken(session, instead), became: 'prompt' as const };

@@ -17,6 +17,6 @@ export function taken({ id }: Session, { commandId, receipt }: SentCommand): z.o
     command_id: commandId,
     stage: receipt?.stage === 'delivered' ? 'delivered' : 'accepted',
     n: receipt?.n ?? null,
-    pending_for_next_run: receipt?.pending_for_next_run === true,
+    pending_for_next_run: receipt?.pendingForNextRun === true,
   };
 }

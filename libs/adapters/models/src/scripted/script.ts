@@ -76,7 +76,8 @@ export const ScriptedCompaction = z
     error: 'a compaction needs at least one of text, fail',
   });
 
-const ScriptFile = z.strictObject({
+/** A script as it stands in a file. */
+export const ScriptFile = z.strictObject({
   turns: z.array(ScriptedTurn).min(1).max(1_000_000),
   compactions: z.array(ScriptedCompaction).max(10_000).default([]),
   loop: z.boolean().default(false),

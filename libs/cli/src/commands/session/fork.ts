@@ -1,6 +1,14 @@
 /** `cox session fork`. */
 
-import { hasEnded, newCommandId, newSessionId, type Session } from '@coxswain/client';
+import {
+  hasEnded,
+  newCommandId,
+  newSessionId,
+  type SendOptions,
+  type Session,
+  SessionNotFoundError,
+} from '@coxswain/client';
+import type { ForkChangesInput } from '@coxswain/protocol';
 import { leaveRunning } from '../../instance/leave-running.ts';
 import { withBus } from '../../instance/open-bus.ts';
 import { findSession } from '../../instance/resolve-session.ts';
@@ -32,8 +40,8 @@ export const run: CommandRun = async (invocation) => {
     const session = bus.client.session(sessionId);
     if (begun === null) {
       const origin = await findSession(bus.client, invocation.args[0] as string);
-      const sending = { id, sessionId, wait: 'accepted', timeoutMs: ACCEPTED_WITHIN_MS, signal: bus.gone } as const;
-      begun = (await origin.fork({ at, changes, ...sending })).forkedAt;
+      const sending = { id, wait: 'accepted', timeoutMs: ACCEPTED_WITHIN_MS, signal: bus.gone } as const;
+      begun = await startFork(origin, session, { at, changes, ...sending });
     }
     const n = begun;
     const state = await stateAfterCopy(session, n, bus.gone);
@@ -46,6 +54,22 @@ export const run: CommandRun = async (invocation) => {
     return takePart(invocation, bus, session, { from, after: n + 1, onShown: (record) => (shown = record) });
   });
 };
+
+/** The changes are read from files, in the form of the wire. @returns the record at which the fork starts. */
+async function startFork(
+  origin: Session,
+  fork: Session,
+  {
+    at,
+    changes,
+    ...sending
+  }: SendOptions & { readonly at: number | undefined; readonly changes: ForkChangesInput | undefined },
+): Promise<number> {
+  const n = at ?? (await origin.lastNumber());
+  if (n === 0) throw new SessionNotFoundError(origin.id);
+  await fork.wire.send('start', { fork: { session: origin.id, n, ...(changes && { changes }) } }, sending);
+  return n;
+}
 
 /** Waits for the record that takes the copy over: until then nothing is known of how the fork goes on. */
 async function stateAfterCopy(session: Session, n: number, signal: AbortSignal): Promise<'ended' | 'goes on'> {

@@ -1,5 +1,5 @@
 /** `cox session list`. */
-import { describeState, hasEnded, printable, type SessionListing, topState } from '@coxswain/client';
+import { describeState, hasEnded, printable, topState, type WireSessionListing } from '@coxswain/client';
 import { JOURNAL_STREAMS, type SessionStatus } from '@coxswain/protocol';
 import { type OpenBus, withBus } from '../../instance/open-bus.ts';
 import { sessionStatus } from '../../instance/session-status.ts';
@@ -23,7 +23,7 @@ export const run: CommandRun = (invocation) => {
   const json = flags.on('json');
   return withBus(invocation, false, async (bus) => {
     const wanted = { limit, after: flags.text('after'), deleted: flags.on('deleted') };
-    const { items, left, unlisted, total } = await pageOfSessions(bus.client, wanted);
+    const { items, left, unlisted, total } = await pageOfSessions(bus.client.wire, bus.client, wanted);
     if (total === 0) await requireStreams(bus);
     const listed: Listed[] = [];
     for (let start = 0; start < items.length; start += ASKED_SIDE_BY_SIDE) {
@@ -63,12 +63,12 @@ async function requireStreams({ address, client }: OpenBus): Promise<void> {
 const READ_FOR_ITS_PERSONA_MAX = 256;
 
 /** A session's listing, with what its newest record alone does not say; `persona` is null where nobody could be asked. */
-type Listed = SessionListing & { readonly persona: string | null } & Partial<
+type Listed = WireSessionListing & { readonly persona: string | null } & Partial<
     Pick<SessionStatus, 'suspended' | 'wakes_at' | 'waiting_for_persona'>
   >;
 
 // Who has the session, how its run ended and what it waits for stand in records before the newest.
-async function completed(bus: OpenBus, listing: SessionListing): Promise<Listed> {
+async function completed(bus: OpenBus, listing: WireSessionListing): Promise<Listed> {
   if (listing.deleted || listing.unreadable !== undefined) return { ...listing, persona: null };
   const ended = hasEnded(listing.state);
   const isPartial = WAITS.has(topState(listing.state)) || (ended && listing.stop_reason === null);

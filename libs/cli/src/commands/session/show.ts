@@ -1,5 +1,5 @@
 /** `cox session show`. */
-import { DECISION_MAX_CHARS, describeState, printable, summarizeArgs, visibleLine } from '@coxswain/client';
+import { DECISION_MAX_CHARS, describeState, printable, summarizeArgs, tokenUsage, visibleLine } from '@coxswain/client';
 import type { SessionStatus } from '@coxswain/protocol';
 import { withBus } from '../../instance/open-bus.ts';
 import { pastedCommand } from '../../instance/pasted-command.ts';
@@ -60,7 +60,7 @@ function forPeople(
       : []),
     ['persona', personaLine(status)],
     ['model', status.model ?? 'none yet'],
-    ['used', `${spent(status.usage, status.cost_usd)}${status.run === 1 ? '' : ', in all runs'}`],
+    ['used', `${spent(tokenUsage(status.usage), status.cost_usd)}${status.run === 1 ? '' : ', in all runs'}`],
     ...status.budgets.map((state) => ['budget', budgetLine(state)]),
     ['context', contextLine(status.context)],
     ['record', `${status.n}, ${ago(status.at)}, epoch ${status.epoch}`],

@@ -1,4 +1,5 @@
 /** `cox session suspend`. */
+import type { SuspendRequest } from '@coxswain/client';
 import { OnTimeout, type ParkingFields, parkingProblem } from '@coxswain/protocol';
 import { usageError } from '../../line/cli-error.ts';
 import type { CommandRun } from '../../line/command-spec.ts';
@@ -9,14 +10,12 @@ import { readDuration } from '../../run/typed-duration.ts';
 /** Parks the session. */
 export const run: CommandRun = (invocation) => {
   const request = requestOf(invocation.flags);
-  return sendToSession(invocation, (session, options) =>
-    session.send('suspend', { ...request }, acceptedAtMost(options)),
-  );
+  return sendToSession(invocation, (session, options) => session.suspend(request, acceptedAtMost(options)));
 };
 
 const FLAG_OF: Readonly<Record<string, string>> = { for_ms: 'for', on_timeout: 'on-timeout' };
 
-function requestOf(flags: Flags): ParkingFields {
+function requestOf(flags: Flags): SuspendRequest {
   const duration = flags.text('for');
   const forMs = duration === undefined ? undefined : readDuration(duration);
   if (forMs === null) throw usageError(`--for takes a duration such as 90s, 15m, 2h or 30d, not "${duration}"`);
@@ -30,5 +29,6 @@ function requestOf(flags: Flags): ParkingFields {
   };
   const problem = parkingProblem(fields);
   if (problem) throw usageError(`--${FLAG_OF[problem.field] ?? problem.field}: ${problem.message}`);
-  return JSON.parse(JSON.stringify(fields)) as ParkingFields;
+  const { for_ms: _, on_timeout: onTimeout, ...others } = fields;
+  return { ...others, forMs, onTimeout } as SuspendRequest;
 }

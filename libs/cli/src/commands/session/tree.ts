@@ -1,5 +1,12 @@
 /** `cox session tree`. */
-import { describeState, nodesOf, readTree, type SessionTree, type TreeNode } from '@coxswain/client';
+import {
+  describeState,
+  nodesOf,
+  readTree,
+  tokenUsage,
+  type WireSessionTree,
+  type WireTreeNode,
+} from '@coxswain/client';
 import { type OpenBus, withBus } from '../../instance/open-bus.ts';
 import { findSession } from '../../instance/resolve-session.ts';
 import { stopSignal } from '../../instance/stop-signal.ts';
@@ -44,12 +51,12 @@ export const run: CommandRun = (invocation) =>
     return EXIT.ok;
   });
 
-function treeOf(bus: OpenBus, sessionId: string): Promise<SessionTree> {
+function treeOf(bus: OpenBus, sessionId: string): Promise<WireSessionTree> {
   return readTree((id) => bus.client.session(id).journal(), sessionId);
 }
 
 /** The tree as people read it: a line for each session, and one for all. */
-export function treeText({ parent, top, left_out }: SessionTree): string {
+export function treeText({ parent, top, left_out }: WireSessionTree): string {
   const above = parent
     ? `below ${parent.session}${parent.root === parent.session ? '' : `, at the top ${parent.root}`}\n`
     : '';
@@ -60,14 +67,14 @@ export function treeText({ parent, top, left_out }: SessionTree): string {
   const output = all.reduce((sum, { usage }) => sum + usage.output_tokens, 0);
   const costs = all.map(({ cost_usd }) => cost_usd);
   const cost = costs.some((one) => one === null) ? null : costs.reduce<number>((sum, one) => sum + (one ?? 0), 0);
-  const total = `${tokens(all.length)} session${all.length === 1 ? '' : 's'}, ${spent({ input_tokens: input, output_tokens: output }, cost)}\n`;
+  const total = `${tokens(all.length)} session${all.length === 1 ? '' : 's'}, ${spent({ inputTokens: input, outputTokens: output }, cost)}\n`;
   return `${above}${table(rows)}${left}${total}`;
 }
 
-function rowsOf(node: TreeNode, lead: string, below: string): string[][] {
+function rowsOf(node: WireTreeNode, lead: string, below: string): string[][] {
   const { session_id, persona, restart, usage, cost_usd } = node;
   const name = `${persona ?? 'no persona yet'}${restart > 0 ? ` (restart ${restart})` : ''}`;
-  const own = [`${lead}${session_id}`, name, doing(node), spent(usage, cost_usd)];
+  const own = [`${lead}${session_id}`, name, doing(node), spent(tokenUsage(usage), cost_usd)];
   const last = node.children.length - 1;
   return [
     own,
@@ -77,7 +84,7 @@ function rowsOf(node: TreeNode, lead: string, below: string): string[][] {
   ];
 }
 
-function doing({ state, stop_reason, approvals, problem }: TreeNode): string {
+function doing({ state, stop_reason, approvals, problem }: WireTreeNode): string {
   if (problem !== null) return problem;
   if (state === null) return 'not begun';
   return `${describeState(state, stop_reason)}${approvals > 0 ? `, ${approvals} to approve` : ''}`;

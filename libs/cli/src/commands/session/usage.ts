@@ -15,20 +15,20 @@ export const run: CommandRun = (invocation) =>
     const session = await findSession(bus.client, invocation.args[0] as string);
     const collector = new UsageCollector();
     for await (const { record } of session.journal()) collector.add(record);
-    const { report } = collector;
-    const json = JSON.stringify({ session_id: session.id, ...report });
+    const { report, wireReport } = collector;
+    const json = JSON.stringify({ session_id: session.id, ...wireReport });
     standardStreams.out(invocation.flags.on('json') ? `${json}\n` : usageTable(report));
     return EXIT.ok;
   });
 
 /** The report as people read it: a line for each run, one for each persona where there are several, and one for all. */
-export function usageTable({ runs, personas, usage, cost_usd }: UsageReport): string {
-  const line = (name: string, used: Pick<RunUsage, 'usage' | 'cost_usd'>, ...about: string[]) => [
+export function usageTable({ runs, personas, usage, costUsd }: UsageReport): string {
+  const line = (name: string, used: Pick<RunUsage, 'usage' | 'costUsd'>, ...about: string[]) => [
     name,
-    `${tokens(used.usage.input_tokens)} in`,
-    `${tokens(used.usage.cached_input_tokens ?? 0)} cached`,
-    `${tokens(used.usage.output_tokens)} out`,
-    used.cost_usd === null ? 'price not known' : dollars(used.cost_usd),
+    `${tokens(used.usage.inputTokens)} in`,
+    `${tokens(used.usage.cachedInputTokens ?? 0)} cached`,
+    `${tokens(used.usage.outputTokens)} out`,
+    used.costUsd === null ? 'price not known' : dollars(used.costUsd),
     ...about,
   ];
   const isShared = personas.length > 1;
@@ -39,9 +39,9 @@ export function usageTable({ runs, personas, usage, cost_usd }: UsageReport): st
       `run ${one.run}`,
       one,
       isShared ? turns(one.turns) : turnsOn(one),
-      one.stop_reason === null ? 'goes on' : endState(one.stop_reason),
+      one.stopReason === null ? 'goes on' : endState(one.stopReason),
     ),
   );
   const shared = isShared ? personas.map((one) => line(one.persona, one, turnsOn(one))) : [];
-  return table([...rows, ...shared, line('all', { usage, cost_usd })]);
+  return table([...rows, ...shared, line('all', { usage, costUsd })]);
 }

@@ -1,0 +1,113 @@
+/** Commands as programs write them: names in camelCase, and an unknown name is an error before anything is sent. */
+import {
+  type CamelCased,
+  COMMAND_BODIES,
+  fromWire,
+  pathText,
+  placeFromWire,
+  Receipt,
+  type StandIns,
+  toWire,
+  type Verb,
+} from '@coxswain/protocol';
+import { CommandRejectedError, InvalidOptionError } from './client-errors.ts';
+import type { BodyInput, SendOptions, SendStage, WireSentCommand } from './outgoing-command.ts';
+import type { OutputSource, TypedPersona } from './output-schema.ts';
+import type { PersonaSettings } from './persona-form.ts';
+
+/** The body of a command with the names of TypeScript; the id and the actor are options of the call. */
+export type CommandInput<V extends Verb> = Omit<CamelCased<BodyInput<V>>, 'id' | 'actor'>;
+
+/**
+ * How a session is started: its prompt, persona, model, tools and limits. `output`: the schema of the final answer, Zod 4 or JSON Schema;
+ * it types `output` of the result.
+ */
+export type SessionSettings<Schema = OutputSource, PersonaValue = unknown> = Omit<
+  CommandInput<'start'>,
+  'fork' | 'output' | 'persona' | 'standIns'
+> & {
+  readonly output?: Schema | undefined;
+  readonly persona?: string | (PersonaSettings & TypedPersona<PersonaValue>) | undefined;
+  /** Tools of the bus that carry out built-in ones, by the names of tools. */
+  readonly standIns?: StandIns | undefined;
+};
+
+/** What a session says of a command. `detail` depends on the command, and has the names of the wire. */
+export type CommandReceipt = CamelCased<Receipt>;
+
+/** A command that is stored. */
+export interface SentCommand extends Omit<WireSentCommand, 'receipt' | 'cancellation'> {
+  /** The receipt that was waited for; absent with `wait: 'stored'`. */
+  readonly receipt?: CommandReceipt;
+}
+
+/** A receipt with the names of TypeScript. */
+export function commandReceipt(receipt: Receipt): CommandReceipt {
+  return fromWire(Receipt, receipt);
+}
+
+/** The same in the form of the wire. */
+export function receiptToWire(receipt: CommandReceipt): Receipt {
+  const form = toWire(Receipt, receipt);
+  if (!form.ok) throw new Error(`the receipt has no form on the wire: ${pathText(form.path)} ${form.words}`);
+  return form.value as Receipt;
+}
+
+/** A stored command with the names of TypeScript. */
+export function sentCommand({ receipt, ...stored }: WireSentCommand): SentCommand {
+  return receipt === undefined ? stored : { ...stored, receipt: commandReceipt(receipt) };
+}
+
+const SEND_OPTIONS: Readonly<Record<keyof SendOptions, true>> = {
+  id: true,
+  actor: true,
+  wait: true,
+  timeoutMs: true,
+  acceptedWithinMs: true,
+  signal: true,
+  traceparent: true,
+  restricted: true,
+};
+
+/** Splits the options of a call: how the command is sent, and members of its body. */
+export function splitOptions(options: object): {
+  readonly sending: SendOptions<SendStage>;
+  readonly others: Readonly<Record<string, unknown>>;
+} {
+  const isSending = ([name]: [string, unknown]) => Object.hasOwn(SEND_OPTIONS, name);
+  const members = Object.entries(options);
+  return {
+    sending: Object.fromEntries(members.filter(isSending)),
+    others: Object.fromEntries(members.filter((member) => !isSending(member))),
+  };
+}
+
+/** The body of a command in the form of the wire. @throws InvalidOptionError for a member that the command does not have. */
+export function wireBody<V extends Verb>(verb: V, input: object): BodyInput<V> {
+  const form = toWire(COMMAND_BODIES[verb], input as never);
+  if (form.ok) return form.value as BodyInput<V>;
+  const option = pathText(form.path);
+  throw new InvalidOptionError(`the option ${option} ${form.words}`, option);
+}
+
+/** An error of a command with its field as the program has written it; any other error as it is. */
+export function inCallersNames(verb: Verb, error: unknown): unknown {
+  if (!(error instanceof CommandRejectedError) || error.field === undefined) return error;
+  const field = placeFromWire(COMMAND_BODIES[verb], error.field);
+  if (field === error.field) return error;
+  const { code, commandId, detail } = error;
+  const message = error.message.replaceAll(error.field, field);
+  return new CommandRejectedError(code, message, { field, commandId, detail, cause: error });
+}
+
+/** The same with its field in the names of the wire: for programs that pass errors on as JSON. */
+export function errorOnWire(error: unknown): unknown {
+  const isRenamed = error instanceof CommandRejectedError && error.cause instanceof CommandRejectedError;
+  return isRenamed ? error.cause : error;
+}
+
+/** Refuses the options that a call does not have. @throws InvalidOptionError naming the first one. */
+export function refuseOthers(others: object): void {
+  const unknown = Object.entries(others).find(([, value]) => value !== undefined);
+  if (unknown) throw new InvalidOptionError(`the option ${unknown[0]} is unknown`, unknown[0]);
+}

@@ -1,0 +1,93 @@
+/**
+ * Sessions in the form of the wire, with names in snake_case: for programs that pass documents on as they are, such as gateways and
+ * commands that print JSON. Everything else uses `Client` and `Session`.
+ */
+import type { CommandId, Receipt, SessionRef, SessionStatus, Verb } from '@coxswain/protocol';
+import { InvalidOptionError } from './client-errors.ts';
+import { CommandFate } from './command-fate.ts';
+import type { BodyInput, SendOptions, SendStage, WireSentCommand } from './outgoing-command.ts';
+import type { ListQuery, WireSessionsPage } from './session-listing.ts';
+import type { WireSessionTree } from './session-tree.ts';
+import type { Transport } from './transport.ts';
+import type { WirePendingApproval } from './waiting-approvals.ts';
+
+/** What a handle notes of its commands. */
+interface SendObserver {
+  readonly sending: (verb: Verb) => void;
+  readonly sent: (verb: Verb, body: object, sent: WireSentCommand) => void;
+}
+
+/** One session in the form of the wire. */
+export class SessionWire {
+  readonly #transport: Transport;
+  readonly #ref: SessionRef;
+  readonly #observer: SendObserver;
+
+  /** Made by a session handle. @internal */
+  constructor(transport: Transport, ref: SessionRef, observer: SendObserver) {
+    this.#transport = transport;
+    this.#ref = ref;
+    this.#observer = observer;
+  }
+
+  /**
+   * Sends any command by its verb and its whole body, as NATS has it.
+   * @param options `wait: 'outcome'` goes with `cancel_call` only: then `cancellation` has the outcome.
+   * @throws CommandRejectedError before anything is sent where the body does not fit the verb; InvalidOptionError for a `wait` that
+   *   the verb does not have.
+   */
+  async send<V extends Verb>(
+    verb: V,
+    body: BodyInput<V>,
+    options: SendOptions<SendStage> = {},
+  ): Promise<WireSentCommand> {
+    if (options.wait === 'outcome' && verb !== 'cancel_call')
+      throw new InvalidOptionError(`${verb} has no outcome to wait for: only cancel_call has`, 'wait');
+    this.#observer.sending(verb);
+    const sent = await this.#transport.send(this.#ref, verb, body, options);
+    this.#observer.sent(verb, body, sent);
+    return sent;
+  }
+
+  /** What the session is doing. Answered by a host. */
+  state(timeoutMs?: number): Promise<SessionStatus> {
+    return this.#transport.state(this.#ref, timeoutMs);
+  }
+
+  /** The session and all that were started below it. */
+  tree(): Promise<WireSessionTree> {
+    return this.#transport.tree(this.#ref);
+  }
+
+  /** What became of a command, by the records that are stored now; null where none of them holds it. */
+  async receiptOf(commandId: string): Promise<Receipt | null> {
+    const fate = new CommandFate(commandId as CommandId);
+    let receipt: Receipt | null = null;
+    for await (const { record } of this.#transport.journal(this.#ref, 1)) receipt = fate.add(record);
+    return receipt;
+  }
+}
+
+/** The sessions of a tenant in the form of the wire. */
+export class ClientWire {
+  readonly #transport: Transport;
+
+  /** Made by a client. @internal */
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * One page of sessions, for programs that show pages: the one that was written to last coming first; deleted ones only where their state
+   * is asked for.
+   * @throws `invalid_field` for a cursor that was not given out.
+   */
+  listSessions(query: ListQuery = {}): Promise<WireSessionsPage> {
+    return this.#transport.listSessions(query);
+  }
+
+  /** Every approval that is waited for, across sessions, the longest first. Asked of hosts, a few sessions at a time. */
+  approvals(): Promise<WirePendingApproval[]> {
+    return this.#transport.approvals();
+  }
+}

@@ -1,0 +1,150 @@
+/** Names at the edge of the client: camelCase in calls and results, snake_case on the way, and an unknown name is refused. */
+import { expect, test } from 'vitest';
+import { CallGuard } from '../src/call-guard.ts';
+import { Closing } from '../src/closing.ts';
+import { Client, CommandRejectedError, Session, uiEventToWire } from '../src/http.ts';
+import type { Transport } from '../src/transport.ts';
+
+const USAGE = { input_tokens: 1, output_tokens: 2 };
+
+/** A transport that writes down each command, and answers in the form of the wire. */
+function wired(rejection?: CommandRejectedError) {
+  const sent: unknown[][] = [];
+  const listed = { session_id: 's', n: 1, at: '', state: 'stopped', stop_reason: 'end_turn' };
+  const approval = { call_id: 'c', tool: 't', args: { file_path: 'a' }, requested_by: 'rule:*', since: '' };
+  const node = { session_id: 's', call_id: null, state: { daemon_idle: 'waiting' }, usage: USAGE, cost_usd: 0 };
+  const transport = {
+    tenant: 'default',
+    guard: new CallGuard(new Closing()),
+    send: async ({ sessionId }: { sessionId: string }, verb: string, body: object, options: object) => {
+      sent.push([verb, body, options]);
+      if (rejection) throw rejection;
+      const receipt = { type: 'receipt', session_id: sessionId, command_id: 'x', stage: 'accepted', n: 1 };
+      const cancellation = { outcome: 'cancelled', call_id: 'c', tool: 't', reason: null };
+      const detail = { rule_id: 'r' };
+      return { commandId: 'x', seq: 1, duplicate: false, receipt: { ...receipt, detail }, cancellation };
+    },
+    state: async () => ({ session_id: 's', approvals: [approval], usage: USAGE, budgets: [] }),
+    listSessions: async () => ({
+      sessions: [{ ...listed, details: { cost_usd: 1, usage: USAGE } }],
+      next_cursor: null,
+    }),
+    approvals: async () => [{ session_id: 's', persona: null, ...approval }],
+    tree: async () => ({
+      parent: null,
+      top: { ...node, children: [{ ...node, children: [] }] },
+      left_out: 2,
+    }),
+  } as unknown as Transport;
+  return { sent, client: new Client(transport, (ref) => new Session(transport, ref)) };
+}
+
+test('settings and options are sent in the form of the wire; arguments and metadata stay as they are', async () => {
+  const { client, sent } = wired();
+  const metadata = { ticketId: 1, in_wire: 2 };
+  const started = await client.startSession(
+    { prompt: 'go', baseUrl: 'http://127.0.0.1', limits: { maxTurns: 3 }, metadata },
+    { wait: 'accepted' },
+  );
+  await started.remind('x', { ttlTurns: 2, dedupeKey: 'k' });
+  await started.approve('c', { args: { filePath: 'a', file_path: 'b' }, remember: 'session' });
+  const cancelled = await started.cancelCall('c', { injectReminder: false, timeoutMs: 5 });
+  await started.suspend({ forMs: 1, onTimeout: 'fail' });
+  expect(sent).toEqual([
+    ['start', { prompt: 'go', base_url: 'http://127.0.0.1', limits: { max_turns: 3 }, metadata }, { wait: 'accepted' }],
+    ['remind', { body: 'x', ttl_turns: 2, dedupe_key: 'k' }, {}],
+    ['approve', { call_id: 'c', decision: 'allow', args: { filePath: 'a', file_path: 'b' }, remember: 'session' }, {}],
+    ['cancel_call', { call_id: 'c', inject_reminder: false, timeout_ms: 5 }, { wait: 'outcome', timeoutMs: 30_005 }],
+    ['suspend', { for_ms: 1, on_timeout: 'fail' }, {}],
+  ]);
+  expect(cancelled).toMatchObject({ outcome: 'cancelled', callId: 'c', sent: { receipt: { commandId: 'x' } } });
+  expect(started.sent.receipt).toEqual({
+    ...{ type: 'receipt', sessionId: started.id, commandId: 'x', stage: 'accepted', n: 1 },
+    detail: { rule_id: 'r' },
+  });
+});
+
+test('what sessions say of themselves has the names of TypeScript, and their data its own', async () => {
+  const { client } = wired();
+  const approval = { callId: 'c', tool: 't', args: { file_path: 'a' }, requestedBy: 'rule:*', since: '' };
+  const usage = { inputTokens: 1, outputTokens: 2 };
+  expect(await client.session('s').state()).toEqual({ sessionId: 's', approvals: [approval], usage, budgets: [] });
+  for await (const listed of client.sessions())
+    expect(listed).toMatchObject({ sessionId: 's', stopReason: 'end_turn', details: { costUsd: 1, usage } });
+  for await (const pending of client.pendingApprovals()) {
+    expect(pending).toMatchObject(approval);
+    expect(pending.session.id).toBe('s');
+  }
+  expect.assertions(5);
+  const node = { sessionId: 's', callId: null, state: { daemon_idle: 'waiting' }, usage, costUsd: 0 };
+  expect(await client.session('s').tree()).toEqual({
+    parent: null,
+    top: { ...node, children: [{ ...node, children: [] }] },
+    leftOut: 2,
+  });
+});
+
+test.each<[option: string, call: (client: Client) => unknown]>([
+  ['max_turns', (client) => client.startSession({ prompt: 'go', max_turns: 3 } as never)],
+  ['limits.max_turns', (client) => client.startSession({ prompt: 'go', limits: { max_turns: 3 } } as never)],
+  ['actor', (client) => client.startSession({ prompt: 'go', actor: 'me' } as never)],
+  ['timeout_ms', (client) => client.startSession({ prompt: 'go' }, { timeout_ms: 1 } as never)],
+  ['dedupe_key', (client) => client.session('s').steer('x', { dedupe_key: 'k' } as never)],
+  ['waitt', (client) => client.session('s').cancel('x', { waitt: 'accepted' } as never)],
+  ['sessionID', (client) => client.session('s').fork({ at: 1, sessionID: 'f' } as never)],
+  ['for_ms', (client) => client.session('s').suspend({ for_ms: 1 } as never)],
+  ['state_name', (client) => client.sessions({ state_name: 'stopped' } as never).next()],
+  [
+    'after',
+    (client) =>
+      client
+        .session('s')
+        .stream({ after: 1 } as never)
+        .next(),
+  ],
+  [
+    'delta',
+    (client) =>
+      client
+        .session('s')
+        .records({ delta: true } as never)
+        .next(),
+  ],
+  ['timeoutMs', (client) => client.session('s').result({ timeoutMs: 1 } as never)],
+])('an unknown option is refused before anything is sent: %s', async (option, call) => {
+  const { client, sent } = wired();
+  await expect(async () => call(client)).rejects.toMatchObject({ code: 'invalid_option', option });
+  expect(sent).toEqual([]);
+});
+
+test('the field of a rejection is named as the program has written it', async () => {
+  const message = 'max_turns: must be at least 1';
+  const { client } = wired(new CommandRejectedError('invalid_field', message, { field: 'max_turns' }));
+  await expect(client.startSession({ prompt: 'go', maxTurns: 0 })).rejects.toMatchObject({
+    code: 'invalid_field',
+    field: 'maxTurns',
+    message: 'maxTurns: must be at least 1',
+  });
+});
+
+test('a UI event has a form on the wire, for protocols that carry it as JSON', () => {
+  const from = { n: 1, at: '' };
+  const state = { daemon_idle: 'waiting' } as const;
+  expect(uiEventToWire({ type: 'state_changed', state, ...from })).toEqual({ type: 'state_changed', state, ...from });
+  const args = { filePath: 'a' };
+  const call = { type: 'call_started', callId: 'c', tool: 't', args, summary: '', ...from } as const;
+  const { callId: call_id, ...others } = call;
+  expect(uiEventToWire(call)).toEqual({ ...others, call_id });
+  const injections = [{ commandId: 'm', origin: 'steer', text: 'x' }] as const;
+  const delivered = {
+    type: 'seam_delivered',
+    seam: 'post_compact',
+    turn: 1,
+    injections,
+    skippedCallIds: ['c'],
+  } as const;
+  expect(uiEventToWire({ ...delivered, ...from })).toMatchObject({
+    injections: [{ command_id: 'm', origin: 'steer', text: 'x' }],
+    skipped_call_ids: ['c'],
+  });
+});

@@ -1,0 +1,294 @@
+/**
+ * The one mapper between the two spellings of names: `snake_case` in everything that leaves a process (NATS, HTTP, files, journals),
+ * `camelCase` in TypeScript. It follows a schema, and renames the members that the schema declares. Data is never renamed: arguments and
+ * results of tools, metadata, JSON Schemas, and the keys of maps have names that belong to users.
+ */
+import type * as z from 'zod';
+import type { Json } from './json.ts';
+import { nearestWord } from './nearest-word.ts';
+
+/** `max_turns` as TypeScript writes it: `maxTurns`. */
+export type CamelName<Name extends string> = Name extends `${infer Head}_${infer Tail}`
+  ? `${Head}${Capitalize<CamelName<Tail>>}`
+  : Name;
+
+/** A wire type with the names of TypeScript. Free JSON and maps keep their keys. */
+export type CamelCased<T> = [Json] extends [T]
+  ? T
+  : T extends readonly unknown[]
+    ? { [Index in keyof T]: CamelCased<T[Index]> }
+    : T extends object
+      ? string extends keyof T
+        ? { [Key in keyof T]: CamelCased<T[Key]> }
+        : { [Key in keyof T as Key extends string ? CamelName<Key> : Key]: CamelCased<T[Key]> }
+      : T;
+
+/** A value in the form of the wire, or the first member of it whose name is wrong. */
+export type WireForm<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly path: readonly (string | number)[]; readonly words: string };
+
+/** `max_turns` → `maxTurns`. */
+export function camelName(name: string): string {
+  return name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** `maxTurns` → `max_turns`. */
+export function wireName(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+/**
+ * A value that came over the wire, with the names of TypeScript.
+ * @param schema declares the value; members that it does not declare keep their names and values.
+ */
+export function fromWire<S extends z.ZodType>(schema: S, value: z.output<S>): CamelCased<z.output<S>> {
+  return new Mapping('camel').of(formOf(schema, 'output'), value, []) as CamelCased<z.output<S>>;
+}
+
+/**
+ * A value that a program wrote, in the form of the wire. Checks names only: the schema checks the rest.
+ * @returns the wire form; or `path` and `words` of the first member that a strict schema does not declare, also of one in the spelling of
+ *   the wire.
+ */
+export function toWire<S extends z.ZodType>(schema: S, value: CamelCased<z.input<S>>): WireForm<z.input<S>> {
+  try {
+    return { ok: true, value: new Mapping('wire').of(formOf(schema, 'input'), value, []) as z.input<S> };
+  } catch (error) {
+    if (!(error instanceof UnknownName)) throw error;
+    return { ok: false, path: error.path, words: error.message };
+  }
+}
+
+/** A place in a value on the wire (`limits.max_turns`) as TypeScript writes it (`limits.maxTurns`). */
+export function placeFromWire(schema: z.ZodType, place: string): string {
+  let forms: readonly Form[] = [formOf(schema, 'input')];
+  return place.replace(/[^.[\]]+/g, (name) => {
+    const fields = forms.flatMap(({ objects }) => objects.flatMap(({ byWire }) => byWire.get(name) ?? []));
+    const maps = forms.flatMap(({ list, map }) => [list ?? [], map ?? []].flat());
+    forms = [...fields.map(({ form }) => form()), ...maps.map((form) => form())];
+    return fields[0]?.camel ?? name;
+  });
+}
+
+// ---- what a schema says of names ----
+
+interface Field {
+  readonly wire: string;
+  readonly camel: string;
+  readonly form: () => Form;
+  /** The values that it may have, where the schema lists them: they tell the members of a union apart. */
+  readonly values: readonly unknown[] | null;
+}
+
+interface ObjectForm {
+  readonly byWire: ReadonlyMap<string, Field>;
+  readonly byCamel: ReadonlyMap<string, Field>;
+  /** Whether other members are an error, renamed, or left as they are. */
+  readonly others: 'refused' | 'renamed' | 'kept';
+}
+
+/** The forms that a value may have by its schema. One without any is data. */
+interface Form {
+  readonly objects: readonly ObjectForm[];
+  readonly list: (() => Form) | null;
+  readonly map: (() => Form) | null;
+}
+
+const DATA: Form = { objects: [], list: null, map: null };
+
+type Side = 'input' | 'output';
+
+/** A schema as zod has it, as far as it is read here. */
+interface SchemaNode {
+  readonly def: {
+    readonly type: string;
+    readonly shape?: Readonly<Record<string, SchemaNode>>;
+    readonly catchall?: SchemaNode;
+    readonly innerType?: SchemaNode;
+    readonly in?: SchemaNode;
+    readonly out?: SchemaNode;
+    readonly getter?: () => SchemaNode;
+    readonly options?: readonly SchemaNode[];
+    readonly left?: SchemaNode;
+    readonly right?: SchemaNode;
+    readonly element?: SchemaNode;
+    readonly items?: readonly SchemaNode[];
+    readonly valueType?: SchemaNode;
+    readonly values?: readonly unknown[];
+  };
+}
+
+const known: Readonly<Record<Side, WeakMap<object, Form>>> = { input: new WeakMap(), output: new WeakMap() };
+
+function formOf(schema: unknown, side: Side): Form {
+  const node = schema as SchemaNode;
+  const before = known[side].get(node);
+  if (before) return before;
+  const form = readForm(node, side);
+  known[side].set(node, form);
+  return form;
+}
+
+function readForm(node: SchemaNode, side: Side): Form {
+  const { def } = node;
+  switch (def.type) {
+    case 'object':
+      return { ...DATA, objects: [objectForm(def, side)] };
+    case 'array':
+      return { ...DATA, list: () => formOf(def.element, side) };
+    case 'tuple':
+      return { ...DATA, list: () => together(def.items ?? [], side) };
+    case 'record':
+      return { ...DATA, map: () => formOf(def.valueType, side) };
+    case 'union':
+      return together(def.options ?? [], side);
+    case 'intersection':
+      return both(formOf(def.left, side), formOf(def.right, side));
+    case 'lazy':
+      return formOf(def.getter?.(), side);
+    case 'pipe': {
+      const asked = side === 'input' ? def.in : def.out;
+      const other = side === 'input' ? def.out : def.in;
+      return formOf(asked?.def.type === 'transform' ? other : asked, side);
+    }
+    default:
+      return def.innerType ? formOf(def.innerType, side) : DATA;
+  }
+}
+
+function objectForm({ shape = {}, catchall }: SchemaNode['def'], side: Side): ObjectForm {
+  const fields = Object.entries(shape).map(
+    ([wire, schema]): Field => ({
+      wire,
+      camel: camelName(wire),
+      form: () => formOf(schema, side),
+      values: schema.def.type === 'literal' ? (schema.def.values ?? null) : null,
+    }),
+  );
+  return {
+    byWire: new Map(fields.map((field) => [field.wire, field])),
+    byCamel: new Map(fields.map((field) => [field.camel, field])),
+    others: catchall?.def.type === 'never' ? 'refused' : catchall ? 'renamed' : 'kept',
+  };
+}
+
+/** One of several. */
+function together(options: readonly SchemaNode[], side: Side): Form {
+  const forms = options.map((option) => formOf(option, side));
+  const lists = forms.flatMap(({ list }) => list ?? []);
+  const maps = forms.flatMap(({ map }) => map ?? []);
+  return {
+    objects: forms.flatMap(({ objects }) => objects),
+    list: oneOf(lists),
+    map: oneOf(maps),
+  };
+}
+
+function oneOf(forms: readonly (() => Form)[]): (() => Form) | null {
+  const [first, ...others] = forms;
+  if (!first || others.length === 0) return first ?? null;
+  return () => {
+    const all = forms.map((form) => form());
+    return {
+      objects: all.flatMap(({ objects }) => objects),
+      list: oneOf(all.flatMap(({ list }) => list ?? [])),
+      map: oneOf(all.flatMap(({ map }) => map ?? [])),
+    };
+  };
+}
+
+/** Both at once: an object with the members of either. */
+function both(left: Form, right: Form): Form {
+  const [one, ...more] = left.objects;
+  const [other, ...others] = right.objects;
+  if (!one || !other || more.length > 0 || others.length > 0) return left.objects.length > 0 ? left : right;
+  const object: ObjectForm = {
+    byWire: new Map([...one.byWire, ...other.byWire]),
+    byCamel: new Map([...one.byCamel, ...other.byCamel]),
+    others: one.others,
+  };
+  return { ...DATA, objects: [object] };
+}
+
+// ---- renaming ----
+
+class UnknownName extends Error {
+  readonly path: readonly (string | number)[];
+
+  constructor(path: readonly (string | number)[], words: string) {
+    super(words);
+    this.path = path;
+  }
+}
+
+class Mapping {
+  readonly #to: 'camel' | 'wire';
+
+  constructor(to: 'camel' | 'wire') {
+    this.#to = to;
+  }
+
+  of(form: Form, value: unknown, path: readonly (string | number)[]): unknown {
+    if (Array.isArray(value)) {
+      const { list } = form;
+      return list ? value.map((item, index) => this.of(list(), item, [...path, index])) : value;
+    }
+    if (!isPlainObject(value)) return value;
+    const object = this.#objectFor(form, value);
+    if (object) return this.#members(object, value, path);
+    const { map } = form;
+    return map ? mapped(value, (key, item) => [key, this.of(map(), item, [...path, key])]) : value;
+  }
+
+  /** Of several kinds of objects the first whose members and literals fit; where none does, the map or else the first. */
+  #objectFor({ objects, map }: Form, value: Readonly<Record<string, unknown>>): ObjectForm | null {
+    if (objects.length === 0 || (objects.length === 1 && !map)) return objects[0] ?? null;
+    const byLiterals = objects.filter((object) => this.#literalsFit(object, value));
+    const fitting = byLiterals.find((object) => Object.keys(value).every((key) => this.#field(object, key)));
+    return fitting ?? (map ? null : (byLiterals[0] ?? objects[0] ?? null));
+  }
+
+  #literalsFit({ byCamel }: ObjectForm, value: Readonly<Record<string, unknown>>): boolean {
+    return [...byCamel.values()].every(({ values, camel, wire }) => {
+      const member = value[this.#to === 'wire' ? camel : wire];
+      return values === null || member === undefined || values.includes(member);
+    });
+  }
+
+  #field(object: ObjectForm, key: string): Field | undefined {
+    return (this.#to === 'wire' ? object.byCamel : object.byWire).get(key);
+  }
+
+  #members(object: ObjectForm, value: Readonly<Record<string, unknown>>, path: readonly (string | number)[]): unknown {
+    return mapped(value, (key, member) => {
+      const field = this.#field(object, key);
+      const at = [...path, key];
+      if (field) return [this.#to === 'wire' ? field.wire : field.camel, this.of(field.form(), member, at)];
+      if (object.others === 'renamed') return [this.#to === 'wire' ? wireName(key) : camelName(key), member];
+      if (object.others === 'refused' && this.#to === 'wire' && member !== undefined)
+        throw new UnknownName(at, unknownWords(object, key));
+      return [key, member];
+    });
+  }
+}
+
+function unknownWords({ byWire, byCamel }: ObjectForm, key: string): string {
+  const inWire = byWire.get(key);
+  const meant = inWire?.camel ?? nearestWord(key, byCamel.keys());
+  return meant === null ? 'is unknown' : `is unknown; did you mean ${meant}?`;
+}
+
+function mapped(
+  value: Readonly<Record<string, unknown>>,
+  map: (key: string, member: unknown) => readonly [string, unknown],
+): Record<string, unknown> {
+  // Defined, not assigned: a member may have the name __proto__.
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => map(key, member)));
+}
+
+function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null) return false;
+  const prototype = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
