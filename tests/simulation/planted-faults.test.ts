@@ -14,6 +14,8 @@ interface Planted {
   readonly plant: () => Partial<Plant>;
   /** The checkers that must find it; each of them in at least one of the seeds. */
   readonly foundBy: readonly string[];
+  /** Seeds that are known to find it, tried first. Default: none. */
+  readonly knownSeeds?: readonly number[];
 }
 
 const counting = () => {
@@ -27,11 +29,13 @@ const PLANTED: readonly Planted[] = [
     fault: 'a call that must not run again says that it may',
     plant: () => ({ traits: (_tool, traits) => ({ ...traits, idempotent: true }) }),
     foundBy: ['effects'],
+    knownSeeds: [15],
   },
   {
     fault: 'workers have forgotten what they are asked about',
     plant: () => ({ workersForget: true }),
     foundBy: ['workers'],
+    knownSeeds: [54],
   },
   {
     fault: 'a command is dropped and acknowledged',
@@ -65,6 +69,7 @@ const PLANTED: readonly Planted[] = [
     fault: 'the fence is not looked at: whoever appends is let in',
     plant: () => ({ append: async (append, _fence, newest) => append(await newest()) }),
     foundBy: ['chain', 'replay', 'deletion'],
+    knownSeeds: [24, 52],
   },
   {
     fault: 'an append is acknowledged and not stored',
@@ -80,6 +85,7 @@ const PLANTED: readonly Planted[] = [
     fault: 'a host takes up nothing when it starts',
     plant: () => ({ sessions: () => [] }),
     foundBy: ['liveness'],
+    knownSeeds: [44],
   },
   {
     fault: 'a receipt says delivered when it is only accepted',
@@ -147,7 +153,9 @@ describe('the checkers find it when', () => {
     { timeout: 240_000 },
     async (_fault, planted) => {
       const missing = new Set(planted.foundBy);
-      for (let seed = 1; seed <= SEEDS && missing.size > 0; seed++) {
+      const others = Array.from({ length: SEEDS }, (_, i) => i + 1);
+      for (const seed of [...(planted.knownSeeds ?? []), ...others]) {
+        if (missing.size === 0) break;
         const { problems } = await simulate(seed, { ...NO_PLANT, ...planted.plant() });
         for (const { checker } of problems) missing.delete(checker);
       }

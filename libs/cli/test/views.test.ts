@@ -63,7 +63,7 @@ describe('without a terminal', () => {
     view.live([...answer('```json\n{"a": 1}\n```'), { ...end, output: { a: 1 } }]);
     expect(written.out).toBe('{\n  "a": 1\n}\n');
     const error = { code: 'output_invalid', message: 'a: must be number' };
-    view.live([...answer('sorry'), { ...end, stop_reason: 'error', error }]);
+    view.live([...answer('sorry'), { ...end, stopReason: 'error', error }]);
     expect(written.out).toBe('{\n  "a": 1\n}\n');
     expect(written.err).toMatch(/^sorry$/m);
   });

@@ -1,8 +1,10 @@
 /** Waits in the journal for the outcome of a `cancel_call`. */
-import { type CallCancellation, cancellationIn, type SessionRef } from '@coxswain/protocol';
+import { type CallCancellation, cancellationIn, type JournalRecord, type SessionRef } from '@coxswain/protocol';
 import { ReceiptTimeoutError } from './client-errors.ts';
 import type { WireSentCommand } from './outgoing-command.ts';
-import { followJournal, type JournalBus } from './read-journal.ts';
+
+/** Records of the session from a number on, and then live, until the signal aborts. */
+type FollowRecords = (from: number, signal: AbortSignal) => AsyncIterable<{ readonly record: JournalRecord }>;
 
 /** How long an outcome is waited for. */
 export interface CancellationWait {
@@ -20,7 +22,7 @@ export interface CancellationWait {
  * @throws ReceiptTimeoutError after `untilMs`; the signal's reason; what reading the journal throws, such as SessionDeletedError.
  */
 export async function awaitCancellation(
-  bus: JournalBus,
+  follow: FollowRecords,
   ref: SessionRef,
   sent: WireSentCommand,
   { untilMs, timeoutMs, signal }: CancellationWait,
@@ -32,7 +34,7 @@ export async function awaitCancellation(
   signal?.addEventListener('abort', leave, { once: true });
   try {
     // A repeated receipt may not name the record.
-    for await (const { record } of followJournal(bus, ref, sent.receipt?.n ?? 1, leaving.signal)) {
+    for await (const { record } of follow(sent.receipt?.n ?? 1, leaving.signal)) {
       const found = cancellationIn(record, sent.commandId);
       if (found) return found;
     }

@@ -42,7 +42,7 @@ import {
   type WaitStage,
   type WireSentCommand,
 } from './outgoing-command.ts';
-import { lastNumber } from './read-journal.ts';
+import { followJournal, lastNumber } from './read-journal.ts';
 
 const STORE_TIMEOUT_MS = 5_000;
 const OFFERED_AGAIN_MS = 250;
@@ -79,7 +79,8 @@ export async function sendCommand<V extends Verb>(
   const { timeoutMs = RECEIPT_TIMEOUT_MS, signal } = options;
   const untilMs = performance.now() + timeoutMs;
   const sent = await sendPayload(bus, ref, verb, payload, { ...options, id, wait: 'accepted' });
-  return { ...sent, cancellation: await awaitCancellation(bus, ref, sent, { untilMs, timeoutMs, signal }) };
+  const follow = (from: number, stop: AbortSignal) => followJournal(bus, ref, from, stop);
+  return { ...sent, cancellation: await awaitCancellation(follow, ref, sent, { untilMs, timeoutMs, signal }) };
 }
 
 /** Sends a body that has been checked already. See {@link sendCommand}. */

@@ -2,6 +2,7 @@
  * What a transport of this client is made of, for packages that bring one of their own: see `Transport`. Programs that use sessions
  * import `@coxswain/client` instead.
  */
+export { awaitCancellation } from './await-cancellation.ts';
 export { failureOfReceipt } from './awaited-receipt.ts';
 export { CallGuard } from './call-guard.ts';
 export { Closing } from './closing.ts';

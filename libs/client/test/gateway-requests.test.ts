@@ -206,12 +206,21 @@ test('cancelCall resolves with the outcome, however often a gateway has to be as
 
 test('a repeated start stays a duplicate, also where a gateway is asked twice for its receipt', async () => {
   const receipt = { type: 'receipt', session_id: 's', n: 1, stage: 'accepted', duplicate: true };
-  const repeated = (asked: Asked) =>
-    stored(asked, { duplicate: true, receipt: { ...receipt, command_id: asked.body.command_id } });
-  const { client, asked } = await clientOf([problem('receipt_timeout', 504), repeated]);
+  const repeated = (first?: string) => (asked: Asked) => {
+    const { command_id } = asked.body;
+    return stored(asked, {
+      duplicate: true,
+      receipt: { ...receipt, command_id, detail: { command_id: first ?? command_id } },
+    });
+  };
+  const silent = problem('receipt_timeout', 504);
+  const { client, asked } = await clientOf([silent, repeated('first'), silent.clone(), repeated()]);
   const session = await client.startSession({ prompt: 'go', messageId: 'm' }, { wait: 'accepted', timeoutMs: 100_000 });
   expect(session.sent).toMatchObject({ duplicate: true, receipt: { n: 1, duplicate: true } });
   expect(asked[2]?.body).toMatchObject({ message_id: 'm', session_id: await sessionIdOfMessage('m') });
+  // The first start of the session, asked for twice, is no repetition.
+  const first = await client.startSession({ prompt: 'go', messageId: 'n' }, { wait: 'accepted', timeoutMs: 100_000 });
+  expect(first.sent.duplicate).toBe(false);
 });
 
 test('a session that was just started is not gone because another gateway has not heard of it', async () => {

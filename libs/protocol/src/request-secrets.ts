@@ -14,7 +14,8 @@ const CREDENTIAL_NAME =
 const REFERENCE = /\$\{[A-Za-z_][A-Za-z0-9_]*\}/g;
 /** What may stand next to a reference: an authentication scheme, a cookie's name. */
 const AROUND_REFERENCE = /^[A-Za-z _=;:-]{0,16}$/;
-const USER_INFO_IN_TEXT = /[a-z][a-z0-9+.-]*:\/\/[^/?#\s]*@/i;
+// Only the end of the scheme: a search for all of it takes quadratic time on a long word.
+const USER_INFO_IN_TEXT = /[a-z0-9+.-]:\/\/[^/?#\s]*@/i;
 
 /** Whether the value of a header or variable of this name is a credential. */
 export function isCredentialName(name: string): boolean {

@@ -171,12 +171,19 @@ test.each<[string, object, HostPolicyInput]>([
 });
 
 test('a rejection is short, however long the names are that a request has', () => {
-  const long = 'a'.repeat(100_000);
+  const long = 'a'.repeat(1_000_000);
   const headers = { [long]: `\${${long}}` };
   const servers = { mcp_servers: { sea: { url: `https://${long}.example.org`, headers } } };
   const found = refusal(servers, { mcp_servers: 'http' });
   expect(found?.code).toBe('not_allowed_by_policy');
   expect(JSON.stringify(found).length).toBeLessThan(2_000);
+});
+
+test('references without an end are searched in linear time', () => {
+  // A quadratic search takes longer than a test may.
+  const headers = { a: `${'${A:-'.repeat(300_000)}\${HOME}` };
+  const found = refusal({ mcp_servers: { sea: { url: 'https://sea.example.org', headers } } }, { mcp_servers: 'http' });
+  expect(found?.code).toBe('not_allowed_by_policy');
 });
 
 test('a prompt may name listed origins only: its session may have been started with more rights', () => {

@@ -114,14 +114,13 @@ export class Receipts {
   /** Answers a start that repeats the session's start: with the receipt of that one. @param first its command id. */
   repeatedStart(input: CommandInput, first: string): void {
     if (!input.receipt_to) return;
-    // Sent again under its own id it is the same command, and not another one.
-    const isOther = input.command_id !== first;
     this.#send(input.receipt_to, {
       ...this.#head(input.command_id),
       stage: 'accepted',
       n: 1,
       message: 'repeated: nothing changed',
-      ...(isOther ? { duplicate: true as const, detail: { command_id: first } } : {}),
+      duplicate: true,
+      detail: { command_id: first },
     });
   }
 

@@ -4,8 +4,8 @@ import {
   ReceiptTimeoutError,
   type SendOptions,
   type SendStage,
-  type SentCommand,
   sessionIdOfMessage,
+  type WireSentCommand,
 } from '@coxswain/client';
 import { CommandId, parseBody, type Verb } from '@coxswain/protocol';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
@@ -19,12 +19,12 @@ interface Sent {
   readonly options: SendOptions<SendStage>;
 }
 
-const STORED: SentCommand = { commandId: CommandId.parse('c-1'), seq: 7, duplicate: false };
+const STORED: WireSentCommand = { commandId: CommandId.parse('c-1'), seq: 7, duplicate: false };
 
 let sent: Sent[] = [];
 /** The inputs that the session has recorded. */
 let recorded: object[] = [];
-let answer: (sent: Sent) => Promise<SentCommand>;
+let answer: (sent: Sent) => Promise<WireSentCommand>;
 let made: AppOnNothing;
 
 beforeAll(async () => {

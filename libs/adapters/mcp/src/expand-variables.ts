@@ -22,7 +22,7 @@ export function expandVariables(
   return Object.fromEntries(
     Object.entries(values).map(([key, value]) => [
       key,
-      replaceVariables(value, (_whole, name: string, fallback: string | undefined) => {
+      value.replace(VARIABLE_REFERENCE, (_whole, name: string, fallback: string | undefined) => {
         const found = host[name];
         // As in a shell, `:-` stands in for an empty variable too.
         if (fallback !== undefined && (found === undefined || found === '')) return fallback;
@@ -47,9 +47,3 @@ export function withoutValues(text: string, used: ReadonlyMap<string, string>): 
 }
 
 const SECRET_MIN_CHARS = 6;
-
-/** In linear time: behind the last brace no variable ends, and each place before it finds an end or is no variable. */
-function replaceVariables(value: string, replacer: (whole: string, name: string, fallback?: string) => string): string {
-  const end = value.lastIndexOf('}') + 1;
-  return value.slice(0, end).replace(VARIABLE_REFERENCE, replacer) + value.slice(end);
-}

@@ -6,7 +6,7 @@ const PASSED = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LANGUAGE', 
 
 const SECRET_NAME =
   /(^|_)(KEY|KEYS|TOKEN|TOKENS|SECRET|SECRETS|PASS|PASSWD|PASSWORD|PASSPHRASE|CREDENTIALS?|AUTH|COOKIE|DSN)(_|$)|APIKEY|ACCESSKEY|AUTHTOKEN/i;
-const SECRET_IN_URL = /[a-z][a-z0-9+.-]{0,30}:\/\/[^/\s@]*:[^/\s@]+@/i;
+const SECRET_IN_URL = /[a-z][a-z0-9+.-]{0,30}:\/\/[^/\s:@]*:[^/\s@]+@/i;
 
 /**
  * Makes a command's environment: the few variables that every command needs, those of the host whose names `inherit`

@@ -26,6 +26,7 @@ import {
   waitingApprovals,
 } from '@coxswain/client';
 import {
+  awaitCancellation,
   CallGuard,
   Closing,
   CommandFate,
@@ -40,9 +41,7 @@ import {
 } from '@coxswain/client/transport';
 import {
   blobRefsOf,
-  type CallCancellation,
   type CommandId,
-  cancellationIn,
   decodeRecord,
   HEADERS,
   type JournalRecord,
@@ -102,8 +101,11 @@ export class MemoryTransport implements Transport {
     const { wait = 'stored' } = options;
     if (wait === 'stored') return this.#store(command);
     if (wait !== 'outcome') return this.#storeAndWait(command, wait);
+    const { timeoutMs = RECEIPT_TIMEOUT_MS, signal } = options;
+    const untilMs = performance.now() + timeoutMs;
     const sent = await this.#storeAndWait(command, 'accepted');
-    return { ...sent, cancellation: await this.#cancellation(command, sent) };
+    const follow = (from: number, stop: AbortSignal) => this.#records(ref, from, stop);
+    return { ...sent, cancellation: await awaitCancellation(follow, ref, sent, { untilMs, timeoutMs, signal }) };
   }
 
   #store({ ref, verb, payload, commandId, options }: MemoryCommand, receiptTo?: string): WireSentCommand {
@@ -162,20 +164,6 @@ export class MemoryTransport implements Transport {
     } finally {
       for (const end of endings) end();
     }
-  }
-
-  /** The outcome of a `cancel_call`, as the journal has it. @throws ReceiptTimeoutError where none is recorded in time. */
-  async #cancellation({ ref, commandId, options }: MemoryCommand, sent: WireSentCommand): Promise<CallCancellation> {
-    const { timeoutMs = RECEIPT_TIMEOUT_MS, signal } = options;
-    const late = AbortSignal.timeout(timeoutMs);
-    const stop = signal ? AbortSignal.any([late, signal]) : late;
-    for await (const { record } of this.#records(ref, sent.receipt?.n ?? 1, stop)) {
-      const found = cancellationIn(record, commandId);
-      if (found) return found;
-    }
-    signal?.throwIfAborted();
-    const { sessionId } = ref;
-    throw new ReceiptTimeoutError({ commandId, sessionId, awaited: 'outcome', waitedMs: timeoutMs, sent });
   }
 
   /** The receipt of a command that was delivered, or waits for the next run. Never resolves once the signal aborts. */

@@ -9,8 +9,11 @@ import type {
   Prompted,
   RunOptions,
   RunResult,
+  SessionSettings,
   StartedOutput,
+  StartedSession,
   TypedPersona,
+  TypedResult,
 } from '@coxswain/client';
 import { loadPersona } from '@coxswain/personas';
 import { defaultStateDir } from '@coxswain/ports/discovery';
@@ -46,8 +49,12 @@ export class Coxswain<C extends Client = Client> implements AsyncDisposable {
   }
 
   /** See {@link Client.startSession}. */
-  startSession(...given: Parameters<Client['startSession']>): ReturnType<C['startSession']> {
-    return this.client.startSession(...given) as ReturnType<C['startSession']>;
+  startSession<Schema extends OutputSource = never, PersonaValue = unknown>(
+    settings: SessionSettings<Schema, PersonaValue>,
+    options?: Parameters<Client['startSession']>[1],
+  ): Promise<TypedResult<StartedOutput<Schema, PersonaValue>> & StartedSession<ReturnType<C['session']>>> {
+    // The sessions of a client are of one class, which its type parameter names.
+    return this.client.startSession<Schema, PersonaValue>(settings, options) as Promise<never>;
   }
 
   /** See {@link Client.sessions}. */

@@ -172,13 +172,19 @@ class Sending {
     const sent = {
       commandId: this.#commandId,
       seq,
-      duplicate: isOurs ? read?.data.duplicate === true : duplicate,
+      // A start that repeats another one is a repetition, however often this client asks.
+      duplicate: isOurs ? repeatsAnother(read?.data, this.#commandId) : duplicate,
       ...(cancellation ? { cancellation } : {}),
     };
     if (!read) return sent;
     const { message: _, ...first } = read.data;
     return { ...sent, receipt: isOurs ? first : read.data };
   }
+}
+
+/** Whether a start repeats one that has another command id. */
+function repeatsAnother(receipt: Receipt | undefined, commandId: string): boolean {
+  return receipt?.duplicate === true && receipt.detail?.command_id !== commandId;
 }
 
 /** The members of an answer that say how the cancelling of a call ended. */
