@@ -3,13 +3,13 @@ import { describe, expect, test } from 'vitest';
 import type { Key } from '../src/live-view/composer.ts';
 import { finishedRows } from '../src/live-view/finished-lines.ts';
 import { LiveRegion } from '../src/live-view/live-region.ts';
+import { reduceView } from '../src/live-view/reduce-view.ts';
 import { drawFrame, type FrameOptions } from '../src/live-view/view-frame.ts';
 import {
   type FinishedItem,
   initialView,
   NO_DETAILS,
   type RecordDetails,
-  reduceView,
   type ViewAction,
   type ViewEffect,
 } from '../src/live-view/view-state.ts';

@@ -16,15 +16,9 @@ import { finishedRows } from './finished-lines.ts';
 import { JobControl } from './job-control.ts';
 import { Keyboard } from './keyboard.ts';
 import { LiveRegion } from './live-region.ts';
+import { recordDetails, reduceView } from './reduce-view.ts';
 import { drawFrame, isBusy, SPINNER_MS } from './view-frame.ts';
-import {
-  type FinishedItem,
-  initialView,
-  recordDetails,
-  reduceView,
-  type ViewAction,
-  type ViewEffect,
-} from './view-state.ts';
+import { type FinishedItem, initialView, type ViewAction, type ViewEffect } from './view-state.ts';
 
 /** How a person takes part. */
 export interface Attendance {
