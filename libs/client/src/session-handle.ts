@@ -46,6 +46,7 @@ import { type AwaitedCommand, isCommand, runToShow } from './run-to-show.ts';
 import { type SessionTree, treeFromWire } from './session-tree.ts';
 import type { JournalEntry, JournalStart, Transport, WatchItem } from './transport.ts';
 import type { UiEvent } from './ui-events.ts';
+import { START_ASKED_FOR_MS, UnansweredStart } from './unanswered-start.ts';
 import { SessionWire } from './wire-access.ts';
 
 /** When an injection may be delivered. */
@@ -195,6 +196,8 @@ export class Session {
   #awaited: AwaitedCommand | null = null;
 
   #sent: SentCommand | null = null;
+  /** The start that this handle has sent without waiting for its receipt. */
+  #unanswered: UnansweredStart | null = null;
   #forkedAt: number | null = null;
 
   /** Made by a client. */
@@ -206,7 +209,10 @@ export class Session {
       sending: (verb) => {
         if (verb === 'start') this.#isStarted = true;
       },
-      sent: (verb, body, sent) => this.#noteSent(verb, body, sentCommand(sent)),
+      sent: (verb, body, sent, options) => {
+        this.#noteSent(verb, body, sentCommand(sent));
+        if (verb === 'start') this.#unanswered = this.#unansweredStart(body as BodyInput<'start'>, sent, options);
+      },
     });
   }
 
@@ -273,6 +279,23 @@ export class Session {
       this.#forkedAt = (body as { readonly fork?: { readonly n: number } }).fork?.n ?? null;
     }
     if (verb === 'start' || verb === 'prompt') this.#awaited = awaitedOf(sent, body as RunStart);
+  }
+
+  /** Null where a receipt has answered the start. */
+  #unansweredStart(
+    body: BodyInput<'start'>,
+    { commandId, receipt }: WireSentCommand,
+    options: SendOptions<SendStage>,
+  ): UnansweredStart | null {
+    if (receipt !== undefined) return null;
+    return new UnansweredStart(async (signal) => {
+      const again = { ...options, id: commandId, wait: 'accepted', timeoutMs: START_ASKED_FOR_MS, signal } as const;
+      try {
+        await this.#transport.send(this.ref, 'start', body, again);
+      } catch (error) {
+        throw inCallersNames('start', error);
+      }
+    });
   }
 
   /** Starts the next run of a session that has ended. */
@@ -410,6 +433,7 @@ export class Session {
   /**
    * The session's records, from `from` on and then live: no gap, no repeat. Ends when the signal aborts or the loop is
    * left; a session that does not exist yet is waited for.
+   * @throws CommandRejectedError where this handle has sent the start, and the host has rejected it.
    * @param options `deltas: true` for a program with its own event translator: records, deltas of running answers and changes of the
    *   connection in one sequence. With `from: 'newest'` nothing older than the newest record is read.
    */
@@ -426,9 +450,10 @@ export class Session {
     undefined
   > {
     refuseOthers(others);
-    return deltas === true
-      ? this.#transport.watch(this.ref, from, signal)
-      : this.#transport.follow(this.ref, from, signal);
+    const read = (stop: AbortSignal | undefined): AsyncGenerator<JournalRecord | WatchItem, void, undefined> =>
+      deltas === true ? this.#transport.watch(this.ref, from, stop) : this.#transport.follow(this.ref, from, stop);
+    const isRecord = (item: JournalRecord | WatchItem) => 'n' in item || item.record !== undefined;
+    return this.#unanswered ? this.#unanswered.untilRejected(read, isRecord, signal) : read(signal);
   }
 
   /**
@@ -437,7 +462,7 @@ export class Session {
    * first; a session that does not exist yet is waited for.
    * @param options `from`: the first record to show, by its number; default the first of the run. `signal` ends the loop earlier.
    *   `follow: true` does not end with the run, and shows later runs too.
-   * @throws SessionDeletedError, and what reading the journal throws.
+   * @throws CommandRejectedError where this handle has sent the start, and the host has rejected it; SessionDeletedError, and what reading the journal throws.
    */
   stream({ from, signal, follow = false, ...others }: StreamOptions = {}): AsyncGenerator<UiEvent, void, undefined> {
     refuseOthers(others);
@@ -532,6 +557,7 @@ export class Session {
    * @param after count only ends in this record or later ones: give the `n` of a prompt's receipt. By default the run is the one that this
    *   handle has started or prompted last, else the newest, also when it has ended already.
    * @throws SessionNotFoundError where there is no such session, unless this handle has sent its start: that one is waited for.
+   *   CommandRejectedError where the host has rejected that start.
    *   CoxswainError `aborted` where the signal aborts; ClientClosedError.
    */
   async result(options: ResultOptions = {}): Promise<RunResult> {

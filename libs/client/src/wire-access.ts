@@ -14,7 +14,7 @@ import type { WirePendingApproval } from './waiting-approvals.ts';
 /** What a handle notes of its commands. */
 interface SendObserver {
   readonly sending: (verb: Verb) => void;
-  readonly sent: (verb: Verb, body: object, sent: WireSentCommand) => void;
+  readonly sent: (verb: Verb, body: object, sent: WireSentCommand, options: SendOptions<SendStage>) => void;
 }
 
 /** One session in the form of the wire. */
@@ -45,7 +45,7 @@ export class SessionWire {
       throw new InvalidOptionError(`${verb} has no outcome to wait for: only cancel_call has`, 'wait');
     this.#observer.sending(verb);
     const sent = await this.#transport.send(this.#ref, verb, body, options);
-    this.#observer.sent(verb, body, sent);
+    this.#observer.sent(verb, body, sent, options);
     return sent;
   }
 

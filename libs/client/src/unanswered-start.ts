@@ -1,0 +1,74 @@
+/**
+ * A start whose receipt was not waited for. A session host may reject it, and a rejected start leaves no record: a loop over the
+ * session would wait indefinitely. So a loop that sees no record for a moment sends the start again under its command id, which changes
+ * nothing: a host that rejected it rejects it again, with the reason.
+ */
+import { CommandRejectedError } from './client-errors.ts';
+
+/** A live host records a start within milliseconds. */
+const SILENT_MS = 1_000;
+/** How long a receipt is waited for; a host that appears later is still followed, only its rejection is then unknown. */
+export const START_ASKED_FOR_MS = 600_000;
+
+/** See the top of the file. */
+export class UnansweredStart {
+  readonly #ask: (signal: AbortSignal) => Promise<unknown>;
+  readonly #silentMs: number;
+  #rejection: CommandRejectedError | null = null;
+  #isAnswered = false;
+
+  /**
+   * @param ask sends the start again and waits for its receipt; its rejection is a `CommandRejectedError`.
+   * @param silentMs how long a loop waits for a first record before it asks, milliseconds.
+   */
+  constructor(ask: (signal: AbortSignal) => Promise<unknown>, silentMs = SILENT_MS) {
+    this.#ask = ask;
+    this.#silentMs = silentMs;
+  }
+
+  /**
+   * The items of a source, until the start is known to be rejected.
+   * @param open starts the source, which ends when `stop` aborts.
+   * @param isRecord whether an item is a record, so that the start was accepted.
+   * @throws CommandRejectedError, as the host rejected the start; what the source throws.
+   */
+  async *untilRejected<T>(
+    open: (stop: AbortSignal) => AsyncGenerator<T, void, undefined>,
+    isRecord: (item: T) => boolean,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<T, void, undefined> {
+    if (this.#rejection) throw this.#rejection;
+    const leaving = new AbortController();
+    const asking = new AbortController();
+    const timer = this.#isAnswered
+      ? undefined
+      : setTimeout(
+          () => void this.#asked(asking.signal).then(() => this.#rejection && leaving.abort()),
+          this.#silentMs,
+        );
+    try {
+      for await (const item of open(signal ? AbortSignal.any([signal, leaving.signal]) : leaving.signal)) {
+        if (!this.#isAnswered && isRecord(item)) {
+          this.#isAnswered = true;
+          clearTimeout(timer);
+          asking.abort();
+        }
+        yield item;
+      }
+    } finally {
+      clearTimeout(timer);
+      asking.abort();
+    }
+    if (this.#rejection) throw this.#rejection;
+  }
+
+  async #asked(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#ask(signal);
+      this.#isAnswered = true;
+    } catch (error) {
+      // Anything else says nothing about the start: no host has answered yet, the connection is lost, or the loop has ended.
+      if (error instanceof CommandRejectedError) this.#rejection = error;
+    }
+  }
+}
