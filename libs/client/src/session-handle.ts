@@ -33,6 +33,7 @@ import {
 import { createEventTranslator } from './event-translator.ts';
 import { newSessionId } from './fresh-ids.ts';
 import { GuardedTransport } from './guarded-transport.ts';
+import { checkRecordNumber, checkSignal } from './option-checks.ts';
 import {
   type BodyInput,
   RECEIPT_TIMEOUT_MS,
@@ -373,6 +374,7 @@ export class Session {
    */
   approvals({ signal, ...others }: Pick<ReadFrom, 'signal'> = {}): AsyncGenerator<Approval, void, undefined> {
     refuseOthers(others);
+    checkSignal(signal);
     return this.#transport.guard.follow((stop) => this.#approvals(stop), signal);
   }
 
@@ -450,6 +452,8 @@ export class Session {
     undefined
   > {
     refuseOthers(others);
+    if (from !== 'newest' || deltas !== true) checkRecordNumber('from', from);
+    checkSignal(signal);
     const read = (stop: AbortSignal | undefined): AsyncGenerator<JournalRecord | WatchItem, void, undefined> =>
       deltas === true ? this.#transport.watch(this.ref, from, stop) : this.#transport.follow(this.ref, from, stop);
     const isRecord = (item: JournalRecord | WatchItem) => 'n' in item || item.record !== undefined;
@@ -466,6 +470,8 @@ export class Session {
    */
   stream({ from, signal, follow = false, ...others }: StreamOptions = {}): AsyncGenerator<UiEvent, void, undefined> {
     refuseOthers(others);
+    checkRecordNumber('from', from);
+    checkSignal(signal);
     // The search for the run belongs to the loop: a client that closes meanwhile ends the loop, and does not reject it.
     return this.#transport.guard.follow((stop) => this.#stream(from, follow, stop), signal);
   }
@@ -511,6 +517,7 @@ export class Session {
   /** The records that are stored now. */
   journal({ from = 1, ...others }: Pick<ReadFrom, 'from'> = {}): AsyncGenerator<JournalEntry, void, undefined> {
     refuseOthers(others);
+    checkRecordNumber('from', from);
     return this.#transport.journal(this.ref, from);
   }
 
@@ -563,6 +570,8 @@ export class Session {
   async result(options: ResultOptions = {}): Promise<RunResult> {
     const { after, signal, ...others } = options;
     refuseOthers(others);
+    checkRecordNumber('after', after);
+    checkSignal(signal);
     if ((await this.newest()) === null && !this.#isStarted) throw new SessionNotFoundError(this.id);
     const { end } = await this.#runToShow(1);
     const results = new ResultCollector();
