@@ -47,7 +47,7 @@ import { type AwaitedCommand, isCommand, runToShow } from './run-to-show.ts';
 import { type SessionTree, treeFromWire } from './session-tree.ts';
 import type { JournalEntry, JournalStart, Transport, WatchItem } from './transport.ts';
 import type { UiEvent } from './ui-events.ts';
-import { START_ASKED_FOR_MS, UnansweredStart } from './unanswered-start.ts';
+import { UnansweredStart } from './unanswered-start.ts';
 import { SessionWire } from './wire-access.ts';
 
 /** When an injection may be delivered. */
@@ -289,8 +289,8 @@ export class Session {
     options: SendOptions<SendStage>,
   ): UnansweredStart | null {
     if (receipt !== undefined) return null;
-    return new UnansweredStart(async (signal) => {
-      const again = { ...options, id: commandId, wait: 'accepted', timeoutMs: START_ASKED_FOR_MS, signal } as const;
+    return new UnansweredStart(async (asked) => {
+      const again = { ...options, ...asked, id: commandId, wait: 'accepted' } as const;
       try {
         await this.#transport.send(this.ref, 'start', body, again);
       } catch (error) {

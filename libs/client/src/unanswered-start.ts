@@ -3,23 +3,27 @@
  * session would wait indefinitely. So a loop that sees no record for a moment sends the start again under its command id, which changes
  * nothing: a host that rejected it rejects it again, with the reason.
  */
-import { CommandRejectedError } from './client-errors.ts';
+import { CommandRejectedError, ReceiptTimeoutError } from './client-errors.ts';
 
 /** A live host records a start within milliseconds. */
 const SILENT_MS = 1_000;
-/** How long a receipt is waited for; a host that appears later is still followed, only its rejection is then unknown. */
-export const START_ASKED_FOR_MS = 600_000;
+/**
+ * How long each question waits for a receipt, milliseconds. A busy host may have taken two of the same start as one, and a host may
+ * start later. After the last one the session is still followed; only a rejection is then unknown.
+ */
+const ASKED_FOR_MS = [5_000, 10_000, 20_000, 40_000, 60_000, 60_000, 60_000, 60_000] as const;
+
+/** Sends the start again and waits for its receipt. A rejection is a `CommandRejectedError`, no receipt a `ReceiptTimeoutError`. */
+type AskForReceipt = (wait: { readonly timeoutMs: number; readonly signal: AbortSignal }) => Promise<unknown>;
 
 /** See the top of the file. */
 export class UnansweredStart {
-  readonly #ask: (signal: AbortSignal) => Promise<unknown>;
+  readonly #ask: AskForReceipt;
   readonly #silentMs: number;
   #rejection: CommandRejectedError | null = null;
   #isAnswered = false;
 
-  /**
-   * @param ask sends the start again and waits for its receipt; its rejection is a `CommandRejectedError`.
-   * @param silentMs how long a loop waits for a first record before it asks, milliseconds.
+  /** @param silentMs how long a loop waits for a first record before it asks, milliseconds.
    */
   constructor(ask: (signal: AbortSignal) => Promise<unknown>, silentMs = SILENT_MS) {
     this.#ask = ask;
@@ -63,12 +67,17 @@ export class UnansweredStart {
   }
 
   async #asked(signal: AbortSignal): Promise<void> {
-    try {
-      await this.#ask(signal);
-      this.#isAnswered = true;
-    } catch (error) {
-      // Anything else says nothing about the start: no host has answered yet, the connection is lost, or the loop has ended.
-      if (error instanceof CommandRejectedError) this.#rejection = error;
+    for (const timeoutMs of ASKED_FOR_MS) {
+      try {
+        await this.#ask({ timeoutMs, signal });
+        this.#isAnswered = true;
+      } catch (error) {
+        if (error instanceof CommandRejectedError) this.#rejection = error;
+        // No host has answered yet.
+        else if (error instanceof ReceiptTimeoutError && !signal.aborted) continue;
+        // Anything else says nothing about the start: the loop has ended, or it throws the same error itself.
+      }
+      return;
     }
   }
 }

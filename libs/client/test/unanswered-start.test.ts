@@ -1,7 +1,7 @@
 /** Loops over a session whose start was sent without waiting for its receipt. */
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
-import { CommandRejectedError, CoxswainError } from '../src/client-errors.ts';
+import { CommandRejectedError, CoxswainError, ReceiptTimeoutError } from '../src/client-errors.ts';
 import { UnansweredStart } from '../src/unanswered-start.ts';
 
 const rejected = new CommandRejectedError('provider_unknown', 'no provider is called "nope"', { field: 'model' });
@@ -32,14 +32,27 @@ test('a loop without a record throws the rejection of the start, and a later loo
   expect(asked).toBe(1);
 });
 
-test('a host that has not answered yet is waited for, until the caller aborts', async () => {
+const noReceipt = new ReceiptTimeoutError({ commandId: 'c', sessionId: 's', awaited: 'accepted', waitedMs: 5_000 });
+
+test('a question without an answer is asked again', async () => {
+  const answers = [noReceipt, noReceipt, rejected];
+  const ask = async () => Promise.reject(answers.shift());
+  const loop = new UnansweredStart(ask, 0).untilRejected(source(), isRecord, undefined);
+  await expect(all(loop)).rejects.toBe(rejected);
+});
+
+test('a loop that the caller ends asks no more', async () => {
   const leaving = new AbortController();
-  const ask = async () => {
+  let asked = 0;
+  const ask = async ({ signal }: { readonly signal: AbortSignal }) => {
+    asked++;
     leaving.abort();
-    throw new CoxswainError('receipt_timeout', 'no host has reported it');
+    if (!signal.aborted) await once(signal, 'abort');
+    throw noReceipt;
   };
   const loop = new UnansweredStart(ask, 0).untilRejected(source('connected'), isRecord, leaving.signal);
   expect(await all(loop)).toEqual(['connected']);
+  expect(asked).toBe(1);
 });
 
 test('a record answers the start: a question that is open ends, and nothing is asked later', async () => {
@@ -48,7 +61,7 @@ test('a record answers the start: a question that is open ends, and nothing is a
   const isAsked = new Promise<void>((resolve) => {
     asked = resolve;
   });
-  const start = new UnansweredStart(async (signal) => {
+  const start = new UnansweredStart(async ({ signal }) => {
     open = signal;
     asked();
     await once(signal, 'abort');
