@@ -1,4 +1,4 @@
-/** The server of the chat page. The token of the gateway stays here: the page reaches only the sessions that it has started. */
+/** The server of the chat page. Tokens stay here: the page reaches only the sessions that it has started. */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
@@ -7,8 +7,8 @@ import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { connect } from '@coxswain/client';
 
-const { COX_GATEWAY_URL = '', COX_GATEWAY_TOKEN = '', COX_MODEL = '', PORT = '8080' } = process.env;
-const client = await connect({ gateway: COX_GATEWAY_URL, token: COX_GATEWAY_TOKEN });
+const { COX_MODEL = '', PORT = '8080' } = process.env;
+const client = await connect();
 
 // The random id is the right to its session. A server with users also checks whose session it is.
 function sessionOf(id: string | null) {

@@ -1,9 +1,12 @@
 /** Every block of code on a page: commands fit the command table, data can be parsed, programs compile. */
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { COMMANDS } from '../../libs/cli/src/line/command-table.ts';
 import { parseLine } from '../../libs/cli/src/line/parse-line.ts';
 import { fencesOf } from '../../scripts/site/markdown-page.ts';
+import { REPOSITORY } from '../e2e/kit/child.ts';
 import { compiled } from './compiled.ts';
 import { kindOf, wrongData } from './data-snippets.ts';
 import { pages, type Snippet, snippets } from './pages.ts';
@@ -92,7 +95,6 @@ describe('data', () => {
 
 /** What a piece of a program leaves to its reader: the page, how the piece begins, and what stands before it elsewhere. */
 const LEFT_TO_READERS: readonly (readonly [page: string, begins: string, before: string])[] = [
-  ['README.md', 'import { connect }', 'declare const token: string, model: string;'],
   [
     'docs/guides/approvals.md',
     'hooks.registerPersonaHook',
@@ -146,12 +148,18 @@ const LEFT_TO_READERS: readonly (readonly [page: string, begins: string, before:
   ],
 ];
 
-/** Programs in JavaScript are parsed, and run where a test of their page does so. */
+/** What `cox init` writes: typed JavaScript. */
+const STARTER = 'libs/cli/starter';
+
+/** Programs in JavaScript on pages are parsed, and run where a test of their page does so. */
 describe('programs', () => {
   const programs = snippets('ts', 'js');
   const leftOf = ({ page, text }: Snippet) =>
     LEFT_TO_READERS.find(([path, begins]) => path === page && text.startsWith(begins));
-  const said = compiled(programs, (program) => leftOf(program)?.[2] ?? '');
+  const starter = readdirSync(join(REPOSITORY, STARTER), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.mjs'))
+    .map((file) => join(STARTER, file));
+  const said = compiled(programs, (program) => leftOf(program)?.[2] ?? '', starter);
 
   test('that are wrong are seen', () => {
     const text =
@@ -160,7 +168,8 @@ describe('programs', () => {
     expect(compiled([wrong], () => '').get('x.md:1')).not.toEqual([]);
   });
 
-  test.each(programs.map(({ at }) => at))('%s', (at) => expect(said.get(at)).toEqual([]));
+  test('are many', () => expect([programs.length > 20, starter.length > 3]).toEqual([true, true]));
+  test.each([...programs.map(({ at }) => at), ...starter])('%s', (at) => expect(said.get(at)).toEqual([]));
 
   test('what is said to be left to readers is', () => {
     for (const [page, begins] of LEFT_TO_READERS)

@@ -1,4 +1,4 @@
-/** docs/guides/client.md: every program in it is run as it stands. */
+/** docs/guides/client.md and the README: every program of the client in them is run as it stands. */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { busAndHost } from './kit/fixture.ts';
 import { type GatewayUnderTest, startGateway } from './kit/gateway.ts';
@@ -18,6 +18,7 @@ const SAYS = [
 ];
 
 const programs = await guidePrograms('client.md');
+const readme = await guidePrograms('../../README.md');
 const fixture = busAndHost();
 let gateway: GatewayUnderTest;
 
@@ -27,6 +28,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await gateway?.stop();
   await programs.remove();
+  await readme.remove();
 });
 
 test('has as many programs as are looked at here', () => expect(programs.texts).toHaveLength(SAYS.length));
@@ -40,4 +42,16 @@ test.each(SAYS.map((says, index) => [index + 1, says] as const))('program %i run
   });
   expect(await child.exited, child.stderr).toEqual({ code: 0, signal: null });
   expect(child.stdout).toMatch(says);
+});
+
+test('the program of the README streams, steers and approves', async () => {
+  const child = await readme.start(1, {
+    NATS_URL: fixture.bus.natsUrl,
+    COX_MODEL: await scripted([
+      { text: 'Running. ', calls: [{ tool: 'run_command', args: { command: 'true' } }] },
+      { match: 'Only those of the parser', text: 'All green.' },
+    ]),
+  });
+  expect(await child.exited, child.stderr).toEqual({ code: 0, signal: null });
+  expect(child.stdout).toBe('Running. All green.');
 });

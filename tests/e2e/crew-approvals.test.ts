@@ -98,7 +98,7 @@ test.skipIf(!hasTerminal)('y at the keyboard decides the call of a child (needs 
   const terminal = atTerminal(runOf('typed'), folder, env());
   let shown = '';
   terminal.stdout.setEncoding('utf8').on('data', (text: string) => {
-    if (!shown.includes('allow write_file?') && `${shown}${text}`.includes('allow write_file?'))
+    if (!shown.includes('allow write_file') && `${shown}${text}`.includes('allow write_file'))
       terminal.stdin.write('y\r');
     shown += text;
   });

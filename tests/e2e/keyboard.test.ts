@@ -8,6 +8,7 @@ import { endOf, eventOf } from './kit/journal.ts';
 import { scratchFolder } from './kit/scratch.ts';
 import { scripted } from './kit/scripts.ts';
 import { hasTerminal, atTerminal as startAtTerminal } from './kit/terminal.ts';
+import { until } from './kit/until.ts';
 
 const fixture = busAndHost();
 
@@ -43,6 +44,8 @@ test.skipIf(!hasTerminal)(
     const ended = once(terminal, 'close');
     try {
       await eventOf(bus, 'keys', 'call_started');
+      // Until the view is up, the terminal itself edits what is typed.
+      await until('the view', () => shown.includes('steer ›'));
       terminal.stdin.write(`g home👨‍👩‍👧${BACKSPACE}${HOME}${RIGHT}o${LEFT}${LEFT}${LEFT}please ${ENTER}`);
       const steered = await eventOf(bus, 'keys', 'steering_received').catch((error: Error) => {
         throw new Error(`${error.message}; on the terminal: ${shown.slice(-2_000)}`);
@@ -51,7 +54,10 @@ test.skipIf(!hasTerminal)(
       await writeFile(join(root, 'gate'), '');
       await endOf(bus, 'keys');
       expect(await ended).toEqual([0, null]);
-      expect(shown).toContain('steer ›');
+      expect(shown).toContain('✓');
+      // The terminal is given back: the cursor is shown, and a paste is not bracketed.
+      expect(shown.slice(shown.lastIndexOf('\u001b[?25l'))).toContain('\u001b[?25h');
+      expect(shown.slice(shown.lastIndexOf('\u001b[?2004h'))).toContain('\u001b[?2004l');
     } finally {
       terminal.kill('SIGKILL');
     }

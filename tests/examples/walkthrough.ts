@@ -96,7 +96,10 @@ export class Walkthrough {
     const from = join(REPOSITORY, folder);
     await cp(from, join(scratch, folder), { recursive: true, filter: (path) => path !== join(from, 'work') });
     await symlink(join(REPOSITORY, 'node_modules'), join(scratch, 'node_modules'));
-    await writeFile(join(scratch, 'package.json'), '{ "type": "module" }');
+    // As in the checkout, whose own package is `coxswain`.
+    await symlink(join(REPOSITORY, 'libs'), join(scratch, 'libs'));
+    const { name: own, type, exports } = JSON.parse(await readFile(join(REPOSITORY, 'package.json'), 'utf8'));
+    await writeFile(join(scratch, 'package.json'), JSON.stringify({ name: own, type, exports }));
     // What npx would find here, without its look at the network.
     const npx = join(scratch, 'bin/npx');
     await mkdir(join(scratch, 'bin'));

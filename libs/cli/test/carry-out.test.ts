@@ -15,7 +15,10 @@ const pending: SessionState['pending'] = wire.map(
 );
 
 /** Carries a line out on a session that writes down what it is asked for. */
-async function typed(line: string, { asked = undefined as string | undefined, running = null as string | null } = {}) {
+async function typed(
+  line: string,
+  { asked = undefined as string | undefined, running = null as string | null, startsRuns = false } = {},
+) {
   const sent: unknown[][] = [];
   const shown: string[] = [];
   const state = async () => ({ pending: wire, reminders: [] }) as unknown as SessionStatus;
@@ -31,7 +34,7 @@ async function typed(line: string, { asked = undefined as string | undefined, ru
   });
   const command = readTyped(line, 'steer', asked !== undefined);
   const call = asked === undefined ? undefined : { session, callId: asked };
-  await carryOut(session, command, { asked: call, running }, (text) => shown.push(text));
+  await carryOut(session, command, { asked: call, running, startsRuns }, (text) => shown.push(text));
   return { sent, shown };
 }
 
@@ -53,6 +56,14 @@ test.each<[line: string, sent: unknown[]]>([
   ['/edit m1 south', ['replace', 'm1', 'south']],
 ])('%j', async (line, sent) => {
   expect((await typed(line)).sent).toEqual([sent]);
+});
+
+test('a line starts the next run where the view stays after a run', async () => {
+  expect((await typed('east', { startsRuns: true })).sent).toEqual([['say', 'east']]);
+});
+
+test('a allows the call that waits, and later ones like it in the session', async () => {
+  expect((await typed('a', { asked: 'c1' })).sent).toEqual([['approve', 'c1', { remember: 'session' }]]);
 });
 
 test.each([

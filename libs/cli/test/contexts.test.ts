@@ -1,5 +1,5 @@
 /** Contexts: how they are stored, and which of flag, environment and context names the bus. */
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
@@ -76,7 +76,7 @@ test.each<[string, string[], RegExp]>([
   expect((await cox('context', 'list', '--json')).out).toBe('');
 });
 
-test('an unknown context, a second of a name and a broken file have codes', async () => {
+test('an unknown context, and a second of a name, have codes', async () => {
   expect((await cox('context', 'use', 'gone', '--json')).out).toContain('"code":"context_not_found"');
   await cox('context', 'add', 'prod', '--nats', 'nats://a:4222');
   expect((await cox('context', 'add', 'prod', '--nats', 'nats://b:4222', '-o', 'json')).out).toContain(
@@ -84,8 +84,29 @@ test('an unknown context, a second of a name and a broken file have codes', asyn
   );
   expect(await cox('context', 'add', 'prod', '--nats', 'nats://b:4222', '--force')).toMatchObject({ code: 0 });
   expect((await busOf({}))?.servers).toBe('nats://b:4222');
-  await writeFile(join(folder, 'config/coxswain/contexts.json'), '{"current": null, "contexts": {"x": {"url": "y"}}}');
-  expect((await cox('context', 'list')).err).toMatch(/contexts_invalid: .*contexts\.x\.nats/);
+});
+
+test.each<[string, string, RegExp]>([
+  ['an unknown key', '{"current": null, "contexts": {"x": {"url": "y"}}}', /json: unknown key "contexts\.x\.url"/],
+  ['a missing member', '{"current": null, "contexts": {"x": {}}}', /json: contexts\.x\.nats: is missing/],
+  ['a token', '{"current": null, "contexts": {"x": {"nats": "nats://s3cret@h"}}}', /contexts\.x\.nats: must be nats:/],
+  ['a name that is not there', '{"current": "y", "contexts": {}}', /json: current: there is no context y/],
+  ['no JSON', '{', /json: it is not JSON/],
+])('a file with %s is refused by its member', async (_what, text, message) => {
+  await cox('context', 'add', 'prod', '--nats', 'nats://a:4222');
+  await writeFile(join(folder, 'config/coxswain/contexts.json'), text);
+  const { code, err } = await cox('context', 'list');
+  expect({ code, err }).toEqual({ code: 1, err: expect.stringMatching(message) });
+  expect(err).not.toMatch(/s3cret|Invalid input|expected/);
+});
+
+test.skipIf(process.platform === 'win32')('a file that other users can change is refused', async () => {
+  await cox('context', 'add', 'prod', '--nats', 'nats://a:4222');
+  const path = join(folder, 'config/coxswain/contexts.json');
+  await chmod(path, 0o644);
+  expect((await cox('context', 'list')).code).toBe(0);
+  await chmod(path, 0o664);
+  expect((await cox('context', 'list')).err).toMatch(/contexts_invalid: .*: other users can change this file/);
 });
 
 test('flags come before the environment, and that before the context in use', async () => {

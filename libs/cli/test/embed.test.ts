@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import * as z from 'zod';
 import { allow, definePersona, defineTool, deny, run, startCoxswain } from '../src/mod.ts';
 
 const env = {};
@@ -46,6 +47,19 @@ describe('run() in memory', () => {
       stopReason: 'end_turn',
       text: 'Ahoy!',
     });
+  });
+
+  test('returns the value of an output schema, typed by Zod', async () => {
+    const answers = [{ text: 'Five.' }, { text: '```json\n{"amount": 5}\n```' }];
+    const output = z.object({ amount: z.number() });
+    const settings = { models: { 'test/clerk': { turns: answers } }, env };
+    const byStart = await run(definePersona({ name: 'clerk', model: 'test/clerk' }), 'How much?', {
+      ...settings,
+      output,
+    });
+    expect(byStart).toMatchObject({ output: { amount: 5 }, turns: 2 });
+    const byPersona = await run(definePersona({ name: 'clerk', model: 'test/clerk', output }), 'How much?', settings);
+    expect(byPersona.output?.amount.toFixed(2)).toBe('5.00');
   });
 
   test('denies calls that need an approval, unless onApproval decides them', async () => {

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { keepAccess, keptAccessFile, readKeptAccess, startOnPort } from '../src/instance/kept-access.ts';
+import { gatewayOf, keepAccess, keptAccessFile, readKeptAccess, startOnPort } from '../src/instance/kept-access.ts';
 
 const NATS = { token: 'of-this-test-alone', port: 41_222 };
 const GATEWAY = { token: 'cox_full-of-this-test', read_token: 'cox_read-of-this-test', port: 41_223 };
@@ -22,6 +22,13 @@ test('the first start finds nothing; later ones find what was kept, part by part
   const first = await keepAccess(folder, {}, { nats: NATS });
   await keepAccess(folder, first, { gateway: GATEWAY });
   expect(await readKeptAccess(folder, silent)).toEqual({ nats: NATS, gateway: GATEWAY });
+});
+
+test('the access of a gateway on the bus of the user is for that bus only', () => {
+  const kept = { gateway: GATEWAY, bus_gateway: { ...GATEWAY, token: 'cox_of-that-bus-alone', bus: 'nats://a:4222' } };
+  expect(gatewayOf(kept, null)).toBe(GATEWAY);
+  expect(gatewayOf(kept, 'nats://a:4222')?.token).toBe('cox_of-that-bus-alone');
+  expect(gatewayOf(kept, 'nats://b:4222')).toBeUndefined();
 });
 
 test.skipIf(process.platform === 'win32')(

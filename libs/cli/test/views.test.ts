@@ -3,7 +3,6 @@ import { GENESIS_HASH, type JournalRecord, type SessionEvent } from '@coxswain/p
 import { describe, expect, test } from 'vitest';
 import { usageTable } from '../src/commands/session/usage.ts';
 import { budgetLine, dollars, eventLine } from '../src/terminal/event-lines.ts';
-import { Screen } from '../src/terminal/screen.ts';
 import { jsonView, plainView } from '../src/terminal/session-view.ts';
 import { createStyle } from '../src/terminal/style.ts';
 import { table } from '../src/terminal/table.ts';
@@ -141,61 +140,6 @@ test('as JSON every event is a line with its session, record and time', () => {
       .split('\n')
       .map((line) => JSON.parse(line)),
   ).toEqual(events.map((event) => ({ session_id: 's1', n: 3, at: from.at, ...event })));
-});
-
-describe('on a screen', () => {
-  function screen(columns = 40) {
-    let written = '';
-    const made = new Screen({ write: (text) => (written += text), columns }, plain);
-    return { screen: made, written: () => written };
-  }
-
-  test('what is typed keeps its line, and output waits for the end of the typing', () => {
-    const { screen: lower, written } = screen();
-    lower.text('stream');
-    lower.typing({ label: 'steer ›', text: 'h' });
-    lower.text('ing on');
-    expect(written()).toBe('stream\nsteer › h');
-    lower.typing(null);
-    expect(written().endsWith('\r\u001b[King on')).toBe(true);
-  });
-
-  test('a long line shows its end, where one types', () => {
-    const { screen: lower, written } = screen(20);
-    lower.typing({ label: '›', text: 'abcdefghijklmnopqrstuvwxyz' });
-    expect(written()).toBe('› …klmnopqrstuvwxyz');
-  });
-
-  test('the cursor stands where one types, also in the middle of a line that is too long', () => {
-    const { screen: lower, written } = screen(20);
-    lower.typing({ label: '›', text: 'abc漢', after: '漢' });
-    expect(written()).toBe('› abc漢\u001b[2D');
-    const { screen: most, written: told } = screen(20);
-    most.typing({ label: '›', text: 'abcdefghijklmno', after: 'bcdefghijklmno' });
-    expect(told()).toBe('› abcdefghijklmno\u001b[14D');
-    const { screen: long, written: shown } = screen(20);
-    long.typing({ label: '›', text: 'abcdefghijklmnopqrstuvwxyz', after: 'nopqrstuvwxyz' });
-    expect(shown()).toBe('› …fghijklmnopqrst…\u001b[8D');
-  });
-
-  test('a line of wide characters takes no more columns than there are, and a long label makes room', () => {
-    const { screen: lower, written } = screen(20);
-    lower.typing({ label: '›', text: '漢'.repeat(30) });
-    expect(written()).toBe(`› …${'漢'.repeat(8)}`);
-    const { screen: asking, written: asked } = screen(20);
-    asking.typing({ label: 'a question that is much too long for it', text: '' });
-    expect(asked().trimEnd()).toHaveLength(18);
-    asking.typing({ label: 'a question that is much too long for it', text: 'abcdefghijkl' });
-    expect(asked().endsWith('a question… …ghijkl')).toBe(true);
-  });
-
-  test('the status is wiped before anything is written, and at the end', () => {
-    const { screen: lower, written } = screen();
-    lower.status('thinking');
-    lower.line('x');
-    lower.close();
-    expect(written().replaceAll('\r\u001b[K', '|')).toBe('⠋ thinking|x\n⠋ thinking|');
-  });
 });
 
 describe('what was used', () => {

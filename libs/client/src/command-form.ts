@@ -106,6 +106,11 @@ export function errorOnWire(error: unknown): unknown {
   return isRenamed ? error.cause : error;
 }
 
+/** Refuses the options that are not in a list of known ones. @throws InvalidOptionError naming the first one. */
+export function refuseUnknown(options: object, known: Readonly<Record<string, true>>): void {
+  refuseOthers(Object.fromEntries(Object.entries(options).filter(([name]) => !Object.hasOwn(known, name))));
+}
+
 /** Refuses the options that a call does not have. @throws InvalidOptionError naming the first one. */
 export function refuseOthers(others: object): void {
   const unknown = Object.entries(others).find(([, value]) => value !== undefined);

@@ -7,7 +7,8 @@ import { BusClient } from './bus-client.ts';
 import { BusTransport } from './bus-transport.ts';
 import type { Client } from './client.ts';
 import { CoxswainError, InvalidOptionError } from './client-errors.ts';
-import { type ConnectOptions, natsOptions } from './connection-options.ts';
+import { refuseUnknown } from './command-form.ts';
+import { CONNECT_OPTIONS, type ConnectOptions, natsOptions } from './connection-options.ts';
 import { connect as connectHttp } from './http/connect.ts';
 import type { GatewayOptions } from './http/gateway-options.ts';
 import type { HttpClient } from './http/http-client.ts';
@@ -42,6 +43,7 @@ export async function connect(...given: [options?: ConnectOptions | GatewayOptio
   const bus = options as ConnectOptions;
   if (bus?.servers === undefined)
     throw new InvalidOptionError('connect takes { servers } for NATS, or { gateway, token } for HTTP', 'servers');
+  refuseUnknown(bus, CONNECT_OPTIONS);
   const tenant = readId(TenantId, 'tenant', bus.tenant ?? 'default');
   const nc = await connectedNats(bus);
   return new BusClient(new BusTransport({ nc, inboxPrefix: bus.inboxPrefix, actor: bus.actor }, tenant));

@@ -28,6 +28,21 @@ export interface ConnectOptions {
   readonly connectTimeoutMs?: number | undefined;
 }
 
+/** The options of a connection to NATS. */
+export const CONNECT_OPTIONS: Readonly<Record<keyof ConnectOptions, true>> = {
+  servers: true,
+  gateway: true,
+  token: true,
+  user: true,
+  pass: true,
+  seed: true,
+  tenant: true,
+  actor: true,
+  name: true,
+  inboxPrefix: true,
+  connectTimeoutMs: true,
+};
+
 /**
  * The options of the NATS library for these settings. It takes no credentials from addresses, so they are taken out here.
  * @throws InvalidOptionError when an address cannot be read; the message does not quote it, as it may hold a token.

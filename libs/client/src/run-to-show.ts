@@ -7,6 +7,8 @@ export interface AwaitedCommand {
   readonly commandId: string;
   /** The record that holds it, where its receipt says so. */
   readonly n: number | null;
+  /** Whether it becomes a steer while a run is active: then it belongs to that run. */
+  readonly maySteer?: boolean | undefined;
 }
 
 /** A session's journal, as the search for a run needs it. */
@@ -54,6 +56,10 @@ export function isCommand({ input }: JournalRecord, commandId: string): boolean 
   return input.type === 'command' && input.command_id === commandId;
 }
 
+function isPrompt({ events }: JournalRecord): boolean {
+  return events.some(({ type }) => type === 'prompt_received');
+}
+
 /**
  * The run that a stream shows: of the awaited command, else the newest.
  * @param from the first record to show; undefined for the first of the run.
@@ -67,12 +73,28 @@ export async function runToShow(
 ): Promise<{ readonly first: number; readonly end: RunEnd }> {
   const last = await session.lastNumber();
   if (awaited !== null) {
-    const n = awaited.n ?? (await lastWhere(session, (record) => isCommand(record, awaited.commandId)));
-    return { first: from ?? n ?? last + 1, end: new RunEnd(0, { ...awaited, n }) };
+    const { n, run } = await placeOf(session, awaited);
+    return { first: from ?? (awaited.maySteer ? run : n) ?? last + 1, end: new RunEnd(0, { ...awaited, n }) };
   }
-  const isPrompt = ({ events }: JournalRecord) => events.some(({ type }) => type === 'prompt_received');
   const first = from ?? (last === 0 ? null : await lastWhere(session, isPrompt)) ?? 1;
   return { first, end: new RunEnd(first > last ? 0 : last, null) };
+}
+
+/** The record of a command, and the first record of its run; null for what is not recorded yet. */
+async function placeOf(
+  session: RunJournal,
+  { commandId, n: inRecord }: AwaitedCommand,
+): Promise<{ readonly n: number | null; readonly run: number | null }> {
+  let run: number | null = null;
+  let isOver = true;
+  for await (const { record } of session.journal()) {
+    const { n, state } = record;
+    if (isPrompt(record)) run = n;
+    else if (isOver) run = null;
+    if (n === inRecord || isCommand(record, commandId)) return { n, run };
+    isOver = hasEnded(state);
+  }
+  return { n: inRecord, run: isOver ? inRecord : run };
 }
 
 async function lastWhere(session: RunJournal, is: (record: JournalRecord) => boolean): Promise<number | null> {

@@ -272,7 +272,7 @@ export class Session {
       this.#sent = sent;
       this.#forkedAt = (body as { readonly fork?: { readonly n: number } }).fork?.n ?? null;
     }
-    if (verb === 'start' || verb === 'prompt') this.#awaited = awaitedOf(sent, body as BodyInput<'start'>);
+    if (verb === 'start' || verb === 'prompt') this.#awaited = awaitedOf(sent, body as RunStart);
   }
 
   /** Starts the next run of a session that has ended. */
@@ -567,13 +567,16 @@ export class Session {
   }
 }
 
+/** What of a start or a prompt decides which run it belongs to. */
+type RunStart = Pick<BodyInput<'start'>, 'message_id'> & Pick<BodyInput<'prompt'>, 'if_running'>;
+
 /**
  * The command that starts the run of a sent start or prompt. A start under a message id may repeat an earlier one, which its record
  * names instead; without a receipt that is not known, and the newest run is shown.
  */
-function awaitedOf({ commandId, receipt }: SentCommand, { message_id }: BodyInput<'start'>): AwaitedCommand | null {
+function awaitedOf({ commandId, receipt }: SentCommand, { message_id, if_running }: RunStart): AwaitedCommand | null {
   if (receipt === undefined && message_id !== undefined) return null;
   const { detail, duplicate, n = null } = receipt ?? {};
   const first = duplicate ? detail?.command_id : undefined;
-  return { commandId: typeof first === 'string' ? first : commandId, n };
+  return { commandId: typeof first === 'string' ? first : commandId, n, maySteer: if_running === 'steer' };
 }

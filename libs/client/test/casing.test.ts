@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { CallGuard } from '../src/call-guard.ts';
 import { Closing } from '../src/closing.ts';
-import { Client, CommandRejectedError, Session, uiEventToWire } from '../src/http.ts';
+import { Client, CommandRejectedError, connect, Session, uiEventToWire } from '../src/mod.ts';
 import type { Transport } from '../src/transport.ts';
 
 const USAGE = { input_tokens: 1, output_tokens: 2 };
@@ -115,6 +115,13 @@ test.each<[option: string, call: (client: Client) => unknown]>([
   const { client, sent } = wired();
   await expect(async () => call(client)).rejects.toMatchObject({ code: 'invalid_option', option });
   expect(sent).toEqual([]);
+});
+
+test('an unknown option of a connection is refused before anything is sent', async () => {
+  const gateway = { gateway: 'https://gw.test', token: 'x', timeoutMs: 1 };
+  await expect(connect(gateway as never)).rejects.toMatchObject({ code: 'invalid_option', option: 'timeoutMs' });
+  const bus = { servers: 'nats://127.0.0.1:9', tenent: 'red' };
+  await expect(connect(bus as never)).rejects.toMatchObject({ code: 'invalid_option', option: 'tenent' });
 });
 
 test('the field of a rejection is named as the program has written it', async () => {

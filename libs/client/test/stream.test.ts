@@ -33,6 +33,7 @@ class Journal {
         if (this.sends === 'repeated') return { commandId, seq: 1, duplicate: true, receipt: repeats };
         const receipt = this.sends === 'receipt' ? { n: this.records.length + 1 } : undefined;
         if (this.sends === 'rejected') this.add([], 'stopped', commandId);
+        else if (this.sends === 'steers') this.add([], 'steering_check', commandId);
         else if (this.sends !== 'later') this.run(commandId, 'said');
         return { commandId, seq: 1, duplicate: false, ...(receipt ? { receipt } : {}) };
       },
@@ -59,16 +60,26 @@ class Journal {
 
   /** A run of three records. */
   run(commandId: string, ...answers: string[]): void {
+    this.prompt(commandId);
+    for (const text of answers) this.answer(text);
+    this.end();
+  }
+
+  prompt(commandId: string): void {
     this.add(
       [{ type: 'prompt_received', command_id: commandId, run: 1, messages: [] } as never],
       'provisioning',
       commandId,
     );
-    for (const text of answers) {
-      const message = { role: 'assistant' as const, content: [{ type: 'text' as const, text }] };
-      const head = { type: 'message_complete', turn: 1, message, finish_reason: 'stop', usage } as const;
-      this.add([{ ...head, body_streamed: false, duration_ms: 1, attempts: 1 }], 'steering_check');
-    }
+  }
+
+  answer(text: string): void {
+    const message = { role: 'assistant' as const, content: [{ type: 'text' as const, text }] };
+    const head = { type: 'message_complete', turn: 1, message, finish_reason: 'stop', usage } as const;
+    this.add([{ ...head, body_streamed: false, duration_ms: 1, attempts: 1 }], 'steering_check');
+  }
+
+  end(): void {
     this.add([{ type: 'agent_end', run: 1, stop_reason: 'end_turn', turns: 1, usage, pending: 0 } as never], 'stopped');
   }
 
@@ -115,6 +126,21 @@ describe('a stream shows', () => {
       expect(await textOf(journal.session)).toBe('of another client');
     },
   );
+
+  test.each(['steers', 'later'])('the run that a said message steers, from its first record (%s)', async (sends) => {
+    const journal = new Journal();
+    journal.run('a', 'first');
+    journal.prompt('b');
+    journal.answer('second');
+    journal.sends = sends;
+    const { commandId } = await journal.session.say('and this');
+    const reading = textOf(journal.session);
+    await new Promise((resolve) => setImmediate(resolve));
+    if (sends === 'later') journal.add([], 'steering_check', commandId);
+    journal.answer('third');
+    journal.end();
+    expect(await reading).toBe('second\n\nthird');
+  });
 
   test('later runs too with `follow`, until the loop is left', async () => {
     const journal = new Journal();

@@ -1129,9 +1129,9 @@ export const ERROR_CATALOGUE = {
     'Look at the log with `cox logs`; then end the process by its id.',
   ),
   contexts_invalid: exception(
-    'The file of contexts cannot be read, or has an invalid member.',
+    'The file of contexts cannot be read, has an invalid member, or can be changed by other users.',
     'Uses no context and changes nothing.',
-    'Correct the member that the message names, or delete the file and add the contexts again.',
+    'Correct the member that the message names, or take the write permission from other users; or delete the file and add the contexts again.',
   ),
   context_not_found: exception(
     'No context has this name.',

@@ -1,15 +1,23 @@
 /** `cox run`. */
-
-import { usageError } from '../line/cli-error.ts';
-import type { CommandRun } from '../line/command-spec.ts';
+import { EXIT, usageError } from '../line/cli-error.ts';
+import type { CommandRun, Invocation } from '../line/command-spec.ts';
 import { textOrInput } from '../run/read-input.ts';
 import { runPrompt } from '../run/run-prompt.ts';
+import { isInteractive } from '../terminal/streams.ts';
 
-/** Starts a session, or goes on with one, and stays with it. */
+/** Starts a session, or continues one, and takes part in it. Without a prompt, a terminal asks for one after the other. */
 export const run: CommandRun = async (invocation) => {
   const [given] = invocation.args;
-  if (given === undefined) {
+  if (given !== undefined) return runPrompt(invocation, await textOrInput(given, 'the prompt'));
+  if (!canType(invocation)) {
     throw usageError('cox run needs a prompt: cox run "…" --model provider/name, or - to read it from standard input');
   }
-  return runPrompt(invocation, await textOrInput(given, 'the prompt'));
+  const { typePrompt } = await import('../run/typed-prompt.ts');
+  const prompt = await typePrompt(invocation.env);
+  return prompt === null ? EXIT.ok : runPrompt(invocation, prompt, true);
 };
+
+/** Whether a person can type, and nothing says that none does. */
+function canType({ flags }: Invocation): boolean {
+  return isInteractive() && !['json', 'plain', 'detach', 'on-ask'].some((name) => flags.on(name));
+}

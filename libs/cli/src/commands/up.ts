@@ -7,7 +7,7 @@ import { type EmbeddedInstance, startEmbedded } from '../instance/embedded.ts';
 import { answersFolder } from '../instance/folder-trust.ts';
 import { removeGatewayFile, writeGatewayFile } from '../instance/gateway-file.ts';
 import { answerHealth } from '../instance/health-socket.ts';
-import { keepAccess, readKeptAccess, startOnPort } from '../instance/kept-access.ts';
+import { gatewayOf, keepAccess, readKeptAccess, startOnPort } from '../instance/kept-access.ts';
 import { chooseManifest, manifestNotice } from '../instance/manifest.ts';
 import { metricsAddressOf, metricsLine, metricsMember } from '../instance/metrics-address.ts';
 import { gatewayLines, type OwnGatewayOptions, ownGatewayPort, startOwnGateway } from '../instance/own-gateway.ts';
@@ -66,7 +66,7 @@ async function upEmbedded(invocation: Invocation, port: number | undefined): Pro
   if (instance === null) return EXIT.ok;
   const { server } = instance;
   const gateway = await beside(instance, () =>
-    startKeptGateway(gatewayPort, {
+    startKeptGateway(gatewayPort, null, {
       nats: { servers: server.url, token: server.token },
       stateDir,
       log,
@@ -117,11 +117,18 @@ function reportRestart({ code, signal, restarts }: ServerExit, json: boolean): v
   else standardStreams.err(`nats-server ended by itself (${signal ?? `exit code ${code}`}) and runs again\n`);
 }
 
-/** The gateway with the tokens and, unless one is given, on the port of its last start; it keeps both. */
-async function startKeptGateway(port: number | null, options: OwnGatewayOptions): Promise<GatewayService | null> {
+/**
+ * The gateway with the tokens and, unless one is given, on the port of its last start; it keeps both.
+ * @param bus the bus that the user has named, without credentials; null for the server of this instance.
+ */
+async function startKeptGateway(
+  port: number | null,
+  bus: string | null,
+  options: OwnGatewayOptions,
+): Promise<GatewayService | null> {
   if (port === null) return null;
   const kept = await readKeptAccess(options.stateDir, standardStreams.err);
-  const { gateway: last } = kept;
+  const last = gatewayOf(kept, bus);
   const tokens = last && { token: last.token, readToken: last.read_token };
   const onTaken = (taken: number) =>
     standardStreams.err(
@@ -133,8 +140,9 @@ async function startKeptGateway(port: number | null, options: OwnGatewayOptions)
     startOwnGateway(tried, options, tokens),
   );
   if (gateway?.token && gateway.readToken) {
-    const { token, readToken: read_token } = gateway;
-    await keepAccess(options.stateDir, kept, { gateway: { token, read_token, port: gateway.port } });
+    const access = { token: gateway.token, read_token: gateway.readToken, port: gateway.port };
+    const part = bus === null ? { gateway: access } : { bus_gateway: { bus, ...access } };
+    await keepAccess(options.stateDir, kept, part);
   }
   return gateway;
 }
@@ -186,7 +194,8 @@ async function upOnBus(invocation: Invocation, url: string): Promise<ExitCode> {
       });
       try {
         const starts = startOffersOf(env, null);
-        const gateway = await startOwnGateway(gatewayPort, { nats, stateDir, log, starts });
+        const bus = parseConnectionUrl(url).servers.join(',');
+        const gateway = await startKeptGateway(gatewayPort, bus, { nats, stateDir, log, starts });
         const endReports = await reportsOf(flags, nats);
         // A key that may host may not purge: then the bus needs a retention job of its own, and cox doctor says so.
         const retention = await startRetentionService({ nats, stateDir, log }).catch((error: unknown) => {
@@ -207,7 +216,7 @@ async function upOnBus(invocation: Invocation, url: string): Promise<ExitCode> {
       }
     },
     ({ gateway, metricsUrl }) => {
-      // No state is kept here: the folder is for the log alone.
+      // Sessions are not kept here: the folder has the log and the access of the gateway.
       ready(
         flags.on('json'),
         {

@@ -1,8 +1,6 @@
 /** Shows the person at the terminal what can be done now, and what Enter alone would do. */
 import type { UiEvent } from '@coxswain/client';
 import { type SessionRef, subjects } from '@coxswain/protocol';
-import type { Screen } from '../terminal/screen.ts';
-import type { Style } from '../terminal/style.ts';
 import { SLOW_TOOL, STEER } from './story.ts';
 
 /** An edit without a decision is approved after this time, so that it has an end for a person who only watches. */
@@ -16,16 +14,17 @@ const SUGGESTIONS: Readonly<Record<Stage, string>> = { steer: STEER, cancel: '/c
 /** The guide. */
 export class Guide {
   readonly #ref: SessionRef;
-  readonly #screen: Screen;
-  readonly #style: Style;
+  readonly #say: (text: string) => void;
   readonly #pasted: (command: string) => string;
   #stage: Stage | null = null;
 
-  /** @param pasted a `cox` command line that finds this bus from another shell. */
-  constructor(ref: SessionRef, screen: Screen, style: Style, pasted: (command: string) => string) {
+  /**
+   * @param say shows a hint.
+   * @param pasted a `cox` command line that finds this bus from another shell.
+   */
+  constructor(ref: SessionRef, say: (text: string) => void, pasted: (command: string) => string) {
     this.#ref = ref;
-    this.#screen = screen;
-    this.#style = style;
+    this.#say = say;
     this.#pasted = pasted;
   }
 
@@ -37,8 +36,7 @@ export class Guide {
   saw(event: UiEvent): void {
     if (event.type === 'call_started' && event.tool === SLOW_TOOL) {
       this.#enter('steer', [
-        'This call takes a minute. Watch it end, or steer the session meanwhile: type a message and press Enter,',
-        `or press Enter alone for “${STEER}”. From another shell in this folder:`,
+        `This call takes a minute. Watch it end, or steer the session meanwhile: type a message and press Enter, or press Enter alone for “${STEER}”. From another shell in this folder:`,
         `  ${this.#pasted(`steer ${this.#ref.sessionId} "${STEER}"`)}`,
         'or with the NATS command line alone:',
         `  eval "$(${this.#pasted('env')})"`,
@@ -64,6 +62,6 @@ export class Guide {
 
   #enter(stage: Stage, lines: readonly string[]): void {
     this.#stage = stage;
-    for (const line of lines) this.#screen.line(this.#style.yellow(`  ${line}`));
+    for (const line of lines) this.#say(`  ${line}`);
   }
 }

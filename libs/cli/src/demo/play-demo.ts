@@ -7,6 +7,7 @@ import { rmSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { ReadStream } from 'node:tty';
 import { type BusSession, newSessionId, type Session, type UiEvent } from '@coxswain/client';
 import { replayJournal } from '@coxswain/session';
 import { consoleAddress } from '../instance/console-folder.ts';
@@ -18,15 +19,14 @@ import { startOffersOf } from '../instance/start-offers.ts';
 import { stopSignal } from '../instance/stop-signal.ts';
 import { CliError, EXIT, type ExitCode } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
-import { AtKeyboard } from '../run/at-keyboard.ts';
+import { LiveView } from '../live-view/live-view.ts';
 import { exitCodeOf } from '../run/exit-code-of.ts';
 import { type FollowEnd, followSession } from '../run/follow-session.ts';
 import type { OpenApproval } from '../run/open-approvals.ts';
 import { keysFound } from '../run/start-body.ts';
 import { steerFromFile } from '../steering-file/steer-from-file.ts';
 import { counted } from '../terminal/counted.ts';
-import { Screen } from '../terminal/screen.ts';
-import { plainView, type SessionView, terminalView } from '../terminal/session-view.ts';
+import { plainView, type SessionView } from '../terminal/session-view.ts';
 import { isInteractive } from '../terminal/streams.ts';
 import { createStyle, wantsColour } from '../terminal/style.ts';
 import { cancelAndWait } from './cancel-and-wait.ts';
@@ -147,49 +147,40 @@ async function byHand(
   pasted: (command: string) => string,
   leaving: AbortController,
 ): Promise<FollowEnd> {
-  const style = createStyle(wantsColour(process.stdout, env));
-  const screen = new Screen(process.stdout, style);
-  const view: SessionView = terminalView(screen, style);
-  const guide = new Guide(session.ref, screen, style, pasted);
-  const late = new LateApproval(session, (text) => screen.line(style.yellow(`  ${text}`)));
-  const keyboard = new AtKeyboard(
+  const live = new LiveView(process.stdout, createStyle(wantsColour(process.stdout, env)));
+  const guide = new Guide(session.ref, (text) => live.notice(text, 'yellow'), pasted);
+  const late = new LateApproval(session, (text) => live.notice(`  ${text}`, 'yellow'));
+  live.attend(process.stdin as ReadStream, {
     session,
-    screen,
-    style,
-    () => leaving.abort(),
-    () => guide.suggestion,
+    leave: () => leaving.abort(),
+    suggestion: () => guide.suggestion,
     // What it plays with is cleared away, so there is nothing that could live on.
-    'Ctrl-C again, c or d: cancel the demo and leave · other: go on',
-  );
+    question: 'Ctrl-C again, c or d: cancel the demo and leave · any other key: stay',
+  });
+  // Hints come after what they speak of.
+  const view: SessionView = {
+    record: (record, events) => {
+      live.record(record, events);
+      for (const event of events) guide.saw(event);
+    },
+    live: (events) => live.live(events),
+    child: (record, events, child) => live.child(record, events, child),
+    notice: (text) => live.notice(text),
+    close: () => live.close(),
+  };
   const participant = {
     approvalsOpen: (approvals: readonly OpenApproval[]) => {
       late.approvalsOpen(approvals);
-      return keyboard.approvalsOpen(approvals);
+      return live.approvalsOpen(approvals);
     },
-    saw: (event: UiEvent) => {
-      late.saw(event);
-      keyboard.saw(event);
-    },
+    saw: (event: UiEvent) => late.saw(event),
   };
   try {
-    return await followSession({
-      session,
-      view: {
-        ...view,
-        // Hints come after what they speak of.
-        record(record, events) {
-          view.record(record, events);
-          for (const event of events) guide.saw(event);
-        },
-      },
-      participant,
-      after: 1,
-      signal: leaving.signal,
-    });
+    return await followSession({ session, view, participant, after: 1, signal: leaving.signal });
   } finally {
     late.close();
     view.close();
-    await keyboard.close();
+    await live.sent();
   }
 }
 

@@ -9,12 +9,15 @@ import { replaceFile } from './replace-file.ts';
 const Port = z.int().min(1).max(65_535);
 const Token = z.string().regex(/^[\w-]{16,128}$/, 'must be 16 to 128 letters, digits, "-" and "_"');
 
+const Gateway = z.strictObject({ token: Token, read_token: Token, port: Port });
 const KeptAccess = z.strictObject({
   nats: z.strictObject({ token: Token, port: Port }).optional(),
-  gateway: z.strictObject({ token: Token, read_token: Token, port: Port }).optional(),
+  gateway: Gateway.optional(),
+  // `bus`: the addresses without credentials. A token of one bus is not valid for another.
+  bus_gateway: Gateway.extend({ bus: z.string() }).optional(),
 });
 
-/** How the instance of a state folder was last reached: its NATS server, and its gateway. */
+/** How the instance of a state folder was last reached: its NATS server, its gateway, and the gateway on the bus of `--nats`. */
 export type KeptAccess = z.infer<typeof KeptAccess>;
 
 /** The path of the file that keeps them. */
@@ -50,6 +53,12 @@ export async function readKeptAccess(stateDir: string, say: (problem: string) =>
   }
   const read = readStrictly(KeptAccess, json);
   return read.ok ? read.data : unusable(`is invalid: ${problemSentences(read.problems).join('; ')}`);
+}
+
+/** The access of the gateway on the instance's own server (`bus` is null), or on a bus of the user's. */
+export function gatewayOf(kept: KeptAccess, bus: string | null): z.infer<typeof Gateway> | undefined {
+  if (bus === null) return kept.gateway;
+  return kept.bus_gateway?.bus === bus ? kept.bus_gateway : undefined;
 }
 
 /** Keeps access for the next start, readable by this user only. Parts that are not named stay as they are. */

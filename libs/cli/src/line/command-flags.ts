@@ -98,6 +98,15 @@ export const STEERING_FILE: FlagSpec = {
   help: 'Steer with lines written to this file (AGENT_STEERING_FILE; STATE/steering/SESSION.steering)',
 };
 
+/** `--plain` */
+export const PLAIN: FlagSpec = { help: 'Print lines instead of the interactive view' };
+/** The flags of a command that a person takes part in at a terminal. */
+export const TAKE_PART = {
+  ...ON_ASK,
+  plain: PLAIN,
+  follow: { ...FOLLOW, help: 'Stay after the end of the run, for the next prompt' },
+} satisfies FlagTable;
+
 /** The flags of `cox run`. */
 export const RUN = {
   ...BUS,
@@ -129,7 +138,7 @@ export const RUN = {
   detach: { help: 'Start the session and leave it running' },
   manifest: MANIFEST,
   'steering-file': STEERING_FILE,
-  ...ON_ASK,
+  ...TAKE_PART,
 } satisfies FlagTable;
 
 /** The flags of `cox acp`: the editor sends the rest. */
@@ -229,7 +238,7 @@ export const FORK = {
   'result-error': { value: 'TEXT', help: 'The same, as an error' },
   detach: RUN.detach,
   'steering-file': STEERING_FILE,
-  ...ON_ASK,
+  ...TAKE_PART,
 } satisfies FlagTable;
 
 /** The flags of `cox serve gateway`. */

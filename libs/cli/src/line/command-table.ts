@@ -18,7 +18,7 @@ import {
   MANIFEST,
   MCP_BUS,
   METRICS_PORT,
-  ON_ASK,
+  PLAIN,
   POLICY,
   PORT,
   PRINT,
@@ -31,6 +31,7 @@ import {
   STATE_DIR,
   STEER,
   STEERING_FILE,
+  TAKE_PART,
   TENANT,
   TENANT_BUS,
   TOKENS,
@@ -76,7 +77,7 @@ const RUN_AND_STEER: readonly CommandSpec[] = [
     flags: RUN,
     examples: [
       'cox run "summarise the README" --model anthropic/claude-sonnet-4-5',
-      'git diff | cox run - --model openai/gpt-5 --allow "read_*" --deny run_command',
+      'git diff | cox run - -m openai/gpt-5 --allow "read_*" --deny run_command',
       'cox run "and now the tests" --session k3f9',
     ],
     load: () => import('../commands/run.ts'),
@@ -85,7 +86,7 @@ const RUN_AND_STEER: readonly CommandSpec[] = [
     name: 'attach',
     args: ['<session>'],
     help: 'Join a session: read along, steer and approve',
-    flags: { ...BUS, port: PORT, manifest: MANIFEST, ...ON_ASK, from: FROM, 'steering-file': STEERING_FILE },
+    flags: { ...BUS, port: PORT, manifest: MANIFEST, ...TAKE_PART, from: FROM, 'steering-file': STEERING_FILE },
     load: () => import('../commands/attach.ts'),
   },
   {
@@ -185,7 +186,7 @@ const SESSION: readonly CommandSpec[] = [
     name: 'session watch',
     args: ['<session>'],
     help: 'Follow a session without taking part',
-    flags: { ...TENANT_BUS, from: FROM, follow: { ...FOLLOW, help: 'Stay after the session has ended' } },
+    flags: { ...TENANT_BUS, from: FROM, plain: PLAIN, follow: { ...FOLLOW, help: 'Stay after the session has ended' } },
     load: () => import('../commands/session/watch.ts'),
   },
   {
@@ -203,7 +204,7 @@ const SESSION: readonly CommandSpec[] = [
     examples: [
       'cox session trace k3f9',
       'cox session trace k3f9 --run 2',
-      'cox session trace k3f9 --json | while read -r line; do curl -s -d "$line" -H "content-type: application/json" http://127.0.0.1:4318/v1/traces; done',
+      'cox session trace k3f9 --json > k3f9.otlp.jsonl',
     ],
     load: () => import('../commands/session/trace.ts'),
   },
@@ -219,7 +220,7 @@ const SESSION: readonly CommandSpec[] = [
     },
     examples: [
       'cox session inspect k3f9',
-      'cox session inspect k3f9 --json --follow | jq -c \'select(.type == "@xstate.snapshot") | .snapshot.value\'',
+      "cox session inspect k3f9 --json -f | jq -c '.snapshot.value // empty'",
       'cox session export k3f9 > k3f9.jsonl && cox session inspect k3f9.jsonl',
     ],
     load: () => import('../commands/session/inspect.ts'),
@@ -267,7 +268,7 @@ const SESSION: readonly CommandSpec[] = [
     args: ['<file>'],
     help: 'Create a session from an exported journal (- is stdin)',
     flags: { ...BUS, as: { value: 'ID', help: 'Id of the new session' }, tenant: TENANT },
-    examples: ['cox session export k3f9 | cox session import - --as mine --nats nats://elsewhere:4222'],
+    examples: ['cox session export k3f9 | cox session import - --as mine --tenant red'],
     load: () => import('../commands/session/import.ts'),
   },
   {
@@ -339,7 +340,7 @@ const MESSAGE: readonly CommandSpec[] = [
     args: ['<session>', '<text>'],
     help: 'Add a reminder to the prompts of a session',
     flags: REMIND,
-    examples: ['cox message remind k3f9 "the build is frozen" --ttl-turns 3 --dedupe-key build'],
+    examples: ['cox message remind k3f9 "the build is frozen" --dedupe-key build'],
     load: () => import('../commands/message/remind.ts'),
   },
   {
@@ -427,7 +428,7 @@ const SERVE: readonly CommandSpec[] = [
     flags: GATEWAY,
     examples: [
       'cox serve gateway --tokens ./tokens.json',
-      'NATS_NKEY=./auth/tenants/default/gateway.nk cox serve gateway --listen 0.0.0.0:7707 --public-url https://cox.example.com --tokens ./tokens.json',
+      'cox serve gateway --tokens ./tokens.json --allow-origin https://example.com',
     ],
     load: async () => ({ run: (await import('../commands/serve/gateway.ts')).serveGateway }),
   },
@@ -623,7 +624,7 @@ const ADMIN: readonly CommandSpec[] = [
       'cox admin auth --out ./auth --add tenant=green',
       'cox admin auth --out ./auth --renew',
       'cox admin auth --out ./auth --remove host',
-      'cox admin auth --out ./auth --remove worker=stock --add worker=stock=stock_level',
+      'cox admin auth --out ./auth --remove worker=stock --add worker=stock=level',
     ],
     load: () => import('../commands/admin/auth.ts'),
   },
@@ -702,7 +703,7 @@ const CONTEXT: readonly CommandSpec[] = [
       force: { help: 'Replace a context of this name' },
       ...PRINT,
     },
-    examples: ['cox context add prod --nats tls://nats.example.com:4222 --nkey ./auth/operator.nk --tenant red'],
+    examples: ['cox context add prod --nats tls://nats.example.com:4222 --nkey operator.nk'],
     load: async () => ({ run: (await import('../commands/context.ts')).add }),
   },
   {

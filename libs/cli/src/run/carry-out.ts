@@ -12,6 +12,8 @@ export interface MeantCalls {
   readonly asked: Pick<OpenApproval, 'session' | 'callId'> | undefined;
   /** The newest call that runs. */
   readonly running: string | null;
+  /** A line to a session that has ended starts its next run, instead of waiting for it. */
+  readonly startsRuns?: boolean;
 }
 
 /**
@@ -21,12 +23,12 @@ export interface MeantCalls {
 export async function carryOut(
   session: Session,
   command: TypedCommand,
-  { asked, running }: MeantCalls,
+  { asked, running, startsRuns = false }: MeantCalls,
   show: (text: string) => void,
 ): Promise<void> {
   switch (command.do) {
     case 'steer':
-      await session.steer(command.text);
+      await (startsRuns ? session.say(command.text) : session.steer(command.text));
       return;
     case 'interrupt':
       await session.steer(command.text, { mode: 'interrupt_immediate', preempt: command.preempt });
@@ -39,9 +41,9 @@ export async function carryOut(
       return;
     case 'decide': {
       if (asked === undefined) return;
-      const { decision, reason } = command;
-      if (decision === 'allow') await asked.session.approve(asked.callId, { reason });
-      else await asked.session.deny(asked.callId, { reason });
+      const { decision, reason, remember, args } = command;
+      if (decision === 'allow') await asked.session.approve(asked.callId, { reason, remember, args });
+      else await asked.session.deny(asked.callId, { reason, remember });
       return;
     }
     case 'cancel':
@@ -77,6 +79,7 @@ export async function carryOut(
       return;
     }
     case 'detach':
+    case 'edit_args':
     case 'help':
     case 'nothing':
       return;

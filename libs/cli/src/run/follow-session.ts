@@ -126,7 +126,7 @@ export async function followSession(options: FollowOptions): Promise<FollowEnd> 
       if (record.n >= from) {
         view.record(record, events);
         options.onShown?.(record.n);
-      }
+      } else view.past?.(record, events);
       if (record.input.type === 'model_outcome') early.end(record.input.effect_id);
       const isPassed = passed < from - 1 && record.n >= from - 1;
       passed = record.n;

@@ -2,7 +2,7 @@
 import type { Session, UiEvent, UiEventOf } from '@coxswain/client';
 
 /** One of them. */
-export type OpenApproval = Pick<UiEventOf<'approval_needed'>, 'callId' | 'tool' | 'summary'> & {
+export type OpenApproval = UiEventOf<'approval_needed'> & {
   /** Whose call it is. */
   readonly session: Session;
 };

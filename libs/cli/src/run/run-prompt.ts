@@ -21,8 +21,11 @@ const ONLY_AT_THE_START = [
   ...['output-schema', 'max-turns', 'max-tokens', 'max-usd', 'max-time'],
 ];
 
-/** Starts a session with the prompt, or goes on with the one that `--session` names, and stays with it. */
-export async function runPrompt(invocation: Invocation, prompt: string): Promise<ExitCode> {
+/**
+ * Starts a session with the prompt, or continues the one that `--session` names, and takes part in it.
+ * @param stay also after the end of the run, for the next prompt.
+ */
+export async function runPrompt(invocation: Invocation, prompt: string, stay = false): Promise<ExitCode> {
   const { flags } = invocation;
   const begin = await prepare(invocation, prompt);
   flags.oneOf('on-ask', ['deny', 'wait']);
@@ -39,7 +42,7 @@ export async function runPrompt(invocation: Invocation, prompt: string): Promise
     const session = bus.client.session(begun.id);
     if (flags.on('detach')) return detach(invocation, bus, session);
     const from = Math.max(shown + 1, begun.n ?? 1);
-    return takePart(invocation, bus, session, { from, after: begun.n, onShown: (n) => (shown = n) });
+    return takePart(invocation, bus, session, { from, after: begun.n, stay, onShown: (n) => (shown = n) });
   });
 }
 

@@ -1,4 +1,5 @@
 /** Stays with a session until its run ends or somebody leaves: the common part of `run` and `attach`. */
+import type { ReadStream } from 'node:tty';
 import type { BusSession, Session } from '@coxswain/client';
 import { leaveRunning } from '../instance/leave-running.ts';
 import type { OpenBus } from '../instance/open-bus.ts';
@@ -9,7 +10,6 @@ import type { Invocation } from '../line/command-spec.ts';
 import { steerFromFile } from '../steering-file/steer-from-file.ts';
 import { chooseView, isInteractive } from '../terminal/streams.ts';
 import { nobody } from './answer-nobody.ts';
-import { AtKeyboard } from './at-keyboard.ts';
 import { exitCodeOf } from './exit-code-of.ts';
 import { type FollowEnd, followSession, type Participant } from './follow-session.ts';
 import type { OpenApproval } from './open-approvals.ts';
@@ -19,6 +19,8 @@ import { untilTaken } from './until-taken.ts';
 export interface Part {
   readonly from?: number | undefined;
   readonly after?: number | undefined;
+  /** Stay after the end of the run, as `--follow` does. */
+  readonly stay?: boolean | undefined;
   /** A record was shown: it need not be shown again where the session is taken up on another instance. */
   readonly onShown?: ((n: number) => void) | undefined;
 }
@@ -32,21 +34,24 @@ export async function takePart(
 ): Promise<ExitCode> {
   const json = flags.on('json');
   const onAsk = flags.oneOf('on-ask', ['deny', 'wait']) ?? 'exit';
-  const { view, screen, style } = chooseView(json, env);
+  const { view, live } = await chooseView(flags, env);
   const leaving = new AbortController();
   const told = stopSignal();
   void told.promise.then(() => leaving.abort());
   const sends = new Set<Promise<unknown>>();
   let byHand = false;
-  const keyboard =
-    screen && isInteractive() && !flags.on('on-ask')
-      ? new AtKeyboard(session, screen, style, () => {
-          byHand = true;
-          leaving.abort();
-        })
-      : null;
-  if (keyboard) view.notice(`session ${session.id} · type to steer, Esc to interrupt, Ctrl-C to leave, /help for more`);
-  else if (!json) view.notice(`session ${session.id}`);
+  // A person who can type answers approvals; `--on-ask` answers them instead.
+  const keyboard = isInteractive() && !flags.on('on-ask') ? live : null;
+  const stay = keyboard !== null && (part.stay === true || flags.on('follow'));
+  if (!json) view.notice(`session ${session.id}`);
+  keyboard?.attend(process.stdin as ReadStream, {
+    session,
+    startsRuns: stay,
+    leave: () => {
+      byHand = true;
+      leaving.abort();
+    },
+  });
   const own = (task: Promise<unknown>) => {
     sends.add(task);
     void task.finally(() => sends.delete(task));
@@ -62,6 +67,7 @@ export async function takePart(
       view,
       participant,
       ...part,
+      stay,
       sessionOf: (id) => bus.client.session(id),
       signal: AbortSignal.any([leaving.signal, bus.gone]),
     });
@@ -69,10 +75,12 @@ export async function takePart(
     told.release();
     await file.close();
     view.close();
-    await keyboard?.close();
+    await live?.sent();
     await Promise.all(sends);
   }
   if (end.kind === 'left' && !leaving.signal.aborted) bus.gone.throwIfAborted();
+  // A person who leaves between two runs leaves nothing behind: the newest run has ended.
+  if (byHand && stay && live?.stopReason) return exitCodeOf(live.stopReason);
   const pasted = (command: string) => pastedCommand(command, bus, env);
   return conclude(end, bus, session, { byHand, json, pasted });
 }

@@ -1,13 +1,23 @@
 /** What a typed line asks for while a session is attached. */
-import { cutGraphemes, type Json, nearestWord } from '@coxswain/protocol';
-import type { LineKind } from '../terminal/line-editor.ts';
+import { cutGraphemes, type Json, type JsonObject, nearestWord } from '@coxswain/protocol';
+import type { LineKind } from '../live-view/composer.ts';
 import { readDuration } from './typed-duration.ts';
 
 /** A line, understood. */
 export type TypedCommand =
   | { readonly do: 'steer' | 'followup' | 'remind'; readonly text: string }
   | { readonly do: 'interrupt'; readonly text: string; readonly preempt: boolean }
-  | { readonly do: 'decide'; readonly decision: 'allow' | 'deny'; readonly reason: string | undefined }
+  | {
+      readonly do: 'decide';
+      readonly decision: 'allow' | 'deny';
+      readonly reason: string | undefined;
+      /** The decision also applies to later calls like it, in this session. */
+      readonly remember?: 'session';
+      /** The arguments to run the call with, instead of its own. */
+      readonly args?: JsonObject;
+    }
+  /** The arguments of the call that waits are to be edited. */
+  | { readonly do: 'edit_args' }
   | { readonly do: 'cancel'; readonly reason: string | undefined }
   | { readonly do: 'cancel_call'; readonly callId: string | undefined }
   | { readonly do: 'suspend'; readonly forMs: number | undefined; readonly signal: string | undefined }
@@ -36,9 +46,11 @@ const WORDS = [
   'help',
 ] as const;
 
-/** What people are told when they ask. */
+/** The keys and commands, as `/help` prints them. */
 export const TYPED_HELP = [
-  'type to steer · Esc, then type, to interrupt what is being said or done · Ctrl-C to detach or cancel',
+  'Enter sends · Alt-Enter, Ctrl-J or \\ and Enter: new line · ↑ ↓: earlier messages · Esc, then type: interrupt',
+  'Ctrl-O: unfold tool calls · Tab: next approval · Ctrl-C: detach or cancel · Ctrl-D: detach · Ctrl-Z: pause cox',
+  'approvals: y allow · a allow, and later calls like it · n deny · e edit the arguments, each with Enter',
   '/interrupt TEXT · /followup TEXT · /remind TEXT · /approve · /deny [REASON] · /cancel [REASON] · /cancel-call [ID] · /detach',
   '/messages: queued messages with their ids · /withdraw [ID], /edit [ID] TEXT: the newest without an ID',
   '/suspend [DURATION] [signal NAME] · /resume · /signal NAME [JSON]',
@@ -47,7 +59,7 @@ export const TYPED_HELP = [
 
 /**
  * Reads a line.
- * @param asked whether an approval waits: only then are `y` and `n` decisions.
+ * @param asked whether an approval waits: only then are `y`, `a`, `n` and `e` answers to it.
  */
 export function readTyped(line: string, kind: LineKind, asked: boolean): TypedCommand {
   const text = line.trim();
@@ -56,6 +68,9 @@ export function readTyped(line: string, kind: LineKind, asked: boolean): TypedCo
   if (kind === 'interrupt') return { do: 'interrupt', text, preempt: true };
   if (asked && /^y(es)?$/i.test(text)) return { do: 'decide', decision: 'allow', reason: undefined };
   if (asked && /^no?$/i.test(text)) return { do: 'decide', decision: 'deny', reason: undefined };
+  if (asked && /^a(lways)?$/i.test(text))
+    return { do: 'decide', decision: 'allow', reason: undefined, remember: 'session' };
+  if (asked && /^e(dit)?$/i.test(text)) return { do: 'edit_args' };
   const slash = /^\/([\p{L}\p{N}_-]+)(?:\s+([\s\S]*))?$/u.exec(text);
   // A path such as /etc/hosts is a text; one slash more makes a text of what would be a command.
   if (!slash) return { do: 'steer', text: text.replace(/^\/(?=\/+[\p{L}\p{N}_-]+(?:\s|$))/u, '') };

@@ -1,15 +1,16 @@
-/** Where a session is shown: on a terminal, in a pipe, or as JSON lines. */
+/** Where a session is shown: as lines, or as JSON lines. A terminal has `live-view/`. */
 import { topState, type UiEvent } from '@coxswain/client';
-import type { JournalRecord, StateValue } from '@coxswain/protocol';
+import type { JournalRecord } from '@coxswain/protocol';
 import type { ChildSession } from '../run/child-approvals.ts';
-import { childLine, eventLine, firstLine } from './event-lines.ts';
-import type { Screen } from './screen.ts';
+import { childLine, eventLine } from './event-lines.ts';
 import type { Style } from './style.ts';
 
 /** A view of one session. */
 export interface SessionView {
   /** A record, and what it shows. */
   record(record: JournalRecord, events: readonly UiEvent[]): void;
+  /** A record before the ones to show, and its events: for a view that keeps a state. */
+  past?(record: JournalRecord, events: readonly UiEvent[]): void;
   /** What a delta shows. */
   live(events: readonly UiEvent[]): void;
   /** A record of a session below: what waits there for a person is shown, and what was decided. */
@@ -42,7 +43,7 @@ export function jsonView(streams: Streams): SessionView {
   };
 }
 
-/** Without a terminal: the answer on stdout, the rest on stderr. */
+/** Lines: the answer on stdout, the rest on stderr. */
 export function plainView(streams: Streams, style: Style): SessionView {
   // Whether a text is the answer is known only when the run ends or goes on: until then it waits.
   let waiting = '';
@@ -96,50 +97,11 @@ const GOES_ON: ReadonlySet<UiEvent['type']> = new Set([
   'approval_needed',
 ]);
 
-/** On a terminal. */
-export function terminalView(screen: Screen, style: Style): SessionView {
-  const show = (events: readonly UiEvent[]) => {
-    for (const event of events) {
-      if (event.type === 'state_changed') screen.status(statusOf(event.state));
-      if (event.type === 'call_progressed') screen.status(`${event.tool ?? 'working'}: ${firstLine(event.text)}`);
-      if (event.type === 'text_appended') screen.text(event.text);
-      else if (event.type === 'reasoning_appended') screen.text(style.dim(event.text));
-      else if (event.type === 'answer_ended') screen.gap();
-      const line = eventLine(event, style);
-      if (line !== null) screen.line(line);
-    }
-  };
-  return {
-    record: (_record, events) => show(events),
-    live: show,
-    child: (_record, events, child) => {
-      for (const line of childLines(events, child, style)) screen.line(line);
-    },
-    notice: (text) => screen.line(style.dim(text)),
-    close: () => screen.close(),
-  };
-}
-
 /** What a reader of JSON lines is told of a child: what a run that waits for it is waiting for. */
 const OF_A_CHILD: ReadonlySet<string> = new Set(['approval_requested', 'approval_decided']);
 
 function childLines(events: readonly UiEvent[], child: ChildSession, style: Style): string[] {
   return events.map((event) => childLine(event, child, style)).filter((line) => line !== null);
-}
-
-const STATUS: Readonly<Record<string, string>> = {
-  provisioning: 'getting ready',
-  assistant_streaming: 'thinking',
-  function_execute: 'working',
-  function_awaiting_approval: 'waiting for an approval',
-  steering_check: 'working',
-  daemon_idle: 'idle',
-  suspended: 'suspended',
-  tearing_down: 'ending',
-};
-
-function statusOf(state: StateValue): string | null {
-  return STATUS[topState(state)] ?? null;
 }
 
 function withEnd(text: string): string {

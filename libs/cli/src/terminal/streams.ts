@@ -1,10 +1,11 @@
 /** What this process reads from and writes to, and whether somebody sits there. */
 import { fstatSync } from 'node:fs';
 import { usageError } from '../line/cli-error.ts';
+import type { Flags } from '../line/flags.ts';
 import { writeNotice, writeOut } from '../line/output.ts';
-import { Screen } from './screen.ts';
-import { jsonView, plainView, type SessionView, type Streams, terminalView } from './session-view.ts';
-import { createStyle, type Style, wantsColour } from './style.ts';
+import type { LiveView } from '../live-view/live-view.ts';
+import { jsonView, plainView, type SessionView, type Streams } from './session-view.ts';
+import { createStyle, wantsColour } from './style.ts';
 
 /** Standard output and error. */
 export const standardStreams: Streams = {
@@ -26,21 +27,20 @@ export function isInteractive(): boolean {
   return process.stdin.isTTY === true && process.stdout.isTTY === true && process.env.TERM !== 'dumb';
 }
 
-/** A view, and the screen under it where it is one on a terminal. */
+/** A view, and the same one as a live view where it is one. */
 export interface ChosenView {
   readonly view: SessionView;
-  readonly screen: Screen | null;
-  readonly style: Style;
+  readonly live: LiveView | null;
 }
 
-/** The view that fits what the process writes to. */
-export function chooseView(json: boolean, env: NodeJS.ProcessEnv): ChosenView {
-  if (json) return { view: jsonView(standardStreams), screen: null, style: createStyle(false) };
-  if (process.stdout.isTTY && env.TERM !== 'dumb') {
-    const style = createStyle(wantsColour(process.stdout, env));
-    const screen = new Screen(process.stdout, style);
-    return { view: terminalView(screen, style), screen, style };
+/** The view that fits what the process writes to: `--json` and `--plain` first, then live on a terminal, else lines. */
+export async function chooseView(flags: Flags, env: NodeJS.ProcessEnv): Promise<ChosenView> {
+  if (flags.on('json')) return { view: jsonView(standardStreams), live: null };
+  if (process.stdout.isTTY && env.TERM !== 'dumb' && !flags.on('plain')) {
+    // Loaded here: a pipe does not pay for the parser of Markdown.
+    const { LiveView } = await import('../live-view/live-view.ts');
+    const live = new LiveView(process.stdout, createStyle(wantsColour(process.stdout, env)));
+    return { view: live, live };
   }
-  const style = createStyle(wantsColour(process.stderr, env));
-  return { view: plainView(standardStreams, style), screen: null, style };
+  return { view: plainView(standardStreams, createStyle(wantsColour(process.stderr, env))), live: null };
 }

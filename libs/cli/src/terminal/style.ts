@@ -1,16 +1,18 @@
-/** Colours, where somebody looks. */
+/** Colours and weights, where a person reads the output. */
 
 /** Wraps text in a colour or weight; the identity where colours are off. */
 export interface Style {
   readonly bold: (text: string) => string;
   readonly dim: (text: string) => string;
+  readonly italic: (text: string) => string;
+  readonly underline: (text: string) => string;
   readonly red: (text: string) => string;
   readonly green: (text: string) => string;
   readonly yellow: (text: string) => string;
   readonly cyan: (text: string) => string;
 }
 
-/** Whether a stream is looked at by somebody who wants colours (https://no-color.org). */
+/** Whether a stream is a terminal whose user wants colours (https://no-color.org). */
 export function wantsColour(stream: { readonly isTTY?: boolean | undefined }, env: NodeJS.ProcessEnv): boolean {
   return stream.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb';
 }
@@ -22,6 +24,8 @@ export function createStyle(on: boolean): Style {
   return {
     bold: wrap(1, 22),
     dim: wrap(2, 22),
+    italic: wrap(3, 23),
+    underline: wrap(4, 24),
     red: wrap(31, 39),
     green: wrap(32, 39),
     yellow: wrap(33, 39),

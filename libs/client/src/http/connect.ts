@@ -1,7 +1,8 @@
 /** Connects to a gateway. */
 import { readId, TenantId } from '@coxswain/protocol';
 import { CoxswainError } from '../client-errors.ts';
-import type { GatewayOptions } from './gateway-options.ts';
+import { refuseUnknown } from '../command-form.ts';
+import { GATEWAY_OPTIONS, type GatewayOptions } from './gateway-options.ts';
 import { GatewayRequests } from './gateway-requests.ts';
 import { HttpClient } from './http-client.ts';
 import { HttpTransport, readHolder } from './http-transport.ts';
@@ -19,6 +20,7 @@ export async function connect(options: GatewayOptions): Promise<HttpClient> {
       'transport_unavailable',
       'here a client reaches sessions by a gateway alone: give `gateway` and `token`',
     );
+  refuseUnknown(options, GATEWAY_OPTIONS);
   const requests = new GatewayRequests(options);
   const { tenant } = await readHolder(requests, options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS);
   return new HttpClient(new HttpTransport(requests, readId(TenantId, 'tenant', tenant)));

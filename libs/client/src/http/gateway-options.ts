@@ -15,6 +15,15 @@ export interface GatewayOptions {
   readonly fetch?: typeof globalThis.fetch | undefined;
 }
 
+/** The options of a connection to a gateway. */
+export const GATEWAY_OPTIONS: Readonly<Record<keyof GatewayOptions, true>> = {
+  gateway: true,
+  servers: true,
+  token: true,
+  connectTimeoutMs: true,
+  fetch: true,
+};
+
 /**
  * The address that `/v1` stands behind, without a slash at its end.
  * @throws InvalidOptionError where it is none; the message does not quote it, as it may hold a password.

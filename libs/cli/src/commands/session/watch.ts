@@ -19,7 +19,7 @@ export const run: CommandRun = (invocation) => {
   return withBus(invocation, false, async (bus) => {
     const session = await findSession(bus.client, args[0] as string);
     if (shown === 0 && from !== undefined && !flags.on('follow')) await requireRecord(session, from);
-    const { view } = chooseView(flags.on('json'), env);
+    const { view } = await chooseView(flags, env);
     const told = stopSignal();
     const leaving = new AbortController();
     void told.promise.then(() => leaving.abort());

@@ -1,0 +1,78 @@
+/**
+ * The lower edge of a terminal: finished rows are written above it and become scrollback, the live rows below are replaced. Each
+ * update is one write, which terminals that know synchronized output show at once.
+ */
+import { columnsOf } from '../terminal/columns.ts';
+import type { Frame } from './view-frame.ts';
+
+/** What a region writes to. */
+export interface RegionOutput {
+  write(text: string): unknown;
+  readonly columns?: number | undefined;
+}
+
+const BEGIN_UPDATE = '\u001b[?2026h\u001b[?25l';
+const END_UPDATE = '\u001b[?2026l';
+const SHOW_CURSOR = '\u001b[?25h';
+/** The whole line: one that is cleared in part keeps its length in some terminals, which wrap it when the window shrinks. */
+const ERASE_LINE = '\u001b[2K';
+const TO_END_OF_SCREEN = '\u001b[J';
+const NOTHING: Frame = { rows: [], cursor: null };
+
+/** The region. */
+export class LiveRegion {
+  readonly #out: RegionOutput;
+  #drawn: Frame = NOTHING;
+  /** The row of the region in which the cursor is. */
+  #at = 0;
+
+  constructor(out: RegionOutput) {
+    this.#out = out;
+  }
+
+  /** Writes finished rows, and draws the live ones below. */
+  update(finished: readonly string[], frame: Frame): void {
+    if (finished.length === 0 && isSame(frame, this.#drawn)) return;
+    const rows = [...finished, ...frame.rows].map((row) => `${ERASE_LINE}${row}`);
+    // The live rows begin in a row of their own, also where there are none.
+    if (frame.rows.length === 0 && finished.length > 0) rows.push('');
+    let text = `${this.#toTop()}${rows.join('\r\n')}${TO_END_OF_SCREEN}`;
+    const end = Math.max(0, frame.rows.length - 1);
+    this.#at = frame.cursor?.row ?? end;
+    if (frame.cursor !== null) {
+      const [up, right] = [end - frame.cursor.row, frame.cursor.column];
+      text += `${up > 0 ? `\u001b[${up}A` : ''}\r${right > 0 ? `\u001b[${right}C` : ''}${SHOW_CURSOR}`;
+    }
+    this.#out.write(`${BEGIN_UPDATE}${text}${END_UPDATE}`);
+    this.#drawn = frame;
+  }
+
+  /**
+   * Removes the live rows, and shows the cursor where they began.
+   * @param columns the width now, where it changed since the rows were drawn: terminals wrap them anew.
+   */
+  clear(columns?: number): void {
+    this.#out.write(`${this.#toTop(columns)}${TO_END_OF_SCREEN}${SHOW_CURSOR}`);
+    this.#drawn = NOTHING;
+    this.#at = 0;
+  }
+
+  #toTop(columns?: number): string {
+    const above = this.#drawn.rows.slice(0, this.#at);
+    const up =
+      columns === undefined
+        ? above.length
+        : above.reduce((total, row) => total + Math.max(1, Math.ceil(columnsOf(row) / columns)), 0) +
+          Math.floor((this.#drawn.cursor?.column ?? 0) / columns);
+    return `\r${up > 0 ? `\u001b[${up}A` : ''}`;
+  }
+}
+
+function isSame(a: Frame, b: Frame): boolean {
+  return (
+    a.rows.length === b.rows.length &&
+    a.rows.every((row, index) => row === b.rows[index]) &&
+    a.cursor?.row === b.cursor?.row &&
+    a.cursor?.column === b.cursor?.column
+  );
+}

@@ -1,0 +1,284 @@
+/**
+ * The reducer of the terminal view, which is pure: UI events and keys go in; the next state, the output that is finished and what the
+ * keys ask for come out.
+ */
+import { printable, topState, type UiEvent, type UiEventOf } from '@coxswain/client';
+import type { JournalRecord, JsonObject, ToolResult } from '@coxswain/protocol';
+import type { ChildSession } from '../run/child-approvals.ts';
+import type { OpenApproval } from '../run/open-approvals.ts';
+import { eventLine } from '../terminal/event-lines.ts';
+import { createStyle } from '../terminal/style.ts';
+import { callSubject } from './edit-diff.ts';
+import { appendMarkdown, EMPTY_MARKDOWN, openMarkdown } from './markdown-stream.ts';
+import { takeKey } from './view-keys.ts';
+import {
+  type EndedCall,
+  type FinishedItem,
+  NO_DETAILS,
+  NO_USAGE,
+  type QueuedMessage,
+  type RecordDetails,
+  unchanged,
+  type ViewAction,
+  type ViewState,
+  type ViewStep,
+  withItem,
+} from './view-state.ts';
+
+/** Lines of progress that are kept of a call. */
+const PROGRESS_LINES = 8;
+/** Output that is kept of a call, and calls that it is kept of. */
+const OUTPUT_MAX_CHARS = 32 * 1024;
+const ENDED_MAX = 20;
+/** Open calls whose arguments are kept; a batch has fewer. */
+const ARGS_MAX = 256;
+/** Beyond these a queue is not shown line by line; the host bounds it as well. */
+const QUEUE_MAX = 256;
+/** Longer reasoning goes to the scrollback in parts. */
+const REASONING_MAX_CHARS = 2_048;
+
+/** Reads from a record what its UI events leave out. */
+export function recordDetails(record: JournalRecord): RecordDetails {
+  const outputs = new Map<string, string>();
+  const edited = new Map<string, string>();
+  let costUsd: number | null = null;
+  for (const event of record.events) {
+    if (event.type === 'call_ended') outputs.set(event.call_id, outputOf(event.result));
+    else if (event.type === 'turn_end') costUsd = event.cost_usd ?? null;
+    else if (event.type === 'control_outcome' && event.control === 'replace' && event.body !== undefined)
+      edited.set(event.target, event.body);
+  }
+  return { outputs, costUsd, edited };
+}
+
+function outputOf({ content }: ToolResult): string {
+  const text = content.map((part) => (part.type === 'text' ? part.text : `(${part.media_type})`)).join('\n');
+  return printable(text.slice(0, OUTPUT_MAX_CHARS));
+}
+
+/** Takes one action. */
+export function reduceView(state: ViewState, action: ViewAction): ViewStep {
+  switch (action.type) {
+    case 'record': {
+      const step = takeEvents(state, action.events, action.details);
+      return action.isPast ? { ...step, finished: [] } : step;
+    }
+    case 'live':
+      return takeEvents(state, action.events, NO_DETAILS);
+    case 'child':
+      return takeChild(state, action.events, action.child);
+    case 'approvals':
+      return unchanged({ ...state, approvals: action.approvals });
+    case 'notice':
+      return withItem(state, { kind: 'notice', text: printable(action.text), tone: action.tone });
+    case 'suggestion':
+      return unchanged({ ...state, suggestion: action.text });
+    case 'key':
+      return takeKey(state, action.text, action.key);
+    case 'close': {
+      const closed = endAnswer(state);
+      return { ...closed, state: { ...closed.state, calls: [], approvals: [] } };
+    }
+  }
+}
+
+function takeEvents(state: ViewState, events: readonly UiEvent[], details: RecordDetails): ViewStep {
+  let step: ViewStep = unchanged(state);
+  for (const event of events) {
+    const next = takeEvent(step.state, event, details);
+    step = { state: next.state, finished: [...step.finished, ...next.finished], effects: [] };
+  }
+  return step;
+}
+
+function takeEvent(state: ViewState, event: UiEvent, details: RecordDetails): ViewStep {
+  switch (event.type) {
+    case 'text_appended': {
+      const text = printable(event.text);
+      const begun = state.reasoning === '' ? unchanged(state) : endReasoning(state);
+      const { stream, finished } = appendMarkdown(begun.state.answer, text);
+      const items = finished.map((block): FinishedItem => ({ kind: 'markdown', block }));
+      return { state: { ...begun.state, answer: stream }, finished: [...begun.finished, ...items], effects: [] };
+    }
+    case 'reasoning_appended':
+      return takeReasoning(state, printable(event.text));
+    case 'answer_restarted':
+      return withEvent({ ...state, answer: EMPTY_MARKDOWN, reasoning: '', isReasoningContinued: false }, event);
+    case 'answer_ended': {
+      const usage = {
+        inputTokens: state.usage.inputTokens + event.usage.inputTokens,
+        outputTokens: state.usage.outputTokens + event.usage.outputTokens,
+      };
+      const ended = endAnswer({ ...state, usage });
+      return { ...ended, finished: [...ended.finished, ...eventItem(event)] };
+    }
+    case 'run_started': {
+      const fresh = { turn: 0, usage: NO_USAGE, costUsd: null, stopReason: null };
+      return withEvent({ ...state, ...fresh, model: event.model ?? state.model }, event);
+    }
+    case 'turn_started':
+      return unchanged({ ...state, turn: event.turn });
+    case 'state_changed': {
+      const phase = topState(event.state);
+      const costUsd = details.costUsd === null ? state.costUsd : (state.costUsd ?? 0) + details.costUsd;
+      const since = phase === state.phase ? state.phaseSinceMs : Date.parse(event.at);
+      return unchanged({ ...state, phase, phaseSinceMs: since, costUsd, queue: editedQueue(state.queue, details) });
+    }
+    case 'call_started':
+      return unchanged(startCall(state, event));
+    case 'call_progressed': {
+      const lines = printable(event.text).trimEnd().split('\n').slice(-PROGRESS_LINES);
+      const calls = state.calls.map((call) =>
+        call.callId === event.callId
+          ? { ...call, progress: [...call.progress, ...lines].slice(-PROGRESS_LINES) }
+          : call,
+      );
+      return unchanged({ ...state, calls });
+    }
+    case 'call_ended':
+      return endCall(state, event, details.outputs.get(event.callId) ?? '');
+    case 'approval_needed': {
+      const item = { kind: 'approval', event, child: null, unfolded: false } as const;
+      return withItem({ ...state, args: withArgs(state.args, event.callId, event.args) }, item);
+    }
+    case 'approval_settled':
+      return withEvent({ ...state, approvals: settled(state, state.sessionId, event.callId) }, event);
+    case 'injection_received': {
+      const { commandId, kind, mode, text } = event;
+      const queue = [...state.queue, { commandId, kind, mode, text: printable(text) }].slice(-QUEUE_MAX);
+      return unchanged({ ...state, queue });
+    }
+    case 'injection_collapsed':
+    case 'injection_blocked':
+      return withEvent({ ...state, queue: dequeued(state, [event.commandId]) }, event);
+    case 'seam_delivered':
+      return withEvent(
+        {
+          ...state,
+          queue: dequeued(
+            state,
+            event.injections.map(({ commandId }) => commandId),
+          ),
+        },
+        event,
+      );
+    case 'control_reported':
+      return withEvent(
+        event.control === 'revoke' ? { ...state, queue: dequeued(state, [event.target]) } : state,
+        event,
+      );
+    case 'connection_lost':
+    case 'connection_restored':
+      return withEvent({ ...state, isConnected: event.type === 'connection_restored' }, event);
+    case 'run_ended': {
+      const ended = endAnswer(state);
+      const { stopReason, usage, costUsd } = event;
+      const over = { stopReason, usage, costUsd, calls: [], approvals: [], args: new Map() };
+      return { state: { ...ended.state, ...over }, finished: [...ended.finished, ...eventItem(event)], effects: [] };
+    }
+    default:
+      return withEvent(state, event);
+  }
+}
+
+function takeReasoning(state: ViewState, text: string): ViewStep {
+  const reasoning = state.reasoning + text;
+  // What is complete goes: only the last line is still open, and of a long one the part that is there.
+  const end = reasoning.length > REASONING_MAX_CHARS ? reasoning.length : reasoning.lastIndexOf('\n\n');
+  if (end <= 0) return unchanged({ ...state, reasoning });
+  const item = { kind: 'reasoning', text: reasoning.slice(0, end), gap: !state.isReasoningContinued } as const;
+  return withItem({ ...state, reasoning: reasoning.slice(end), isReasoningContinued: true }, item);
+}
+
+function endReasoning(state: ViewState): ViewStep {
+  const ended = { ...state, reasoning: '', isReasoningContinued: false };
+  if (state.reasoning.trim() === '') return unchanged(ended);
+  return withItem(ended, { kind: 'reasoning', text: state.reasoning, gap: !state.isReasoningContinued });
+}
+
+function endAnswer(state: ViewState): ViewStep {
+  const thought = endReasoning(state);
+  const blocks = openMarkdown(state.answer).map((block): FinishedItem => ({ kind: 'markdown', block }));
+  return {
+    state: { ...thought.state, answer: EMPTY_MARKDOWN },
+    finished: [...thought.finished, ...blocks],
+    effects: [],
+  };
+}
+
+function startCall(state: ViewState, event: UiEventOf<'call_started'>): ViewState {
+  const { callId, args, at } = event;
+  const call = {
+    callId,
+    tool: printable(event.tool),
+    summary: callSubject(args, event.summary),
+    sinceMs: Date.parse(at),
+    progress: [],
+  };
+  const calls = [...state.calls.filter((one) => one.callId !== callId), call];
+  return { ...state, calls, args: withArgs(state.args, callId, args) };
+}
+
+function endCall(state: ViewState, event: UiEventOf<'call_ended'>, output: string): ViewStep {
+  const { callId } = event;
+  const call: EndedCall = { event, output, args: state.args.get(callId) ?? null };
+  const args = new Map(state.args);
+  args.delete(callId);
+  const next = {
+    ...state,
+    args,
+    calls: state.calls.filter((one) => one.callId !== callId),
+    approvals: settled(state, state.sessionId, callId),
+    ended: [call, ...state.ended].slice(0, ENDED_MAX),
+  };
+  return withItem(next, { kind: 'call', call, unfolded: state.isUnfolded });
+}
+
+function takeChild(state: ViewState, events: readonly UiEvent[], child: ChildSession): ViewStep {
+  let approvals = state.approvals;
+  const finished: FinishedItem[] = [];
+  for (const event of events) {
+    if (event.type === 'approval_needed') finished.push({ kind: 'approval', event, child, unfolded: false });
+    else finished.push({ kind: 'child', event, child });
+    if (event.type === 'approval_settled' || event.type === 'call_ended')
+      approvals = settled({ approvals }, child.id, event.callId);
+  }
+  return { state: { ...state, approvals }, finished, effects: [] };
+}
+
+function withEvent(state: ViewState, event: UiEvent): ViewStep {
+  return { state, finished: eventItem(event), effects: [] };
+}
+
+const UNSTYLED = createStyle(false);
+
+function eventItem(event: UiEvent): FinishedItem[] {
+  return eventLine(event, UNSTYLED) === null ? [] : [{ kind: 'event', event }];
+}
+
+function settled(
+  { approvals }: Pick<ViewState, 'approvals'>,
+  sessionId: string | null,
+  callId: string,
+): readonly OpenApproval[] {
+  return approvals.filter((one) => one.session.id !== sessionId || one.callId !== callId);
+}
+
+function dequeued({ queue }: ViewState, ids: readonly string[]): readonly QueuedMessage[] {
+  return queue.filter(({ commandId }) => !ids.includes(commandId));
+}
+
+function editedQueue(queue: readonly QueuedMessage[], { edited }: RecordDetails): readonly QueuedMessage[] {
+  if (edited.size === 0) return queue;
+  return queue.map((one) => ({ ...one, text: printable(edited.get(one.commandId) ?? one.text) }));
+}
+
+function withArgs(
+  known: ReadonlyMap<string, JsonObject>,
+  callId: string,
+  args: unknown,
+): ReadonlyMap<string, JsonObject> {
+  const isObject = typeof args === 'object' && args !== null && !Array.isArray(args);
+  if (!isObject || known.size >= ARGS_MAX) return known;
+  return new Map(known).set(callId, args as JsonObject);
+}

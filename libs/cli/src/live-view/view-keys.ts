@@ -1,0 +1,111 @@
+/** The keys of the view: what they change in its state, and what they ask for. */
+import { printableJson } from '@coxswain/client';
+import type { JsonObject } from '@coxswain/protocol';
+import { readTyped, TYPED_HELP, type TypedCommand } from '../run/typed-command.ts';
+import { type Composer, composerKey, type Key, remember, textOf, withText } from './composer.ts';
+import { unchanged, type ViewState, type ViewStep, withItem } from './view-state.ts';
+
+/** Takes one key. */
+export function takeKey(state: ViewState, text: string | undefined, key: Key): ViewStep {
+  const isCtrlC = key.ctrl === true && key.name === 'c';
+  if (state.isLeaving) return answerLeaving(state, isCtrlC ? 'd' : text);
+  if (isCtrlC) return state.stopReason === null ? unchanged({ ...state, isLeaving: true }) : leave(state);
+  if (key.ctrl && !state.composer.isPasting) {
+    if (key.name === 'd' && textOf(state.composer) === '') return leave(state);
+    if (key.name === 'o') return unfold(state);
+    if (key.name === 'z') return { state, finished: [], effects: [{ do: 'pause_process' }] };
+    if (key.name === 'l') return { state, finished: [], effects: [{ do: 'redraw' }] };
+  }
+  if (key.name === 'tab' && !state.composer.isPasting)
+    return unchanged({ ...state, approvals: rotated(state.approvals) });
+  const result = composerKey(state.composer, text, key);
+  if (result.type === 'none') return unchanged(state);
+  if (result.type === 'edited') return unchanged({ ...state, composer: result.composer });
+  return submit(state, result.composer, result.text);
+}
+
+/** Ctrl-C has asked: `d` detaches, `c` cancels the run, any other key continues. */
+function answerLeaving(state: ViewState, text: string | undefined): ViewStep {
+  const stayed = { ...state, isLeaving: false };
+  if (text === 'd') return leave(stayed);
+  if (text !== 'c') return unchanged(stayed);
+  return send(stayed, { do: 'cancel', reason: 'cancelled at the keyboard' });
+}
+
+function submit(state: ViewState, composer: Composer, text: string): ViewStep {
+  const { kind } = state.composer;
+  if (kind === 'args') return submitArgs(state, composer, text);
+  const meant = text.trim() === '' && kind === 'steer' ? (state.suggestion ?? '') : text;
+  const command = readTyped(meant, kind, state.approvals.length > 0);
+  const next = { ...state, composer: remember(composer, text) };
+  switch (command.do) {
+    case 'nothing':
+      return unchanged(next);
+    case 'detach':
+      return leave(next);
+    case 'help': {
+      const { problem } = command;
+      const item = { kind: 'notice', text: problem ?? TYPED_HELP, tone: problem === null ? 'dim' : 'yellow' } as const;
+      return withItem(next, item);
+    }
+    case 'edit_args': {
+      const [first] = state.approvals;
+      return unchanged(
+        first === undefined ? next : { ...next, composer: withText(next.composer, printableJson(first.args), 'args') },
+      );
+    }
+    default:
+      return send(next, command);
+  }
+}
+
+/** Sends the decision with the arguments, once they are a JSON object. */
+function submitArgs(state: ViewState, composer: Composer, text: string): ViewStep {
+  let args: unknown;
+  try {
+    args = JSON.parse(text);
+  } catch (error) {
+    return withItem(state, { kind: 'notice', text: `not valid JSON: ${(error as Error).message}`, tone: 'yellow' });
+  }
+  if (typeof args !== 'object' || args === null || Array.isArray(args))
+    return withItem(state, { kind: 'notice', text: 'the arguments are a JSON object: {…}', tone: 'yellow' });
+  return send({ ...state, composer }, { do: 'decide', decision: 'allow', reason: undefined, args: args as JsonObject });
+}
+
+function send(state: ViewState, command: TypedCommand): ViewStep {
+  const running = state.calls.at(-1)?.callId ?? null;
+  const [first, ...others] = state.approvals;
+  // A decision takes its call off the list at once, so that the next one is about the next call.
+  const isDecision = command.do === 'decide';
+  return {
+    state: isDecision ? { ...state, approvals: others } : state,
+    finished: [],
+    effects: [{ do: 'send', command, asked: isDecision ? first : undefined, running }],
+  };
+}
+
+/** Ctrl-O: calls that end from here on are shown with arguments and output, and the newest one is shown so at once. */
+function unfold(state: ViewState): ViewStep {
+  const isUnfolded = !state.isUnfolded;
+  const next = { ...state, isUnfolded };
+  const [asked] = state.approvals;
+  // All of the arguments about which a person decides can be read, also where they were cut.
+  if (asked !== undefined && isUnfolded)
+    return withItem(next, { kind: 'approval', event: asked, child: null, unfolded: true });
+  const [newest] = state.ended;
+  if (newest === undefined || !isUnfolded)
+    return withItem(next, { kind: 'notice', text: isUnfolded ? UNFOLDED : FOLDED, tone: 'dim' });
+  return withItem(next, { kind: 'call', call: newest, unfolded: true });
+}
+
+const UNFOLDED = '  (calls are shown with their arguments and output from here on)';
+const FOLDED = '  (calls are folded again)';
+
+function leave(state: ViewState): ViewStep {
+  return { state, finished: [], effects: [{ do: 'leave' }] };
+}
+
+function rotated<T>(list: readonly T[]): readonly T[] {
+  const [first, ...others] = list;
+  return first === undefined ? list : [...others, first];
+}

@@ -1,0 +1,16 @@
+/** The first prompt of a session, typed at a terminal. */
+import type { ReadStream } from 'node:tty';
+import { LiveView } from '../live-view/live-view.ts';
+import { createStyle, wantsColour } from '../terminal/style.ts';
+
+/** Reads a prompt, also of several lines; null where the person leaves. Only where `isInteractive()`. */
+export function typePrompt(env: NodeJS.ProcessEnv): Promise<string | null> {
+  return new Promise((resolve) => {
+    const live = new LiveView(process.stdout, createStyle(wantsColour(process.stdout, env)));
+    const end = (text: string | null) => {
+      live.close();
+      resolve(text);
+    };
+    live.attend(process.stdin as ReadStream, { session: null, onPrompt: end, leave: () => end(null) });
+  });
+}

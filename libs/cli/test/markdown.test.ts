@@ -1,0 +1,112 @@
+import { expect, test } from 'vitest';
+import { markdownLines } from '../src/live-view/markdown-lines.ts';
+import { appendMarkdown, EMPTY_MARKDOWN, type MarkdownBlock, openMarkdown } from '../src/live-view/markdown-stream.ts';
+import { columnsOf } from '../src/terminal/columns.ts';
+import { createStyle } from '../src/terminal/style.ts';
+import { wrapStyled } from '../src/terminal/wrap.ts';
+
+const plain = createStyle(false);
+const rowsOf = (blocks: readonly MarkdownBlock[], columns = 40) =>
+  blocks.flatMap(({ token, gap }) => [...(gap ? [''] : []), ...markdownLines(token, columns, plain)]);
+
+/** The rows of a text that arrives in pieces, and the longest tail that was parsed again meanwhile. */
+function streamed(text: string, pieceChars: number, columns = 40) {
+  let stream = EMPTY_MARKDOWN;
+  let longest = 0;
+  const blocks: MarkdownBlock[] = [];
+  for (let at = 0; at < text.length; at += pieceChars) {
+    const step = appendMarkdown(stream, text.slice(at, at + pieceChars));
+    stream = step.stream;
+    longest = Math.max(longest, stream.tail.length);
+    blocks.push(...step.finished);
+  }
+  return { rows: rowsOf([...blocks, ...openMarkdown(stream)], columns), longest };
+}
+
+const TEXT = `# Title
+
+Some **bold** text with \`code\` and a [link](https://a.example/b), which is longer than a row.
+
+1. first
+2. second
+   - nested 漢字
+3. third
+
+\`\`\`ts
+const a = 1;
+
+  const b = '👨‍👩‍👧';
+\`\`\`
+- [x] done
+- open
+
+| name | n |
+|------|--:|
+| 漢字 | 1 |
+| b | 20 |
+
+> quoted
+
+The end.
+`;
+
+test('Markdown is drawn the same in whatever pieces it arrives', () => {
+  const { rows } = streamed(TEXT, TEXT.length);
+  expect(rows).toEqual([
+    '',
+    'Title',
+    '',
+    'Some bold text with code and a link',
+    '(https://a.example/b), which is longer',
+    'than a row.',
+    '',
+    '1. first',
+    '2. second',
+    '   • nested 漢字',
+    '3. third',
+    '',
+    '  const a = 1;',
+    '  ',
+    "    const b = '👨‍👩‍👧';",
+    '',
+    '• [x] done',
+    '• open',
+    '',
+    'name │  n',
+    '─────┼───',
+    '漢字 │  1',
+    'b    │ 20',
+    '',
+    '│ quoted',
+    '',
+    'The end.',
+  ]);
+  for (const chars of [1, 3, 7, 64]) expect(streamed(TEXT, chars).rows).toEqual(rows);
+});
+
+test('long blocks finish in parts: what is parsed again stays short', () => {
+  const code = `\`\`\`\n${'x = 1\n'.repeat(500)}\`\`\`\n`;
+  expect(streamed(code, 10).longest).toBeLessThan(100);
+  const list = Array.from({ length: 200 }, (_, n) => `${n + 1}. item`).join('\n');
+  const { rows, longest } = streamed(list, 10);
+  expect(longest).toBeLessThan(100);
+  expect(rows.at(-1)).toBe('200. item');
+  expect(streamed('word '.repeat(2_000), 50).longest).toBeLessThan(5_000);
+  // Too deep for the parser: shown as it was written.
+  expect(streamed('>'.repeat(4_000), 4_000).rows.join('')).toContain('>>>>');
+});
+
+test('a table that is too wide gives way column by column', () => {
+  const wide = `| a | b |\n|---|---|\n| ${'long '.repeat(10)} | x |\n`;
+  for (const row of streamed(wide, 1_000, 24).rows) expect(columnsOf(row)).toBeLessThanOrEqual(24);
+});
+
+test('rows carry their style, keep characters whole and never exceed the width', () => {
+  const { bold, red } = createStyle(true);
+  expect(wrapStyled(bold(`ab ${red('cd')}`), 4, { first: '', rest: '  ' })).toEqual([
+    '\u001b[1mab\u001b[0m',
+    '  \u001b[1;31mcd\u001b[0m',
+  ]);
+  expect(wrapStyled('👨‍👩‍👧👨‍👩‍👧漢字', 4)).toEqual(['👨‍👩‍👧👨‍👩‍👧', '漢字']);
+  expect(wrapStyled('ab  cd', 4, { anywhere: true })).toEqual(['ab  ', 'cd']);
+});
