@@ -25,7 +25,7 @@ export class UnansweredStart {
 
   /** @param silentMs how long a loop waits for a first record before it asks, milliseconds.
    */
-  constructor(ask: (signal: AbortSignal) => Promise<unknown>, silentMs = SILENT_MS) {
+  constructor(ask: AskForReceipt, silentMs = SILENT_MS) {
     this.#ask = ask;
     this.#silentMs = silentMs;
   }
