@@ -43,7 +43,7 @@ function checkTime(name: string, time: unknown): void {
   throw new InvalidOptionError(`${name} must be a number of milliseconds, from 0 to ${WAIT_MAX_MS}`, name);
 }
 
-/** @throws InvalidOptionError unless the signal can be listened to. */
+/** Checks an abort signal. @throws InvalidOptionError unless it can be listened to. */
 export function checkSignal(signal: unknown): void {
   // Not by its class: a page in a frame has a class of its own.
   if (signal === undefined || typeof (signal as AbortSignal | null)?.throwIfAborted === 'function') return;
