@@ -21,7 +21,7 @@ async function folder(): Promise<string> {
 }
 
 /** What the guide's modules use without showing it. */
-const BEFORE = `import { defineHooks, remind } from '@coxswain/client';
+const BEFORE = `import { defineHooks, remind, startJob } from '@coxswain/client';
   const handler = () => true;
   const lint = (_session, path) => 'lint-' + path;\n`;
 
