@@ -20,6 +20,7 @@ test('a session is started by the name of a persona, whose model and tools run w
   const { name, module, serve } = await served(
     [calls('where', { what: 'rope' }), done],
     `[defineTool({ name: 'where', description: 'Where.', inputSchema: z.object({ what: z.string() }),
+       needsApproval({ what }) { note('asked about ' + what); return false; },
        execute({ what }, { progress }) { progress('looking'); note('ran'); return what + ' ' + process.pid; } })]`,
   );
   const { child, version } = await serve();
@@ -30,7 +31,7 @@ test('a session is started by the name of a persona, whose model and tools run w
     source: 'persona',
   });
   expect(textOf(journal.of('call_ended')[0]?.result)).toBe(`rope ${child.pid}`);
-  expect(await module.log()).toEqual(['ran']);
+  expect(await module.log()).toEqual(['asked about rope', 'ran']);
   expect(journal.of('agent_end')).toMatchObject([{ stop_reason: 'end_turn', turns: 2 }]);
 });
 

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { usageTable } from '../src/commands/session/usage.ts';
 import { budgetLine, dollars, eventLine } from '../src/terminal/event-lines.ts';
 import { jsonView, plainView } from '../src/terminal/session-view.ts';
+import { streamView } from '../src/terminal/stream-view.ts';
 import { createStyle } from '../src/terminal/style.ts';
 import { table } from '../src/terminal/table.ts';
 
@@ -55,6 +56,17 @@ describe('without a terminal', () => {
     view.close();
     expect(written.out).toBe('it is done\n');
     expect(written.err).toBe('first I look\n  ▸ t x\n● stopped (end_turn) · 2 turns · 1,200 tokens in, 5 out\n');
+  });
+
+  test('a watched session writes each piece of every answer to stdout at once', () => {
+    const { written, streams } = capture();
+    const view = streamView(streams, plain);
+    view.live([{ type: 'text_appended', turn: 1, text: 'first ' }]);
+    expect(written.out).toBe('first ');
+    view.live([...answer('I look'), call, ...answer('it is done'), end]);
+    view.close();
+    expect(written.out).toBe('first I look\nit is done\n');
+    expect(written.err).toBe('  ▸ t x\n● stopped (end_turn) · 2 turns · 1,200 tokens in, 5 out\n');
   });
 
   test('the value of a structured output goes to stdout, and nothing where no answer fits the schema', () => {

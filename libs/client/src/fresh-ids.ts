@@ -53,7 +53,7 @@ const MESSAGE_SESSION_ID_LENGTH = 32;
  * @throws InvalidOptionError where the platform has no Web Crypto, as a page has none that came over plain HTTP from another machine.
  */
 export async function sessionIdOfMessage(messageId: string): Promise<SessionId> {
-  const subtle = (globalThis.crypto as Partial<Crypto>).subtle;
+  const subtle = (globalThis.crypto as Partial<typeof globalThis.crypto>).subtle;
   if (subtle === undefined) {
     const message =
       'a message_id without a session id needs Web Crypto, so a page over https or from localhost: give a sessionId';

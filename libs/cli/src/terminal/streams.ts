@@ -33,8 +33,15 @@ export interface ChosenView {
   readonly live: LiveView | null;
 }
 
-/** The view that fits what the process writes to: `--json` and `--plain` first, then live on a terminal, else lines. */
-export async function chooseView(flags: Flags, env: NodeJS.ProcessEnv): Promise<ChosenView> {
+/**
+ * The view that fits what the process writes to: `--json` and `--plain` first, then live on a terminal, else lines.
+ * @param lines how lines are shown: by default the last answer alone is on stdout.
+ */
+export async function chooseView(
+  flags: Flags,
+  env: NodeJS.ProcessEnv,
+  lines: typeof plainView = plainView,
+): Promise<ChosenView> {
   if (flags.on('json')) return { view: jsonView(standardStreams), live: null };
   if (process.stdout.isTTY && env.TERM !== 'dumb' && !flags.on('plain')) {
     // Loaded here: a pipe does not pay for the parser of Markdown.
@@ -42,5 +49,5 @@ export async function chooseView(flags: Flags, env: NodeJS.ProcessEnv): Promise<
     const live = new LiveView(process.stdout, createStyle(wantsColour(process.stdout, env)));
     return { view: live, live };
   }
-  return { view: plainView(standardStreams, createStyle(wantsColour(process.stderr, env))), live: null };
+  return { view: lines(standardStreams, createStyle(wantsColour(process.stderr, env))), live: null };
 }

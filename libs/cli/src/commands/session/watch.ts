@@ -9,6 +9,7 @@ import type { CommandRun } from '../../line/command-spec.ts';
 import { recordNotThere } from '../../line/record-not-there.ts';
 import { exitCodeOf } from '../../run/exit-code-of.ts';
 import { followSession } from '../../run/follow-session.ts';
+import { streamView } from '../../terminal/stream-view.ts';
 import { chooseView } from '../../terminal/streams.ts';
 
 /** Follows a session to the end of its run without taking part. */
@@ -19,7 +20,7 @@ export const run: CommandRun = (invocation) => {
   return withBus(invocation, false, async (bus) => {
     const session = await findSession(bus.client, args[0] as string);
     if (shown === 0 && from !== undefined && !flags.on('follow')) await requireRecord(session, from);
-    const { view } = await chooseView(flags, env);
+    const { view } = await chooseView(flags, env, streamView);
     const told = stopSignal();
     const leaving = new AbortController();
     void told.promise.then(() => leaving.abort());

@@ -1,0 +1,36 @@
+/** A session in a pipe, for those who watch it: every answer on stdout as it streams, the rest on stderr. */
+import type { UiEvent } from '@coxswain/client';
+import { childLine, eventLine } from './event-lines.ts';
+import type { SessionView, Streams } from './session-view.ts';
+import type { Style } from './style.ts';
+
+/** Makes the view. An answer ends with a line break; one that starts again does so on a line of its own. */
+export function streamView(streams: Streams, style: Style): SessionView {
+  let isInLine = false;
+  const endLine = () => {
+    if (isInLine) streams.out('\n');
+    isInLine = false;
+  };
+  const show = (events: readonly UiEvent[]) => {
+    for (const event of events) {
+      if (event.type === 'text_appended' && event.text !== '') {
+        streams.out(event.text);
+        isInLine = !event.text.endsWith('\n');
+      } else if (event.type === 'answer_ended' || event.type === 'answer_restarted') endLine();
+      const line = eventLine(event, style);
+      if (line !== null) streams.err(`${line}\n`);
+    }
+  };
+  return {
+    record: (_record, events) => show(events),
+    live: show,
+    child: (_record, events, child) => {
+      for (const event of events) {
+        const line = childLine(event, child, style);
+        if (line !== null) streams.err(`${line}\n`);
+      }
+    },
+    notice: (text) => streams.err(`${text}\n`),
+    close: endLine,
+  };
+}
