@@ -306,7 +306,9 @@ describe('malicious answers do no harm', () => {
     let asks = 0;
     const answering = bare.subscribe(subjects.hook('default', id), {
       callback(_error, message) {
-        const asked = message.json() as { session_id: string; effect_id: string };
+        const asked = message.json() as { session_id: string; effect_id: string; callback: string };
+        // Otherwise the question would go to the instance once more, as soon as its heartbeat was heard.
+        bare.publish(asked.callback, JSON.stringify({ want: 'taken', instance: 'rogue' }));
         const answer = { v: 1, hook: id, session_id: asked.session_id, effect_id: asked.effect_id, status: 'returned' };
         const rogue = [
           'no json',
