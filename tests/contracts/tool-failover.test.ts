@@ -76,8 +76,8 @@ async function stage() {
     const tool = await checkTool({
       name,
       description: '',
-      schema: { type: 'object' },
-      run: (_args: unknown, { signal }: { signal: AbortSignal }) => {
+      inputSchema: { type: 'object' },
+      execute: (_args: unknown, { abortSignal: signal }: { abortSignal: AbortSignal }) => {
         runs.push(id);
         return new Promise((resolve, reject) => {
           open.push(() => resolve(`by ${id}`));

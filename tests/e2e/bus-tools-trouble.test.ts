@@ -120,7 +120,7 @@ test('a host that stood still while another took over calls and aborts nothing a
 });
 
 test('a worker that is killed while the function of a long-running tool runs leaves that call in doubt, as any other', async () => {
-  const long = (traits: string) => tool(`${anything}, long_running: true, ${traits} ${waiting('built')}`);
+  const long = (traits: string) => tool(`${anything}, longRunning: true, ${traits} ${waiting('built')}`);
   const [once, again, orphan] = [await long(''), await long('idempotent: true,'), await long('')];
   const ids = await Promise.all([once, again, orphan].map(({ name }) => start([calls(name), done])));
   const [interrupted, repeated, taken] = ids as [string, string, string];
