@@ -147,7 +147,7 @@ describe('what is refused', () => {
     [
       'a point that there is not',
       hook({ event: 'post_tun', handler: 'x' }),
-      /^hooks\[0\]\.event: .*did you mean post_turn\?/,
+      /^hooks\[0\]\.event: .*did you mean PostTurn\?/,
     ],
     ['nothing to do', hook({ event: 'post_turn' }), /^hooks\[0\]: it has no handler/],
     [
