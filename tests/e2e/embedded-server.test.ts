@@ -81,6 +81,10 @@ async function underWay({ nats_url: servers, token, state_dir: stateDir }: Ready
   const model = await scripted([
     { text: 'Working.', calls: [{ tool: 'run_command', args: { command } }] },
     { text: 'Done.' },
+    // Where a steer comes after the next request has been sent.
+    { text: 'Done.' },
+    { text: 'Done.' },
+    { text: 'Done.' },
   ]);
   const permissions = { rules: [{ tool: 'run_command', action: 'allow' as const }] };
   const session = await client.startSession({ prompt: 'Go.', model, root, permissions }, { wait: 'accepted' });
