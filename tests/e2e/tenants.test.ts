@@ -199,7 +199,7 @@ test('no receipt goes to an inbox of another tenant, nor of a host', async () =>
   }
   const rejected = new Map<string, string>();
   const answered = new Set<string>();
-  for await (const record of session.records({ from: 0 })) {
+  for await (const record of session.records()) {
     for (const event of record.events) {
       if (event.type === 'command_rejected') rejected.set(event.command_id, event.code);
       if ('command_id' in event) answered.add(event.command_id as string);

@@ -1,11 +1,12 @@
 /** The client: the sessions of one tenant, over the bus or over HTTP. */
-import { type SessionRef, sessionRef, type TenantId } from '@coxswain/protocol';
+import { SESSION_STATE_NAMES, type SessionRef, sessionRef, type TenantId } from '@coxswain/protocol';
 import { Approval } from './approval.ts';
 import { ClientClosedError, InvalidOptionError } from './client-errors.ts';
 import { refuseOthers, type SessionSettings, splitOptions } from './command-form.ts';
 import type { PersonaDefinition } from './define-persona.ts';
 import { newSessionId, sessionIdOfMessage } from './fresh-ids.ts';
 import { GuardedTransport } from './guarded-transport.ts';
+import { checkLimit } from './option-checks.ts';
 import type { SendOptions } from './outgoing-command.ts';
 import { type OutputSource, outputJsonSchema, type StartedOutput, type TypedPersona } from './output-schema.ts';
 import { namedHandlers } from './persona-handlers.ts';
@@ -66,9 +67,12 @@ export class Client<S extends Session = Session> {
    *   session under a random id. OutputSchemaError for an `output` that has no JSON Schema.
    */
   async startSession<Schema extends OutputSource = never, PersonaValue = unknown>(
-    { output, ...settings }: SessionSettings<Schema, PersonaValue>,
+    given: SessionSettings<Schema, PersonaValue>,
     { sessionId, ...options }: SendOptions & { readonly sessionId?: string | undefined } = {},
   ): Promise<TypedResult<StartedOutput<Schema, PersonaValue>> & StartedSession<S>> {
+    if (typeof given !== 'object' || given === null)
+      throw new InvalidOptionError('startSession() takes settings: startSession({ prompt, model })', 'settings');
+    const { output, ...settings } = given;
     if ('id' in settings) {
       const message = 'the id of a session is the option sessionId: startSession({ … }, { sessionId })';
       throw new InvalidOptionError(message, 'id');
@@ -122,6 +126,7 @@ export class Client<S extends Session = Session> {
    * The sessions of the tenant, the one that was written to last coming first; deleted ones only with `state: 'deleted'`. They are read
    * page by page, as far as the loop goes.
    * @param query `limit`: how many at most; default all.
+   * @throws InvalidOptionError for an option or a state that does not exist.
    */
   sessions({
     state,
@@ -131,6 +136,9 @@ export class Client<S extends Session = Session> {
     ...others
   }: SessionsQuery = {}): AsyncGenerator<ListedSession, void, undefined> {
     refuseOthers(others);
+    checkLimit(limit);
+    if (state !== undefined && !SESSION_STATE_NAMES.includes(state))
+      throw new InvalidOptionError(`state must be one of ${SESSION_STATE_NAMES.join(', ')}`, 'state');
     return this.#sessions({ state, persona, details }, limit ?? Number.POSITIVE_INFINITY);
   }
 

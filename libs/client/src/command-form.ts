@@ -3,6 +3,7 @@ import {
   type CamelCased,
   COMMAND_BODIES,
   fromWire,
+  nearestWord,
   pathText,
   placeFromWire,
   Receipt,
@@ -108,7 +109,14 @@ export function errorOnWire(error: unknown): unknown {
 
 /** Refuses the options that are not in a list of known ones. @throws InvalidOptionError naming the first one. */
 export function refuseUnknown(options: object, known: Readonly<Record<string, true>>): void {
-  refuseOthers(Object.fromEntries(Object.entries(options).filter(([name]) => !Object.hasOwn(known, name))));
+  const unknown = Object.entries(options).find(([name, value]) => value !== undefined && !Object.hasOwn(known, name));
+  if (unknown === undefined) return;
+  const [option] = unknown;
+  const meant = nearestWord(option, Object.keys(known));
+  throw new InvalidOptionError(
+    `the option ${option} is unknown${meant === null ? '' : `; did you mean ${meant}?`}`,
+    option,
+  );
 }
 
 /** Refuses the options that a call does not have. @throws InvalidOptionError naming the first one. */

@@ -10,7 +10,7 @@ import { CoxswainError, InvalidOptionError } from './client-errors.ts';
 import { refuseUnknown } from './command-form.ts';
 import { CONNECT_OPTIONS, type ConnectOptions, natsOptions } from './connection-options.ts';
 import { connect as connectHttp } from './http/connect.ts';
-import type { GatewayOptions } from './http/gateway-options.ts';
+import { GATEWAY_OPTIONS, type GatewayOptions } from './http/gateway-options.ts';
 import type { HttpClient } from './http/http-client.ts';
 
 /**
@@ -41,8 +41,14 @@ export async function connect(...given: [options?: ConnectOptions | GatewayOptio
     throw new InvalidOptionError('connect takes either servers or gateway, and not both', 'servers');
   if (options?.gateway !== undefined) return connectHttp(options);
   const bus = options as ConnectOptions;
-  if (bus?.servers === undefined)
-    throw new InvalidOptionError('connect takes { servers } for NATS, or { gateway, token } for HTTP', 'servers');
+  if (bus?.servers === undefined) {
+    const given = Object(options) as object;
+    refuseUnknown(given, { ...CONNECT_OPTIONS, ...GATEWAY_OPTIONS });
+    // A variable that is not set is the usual mistake.
+    const unset = ['servers', 'gateway'].find((name) => Object.hasOwn(given, name));
+    const takes = 'connect takes { servers } for NATS, or { gateway, token } for HTTP';
+    throw new InvalidOptionError(unset === undefined ? takes : `${unset} is undefined: ${takes}`, unset ?? 'servers');
+  }
   refuseUnknown(bus, CONNECT_OPTIONS);
   const tenant = readId(TenantId, 'tenant', bus.tenant ?? 'default');
   const nc = await connectedNats(bus);

@@ -33,6 +33,7 @@ import {
 import { createEventTranslator } from './event-translator.ts';
 import { newSessionId } from './fresh-ids.ts';
 import { GuardedTransport } from './guarded-transport.ts';
+import { checkRecordNumber, checkSignal } from './option-checks.ts';
 import {
   type BodyInput,
   RECEIPT_TIMEOUT_MS,
@@ -46,6 +47,7 @@ import { type AwaitedCommand, isCommand, runToShow } from './run-to-show.ts';
 import { type SessionTree, treeFromWire } from './session-tree.ts';
 import type { JournalEntry, JournalStart, Transport, WatchItem } from './transport.ts';
 import type { UiEvent } from './ui-events.ts';
+import { UnansweredStart } from './unanswered-start.ts';
 import { SessionWire } from './wire-access.ts';
 
 /** When an injection may be delivered. */
@@ -195,6 +197,8 @@ export class Session {
   #awaited: AwaitedCommand | null = null;
 
   #sent: SentCommand | null = null;
+  /** The start that this handle has sent without waiting for its receipt. */
+  #unanswered: UnansweredStart | null = null;
   #forkedAt: number | null = null;
 
   /** Made by a client. */
@@ -206,7 +210,10 @@ export class Session {
       sending: (verb) => {
         if (verb === 'start') this.#isStarted = true;
       },
-      sent: (verb, body, sent) => this.#noteSent(verb, body, sentCommand(sent)),
+      sent: (verb, body, sent, options) => {
+        this.#noteSent(verb, body, sentCommand(sent));
+        if (verb === 'start') this.#unanswered = this.#unansweredStart(body as BodyInput<'start'>, sent, options);
+      },
     });
   }
 
@@ -273,6 +280,23 @@ export class Session {
       this.#forkedAt = (body as { readonly fork?: { readonly n: number } }).fork?.n ?? null;
     }
     if (verb === 'start' || verb === 'prompt') this.#awaited = awaitedOf(sent, body as RunStart);
+  }
+
+  /** Null where a receipt has answered the start. */
+  #unansweredStart(
+    body: BodyInput<'start'>,
+    { commandId, receipt }: WireSentCommand,
+    options: SendOptions<SendStage>,
+  ): UnansweredStart | null {
+    if (receipt !== undefined) return null;
+    return new UnansweredStart(async (asked) => {
+      const again = { ...options, ...asked, id: commandId, wait: 'accepted' } as const;
+      try {
+        await this.#transport.send(this.ref, 'start', body, again);
+      } catch (error) {
+        throw inCallersNames('start', error);
+      }
+    });
   }
 
   /** Starts the next run of a session that has ended. */
@@ -350,6 +374,7 @@ export class Session {
    */
   approvals({ signal, ...others }: Pick<ReadFrom, 'signal'> = {}): AsyncGenerator<Approval, void, undefined> {
     refuseOthers(others);
+    checkSignal(signal);
     return this.#transport.guard.follow((stop) => this.#approvals(stop), signal);
   }
 
@@ -410,6 +435,7 @@ export class Session {
   /**
    * The session's records, from `from` on and then live: no gap, no repeat. Ends when the signal aborts or the loop is
    * left; a session that does not exist yet is waited for.
+   * @throws CommandRejectedError where this handle has sent the start, and the host has rejected it.
    * @param options `deltas: true` for a program with its own event translator: records, deltas of running answers and changes of the
    *   connection in one sequence. With `from: 'newest'` nothing older than the newest record is read.
    */
@@ -426,9 +452,12 @@ export class Session {
     undefined
   > {
     refuseOthers(others);
-    return deltas === true
-      ? this.#transport.watch(this.ref, from, signal)
-      : this.#transport.follow(this.ref, from, signal);
+    if (from !== 'newest' || deltas !== true) checkRecordNumber('from', from);
+    checkSignal(signal);
+    const read = (stop: AbortSignal | undefined): AsyncGenerator<JournalRecord | WatchItem, void, undefined> =>
+      deltas === true ? this.#transport.watch(this.ref, from, stop) : this.#transport.follow(this.ref, from, stop);
+    const isRecord = (item: JournalRecord | WatchItem) => 'n' in item || item.record !== undefined;
+    return this.#unanswered ? this.#unanswered.untilRejected(read, isRecord, signal) : read(signal);
   }
 
   /**
@@ -437,10 +466,12 @@ export class Session {
    * first; a session that does not exist yet is waited for.
    * @param options `from`: the first record to show, by its number; default the first of the run. `signal` ends the loop earlier.
    *   `follow: true` does not end with the run, and shows later runs too.
-   * @throws SessionDeletedError, and what reading the journal throws.
+   * @throws CommandRejectedError where this handle has sent the start, and the host has rejected it; SessionDeletedError, and what reading the journal throws.
    */
   stream({ from, signal, follow = false, ...others }: StreamOptions = {}): AsyncGenerator<UiEvent, void, undefined> {
     refuseOthers(others);
+    checkRecordNumber('from', from);
+    checkSignal(signal);
     // The search for the run belongs to the loop: a client that closes meanwhile ends the loop, and does not reject it.
     return this.#transport.guard.follow((stop) => this.#stream(from, follow, stop), signal);
   }
@@ -486,6 +517,7 @@ export class Session {
   /** The records that are stored now. */
   journal({ from = 1, ...others }: Pick<ReadFrom, 'from'> = {}): AsyncGenerator<JournalEntry, void, undefined> {
     refuseOthers(others);
+    checkRecordNumber('from', from);
     return this.#transport.journal(this.ref, from);
   }
 
@@ -532,11 +564,14 @@ export class Session {
    * @param after count only ends in this record or later ones: give the `n` of a prompt's receipt. By default the run is the one that this
    *   handle has started or prompted last, else the newest, also when it has ended already.
    * @throws SessionNotFoundError where there is no such session, unless this handle has sent its start: that one is waited for.
+   *   CommandRejectedError where the host has rejected that start.
    *   CoxswainError `aborted` where the signal aborts; ClientClosedError.
    */
   async result(options: ResultOptions = {}): Promise<RunResult> {
     const { after, signal, ...others } = options;
     refuseOthers(others);
+    checkRecordNumber('after', after);
+    checkSignal(signal);
     if ((await this.newest()) === null && !this.#isStarted) throw new SessionNotFoundError(this.id);
     const { end } = await this.#runToShow(1);
     const results = new ResultCollector();

@@ -3,8 +3,8 @@
  * commands that print JSON. Everything else uses `Client` and `Session`.
  */
 import type { CommandId, Receipt, SessionRef, SessionStatus, Verb } from '@coxswain/protocol';
-import { InvalidOptionError } from './client-errors.ts';
 import { CommandFate } from './command-fate.ts';
+import { checkSendOptions } from './option-checks.ts';
 import type { BodyInput, SendOptions, SendStage, WireSentCommand } from './outgoing-command.ts';
 import type { ListQuery, WireSessionsPage } from './session-listing.ts';
 import type { WireSessionTree } from './session-tree.ts';
@@ -14,7 +14,7 @@ import type { WirePendingApproval } from './waiting-approvals.ts';
 /** What a handle notes of its commands. */
 interface SendObserver {
   readonly sending: (verb: Verb) => void;
-  readonly sent: (verb: Verb, body: object, sent: WireSentCommand) => void;
+  readonly sent: (verb: Verb, body: object, sent: WireSentCommand, options: SendOptions<SendStage>) => void;
 }
 
 /** One session in the form of the wire. */
@@ -33,19 +33,18 @@ export class SessionWire {
   /**
    * Sends any command by its verb and its whole body, as NATS has it.
    * @param options `wait: 'outcome'` goes with `cancel_call` only: then `cancellation` has the outcome.
-   * @throws CommandRejectedError before anything is sent where the body does not fit the verb; InvalidOptionError for a `wait` that
-   *   the verb does not have.
+   * @throws CommandRejectedError before anything is sent where the body does not fit the verb; InvalidOptionError for an
+   *   invalid `wait`, time or signal.
    */
   async send<V extends Verb>(
     verb: V,
     body: BodyInput<V>,
     options: SendOptions<SendStage> = {},
   ): Promise<WireSentCommand> {
-    if (options.wait === 'outcome' && verb !== 'cancel_call')
-      throw new InvalidOptionError(`${verb} has no outcome to wait for: only cancel_call has`, 'wait');
+    checkSendOptions(verb, options);
     this.#observer.sending(verb);
     const sent = await this.#transport.send(this.#ref, verb, body, options);
-    this.#observer.sent(verb, body, sent);
+    this.#observer.sent(verb, body, sent, options);
     return sent;
   }
 

@@ -104,6 +104,32 @@ test.each<[option: string, call: (client: Client) => unknown]>([
   ['waitt', (client) => client.session('s').cancel('x', { waitt: 'accepted' } as never)],
   ['sessionID', (client) => client.session('s').fork({ at: 1, sessionID: 'f' } as never)],
   ['for_ms', (client) => client.session('s').suspend({ for_ms: 1 } as never)],
+  ['settings', (client) => client.startSession(undefined as never)],
+  ['wait', (client) => client.session('s').say('x', { wait: 'acepted' } as never)],
+  ['wait', (client) => client.startSession({ prompt: 'go' }, { wait: 'delivered' } as never)],
+  ['timeoutMs', (client) => client.session('s').say('x', { wait: 'accepted', timeoutMs: -1 })],
+  ['timeoutMs', (client) => client.session('s').say('x', { wait: 'accepted', timeoutMs: 2 ** 31 })],
+  ['signal', (client) => client.session('s').say('x', { signal: 5 } as never)],
+  ['from', (client) => client.session('s').stream({ from: 0 }).next()],
+  [
+    'from',
+    (client) =>
+      client
+        .session('s')
+        .records({ from: 'newest' } as never)
+        .next(),
+  ],
+  [
+    'signal',
+    (client) =>
+      client
+        .session('s')
+        .approvals({ signal: 5 } as never)
+        .next(),
+  ],
+  ['after', (client) => client.session('s').result({ after: 'x' } as never)],
+  ['state', (client) => client.sessions({ state: 'runing' } as never).next()],
+  ['limit', (client) => client.sessions({ limit: -1 }).next()],
   ['state_name', (client) => client.sessions({ state_name: 'stopped' } as never).next()],
   [
     'after',
@@ -133,6 +159,11 @@ test('an unknown option of a connection is refused before anything is sent', asy
   await expect(connect(gateway as never)).rejects.toMatchObject({ code: 'invalid_option', option: 'timeoutMs' });
   const bus = { servers: 'nats://127.0.0.1:9', tenent: 'red' };
   await expect(connect(bus as never)).rejects.toMatchObject({ code: 'invalid_option', option: 'tenent' });
+  const typo = { gatway: 'https://gw.test', token: 'x' };
+  const message = 'the option gatway is unknown; did you mean gateway?';
+  await expect(connect(typo as never)).rejects.toMatchObject({ option: 'gatway', message });
+  const unset = { servers: undefined };
+  await expect(connect(unset as never)).rejects.toThrow('servers is undefined');
 });
 
 test('the field of a rejection is named as the program has written it', async () => {

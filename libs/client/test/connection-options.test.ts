@@ -32,12 +32,9 @@ describe('a NATS address', () => {
   );
 });
 
-test.each([{}, null, undefined, { server: 'nats://a:4222' }])(
-  '%j leads nowhere, and it is said what would',
-  async (options) => {
-    await expect(connect(options as never)).rejects.toThrow(/\{ servers \}.*\{ gateway, token \}/);
-  },
-);
+test.each([{}, null, undefined])('%j leads nowhere, and it is said what would', async (options) => {
+  await expect(connect(options as never)).rejects.toThrow(/\{ servers \}.*\{ gateway, token \}/);
+});
 
 describe('connect() without options', () => {
   const variables = ['NATS_URL', 'NATS_NKEY', 'COX_GATEWAY_URL', 'COX_GATEWAY_TOKEN', 'COX_STATE_DIR'];

@@ -3,7 +3,8 @@ import { GENESIS_HASH, type JournalRecord, type SessionEvent, sessionRef } from 
 import { describe, expect, test } from 'vitest';
 import { CallGuard } from '../src/call-guard.ts';
 import { Closing } from '../src/closing.ts';
-import { Client, Session, type Transport, type WatchItem } from '../src/mod.ts';
+import { Client, CommandRejectedError, Session, type Transport, type WatchItem } from '../src/mod.ts';
+import type { SendOptions } from '../src/outgoing-command.ts';
 
 const usage = { input_tokens: 1, output_tokens: 1 };
 
@@ -23,11 +24,16 @@ class Journal {
       lastNumber: async () => this.records.length,
       newest: async () => this.records.at(-1) ?? null,
       journal: (_ref: unknown, from: number) => this.#stored(from),
-      watch: (_ref: unknown, from: number) => this.#watch(from),
-      follow: async function* (this: Transport, _ref: unknown, from: number) {
-        for await (const { record } of this.watch(_ref as never, from, undefined)) if (record) yield record;
+      watch: (_ref: unknown, from: number, stop?: AbortSignal) => this.#watch(from, stop),
+      follow: async function* (this: Transport, _ref: unknown, from: number, stop?: AbortSignal) {
+        for await (const { record } of this.watch(_ref as never, from, stop)) if (record) yield record;
       },
-      send: async (_ref: unknown, verb: string) => {
+      send: async (_ref: unknown, verb: string, _body: unknown, { wait, id }: SendOptions) => {
+        if (this.sends === 'refused') {
+          if (wait === 'accepted')
+            throw new CommandRejectedError('provider_unknown', `refused ${id}`, { field: 'base_url' });
+          return { commandId: 'start-1', seq: 1, duplicate: false };
+        }
         const commandId = `${verb}-${this.records.length + 1}`;
         const repeats = { n: 1, duplicate: true, detail: { command_id: 'first' } };
         if (this.sends === 'repeated') return { commandId, seq: 1, duplicate: true, receipt: repeats };
@@ -54,6 +60,10 @@ class Journal {
 
   item(item: WatchItem): void {
     this.#items.push(item);
+    this.#wake();
+  }
+
+  #wake(): void {
     for (const wake of this.#waiting) wake();
     this.#waiting.clear();
   }
@@ -87,8 +97,9 @@ class Journal {
     for (const record of this.records.slice(from - 1)) yield { record };
   }
 
-  async *#watch(from: number): AsyncGenerator<WatchItem> {
-    for (let at = 0; ; ) {
+  async *#watch(from: number, stop?: AbortSignal): AsyncGenerator<WatchItem> {
+    stop?.addEventListener('abort', () => this.#wake(), { once: true });
+    for (let at = 0; !stop?.aborted; ) {
       const item = this.#items[at++];
       if (item === undefined) {
         at--;
@@ -237,4 +248,15 @@ test('startSession() rejects an id in the body, which would not be the id of the
     code: 'invalid_option',
     option: 'id',
   });
+});
+
+test('loops and result() of a start that the host rejects throw the rejection, with the field as the program has written it', async () => {
+  const journal = new Journal();
+  journal.sends = 'refused';
+  const { session } = journal;
+  await session.start({ prompt: 'go', baseUrl: 'nowhere' }, {});
+  const rejection = { code: 'provider_unknown', message: 'refused start-1', field: 'baseUrl' };
+  const loops = [session.stream(), session.textStream(), session.records(), session.approvals()];
+  const ends = [session.result(), ...loops.map((loop) => loop.next())];
+  await Promise.all(ends.map((end) => expect(end).rejects.toMatchObject(rejection)));
 });

@@ -1,20 +1,23 @@
 /** What a record's state says by its names alone. */
 import type { StateValue } from './record.ts';
 
-/** The name of a session's top-level state. Lists also show `deleted` and `unreadable`. */
-export type SessionStateName =
-  | 'provisioning'
-  | 'assistant_streaming'
-  | 'function_execute'
-  | 'function_awaiting_approval'
-  | 'steering_check'
-  | 'daemon_idle'
-  | 'suspended'
-  | 'tearing_down'
-  | 'stopped'
-  | 'failed'
-  | 'deleted'
-  | 'unreadable';
+/** The names of a session's top-level states. Lists also show `deleted` and `unreadable`. */
+export const SESSION_STATE_NAMES = [
+  'provisioning',
+  'assistant_streaming',
+  'function_execute',
+  'function_awaiting_approval',
+  'steering_check',
+  'daemon_idle',
+  'suspended',
+  'tearing_down',
+  'stopped',
+  'failed',
+  'deleted',
+  'unreadable',
+] as const;
+/** See {@link SESSION_STATE_NAMES}. */
+export type SessionStateName = (typeof SESSION_STATE_NAMES)[number];
 
 /** The top-level state's name: `function_execute` of `{function_execute: "running"}`. A newer host may have a name more. */
 export function topState(state: StateValue): SessionStateName {

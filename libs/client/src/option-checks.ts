@@ -1,0 +1,64 @@
+/** Checks of options that a program in JavaScript, or one with wrong types, can get wrong. Each names the option and what is right. */
+import { nearestWord, type Verb } from '@coxswain/protocol';
+import { InvalidOptionError } from './client-errors.ts';
+
+const STAGES = ['stored', 'accepted', 'delivered', 'outcome'] as const;
+/** Verbs whose message is delivered to a model. */
+const DELIVERED: ReadonlySet<Verb> = new Set(['steer', 'remind', 'followup']);
+/** The longest delay of a timer. */
+const WAIT_MAX_MS = 2 ** 31 - 1;
+
+/** How a command is sent, as far as it is checked here. */
+export interface CheckedSendOptions {
+  readonly wait?: unknown;
+  readonly timeoutMs?: unknown;
+  readonly acceptedWithinMs?: unknown;
+  readonly signal?: unknown;
+}
+
+/**
+ * Checks how a command is sent.
+ * @throws InvalidOptionError for an unknown `wait`, or one that the verb does not have; for a time that is not 0 to 2,147,483,647
+ *   milliseconds; for a signal of another type.
+ */
+export function checkSendOptions(verb: Verb, { wait, timeoutMs, acceptedWithinMs, signal }: CheckedSendOptions): void {
+  if (wait !== undefined && !STAGES.includes(wait as 'stored')) {
+    const meant = nearestWord(String(wait), STAGES);
+    const hint = meant === null ? '' : `; did you mean ${meant}?`;
+    throw new InvalidOptionError(`wait must be one of ${STAGES.join(', ')}${hint}`, 'wait');
+  }
+  if (wait === 'delivered' && !DELIVERED.has(verb))
+    throw new InvalidOptionError(
+      `${verb} is not delivered to a model: wait for it with "accepted". Only ${[...DELIVERED].join(', ')} have "delivered"`,
+      'wait',
+    );
+  if (wait === 'outcome' && verb !== 'cancel_call')
+    throw new InvalidOptionError(`${verb} has no outcome to wait for: only cancel_call has`, 'wait');
+  for (const [name, time] of Object.entries({ timeoutMs, acceptedWithinMs })) checkTime(name, time);
+  checkSignal(signal);
+}
+
+function checkTime(name: string, time: unknown): void {
+  if (time === undefined || (typeof time === 'number' && time >= 0 && time <= WAIT_MAX_MS)) return;
+  throw new InvalidOptionError(`${name} must be a number of milliseconds, from 0 to ${WAIT_MAX_MS}`, name);
+}
+
+/** Checks an abort signal. @throws InvalidOptionError unless it can be listened to. */
+export function checkSignal(signal: unknown): void {
+  // Not by its class: a page in a frame has a class of its own.
+  if (signal === undefined || typeof (signal as AbortSignal | null)?.throwIfAborted === 'function') return;
+  throw new InvalidOptionError('signal must be an AbortSignal, such as AbortSignal.timeout(1_000)', 'signal');
+}
+
+/** Checks the number of a record. @throws InvalidOptionError naming the option. */
+export function checkRecordNumber(name: string, n: unknown): void {
+  if (n === undefined || (Number.isSafeInteger(n) && (n as number) >= 1)) return;
+  throw new InvalidOptionError(`${name} must be the number of a record, 1 or more`, name);
+}
+
+/** Checks how many items a loop may have. @throws InvalidOptionError. */
+export function checkLimit(limit: unknown): void {
+  if (limit === undefined || limit === Number.POSITIVE_INFINITY) return;
+  if (Number.isSafeInteger(limit) && (limit as number) >= 0) return;
+  throw new InvalidOptionError('limit must be a whole number, 0 or more', 'limit');
+}
