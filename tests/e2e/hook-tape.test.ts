@@ -26,8 +26,8 @@ const policy = `
       { id: 'behind', pattern: at('secret.txt'), handler: () => true },
       { id: 'skip', pattern: at('a.txt'), handler: ({ tool }) => ({ args: { ...tool.args, offset: 2 } }) },
       { id: 'few', pattern: at('a.txt'), handler: ({ tool }) => ({ args: { ...tool.args, limit: 1 } }) },
-      { id: 'slow', pattern: at('slow.txt'), timeout_ms: 150, handler: () => new Promise<never>(() => {}) },
-      { id: 'broken', pattern: at('broken.txt'), on_error: 'fail_open', handler: () => { throw new Error('asleep'); } },
+      { id: 'slow', pattern: at('slow.txt'), timeoutMs: 150, handler: () => new Promise<never>(() => {}) },
+      { id: 'broken', pattern: at('broken.txt'), onError: 'fail_open', handler: () => { throw new Error('asleep'); } },
       { id: 'garbage', pattern: at('garbage.txt'), handler: () => JSON.parse('{"denied": "a slip"}') },
     ],
     permission_asked: {
@@ -43,14 +43,14 @@ const policy = `
     } },
     post_turn: [
       { id: 'tide', handler: ({ turn }) => (turn === 1 ? { body: 'Mind the tide.' } : undefined) },
-      { id: 'lint', handler: ({ turn }) => (turn === 2 ? { job: { status: 'queued', job_id: 'lint-1' } } : undefined) },
+      { id: 'lint', handler: ({ turn }) => (turn === 2 ? { job: { status: 'queued', jobId: 'lint-1' } } : undefined) },
     ],
   });
 `;
 const hanging = (asked: string) => `
   import { writeFileSync } from 'node:fs';
   export default { PreToolUse: {
-    id: 'dead', pattern: 'tool.args.path == "dead.txt"', timeout_ms: 5_000,
+    id: 'dead', pattern: 'tool.args.path == "dead.txt"', timeoutMs: 5_000,
     handler: () => { writeFileSync(${JSON.stringify(asked)}, ''); return new Promise(() => {}); },
   } };
 `;

@@ -65,7 +65,7 @@ test('a handler in TypeScript is asked over the bus, with payload, transcript an
           return { args: { ...call?.args, offset: 1 } };
         },
       },
-      post_tool_use: ({ is_error }) => \`rewritten, \${is_error satisfies boolean}\`,
+      post_tool_use: ({ isError }) => \`rewritten, \${isError satisfies boolean}\`,
       transform_context: async (_payload, { messages }) => ({ messages: (await messages()).slice(0, 3) }),
     });
   `);
@@ -87,7 +87,7 @@ describe('a service that ends while it is asked', () => {
     import { appendFileSync } from 'node:fs';
     export default {
       PreToolUse: {
-        timeout_ms: 2_000, on_error: '${onError}',
+        timeoutMs: 2_000, onError: '${onError}',
         handler: () => { appendFileSync(${JSON.stringify(gate)}, 'asked\\n'); return new Promise(() => {}); },
       },
     };
@@ -111,7 +111,7 @@ describe('a service that ends while it is asked', () => {
   });
 
   test('one that never answers costs its time-out and no more', async () => {
-    await serve(`export default { PreToolUse: { timeout_ms: 200, handler: () => new Promise(() => {}) } };`);
+    await serve(`export default { PreToolUse: { timeoutMs: 200, handler: () => new Promise(() => {}) } };`);
     const journal = await endOf(fixture.bus, await start([reads, done]));
     expect(answers(journal)).toMatchObject([{ failure: { code: 'hook_timeout' } }]);
     expect(journal.of('call_ended')).toMatchObject([{ status: 'denied' }]);
@@ -207,9 +207,9 @@ test('a job that ends before its receipt is recorded is reported all the same, a
   const gate = join(await scratchFolder('gate'), 'go');
   await serve(`
     import { existsSync } from 'node:fs';
-    export default { file_edited: { timeout_ms: 60_000, handler: async () => {
+    export default { file_edited: { timeoutMs: 60_000, handler: async () => {
       while (!existsSync(${JSON.stringify(gate)})) await new Promise((resolve) => setTimeout(resolve, 10));
-      return { job: { status: 'queued', job_id: 'lint' } };
+      return { job: { status: 'queued', jobId: 'lint' } };
     } } };
   `);
   const id = await start([{ calls: [{ tool: 'write_file', args: { path: 'b.txt', content: 'b' } }] }, done]);
@@ -306,7 +306,9 @@ describe('malicious answers do no harm', () => {
     let asks = 0;
     const answering = bare.subscribe(subjects.hook('default', id), {
       callback(_error, message) {
-        const asked = message.json() as { session_id: string; effect_id: string };
+        const asked = message.json() as { session_id: string; effect_id: string; callback: string };
+        // Otherwise the question would go to the instance once more, as soon as its heartbeat was heard.
+        bare.publish(asked.callback, JSON.stringify({ want: 'taken', instance: 'rogue' }));
         const answer = { v: 1, hook: id, session_id: asked.session_id, effect_id: asked.effect_id, status: 'returned' };
         const rogue = [
           'no json',

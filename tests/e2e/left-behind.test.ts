@@ -21,7 +21,7 @@ const leaving = `
     if (turn === 2) setTimeout(() => { throw new Error('a timer'); }, 1);
     if (turn === 3) spawn('no-such-linter', []);
   };
-  export default { post_turn: { id: 'leaves', timeout_ms: 20_000, handler: leave } };
+  export default { post_turn: { id: 'leaves', timeoutMs: 20_000, handler: leave } };
 `;
 const waits = { calls: [{ tool: 'run_command', args: { command: 'sleep 0.05' } }] };
 const start = async (id: string) =>

@@ -60,11 +60,11 @@ test('a file names its handlers as a manifest does: they veto, rewrite, read the
       on_finish: './policy.ts#told',
     },
     `export const look = async ({ tool }, context) => {
-       note('look ' + tool.call_id + ' ' + (await context.transcript()).length);
+       note('look ' + tool.callId + ' ' + (await context.transcript()).length);
        context.feedback('looked at by ' + pid);
      };
      export const cut = () => 'nothing to see by ' + pid;
-     export const told = ({ stop_reason }) => { note('told ' + stop_reason); };`,
+     export const told = ({ stopReason }) => { note('told ' + stopReason); };`,
   );
   const { child, version } = await serve(folder);
   await known(name);

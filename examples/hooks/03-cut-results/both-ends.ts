@@ -5,7 +5,7 @@ const KEPT = 4_000;
 
 /** Replaces the text of a long result. */
 export const keepBothEnds: HookHandler<'PostToolUse'> = ({ result }) => {
-  const text = result.content.map((part) => (part.type === 'text' ? part.text : `[${part.media_type}]`)).join('\n');
+  const text = result.content.map((part) => (part.type === 'text' ? part.text : `[${part.mediaType}]`)).join('\n');
   if (text.length <= KEPT) return undefined;
   const note = `\n[${text.length} characters, the middle is left out]\n`;
   const half = Math.floor((KEPT - note.length) / 2);

@@ -31,7 +31,7 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
     console.log(
       at,
       event,
-      JSON.stringify(rest.tool ?? rest.prompt ?? rest.verb ?? rest.stop_reason ?? ''),
+      JSON.stringify(rest.tool ?? rest.prompt ?? rest.verb ?? rest.stopReason ?? ''),
       rest.decision ?? '',
     );
 }

@@ -4,7 +4,7 @@ import { type BusInfo, busInfo, storedCommands } from './bus-info.ts';
 import type { BusConnection, BusTransport } from './bus-transport.ts';
 import type { CallGuard } from './call-guard.ts';
 import { Client } from './client.ts';
-import { type SentCommand, sentCommand } from './command-form.ts';
+import { refuseUnknown, type SentCommand, sentCommand } from './command-form.ts';
 import type { PersonaDefinition } from './define-persona.ts';
 import type { InputSchema, Tool } from './define-tool.ts';
 import { GuardedTransport } from './guarded-transport.ts';
@@ -14,8 +14,13 @@ import type { SendOptions } from './outgoing-command.ts';
 import { type JournalReading, readJournal, type StoredJournalRecord } from './read-journal.ts';
 import { type CallEnd, sendCallOutcome, type TakenUpCall } from './send-call-outcome.ts';
 import { type JobReport, sendJobReport } from './send-job-report.ts';
-import { type ServedPersonaInstance, type ServePersonaOptions, servePersonaOn } from './serve-persona.ts';
-import { type ServedTool, type ServeToolOptions, serveToolOn } from './serve-tool.ts';
+import {
+  SERVE_PERSONA_OPTIONS,
+  type ServedPersonaInstance,
+  type ServePersonaOptions,
+  servePersonaOn,
+} from './serve-persona.ts';
+import { SERVE_TOOL_OPTIONS, type ServedTool, type ServeToolOptions, serveToolOn } from './serve-tool.ts';
 import { type ReadFrom, Session } from './session-handle.ts';
 import type { WireSessionListing } from './session-listing.ts';
 import { ClientWire } from './wire-access.ts';
@@ -112,24 +117,30 @@ export class BusClient extends Client<BusSession> {
 
   /**
    * Announces a tool and serves it on this connection until it is stopped. Any number of processes may serve the same.
-   * @throws ToolDefinitionError, BusNotPreparedError.
+   * @throws InvalidOptionError, ToolDefinitionError, BusNotPreparedError.
    */
   serveTool<const Schema extends InputSchema | JsonObject>(
     tool: Tool<Schema>,
     options: ServeToolOptions = {},
   ): Promise<ServedTool> {
     const { bus, guard } = this.#transport;
-    return guard.call(() => serveToolOn(bus, this.tenant, tool as unknown as Tool, options));
+    return guard.call(async () => {
+      refuseUnknown(options, SERVE_TOOL_OPTIONS);
+      return serveToolOn(bus, this.tenant, tool as unknown as Tool, options);
+    });
   }
 
   /**
    * Announces a persona and serves its steps and tools on this connection until it is stopped. Any number of processes may
    * serve the same.
-   * @throws PersonaNotServableError, PersonaVersionTakenError, ToolDefinitionError, BusNotPreparedError.
+   * @throws InvalidOptionError, PersonaNotServableError, PersonaVersionTakenError, ToolDefinitionError, BusNotPreparedError.
    */
   servePersona(definition: PersonaDefinition, options: ServePersonaOptions): Promise<ServedPersonaInstance> {
     const { bus, guard } = this.#transport;
-    return guard.call(() => servePersonaOn(bus, this.tenant, definition, options));
+    return guard.call(async () => {
+      refuseUnknown(options, SERVE_PERSONA_OPTIONS);
+      return servePersonaOn(bus, this.tenant, definition, options);
+    });
   }
 
   /** The ids of all sessions of the tenant, in no order. Cheaper than {@link sessions}. */

@@ -2,8 +2,8 @@
  * How far a job is that a hook of a session has begun: a command for whoever runs it, whose subject the broker keeps for
  * workers.
  */
-import { type JobSettings, parseFeedback, type SessionRef, toJobReceipt } from '@coxswain/protocol';
-import { CommandRejectedError } from './client-errors.ts';
+import { JobReceipt, type JobSettings, parseFeedback, pathText, type SessionRef, toWire } from '@coxswain/protocol';
+import { CommandRejectedError, InvalidOptionError } from './client-errors.ts';
 import type { SendOptions, WireSentCommand } from './outgoing-command.ts';
 import { type CommandBus, sendPayload } from './send-command.ts';
 
@@ -15,7 +15,7 @@ export interface JobReport {
 }
 
 /**
- * Sends it. Throws as sendCommand does. A report of a job that the session does not know is decided when the hooks that are
+ * Sends it. Throws as sendCommand does, and InvalidOptionError for a member that a job does not have. A report of a job that the session does not know is decided when the hooks that are
  * asked have answered, as one of them may have started it: `job_unknown` where none has.
  * @internal
  */
@@ -27,7 +27,7 @@ export async function sendJobReport(
 ): Promise<WireSentCommand> {
   const body = {
     ...report,
-    job: toJobReceipt(report.job),
+    job: receiptOf(report.job),
     ...(options.actor === undefined ? {} : { actor: options.actor }),
   };
   const payload = new TextEncoder().encode(JSON.stringify(body));
@@ -36,4 +36,13 @@ export async function sendJobReport(
     throw new CommandRejectedError(parsed.problem.code, parsed.problem.message, { field: parsed.problem.field });
   }
   return sendPayload(bus, ref, 'feedback', payload, options);
+}
+
+function receiptOf(job: JobSettings): unknown {
+  // Anything else than an object is for the schema to refuse.
+  if (typeof job !== 'object' || job === null) return job;
+  const form = toWire(JobReceipt, { ...job, status: job.status ?? 'queued' } as never);
+  if (form.ok) return form.value;
+  const option = pathText(['job', ...form.path]);
+  throw new InvalidOptionError(`the option ${option} ${form.words}`, option);
 }

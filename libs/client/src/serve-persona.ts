@@ -31,7 +31,8 @@ import { nuid } from '@nats-io/nats-core';
 import { connect } from '@nats-io/transport-node';
 import { announce } from './announce-tool.ts';
 import { closedForGood } from './closed-for-good.ts';
-import { type ConnectOptions, natsOptions } from './connection-options.ts';
+import { refuseUnknown } from './command-form.ts';
+import { CONNECT_OPTIONS, type ConnectOptions, natsOptions } from './connection-options.ts';
 import type { PersonaDefinition } from './define-persona.ts';
 import { type CheckedTool, checkTool, type Tool, type ToolCallContext } from './define-tool.ts';
 import { readPersonaDefinition } from './persona-form.ts';
@@ -70,6 +71,18 @@ export interface ServePersonaOptions {
   readonly onProblem?: ((message: string) => void) | undefined;
 }
 
+/** The options of {@link servePersonaOn}. @internal */
+export const SERVE_PERSONA_OPTIONS: Readonly<Record<keyof ServePersonaOptions, true>> = {
+  models: true,
+  tools: true,
+  foreignTools: true,
+  handlers: true,
+  stepsAtOnce: true,
+  drainMs: true,
+  observer: true,
+  onProblem: true,
+};
+
 /** A persona that is served. */
 export interface ServedPersonaInstance {
   readonly name: string;
@@ -107,13 +120,14 @@ const DRAIN_MS = 20_000;
 
 /**
  * Connects, announces a persona and serves it until it is stopped. Any number of processes may serve the same one.
- * @throws PersonaNotServableError, PersonaVersionTakenError, ToolDefinitionError, BusNotPreparedError where no host has ever
+ * @throws InvalidOptionError, PersonaNotServableError, PersonaVersionTakenError, ToolDefinitionError, BusNotPreparedError where no host has ever
  *   run on the bus, and what connecting throws.
  */
 export async function servePersona(
   definition: PersonaDefinition,
   options: ConnectOptions & ServePersonaOptions,
 ): Promise<ServedPersonaInstance> {
+  refuseUnknown(options, { ...CONNECT_OPTIONS, ...SERVE_PERSONA_OPTIONS });
   const tenant = readId(TenantId, 'tenant', options.tenant ?? DEFAULT_TENANT);
   // Checked before anything is connected.
   const checked = await checkPersona(definition, options);

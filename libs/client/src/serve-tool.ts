@@ -16,7 +16,8 @@ import { nuid } from '@nats-io/nats-core';
 import { connect } from '@nats-io/transport-node';
 import { CommandRejectedError } from './client-errors.ts';
 import { closedForGood } from './closed-for-good.ts';
-import { type ConnectOptions, natsOptions } from './connection-options.ts';
+import { refuseUnknown } from './command-form.ts';
+import { CONNECT_OPTIONS, type ConnectOptions, natsOptions } from './connection-options.ts';
 import { checkTool, type InputSchema, type Tool, ToolDefinitionError } from './define-tool.ts';
 import { sendCallOutcome, type TakenUpCall } from './send-call-outcome.ts';
 import type { CommandBus } from './send-command.ts';
@@ -40,6 +41,14 @@ export interface ServeToolOptions {
   /** Told what went wrong beside a call: an outcome that could not be sent, a message that is no question. */
   readonly onProblem?: ((message: string) => void) | undefined;
 }
+
+/** The options of {@link serveToolOn}. @internal */
+export const SERVE_TOOL_OPTIONS: Readonly<Record<keyof ServeToolOptions, true>> = {
+  drainMs: true,
+  succession: true,
+  observer: true,
+  onProblem: true,
+};
 
 /** A tool that is served. */
 export interface ServedTool {
@@ -65,12 +74,13 @@ const BRING_AGAIN_MAX_MS = 5_000;
 
 /**
  * Connects, announces a tool and serves it until it is stopped. Any number of processes may serve the same one.
- * @throws ToolDefinitionError, BusNotPreparedError where no host has ever run on the bus, and what connecting throws.
+ * @throws InvalidOptionError, ToolDefinitionError, BusNotPreparedError where no host has ever run on the bus, and what connecting throws.
  */
 export async function serveTool<const Schema extends InputSchema | JsonObject>(
   tool: Tool<Schema>,
   options: ConnectOptions & ServeToolOptions,
 ): Promise<ServedTool> {
+  refuseUnknown(options, { ...CONNECT_OPTIONS, ...SERVE_TOOL_OPTIONS });
   const tenant = readId(TenantId, 'tenant', options.tenant ?? DEFAULT_TENANT);
   // Checked before anything is connected.
   await checkTool(tool);

@@ -1,8 +1,19 @@
 /** Names at the edge of the client: camelCase in calls and results, snake_case on the way, and an unknown name is refused. */
+import { sessionRef } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { CallGuard } from '../src/call-guard.ts';
 import { Closing } from '../src/closing.ts';
-import { Client, CommandRejectedError, connect, Session, uiEventToWire } from '../src/mod.ts';
+import {
+  Client,
+  CommandRejectedError,
+  connect,
+  defineTool,
+  Session,
+  servePersona,
+  serveTool,
+  uiEventToWire,
+} from '../src/mod.ts';
+import { sendJobReport } from '../src/send-job-report.ts';
 import type { Transport } from '../src/transport.ts';
 
 const USAGE = { input_tokens: 1, output_tokens: 2 };
@@ -185,4 +196,26 @@ test('a UI event has a form on the wire, for protocols that carry it as JSON', (
     injections: [{ command_id: 'm', origin: 'steer', text: 'x' }],
     skipped_call_ids: ['c'],
   });
+});
+
+test('the report of a job is refused for a name that a job does not have, before anything is sent', async () => {
+  const refused = (job: object) => sendJobReport({} as never, sessionRef('s'), { job: job as never });
+  const named = (option: string, words: string) => ({
+    code: 'invalid_option',
+    option,
+    message: `the option ${option} ${words}`,
+  });
+  await expect(refused({ job_id: 'j' })).rejects.toMatchObject(named('job.job_id', 'is unknown; did you mean jobId?'));
+  await expect(refused({ jobId: 'j', retryHint: { retryable: true, after_ms: 1 } })).rejects.toMatchObject(
+    named('job.retryHint.after_ms', 'is unknown; did you mean afterMs?'),
+  );
+});
+
+test('an unknown option of serving is refused before anything is connected', async () => {
+  const tool = defineTool({ name: 't', description: 'd', inputSchema: { type: 'object' }, execute: () => 'x' });
+  const servers = 'nats://127.0.0.1:1';
+  const serving = { servers, models: { check: async () => null, resolve: () => null } };
+  const refused = { code: 'invalid_option', option: 'drain_ms' };
+  await expect(serveTool(tool, { servers, drain_ms: 5 } as never)).rejects.toMatchObject(refused);
+  await expect(servePersona({ name: 'p' }, { ...serving, drain_ms: 5 } as never)).rejects.toMatchObject(refused);
 });

@@ -16,12 +16,12 @@ test('a module of handlers is registered as it stands', () => {
       { pattern: 'run_*', handler: ({ tool }, { call }) => ({ args: { ...call?.args, name: tool.name } }) },
       { pattern: 'rm', deny: 'never' },
     ],
-    post_tool_use: { max_output: 4_000 },
+    post_tool_use: { maxOutput: 4_000 },
     GateToolCalls: ({ calls }) => calls.map(({ name }) => ({ allow: name !== 'rm' })),
     transform_context: async (_payload, { messages }) => ({ messages: (await messages()).slice(-2) }),
     permission_asked: () => remindThen({ decision: 'allow' as const }),
-    file_edited: ({ path }) => ({ job: { status: 'queued', job_id: path } }),
-    'OnBudgetThreshold(80)': ({ budget_pct, usage }) => ({ body: `${budget_pct} of ${usage.limit}` }),
+    file_edited: ({ path }) => ({ job: { status: 'queued', jobId: path } }),
+    'OnBudgetThreshold(80)': ({ budgetPct, usage }) => ({ body: `${budgetPct} of ${usage.limit}` }),
     session_end: () => {},
     post_turn: async () => {},
   });
@@ -58,7 +58,7 @@ test('what has no meaning at its point does not compile', () => {
   // @ts-expect-error -- also from a promise
   defineHooks({ user_prompt_submit: async () => ({ block: 'yes' }) });
   // @ts-expect-error -- a job goes on elsewhere: nobody waits for it where something is decided
-  defineHooks({ PreToolUse: () => ({ job: { status: 'queued', job_id: 'x' } }) });
+  defineHooks({ PreToolUse: () => ({ job: { status: 'queued', jobId: 'x' } }) });
   // @ts-expect-error -- a number is no answer
   defineHooks({ session_end: () => 4 });
   // @ts-expect-error -- nor is it in the handler of an entry
@@ -116,7 +116,7 @@ test('a key that means nothing does not compile, however optional those are that
   // @ts-expect-error -- behind one
   defineHooks({ permission_asked: () => remindThen({ decision: 'allow' as const, reson: 'why' }) });
   // @ts-expect-error -- in a receipt
-  defineHooks({ file_edited: ({ path }) => ({ job: { status: 'queued', job_id: path, paths: [path] } }) });
+  defineHooks({ file_edited: ({ path }) => ({ job: { status: 'queued', jobId: path, paths: [path] } }) });
   // @ts-expect-error -- in the answer for one call
   defineHooks({ gate_tool_calls: ({ calls }) => calls.map(() => ({ allow: true, reson: 'why' })) });
   // @ts-expect-error -- at a point with a percentage
@@ -132,13 +132,12 @@ test('a key that means nothing does not compile, however optional those are that
 test('objects that a handler returns in turn are told apart', () => {
   defineHooks({
     PreToolUse: ({ tool }) => (tool.name === 'rm' ? { deny: 'no' } : { args: { path: 'a', more: { deep: [1] } } }),
-    PostToolUse: ({ is_error }) => {
-      if (is_error) return { is_error: false, result: 'mended' };
-      return is_error === undefined ? 'cut' : { result: 'cut' };
+    PostToolUse: ({ isError }) => {
+      if (isError) return { isError: false, result: 'mended' };
+      return isError === undefined ? 'cut' : { result: 'cut' };
     },
     PostStep: () => ({ output: { any: { thing: 'goes' } } }),
-    session_end: ({ turn }) =>
-      turn > 3 ? { job: { status: 'queued', job_id: 'j' } } : { body: 'mind', tags: ['end'] },
+    session_end: ({ turn }) => (turn > 3 ? { job: { status: 'queued', jobId: 'j' } } : { body: 'mind', tags: ['end'] }),
   });
 });
 
@@ -148,10 +147,10 @@ test('what handlers are given has the types of their points', () => {
       expectTypeOf(origin).toEqualTypeOf<'prompt' | 'followup' | 'steer'>();
     },
     pre_tool_use: ({ tool }) => {
-      expectTypeOf(tool.call_id).toEqualTypeOf<string>();
+      expectTypeOf(tool.callId).toEqualTypeOf<string>();
     },
-    PostToolUse: ({ is_error, result }) => {
-      expectTypeOf(is_error).toEqualTypeOf<boolean>();
+    PostToolUse: ({ isError, result }) => {
+      expectTypeOf(isError).toEqualTypeOf<boolean>();
       expectTypeOf(result.content.length).toEqualTypeOf<number>();
     },
   });
@@ -161,7 +160,7 @@ test('the surfaces of a registry are typed by their points as well', () => {
   const registry = createHookRegistry();
   registry.registerToolHook({ pattern: '*', pre: ({ tool }) => ({ deny: tool.name }), post: () => 'cut' });
   registry.registerSessionHook('user_prompt_submit', 'origin == "steer"', ({ prompt }) => prompt === '');
-  registry.registerPersonaHook('*', 'on_budget_threshold', ({ budget_pct }) => ({ body: `${budget_pct}` }));
+  registry.registerPersonaHook('*', 'on_budget_threshold', ({ budgetPct }) => ({ body: `${budgetPct}` }));
   registry.registerCheckpointHook('*', ({ kind }) => ({ body: kind }));
   // @ts-expect-error -- a result is rewritten after the call, not before
   registry.registerToolHook({ pattern: '*', pre: () => 'cut' });

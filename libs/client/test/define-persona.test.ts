@@ -71,7 +71,7 @@ test('handlers of hooks are held to their points, and stand in what is sent by t
       { event: 'PreToolUse', pattern: 'rm', deny: 'never' },
       { event: 'pre_tool_use', handler: ({ tool }) => ({ args: { name: tool.name } }), priority: -1 },
     ],
-    onFinish: ({ stop_reason }) => ({ body: `It ended: ${stop_reason}.` }),
+    onFinish: ({ stopReason }) => ({ body: `It ended: ${stopReason}.` }),
   });
   expect(JSON.parse(JSON.stringify(persona))).toEqual({
     name: 'guard',

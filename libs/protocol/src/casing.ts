@@ -48,8 +48,8 @@ export function fromWire<S extends z.ZodType>(schema: S, value: z.output<S>): Ca
 
 /**
  * A value that a program wrote, in the form of the wire. Checks names only: the schema checks the rest.
- * @returns the wire form; or `path` and `words` of the first member that a strict schema does not declare, also of one in the spelling of
- *   the wire.
+ * @returns the wire form; or `path` and `words` of the first member that a strict schema does not declare, or that has the spelling of the
+ *   wire.
  */
 export function toWire<S extends z.ZodType>(schema: S, value: CamelCased<z.input<S>>): WireForm<z.input<S>> {
   try {
@@ -266,7 +266,8 @@ class Mapping {
       const at = [...path, key];
       if (field) return [this.#to === 'wire' ? field.wire : field.camel, this.of(field.form(), member, at)];
       if (object.others === 'renamed') return [this.#to === 'wire' ? wireName(key) : camelName(key), member];
-      if (object.others === 'refused' && this.#to === 'wire' && member !== undefined)
+      const isRefused = object.others === 'refused' || object.byWire.has(key);
+      if (isRefused && this.#to === 'wire' && member !== undefined)
         throw new UnknownName(at, unknownWords(object, key));
       return [key, member];
     });

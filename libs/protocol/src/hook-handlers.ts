@@ -1,4 +1,5 @@
 /** Handlers as people write them: what one is given, what it may return, and how a module declares several. Types only. */
+import type { CamelCased } from './casing.ts';
 import type { HookPayload } from './hook-payloads.ts';
 import type { HookPoint } from './hook-points.ts';
 import type { HandlerReturn } from './hook-returns.ts';
@@ -41,8 +42,8 @@ type DeepReadonly<T> = [Json] extends [T]
       ? { readonly [K in keyof T]: DeepReadonly<T[K]> }
       : T;
 
-/** What a handler of a point is given: a frozen copy of its own. */
-export type HandlerPayload<P extends HookPoint> = DeepReadonly<HookPayload<P>>;
+/** What a handler of a point is given: a frozen copy of its own, with members in camelCase. */
+export type HandlerPayload<P extends HookPoint> = DeepReadonly<CamelCased<HookPayload<P>>>;
 
 interface CommonContext {
   /** The registration that is asked. */
@@ -54,13 +55,13 @@ interface CommonContext {
   /** At points of a step. */
   readonly step: { readonly name: string; readonly args: Json } | undefined;
   /** At points of one call. */
-  readonly call: { readonly name: string; readonly args: JsonObject; readonly call_id: string } | undefined;
+  readonly call: { readonly name: string; readonly args: JsonObject; readonly callId: string } | undefined;
   /** The same when the same question is asked again after a crash. */
   readonly idempotencyKey: string;
   /** Aborts when nobody waits for the answer any more. */
   readonly signal: AbortSignal;
   /** What models are shown now, a copy. It may be long, so it is made, or fetched, when it is asked for. */
-  transcript(): Promise<readonly Message[]>;
+  transcript(): Promise<readonly CamelCased<Message>[]>;
   /** Tells the model something beside the answer: durable, shown before its next answer; 2 KiB at most. */
   feedback(text: string): void;
 }
@@ -70,7 +71,7 @@ export type HookContext<P extends HookPoint = HookPoint> = CommonContext &
   (P extends 'transform_context'
     ? {
         /** What the request would show, as the handlers before this one have left it. */
-        messages(): Promise<readonly Message[]>;
+        messages(): Promise<readonly CamelCased<Message>[]>;
       }
     : unknown);
 
@@ -85,10 +86,12 @@ type HandlerOf<P extends HookPoint> = (
 /** A handler of a point: `HookHandler<'PreToolUse'>`. */
 export type HookHandler<N extends HookPointName = HookPoint> = HandlerOf<HookPointOf<N>>;
 
-/** What a registration may say beside its point, pattern and handler. */
-export type HookSettings = Omit<HookRegistrationInput, 'point' | 'surface' | 'unavailable' | 'no_handler' | 'source'>;
+/** What a registration in code may say beside its point and handler. `returns` is JSON in the form of the wire. */
+export type HookSettings = CamelCased<
+  Omit<HookRegistrationInput, 'point' | 'surface' | 'unavailable' | 'no_handler' | 'source'>
+>;
 
-/** A handler and when it is asked; without one where `deny` or `max_output` says it all. */
+/** A handler and when it is asked; without one where `deny` or `maxOutput` says it all. */
 export type HookEntry<P extends HookPoint> = Partial<HookSettings> & { readonly handler?: HandlerOf<P> };
 
 /** One handler, or one with its settings. */

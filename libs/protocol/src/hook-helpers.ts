@@ -2,13 +2,13 @@
  * Answers that handlers return without a knowledge of JSON: `allow()`, `deny()`, `ask()`, `rewrite()`, `remind()` and
  * `startJob()`.
  *
- * Invariant: an answer never leaves the process that runs the handler. {@link toPlainReturn} replaces it by the plain JSON
+ * Invariant: an answer never leaves the process that runs the handler. {@link toPlainReturn} replaces it by the plain object
  * of its point, because one word has another spelling at each point: a refusal is `{block}`, `{deny}`, `{decision}` or
  * `{allow: false}`.
  */
 import type { HookPoint } from './hook-points.ts';
 import { HOOK_RETURNS } from './hook-returns.ts';
-import { type JobSettings, toJobReceipt } from './job-receipts.ts';
+import type { JobSettings } from './job-receipts.ts';
 import type { HookReminderInput } from './verdicts.ts';
 
 /** Marks an answer of a helper. Registered globally: a module of handlers may bring another copy of this package. */
@@ -94,7 +94,7 @@ export function ask(reason?: string): AskAnswer {
 
 /**
  * Replaces the value that the point is about: the arguments at `PreToolUse` and `PreStep`, the result at `PostToolUse` (a
- * text, or `{ result?, is_error? }`), the output at `PostStep`, the messages at `transform_context`.
+ * text, or `{ result?, isError? }`), the output at `PostStep`, the messages at `transform_context`.
  */
 export function rewrite<Value>(value: Value): RewriteAnswer<Value> {
   return Object.freeze<RewriteAnswer<Value>>({ [HOOK_ANSWER]: 'rewrite', value });
@@ -131,8 +131,8 @@ type HelperAnswer = AllowAnswer | DenyAnswer | AskAnswer | RewriteAnswer<unknown
 const INNER_ANSWERS_MAX = 16;
 
 /**
- * The plain JSON of a handler's return at a point. A value without answers of helpers is returned as it is. An answer
- * without a meaning at the point becomes JSON that the parser refuses there.
+ * The plain object that a handler could have returned at a point, with members in camelCase. A value without answers of helpers is returned as it is. An answer
+ * without a meaning at the point becomes an object that the parser refuses there.
  * @param calls at `gate_tool_calls`: the number of calls in the batch.
  */
 export function toPlainReturn(point: HookPoint, returned: unknown, calls: number): unknown {
@@ -180,7 +180,7 @@ function spelled(point: HookPoint, answer: HelperAnswer, calls: number, depth: n
       if (takes('output', point)) return { output: answer.value };
       return takes('messages', point) ? { messages: answer.value } : { args: answer.value };
     case 'job':
-      return { job: toJobReceipt(answer.job) };
+      return { job: jobOf(answer.job) };
     case 'remind': {
       const reminder = reminderOf(answer);
       if (answer.answer === undefined) return reminder;
@@ -196,15 +196,18 @@ function reminderOf({ text, options }: RemindAnswer<unknown>): Readonly<Record<s
   return {
     body: text,
     ...(auditOnly === true ? { mode: 'audit_only' } : {}),
-    ...Object.fromEntries(given.map(([name, value]) => [snakeCase(name), value])),
+    ...Object.fromEntries(given),
   };
 }
 
-const snakeCase = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+// A job that is no object is for the schema of receipts to refuse.
+function jobOf(job: JobSettings): unknown {
+  return typeof job === 'object' && job !== null ? { ...job, status: job.status ?? 'queued' } : job;
+}
 
-// Any other value stands under `result`, where the parser refuses what is no text: by itself, `true` would be no objection.
+// With the name of the wire too, so that it is refused by that name. Any other value stands under `result`, where the parser refuses what is no text: by itself, `true` would be no objection.
 function isResult(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && ('result' in value || 'is_error' in value);
+  return typeof value === 'object' && value !== null && ['result', 'isError', 'is_error'].some((key) => key in value);
 }
 
 // A member of a list: at the gate the verdict of one call, elsewhere a reminder.

@@ -19,11 +19,11 @@ export interface HookQuestion {
   readonly onFeedback: (text: string) => void;
 }
 
-/** What came back: the handler's return as it is, or why there is none. */
+/** What came back: the handler's return in the form of the wire, or why there is none. */
 export type HookReply =
   | { readonly status: 'returned'; readonly raw: unknown }
   | {
       readonly status: 'failed';
-      readonly code: 'hook_threw' | 'hook_unavailable' | 'return_unreadable';
+      readonly code: 'hook_threw' | 'hook_unavailable' | 'return_unreadable' | 'verdict_invalid';
       readonly message: string;
     };

@@ -1,4 +1,5 @@
 /** The return protocol: what handlers may return, where, and what it means. */
+import type { CamelCased } from './casing.ts';
 import type { AllowAnswer, AskAnswer, DenyAnswer, JobAnswer, RemindAnswer, RewriteAnswer } from './hook-helpers.ts';
 import { HOOK_CATALOGUE, HOOK_POINTS, type HookPoint } from './hook-points.ts';
 import type { JobReceiptInput } from './job-receipts.ts';
@@ -47,7 +48,7 @@ export interface ReturnRow {
   readonly points: readonly HookPoint[];
 }
 
-/** The return protocol. The parser, the generated reference and the tests all read this table. */
+/** The return protocol, in the form of the wire. The parser, the generated reference and the tests all read this table. */
 export const HOOK_RETURNS = {
   nothing: {
     written: 'nothing or `true`',
@@ -89,7 +90,9 @@ export const HOOK_RETURNS = {
 } as const satisfies Readonly<Record<string, ReturnRow>>;
 
 type Nothing = undefined | null | true;
-type RewrittenResult = string | { result: string; is_error?: boolean } | { is_error: boolean; result?: string };
+type RewrittenResult = string | { result: string; isError?: boolean } | { isError: boolean; result?: string };
+type Reminder = CamelCased<HookReminderInput>;
+type ShownMessages = readonly CamelCased<Message>[];
 type Refusing = (typeof VETOABLE)[number] | (typeof DENIABLE)[number] | 'permission_asked' | 'gate_tool_calls';
 /** The answers of helpers, apart from reminders. */
 type Helped<P extends HookPoint> =
@@ -99,7 +102,7 @@ type Helped<P extends HookPoint> =
   | (P extends (typeof REWRITES_ARGS)[number] ? RewriteAnswer<JsonObject> : never)
   | (P extends 'PostToolUse' ? RewriteAnswer<RewrittenResult> : never)
   | (P extends 'PostStep' ? RewriteAnswer<Json> : never)
-  | (P extends 'transform_context' ? RewriteAnswer<readonly Message[]> : never)
+  | (P extends 'transform_context' ? RewriteAnswer<ShownMessages> : never)
   | (P extends AdvisoryPoint ? JobAnswer : never);
 type GateVerdict = { allow: boolean; reason?: string } | AllowAnswer | DenyAnswer;
 type Answer<P extends HookPoint> =
@@ -110,24 +113,24 @@ type Answer<P extends HookPoint> =
   | (P extends (typeof REWRITES_ARGS)[number] ? { args: JsonObject } : never)
   | (P extends 'PostToolUse' ? RewrittenResult : never)
   | (P extends 'PostStep' ? { output: Json } : never)
-  | (P extends 'transform_context' ? { messages: readonly Message[] } : never)
+  | (P extends 'transform_context' ? { messages: ShownMessages } : never)
   | (P extends 'gate_tool_calls' ? readonly GateVerdict[] : never)
-  | (P extends AdvisoryPoint ? { job: JobReceiptInput } : never);
+  | (P extends AdvisoryPoint ? { job: CamelCased<JobReceiptInput> } : never);
 type PersonaPoint = 'PreStep' | 'PostStep' | Extract<HookPoint, `On${string}`>;
 type SessionPoint = Exclude<HookPoint, 'PreToolUse' | 'PostToolUse' | PersonaPoint>;
 type Reminders<P extends HookPoint> = P extends SessionPoint
-  ? readonly ({ reminder: HookReminderInput } | (P extends 'gate_tool_calls' ? never : RemindAnswer<undefined>))[]
+  ? readonly ({ reminder: Reminder } | (P extends 'gate_tool_calls' ? never : RemindAnswer<undefined>))[]
   : never;
 // A gate without an answer refuses its batch, which a reminder alone is not meant to do.
 type Reminding<P extends HookPoint> = P extends 'gate_tool_calls'
   ? RemindAnswer<Answer<P>>
   : RemindAnswer<Nothing | Answer<P>>;
 
-/** What a handler of a point may return. */
+/** What a handler of a point may return, with members in camelCase. */
 export type HandlerReturn<P extends HookPoint> =
   | Nothing
   | Answer<P>
-  | HookReminderInput
+  | Reminder
   | Reminders<P>
   | Reminding<P>
-  | { reminder: HookReminderInput; then?: Nothing | Answer<P> | HookReminderInput | Reminders<P> };
+  | { reminder: Reminder; then?: Nothing | Answer<P> | Reminder | Reminders<P> };

@@ -70,7 +70,7 @@ export const HookAnswered = z.discriminatedUnion('status', [
   z.strictObject({
     ...asked,
     status: z.literal('failed'),
-    code: z.enum(['hook_threw', 'hook_unavailable', 'return_unreadable']),
+    code: z.enum(['hook_threw', 'hook_unavailable', 'return_unreadable', 'verdict_invalid']),
     message: z.string().max(2_048),
   }),
 ]);

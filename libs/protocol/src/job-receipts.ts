@@ -104,20 +104,6 @@ export interface JobSettings {
   readonly metadata?: JsonObject | undefined;
 }
 
-/** The receipt that settings stand for. An unknown member keeps its name, so that the schema refuses it. */
-export function toJobReceipt({ status = 'queued', retryHint, replay, ...settings }: JobSettings): JobReceiptInput {
-  const receipt = { status, ...wireNames(settings), retry_hint: wireNames(retryHint), replay: wireNames(replay) };
-  return wireNames(receipt) as unknown as JobReceiptInput;
-}
-
-// Renames members and leaves out those that are undefined. Values stay as they are: metadata belongs to the program.
-function wireNames<T extends object>(members: T | undefined): Readonly<Record<string, unknown>> | undefined {
-  if (typeof members !== 'object' || members === null) return members;
-  const given = Object.entries(members).filter(([, value]) => value !== undefined);
-  const wire = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-  return Object.fromEntries(given.map(([name, value]) => [wire(name), value]));
-}
-
 /** Whether a job goes on: its end is still to be reported. */
 export function isOpenJob({ status }: Pick<JobReceipt, 'status'>): boolean {
   return status === 'queued' || status === 'running';

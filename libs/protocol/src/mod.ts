@@ -104,3 +104,4 @@ export * from './unwritable-json.ts';
 export * from './utf8-text.ts';
 export * from './verdicts.ts';
 export * from './version.ts';
+export * from './wire-return.ts';

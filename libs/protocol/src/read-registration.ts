@@ -18,7 +18,8 @@ import { parseHookPattern } from './patterns.ts';
 import { payloadPathProblem } from './payload-paths.ts';
 import { readStrictly, type SchemaProblem } from './schema-problems.ts';
 
-const AsWritten = z.strictObject({
+/** A registration as a file writes it. */
+export const WrittenRegistration = z.strictObject({
   ...REGISTRATION_FIELDS,
   /** In snake_case or PascalCase; a budget's may say its percentage, as `OnBudgetThreshold(80)`. */
   point: z.string(),
@@ -28,7 +29,7 @@ const AsWritten = z.strictObject({
   kinds: z.union([z.string(), z.array(z.string())]).optional(),
 });
 /** A registration as it is written, before defaults. */
-export type HookRegistrationInput = z.input<typeof AsWritten>;
+export type HookRegistrationInput = z.input<typeof WrittenRegistration>;
 
 /** What is wrong with a registration: a catalogued code, a sentence, and the field that it is about. */
 export interface RegistrationProblem {
@@ -44,7 +45,7 @@ export type ReadRegistration =
 
 /** Reads a registration as it is written. Never throws: what could not be asked in time is refused now. */
 export function readRegistration(written: unknown): ReadRegistration {
-  const parsed = readStrictly(AsWritten, written);
+  const parsed = readStrictly(WrittenRegistration, written);
   if (!parsed.ok) return refusedBy(parsed.problems[0]);
   const { point: name, surface, kinds, ...fields } = parsed.data;
   const budget = /^(\w+)\((\d{1,3})\)$/.exec(name);

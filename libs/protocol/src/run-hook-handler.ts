@@ -1,17 +1,22 @@
 /**
- * Runs one handler on one question.
+ * Runs one handler on one question: the edge between the names of the wire, in questions and replies, and those of TypeScript, in all
+ * that a handler sees and returns.
  *
  * H1: It never rejects: what a handler throws is an answer, `hook_threw`.
  * H2: A handler has payload and context for itself, frozen: what it writes into them reaches nobody.
  * H3: It bounds neither time nor what is returned: whoever asks does, for every source of hooks alike.
  */
+import type * as z from 'zod';
 import { BOUNDS } from './bounds.ts';
+import { type CamelCased, fromWire } from './casing.ts';
 import type { HandlerPayload, HookContext } from './hook-handlers.ts';
-import { toPlainReturn } from './hook-helpers.ts';
+import { HOOK_PAYLOADS } from './hook-payloads.ts';
 import type { HookPoint } from './hook-points.ts';
 import type { HookQuestion, HookReply } from './hook-questions.ts';
 import type { JsonObject } from './json.ts';
+import { Message } from './messages.ts';
 import { cutText } from './unicode-text.ts';
+import { toWireReturn } from './wire-return.ts';
 
 /** A handler whose point is known by its registration only. */
 export type AnyHandler = (payload: HandlerPayload<HookPoint>, context: HookContext) => unknown;
@@ -26,6 +31,8 @@ export interface HandlerSurroundings {
 
 const NO_SURROUNDINGS: HandlerSurroundings = { asTheirs: (_, work) => work(), asOurs: (work) => work() };
 
+const Messages = Message.array();
+
 /** What is kept of what a handler threw. */
 const MESSAGE_MAX_CHARS = 500;
 
@@ -36,15 +43,19 @@ export async function runHookHandler(
   signal: AbortSignal,
   run: HandlerSurroundings = NO_SURROUNDINGS,
 ): Promise<HookReply> {
+  const { point } = question.registration;
   try {
-    const payload = deeplyFrozen(question.payload);
+    // Its shape is that of its point: the machine has made it.
+    const payload = deeplyFrozen(fromWire(HOOK_PAYLOADS[point] as z.ZodType, question.payload) as JsonObject);
     const context = contextOf(question, payload, signal, run);
-    // Its shape is its point's: the machine has made it so.
     const returned = await run.asTheirs(question.registration.id, () =>
       handler(payload as unknown as HandlerPayload<HookPoint>, context as unknown as HookContext),
     );
     const calls = Array.isArray(payload.calls) ? payload.calls.length : 0;
-    return { status: 'returned', raw: toPlainReturn(question.registration.point, returned, calls) };
+    const wire = toWireReturn(point, returned, calls);
+    return wire.ok
+      ? { status: 'returned', raw: wire.value }
+      : { status: 'failed', code: 'verdict_invalid', message: wire.message };
   } catch (error) {
     return { status: 'failed', code: 'hook_threw', message: messageOf(error) };
   }
@@ -69,8 +80,8 @@ function contextOf(
     call: tool as HookContext['call'],
     idempotencyKey: `${ref.tenant}.${ref.sessionId}.${effectId}`,
     signal,
-    transcript: async () => deeplyFrozen(structuredClone(await asOurs(transcript))),
-    messages: async () => deeplyFrozen(structuredClone((messages && (await asOurs(messages))) ?? [])),
+    transcript: async () => shown(await asOurs(transcript)),
+    messages: async () => shown((messages && (await asOurs(messages))) ?? []),
     feedback: (text: string) => {
       // Beyond it the session would only count.
       said++;
@@ -78,6 +89,11 @@ function contextOf(
       if (said <= BOUNDS.feedbackPendingMax) asOurs(() => onFeedback(told));
     },
   });
+}
+
+/** A frozen copy, in the names of TypeScript. */
+function shown(messages: readonly Message[]): readonly CamelCased<Message>[] {
+  return deeplyFrozen(fromWire(Messages, structuredClone([...messages])));
 }
 
 // Not recursive: arguments come from models and may be nested deep.

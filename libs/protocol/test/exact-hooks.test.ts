@@ -3,7 +3,7 @@
  * from a promise, alone or among others. Held against the table that the parser reads: what one takes, the other compiles.
  */
 import { expect, expectTypeOf, test } from 'vitest';
-import type { ExactHandler, HookHandler, HookPoint, Message } from '../src/mod.ts';
+import type { CamelCased, ExactHandler, HookHandler, HookPoint, Message } from '../src/mod.ts';
 import { HOOK_RETURNS, parseReturn } from '../src/mod.ts';
 
 /** Whether a handler that returns this compiles at the point. */
@@ -24,14 +24,14 @@ interface Forms {
   deny: [example: { deny: string }, at: PointsOf<'deny'>];
   args: [example: { args: { path: string } }, at: PointsOf<'args'>];
   string: [example: string, at: PointsOf<'result'>];
-  result: [example: { result: string; is_error: boolean }, at: PointsOf<'result'>];
+  result: [example: { result: string; isError: boolean }, at: PointsOf<'result'>];
   output: [example: { output: { any: string } }, at: PointsOf<'output'>];
-  messages: [example: { messages: Message[] }, at: PointsOf<'messages'>];
+  messages: [example: { messages: CamelCased<Message>[] }, at: PointsOf<'messages'>];
   gate: [example: { allow: boolean; reason: string }[], at: PointsOf<'gate'>];
   body: [example: { body: string; tags: string[] }, at: HookPoint];
-  reminder: [example: { reminder: { body: string; ttl_turns: number } }, at: HookPoint];
+  reminder: [example: { reminder: { body: string; ttlTurns: number } }, at: HookPoint];
   reminders: [example: { reminder: { body: string } }[], at: SessionPoint];
-  job: [example: { job: { status: 'queued'; job_id: string } }, at: PointsOf<'job'>];
+  job: [example: { job: { status: 'queued'; jobId: string } }, at: PointsOf<'job'>];
   number: [example: number, at: never];
   allow: [example: { allow: boolean }, at: never];
 }
@@ -45,15 +45,15 @@ interface WrongForms {
   denyAndArgs: { deny: string; args: { path: string } };
   result: { result: string; iserror: boolean };
   output: { output: string; reason: string };
-  messages: { messages: Message[]; reason: string };
+  messages: { messages: CamelCased<Message>[]; reason: string };
   gate: { allow: boolean; reson: string }[];
   body: { body: string; tag: string[] };
   reminder: { reminder: { body: string; ttl: number } };
   besideReminder: { reminder: { body: string }; than: true };
   behindReminder: { reminder: { body: string }; then: { body: string; tag: string[] } };
   reminders: { reminder: { body: string; ttl: number } }[];
-  job: { job: { status: 'queued'; job_id: string; paths: string[] } };
-  deepInJob: { job: { status: 'queued'; job_id: string; retry_hint: { retryable: boolean; after: number } } };
+  job: { job: { status: 'queued'; jobId: string; paths: string[] } };
+  deepInJob: { job: { status: 'queued'; jobId: string; retryHint: { retryable: boolean; after: number } } };
   blockType: { block: boolean };
   decisionType: { decision: string };
   denyType: { deny: boolean };

@@ -25,6 +25,7 @@ import {
   rewrite,
   startJob,
   toPlainReturn,
+  toWireReturn,
 } from '../src/mod.ts';
 import { ADVISORY_EVENTS } from './return-table.ts';
 
@@ -117,7 +118,10 @@ function meaning(form: keyof typeof WHERE, point: HookPoint): unknown {
   }
 }
 
-const parsed = (point: HookPoint, answer: unknown) => parseReturn(point, toPlainReturn(point, answer, CALLS), CALLS);
+const parsed = (point: HookPoint, answer: unknown) => {
+  const wire = toWireReturn(point, answer, CALLS);
+  return wire.ok ? parseReturn(point, wire.value, CALLS) : { code: 'verdict_invalid' as const, message: wire.message };
+};
 const FORMS = Object.keys(WHERE) as (keyof typeof WHERE)[];
 
 describe.each(HOOK_POINTS)('at %s', (point) => {
@@ -203,5 +207,5 @@ test('a return that cannot be read is left to the check of returns', () => {
   expect(toPlainReturn('PreToolUse', trap, 0)).toBe(trap);
   const cyclic: Record<string, unknown> = { reminder: { body: 'mind' } };
   Object.assign(cyclic, Object.fromEntries([['then', cyclic]]));
-  expect(() => toPlainReturn('PreToolUse', cyclic, 0)).not.toThrow();
+  expect(() => toWireReturn('PreToolUse', cyclic, 0)).not.toThrow();
 });

@@ -363,8 +363,8 @@ describe('on_finish', () => {
     ]);
     await bed.send('prompt', { body: 'again' });
     expect(told).toMatchObject([
-      { event: 'post_finish', persona: 'writer', stop_reason: 'end_turn', turn: 1 },
-      { event: 'post_finish', persona: 'writer', stop_reason: 'end_turn', turn: 1 },
+      { event: 'post_finish', persona: 'writer', stopReason: 'end_turn', turn: 1 },
+      { event: 'post_finish', persona: 'writer', stopReason: 'end_turn', turn: 1 },
     ]);
   });
 

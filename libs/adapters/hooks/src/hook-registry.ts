@@ -2,6 +2,7 @@
 import type { HookHandlers, HookQuestion, HookReply, HookRequest, Hooks } from '@coxswain/ports';
 import {
   BOUNDS,
+  type CamelCased,
   type ExactHandler,
   type HookDefinitions,
   type HookEntry,
@@ -13,9 +14,13 @@ import {
   type HookRegistrationInput,
   type HookSettings,
   type HookTable,
+  pathText,
+  placeFromWire,
   type RegistrationProblem,
   readRegistration,
   registeredTwice,
+  toWire,
+  WrittenRegistration,
   type Wrong,
 } from '@coxswain/protocol';
 import { HookRegistrationError } from './hook-registration-error.ts';
@@ -32,7 +37,7 @@ type NameOf<P extends HookPoint> =
   | ('OnBudgetThreshold' extends P ? `OnBudgetThreshold(${number})` : never);
 
 /** What every surface takes: an id of its own, its place in the order, and what a failure means. */
-export type HookOptions = Partial<Pick<HookSettings, 'id' | 'priority' | 'timeout_ms' | 'on_error'>>;
+export type HookOptions = Partial<Pick<HookSettings, 'id' | 'priority' | 'timeoutMs' | 'onError'>>;
 
 /** A hook on tools: a glob on their names, or a condition on the payload. */
 export interface ToolHook extends HookOptions {
@@ -40,7 +45,7 @@ export interface ToolHook extends HookOptions {
   /** Refuses every such call, with this reason; nobody is asked. */
   readonly deny?: string;
   /** Characters that are left of a result. */
-  readonly max_output?: number;
+  readonly maxOutput?: number;
   readonly pre?: HookHandler<'PreToolUse'>;
   readonly post?: HookHandler<'PostToolUse'>;
 }
@@ -94,7 +99,7 @@ export interface HookRegistry extends Hooks, HookHandlers {
   ): Unregister;
   /** Everything that `defineHooks` has declared, or nothing of it. */
   registerAll(definitions: HookDefinitions): Unregister;
-  /** One registration as a file writes it, with its handler. */
+  /** One registration as a file writes it, in snake_case, with its handler. */
   register(written: Partial<HookRegistrationInput>, handler: AnyHandler | undefined): Unregister;
 }
 
@@ -160,6 +165,19 @@ export function createHookRegistry({ name = 'code', source }: HookRegistryOption
 
   const register: HookRegistry['register'] = (written, handler) => add([entryOf(written, handler)]);
 
+  /**
+   * What a program registers.
+   * @param settings in the names of TypeScript.
+   * @param rest of the registration, in the names of files.
+   */
+  function entryInCode(settings: object, rest: Partial<HookRegistrationInput>, handler: unknown): Entry {
+    const written = { ...asWritten(settings), ...rest };
+    return inCallersNames(() => entryOf(written, handler));
+  }
+
+  const registerInCode = (settings: HookOptions = {}, rest: Partial<HookRegistrationInput>, handler: AnyHandler) =>
+    add([entryInCode(settings, rest, handler)]);
+
   function registerSessionHook(
     event: string,
     patternOrHandler: string | HookHandler,
@@ -168,22 +186,22 @@ export function createHookRegistry({ name = 'code', source }: HookRegistryOption
   ): Unregister {
     const session = { surface: 'session', point: event } as const;
     if (typeof patternOrHandler !== 'string')
-      return register({ ...(handlerOrOptions as HookOptions), ...session }, patternOrHandler as AnyHandler);
-    return register({ ...options, ...session, pattern: patternOrHandler }, handlerOrOptions as AnyHandler);
+      return registerInCode(handlerOrOptions as HookOptions, session, patternOrHandler as AnyHandler);
+    return registerInCode(options, { ...session, pattern: patternOrHandler }, handlerOrOptions as AnyHandler);
   }
 
   return {
     register,
-    registerToolHook: (hook) => add(toolEntries(hook, entryOf, nextId)),
+    registerToolHook: (hook) => add(toolEntries(hook, entryInCode, nextId)),
     registerPersonaHook: (persona, point, handler, options) =>
-      register({ ...options, surface: 'persona', point, persona }, handler as AnyHandler),
+      registerInCode(options, { surface: 'persona', point, persona }, handler as AnyHandler),
     registerStepHook: (persona, step, point, handler, options) =>
-      register({ ...options, surface: 'step', point, persona, step }, handler as AnyHandler),
+      registerInCode(options, { surface: 'step', point, persona, step }, handler as AnyHandler),
     registerSessionHook,
     registerCheckpointHook: (kinds = '*', handler, options) =>
-      register(
+      registerInCode(
+        options,
         {
-          ...options,
           surface: 'checkpoint',
           point: 'loop_checkpoint',
           kinds: typeof kinds === 'string' ? kinds : [...kinds],
@@ -192,7 +210,9 @@ export function createHookRegistry({ name = 'code', source }: HookRegistryOption
       ),
     registerAll: (definitions) =>
       add(
-        definitionsOf(definitions).map(([written, handler, where]) => placed(where, () => entryOf(written, handler))),
+        definitionsOf(definitions).map(([settings, rest, handler, where]) =>
+          placed(where, () => entryInCode(settings, rest, handler)),
+        ),
       ),
     table: (): HookTable => entries.map(({ registration }) => registration),
     onChange(changed) {
@@ -223,32 +243,28 @@ function ownQuestion({ transcript, messages, ...request }: HookRequest): HookQue
 
 function toolEntries(
   hook: ToolHook,
-  entryOf: (written: Partial<HookRegistrationInput>, handler: unknown) => Entry,
+  entryOf: (settings: object, rest: Partial<HookRegistrationInput>, handler: unknown) => Entry,
   nextId: (point: string) => string,
 ): Entry[] {
-  const { pre, post, deny, max_output, id, ...rest } = hook;
+  const { pre, post, deny, maxOutput, id, ...rest } = hook;
   refuseInternal(rest);
-  const tool = { ...rest, id: id ?? nextId('tool'), surface: 'tool' } as const;
+  const settings = { ...rest, id: id ?? nextId('tool') };
   const entries: Entry[] = [];
   if (pre !== undefined || deny !== undefined)
-    entries.push(entryOf({ ...tool, point: 'PreToolUse', ...(deny === undefined ? {} : { deny }) }, pre));
-  if (post !== undefined || max_output !== undefined)
-    entries.push(
-      entryOf(
-        {
-          ...tool,
-          point: 'PostToolUse',
-          ...(max_output === undefined ? {} : { max_output }),
-          ...(post === undefined ? { no_handler: true } : {}),
-        },
-        post,
-      ),
-    );
-  if (entries.length === 0) throw refusal('pre', 'a tool hook has pre, post, deny or max_output');
+    entries.push(entryOf({ ...settings, deny }, { surface: 'tool', point: 'PreToolUse' }, pre));
+  if (post !== undefined || maxOutput !== undefined) {
+    const bare = post === undefined ? { no_handler: true as const } : {};
+    entries.push(entryOf({ ...settings, maxOutput }, { ...bare, surface: 'tool', point: 'PostToolUse' }, post));
+  }
+  if (entries.length === 0) {
+    // A misspelt setting is the likelier mistake.
+    asWritten(rest);
+    throw refusal('pre', 'a tool hook has pre, post, deny or maxOutput');
+  }
   return entries;
 }
 
-type Definition = [written: Partial<HookRegistrationInput>, handler: unknown, where: string];
+type Definition = [settings: object, rest: Partial<HookRegistrationInput>, handler: unknown, where: string];
 
 /** Says which definition of a module it was whose registration is refused. */
 function placed(where: string, read: () => Entry): Entry {
@@ -266,18 +282,38 @@ function definitionsOf(definitions: HookDefinitions): Definition[] {
     const list: readonly unknown[] = Array.isArray(declared) ? declared : [declared];
     return list.map((one, index): Definition => {
       const where = Array.isArray(declared) ? `${point}[${index}]` : point;
-      if (typeof one === 'function') return [{ point }, one, where];
+      if (typeof one === 'function') return [{}, { point }, one, where];
       if (typeof one !== 'object' || one === null)
         throw refusal(where, `it takes a function, an object with a handler, or a list of them`);
-      const { handler, ...written } = one as HookEntry<HookPoint>;
-      refuseInternal(written, where);
+      const { handler, ...settings } = one as HookEntry<HookPoint>;
+      refuseInternal(settings, where);
       const bare =
-        handler === undefined && written.max_output !== undefined && written.returns === undefined
+        handler === undefined && settings.maxOutput !== undefined && settings.returns === undefined
           ? { no_handler: true as const }
           : {};
-      return [{ ...written, ...bare, point }, handler, where];
+      return [settings, { ...bare, point }, handler, where];
     });
   });
+}
+
+/** Settings in code, as a file writes them. @throws HookRegistrationError for a name that no registration has. */
+function asWritten(settings: object): Partial<HookRegistrationInput> {
+  const form = toWire(WrittenRegistration, settings as CamelCased<HookRegistrationInput>);
+  if (form.ok) return form.value;
+  const field = pathText(form.path);
+  throw new HookRegistrationError({ code: 'unknown_field', field, message: `${field}: ${form.words}` });
+}
+
+/** A refusal of what code registers has the names of TypeScript. */
+function inCallersNames<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof HookRegistrationError)) throw error;
+    const { code, field: written, message } = error;
+    const field = placeFromWire(WrittenRegistration, written);
+    throw new HookRegistrationError({ code, field, message: message.replace(written, field) });
+  }
 }
 
 // A class is a function that throws whenever it is called.
@@ -286,7 +322,7 @@ function isClass(handler: unknown): boolean {
 }
 
 /** Fields of a registration that say where it comes from and how it fares: nobody writes them. */
-const NOT_OF_MODULES = ['source', 'unavailable', 'no_handler', 'point', 'surface'] as const;
+const NOT_OF_MODULES = ['source', 'unavailable', 'no_handler', 'noHandler', 'point', 'surface'] as const;
 
 function refuseInternal(written: object, where?: string): void {
   const stray = NOT_OF_MODULES.find((field) => Object.hasOwn(written, field));

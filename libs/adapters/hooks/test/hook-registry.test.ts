@@ -15,7 +15,7 @@ describe('each surface registers what it says', () => {
     const registry = createHookRegistry();
     registry.registerToolHook({ pattern: 'run_*', pre: nothing, post: nothing });
     registry.registerToolHook({ pattern: 'rm', deny: 'never' });
-    registry.registerToolHook({ pattern: '*', max_output: 4_000 });
+    registry.registerToolHook({ pattern: '*', maxOutput: 4_000 });
     expect(only(registry.table())).toEqual([
       { id: 'code-tool-1', point: 'PreToolUse', pattern: 'run_*' },
       { id: 'code-tool-1', point: 'PostToolUse', pattern: 'run_*' },
@@ -29,7 +29,7 @@ describe('each surface registers what it says', () => {
     registry.registerPersonaHook('rev*', 'OnBudgetThreshold(80)', nothing);
     registry.registerStepHook('*', 'draft', 'pre_step', nothing);
     registry.registerSessionHook('post_turn', nothing);
-    registry.registerSessionHook('FileEdited', '*.ts', nothing, { id: 'lint', priority: 5, timeout_ms: 9 });
+    registry.registerSessionHook('FileEdited', '*.ts', nothing, { id: 'lint', priority: 5, timeoutMs: 9 });
     registry.registerCheckpointHook(['loop_exit', 'iteration_end'], nothing);
     registry.registerCheckpointHook(undefined, nothing);
     expect(registry.table()).toMatchObject([
@@ -76,7 +76,7 @@ describe('each surface registers what it says', () => {
     expect(registry.table()).toEqual([]);
     expect(changed).toHaveBeenCalledTimes(2);
     end?.();
-    registry.registerAll({ post_turn: nothing, session_idle: [nothing, { handler: nothing, on_error: 'fail_open' }] });
+    registry.registerAll({ post_turn: nothing, session_idle: [nothing, { handler: nothing, onError: 'fail_open' }] });
     expect(changed).toHaveBeenCalledTimes(2);
     expect(registry.table().map(({ id, on_error }) => `${id} ${on_error}`)).toEqual([
       'code-post_turn-2 fail_closed',
@@ -139,7 +139,7 @@ describe('what is wrong is refused when it is registered', () => {
       'kinds',
     ],
     ['no function', () => loose().registerSessionHook?.('post_turn', { handler: nothing }), 'invalid_field', 'handler'],
-    ...['source', 'unavailable', 'no_handler', 'point', 'surface'].map(
+    ...['source', 'unavailable', 'no_handler', 'noHandler', 'point', 'surface'].map(
       (field): [string, () => unknown, string, string] => [
         `a tool hook with the field ${field}, which nobody writes`,
         () => registry().registerToolHook({ pattern: '*', pre: nothing, [field]: 'x' } as never),
@@ -173,10 +173,16 @@ describe('what is wrong is refused when it is registered', () => {
       'timeout',
     ],
     [
+      'a setting in the spelling of the wire',
+      () => loose().registerToolHook?.({ pattern: '*', max_output: 5 }),
+      'unknown_field',
+      'max_output',
+    ],
+    [
       'a time-out beyond the bound',
-      () => registry().registerSessionHook('post_turn', nothing, { timeout_ms: BOUNDS.hookTimeoutMaxMs + 1 }),
+      () => registry().registerSessionHook('post_turn', nothing, { timeoutMs: BOUNDS.hookTimeoutMaxMs + 1 }),
       'invalid_field',
-      'timeout_ms',
+      'timeoutMs',
     ],
     [
       'an id that no subject can hold',
@@ -223,7 +229,8 @@ describe('a handler is given', () => {
 
   test('the payload, and where it is asked', async () => {
     const { payload, context } = await given('PreToolUse', toolPayload('PreToolUse'));
-    expect(payload).toEqual(toolPayload('PreToolUse'));
+    const call = { name: 'run_command', args: { command: 'ls' }, callId: 'c1' };
+    expect(payload).toEqual(payloadOf('PreToolUse', { tool: call }));
     expect(context).toMatchObject({
       hook: 'h',
       tenant: 'default',
@@ -231,7 +238,7 @@ describe('a handler is given', () => {
       persona: 'assistant',
       turn: 3,
       step: undefined,
-      call: { name: 'run_command', args: { command: 'ls' }, call_id: 'c1' },
+      call,
       idempotencyKey: 'default.s1.7-0',
     });
     expect(Object.isFrozen(context)).toBe(true);

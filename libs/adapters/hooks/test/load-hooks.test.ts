@@ -152,8 +152,8 @@ describe('a module', () => {
     ],
     [
       'with one wrong definition of several',
-      { 'policy.ts': 'export default { PreToolUse: [() => {}, { timeout_ms: 0, handler: () => {} }] };' },
-      /\/policy\.ts: PreToolUse\[1\]: timeout_ms: /,
+      { 'policy.ts': 'export default { PreToolUse: [() => {}, { timeoutMs: 0, handler: () => {} }] };' },
+      /\/policy\.ts: PreToolUse\[1\]: timeoutMs: /,
     ],
     [
       'with a class for a handler',
