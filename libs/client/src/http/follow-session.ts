@@ -131,6 +131,9 @@ async function* eventsOf(
   const parser = new EventStreamParser();
   const decoder = new TextDecoder();
   const silence = new SilenceWatch(() => connection.abort());
+  // The abort of a fetch may not reach a body that is read already (undici in Node 20 holds the request weakly): a read would not end.
+  const cancel = () => void reader.cancel().catch(() => undefined);
+  connection.signal.addEventListener('abort', cancel, { once: true });
   try {
     for (;;) {
       silence.begin();
