@@ -30,7 +30,12 @@ const Saying = z.looseObject({
   /** How far it is followed. */
   wait: z.enum(['stored', 'accepted', 'delivered']).default('accepted'),
 });
-const CancellingACall = z.looseObject({ ...ABOUT, toolCallId: z.string().min(1).max(256) });
+const CancellingACall = z.looseObject({
+  ...ABOUT,
+  toolCallId: z.string().min(1).max(256),
+  // The wait for the outcome is computed from it.
+  timeout_ms: COMMAND_BODIES.cancel_call.shape.timeout_ms,
+});
 /** The modes of `inject`, which has one more than a steer. */
 const InjectMode = z.object({ mode: z.enum([...Mode.options, 'steer', 'queue']).optional() });
 
