@@ -91,7 +91,11 @@ beforeAll(async () => {
     'read,run,steer',
   ]);
   token = made.lines[0] ?? '';
-  for (const service of services) await begin(service);
+  // One after another: ten programs that start at once keep a busy machine longer than a first connection may take.
+  for (const service of services) {
+    await begin(service);
+    await healthy(service);
+  }
 }, 300_000);
 afterAll(async () => {
   await Promise.all([...running.values()].map((child) => child.kill()));
