@@ -21,7 +21,7 @@ test('the programs of the guide run, and end', async () => {
   const folder = await scratchFolder('embedding');
   const env = cleanEnv({ XDG_STATE_HOME: folder, MY_STATE: join(folder, 'state') });
   const node = (...args: string[]) => promisify(execFile)(process.execPath, args, { cwd: folder, env });
-  // The command bundles what is older than its source; the bundles of packages are beside it.
+  // The command bundles what is older than its source; the bundles of packages are next to it.
   await node(join(REPOSITORY, 'libs/cli/bin/cox.mjs'), '--version');
   await mkdir(join(folder, 'node_modules'));
   await symlink(join(REPOSITORY, 'libs/cli/dist/packages/coxswain'), join(folder, 'node_modules/coxswain'));

@@ -348,7 +348,7 @@ describe('malicious answers do no harm', () => {
   });
 });
 
-test('of a manifest: its tools run, a blocked prompt ends cox run with 5, and what is wrong with the file is told by line', async () => {
+test('of a manifest: its tools run, a blocked prompt ends cox run with 5, and errors in the file name the line', async () => {
   const folder = await scratchFolder('manifest');
   const stateDir = await scratchFolder('state');
   await writeFile(

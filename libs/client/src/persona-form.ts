@@ -13,7 +13,7 @@ import {
 } from '@coxswain/protocol';
 import { namedHandlers, type PersonaHandlers } from './persona-handlers.ts';
 
-/** A persona as it stands in a file, with the names of TypeScript. */
+/** A persona with the members of a file, and the names of TypeScript. */
 export type PersonaSettings = CamelCased<PersonaInput>;
 
 /** A persona in code as it was read: what hosts know of it and its handlers, or what is wrong with it. */
@@ -23,7 +23,7 @@ export type ReadPersonaDefinition =
 
 /**
  * Reads a persona in code.
- * @returns `definition`: the persona with names in the place of its functions, the same object where it has none.
+ * @returns `definition`: the persona with names instead of functions; the same object if it has no functions.
  * @throws OutputSchemaError for an `output` that has no JSON Schema.
  */
 export function readPersonaDefinition(given: unknown): ReadPersonaDefinition {

@@ -120,7 +120,7 @@ export async function sendPayload(
     const found = fate.then((receipt) => (receipt ? settledReceipt(receipt, ref) : told));
     // Of a repetition the journal tells more than its receipt does.
     const repeated = () =>
-      // A repeated start stands in the journal under the id of the first alone.
+      // The journal has a repeated start under the command id of the first only.
       told.then((receipt) => (receipt.duplicate ? receipt : found), unlessRepeated(found));
     const receipt = await Promise.race([sent.duplicate ? repeated() : told, found]);
     const duplicate = sent.duplicate || receipt.duplicate === true;

@@ -18,7 +18,7 @@ export interface WatchedSession {
   onDeltas(handle: (delta: Delta) => void): () => void;
   /** Calls back when the connection is lost and when it is back. @returns a function that ends it. */
   onConnectionChange(handle: (connected: boolean) => void): () => void;
-  /** What follows a place in the newest answer; null where nobody knows. Contract: does not reject. */
+  /** What follows a place in the newest answer; null where it is unknown. Contract: does not reject. */
   answer(from: AnswerPlace | null): Promise<AnswerPieces | null>;
 }
 

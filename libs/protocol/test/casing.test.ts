@@ -79,7 +79,7 @@ describe('from the wire', () => {
     expect(toWire(SessionStatus, read)).toEqual({ ok: true, value: status });
   });
 
-  test('members of a union are told apart by their literals and their names', () => {
+  test('members of a union are distinguished by their literals and their names', () => {
     const Either = z.union([
       z.strictObject({ kind: z.literal('data'), in_wire: z.unknown() }),
       z.strictObject({ kind: z.literal('object'), in_wire: z.strictObject({ a_name: z.number() }) }),

@@ -61,8 +61,8 @@ describe('the JSON of an answer', () => {
   const text = JSON.stringify(FITTING);
   test.each([
     ['stands alone', ` ${text}\n`],
-    ['stands in a code fence', `\`\`\`json\n${text}\n\`\`\``],
-    ['stands in a code fence, with text around it', `Here it is:\n\`\`\`\n${text}\n\`\`\`\nDone.`],
+    ['is in a code fence', `\`\`\`json\n${text}\n\`\`\``],
+    ['is in a code fence, with text around it', `Here it is:\n\`\`\`\n${text}\n\`\`\`\nDone.`],
   ])('%s', (_, answer) => {
     expect(checkOutput(INVOICE, answer)).toEqual({ value: FITTING });
   });

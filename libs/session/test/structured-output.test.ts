@@ -1,4 +1,4 @@
-/** Structured output in a session: how the model is told, what is checked, and what the journal states. */
+/** Structured output in a session: what the model receives, what is checked, and what the journal states. */
 import { expect, test } from 'vitest';
 import { ask, call, say } from './fake-model.ts';
 import { testBed } from './test-bed.ts';
@@ -9,7 +9,7 @@ const SCHEMA = {
   required: ['total'],
 };
 
-test('the model is told the schema, and its answer is checked and stated as a value', async () => {
+test('the model receives the schema, and its answer is checked and stated as a value', async () => {
   const bed = testBed();
   bed.models.answers = [ask(call('a', 'read')), say('Done.'), say('```json\n{"total": 2}\n```')];
   await bed.host();

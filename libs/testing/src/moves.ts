@@ -22,7 +22,7 @@ export interface WhichCall {
 /** A body as a test writes it. */
 type MoveBody<V extends Verb> = CamelCased<BodyInput<V>>;
 
-/** A body in the form of the wire that is known when the command is sent: whoever approves names the call that waits then. */
+/** A body in the form of the wire that is known when the command is sent: an approval names the call that waits then. */
 export type CommandBody = Readonly<Record<string, unknown>>;
 
 /** A command to a session. */

@@ -23,7 +23,7 @@ export interface OutputProgress {
   readonly repairs: number;
 }
 
-/** The seam under which a request for a repair stands in the journal: it is said as soon as the answer is rejected. */
+/** The seam under which the journal records a request for a repair: it is sent as soon as the answer is rejected. */
 export const OUTPUT_SEAM = 'output';
 
 const NOTHING: OutputProgress = { check: null, rejected: false, told: false, repairs: 0 };

@@ -36,7 +36,7 @@ describe('a final answer with a schema', () => {
     expect(endOf(outcome)).toMatchObject({ output: { id: 1, total: 2 } });
   });
 
-  test('that does not fit is repaired by one more turn, which is told the problems', () => {
+  test('that does not fit is repaired by one more turn, which receives the problems', () => {
     const outcome = given(running(TWICE))
       .when(misfit, fitting, toolsClosed)
       .thenIncludes(

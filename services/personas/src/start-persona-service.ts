@@ -30,7 +30,7 @@ import { type McpOfPersona, openMcpOf } from './mcp-of-persona.ts';
 
 /** One persona, as it was loaded. */
 export interface PersonaToServe {
-  /** As it stands in a file. */
+  /** In the form of a file. */
   readonly definition: PersonaInput;
   /** Code of its hooks, by what the definition has as their `handler`. */
   readonly handlers?: PersonaHandlers | undefined;

@@ -1,4 +1,4 @@
-/** The manifest, `coxswain.yaml`: hooks and tools that a file declares. Whatever is wrong with it is told by file, line and column. */
+/** The manifest, `coxswain.yaml`: hooks and tools that a file declares. Errors name file, line and column. */
 import { createHash } from 'node:crypto';
 import { realpath } from 'node:fs/promises';
 import { dirname, relative, resolve } from 'node:path';

@@ -303,7 +303,7 @@ describe('tools of a manifest', () => {
   };
   const load = (yaml: string) => loadManifest(written({ 'coxswain.yaml': yaml, ...stock }));
 
-  test('are one export or a list, beside its hooks', async () => {
+  test('are one export or a list, next to its hooks', async () => {
     const { tools, hooks, files } = await load(`
 tools: [{ handler: './stock.js#level' }, { handler: ./stock.js }]
 hooks: [{ event: PostTurn, handler: './stock.js#rule' }]

@@ -35,7 +35,7 @@ export type OwnModels = Readonly<Record<string, OwnModel>>;
 
 /** Finds own models. */
 export interface FoundOwnModels {
-  /** Undefined for a name that is none of them; else null, or why it cannot be asked. */
+  /** Undefined for an unknown name; else null, or why the model cannot be used. */
   check(name: string): Promise<Failure | null> | undefined;
   resolve(name: string): Model | undefined;
 }

@@ -95,10 +95,10 @@ function takeEvent(state: ViewState, event: UiEvent, details: RecordDetails): Vi
   switch (event.type) {
     case 'text_appended': {
       const text = printable(event.text);
-      const begun = state.reasoning === '' ? unchanged(state) : endReasoning(state);
-      const { stream, finished } = appendMarkdown(begun.state.answer, text);
+      const started = state.reasoning === '' ? unchanged(state) : endReasoning(state);
+      const { stream, finished } = appendMarkdown(started.state.answer, text);
       const items = finished.map((block): FinishedItem => ({ kind: 'markdown', block }));
-      return { state: { ...begun.state, answer: stream }, finished: [...begun.finished, ...items], effects: [] };
+      return { state: { ...started.state, answer: stream }, finished: [...started.finished, ...items], effects: [] };
     }
     case 'reasoning_appended':
       return takeReasoning(state, printable(event.text));

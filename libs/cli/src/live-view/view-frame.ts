@@ -212,7 +212,7 @@ function layOut(composer: Composer, width: number): { lines: string[]; cursor: {
     }
   };
   place(composer.before);
-  // At the end of a full row the cursor stands in the next one.
+  // After a full row the cursor is in the next one.
   if (used >= width) {
     lines.push('');
     used = 0;

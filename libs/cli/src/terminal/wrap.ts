@@ -94,7 +94,7 @@ function rowEnd(cells: readonly Cell[], room: number, anywhere: boolean): number
   return cells.length;
 }
 
-/** The blank at which a row was broken stands in neither row. */
+/** Neither row contains the blank at which it was broken. */
 function skipBlank(cells: readonly Cell[], end: number): number {
   let at = end;
   while (at < cells.length && cells[at]?.text === ' ') at += 1;

@@ -76,7 +76,7 @@ export const ScriptedCompaction = z
     error: 'a compaction needs at least one of text, fail',
   });
 
-/** A script as it stands in a file. */
+/** A script in the form of a file. */
 export const ScriptFile = z.strictObject({
   turns: z.array(ScriptedTurn).min(1).max(1_000_000),
   compactions: z.array(ScriptedCompaction).max(10_000).default([]),
