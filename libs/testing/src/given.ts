@@ -2,9 +2,11 @@
  * Given a persona, a scripted model, tools and hooks, or a journal that was recorded; when prompts, steering and approvals
  * arrive; then the journal. In memory: no server, no disk, no time that is spent.
  */
+
 import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { gatherHooks, type HookSource } from '@coxswain/adapter-hooks';
 import { createModels } from '@coxswain/adapter-models';
 import { outputJsonSchema, type SessionSettings } from '@coxswain/client';
 import type { LoadedPersona } from '@coxswain/personas';
@@ -16,7 +18,6 @@ import { checkKeys, inWireForm } from './known-keys.ts';
 import { shown } from './match-shape.ts';
 import type { CommandMove, MomentMove, Move } from './moves.ts';
 import { PendingMoments } from './pending-moments.ts';
-import { type SceneHooks, sceneHooks } from './scene-hooks.ts';
 import { readScenePersona, type ScenePersona } from './scene-persona.ts';
 import { type SceneTools, sceneTools } from './scene-tools.ts';
 import { type Script, type ScriptedAnswer, scriptText } from './scripted-answers.ts';
@@ -35,7 +36,7 @@ export interface SceneSetup {
   readonly model?: Script | readonly ScriptedAnswer[] | string | undefined;
   /** In place of every tool that is not built in. Servers of MCP are not started: name their tools `server__tool` here. */
   readonly tools?: SceneTools | undefined;
-  readonly hooks?: SceneHooks | readonly SceneHooks[] | undefined;
+  readonly hooks?: HookSource | readonly HookSource[] | undefined;
   /** Personas that the session may delegate to and hand over to. They answer from the same script; `matchSystem` tells them apart. */
   readonly crew?: readonly ScenePersona[] | undefined;
   /** With it the built-in tools are there, and work on this folder. */
@@ -124,7 +125,7 @@ async function openScene(setup: SceneSetup): Promise<OpenScene> {
       root,
       withCrew: crew.length > 0,
     }),
-    hooks: await sceneHooks(setup.hooks, QUIET),
+    hooks: await gatherHooks(setup.hooks, 'test', QUIET),
     personas: [...(lead ? [lead] : []), ...crew],
     defaultModel: setup.model === undefined ? undefined : SCENE_MODEL,
     time,

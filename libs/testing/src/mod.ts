@@ -1,4 +1,6 @@
 /** Tests of personas, tools and hooks, for any test runner: in memory, and on a bus of their own. */
+
+export type { HookSource as SceneHooks } from '@coxswain/adapter-hooks';
 export { NatsServerNotFoundError } from '@coxswain/adapter-nats';
 export type { EventPattern, JournalEvent } from './expect-events.ts';
 export { expectReplay } from './expect-replay.ts';
@@ -25,7 +27,6 @@ export {
   type WhichCall,
   wait,
 } from './moves.ts';
-export type { SceneHooks } from './scene-hooks.ts';
 export type { ScenePersona } from './scene-persona.ts';
 export type { SceneTools, ToolFunction } from './scene-tools.ts';
 export { calls, type Script, type ScriptedAnswer, says } from './scripted-answers.ts';

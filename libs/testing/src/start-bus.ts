@@ -2,11 +2,12 @@
  * A bus of a test's own: a real nats-server in a folder of its own, with a session host in this process. For what goes over a
  * bus: personas, tools and hooks that are served, and programs of one's own.
  */
+
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createHookRegistry, loadHooks } from '@coxswain/adapter-hooks';
+import { createHookRegistry, gatherHooks, type HookSource, loadHooks } from '@coxswain/adapter-hooks';
 import { createModels } from '@coxswain/adapter-models';
 import {
   connectionTo,
@@ -36,7 +37,6 @@ import { type SessionsService, startSessionsService } from '@coxswain/sessions';
 import { type EventPattern, expectInOrder } from './expect-events.ts';
 import { type Journal, readJournalOf } from './journal.ts';
 import { checkKeys } from './known-keys.ts';
-import { type SceneHooks, sceneHooks } from './scene-hooks.ts';
 import { readScenePersona, type ScenePersona } from './scene-persona.ts';
 import { type SceneTools, sceneTools } from './scene-tools.ts';
 import { type Script, type ScriptedAnswer, scriptText } from './scripted-answers.ts';
@@ -48,7 +48,7 @@ export interface StartBusOptions {
   /** Tools of the host, in place of the built-in ones of the same names. What is served on the bus is there besides. */
   readonly tools?: SceneTools | undefined;
   /** Hooks in the host's own process. */
-  readonly hooks?: SceneHooks | readonly SceneHooks[] | undefined;
+  readonly hooks?: HookSource | readonly HookSource[] | undefined;
   /** The root of sessions that name none. Default: a folder of the bus. */
   readonly root?: string | undefined;
   /** How long anything is waited for, milliseconds. Default 60,000. */
@@ -145,7 +145,7 @@ export async function startBus(options: StartBusOptions = {}): Promise<TestBus> 
       env,
       defaultRoot,
       trustsBus: true,
-      hooks: await sceneHooks(options.hooks, QUIET),
+      hooks: await gatherHooks(options.hooks, 'test', QUIET),
       ...(options.tools === undefined
         ? {}
         : { tools: sceneTools({ tools: options.tools, root: defaultRoot, withCrew: true }) }),

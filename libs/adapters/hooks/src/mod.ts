@@ -1,5 +1,6 @@
 /** The hook port: handlers in this process, modules of handlers, and several sources as one. */
 export { combineHooks } from './combine-hooks.ts';
+export { gatherHooks, type HookSource } from './gather-hooks.ts';
 export { HookRegistrationError } from './hook-registration-error.ts';
 export {
   createHookRegistry,

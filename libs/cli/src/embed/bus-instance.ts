@@ -1,5 +1,7 @@
 /** A session host on a bus: on a NATS server of this program, or on one that already runs. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
+import { gatherHooks } from '@coxswain/adapter-hooks';
 import { createServiceLog } from '@coxswain/adapter-log';
 import { connectionUrl, makeFolder, type NamedBus } from '@coxswain/adapter-nats';
 import { CoxswainError, connect } from '@coxswain/client';
@@ -8,7 +10,6 @@ import { readSeedFile } from '@coxswain/ports/discovery';
 import { readId, TenantId } from '@coxswain/protocol';
 import { type HeardOnBus, startSessionsService } from '@coxswain/sessions';
 import { type EmbeddedOptions, startEmbedded } from '../instance/embedded.ts';
-import { hostHooks } from './host-hooks.ts';
 import { hostTools } from './host-tools.ts';
 import type { Instance } from './instance.ts';
 import type { CoxswainOptions } from './options.ts';
@@ -38,7 +39,7 @@ export async function startOnBus(
   const log = createServiceLog('sessions', 'silent', stateDir, env, []);
   const host = {
     tools: hostTools(options.tools ?? [], env),
-    hooks: await hostHooks(options.hooks, log),
+    hooks: await gatherHooks(options.hooks, 'program', log),
     models: options.models,
     defaultModel: options.model,
     defaultRoot: root,

@@ -1,4 +1,5 @@
 /** Sessions in the memory of this process: a session host on a memory bus. Nothing of them outlives the process. */
+import { gatherHooks } from '@coxswain/adapter-hooks';
 import { createServiceLog } from '@coxswain/adapter-log';
 import {
   createIds,
@@ -14,7 +15,6 @@ import type { LoadedPersona } from '@coxswain/personas';
 import type { ToolSource } from '@coxswain/ports';
 import { DEFAULT_TENANT, type Persona, readId, TenantId } from '@coxswain/protocol';
 import { createSessionHost } from '@coxswain/session';
-import { hostHooks } from './host-hooks.ts';
 import { hostTools } from './host-tools.ts';
 import type { Instance } from './instance.ts';
 import { MemoryTransport } from './memory-transport.ts';
@@ -52,7 +52,7 @@ export async function startInMemory(options: CoxswainOptions, root: string, env:
         { open: (spec, signal) => (toolsOf.get(spec.served?.name ?? '') ?? none).open(spec, signal) },
         hostTools(options.tools ?? [], env),
       ]),
-      hooks: await hostHooks(options.hooks, log),
+      hooks: await gatherHooks(options.hooks, 'program', log),
       personas: { find: async (name) => plain.get(name) ?? null, names: async () => [...plain.keys()] },
       served,
       rememberedRules: createMemoryRememberedRules(),

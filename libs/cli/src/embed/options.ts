@@ -1,12 +1,10 @@
 /** What `startCoxswain` is called with, checked strictly: a mistake is an error that names the option. */
+import type { HookSource } from '@coxswain/adapter-hooks';
 import type { OwnModels } from '@coxswain/adapter-models';
 import { InvalidOptionError, type PersonaDefinition, type Tool } from '@coxswain/client';
-import type { Hooks, StopPredicates } from '@coxswain/ports';
-import { type HookDefinitions, type HostPolicyInput, ModelName, TenantId } from '@coxswain/protocol';
+import type { StopPredicates } from '@coxswain/ports';
+import { type HostPolicyInput, ModelName, TenantId } from '@coxswain/protocol';
 import { nearestWord } from '@coxswain/protocol/nearest-word';
-
-/** What `defineHooks` returns, a registry, or the path of a module or of a manifest in YAML. */
-export type EmbeddedHooks = HookDefinitions | Hooks | string;
 
 /** A tool of any arguments. */
 // biome-ignore lint/suspicious/noExplicitAny: each tool has arguments of its own
@@ -32,7 +30,7 @@ export interface CoxswainOptions {
   /** Tools that run in this process, instead of built-in ones of the same names. */
   readonly tools?: readonly EmbeddedTool[] | undefined;
   /** Hooks that run in this process. */
-  readonly hooks?: EmbeddedHooks | readonly EmbeddedHooks[] | undefined;
+  readonly hooks?: HookSource | readonly HookSource[] | undefined;
   /** Personas that sessions may name: definitions, or paths of files, folders or modules. */
   readonly personas?: readonly (PersonaDefinition | string)[] | undefined;
   /** The root folder of sessions that name none. Default: the working directory. */

@@ -324,3 +324,12 @@ function printableIn(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, printableIn(member)]));
 }
+
+/** The lines of what a child does, of those events that have one. */
+export function childLines(
+  events: readonly UiEvent[],
+  child: { readonly id: string; readonly persona: string },
+  style: Style,
+): string[] {
+  return events.map((event) => childLine(event, child, style)).filter((line) => line !== null);
+}

@@ -2,7 +2,7 @@
 import { topState, type UiEvent } from '@coxswain/client';
 import type { JournalRecord } from '@coxswain/protocol';
 import type { ChildSession } from '../run/child-approvals.ts';
-import { childLine, eventLine } from './event-lines.ts';
+import { childLines, eventLine } from './event-lines.ts';
 import type { Style } from './style.ts';
 
 /** A view of one session. */
@@ -99,10 +99,6 @@ const GOES_ON: ReadonlySet<UiEvent['type']> = new Set([
 
 /** What a reader of JSON lines is told of a child: what a run that waits for it is waiting for. */
 const OF_A_CHILD: ReadonlySet<string> = new Set(['approval_requested', 'approval_decided']);
-
-function childLines(events: readonly UiEvent[], child: ChildSession, style: Style): string[] {
-  return events.map((event) => childLine(event, child, style)).filter((line) => line !== null);
-}
 
 function withEnd(text: string): string {
   return text.endsWith('\n') ? text : `${text}\n`;

@@ -1,6 +1,6 @@
 /** A session in a pipe, for those who watch it: every answer on stdout as it streams, the rest on stderr. */
 import type { UiEvent } from '@coxswain/client';
-import { childLine, eventLine } from './event-lines.ts';
+import { childLines, eventLine } from './event-lines.ts';
 import type { SessionView, Streams } from './session-view.ts';
 import type { Style } from './style.ts';
 
@@ -25,10 +25,7 @@ export function streamView(streams: Streams, style: Style): SessionView {
     record: (_record, events) => show(events),
     live: show,
     child: (_record, events, child) => {
-      for (const event of events) {
-        const line = childLine(event, child, style);
-        if (line !== null) streams.err(`${line}\n`);
-      }
+      for (const line of childLines(events, child, style)) streams.err(`${line}\n`);
     },
     notice: (text) => streams.err(`${text}\n`),
     close: endLine,
