@@ -1,6 +1,6 @@
 /**
  * Every sample of docs/guides/steer-from-anything.md, run by the tool that it is for: with two sessions, with a message that is not
- * ASCII, and with a session whose run has ended.
+ * ASCII, and with a session whose run has ended. And the samples over HTTP of docs/guides/approvals.md.
  */
 import { execFile, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -16,7 +16,9 @@ import { scratchFolder } from './kit/scratch.ts';
 import { scripted } from './kit/scripts.ts';
 import { until } from './kit/until.ts';
 
-const GUIDE = readFileSync(join(REPOSITORY, 'docs/guides/steer-from-anything.md'), 'utf8');
+const guide = (name: string) => readFileSync(join(REPOSITORY, 'docs/guides', name), 'utf8');
+const GUIDE = guide('steer-from-anything.md');
+const APPROVALS = guide('approvals.md');
 const SITE = 'http://localhost:8000';
 /** The message of the samples, and what the tests send in place of it: 2, 3 and 4 bytes of UTF-8 for a character. */
 const ON_THE_PAGE = 'Only the tests.';
@@ -38,17 +40,13 @@ beforeAll(async () => {
 });
 afterAll(() => gateway?.stop());
 
-/** The pieces below a heading, in the order of the page. */
-function pieces(heading: string): { readonly language: string; readonly text: string }[] {
-  const chapter =
-    heading === '' ? GUIDE.split('\n## ')[0] : GUIDE.split('\n## ').find((one) => one.startsWith(`${heading}\n`));
-  return [...(chapter ?? '').matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].map(([, language = '', text = '']) => ({
-    language,
-    text,
-  }));
+/** The samples below a heading, in the order of the page. */
+function pieces(page: string, heading: string): string[] {
+  const chapter = page.split('\n## ').find((one) => heading === '' || one.startsWith(`${heading}\n`)) ?? '';
+  return [...chapter.matchAll(/^```\w+\n([\s\S]*?)^```$/gm)].map(([, text = '']) => text);
 }
 
-const piece = (heading: string, index = 0) => (pieces(heading)[index]?.text ?? '').replaceAll(ON_THE_PAGE, MESSAGE);
+const piece = (heading: string, index = 0) => (pieces(GUIDE, heading)[index] ?? '').replaceAll(ON_THE_PAGE, MESSAGE);
 const env = (session: string) => ({
   ...process.env,
   NATS_URL: fixture.bus.natsUrl,
@@ -59,11 +57,11 @@ const env = (session: string) => ({
   LC_ALL: 'C.UTF-8',
 });
 
-async function started(turns: Parameters<typeof scripted>[0]): Promise<string> {
+async function started(turns: Parameters<typeof scripted>[0], action: 'allow' | 'ask' = 'allow'): Promise<string> {
   const { body } = await gateway.post('/v1/sessions?wait=accepted', {
     prompt: 'Say hello.',
     model: await scripted(turns),
-    permissions: { rules: [{ tool: 'run_command', action: 'allow' }] },
+    permissions: action === 'ask' ? {} : { rules: [{ tool: 'run_command', action }] },
     root: await scratchFolder('root'),
   });
   return body.session_id as string;
@@ -101,7 +99,7 @@ async function steered(id: string): Promise<void> {
 
 interface JournalLine {
   readonly input?: { readonly body?: { readonly root?: string } };
-  readonly events: readonly { readonly type: string; readonly body?: string }[];
+  readonly events: readonly { readonly type: string; readonly body?: string; readonly status?: string }[];
 }
 
 /** Runs a program of the page beside the session that it steers. @returns what it has printed. */
@@ -197,9 +195,9 @@ test('curl steers and follows', async () => {
   }
 });
 
-/** An answer without what varies, as pages show it: ids, numbers of records and positions. */
+/** An answer without what varies, as pages show it: ids, times, numbers of records and positions. */
 function varying(json: string): string {
-  return json.replace(/"(session_id|command_id)":"[^"]+"/g, '"$1":"…"').replace(/"(n|seq)": ?\d+/g, '"$1":…');
+  return json.replace(/"(session_id|command_id|since)":"[^"]+"/g, '"$1":"…"').replace(/"(n|seq)": ?\d+/g, '"$1":…');
 }
 
 for (const program of PROGRAMS) {
@@ -262,6 +260,50 @@ test('programs say that a session has ended', async () => {
     programs.map(() => 'queued for the next run\n'),
   );
   expect((await submitted(ended)).shown).toBe('queued for the next run');
+});
+
+/** A session with two waiting calls. */
+async function waiting(): Promise<string> {
+  const calls = ['echo test', 'rm -r build'].map((command) => ({ tool: 'run_command', args: { command } }));
+  const id = await started([{ calls }, { text: 'Done.' }], 'ask');
+  await until('the calls', async () => (await statusOf(id)).approvals.length === 2);
+  return id;
+}
+
+const statusOf = async (id: string) =>
+  (await gateway.get(`/v1/sessions/${id}`)).body as unknown as { readonly approvals: readonly unknown[] };
+
+/** The status of each call, once the run has ended. */
+async function decided(id: string): Promise<string[]> {
+  await ending(id);
+  const { records } = (await gateway.get(`/v1/sessions/${id}/events`)).body as unknown as { records: JournalLine[] };
+  return records
+    .flatMap(({ events }) => events)
+    .flatMap(({ type, status }) => (type === 'call_ended' ? [`${status}`] : []));
+}
+
+test('curl lists waiting calls, allows one and denies one', async () => {
+  const [list = '', listed = '', allow = '', allowed = '', deny = ''] = pieces(APPROVALS, 'Decide over HTTP');
+  const id = await waiting();
+  const sh = async (text: string) =>
+    varying((await promisify(execFile)('/bin/sh', ['-c', text], { env: env(id) })).stdout);
+  // The page shows the first call of the list.
+  const [first = '', last = ''] = listed.trim().split(',…');
+  const printed = await sh(list);
+  expect([printed.slice(0, first.length), printed.slice(-last.length)]).toEqual([first, last]);
+  expect(await sh(allow)).toBe(allowed.trim());
+  expect(await sh(deny)).toBe(allowed.trim());
+  expect((await decided(id)).sort()).toEqual(['denied', 'ok']);
+});
+
+test.skipIf(!hasPython)('Python allows one waiting call and denies the other', async () => {
+  const [text = '', printed] = pieces(APPROVALS, 'Decide from Python');
+  const id = await waiting();
+  const program = join(folder, 'decide.py');
+  await writeFile(program, text);
+  const { stdout } = await promisify(execFile)('python3', [program], { env: env(id), timeout: 60_000 });
+  expect(stdout).toBe(printed);
+  expect((await decided(id)).sort()).toEqual(['denied', 'ok']);
 });
 
 test.skipIf(!hasNatsPy)('the program of the reference reads a journal from the bus', async () => {
