@@ -63,6 +63,7 @@ export type Kind = 'page' | 'picture' | 'source' | 'folder' | 'folder with a pag
 const KIND_BY_ENDING: ReadonlyMap<string, Kind> = new Map([
   ['.md', 'page'],
   ['.png', 'picture'],
+  ['.svg', 'picture'],
 ]);
 
 /** @returns null where nothing is there. */
