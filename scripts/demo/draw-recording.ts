@@ -14,8 +14,8 @@ const [CHAR_WIDTH, ROW_HEIGHT, PADDING] = [7.8, 19, 16];
 const [SHORTEST_MS, LONGEST_MS] = [350, 1_400];
 /** Added before each action of the person whom the demo plays. */
 const ACTION_MS = 1_200;
-/** How long the whole screen is shown before the animation starts again. */
-const LAST_MS = 8_000;
+/** How long the whole screen is shown before the recording plays, and after it: the first frame is a still of all of it. */
+const [FIRST_MS, LAST_MS] = [2_500, 6_000];
 
 /** The colours of the marks that `cox` begins its lines with. */
 const CLASS_BY_MARK: ReadonlyMap<string, string> = new Map([
@@ -63,7 +63,7 @@ export function drawRecording(command: string, lines: readonly RecordedLine[]): 
   const typed = { text: `$ ${command}`, atMs: 0 };
   const shown = [typed, ...lines].map(({ text, atMs }) => ({ rows: wrapped(text), atMs }));
   let before = 0;
-  let nowMs = 0;
+  let nowMs = FIRST_MS;
   const times = shown.map(({ rows, atMs }) => {
     const pause = Math.min(LONGEST_MS, Math.max(SHORTEST_MS, atMs - before));
     before = atMs;
@@ -72,8 +72,10 @@ export function drawRecording(command: string, lines: readonly RecordedLine[]): 
   });
   const totalMs = nowMs + LAST_MS;
   const frames = times.map((ms, index) => {
-    const percent = ((ms / totalMs) * 100).toFixed(2);
-    return ms === 0 ? '' : `@keyframes l${index}{0%,${percent}%{opacity:0}${percent}1%,100%{opacity:1}}`;
+    const [still, seen] = [FIRST_MS, ms].map((at) => ((at / totalMs) * 100).toFixed(2));
+    return index === 0
+      ? ''
+      : `@keyframes l${index}{0%,${still}%{opacity:1}${still}1%,${seen}%{opacity:0}${seen}1%,100%{opacity:1}}`;
   });
   let row = 0;
   const texts = shown.map(({ rows }, index) => {
@@ -82,7 +84,7 @@ export function drawRecording(command: string, lines: readonly RecordedLine[]): 
       return `<tspan x="${PADDING}" y="${PADDING + row * ROW_HEIGHT - 5}">${escaped(text)}</tspan>`;
     });
     const mark = CLASS_BY_MARK.get(rows[0]?.trimStart()[0] ?? '') ?? 'said';
-    return `<text class="${mark}"${times[index] === 0 ? '' : ` style="animation-name:l${index}"`}>${spans.join('')}</text>`;
+    return `<text class="${mark}"${index === 0 ? '' : ` style="animation-name:l${index}"`}>${spans.join('')}</text>`;
   });
   const [width, height] = [Math.ceil(COLUMNS * CHAR_WIDTH + 2 * PADDING), row * ROW_HEIGHT + 2 * PADDING];
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-labelledby="title">
