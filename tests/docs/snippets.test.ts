@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { COMMANDS } from '../../libs/cli/src/line/command-table.ts';
 import { parseLine } from '../../libs/cli/src/line/parse-line.ts';
-import { fencesOf } from '../../scripts/site/markdown-page.ts';
+import { fencesOf } from './markdown.ts';
 import { REPOSITORY } from '../e2e/kit/child.ts';
 import { compiled } from './compiled.ts';
 import { kindOf, wrongData } from './data-snippets.ts';
