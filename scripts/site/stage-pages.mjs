@@ -4,7 +4,7 @@ import { dirname, join, posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const repository = fileURLToPath(new URL('../..', import.meta.url));
-const staged = fileURLToPath(new URL('pages', import.meta.url));
+const staged = fileURLToPath(new URL('dist/pages', import.meta.url));
 
 /** Which Markdown files are pages. Others that a page links to are copied as text. */
 const PAGES = [/^[A-Z_]+\.md$/, /^docs\/(?!man\/).*\.md$/, /^examples\/.*\.md$/, /^tests\/([\w-]+\/)?README\.md$/];

@@ -7,7 +7,7 @@ import { slug } from 'github-slugger';
 import { defineConfig } from 'vitepress';
 import llmsFiles from 'vitepress-plugin-llms';
 
-const pages = fileURLToPath(new URL('../pages', import.meta.url));
+const pages = fileURLToPath(new URL('../dist/pages', import.meta.url));
 
 /** Draws diagrams while the site is built: readers load no renderer. */
 function withDiagrams(md) {
@@ -17,7 +17,9 @@ function withDiagrams(md) {
     if (info.trim() !== 'mermaid') return renderFence(tokens, index, ...rest);
     const svg = renderMermaidSVG(content, { bg: 'var(--vp-c-bg)', fg: 'var(--vp-c-text-1)', transparent: true });
     // Its font would come from another host.
-    const drawn = svg.replace(/@import url\([^)]*\);/, '').replace('style="', 'style="max-width: 1100px; height: auto; ');
+    const drawn = svg
+      .replace(/@import url\([^)]*\);/, '')
+      .replace('style="', 'style="max-width: 1100px; height: auto; ');
     return `<div v-pre style="overflow-x: auto">${drawn}</div>\n`;
   };
 }
@@ -55,7 +57,7 @@ function entries(folder, first = []) {
 }
 
 export default defineConfig({
-  srcDir: 'pages',
+  srcDir: 'dist/pages',
   outDir: '../../docs-site',
   base: process.env.COX_SITE_BASE ?? '/',
   title: 'Coxswain',
