@@ -1,6 +1,7 @@
 /**
  * Every sample of docs/guides/steer-from-anything.md, run by the tool that it is for: with two sessions, with a message that is not
- * ASCII, and with a session whose run has ended. And the samples with printed results of docs/guides/steering.md and approvals.md.
+ * ASCII, and with a session whose run has ended. And the samples with printed results of docs/guides/steering.md, approvals.md,
+ * http-commands.md and http-events.md.
  */
 import { execFile, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -301,6 +302,18 @@ test('curl lists waiting calls, allows one and denies one', async () => {
   expect(await sh(allow)).toBe(allowed.trim());
   expect(await sh(deny)).toBe(allowed.trim());
   expect((await decided(id)).sort()).toEqual(['denied', 'ok']);
+});
+
+test('curl queues a message, and reads records in pages', async () => {
+  const [send = '', sent = ''] = pieces(guide('http-commands.md'), '');
+  const [read = '', page = ''] = pieces(guide('http-events.md'), 'Read pages');
+  const id = await waiting();
+  const sh = async (text: string) => (await promisify(execFile)('/bin/sh', ['-c', text], { env: env(id) })).stdout;
+  expect(varying(await sh(send))).toBe(sent.trim());
+  const [first = '', last = ''] = page.trim().split('…},…');
+  const printed = varying(await sh(read)).replace(/"next_from":\d+/, '"next_from":…');
+  expect([printed.slice(0, first.length), printed.slice(-last.length)]).toEqual([first, last]);
+  await gateway.post(`/v1/sessions/${id}/cancel?wait=accepted`);
 });
 
 test.skipIf(!hasPython)('Python allows one waiting call and denies the other', async () => {
