@@ -28,7 +28,10 @@ export function navigationOf(repository: string): NavigationGroup[] {
       pages: ['docs/architecture.md', ...first('docs/reference', []), ...first('docs/reports', [])],
     },
     { title: 'Decisions', pages: first('docs/adr', ['README']), folded: true },
-    { title: 'Repository', pages: ['README.md', 'examples/README.md', 'CHANGELOG.md'] },
+    {
+      title: 'Repository',
+      pages: ['README.md', 'examples/README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'SUPPORT.md', 'CHANGELOG.md'],
+    },
   ];
   return groups.map((group) => ({
     ...group,
