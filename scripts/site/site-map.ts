@@ -19,7 +19,7 @@ export function navigationOf(repository: string): NavigationGroup[] {
     return [...wanted, ...there.filter((path) => !wanted.includes(path))];
   };
   const groups: NavigationGroup[] = [
-    { title: 'Begin', pages: ['docs/README.md', 'docs/tutorial.md', 'docs/faq.md'] },
+    { title: 'Begin', pages: ['docs/README.md', ...TUTORIALS.map((name) => `docs/${name}.md`), 'docs/faq.md'] },
     { title: 'Concepts', pages: first('docs/concepts', CONCEPTS_IN_ORDER) },
     { title: 'Guides', pages: first('docs/guides', GUIDES_FIRST) },
     {
@@ -35,9 +35,19 @@ export function navigationOf(repository: string): NavigationGroup[] {
   }));
 }
 
+/** In the order in which a reader follows them. */
+const TUTORIALS = [
+  'tutorial',
+  'tutorial-crash-and-replay',
+  'tutorial-typescript',
+  'tutorial-web-app',
+  'tutorial-cluster',
+];
+
 /** They build on each other. */
 const CONCEPTS_IN_ORDER = [
   'README',
+  'glossary',
   'sessions-and-turns',
   'steering-and-seams',
   'journal-and-replay',
