@@ -19,7 +19,10 @@ export function navigationOf(repository: string): NavigationGroup[] {
     return [...wanted, ...there.filter((path) => !wanted.includes(path))];
   };
   const groups: NavigationGroup[] = [
-    { title: 'Begin', pages: ['docs/README.md', ...TUTORIALS.map((name) => `docs/${name}.md`), 'docs/faq.md'] },
+    {
+      title: 'Begin',
+      pages: ['docs/README.md', ...TUTORIALS.map((name) => `docs/${name}.md`), 'docs/faq.md', 'docs/comparison.md'],
+    },
     { title: 'Concepts', pages: first('docs/concepts', CONCEPTS_IN_ORDER) },
     { title: 'Guides', pages: first('docs/guides', GUIDES_FIRST) },
     {
@@ -73,6 +76,7 @@ export type Kind = 'page' | 'picture' | 'source' | 'folder' | 'folder with a pag
 const KIND_BY_ENDING: ReadonlyMap<string, Kind> = new Map([
   ['.md', 'page'],
   ['.png', 'picture'],
+  ['.svg', 'picture'],
 ]);
 
 /** @returns null where nothing is there. */

@@ -96,7 +96,7 @@ describe('data', () => {
 /** What a piece of a program leaves to its reader: the page, how the piece begins, and what stands before it elsewhere. */
 const LEFT_TO_READERS: readonly (readonly [page: string, begins: string, before: string])[] = [
   [
-    'docs/guides/approvals.md',
+    'docs/guides/approval-notifications.md',
     'hooks.registerPersonaHook',
     `import { createHookRegistry } from '@coxswain/adapter-hooks';
      import { deny } from '@coxswain/client';

@@ -21,12 +21,10 @@ interface Step {
 export class TutorialReader {
   /** The working folder. */
   readonly folder: string;
-  readonly #scratch: string;
   readonly #env: NodeJS.ProcessEnv;
   #steps: Step[] = [];
 
   private constructor(scratch: string) {
-    this.#scratch = scratch;
     this.folder = join(scratch, 'harbour');
     const path = [join(scratch, 'bin'), process.env.PATH].join(delimiter);
     this.#env = cleanEnv({ PATH: path, COX_STATE_DIR: join(scratch, 'state') });
@@ -53,13 +51,12 @@ export class TutorialReader {
 
   /**
    * Opens a page at its beginning; the page before it must be finished.
-   * @param replaced texts of the page that are other ones on this machine, such as ports.
+   * @param ports the port to use instead of each port of the page.
    */
-  async open(page: string, replaced: ReadonlyMap<string, string> = new Map()): Promise<void> {
+  async open(page: string, ports: ReadonlyMap<string, string> = new Map()): Promise<void> {
     this.expectEnd();
-    let text = await readFile(join(REPOSITORY, page), 'utf8');
-    for (const [from, to] of replaced) text = text.replaceAll(from, to);
-    this.#steps = stepsOf(text);
+    const text = await readFile(join(REPOSITORY, page), 'utf8');
+    this.#steps = stepsOf(text.replaceAll(/\b\d+\b/g, (number) => ports.get(number) ?? number));
   }
 
   /** Skips the next commands: their effect is already there. */
