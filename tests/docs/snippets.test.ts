@@ -136,12 +136,17 @@ const LEFT_TO_READERS: readonly (readonly [page: string, begins: string, before:
      declare const run: (command: string, signal: AbortSignal) => Promise<{ exitCode: number }>;`,
   ],
   [
+    'docs/guides/long-running-tools.md',
+    'import { connect }',
+    'declare const sessionId: string, idempotencyKey: string, toolCallId: string, epoch: number;',
+  ],
+  [
     'docs/guides/personas-as-services.md',
     'import { defineTool }',
     'declare const orders: { find(number: string): string };',
   ],
   [
-    'docs/guides/tools.md',
+    'docs/guides/bus-tools.md',
     'const served = await serveTool',
     `import { serveTool, type Tool } from '@coxswain/client';
      declare const tool: Tool;`,

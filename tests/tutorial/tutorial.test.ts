@@ -87,6 +87,8 @@ test('every command of the tutorials works, and prints what the page shows', { t
   await untilPrinted(trip, trip.later);
   expect(await trip.end()).toBe(0);
   await succeeds();
+  // Reads fail until the two other servers have elected leaders.
+  await reader.typeUntilSo();
   reader.expectEnd();
   await Promise.all([...hosts, servers].map((typed) => typed.stop()));
 });
