@@ -45,10 +45,10 @@ export function navigationOf(repository: string): NavigationGroup[] {
 /** In the order in which a reader follows them. */
 const TUTORIALS = [
   'tutorial',
-  'tutorial-crash-and-replay',
-  'tutorial-typescript',
-  'tutorial-web-app',
-  'tutorial-cluster',
+  'tutorials/crash-and-replay',
+  'tutorials/typescript',
+  'tutorials/web-app',
+  'tutorials/cluster',
 ];
 
 /** They build on each other. */

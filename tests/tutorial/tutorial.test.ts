@@ -38,7 +38,7 @@ test('every command of the tutorials works, and prints what the page shows', { t
   // The command that the hook denied would have deleted it.
   await access(join(reader.folder, 'policy.ts'));
 
-  await reader.open('docs/tutorial-crash-and-replay.md');
+  await reader.open('docs/tutorials/crash-and-replay.md');
   await succeeds();
   await succeeds();
   await succeeds();
@@ -54,12 +54,12 @@ test('every command of the tutorials works, and prints what the page shows', { t
   expect((await reader.type()).code).toBe(1);
   await Promise.all([tool, policy].map((typed) => typed.stop()));
 
-  await reader.open('docs/tutorial-typescript.md');
+  await reader.open('docs/tutorials/typescript.md');
   await succeeds();
   await succeeds();
 
   const [port] = await quietPorts(1);
-  await reader.open('docs/tutorial-web-app.md', new Map([['8080', String(port)]]));
+  await reader.open('docs/tutorials/web-app.md', new Map([['8080', String(port)]]));
   await succeeds();
   const refund = await reader.stay();
   await again.says('"tool":"refund"');
@@ -74,7 +74,7 @@ test('every command of the tutorials works, and prints what the page shows', { t
 
   const fixed = ['4301', '4302', '4303', '6301', '6302', '6303'];
   const free = await quietPorts(fixed.length);
-  await reader.open('docs/tutorial-cluster.md', new Map(fixed.map((one, index) => [one, String(free[index])])));
+  await reader.open('docs/tutorials/cluster.md', new Map(fixed.map((one, index) => [one, String(free[index])])));
   await succeeds();
   await again.end();
   reader.skip('export PATH="$PATH:$(dirname ~/.cache/coxswain/nats-server/*/nats-server)"');
