@@ -19,7 +19,10 @@ export function navigationOf(repository: string): NavigationGroup[] {
     return [...wanted, ...there.filter((path) => !wanted.includes(path))];
   };
   const groups: NavigationGroup[] = [
-    { title: 'Begin', pages: ['docs/README.md', 'docs/tutorial.md', 'docs/faq.md', 'docs/comparison.md'] },
+    {
+      title: 'Begin',
+      pages: ['docs/README.md', ...TUTORIALS.map((name) => `docs/${name}.md`), 'docs/faq.md', 'docs/comparison.md'],
+    },
     { title: 'Concepts', pages: first('docs/concepts', CONCEPTS_IN_ORDER) },
     { title: 'Guides', pages: first('docs/guides', GUIDES_FIRST).filter((page) => !OPERATOR_GUIDES.includes(page)) },
     { title: 'Operations', pages: [...first('docs/operations', OPERATIONS_IN_ORDER), ...OPERATOR_GUIDES] },
@@ -39,9 +42,19 @@ export function navigationOf(repository: string): NavigationGroup[] {
   }));
 }
 
+/** In the order in which a reader follows them. */
+const TUTORIALS = [
+  'tutorial',
+  'tutorials/crash-and-replay',
+  'tutorials/typescript',
+  'tutorials/web-app',
+  'tutorials/cluster',
+];
+
 /** They build on each other. */
 const CONCEPTS_IN_ORDER = [
   'README',
+  'glossary',
   'sessions-and-turns',
   'steering-and-seams',
   'journal-and-replay',
