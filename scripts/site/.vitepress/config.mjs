@@ -56,6 +56,37 @@ function entries(folder, first = []) {
   return [...first.filter((name) => names.includes(name)), ...others].map((name) => entry(posix.join(folder, name)));
 }
 
+/** The guides by topic, by file name. The build fails if one is missing here, or no longer exists. */
+const GUIDES = {
+  'Steer and approve':
+    'steering steer-from-anything steering-file suspend approvals remembered-approvals approval-notifications',
+  'Write agents':
+    'personas persona-steps persona-hooks structured-output models scripted-models context limits testing',
+  'Give agents tools': 'tools built-in-tools own-tools bus-tools long-running-tools mcp-tools sandbox',
+  'Control agents with hooks': 'hooks run-hooks hook-jobs',
+  'Combine agents': 'crews hand-offs session-messages personas-as-services',
+  'Write programs': 'client client-commands embedding chat-page gateway http-commands http-events ag-ui mcp-server',
+  'Use the command and the console': 'cli cli-scripts terminal console editors acp inspector replay-and-fork',
+  'Secure and observe':
+    'security policy trust-a-folder threat-model observability traces embedded-server troubleshooting',
+};
+
+function guides() {
+  const groups = Object.entries(GUIDES).map(([text, names]) => ({ text, names: names.split(' ') }));
+  const grouped = groups.flatMap(({ names }) => names);
+  const files = readdirSync(join(pages, 'guides')).map((name) => name.replace(/\.md$/, ''));
+  const wrong = [
+    ...files.filter((name) => !grouped.includes(name)),
+    ...grouped.filter((name) => !files.includes(name)),
+  ];
+  if (wrong.length > 0) throw new Error(`GUIDES and the folder docs/guides differ: ${wrong.join(', ')}`);
+  return groups.map(({ text, names }) => ({
+    text,
+    items: names.map((name) => entry(`guides/${name}.md`)),
+    collapsed: true,
+  }));
+}
+
 export default defineConfig({
   srcDir: 'dist/pages',
   outDir: '../../docs-site',
@@ -77,13 +108,14 @@ export default defineConfig({
     nav: [
       { text: 'Tutorial', link: '/tutorial' },
       { text: 'Guides', link: '/' },
+      { text: 'Troubleshooting', link: '/guides/troubleshooting' },
       { text: 'Errors', link: '/reference/errors' },
     ],
     sidebar: [
       { text: 'Start', items: entries('.', ['index.md', 'tutorial.md', 'faq.md', 'comparison.md']) },
       { text: 'Tutorials', items: entries('tutorials') },
       { text: 'Concepts', items: entries('concepts', ['index.md']) },
-      { text: 'Guides', items: entries('guides') },
+      ...guides(),
       { text: 'Operations', items: entries('operations', ['index.md']) },
       { text: 'Reference', items: entries('reference'), collapsed: true },
       { text: 'Reports', items: entries('reports'), collapsed: true },
