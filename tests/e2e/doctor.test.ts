@@ -68,7 +68,7 @@ test('a bus that nobody serves is told with who has named it', async () => {
   expect(of('bus')).toMatchObject({
     status: 'failed',
     remedy:
-      'see that a NATS server runs there and this machine reaches it; for one of your own, unset NATS_URL and type cox up',
+      'make sure that a NATS server runs there and that this machine reaches it; or unset NATS_URL and start your own with cox up',
   });
 });
 
@@ -80,8 +80,8 @@ test.skipIf(process.platform !== 'linux')(
     expect(of('state_dir')?.status).toBe('failed');
     expect(of('instance')).toMatchObject({
       status: 'warning',
-      message: 'nothing runs on /proc/nowhere, and nothing can',
-      remedy: 'first mend the state folder, as above; then cox up or cox run starts it',
+      message: 'nothing runs on /proc/nowhere, and nothing can start',
+      remedy: 'fix the state folder first (see above); then start cox up or cox run',
     });
   },
 );
@@ -103,7 +103,7 @@ test.skipIf(process.platform === 'win32')(
     expect(checks.find(({ name }) => name === 'state_dir')).toMatchObject({
       status: 'failed',
       message: `state folder ${join(folder, 'state')} cannot be written: files may not be as large there`,
-      remedy: expect.stringContaining('with room on its disk'),
+      remedy: expect.stringContaining('free disk space'),
     });
     expect(await readdir(join(folder, 'state'))).toEqual([]);
   },

@@ -33,7 +33,7 @@ test('doctor names the hosts to the admin, and how many copies streams have', as
   const checks = (await admin('doctor')).json;
   expect(checks.find(({ name }) => name === 'host')).toMatchObject({
     status: 'ok',
-    message: expect.stringMatching(/^1 session host lives: host-/),
+    message: expect.stringMatching(/^1 session host is alive: host-/),
   });
   expect(checks.find(({ name }) => name === 'stream_COX_COMMANDS')).toMatchObject({
     message: expect.stringMatching(/, 1 copy$/),
