@@ -116,7 +116,7 @@ test('what listens and is no NATS server is told as that, and nobody is sent to 
     const { port } = other.address() as AddressInfo;
     const { code, of, stdout } = await doctor(await scratchFolder('doctor'), ['--nats', `nats://127.0.0.1:${port}`]);
     expect(code).toBe(1);
-    expect(of('bus')?.message).toContain(`what listens at nats://127.0.0.1:${port} is no NATS server`);
+    expect(of('bus')?.message).toContain(`the server at nats://127.0.0.1:${port} is not a NATS server`);
     expect(stdout).not.toContain('cox doctor');
   } finally {
     other.close();
@@ -180,6 +180,6 @@ test('a token that others may read is told, and a gateway that has gone', async 
   await chmod(file, 0o644);
   const { of, stdout } = await doctor(folder, ['--state-dir', state]);
   expect(of('gateway_token')).toMatchObject({ status: 'failed', remedy: expect.stringContaining('chmod 600') });
-  expect(of('gateway')).toMatchObject({ status: 'warning', message: expect.stringContaining('left over') });
+  expect(of('gateway')).toMatchObject({ status: 'warning', message: expect.stringContaining('is a leftover') });
   expect(stdout).not.toContain('cox_secret');
 });

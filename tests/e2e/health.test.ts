@@ -84,7 +84,7 @@ test('a service that is stopped when its bus is gone ends, and says that nobody 
   service.process.kill('SIGTERM');
   expect((await service.exited).code).toBe(1);
   expect(service.stderr).toMatch(
-    /^cox: nats_unreachable: the tool service of shout\.mjs has ended, and the bus could not be told: /m,
+    /^cox: nats_unreachable: the tool service of shout\.mjs has ended, and could not deregister from the bus: /m,
   );
 });
 

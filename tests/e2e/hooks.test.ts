@@ -126,9 +126,7 @@ describe('a service that ends while it is asked', () => {
     expect(journal.of('call_ended')).toMatchObject([{ status: 'denied' }]);
 
     const listed = await cox(['hook', 'list', '--nats', fixture.bus.natsUrl]);
-    expect(listed.stdout).toMatch(
-      new RegExp(`^${name} {2}nobody serves it\\n {2}${name}-PreToolUse-1 {2}PreToolUse`, 'm'),
-    );
+    expect(listed.stdout).toMatch(new RegExp(`^${name} {2}no instances\\n {2}${name}-PreToolUse-1 {2}PreToolUse`, 'm'));
     expect((await cox(['hook', 'remove', name, '--nats', fixture.bus.natsUrl])).code).toBe(0);
     names.delete(name);
     await fixture.host.says(new RegExp(`"service":"${name}".*hooks were taken back`));

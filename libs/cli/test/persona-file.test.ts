@@ -236,7 +236,7 @@ describe('a crew', () => {
   test.each([
     ['stoker', /no .*stoker\.yaml.* personas that the host knows need no --crew/],
     ['./stoker.yaml', /stoker\.yaml: does not exist/],
-    ['empty', /no persona lies in/],
+    ['empty', /no persona in/],
   ])('%s is not there', async (given, message) => {
     await expect(namesOf(given)).rejects.toMatchObject({ exitCode: 2, message: expect.stringMatching(message) });
   });
