@@ -193,7 +193,7 @@ test('a changed module is served at once, and a broken one leaves the version be
   };
   expect(await reasonOf()).toContain('the first');
   await writeFile(file, 'export default { PreToolUse: () => ({ deny: ');
-  await service.says('the one before goes on', 'stderr');
+  await service.says('the earlier version stays in use', 'stderr');
   expect(service.stderr).toContain(`${file}:1`);
   expect(await reasonOf()).toContain('the first');
   await writeFile(file, deny('the second'));

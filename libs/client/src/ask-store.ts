@@ -120,7 +120,7 @@ function whyUnanswered(cause: unknown): string {
   if (isUnheard(cause))
     return 'nobody on the bus answers for its store: a stream has no leader now, or JetStream is off';
   if (cause instanceof errors.TimeoutError)
-    return 'the bus does not answer in time: it is choosing a leader, or too few of its servers live';
+    return 'NATS does not respond in time: it elects a leader, or has lost its quorum';
   const said = cause instanceof Error ? cause.message : String(cause);
   return `the bus cannot answer now: ${said}`;
 }

@@ -133,7 +133,7 @@ test('what is refused is not tried again', async () => {
   }
 });
 
-test('a wrong body never leaves, nor does an actor: who acts is whose token it is', async () => {
+test('a wrong body never leaves, nor does an actor: the token determines the actor', async () => {
   const { client, asked } = await clientOf([]);
   await expect(client.session('s').wire.send('steer', { boddy: 'x' } as never)).rejects.toMatchObject({
     field: 'boddy',

@@ -92,7 +92,7 @@ export async function startToolService(options: ToolServiceOptions): Promise<Too
     for (const [name] of dropped) served.delete(name);
     // What still runs of them ends by itself; the others are served meanwhile.
     for (const [name, tool] of dropped)
-      void tool.stop().then(() => log.info({ tool: name }, 'a tool is not served any more'));
+      void tool.stop().then(() => log.info({ tool: name }, 'a tool is no longer served'));
   };
   try {
     await take(loaded.tools);
@@ -105,7 +105,7 @@ export async function startToolService(options: ToolServiceOptions): Promise<Too
   const watch = watchFiles(loaded.files, log, async () => {
     const next = await toolsOf(file);
     await take(next.tools);
-    log.info({ file, tools: [...served.keys()] }, 'the tools were loaded again');
+    log.info({ file, tools: [...served.keys()] }, 'tools reloaded');
     return next.files;
   });
   log.info({ file, tools: [...served.keys()] }, 'tool service is up');

@@ -59,7 +59,7 @@ export async function sendOverHttp<V extends Verb>(
 ): Promise<WireSentCommand> {
   const given = body as JsonObject & { readonly id?: string };
   if (actor !== undefined || 'actor' in given)
-    throw new CommandRejectedError('unknown_field', 'actor: over HTTP, who acts is whose token it is', {
+    throw new CommandRejectedError('unknown_field', 'actor: over HTTP, the token determines the actor', {
       field: 'actor',
     });
   checkedPayload(verb, given, undefined);
