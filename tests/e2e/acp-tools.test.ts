@@ -273,7 +273,7 @@ describe('files of an editor', () => {
     } finally {
       await hooks.terminate();
       await cox(['hook', 'remove', 'told-of-edits', '--nats', fixture.bus.natsUrl]);
-      await fixture.host.says(/"service":"told-of-edits".*hooks were taken back/);
+      await fixture.host.says(/"service":"told-of-edits".*hooks were removed/);
     }
   });
 

@@ -63,7 +63,7 @@ test('an announcement that nobody serves is taken back; one that somebody serves
   await one.service.terminate();
   expect((await coxTools('list')).stdout).toMatch(new RegExp(`^${one.name}  .*  no instances$`, 'm'));
   expect(await coxTools('remove', one.name)).toMatchObject({ code: 0 });
-  await fixture.host.says(new RegExp(`"tool":"${one.name}".*a tool was taken back`));
+  await fixture.host.says(new RegExp(`"tool":"${one.name}".*a tool was removed`));
   expect(await listed(one.name)).toBeUndefined();
   expect((await coxTools('remove', one.name)).stderr).toContain('tool_not_registered');
   const journal = await endOf(fixture.bus, await start([calls(one.name), done]));
@@ -149,7 +149,7 @@ test('an old instance that starts again in the middle of a rollout does not undo
   const rolled = await listed(old.name);
   await old.service.kill();
   const again = await serve(old.module);
-  await again.says(/which has replaced this one and is served/, 'stderr');
+  await again.says(/was replaced by another served version/, 'stderr');
   expect(await listed(old.name)).toMatchObject({ digest: rolled?.digest, since: rolled?.since });
   await now.service.terminate();
   await until('the old version is announced', async () => (await listed(old.name))?.digest === before?.digest);

@@ -18,7 +18,7 @@ const names = new Set<string>();
 afterEach(async () => {
   await Promise.all(services.splice(0).map((service) => service.terminate()));
   for (const name of names) await cox(['hook', 'remove', name, '--nats', fixture.bus.natsUrl]);
-  for (const name of names) await fixture.host.says(new RegExp(`"service":"${name}".*hooks were taken back`));
+  for (const name of names) await fixture.host.says(new RegExp(`"service":"${name}".*hooks were removed`));
   names.clear();
 });
 
@@ -129,7 +129,7 @@ describe('a service that ends while it is asked', () => {
     expect(listed.stdout).toMatch(new RegExp(`^${name} {2}no instances\\n {2}${name}-PreToolUse-1 {2}PreToolUse`, 'm'));
     expect((await cox(['hook', 'remove', name, '--nats', fixture.bus.natsUrl])).code).toBe(0);
     names.delete(name);
-    await fixture.host.says(new RegExp(`"service":"${name}".*hooks were taken back`));
+    await fixture.host.says(new RegExp(`"service":"${name}".*hooks were removed`));
     const free = await endOf(fixture.bus, await start([reads, done]));
     expect(free.of('hook_call')).toEqual([]);
     expect(free.of('call_ended')).toMatchObject([{ status: 'ok' }]);

@@ -157,7 +157,7 @@ test('a folder that cannot be made ends with why, also on a file system that say
   if (process.platform !== 'linux') return;
   const nowhere = await init(folder, '/proc/nowhere/agents');
   expect(nowhere.code).toBe(2);
-  expect(nowhere.stderr).toContain('cannot be written: nothing can be made there');
+  expect(nowhere.stderr).toContain('cannot be written: no such file or directory');
 });
 
 test('what is no folder is told for what it is, and nothing is written', async () => {

@@ -63,7 +63,7 @@ test('a hook service logs it by the hook, and goes on', async () => {
   expect(journal.of('hook_returned').map(({ verdict }) => verdict?.kind)).toEqual(Array(4).fill('no_objection'));
   expect(await service.terminate()).toEqual({ code: 0, signal: null });
   await cox(['hook', 'remove', 'leaving', '--nats', fixture.bus.natsUrl]);
-  await fixture.host.says(/"service":"leaving".*hooks were taken back/);
+  await fixture.host.says(/"service":"leaving".*hooks were removed/);
 });
 
 test('a host logs it of its manifest, and its sessions go on', async () => {

@@ -26,7 +26,7 @@ export class StoreUnavailableError extends CoxswainError {
 export class StoreRefusedError extends CoxswainError {
   /** @internal */
   constructor(cause: JetStreamError | JetStreamApiError) {
-    super('nats_request_refused', `the NATS server refuses: ${cause.message}`, { cause });
+    super('nats_request_refused', `the NATS server rejected the request: ${cause.message}`, { cause });
   }
 }
 
@@ -118,11 +118,11 @@ export function asTrouble(error: unknown): CoxswainError | null {
 
 function whyUnanswered(cause: unknown): string {
   if (isUnheard(cause))
-    return 'nobody on the bus answers for its store: a stream has no leader now, or JetStream is off';
+    return 'JetStream does not respond (no responders): a stream has no leader, or JetStream is disabled';
   if (cause instanceof errors.TimeoutError)
     return 'NATS does not respond in time: it elects a leader, or has lost its quorum';
   const said = cause instanceof Error ? cause.message : String(cause);
-  return `the bus cannot answer now: ${said}`;
+  return `NATS cannot respond: ${said}`;
 }
 
 async function within<T>(ms: number, answer: Promise<T>): Promise<T> {

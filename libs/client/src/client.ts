@@ -102,7 +102,7 @@ export class Client<S extends Session = Session> {
     const { definition, handlers } = namedHandlers(persona);
     if (Object.keys(handlers).length > 0)
       throw new InvalidOptionError(
-        'persona: a definition with functions has to be served: client.servePersona(definition, …), then run it by its name',
+        'persona: a definition with functions must be served: client.servePersona(definition, …), then run it by its name',
         'persona',
       );
     const said = typeof prompt === 'string' ? { prompt } : { messages: [...prompt] };
@@ -117,7 +117,7 @@ export class Client<S extends Session = Session> {
       return result;
     } catch (error) {
       // The run must not go on without its caller. A closed client cannot cancel it.
-      if (!(error instanceof ClientClosedError)) await session.cancel('the caller of run() has left');
+      if (!(error instanceof ClientClosedError)) await session.cancel('the caller of run() stopped waiting');
       throw error;
     }
   }

@@ -38,7 +38,7 @@ export async function connect(...given: [options?: ConnectOptions | GatewayOptio
   const options = given[0] as ConnectOptions | GatewayOptions;
   // Programs in JavaScript have no compiler that reports these.
   if (options?.gateway !== undefined && options.servers !== undefined)
-    throw new InvalidOptionError('connect takes either servers or gateway, and not both', 'servers');
+    throw new InvalidOptionError('connect takes either servers or gateway, not both', 'servers');
   if (options?.gateway !== undefined) return connectHttp(options);
   const bus = options as ConnectOptions;
   if (bus?.servers === undefined) {

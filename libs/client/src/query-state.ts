@@ -32,7 +32,7 @@ export async function queryState(
   if (!status.success)
     throw new CoxswainError(
       'answer_unreadable',
-      'what answered is no host of this version: its answer is no state of a session',
+      'the response is not from a host of this version: it is not the state of a session',
     );
   return status.data;
 }
@@ -48,7 +48,7 @@ async function askInParts(nc: NatsConnection, subject: string, timeoutMs: number
     parts.push(data);
     bytes += data.length;
     if (bytes > ANSWER_MAX_BYTES)
-      throw new CoxswainError('answer_unreadable', `the answer has more than ${ANSWER_MAX_BYTES} bytes`);
+      throw new CoxswainError('answer_unreadable', `the response has more than ${ANSWER_MAX_BYTES} bytes`);
     if (headers?.has(HEADERS.more)) continue;
     return parts.length === 1 ? readJson(data) : readJson(concatenated(parts, bytes));
   }

@@ -212,12 +212,12 @@ async function store(
     return { commandId, seq: ack.seq, duplicate: ack.duplicate };
   } catch (error) {
     if (isNotPermitted(error)) {
-      const message = `this user of the bus may not send ${verb}`;
+      const message = `this NATS user has no permission to send ${verb}`;
       throw new CommandRejectedError('not_permitted', message, { commandId });
     }
     if (error instanceof BusNotPreparedError) throw error;
     if (isStreamFull(error)) {
-      const message = `the command stream takes no more: ${error.message}`;
+      const message = `the command stream is full: ${error.message}`;
       throw new CommandRejectedError('quota_exceeded', message, { commandId });
     }
     throw new CommandNotStoredError(commandId, asTrouble(error) ?? error);

@@ -100,7 +100,7 @@ export async function serveCalls({ nc }: CommandBus, served: ServedCalls): Promi
       const data = questionIn(message, schema);
       if (data && isKeyOf(data.key, tenant, data.session_id))
         take(data, answerTo(message, data.key), message.headers?.get(HEADERS.traceparent) || undefined);
-      else if (!other?.(message)) problem(`what came on ${message.subject} is no question`);
+      else if (!other?.(message)) problem(`invalid request on ${message.subject}`);
     },
   });
 

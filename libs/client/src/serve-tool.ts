@@ -164,7 +164,7 @@ export async function serveToolOn(
     async update(next) {
       const checked = await checkTool(next);
       if (checked.announced.name !== name)
-        throw new ToolDefinitionError(`it is named ${name}, and another name is another tool`);
+        throw new ToolDefinitionError(`its name is ${name}; another name is another tool`);
       const before = tool;
       tool = checked;
       try {

@@ -362,9 +362,12 @@ export class Session {
   async #onlyPendingCall(): Promise<string> {
     const { approvals } = await this.state();
     const [first, ...others] = approvals.map(({ callId }) => callId);
-    if (first === undefined) throw new CommandRejectedError('not_pending', 'no call waits for a decision');
+    if (first === undefined) throw new CommandRejectedError('not_pending', 'no approval is pending');
     if (others.length === 0) return first;
-    throw new InvalidOptionError(`several calls wait: name one of ${[first, ...others].join(', ')}`, 'callId');
+    throw new InvalidOptionError(
+      `several approvals are pending: name one of ${[first, ...others].join(', ')}`,
+      'callId',
+    );
   }
 
   /**

@@ -91,7 +91,7 @@ export function watchSuccession(bus: CommandBus, tenant: TenantId, own: Successo
         else if (!isNewest()) await own.takes(false);
         else if (claimed > 0 || performance.now() - listeningSinceMs > TOOL_LIVENESS.ttlMs) await own.takes(true);
       })
-      .catch((error: Error) => problem(`${name}: whose calls it has could not be settled: ${error.message}`));
+      .catch((error: Error) => problem(`${name}: the owner of its calls could not be determined: ${error.message}`));
   }
 
   /** Waits for something, as long as it may take. */

@@ -120,7 +120,8 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
   }
 
   const tell = (former: ToolAnnouncement | null, why: string) => {
-    if (former) problem(`${name} was announced as another version, ${toolDigest(former)}${why}: this one counts now`);
+    if (former)
+      problem(`${name} was announced as another version, ${toolDigest(former)}${why}: this version is now in use`);
   };
 
   /** Waits until somebody is heard who serves a version, as long as one who does would take to be heard. */
@@ -156,7 +157,7 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
     // Whoever has just announced it may not have been heard of yet.
     if (orphan?.revision !== standing.revision) orphan = { revision: standing.revision, sinceMs: performance.now() };
     else if (performance.now() - orphan.sinceMs > TOOL_LIVENESS.ttlMs) {
-      tell(await put(own.tool(), { standing }), ', which nobody serves any more');
+      tell(await put(own.tool(), { standing }), ', which has no instances');
       orphan = null;
     }
   }
@@ -174,9 +175,7 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
     async announceFirst() {
       const { value, headers } = await announcedNow(bus, key(own.tool()));
       if (value && replacedIn(headers).includes(ownDigest()) && (await isHeard(toolDigest(value)))) {
-        problem(
-          `${name} is announced as another version, ${toolDigest(value)}, which has replaced this one and is served`,
-        );
+        problem(`${name} was replaced by another served version, ${toolDigest(value)}`);
         return;
       }
       tell(await put(own.tool(), 'always'), '');

@@ -278,6 +278,6 @@ test('whoever is not answered in time is told why the last try came to nothing',
   const refused = connect({ gateway: 'https://gw.test', token: 'x', fetch, connectTimeoutMs: 50 });
   await expect(refused).rejects.toMatchObject({
     code: 'gateway_unreachable',
-    message: 'the gateway has not answered within 50 ms: no gateway answers: connect ECONNREFUSED 127.0.0.1:9',
+    message: 'the gateway did not respond within 50 ms: no gateway responds: connect ECONNREFUSED 127.0.0.1:9',
   });
 });

@@ -25,7 +25,7 @@ export const HookAnnouncement = z.strictObject({
   /** When it was first announced: among equal priorities the older service is asked first. */
   since: z.iso.datetime(),
   registrations: HookTable.refine((table) => !table.some(isOfPersona), {
-    error: 'hooks of personas are announced by nobody',
+    error: 'hooks of personas are not announced',
   }),
 });
 /** See {@link HookAnnouncement}. */

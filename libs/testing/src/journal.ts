@@ -164,7 +164,7 @@ export class Journal {
     const { result } = this;
     if (result === null)
       throw new ExpectationError(
-        [`expected the run to end, and the session is ${this.state || 'not there'}`, ...this.#text()].join('\n'),
+        [`expected the run to end, and the session is ${this.state || 'not started'}`, ...this.#text()].join('\n'),
         shape,
         null,
       );

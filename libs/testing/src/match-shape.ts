@@ -14,7 +14,8 @@ export interface ShapeDifference {
  */
 export function shapeDifference(shape: unknown, value: unknown, path = ''): ShapeDifference | null {
   if (shape instanceof RegExp) {
-    if (typeof value !== 'string') return { path, why: `${shown(value)} is no text to search for ${shape}` };
+    if (typeof value !== 'string')
+      return { path, why: `${shown(value)} is not a text that can be searched for ${shape}` };
     // A search with a global expression would begin where the last one ended.
     return new RegExp(shape.source, shape.flags.replace(/[gy]/g, '')).test(value)
       ? null
@@ -27,13 +28,13 @@ export function shapeDifference(shape: unknown, value: unknown, path = ''): Shap
       : { path, why: `${shown(value)} is not what ${shape.name || 'the function'} looks for` };
   }
   if (Array.isArray(shape)) {
-    if (!Array.isArray(value)) return { path, why: `${shown(value)} is no list` };
+    if (!Array.isArray(value)) return { path, why: `${shown(value)} is not a list` };
     if (value.length !== shape.length)
       return { path, why: `it has ${value.length} members, expected ${shape.length}: ${shown(value)}` };
     return first(shape.map((member, index) => () => shapeDifference(member, value[index], `${path}[${index}]`)));
   }
   if (typeof shape === 'object' && shape !== null) {
-    if (typeof value !== 'object' || value === null) return { path, why: `${shown(value)} is no object` };
+    if (typeof value !== 'object' || value === null) return { path, why: `${shown(value)} is not an object` };
     const members = value as Readonly<Record<string, unknown>>;
     return first(
       Object.entries(shape).map(

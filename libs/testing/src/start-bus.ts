@@ -307,7 +307,7 @@ class Bus implements TestBus {
     const untilMs = performance.now() + this.#parts.patienceMs;
     while (!isKnown()) {
       if (performance.now() > untilMs)
-        throw new Error(`the host has not heard of ${what} within ${this.#parts.patienceMs} ms`);
+        throw new Error(`the host does not know ${what} after ${this.#parts.patienceMs} ms`);
       await sleep(LOOK_AGAIN_MS);
     }
   }

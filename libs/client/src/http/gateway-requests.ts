@@ -166,8 +166,8 @@ export function unreached(cause: unknown, lateMs: number | null = null): Gateway
   const why = whyOf(cause);
   // That nobody was waited for any longer is said by the time.
   const isKnown = !(cause instanceof Error) || !['AbortError', 'TimeoutError'].includes(cause.name);
-  const late = `the gateway has not answered within ${lateMs} ms${isKnown ? `: ${why}` : ''}`;
-  const message = lateMs === null ? `no gateway answers: ${why}` : late;
+  const late = `the gateway did not respond within ${lateMs} ms${isKnown ? `: ${why}` : ''}`;
+  const message = lateMs === null ? `no gateway responds: ${why}` : late;
   return new GatewayUnreachableError(message, { cause });
 }
 
@@ -182,7 +182,10 @@ async function readJson(answer: Response, connection: AbortController): Promise<
   try {
     return JSON.parse(text) as unknown;
   } catch (error) {
-    throw new CoxswainError('answer_unreadable', `the gateway’s answer is no JSON: ${(error as Error).message}`);
+    throw new CoxswainError(
+      'answer_unreadable',
+      `the response of the gateway is not JSON: ${(error as Error).message}`,
+    );
   }
 }
 
@@ -231,7 +234,7 @@ async function readText(answer: Response, connection: AbortController, maxBytes:
     bytes += value.length;
     if (bytes > maxBytes) {
       await reader.cancel();
-      throw new CoxswainError('answer_unreadable', `the gateway’s answer has more than ${maxBytes} bytes`);
+      throw new CoxswainError('answer_unreadable', `the response of the gateway has more than ${maxBytes} bytes`);
     }
     text += decoder.decode(value, { stream: true });
   }

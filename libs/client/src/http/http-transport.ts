@@ -254,5 +254,5 @@ function nullWhereNone(error: unknown): null {
 }
 
 function unreadable(what: string): CoxswainError {
-  return new CoxswainError('answer_unreadable', `what answered is no gateway of this version: its answer is ${what}`);
+  return new CoxswainError('answer_unreadable', `the response is not from a gateway of this version: it is ${what}`);
 }

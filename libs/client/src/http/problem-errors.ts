@@ -82,7 +82,7 @@ export function problemOf(status: number, body: unknown): Problem {
   return {
     status,
     code: away ? 'gateway_unreachable' : 'answer_unreadable',
-    detail: `what answers at the gateway’s address says ${status}, and not in words of a gateway`,
+    detail: `the server at the address of the gateway responded with HTTP ${status}, and is not a gateway`,
     field: undefined,
     sessionId: undefined,
     more: undefined,
