@@ -27,20 +27,20 @@ const NOT_YET = [
   'examples/',
   'tests/',
   // Texts for models and journals change together with the version of the state machine.
+  'libs/adapters/memory/src/memory-personas.ts',
+  'libs/adapters/tools/src/',
+  'libs/protocol/src/crew-tools.ts',
   'libs/session/',
   'libs/turn/',
-  'libs/adapters/',
-  'libs/cli/src/',
-  'libs/client/src/',
-  'libs/console/src/',
-  'libs/ports/src/',
-  'libs/protocol/src/',
-  'libs/testing/src/',
-  'services/',
 ];
 
 /** Files whose strings are programs, not sentences. */
-const CODE_IN_STRINGS = ['libs/cli/src/completions/', 'services/gateway/src/routes/open-api-page.ts'];
+const CODE_IN_STRINGS = [
+  'libs/adapters/nats/src/server/server-process.ts',
+  'libs/cli/src/completions/',
+  'libs/cli/src/demo/story.ts',
+  'services/gateway/src/routes/open-api-page.ts',
+];
 
 const startsWithOneOf = (file: string, paths: readonly string[]): boolean =>
   paths.some((path) => file.startsWith(path));

@@ -53,7 +53,7 @@ export class Client<S extends Session = Session> {
     return this.#handle(sessionRef(id, this.tenant));
   }
 
-  /** How long whoever is at the other end takes to answer, milliseconds. @throws where there is no connection at the moment. */
+  /** Measures the round-trip time to the bus or the gateway, milliseconds. @throws without a connection. */
   roundTripMs(): Promise<number> {
     return this.#transport.roundTripMs();
   }
@@ -176,8 +176,8 @@ export class Client<S extends Session = Session> {
   }
 
   /**
-   * Resolves when the connection is over: with null after {@link close}, else with why this client is not let in any more, for good.
-   * From whoever is merely away it is tried again for as long as it takes.
+   * Resolves when the connection has ended for good: with null after {@link close}, otherwise with the reason, such as
+   * a revoked key. The client reconnects without a time limit after all other losses of the connection.
    */
   closed(): Promise<Error | null> {
     return this.#transport.closed();

@@ -30,7 +30,7 @@ export function connect(options: GatewayOptions): Promise<HttpClient>;
  * @throws CoxswainError `nats_unreachable` when no server answers in time, or none accepts the credentials; InvalidOptionError.
  */
 export function connect(options: ConnectOptions): Promise<BusClient>;
-/** Either, where it is told at run time which. */
+/** Connects to a bus or a gateway, whichever the options name at run time. */
 export function connect(options: ConnectOptions | GatewayOptions): Promise<BusClient | HttpClient>;
 export async function connect(...given: [options?: ConnectOptions | GatewayOptions]): Promise<Client> {
   // `connect(undefined)` is a program whose options are missing: it must not reach another bus.

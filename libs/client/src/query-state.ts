@@ -9,8 +9,8 @@ const QUERY_TIMEOUT_MS = 5_000;
 const ANSWER_MAX_BYTES = 64 * 1024 * 1024;
 
 /**
- * The session's status after its newest record.
- * @throws NoHostError where nobody answers queries, SessionNotFoundError where there is no such session.
+ * Reads the state of the session after its newest record.
+ * @throws NoHostError if no host responds, SessionNotFoundError if the session does not exist.
  */
 export async function queryState(
   nc: NatsConnection,

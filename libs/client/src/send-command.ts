@@ -60,9 +60,9 @@ export interface CommandBus {
 
 /**
  * Sends one command.
- * @throws CommandRejectedError before anything is sent where the body does not fit the verb, and when the session
- *   refuses it; CommandBlockedError, CommandRevokedError, ReceiptTimeoutError, SessionDeletedError while waiting for a
- *   receipt or an outcome; CommandNotStoredError when the bus has not taken it within fifteen seconds, BusNotPreparedError when it has no streams.
+ * @throws CommandRejectedError if the body is invalid or the session rejects it. While it waits for a receipt or an
+ *   outcome: CommandBlockedError, CommandRevokedError, ReceiptTimeoutError, SessionDeletedError. CommandNotStoredError
+ *   if the bus does not store it within fifteen seconds, BusNotPreparedError if the bus has no streams.
  */
 export async function sendCommand<V extends Verb>(
   bus: CommandBus,

@@ -74,7 +74,7 @@ const EARLY_MAX = 16;
 export async function serveCalls({ nc }: CommandBus, served: ServedCalls): Promise<ServingCalls> {
   const { tenant, name, instance, calls } = served;
   let state: ToolBeat['state'] = served.startsInStandby ? 'standby' : 'serving';
-  /** Of a start that fails, its failure says enough: what the bus has refused before is told where it goes well all the same. */
+  /** Problems during the start, reported only after a successful start: a failed start has its own error. */
   let early: string[] | null = [];
   const problem = (message: string) => {
     if (early === null) served.problem(message);
@@ -104,7 +104,7 @@ export async function serveCalls({ nc }: CommandBus, served: ServedCalls): Promi
     },
   });
 
-  /** @returns false where the message is no question about an approval. */
+  /** @returns false if the message is not a question about an approval. */
   const answerApproval = (message: Msg): boolean => {
     const asked = questionIn(message, ToolApprovalAsked);
     if (!asked) return false;

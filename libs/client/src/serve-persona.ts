@@ -44,7 +44,7 @@ import { type ServedHook, servePersonaHooks } from './serve-persona-hooks.ts';
 import { StepLine } from './step-line.ts';
 import { ToolCalls } from './tool-calls.ts';
 
-/** A tool of which somebody else has the schema and the code: one of an MCP server. */
+/** A tool whose schema and code belong to another program, such as an MCP server. */
 export interface ForeignTool {
   readonly definition: ToolDefinition;
   call(args: JsonObject, context: ToolCallContext): Promise<ToolResult>;
@@ -67,7 +67,7 @@ export interface ServePersonaOptions {
   readonly drainMs?: number | undefined;
   /** Told of each step, call and hook that runs here. */
   readonly observer?: WorkObserver | undefined;
-  /** Told what went wrong beside a step. */
+  /** Called with problems outside a step. */
   readonly onProblem?: ((message: string) => void) | undefined;
 }
 

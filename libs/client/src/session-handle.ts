@@ -397,8 +397,8 @@ export class Session {
   }
 
   /**
-   * Deletes a session that has ended: nobody reads it any more, and its id is never used again. What it has left is purged by
-   * an administrator, with `cox admin retention`. Only the admin's key may publish it.
+   * Deletes an ended session. It can no longer be read, and its id is never used again. An administrator purges its
+   * data with `cox admin retention`. Requires the key of the admin.
    */
   delete(reason?: string, options: SendOptions = {}): Promise<SentCommand> {
     return this.#send('delete', { reason }, options);

@@ -28,7 +28,7 @@ import { type CallEnding, type LedgerEntry, type Tell, ToolLedger } from './tool
 /** What is said, without what every answer says. */
 type Words = ToolSaid extends infer One ? (One extends ToolSaid ? Omit<One, 'v' | 'key' | 'instance'> : never) : never;
 
-/** Answers whoever asked. Must not throw. */
+/** Answers the sender of a request. Must not throw. */
 export type Answer = (said: Words) => void;
 
 /** Finds what a question is for; null where nothing of the name is served. */
@@ -40,7 +40,7 @@ export interface ToolCallsPorts {
   nowMs(): number;
   /** Told of each call that runs. */
   readonly observer?: WorkObserver | undefined;
-  /** What a question is for, as it is told: by the member `tool` of the question. */
+  /** The tool or persona of a request, by the member `tool` of the request. */
   servedAs?(tool: string | undefined): Pick<BegunWork, 'kind' | 'name'>;
   /** Sends the outcome of a `long_running` call. Never rejects. @returns whether it is durable; if not, it was given up. */
   bring(ref: SessionRef, call: TakenUpCall, ending: CallEnding): Promise<boolean>;

@@ -27,8 +27,8 @@ export interface ToolSuccession {
   /** When this instance has claimed the tool, milliseconds since 1970 by its own clock but after every claim it has heard of; 0 for never. */
   readonly claimed: number;
   /**
-   * Claims it, and resolves when the one before takes no more calls: three seconds at most.
-   * @param isFirst nobody can have served it before: nobody is listened for.
+   * Claims the calls. Resolves when the previous instance has stopped receiving them, after at most three seconds.
+   * @param isFirst no other instance can have served the tool before.
    */
   claim(isFirst?: boolean): Promise<void>;
   stop(): void;

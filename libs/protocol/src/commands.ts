@@ -70,7 +70,7 @@ function withImpliedMode(verb: Verb, value: unknown): unknown {
   return preempt === true && mode === undefined ? { ...value, mode: 'interrupt_immediate' } : value;
 }
 
-/** How a session is set up, beside its persona. */
+/** Settings of a session, in addition to its persona. */
 export const StartSettings = z.strictObject({
   ...CHOICE_FIELDS,
   /** One of the persona's modes. */
@@ -85,7 +85,7 @@ export const StartSettings = z.strictObject({
   permissions: Permissions.optional(),
   root: z.string().min(1).max(4_096).optional(),
   metadata: JsonObject.optional(),
-  /** Personas that it may delegate to by name, beside those that its host knows. */
+  /** Personas for delegation by name, in addition to those that the host knows. */
   personas: z
     .array(Persona)
     .max(BOUNDS.crewMax)

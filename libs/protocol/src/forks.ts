@@ -81,7 +81,7 @@ export type ForkRequest = z.infer<typeof ForkRequest>;
 const unsent = z.array(z.string()).min(1).max(BOUNDS.callsPerBatchMax).optional();
 const Ancestor = { session: z.string(), n: z.number().int().positive(), hash: sha256 };
 
-/** Where a copied journal comes from. It stands in the input of its first record. */
+/** The origin of a copied journal, recorded in the input of its first record. */
 export const CopyOrigin = z.strictObject({
   how: z.enum(['fork', 'import']),
   /** The session whose first `n` records are copied, and the hash of the last of them. */

@@ -25,7 +25,7 @@ export const PARKING_FIELDS = {
   /** The name of a signal that ends the wait. */
   signal: z.string().regex(ID_PATTERN, { error: 'a signal name is 1 to 64 characters of A-Z a-z 0-9 _ -' }).optional(),
   on_timeout: OnTimeout.optional(),
-  /** What the model is told, as a user message, when the time has come. */
+  /** User message to the model when the time has passed. */
   input: z.string().refine(hasVisibleText, { error: 'must not be empty' }).optional(),
 } as const;
 

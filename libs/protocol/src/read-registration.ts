@@ -25,7 +25,7 @@ export const WrittenRegistration = z.strictObject({
   point: z.string(),
   /** Held against the point where it is said. */
   surface: z.enum(HOOK_SURFACES).optional(),
-  /** At `loop_checkpoint`: which seams, in the place of a pattern. */
+  /** At `loop_checkpoint`: the kinds of seams, instead of a pattern. */
   kinds: z.union([z.string(), z.array(z.string())]).optional(),
 });
 /** A registration as it is written, before defaults. */

@@ -105,7 +105,7 @@ export class RecordNotServedError extends RecordUnreadableError {
   }
 }
 
-/** There is no record to read any more: the session was deleted, and what stands here is its tombstone. */
+/** The session was deleted: its journal contains only a tombstone. */
 export class SessionDeletedError extends RecordUnreadableError {
   override readonly name = 'SessionDeletedError';
   override readonly code = 'session_deleted';

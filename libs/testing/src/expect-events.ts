@@ -10,8 +10,8 @@ import { ExpectationError, SceneError } from './testing-errors.ts';
 export type JournalEvent = SessionEvent & { readonly n: number; readonly tool?: string | undefined };
 
 /**
- * What a test says of one event: its type alone, or its type and some of its members. See {@link shapeDifference} for what may
- * stand in the place of a member.
+ * A pattern for one event: its type, or its type and some of its members. See {@link shapeDifference} for the patterns
+ * of members.
  */
 export type EventPattern = EventType | ({ readonly type: EventType } & Readonly<Record<string, unknown>>);
 

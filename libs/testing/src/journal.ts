@@ -62,7 +62,7 @@ export class Journal {
   readonly records: readonly JournalRecord[];
   /** All events, in order. */
   readonly events: readonly JournalEvent[];
-  /** What was told to whoever sent the commands of the scene. */
+  /** Receipts of the commands of the scene. */
   readonly receipts: readonly Receipt[];
   readonly #blobs: BlobSource;
   readonly #before: number;

@@ -9,8 +9,9 @@ export interface ShapeDifference {
 }
 
 /**
- * Where a value is not as a shape says, or null where it is. Of an object only the members of the shape are looked at; a list
- * has as many members as its shape. In the place of a text a regular expression is searched in it; a function is asked about the value.
+ * Compares a value with a shape: null if they match, otherwise the first difference. Objects are compared by the
+ * members of the shape only. Lists must have the same length. A regular expression searches in a text; a function tests
+ * the value.
  */
 export function shapeDifference(shape: unknown, value: unknown, path = ''): ShapeDifference | null {
   if (shape instanceof RegExp) {

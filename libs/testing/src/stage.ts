@@ -46,7 +46,7 @@ export interface StageSettings {
   readonly withinMs: number;
 }
 
-/** Logs nothing: what a session does stands in its journal. */
+/** A logger that logs nothing: the journal shows what a session does. */
 export const QUIET: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 const INBOX = '_INBOX.testing';

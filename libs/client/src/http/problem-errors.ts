@@ -30,7 +30,7 @@ export interface SentAs {
   readonly waitedMs: number;
 }
 
-/** A gateway has answered with a problem. Only within this folder: callers are told by {@link errorOf}. */
+/** A problem response of a gateway. Internal to this folder: callers get the error of {@link errorOf}. */
 export class ProblemError extends Error {
   override readonly name = 'ProblemError';
   readonly problem: Problem;
