@@ -30,13 +30,13 @@ export const MANIFEST: FlagSpec = {
   help: 'Hooks and tools, or none (COX_MANIFEST; a trusted coxswain.yaml)',
 };
 /** `--policy` */
-export const POLICY: FlagSpec = { value: 'FILE', help: 'Policy in YAML: what requests may name (COX_POLICY)' };
+export const POLICY: FlagSpec = { value: 'FILE', help: 'Policy file in YAML that limits requests (COX_POLICY)' };
 /** `--yes` */
 export const YES: FlagSpec = { short: 'y', help: 'Do not ask for confirmation' };
 /** `--follow` */
 export const FOLLOW: FlagSpec = { short: 'f', help: 'Keep printing new lines, until Ctrl-C' };
 /** `--limit` */
-export const LIMIT: FlagSpec = { value: 'N', help: 'Print at most N' };
+export const LIMIT: FlagSpec = { value: 'N', help: 'Print at most N entries' };
 /** `--reason` */
 export const REASON: FlagSpec = { value: 'TEXT', help: 'Reason, recorded in the journal' };
 /** `--at` */
@@ -59,7 +59,7 @@ export const PRINT = {
     value: 'FORMAT',
     short: 'o',
     words: ['table', 'json', 'yaml'],
-    help: 'table (default), json (lines) or yaml',
+    help: 'Output format: table (default), json (lines) or yaml',
   },
   quiet: QUIET,
 } satisfies FlagTable;
@@ -67,8 +67,8 @@ export const PRINT = {
 /** Flags that choose the bus of a service. Its output is a log. */
 export const SERVICE_BUS = {
   nats: { value: 'URL', help: 'Bus to use: nats://[token@]host:port (NATS_URL)' },
-  nkey: { value: 'FILE', help: 'Key file for the bus, as cox admin auth writes it (NATS_NKEY)' },
-  context: { value: 'NAME', help: 'Context to use, of cox context list (cox context use)' },
+  nkey: { value: 'FILE', help: 'Key file for the bus, from cox admin auth (NATS_NKEY)' },
+  context: { value: 'NAME', help: 'Context to use; see cox context list (cox context use)' },
   'state-dir': STATE_DIR,
   json: JSON_LINES,
 } satisfies FlagTable;
@@ -119,7 +119,7 @@ export const RUN = {
     repeatable: true,
   },
   model: { value: 'PROVIDER/NAME', short: 'm', help: 'Model (COX_MODEL)' },
-  'base-url': { value: 'URL', help: 'Address of the provider' },
+  'base-url': { value: 'URL', help: 'Address of the model provider' },
   id: { value: 'ID', help: 'Id of the new session (a random one)' },
   session: {
     value: 'ID',
@@ -170,7 +170,7 @@ export const STEER = {
   ...BUS,
   mode: {
     value: 'MODE',
-    help: 'finish_step (default), interrupt_immediate or audit_only',
+    help: 'Delivery: finish_step (default), interrupt_immediate or audit_only',
     words: ['finish_step', 'interrupt_immediate', 'audit_only'],
   },
   preempt: { help: 'Interrupt at once: end the streaming answer and the running calls' },
@@ -200,7 +200,7 @@ export const REMIND = {
   },
   'role-hint': {
     value: 'VOICE',
-    help: 'system (default), developer, user_block or ephemeral_cache',
+    help: 'Role: system (default), developer, user_block or ephemeral_cache',
     words: ['system', 'developer', 'user_block', 'ephemeral_cache'],
   },
 } satisfies FlagTable;

@@ -45,7 +45,7 @@ const LIST_SESSIONS: Omit<CommandSpec, 'name' | 'examples'> = {
   flags: {
     ...TENANT_BUS,
     limit: { ...LIMIT, help: 'Print at most N sessions, the newest (100)' },
-    after: { value: 'ID', help: 'Continue after this one' },
+    after: { value: 'ID', help: 'Continue after this entry' },
     deleted: { help: 'Also print deleted sessions' },
   },
   load: () => import('../commands/session/list.ts'),
@@ -73,7 +73,7 @@ const RUN_AND_STEER: readonly CommandSpec[] = [
   {
     name: 'run',
     args: ['[prompt]'],
-    help: 'Start a session, follow, steer and approve it',
+    help: 'Start a session, follow it, steer it and approve calls',
     flags: RUN,
     examples: [
       'cox run "summarise the README" --model anthropic/claude-sonnet-4-5',
@@ -85,7 +85,7 @@ const RUN_AND_STEER: readonly CommandSpec[] = [
   {
     name: 'attach',
     args: ['<session>'],
-    help: 'Join a session: follow, steer and approve it',
+    help: 'Join a session, follow it, steer it and approve calls',
     flags: { ...BUS, port: PORT, manifest: MANIFEST, ...TAKE_PART, from: FROM, 'steering-file': STEERING_FILE },
     load: () => import('../commands/attach.ts'),
   },
@@ -384,7 +384,7 @@ const APPROVAL: readonly CommandSpec[] = [
       ...TENANT_BUS,
       follow: { ...FOLLOW, help: 'Keep printing new and decided approvals, until Ctrl-C' },
       limit: { ...LIMIT, help: 'Print at most N, the oldest first (200)' },
-      after: { value: 'SESSION/CALL', help: 'Continue after this one' },
+      after: { value: 'SESSION/CALL', help: 'Continue after this entry' },
     },
     examples: ['cox approval list --follow', 'cox approval list --json --limit 20'],
     load: () => import('../commands/approval/list.ts'),

@@ -10,7 +10,7 @@ export function manualOf(sections: readonly Section[], version: string): string 
     section('DESCRIPTION', [
       plain('Starts, steers, follows and replays durable agent sessions on NATS.'),
       '.PP',
-      plain('A session is named by its id or by the beginning of it.'),
+      plain('Name a session by its id or its first characters.'),
     ]),
     section(
       'COMMANDS',
