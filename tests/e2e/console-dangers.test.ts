@@ -178,7 +178,7 @@ function inBrowser(): void {
       await dialog.getByText('It is not valid. You stay signed in as one').waitFor();
       await dialog.getByRole('button', { name: 'Stay' }).click();
       await page.goto(`${own.url}/#token=${other.token}`);
-      await dialog.getByText('With it you would work as other').waitFor();
+      await dialog.getByText('With it you would act as other').waitFor();
       await page.keyboard.press('Escape');
       await dialog.waitFor({ state: 'detached' });
       expect(page.url()).toBe(`${own.url}/#/new`);
