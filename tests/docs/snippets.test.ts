@@ -96,7 +96,7 @@ describe('data', () => {
 /** What a piece of a program leaves to its reader: the page, how the piece begins, and what stands before it elsewhere. */
 const LEFT_TO_READERS: readonly (readonly [page: string, begins: string, before: string])[] = [
   [
-    'docs/guides/approvals.md',
+    'docs/guides/approval-notifications.md',
     'hooks.registerPersonaHook',
     `import { createHookRegistry } from '@coxswain/adapter-hooks';
      import { deny } from '@coxswain/client';
@@ -136,12 +136,17 @@ const LEFT_TO_READERS: readonly (readonly [page: string, begins: string, before:
      declare const run: (command: string, signal: AbortSignal) => Promise<{ exitCode: number }>;`,
   ],
   [
+    'docs/guides/long-running-tools.md',
+    'import { connect }',
+    'declare const sessionId: string, idempotencyKey: string, toolCallId: string, epoch: number;',
+  ],
+  [
     'docs/guides/personas-as-services.md',
     'import { defineTool }',
     'declare const orders: { find(number: string): string };',
   ],
   [
-    'docs/guides/tools.md',
+    'docs/guides/bus-tools.md',
     'const served = await serveTool',
     `import { serveTool, type Tool } from '@coxswain/client';
      declare const tool: Tool;`,

@@ -149,7 +149,7 @@ function pageTools(name: string): Problem {
   const called = `${JSON.stringify(cutText(name, 128))} is a frontend tool`;
   return invalid(
     'tools',
-    `${called}, and sessions call only tools on the bus; serve it there (docs/guides/tools.md), or send forwardedProps.page_tools: "ignore"`,
+    `${called}, and sessions call only tools on the bus; serve it there (docs/guides/bus-tools.md), or send forwardedProps.page_tools: "ignore"`,
   );
 }
 
