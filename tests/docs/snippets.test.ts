@@ -189,7 +189,7 @@ const NOT_LOOKED_INTO: Readonly<Record<string, string>> = {
   mermaid: 'generated',
   conf: 'the configuration of a nats-server, which tests/tutorial starts with it',
   html: 'run by tests/e2e/steer-from-anything.test.ts, which counts the pieces of its page',
-  python: 'run by tests/e2e/steer-from-anything.test.ts, which counts the pieces of its page',
+  python: 'run by tests/e2e/steer-from-anything.test.ts',
   tsx: 'a page of another library, which this project does not have',
   lua: 'the configuration of an editor',
   markdown: 'the front matter of a skill, as tests of skills read it',
