@@ -5,10 +5,10 @@ import { describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { COMMANDS } from '../../libs/cli/src/line/command-table.ts';
 import { parseLine } from '../../libs/cli/src/line/parse-line.ts';
-import { fencesOf } from '../../scripts/site/markdown-page.ts';
 import { REPOSITORY } from '../e2e/kit/child.ts';
 import { compiled } from './compiled.ts';
 import { kindOf, wrongData } from './data-snippets.ts';
+import { fencesOf } from './markdown.ts';
 import { pages, type Snippet, snippets } from './pages.ts';
 import { coxCalls } from './shell-lines.ts';
 

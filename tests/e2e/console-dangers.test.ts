@@ -172,7 +172,7 @@ function inBrowser(): void {
       const prompt = page.getByRole('textbox', { name: 'Prompt' });
       await prompt.fill('half of it');
       const dialog = page.getByRole('dialog');
-      const kept = () => page.evaluate(() => sessionStorage.getItem('coxswain.token'));
+      const kept = () => page.evaluate("sessionStorage.getItem('coxswain.token')");
 
       await page.goto(`${own.url}/#token=cox_nobodys`);
       await dialog.getByText('It is not valid. You stay one').waitFor();
