@@ -275,7 +275,7 @@ test.each([
   [['--worker', 'stock=a,a'], 'twice'],
   [['--worker', 'stock=a', '--worker', 'stock=b'], 'twice'],
   [['--worker', 'red/stock=a'], 'no --tenant'],
-  [['--tenant', 'red', '--tenant', 'blue', '--worker', 'stock=a'], 'of which tenant'],
+  [['--tenant', 'red', '--tenant', 'blue', '--worker', 'stock=a'], 'names no tenant'],
 ])('cox admin auth %j is refused: %s', async (args, said) => {
   const ended = await cox(['admin', 'auth', '--out', 'x', ...args], { cwd: await scratchFolder('bad') });
   expect(ended.code).toBe(2);

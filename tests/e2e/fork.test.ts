@@ -178,7 +178,7 @@ test.each([
   [['session', 'fork', 'origin', '--at', '9999'], 1, /fork_record_not_found/],
   [['session', 'fork', 'nobody-here'], 1, /session_not_found/],
   [['session', 'fork', 'origin', '--verdict', 'yes'], 2, /--verdict yes/],
-  [['session', 'fork', 'origin', '--prompt', 'x', '--result', 'y'], 2, /--result does not go beside --prompt/],
+  [['session', 'fork', 'origin', '--prompt', 'x', '--result', 'y'], 2, /--result cannot be combined with --prompt/],
   [
     ['session', 'fork', 'origin', '--at', '2', '--result', 'y'],
     1,

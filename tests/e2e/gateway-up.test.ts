@@ -102,11 +102,11 @@ test('without a gateway nothing listens', async () => {
 test.each([
   [
     '--gateway-port',
-    /cox: port_in_use: the gateway cannot listen at 127\.0\.0\.1:(\d+): port \1 is taken there\n {2}→ /,
+    /cox: port_in_use: the gateway cannot listen at 127\.0\.0\.1:(\d+): port \1 is in use \(EADDRINUSE\)\n {2}→ /,
   ],
   [
     '--metrics-port',
-    /cox: port_in_use: metrics cannot be served at 127\.0\.0\.1:(\d+): port \1 is taken there\n {2}→ /,
+    /cox: port_in_use: metrics cannot be served at 127\.0\.0\.1:(\d+): port \1 is in use \(EADDRINUSE\)\n {2}→ /,
   ],
   ['--port', /cox: port_in_use: port (\d+) is taken by another process\S* .*\n {2}→ /],
 ])('a %s that is taken is told in words, and nothing stays behind', async (flag, words) => {

@@ -124,7 +124,7 @@ test('files that are there are named and left as they are, but with --force', as
   const refused = await init(folder);
   expect(refused.code).toBe(2);
   expect(refused.stderr).toContain(
-    'has README.md, tools/count-words.mjs already, and nothing was written; give another folder, or --force to write over them',
+    'has README.md, tools/count-words.mjs already; nothing was written. Name another folder, or use --force to overwrite them',
   );
   expect((await readdir(folder)).sort()).toEqual(['README.md', 'notes.md', 'tools']);
   const forced = await init(folder, '.', '--force', '--json');
@@ -157,7 +157,7 @@ test('a folder that cannot be made ends with why, also on a file system that say
   if (process.platform !== 'linux') return;
   const nowhere = await init(folder, '/proc/nowhere/agents');
   expect(nowhere.code).toBe(2);
-  expect(nowhere.stderr).toContain('cannot be written: nothing can be made there');
+  expect(nowhere.stderr).toContain('cannot be written: no such file or directory');
 });
 
 test('what is no folder is told for what it is, and nothing is written', async () => {
@@ -169,7 +169,7 @@ test('what is no folder is told for what it is, and nothing is written', async (
     ['', 'was given an empty name'],
     ['file', 'cox: file is a file; give'],
     ['dangling', 'cox: dangling is a link to nothing: nothing is not there; give'],
-    ['to-file', 'cox: to-file is a link to file, which is no folder; give'],
+    ['to-file', 'cox: to-file is a link to file, which is not a folder; give'],
   ] as const)
     for (const force of [[], ['--force']]) {
       const refused = await init(folder, name, ...force);
@@ -184,7 +184,7 @@ test('a folder in which no tool looks for a project is not filled', async () => 
   const at = await scratchFolder('init');
   for (const named of ['node_modules', 'node_modules/mine']) {
     const { code, stderr } = await init(at, named);
-    expect([code, stderr]).toEqual([2, expect.stringContaining('is where npm keeps packages')]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('is inside node_modules')]);
   }
   expect(await readdir(at)).toEqual([]);
 });

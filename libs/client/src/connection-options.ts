@@ -18,7 +18,7 @@ export interface ConnectOptions {
   readonly seed?: string | undefined;
   /** Default `default`. */
   readonly tenant?: string | undefined;
-  /** Who acts, as whoever connects says: stands in each command that names nobody else. Default: nobody is named. */
+  /** Name of the actor, recorded with each command that names no other actor. Not verified. Default: none. */
   readonly actor?: string | undefined;
   /** Shown in the server's list of connections. Default `coxswain-client`. */
   readonly name?: string | undefined;

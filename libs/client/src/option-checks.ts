@@ -29,7 +29,7 @@ export function checkSendOptions(verb: Verb, { wait, timeoutMs, acceptedWithinMs
   }
   if (wait === 'delivered' && !DELIVERED.has(verb))
     throw new InvalidOptionError(
-      `${verb} is not delivered to a model: wait for it with "accepted". Only ${[...DELIVERED].join(', ')} have "delivered"`,
+      `${verb} is not delivered to a model: use wait: "accepted". Only ${[...DELIVERED].join(', ')} have "delivered"`,
       'wait',
     );
   if (wait === 'outcome' && verb !== 'cancel_call')

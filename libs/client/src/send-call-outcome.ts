@@ -29,7 +29,7 @@ export async function sendCallOutcome(
 ): Promise<WireSentCommand> {
   const prefix = `${ref.tenant}.${ref.sessionId}.`;
   if (!call.idempotencyKey.startsWith(prefix)) {
-    const message = `the key ${call.idempotencyKey} is of another session`;
+    const message = `the key ${call.idempotencyKey} belongs to another session`;
     throw new CommandRejectedError('invalid_field', message, { field: 'idempotencyKey' });
   }
   const { status, result, durationMs } = end;

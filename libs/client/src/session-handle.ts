@@ -362,9 +362,12 @@ export class Session {
   async #onlyPendingCall(): Promise<string> {
     const { approvals } = await this.state();
     const [first, ...others] = approvals.map(({ callId }) => callId);
-    if (first === undefined) throw new CommandRejectedError('not_pending', 'no call waits for a decision');
+    if (first === undefined) throw new CommandRejectedError('not_pending', 'no approval is pending');
     if (others.length === 0) return first;
-    throw new InvalidOptionError(`several calls wait: name one of ${[first, ...others].join(', ')}`, 'callId');
+    throw new InvalidOptionError(
+      `several approvals are pending: name one of ${[first, ...others].join(', ')}`,
+      'callId',
+    );
   }
 
   /**
@@ -394,8 +397,8 @@ export class Session {
   }
 
   /**
-   * Deletes a session that has ended: nobody reads it any more, and its id is never used again. What it has left is purged by
-   * an administrator, with `cox admin retention`. Only the admin's key may publish it.
+   * Deletes an ended session. It can no longer be read, and its id is never used again. An administrator purges its
+   * data with `cox admin retention`. Requires the key of the admin.
    */
   delete(reason?: string, options: SendOptions = {}): Promise<SentCommand> {
     return this.#send('delete', { reason }, options);

@@ -37,7 +37,7 @@ export interface WireTreeNode {
 
 /** A tree, and what stands above it. */
 export interface WireSessionTree {
-  /** The session that has started the one at the top, and the top of the whole; null where nobody has. */
+  /** The parent of the root of this tree, and the root of the whole tree; null without a parent. */
   readonly parent: { readonly session: string; readonly root: string } | null;
   readonly top: WireTreeNode;
   /** Sessions that are not shown, as there are too many. */

@@ -23,7 +23,7 @@ export interface FromRecord {
   readonly at: string;
 }
 
-/** What somebody put in: told where it is delivered. */
+/** An injected message, reported at its delivery. */
 export interface DeliveredInjection {
   readonly commandId: string;
   readonly origin: 'steer' | 'remind' | 'followup' | 'feedback' | 'direct';
@@ -258,7 +258,7 @@ export type UiEvent =
       readonly type: 'persona_awaited';
       readonly persona: string;
       readonly version: string;
-      /** Nobody serves it at the moment, or somebody has paused it. */
+      /** The persona has no running instance, or is paused. */
       readonly why: 'unserved' | 'paused';
     } & FromRecord)
   /** A call has handed the session to another persona. */

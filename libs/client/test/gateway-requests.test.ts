@@ -133,7 +133,7 @@ test('what is refused is not tried again', async () => {
   }
 });
 
-test('a wrong body never leaves, nor does an actor: who acts is whose token it is', async () => {
+test('a wrong body never leaves, nor does an actor: the token determines the actor', async () => {
   const { client, asked } = await clientOf([]);
   await expect(client.session('s').wire.send('steer', { boddy: 'x' } as never)).rejects.toMatchObject({
     field: 'boddy',
@@ -278,6 +278,6 @@ test('whoever is not answered in time is told why the last try came to nothing',
   const refused = connect({ gateway: 'https://gw.test', token: 'x', fetch, connectTimeoutMs: 50 });
   await expect(refused).rejects.toMatchObject({
     code: 'gateway_unreachable',
-    message: 'the gateway has not answered within 50 ms: no gateway answers: connect ECONNREFUSED 127.0.0.1:9',
+    message: 'the gateway did not respond within 50 ms: no gateway responds: connect ECONNREFUSED 127.0.0.1:9',
   });
 });

@@ -107,6 +107,6 @@ function unreadable(error: NodeJS.ErrnoException): UnreadableFileError {
   // A socket, or a pipe that took the file's place, cannot be opened this way.
   if (code === 'ENXIO')
     return new UnreadableFileError('not_regular', 'is not a regular file (ENXIO)', { cause: error });
-  const why = code === 'EACCES' || code === 'EPERM' ? 'may not be read by this process' : 'cannot be read';
+  const why = code === 'EACCES' || code === 'EPERM' ? 'permission denied' : 'cannot be read';
   return new UnreadableFileError('failed', `${why} (${code ?? 'unknown error'})`, { cause: error });
 }

@@ -26,7 +26,7 @@ const PatternText = z.string().superRefine((text, context) => {
   if (typeof parsed === 'string') context.addIssue({ code: 'custom', message: parsed });
 });
 
-/** What a registration says beside its point. */
+/** The members of a registration, without its point. */
 export const REGISTRATION_FIELDS = {
   id: z.string().regex(ID_PATTERN, { error: 'a hook id is 1 to 64 characters of A-Z a-z 0-9 _ -' }),
   /** A glob on the point's natural target, or a condition on the payload. */
@@ -43,11 +43,11 @@ export const REGISTRATION_FIELDS = {
   source: z.enum(['manifest', 'code']).optional(),
   timeout_ms: z.number().int().min(1).max(BOUNDS.hookTimeoutMaxMs).default(5_000),
   on_error: z.enum(['fail_closed', 'fail_open']).default('fail_closed'),
-  /** At `PreToolUse`: refuses with this reason. Nobody is asked. */
+  /** At `PreToolUse`: denies with this reason, without a handler. */
   deny: z.string().min(1).max(BOUNDS.reasonMaxBytes).optional(),
   /** At `PostToolUse`: characters that are left of a result's text, after what the handler made of it. */
   max_output: z.number().int().min(1).max(BOUNDS.toolResultKeptMaxBytes).optional(),
-  /** What its handler would always return: nobody is asked. */
+  /** A constant return, without a handler. */
   returns: Returns.optional(),
   /** There is no handler behind it: what `max_output` says is all. */
   no_handler: z.literal(true).optional(),
@@ -69,7 +69,7 @@ function refine(registration: Refined, context: z.core.$RefinementCtx): void {
   const refuse = (field: string, message: string) => context.addIssue({ code: 'custom', path: [field], message });
   const { point, step, pct, deny, max_output, no_handler } = registration;
   if (step !== undefined && HOOK_CATALOGUE[point].target !== 'persona.step')
-    refuse('step', `${point} is no point of a step`);
+    refuse('step', `${point} is not a hook point of a step`);
   if (pct !== undefined && point !== 'OnBudgetThreshold') refuse('pct', 'it is for OnBudgetThreshold only');
   if (deny !== undefined && point !== 'PreToolUse') refuse('deny', 'it is for PreToolUse only');
   if (max_output !== undefined && point !== 'PostToolUse') refuse('max_output', 'it is for PostToolUse only');
@@ -122,7 +122,7 @@ export function inAskingOrder(registrations: readonly HookRegistration[]): HookR
   return [...registrations].sort((a, b) => owner(a) - owner(b) || a.priority - b.priority || rank(a) - rank(b));
 }
 
-/** Whether a registration is a persona's own, and not one of whoever runs hosts or hook services. */
+/** Whether a registration belongs to a persona, not to a manifest or a hook service. */
 export function isOfPersona({ persona_version }: Pick<HookRegistration, 'persona_version'>): boolean {
   return persona_version !== undefined;
 }

@@ -48,8 +48,9 @@ const known = new Map<number, string | null>();
 const ASCII = Array.from({ length: 128 }, (_, codePoint) => seenAs(codePoint));
 
 /**
- * What a character looks like: a lower-case letter (two for a ligature), `<`, `/`, `-` for a dash or another separator,
- * a blank for white space and control characters, nothing for what cannot be seen, null for any other character.
+ * Maps a character to what it looks like: a lower-case letter (two for a ligature), `<`, `/`, or `-` for a dash or
+ * another separator. White space and control characters become a blank, invisible characters become empty. Null for any
+ * other character.
  * @param codePoint a Unicode code point.
  */
 export function lookOf(codePoint: number): string | null {

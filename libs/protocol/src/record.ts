@@ -105,7 +105,7 @@ export class RecordNotServedError extends RecordUnreadableError {
   }
 }
 
-/** There is no record to read any more: the session was deleted, and what stands here is its tombstone. */
+/** The session was deleted: its journal contains only a tombstone. */
 export class SessionDeletedError extends RecordUnreadableError {
   override readonly name = 'SessionDeletedError';
   override readonly code = 'session_deleted';
@@ -228,7 +228,7 @@ function putBack(value: Record<string, unknown>, pointer: string, blobText: Blob
 
 function blobRefAt(value: unknown, pointer: string): BlobRef {
   const ref = BlobRef.safeParse(value);
-  if (!ref.success) throw new RecordUnreadableError(`${pointer} is no blob reference`);
+  if (!ref.success) throw new RecordUnreadableError(`${pointer} is not a blob reference`);
   return ref.data;
 }
 

@@ -36,8 +36,8 @@ export type WireReturn =
   | { readonly ok: false; readonly message: string };
 
 /**
- * The plain JSON of a return at a point: helpers spelled out, members in snake_case. Data keeps its names: arguments, outputs, metadata.
- * What is no return becomes JSON that the parser refuses.
+ * Converts a return at a point to plain JSON: helpers become members, and members become snake_case. Data keeps its
+ * names: arguments, outputs, metadata. Invalid returns become JSON that the parser rejects.
  * @param calls at `gate_tool_calls`: the number of calls in the batch.
  */
 export function toWireReturn(point: HookPoint, returned: unknown, calls: number): WireReturn {

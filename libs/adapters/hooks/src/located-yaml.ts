@@ -34,7 +34,7 @@ export function readLocatedYaml(text: string): LocatedYaml | BrokenYaml {
     value = document.toJS({ maxAliasCount: 100 });
   } catch (error) {
     const { message } = error as Error;
-    const problem = message.startsWith('Excessive alias count') ? 'its aliases make a large value of it' : message;
+    const problem = message.startsWith('Excessive alias count') ? 'its aliases expand to a too large value' : message;
     return { ok: false, at: '1:1', problem };
   }
   return {

@@ -160,7 +160,7 @@ export class McpServerTools {
     if (error instanceof McpError || error instanceof StreamableHTTPError) {
       return failed('tool_failed', `the MCP server ${name} failed the call: ${message}`);
     }
-    return failed('tool_failed', `the MCP server ${name} answered with what is no result: ${cutText(message, 1_024)}`);
+    return failed('tool_failed', `the MCP server ${name} returned an invalid result: ${cutText(message, 1_024)}`);
   }
 
   /** A connection that stands, made anew if need be; or why there is none. */

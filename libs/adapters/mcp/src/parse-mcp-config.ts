@@ -18,7 +18,7 @@ export function parseMcpConfig(text: string): McpServers | string {
   if (!Object.hasOwn(file, 'mcpServers')) {
     return `the MCP configuration has no key mcpServers${other === undefined ? '' : `, only ${other}`}`;
   }
-  if (other !== undefined) return `the MCP configuration has the key ${other}; there is only mcpServers`;
+  if (other !== undefined) return `the MCP configuration has the key ${other}; only mcpServers is valid`;
   if (!isObject(file.mcpServers)) return 'mcpServers must be an object: server name to server';
 
   const servers: [name: string, server: unknown][] = [];
@@ -42,7 +42,7 @@ function problemOf(server: unknown): string | null {
   if (command !== undefined && url !== undefined) return ' has a command and a url; a server has one of them';
   if (command === undefined && url === undefined) return ' has neither a command nor a url';
   if (type === 'sse')
-    return '.type: the transport sse is not spoken any more; use the server’s Streamable HTTP address';
+    return '.type: the transport sse is no longer supported; use the Streamable HTTP address of the server';
   return null;
 }
 

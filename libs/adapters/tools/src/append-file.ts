@@ -55,7 +55,7 @@ export const appendFileTool: BuiltInTool<typeof parameters> = {
 
 async function append(place: Place, bytes: Uint8Array): Promise<{ size: number; isNew: boolean }> {
   const before = await place.folder.look(place.name);
-  if (before !== null && !before.isFile()) throw new ToolProblem('tool_failed', `${place.path} is no regular file`);
+  if (before !== null && !before.isFile()) throw new ToolProblem('tool_failed', `${place.path} is not a regular file`);
   const handle = await place.folder.openFile(place.name, fs.O_WRONLY | fs.O_CREAT | fs.O_APPEND, 0o666);
   try {
     await handle.writeFile(bytes);

@@ -57,6 +57,6 @@ function outcomeOf(returned: unknown): ToolOutcome {
   // The function may be JavaScript, or return another type than it declares. The return becomes part of the journal.
   const read = readStrictly(ToolResult, returned);
   if (!read.ok)
-    return failed('tool_failed', `the tool returned what is no result: ${problemSentences(read.problems)[0]}`);
+    return failed('tool_failed', `the tool returned an invalid result: ${problemSentences(read.problems)[0]}`);
   return { status: read.data.is_error ? 'error' : 'ok', result: read.data };
 }

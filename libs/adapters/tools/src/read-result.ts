@@ -42,7 +42,7 @@ export function readResultTool(results: KeptResults): BuiltInTool<typeof paramet
       const piece = await results.read(ref, offset, limit);
       if (piece === 'unknown')
         throw new ToolProblem('result_unknown', `no result of this session has the reference ${ref}`);
-      if (piece === 'gone') throw new ToolProblem('result_unknown', `the result ${ref} is not kept any more`);
+      if (piece === 'gone') throw new ToolProblem('result_unknown', `the result ${ref} is no longer stored`);
       const text = headWithin(piece.text, bounds.textMaxBytes);
       const cut = text.length < piece.text.length;
       const end = piece.offset + Buffer.byteLength(text, 'utf8');

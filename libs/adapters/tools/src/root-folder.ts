@@ -91,7 +91,7 @@ export class RootFolder {
       try {
         const found = await handle.stat();
         if (found.isDirectory()) throw new ToolProblem('tool_failed', `${path} is a folder; list_files shows it`);
-        if (!found.isFile()) throw new ToolProblem('tool_failed', `${path} is no regular file`);
+        if (!found.isFile()) throw new ToolProblem('tool_failed', `${path} is not a regular file`);
         return { handle, path: this.shown(real), bytes: found.size };
       } catch (error) {
         await handle.close();

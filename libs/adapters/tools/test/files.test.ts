@@ -175,7 +175,7 @@ describe('read_file', () => {
     ['a file that is not there', 'nothing.txt', 'there is no such file or folder'],
     ['a folder', 'folder', 'folder is a folder; list_files shows it'],
     ['something below a file', 'file.txt/below', 'a part of the path is a file, not a folder'],
-    ['a device', 'pipe', 'pipe is no regular file'],
+    ['a device', 'pipe', 'pipe is not a regular file'],
   ])('does not read %s', async (_name, path, message) => {
     const { root, call } = await builtIns();
     await mkdir(join(root, 'folder'));

@@ -75,7 +75,7 @@ export class EditorTools {
 
   /** Serves them no longer. */
   async close(): Promise<void> {
-    this.#leaving.abort(new Error('the editor has left'));
+    this.#leaving.abort(new Error('the editor has disconnected'));
     await Promise.all(this.#served.splice(0).map((tool) => tool.stop().catch(() => undefined)));
   }
 

@@ -32,7 +32,7 @@ export async function importTo(
 ): Promise<Imported> {
   const nc = await connectNats(to);
   try {
-    return await permittedTo('import sessions, as only the admin may: give the admin’s key', async () => {
+    return await permittedTo('import sessions, which needs the key of an admin: give it', async () => {
       await ensureStreams(nc);
       await warnOfNewTenant(createNatsPurge(nc), request.tenant, warn);
       const ports = { journal: createNatsJournal(nc), blobs: createNatsBlobs(nc), clock: createSystemClock() };
@@ -77,7 +77,7 @@ export async function readableFile(
   const path = resolve(folder, asked);
   const found = await stat(path).catch(() => null);
   if (!found?.isFile()) {
-    const what = found?.isDirectory() ? 'is a folder' : 'is no file';
+    const what = found?.isDirectory() ? 'is a folder' : 'is not a file';
     throw usageError(`${asked} ${what}; give what cox session export wrote, or - for standard input`);
   }
   return { path, remove: async () => undefined };

@@ -41,7 +41,7 @@ const STANDARD_INPUT: ReadonlySet<string> = new Set(['-', '/dev/stdin', '/dev/fd
 export async function journalSource(asked: string, env: Invocation['env']): Promise<JournalSource> {
   // It would be the folder itself.
   if (asked === '')
-    throw usageError('what was given is empty: give a session, an exported file, or - for standard input');
+    throw usageError('the argument is empty: give a session, an exported file, or - for standard input');
   if (STANDARD_INPUT.has(asked))
     return { kind: 'pipe', isWhole: true, open: async () => exported('standard input', standardInput(), null) };
   const file = resolve(typedIn(env), asked);

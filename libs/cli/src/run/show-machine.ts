@@ -123,7 +123,7 @@ function showJournal(
       if (told.aborted) return EXIT.detached;
       const viewer = await startViewer({ nats, stateDir, tenant: DEFAULT_TENANT, port });
       const gone = new AbortController();
-      void server.exited.then(({ expected }) => expected || gone.abort(new Error('nats-server ended by itself')));
+      void server.exited.then(({ expected }) => expected || gone.abort(new Error('nats-server ended unexpectedly')));
       return await serve(viewer, ref.sessionId, from, { told, gone: gone.signal });
     } finally {
       await server.stop();

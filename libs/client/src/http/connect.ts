@@ -16,10 +16,7 @@ const CONNECT_TIMEOUT_MS = 5_000;
  */
 export async function connect(options: GatewayOptions): Promise<HttpClient> {
   if (options?.gateway === undefined)
-    throw new CoxswainError(
-      'transport_unavailable',
-      'here a client reaches sessions by a gateway alone: give `gateway` and `token`',
-    );
+    throw new CoxswainError('transport_unavailable', 'this client supports only a gateway: give `gateway` and `token`');
   refuseUnknown(options, GATEWAY_OPTIONS);
   const requests = new GatewayRequests(options);
   const { tenant } = await readHolder(requests, options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS);

@@ -67,6 +67,6 @@ export async function findContext(env: NodeJS.ProcessEnv, name?: string): Promis
   const context = Object.hasOwn(contexts, wanted) ? contexts[wanted] : undefined;
   if (context) return { name: wanted, ...context };
   const known = Object.keys(contexts);
-  const there = known.length === 0 ? 'there are none' : `there are ${known.join(', ')}`;
+  const there = known.length === 0 ? 'no context is stored' : `the contexts are ${known.join(', ')}`;
   throw new CoxswainError('context_not_found', `there is no context ${wanted}; ${there}`);
 }

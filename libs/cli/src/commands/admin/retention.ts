@@ -26,7 +26,7 @@ export const run: CommandRun = async (invocation) => {
   const none = kept.find((text) => /(^|=)0+[hdw]$/.test(text));
   if (none !== undefined && !sure && !isInteractive())
     throw usageError(
-      `--keep ${none} keeps no session that has ended: nobody can be asked here, so give --yes, or 1h and more`,
+      `--keep ${none} deletes every ended session, and no terminal can confirm it: give --yes, or keep 1h or more`,
     );
   return withBusOnce(invocation, false, (bus) =>
     withAdminPorts(bus, async (ports) => {
@@ -53,7 +53,7 @@ export const run: CommandRun = async (invocation) => {
         );
       const would = dryRun ? 'would be ' : '';
       standardStreams.err(
-        `${counted(deleted, 'session')} and ${counted(files.deleted, 'file')} ${would}deleted${more ? '; there may be more: sweep again' : ''}\n`,
+        `${counted(deleted, 'session')} and ${counted(files.deleted, 'file')} ${would}deleted${more ? '; there may be more: run it again' : ''}\n`,
       );
       return refused > 0 ? EXIT.error : EXIT.ok;
     }),
@@ -67,10 +67,10 @@ export const run: CommandRun = async (invocation) => {
 function refuseUnknown(named: readonly string[], tenants: readonly string[], sure: boolean): void {
   const unknown = named.filter((tenant) => tenant !== OF_ALL && !tenants.includes(tenant));
   if (unknown.length === 0) return;
-  const there = tenants.length === 0 ? 'there is none of any' : `there are some of ${tenants.slice(0, 16).join(', ')}`;
-  const message = `--keep names ${unknown.join(', ')}, and no session is of such a tenant; ${there}`;
-  if (!sure)
-    throw new CliError(EXIT.error, 'tenant_not_found', `tenant_not_found: ${message}; --yes sweeps all the same`);
+  const there =
+    tenants.length === 0 ? 'no tenant has sessions' : `tenants with sessions: ${tenants.slice(0, 16).join(', ')}`;
+  const message = `--keep names ${unknown.join(', ')}, and no such tenant has sessions; ${there}`;
+  if (!sure) throw new CliError(EXIT.error, 'tenant_not_found', `tenant_not_found: ${message}; --yes ignores this`);
   standardStreams.err(`${message}\n`);
 }
 

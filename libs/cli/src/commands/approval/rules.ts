@@ -119,8 +119,7 @@ function choose<R extends { readonly id: string }>(given: string, rules: readonl
   const exact = matching.find(({ id }) => id === given);
   if (exact) return exact;
   if (!rule) throw new CliError(EXIT.error, 'unknown_command_id', `unknown_command_id: no rule ${given} is remembered`);
-  if (another)
-    throw usageError(`"${given}" could mean ${matching.map(({ id }) => id).join(', ')}; give more of the id`);
+  if (another) throw usageError(`"${given}" matches ${matching.map(({ id }) => id).join(', ')}; give more of the id`);
   return rule;
 }
 
@@ -157,6 +156,6 @@ function list({ flags }: Invocation, rules: readonly ListedRule[]): ExitCode {
     printable(`${describeRule(rule)} (${problem ?? describeHolder(rule)})`),
   ]);
   if (rows.length > 0) standardStreams.out(table(rows));
-  else standardStreams.err('nothing is remembered\n');
+  else standardStreams.err('no decision is remembered\n');
   return EXIT.ok;
 }

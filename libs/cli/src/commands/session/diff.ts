@@ -38,7 +38,7 @@ async function* recordsOf(journal: OpenJournal) {
 
 function forPeople({ a, b, first, differences, more }: JournalDiff): string {
   const names = `a: ${a.session_id} (${counted(a.records, 'record')})\nb: ${b.session_id} (${counted(b.records, 'record')})\n`;
-  if (first === null) return `${names}the same, but for ids and times\n`;
+  if (first === null) return `${names}identical except for ids and times\n`;
   const { n, path, is } = first;
   const common = n[0] === null ? a.records : n[0] - 1;
   const same = common === 0 ? 'they differ from the first record on' : `the same up to record ${common}`;
@@ -50,7 +50,7 @@ function forPeople({ a, b, first, differences, more }: JournalDiff): string {
     return `${isNew ? `${placeOf(difference)}\n` : ''}  ${lineOf(difference)}\n`;
   });
   const unshown = differences.length - lines.length + more;
-  return `${names}${head}${lines.join('')}${unshown > 0 ? `… and ${unshown} more: --json has them\n` : ''}`;
+  return `${names}${head}${lines.join('')}${unshown > 0 ? `… and ${unshown} more: --json prints them\n` : ''}`;
 }
 
 function placeOf({ run, turn }: Difference): string {

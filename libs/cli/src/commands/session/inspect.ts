@@ -18,16 +18,14 @@ export const run: CommandRun = async (invocation) => {
   const port = flags.whole('gateway-port', { min: 1, max: 65_535 });
   const source = await journalSource(args[0] as string, env);
   if (flags.on('follow') && source.kind !== 'session')
-    throw usageError('--follow is for a session: nothing more comes in a file');
+    throw usageError('--follow needs a session: a file does not change');
   if (!flags.on('json') && process.stdout.isTTY === true) {
-    if (flags.on('follow')) throw usageError('--follow goes with --json: the viewer stays on as it is');
+    if (flags.on('follow')) throw usageError('--follow needs --json: the viewer always follows');
     const wanted = { asked: args[0] as string, from, port };
     return source.kind === 'session' ? showSession(invocation, wanted) : showFile(invocation, wanted);
   }
   if (port !== undefined)
-    throw usageError(
-      '--gateway-port is for the viewer, and this prints JSON lines: its address is shown on a terminal only',
-    );
+    throw usageError('--gateway-port is for the viewer, which needs a terminal; this prints JSON lines');
   if (source.kind === 'session') return printSession(invocation, from);
   if (!(await needsBus(invocation, [source]))) return printJournal(await source.open(null), from);
   return withBusOnce(invocation, false, async (bus) => printJournal(await source.open(bus.client), from));

@@ -20,7 +20,7 @@ export const run: CommandRun = async (invocation) => {
 async function tell({ flags }: Invocation, { name, records: bytes, blobs, exported }: OpenJournal): Promise<ExitCode> {
   try {
     const { records, sessionId } = await replayJournal(bytes, blobs);
-    if (records === 0) throw new ExportLineInvalidError(`${name} is no export of a session: it holds no record`);
+    if (records === 0) throw new ExportLineInvalidError(`${name} is not a session export: it contains no record`);
     const isTailProven = exported?.isTailProven === true;
     if (flags.on('json')) {
       standardStreams.out(

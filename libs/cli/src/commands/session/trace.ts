@@ -64,7 +64,7 @@ async function draw(trace: CollectedTrace, runNumber: number | undefined, env: N
   const style = createStyle(wantsColour(process.stdout, env));
   const columns = process.stdout.columns || Number(env.COLUMNS) || COLUMNS;
   const trees = treesOf(trace, runNumber);
-  if (trees.length === 0) standardStreams.err('no run of the session has begun yet\n');
+  if (trees.length === 0) standardStreams.err('no run of the session has started yet\n');
   for (const [at, tree] of trees.entries()) {
     const { span } = tree;
     const head = `run ${String(span.attributes['coxswain.run'])} of ${trace.sessionId}`;
@@ -72,6 +72,6 @@ async function draw(trace: CollectedTrace, runNumber: number | undefined, env: N
     const line = `${head}, ${took}, ${new Date(span.startMs).toISOString()}, trace ${span.context.traceId}`;
     standardStreams.out(`${at > 0 ? '\n' : ''}${style.dim(line)}\n${waterfall(tree, columns, style)}`);
   }
-  if (trace.leftOut > 0) standardStreams.err(`${counted(trace.leftOut, 'session')} below it not shown\n`);
+  if (trace.leftOut > 0) standardStreams.err(`${counted(trace.leftOut, 'session')} below it are not shown\n`);
   return EXIT.ok;
 }
