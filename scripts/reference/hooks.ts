@@ -45,7 +45,7 @@ export function hookReference(): string {
     'The names below are those of the wire: of files, questions, answers and journals. TypeScript and JavaScript have them in camelCase:',
     '`tool.call_id` is `tool.callId`, `is_error` is `isError`, `timeout_ms` is `timeoutMs`. This holds for payloads, returns, receipts and',
     'settings. The names in arguments, outputs, metadata and other data, and the values of members, are the same everywhere. So are the',
-    'conditions of a `pattern` and the value of `returns`: they have the form of the wire.\n',
+    'conditions of a `pattern`: they have the form of the wire.\n',
     '## Returns\n',
     'Anything else, a misspelt key included, is `verdict_invalid`, and any answer where it has no meaning',
     '`verdict_not_allowed`: errors that name key and point, and that refuse what was asked about. In TypeScript and JavaScript,',

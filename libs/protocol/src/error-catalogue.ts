@@ -485,9 +485,9 @@ export const ERROR_CATALOGUE = {
     'Add a turn to the script.',
   ),
   script_invalid: outcome(
-    'The script does not fit the documented format.',
+    'The script cannot be read, or does not fit the documented format.',
     'Rejects a start before there is a session; ends a later run as failed.',
-    'Correct the member that the message names.',
+    'Correct the path of the script, or the member that the message names.',
   ),
   replay_exhausted: outcome(
     'The recorded journal has no further answer.',
@@ -933,7 +933,7 @@ export const ERROR_CATALOGUE = {
   gateway_unreachable: exception(
     'No gateway answers at the address, or what stands before it finds none.',
     'Stops; what only reads has asked for ten seconds before, and what is followed is asked for as long as it takes.',
-    'Check the address and the network; from a page of another site, --allow-origin; try again where a gateway has just ended.',
+    'Check the address and the network. A page of another origin needs `--allow-origin` (CORS). Try again after a restart of the gateway.',
   ),
   transport_unavailable: exception(
     'A client for browsers was told to connect to a bus.',
