@@ -19,15 +19,22 @@ export function navigationOf(repository: string): NavigationGroup[] {
     return [...wanted, ...there.filter((path) => !wanted.includes(path))];
   };
   const groups: NavigationGroup[] = [
-    { title: 'Begin', pages: ['docs/README.md', 'docs/tutorial.md', 'docs/faq.md'] },
+    {
+      title: 'Begin',
+      pages: ['docs/README.md', ...TUTORIALS.map((name) => `docs/${name}.md`), 'docs/faq.md', 'docs/comparison.md'],
+    },
     { title: 'Concepts', pages: first('docs/concepts', CONCEPTS_IN_ORDER) },
-    { title: 'Guides', pages: first('docs/guides', GUIDES_FIRST) },
+    { title: 'Guides', pages: first('docs/guides', GUIDES_FIRST).filter((page) => !OPERATOR_GUIDES.includes(page)) },
+    { title: 'Operations', pages: [...first('docs/operations', OPERATIONS_IN_ORDER), ...OPERATOR_GUIDES] },
     {
       title: 'Reference',
       pages: ['docs/architecture.md', ...first('docs/reference', []), ...first('docs/reports', [])],
     },
     { title: 'Decisions', pages: first('docs/adr', ['README']), folded: true },
-    { title: 'Repository', pages: ['README.md', 'examples/README.md', 'CHANGELOG.md'] },
+    {
+      title: 'Repository',
+      pages: ['README.md', 'examples/README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'SUPPORT.md', 'CHANGELOG.md'],
+    },
   ];
   return groups.map((group) => ({
     ...group,
@@ -35,19 +42,72 @@ export function navigationOf(repository: string): NavigationGroup[] {
   }));
 }
 
+/** In the order in which a reader follows them. */
+const TUTORIALS = [
+  'tutorial',
+  'tutorials/crash-and-replay',
+  'tutorials/typescript',
+  'tutorials/web-app',
+  'tutorials/cluster',
+];
+
 /** They build on each other. */
 const CONCEPTS_IN_ORDER = [
   'README',
+  'glossary',
   'sessions-and-turns',
   'steering-and-seams',
   'journal-and-replay',
   'ownership-and-fences',
+  'failure-semantics',
   'personas-tools-hooks-crews',
   'tenants-and-keys',
 ];
 
 /** What people look for first; the others follow by name. */
-const GUIDES_FIRST = ['steering', 'approvals', 'personas', 'tools', 'hooks', 'crews', 'models', 'cli', 'client'];
+const GUIDES_FIRST = [
+  'steering',
+  'approvals',
+  'personas',
+  'tools',
+  'built-in-tools',
+  'mcp-tools',
+  'own-tools',
+  'bus-tools',
+  'long-running-tools',
+  'hooks',
+  'crews',
+  'models',
+  'cli',
+  'client',
+];
+
+/** In the order of the life of a deployment. */
+const OPERATIONS_IN_ORDER = [
+  'README',
+  'deploy-with-compose',
+  'deploy-without-docker',
+  'configure-services',
+  'manage-keys',
+  'scale',
+  'upgrade',
+  'back-up-and-restore',
+  'delete-sessions',
+  'set-quotas',
+];
+
+/** Guides for the person who runs a host: the navigation lists them under operations. */
+const OPERATOR_GUIDES = [
+  'security',
+  'policy',
+  'sandbox',
+  'trust-a-folder',
+  'threat-model',
+  'embedded-server',
+  'observability',
+  'traces',
+  'troubleshooting',
+].map((name) => `docs/guides/${name}.md`);
 
 function markdownIn(repository: string, folder: string): string[] {
   if (!existsSync(join(repository, folder))) return [];
@@ -63,6 +123,7 @@ export type Kind = 'page' | 'picture' | 'source' | 'folder' | 'folder with a pag
 const KIND_BY_ENDING: ReadonlyMap<string, Kind> = new Map([
   ['.md', 'page'],
   ['.png', 'picture'],
+  ['.svg', 'picture'],
 ]);
 
 /** @returns null where nothing is there. */

@@ -81,7 +81,7 @@ test('beside Restate, also where it is the quicker one', () => {
     [500, 'the same, 500 sessions'],
   ] as const) {
     const [us, them] = [ours.map(({ started }) => started[level]), peers.map((peer) => peer[`c${level}`])];
-    expectSaid(file, `| ${name} | ${steps(us)} | Restate ${steps(them)} |`);
+    expectSaid(file, `| ${name} | ${steps(us)} | ${steps(them)} |`);
   }
   const steer = median(peers.map(({ steer_running }) => steer_running.p50_ms));
   expectSaid(file, `was ${steer.toFixed(1)} ms, ours to the next prompt`);

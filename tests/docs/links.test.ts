@@ -32,3 +32,12 @@ test('all links hold', () => {
   expect(links.length).toBeGreaterThan(200);
   expect(links.map(({ page, href }) => wrong(page, href)).filter((one) => one !== null)).toEqual([]);
 });
+
+test('every file that CONTRIBUTING.md names exists', () => {
+  const text = files.find(({ path }) => path === 'CONTRIBUTING.md')?.text ?? '';
+  const named = [...text.matchAll(/`((?:libs|services|tests|scripts|docs)\/[\w./-]+)`/g)].map(
+    ([, path]) => path as string,
+  );
+  expect(named.length).toBeGreaterThan(30);
+  expect(named.filter((path) => kindOf(REPOSITORY, path) === null)).toEqual([]);
+});

@@ -21,7 +21,7 @@ const SECRET = 'sandbox-marker-of-the-host';
 /** The block of the page that starts the runner. */
 async function documented(): Promise<string> {
   const page = await readFile(join(REPOSITORY, 'docs/guides/sandbox.md'), 'utf8');
-  const blocks = fencesOf(page).filter(({ text }) => text.includes('serve commands --socket'));
+  const blocks = fencesOf(page).filter(({ text }) => text.includes('bwrap --unshare-all'));
   expect(blocks).toHaveLength(1);
   return blocks[0]?.text ?? '';
 }

@@ -245,7 +245,7 @@ test('a worker with the key of one tool answers no other’s calls, announces no
   expect(heard).toEqual([]);
 });
 
-test('a hook service cannot empty the registry by a header, nor hear the questions of others beside their group', async () => {
+test('a hook service cannot empty the registry by a header, nor hear questions outside its group', async () => {
   const attacker = await bus.as('hooks');
   const refused = refusalsOf(attacker);
   const head = headers();

@@ -1,9 +1,12 @@
 /** `cox run` and the demo without an instance: each brings up what it needs, and sessions outlive it. */
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
+import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { linesOf, steady, timeless } from '../../scripts/demo/draw-recording.ts';
 import { CoxBed } from './cox-process.ts';
+import { REPOSITORY } from './kit/child.ts';
 
 let bed: CoxBed;
 beforeEach(async () => {
@@ -39,6 +42,13 @@ test('the demo plays through by itself: steered, cancelled, approved, ended, rep
   ]) {
     expect(stdout).toMatch(part);
   }
+  // The recording in the README shows what the demo prints.
+  const [command, ...recorded] = linesOf(await readFile(join(REPOSITORY, 'docs/images/demo.svg'), 'utf8'));
+  const printed = new Set(stdout.split('\n').map((line) => timeless(steady(line))));
+  expect(command).toBe('$ npm start');
+  expect(recorded.length).toBeGreaterThan(20);
+  const missing = recorded.filter((line) => !printed.has(timeless(line)));
+  expect(missing, 'npm run record:demo records the demo again').toEqual([]);
 }, 180_000);
 
 test('where the demo leaves its state it says how to look again, from whichever folder that was named', async () => {

@@ -41,7 +41,7 @@ test('the program of the guide serves sessions that call its function, and ends 
   const folder = await scratchFolder('functions');
   await symlink(join(REPOSITORY, 'node_modules'), join(folder, 'node_modules'));
   const { port } = stock.address() as AddressInfo;
-  const program = await programOf('tools.md', 'Functions as tools');
+  const program = await programOf('own-tools.md', 'Wire a host yourself');
   const main = join(folder, 'stock.mts');
   await writeFile(main, program.replace('https://stock.example.com', `http://127.0.0.1:${port}`));
   const service = new Child(main, [], { cwd: folder, env: { ...TRUSTED_BUS, NATS_URL: bus.natsUrl } });

@@ -49,30 +49,30 @@ export const MISADDRESSED_COMMANDS = ['cox.*.session', 'cox.*.session.*', 'cox.*
 
 /** Builders and filters of every subject, stream, bucket and header name. */
 export const subjects = {
-  /** Where clients publish a command. */
+  /** Commands, as clients publish them. */
   command: (ref: SessionRef, verb: string) => `cox.${ref.tenant}.session.${ref.sessionId}.${token(verb)}`,
-  /** The deduplication id (`Nats-Msg-Id`) of a command whose sender chose its id; it is stream-wide, so it says whose. */
+  /** The deduplication id (`Nats-Msg-Id`) of a command with an id of its sender. It is unique in the stream, so it names tenant and session. */
   commandMessageId: (ref: SessionRef, commandId: string) => `${ref.tenant}.${ref.sessionId}.${commandId}`,
-  /** What the command stream listens on. */
+  /** The subjects of the command stream: commands of all tenants and sessions. */
   commands: 'cox.*.session.*.*',
   /**
-   * Commands that the transform did not take: a literal wildcard as an id. Not spelled as {@link subjects.commands}: a
-   * consumer with the transform's own source as its filter misses a literal `>`, and keeps a work queue's server from
-   * deleting what other consumers acknowledge (seen on nats-server 2.15.1).
+   * Unroutable commands: the transform does not apply to an id that is a literal wildcard. Differs from
+   * {@link subjects.commands}: a consumer with that filter misses a literal `>`, and keeps the server from deleting messages of
+   * the work queue that other consumers acknowledge (seen on nats-server 2.15.1).
    */
   strayCommands: 'cox.>',
-  /** How a command is stored, after the stream's transform. */
+  /** A stored command, after the subject transform of the stream. */
   storedCommand: (ref: SessionRef, verb: string) =>
     `cox-cmd.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}.${verb}`,
-  /** The transform's destination. */
+  /** The destination of the subject transform. */
   storedCommandTransform: `cox-cmd.{{partition(${PARTITIONS},2)}}.{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}`,
-  /** All stored commands of a session, and its due timers. */
+  /** The inbox of a session: its stored commands and due timers. */
   inbox: (ref: SessionRef) => `cox-cmd.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}.>`,
   /** All stored commands of a partition. */
   partition: (p: number) => `cox-cmd.${p}.>`,
   /** All stored commands. */
   storedCommands: 'cox-cmd.>',
-  /** A session's journal. */
+  /** The journal of a session: its records, one per message. */
   journal: (ref: SessionRef) => `cox-jrn.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}`,
   /** All journals. */
   journals: 'cox-jrn.*.*.*',
@@ -80,21 +80,21 @@ export const subjects = {
   partitionJournals: (p: number) => `cox-jrn.${p}.*.*`,
   /** All journals of a tenant. */
   tenantJournals: (tenant: string) => `cox-jrn.*.${TenantId.parse(tenant)}.*`,
-  /** Where committed records are live. */
+  /** Live records: each record, right after it is stored. Not stored under this subject. */
   events: (ref: SessionRef) => `cox.${ref.tenant}.events.${ref.sessionId}`,
-  /** The journal stream's republish destination. */
+  /** The republish destination of the journal streams. */
   eventsRepublish: 'cox.{{wildcard(2)}}.events.{{wildcard(3)}}',
-  /** Where deltas of a running answer are live; nothing keeps them. */
+  /** Live deltas: pieces of a running answer. Not stored. */
   deltas: (ref: SessionRef) => `cox.${ref.tenant}.deltas.${ref.sessionId}`,
-  /** Where a query is asked. */
+  /** Queries about a session. */
   query: (ref: SessionRef, what: string) => `cox.${ref.tenant}.query.${ref.sessionId}.${what}`,
-  /** What hosts listen on for queries. */
+  /** The subscription of the hosts for queries, in a queue group. */
   queries: 'cox.*.query.*.*',
-  /** What every host hears on its own: only the host that runs a session knows its running answer. */
+  /** The second subscription of every host: only the host that runs a session has its running answer. */
   answerQueries: 'cox.*.query.*.get_answer',
-  /** Where a large field is asked for, by the hash of its bytes. */
+  /** Requests for a large field, by the SHA-256 of its bytes. */
   largeField: (tenant: string, sha256: string) => `cox.${TenantId.parse(tenant)}.large.${token(sha256)}`,
-  /** What hosts listen on for large fields. */
+  /** The subscription of the hosts for large fields. */
   largeFields: 'cox.*.large.*',
   /** Snapshots of a session. */
   snapshot: (ref: SessionRef) => `cox-snap.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}`,
@@ -102,119 +102,119 @@ export const subjects = {
   snapshotsOf: (partition: number) => `cox-snap.${partition}.*.*`,
   /** All snapshots. */
   snapshots: 'cox-snap.*.*.*',
-  /** The schedule of one timer. The same subject again replaces it. */
+  /** The schedule of one timer. A second message on the subject replaces it. */
   timerSchedule: (ref: SessionRef, timerId: string) =>
     `cox-tmr.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}.set.${token(timerId)}`,
-  /** Where a schedule puts its message when it is due; the command stream sources it from there. */
+  /** The message of a schedule when it is due; the command stream sources it from here. */
   timerDue: (ref: SessionRef, timerId: string) =>
     `cox-tmr.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}.due.${token(timerId)}`,
   /** All timers of a session, set and due. */
   sessionTimers: (ref: SessionRef) => `cox-tmr.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}.*.*`,
   /** All timers, set and due. */
   timers: 'cox-tmr.*.*.*.*.*',
-  /** All timers that are due. A token of its own tells them from schedules, as filters match whole tokens only. */
+  /** All due timers. Their own token separates them from schedules, because filters match whole tokens. */
   timersDue: 'cox-tmr.*.*.*.due.*',
   /**
-   * What a due timer becomes in the command stream. One token longer than any published command can become, so that
-   * where it is stored tells a timer from a client's forgery.
+   * A due timer in the command stream. It has one token more than a stored command of a client, so a client cannot forge
+   * a timer.
    */
   timerCommandTransform: 'cox-cmd.{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}.timer.{{wildcard(4)}}',
-  /** Where a tenant's key lists one kind of keys of a bucket: {@link TENANT_KEYS}. A session host answers. */
+  /** Requests of a tenant for its keys of one kind in a bucket. A session host answers. */
   tenantKeys: (tenant: string, bucket: string, kind: string) =>
     `cox.${TenantId.parse(tenant)}.keys.${token(bucket)}.${token(kind)}`,
-  /** All requests that list keys: what hosts answer. */
+  /** The subscription of the hosts for such requests. */
   allTenantKeys: 'cox.*.keys.*.*',
-  /** Requests to a bus tool. */
+  /** Calls of a bus tool, in its queue group. */
   tool: (tenant: string, name: string) => `cox.${TenantId.parse(tenant)}.tool.${token(name, TOOL_NAME_PATTERN)}`,
-  /** What every instance of a bus tool hears: what became of a call, and that one shall stop. */
+  /** Messages to every instance of a bus tool: outcomes of calls, and requests to stop a call. */
   toolInstances: (tenant: string, name: string) =>
     `cox.${TenantId.parse(tenant)}.tool.${token(name, TOOL_NAME_PATTERN)}.all`,
-  /** What one instance of a bus tool hears: about a call that it has taken. */
+  /** Messages to one instance of a bus tool about a call that it runs. */
   toolInstance: (tenant: string, name: string, instance: string) =>
     `cox.${TenantId.parse(tenant)}.tool.${token(name, TOOL_NAME_PATTERN)}.at.${token(instance)}`,
-  /** Requests to one instance of a bus tool: a call that moves away from another instance. */
+  /** Calls to one instance of a bus tool: a call that moves from another instance. */
   toolCallTo: (tenant: string, name: string, instance: string) =>
     `cox.${TenantId.parse(tenant)}.tool.${token(name, TOOL_NAME_PATTERN)}.to.${token(instance)}`,
-  /** What a bus tool is announced as: a key of the registry. */
+  /** The announcement of a bus tool: a key of the registry. */
   toolAnnouncement: (tenant: string, name: string) =>
     `$KV.${STREAMS.registry}.tools.${TenantId.parse(tenant)}.${token(name, TOOL_NAME_PATTERN)}`,
-  /** What all bus tools are announced as. */
+  /** The announcements of all bus tools. */
   toolAnnouncements: '$KV.cox_registry.tools.*.*',
-  /** Where an instance of a bus tool says that it lives: a key of the bucket of hosts. */
+  /** The heartbeat of an instance of a bus tool: a key of the bucket `cox_hosts`. */
   toolBeat: (tenant: string, name: string, instance: string) =>
     `$KV.${STREAMS.hosts}.tools.${TenantId.parse(tenant)}.${token(name, TOOL_NAME_PATTERN)}.${token(instance)}`,
-  /** Where all instances of bus tools do. */
+  /** The heartbeats of all instances of bus tools. */
   toolBeats: '$KV.cox_hosts.tools.*.*.*',
-  /** Steps and calls of a version of a persona that is served; `version` is what stands for it in subjects. */
+  /** Steps and calls of one version of a served persona. `version` is its short form for subjects. */
   persona: (tenant: string, name: string, version: string) =>
     `cox.${TenantId.parse(tenant)}.persona.${token(name)}.${token(version)}`,
-  /** Questions to its own hooks. */
+  /** Calls of its own hooks. */
   personaHooks: (tenant: string, name: string, version: string) =>
     `cox.${TenantId.parse(tenant)}.persona.${token(name)}.${token(version)}.hook`,
-  /** Questions to its own hooks at one instance: those that move away from another instance. */
+  /** Calls of its own hooks to one instance: a call that moves from another instance. */
   personaHookTo: (tenant: string, name: string, version: string, instance: string) =>
     `cox.${TenantId.parse(tenant)}.persona.${token(name)}.${token(version)}.hook.to.${token(instance)}`,
-  /** What every instance of it hears. */
+  /** Messages to every instance of it. */
   personaInstances: (tenant: string, name: string, version: string) =>
     `cox.${TenantId.parse(tenant)}.persona.${token(name)}.${token(version)}.all`,
-  /** What one instance of it hears. */
+  /** Messages to one instance of it. */
   personaInstance: (tenant: string, name: string, version: string, instance: string) =>
     `cox.${TenantId.parse(tenant)}.persona.${token(name)}.${token(version)}.at.${token(instance)}`,
-  /** Calls to one instance of it: those that move away from another instance. */
+  /** Calls to one instance of it: a call that moves from another instance. */
   personaCallTo: (tenant: string, name: string, version: string, instance: string) =>
     `cox.${TenantId.parse(tenant)}.persona.${token(name)}.${token(version)}.to.${token(instance)}`,
-  /** What a persona is announced as: a key of the registry. */
+  /** The announcement of a persona: a key of the registry. */
   personaAnnouncement: (tenant: string, name: string) =>
     `$KV.${STREAMS.registry}.personas.${TenantId.parse(tenant)}.${token(name)}`,
-  /** What all personas are announced as. */
+  /** The announcements of all personas. */
   personaAnnouncements: '$KV.cox_registry.personas.*.*',
-  /** That a persona is paused: a key of the registry, there as long as it is. */
+  /** The mark of a paused persona: a key of the registry, deleted when the persona continues. */
   personaPause: (tenant: string, name: string) =>
     `$KV.${STREAMS.registry}.paused-personas.${TenantId.parse(tenant)}.${token(name)}`,
-  /** All such keys. */
+  /** The marks of all paused personas. */
   personaPauses: '$KV.cox_registry.paused-personas.*.*',
-  /** Where an instance of a persona says that it lives: a key of the bucket of hosts. */
+  /** The heartbeat of an instance of a persona: a key of the bucket `cox_hosts`. */
   personaBeat: (tenant: string, name: string, instance: string) =>
     `$KV.${STREAMS.hosts}.personas.${TenantId.parse(tenant)}.${token(name)}.${token(instance)}`,
-  /** Where all instances of personas do. */
+  /** The heartbeats of all instances of personas. */
   personaBeats: '$KV.cox_hosts.personas.*.*.*',
-  /** Requests to a hook. */
+  /** Calls of a hook, in the queue group of its service. */
   hook: (tenant: string, id: string) => `cox.${TenantId.parse(tenant)}.hook.${token(id)}`,
-  /** Requests to a hook at one instance of its service: questions that move away from another instance. */
+  /** Calls of a hook to one instance of its service: a call that moves from another instance. */
   hookTo: (tenant: string, id: string, instance: string) =>
     `cox.${TenantId.parse(tenant)}.hook.${token(id)}.to.${token(instance)}`,
-  /** What a hook service announces: a key of the registry. */
+  /** The announcement of a hook service: a key of the registry. */
   hookService: (tenant: string, service: string) =>
     `$KV.${STREAMS.registry}.hooks.${TenantId.parse(tenant)}.${token(service)}`,
-  /** What all hook services announce. */
+  /** The announcements of all hook services. */
   hookServices: '$KV.cox_registry.hooks.*.*',
-  /** Where an instance of a hook service says that it lives: a key of the bucket of hosts. */
+  /** The heartbeat of an instance of a hook service: a key of the bucket `cox_hosts`. */
   hookInstance: (tenant: string, service: string, instance: string) =>
     `$KV.${STREAMS.hosts}.hooks.${TenantId.parse(tenant)}.${token(service)}.${token(instance)}`,
-  /** Where all instances of hook services do. */
+  /** The heartbeats of all instances of hook services. */
   hookInstances: '$KV.cox_hosts.hooks.*.*.*',
   /** A rule that a persona remembers: a key of the registry. */
   rememberedRule: (tenant: string, rule: { readonly persona: string; readonly session: string; readonly id: string }) =>
     `$KV.${STREAMS.registry}.permissions.${TenantId.parse(tenant)}.${[rule.persona, rule.session, rule.id].map((name) => token(name)).join('.')}`,
-  /** All rules of a persona, or of every one (`*`). */
+  /** All remembered rules of a persona, or of all personas (`*`). */
   rememberedRulesOf: (tenant: string, persona: string) =>
     `$KV.${STREAMS.registry}.permissions.${TenantId.parse(tenant)}.${oneOrAll(persona)}.*.*`,
-  /** Where it is told that a call of a session waits for a person. */
+  /** Notifications of calls that wait for an approval. */
   approvals: (tenant: string, sessionId: string) => `cox.${TenantId.parse(tenant)}.approvals.${token(sessionId)}`,
-  /** Where a host says that it lives: a key of the bucket of hosts. */
+  /** The heartbeat of a host: a key of the bucket `cox_hosts`. */
   hostBeat: (host: string) => `$KV.${STREAMS.hosts}.host.${token(host)}`,
-  /** Where all hosts do. */
+  /** The heartbeats of all hosts. */
   hostBeats: '$KV.cox_hosts.host.*',
-  /** Where a host is told of commands for sessions that it works on. */
+  /** Notifications to a host of commands for the sessions that it owns. */
   hostRing: (host: string) => `cox-host.ring.${token(host)}`,
-  /** Where the retention job is asked within what time it purges. */
+  /** Requests to the retention job for the time within which it purges. */
   retention: 'cox-retention.within',
-  /** Where hosts are told of sessions that wait for their next host. */
+  /** Notifications to all hosts of sessions that wait for a new owner. */
   hostReleases: 'cox-host.released',
-  /** The note that a session has work under way: a key of the bucket of active sessions. */
+  /** The mark of a session with unfinished work: a key of the bucket `cox_active`. */
   activeSession: (ref: SessionRef) =>
     `$KV.${STREAMS.active}.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}`,
-  /** All such notes of a partition. */
+  /** All such marks of a partition. */
   activeSessions: (p: number) => `$KV.${STREAMS.active}.${p}.*.*`,
 } as const;
 

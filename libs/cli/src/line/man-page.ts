@@ -63,8 +63,8 @@ function manualOfTopic({ topic, help, commands }: Extract<Section, { topic: stri
   ]);
 }
 
-/** Exit codes, as docs/guides/cli.md has them. */
-const EXIT_CODES = [
+/** The exit codes of `cox` commands, which docs/guides/cli.md explains. */
+export const EXIT_CODES = [
   ['0', 'The run ended by itself, or the command is done.'],
   ['1', 'An error.'],
   ['2', 'The command line is wrong.'],
@@ -75,7 +75,8 @@ const EXIT_CODES = [
   ['130', 'Detached: the session lives on.'],
 ] as const;
 
-const ENVIRONMENT = [
+/** The environment variables of `cox`. */
+export const ENVIRONMENT = [
   ['NATS_URL', 'The bus to use.'],
   ['NATS_NKEY', 'The file of the key that lets this user in.'],
   ['COX_STATE_DIR', 'Where the embedded server keeps its state.'],

@@ -152,7 +152,7 @@ function pageTools(name: string): Problem {
   const called = `${JSON.stringify(cutText(name, 128))} would be called in the page`;
   return invalid(
     'tools',
-    `${called}, and a session calls only tools that outlive it; serve it on the bus (docs/guides/tools.md), or send forwardedProps.page_tools: "ignore"`,
+    `${called}, and a session calls only tools that outlive it; serve it on the bus (docs/guides/bus-tools.md), or send forwardedProps.page_tools: "ignore"`,
   );
 }
 
