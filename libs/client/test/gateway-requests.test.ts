@@ -288,7 +288,7 @@ test('whoever is not answered in time is told why the last try came to nothing',
 
 test('a page reads that CORS may be why nothing answers; a program does not', () => {
   const failed = new TypeError('Failed to fetch');
-  expect(unreached(failed).message).toBe('no gateway answers: Failed to fetch');
+  expect(unreached(failed).message).toBe('no gateway responds: Failed to fetch');
   vi.stubGlobal('location', { origin: 'https://app.test' });
   onTestFinished(() => void vi.unstubAllGlobals());
   expect(unreached(failed).message).toContain(
