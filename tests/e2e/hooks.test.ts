@@ -197,7 +197,7 @@ test('a changed module is served at once, and a broken one leaves the version be
   expect(service.stderr).toContain(`${file}:1`);
   expect(await reasonOf()).toContain('the first');
   await writeFile(file, deny('the second'));
-  await service.says('loaded again', 'stderr');
+  await service.says('hooks reloaded', 'stderr');
   expect(await reasonOf()).toContain('the second');
 });
 
