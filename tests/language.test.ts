@@ -21,10 +21,12 @@ const repository = resolve(import.meta.dirname, '..');
 
 /** Paths whose texts are still to be rewritten. A path leaves the list with its last finding. */
 const NOT_YET = [
-  'CHANGELOG.md',
-  'README.md',
-  'docs/',
-  'examples/',
+  // Made of the titles of tests.
+  'docs/reference/coverage.md',
+  // Subjects are long lists without a full stop.
+  'docs/reference/roles.md',
+  // Part of recorded traces.
+  'examples/crews/code-review/personas/',
   'tests/',
   // Texts for models and journals change together with the version of the state machine.
   'libs/adapters/memory/src/memory-personas.ts',

@@ -45,7 +45,7 @@ export function hookReference(): string {
     '## Names\n',
     'The names below are those of files, requests, replies and journals. TypeScript and JavaScript use camelCase: `tool.call_id` is',
     '`tool.callId`, `is_error` is `isError`, `timeout_ms` is `timeoutMs`. This applies to payloads, returns, receipts and settings. It does not apply',
-    'to names in arguments, outputs, metadata and other data, to conditions of a `pattern`, and to the value of `returns`.\n',
+    'to names in arguments, outputs, metadata and other data, and to conditions of a `pattern`.\n',
     '## Returns\n',
     'Another return, for example with a misspelt key, is `verdict_invalid`. A return without meaning at the point is `verdict_not_allowed`. Both',
     'errors name the key and the point, and deny the operation. In TypeScript and JavaScript the [helpers](../guides/hooks.md#what-a-handler-returns)',

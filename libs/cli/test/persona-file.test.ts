@@ -189,7 +189,7 @@ describe('skills', () => {
     [
       'that is too large',
       { 'skills/a/SKILL.md': skill('a'), 'skills/a/b': 'x'.repeat(200_000) },
-      /persona carries 196608/,
+      /limit of a persona is 196608/,
     ],
   ])('%s are refused by file', async (name, files, message) => {
     expect(await refusal(await reviewer(`x-${name.replaceAll(/\W/g, '-')}`, files))).toMatch(message);

@@ -24,7 +24,7 @@ export interface ConnectOptions {
   readonly name?: string | undefined;
   /** Where receipts and replies may go, for clients whose permissions are bound to a prefix of their own. `_INBOX` or `_INBOX_<name>`, and maybe more tokens. */
   readonly inboxPrefix?: string | undefined;
-  /** How long the first connection may take. Default 5,000. */
+  /** How long the first connection to one server may take, milliseconds. Default 10,000: a TLS handshake over a slow network fits. */
   readonly connectTimeoutMs?: number | undefined;
 }
 
@@ -69,7 +69,7 @@ export function natsOptions(options: ConnectOptions): NodeConnectionOptions {
   return {
     servers,
     name: options.name ?? 'coxswain-client',
-    timeout: options.connectTimeoutMs ?? 5_000,
+    timeout: options.connectTimeoutMs ?? 10_000,
     // A client outlives restarts of its server; what it waits for has bounds of its own.
     maxReconnectAttempts: -1,
     reconnectTimeWait: 250,

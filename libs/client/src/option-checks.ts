@@ -38,7 +38,8 @@ export function checkSendOptions(verb: Verb, { wait, timeoutMs, acceptedWithinMs
   checkSignal(signal);
 }
 
-function checkTime(name: string, time: unknown): void {
+/** Checks a time in milliseconds. @throws InvalidOptionError naming the option. */
+export function checkTime(name: string, time: unknown): void {
   if (time === undefined || (typeof time === 'number' && time >= 0 && time <= WAIT_MAX_MS)) return;
   throw new InvalidOptionError(`${name} must be a number of milliseconds, from 0 to ${WAIT_MAX_MS}`, name);
 }

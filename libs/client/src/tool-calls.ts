@@ -340,7 +340,6 @@ async function outcomeOf(
 
 function resultOf(returned: unknown): CallEnding {
   if (typeof returned === 'string') return { status: 'ok', result: textResult(returned, false) };
-  // The function may be JavaScript, or lie about its type; what it returns goes into a journal.
   const read = readStrictly(ToolResult, returned);
   if (!read.ok) return failed(`the tool returned an invalid result: ${problemSentences(read.problems)[0]}`);
   return { status: read.data.is_error ? 'error' : 'ok', result: read.data };

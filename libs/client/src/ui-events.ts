@@ -94,6 +94,15 @@ export type UiEvent =
       readonly finishReason: string;
       readonly usage: TokenUsage;
     } & FromRecord)
+  /** The final answer does not fit the output schema. A repair turn follows, or the run fails. */
+  | ({
+      readonly type: 'output_rejected';
+      readonly turn: number;
+      /** Repair turns so far, and how many there may be. */
+      readonly repairs: number;
+      readonly repairsMax: number;
+      readonly problems: readonly string[];
+    } & FromRecord)
   /** A tool call runs. */
   | ({
       readonly type: 'call_started';

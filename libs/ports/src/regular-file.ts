@@ -31,6 +31,8 @@ export class UnreadableFileError extends Error {
 export interface RegularFile {
   readonly bytes: Buffer;
   readonly mtimeMs: number;
+  /** Permissions of the file, as `fs.Stats` has them. */
+  readonly mode: number;
   /** Where the opened file lies, without symbolic links. */
   readonly realPath: string;
 }
@@ -56,7 +58,7 @@ export async function readRegularFile(path: string, maxBytes: number): Promise<R
     if (found.size > maxBytes)
       throw new UnreadableFileError('too_large', `has ${found.size} bytes; the limit is ${maxBytes}`);
     const realPath = await realPathOf(handle, found, path);
-    return { bytes: await bytesOf(handle, found.size), mtimeMs: found.mtimeMs, realPath };
+    return { bytes: await bytesOf(handle, found.size), mtimeMs: found.mtimeMs, mode: found.mode, realPath };
   } catch (error) {
     throw error instanceof UnreadableFileError ? error : unreadable(error as NodeJS.ErrnoException);
   } finally {

@@ -502,9 +502,9 @@ export const ERROR_CATALOGUE = {
     'Add a turn to the script.',
   ),
   script_invalid: outcome(
-    'The file of the scripted model is invalid.',
+    'The script file is missing, unreadable, or does not fit the documented format.',
     'Rejects a start before the session exists. Ends a later run as failed.',
-    'Correct the member that the message names.',
+    'Correct the path of the script, or the member that the message names.',
   ),
   replay_exhausted: outcome(
     'The recorded journal has no further model answer.',
@@ -954,7 +954,7 @@ export const ERROR_CATALOGUE = {
   gateway_unreachable: exception(
     'No gateway responds at the address, or the proxy before it reaches none.',
     'Stops. Reads are retried for ten seconds. Followed streams reconnect without a time limit.',
-    'Check the address and the network. From a page of another site, check --allow-origin. Retry after a restart of the gateway.',
+    'Check the address and the network. A page of another origin needs `--allow-origin` (CORS). Retry after a restart of the gateway.',
   ),
   transport_unavailable: exception(
     'The browser client was given the address of a bus, which it cannot connect to.',

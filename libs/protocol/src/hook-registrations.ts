@@ -1,10 +1,12 @@
 /** Registrations: who is asked at which point, in which order, and what a failure means. */
 import * as z from 'zod';
 import { BOUNDS } from './bounds.ts';
+import { withNames } from './casing.ts';
 import { HOOK_CATALOGUE, HookPoint, type HookSurface } from './hook-points.ts';
 import { ID_PATTERN } from './ids.ts';
 import { Json } from './json.ts';
 import { globMatches, hookGlobProblem, hookPatternMatches, parseHookPattern } from './patterns.ts';
+import { AnyReturn } from './return-names.ts';
 
 const HookGlob = z
   .string()
@@ -17,9 +19,12 @@ const HookGlob = z
 const encoder = new TextEncoder();
 
 /** What a hook always returns, and nobody is asked. */
-const Returns = Json.refine((value) => encoder.encode(JSON.stringify(value)).length <= BOUNDS.hookReturnsMaxBytes, {
-  error: `has at most ${BOUNDS.hookReturnsMaxBytes} bytes as JSON`,
-});
+const Returns = withNames(
+  Json.refine((value) => encoder.encode(JSON.stringify(value)).length <= BOUNDS.hookReturnsMaxBytes, {
+    error: `has at most ${BOUNDS.hookReturnsMaxBytes} bytes as JSON`,
+  }),
+  () => AnyReturn,
+);
 
 const PatternText = z.string().superRefine((text, context) => {
   const parsed = parseHookPattern(text);

@@ -44,8 +44,8 @@ const LETTER_OR_SIGN = /^[a-z</]$/;
 const ENCLOSED = [0x1f150, 0x1f170, 0x1f1e6] as const;
 
 const known = new Map<number, string | null>();
-/** The same for ASCII, which most texts consist of. */
-const ASCII = Array.from({ length: 128 }, (_, codePoint) => seenAs(codePoint));
+/** The same for ASCII, which most texts consist of; filled by use: Unicode's properties take milliseconds to compile. */
+const ascii: (string | null | undefined)[] = new Array(128).fill(undefined);
 
 /**
  * Maps a character to what it looks like: a lower-case letter (two for a ligature), `<`, `/`, or `-` for a dash or
@@ -54,7 +54,13 @@ const ASCII = Array.from({ length: 128 }, (_, codePoint) => seenAs(codePoint));
  * @param codePoint a Unicode code point.
  */
 export function lookOf(codePoint: number): string | null {
-  if (codePoint < 128) return ASCII[codePoint] as string | null;
+  if (codePoint < 128) {
+    const seen = ascii[codePoint];
+    if (seen !== undefined) return seen;
+    const first = seenAs(codePoint);
+    ascii[codePoint] = first;
+    return first;
+  }
   let look = known.get(codePoint);
   if (look === undefined) {
     look = seenAs(codePoint);

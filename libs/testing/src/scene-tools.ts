@@ -8,7 +8,7 @@ import {
 } from '@coxswain/adapter-tools';
 import type { Tool, ToolCallContext } from '@coxswain/client';
 import type { ToolSource } from '@coxswain/ports';
-import type { ToolResult } from '@coxswain/protocol';
+import type { CamelCased, ToolResult } from '@coxswain/protocol';
 import { SceneError } from './testing-errors.ts';
 
 /** A function that replaces a tool: its return value is the result, an exception is an error result. */
@@ -16,7 +16,9 @@ export type ToolFunction = (
   // biome-ignore lint/suspicious/noExplicitAny: a test knows what its script asks for
   args: any,
   context: ToolCallContext,
-) => string | ToolResult | Promise<string | ToolResult>;
+) => Returned | Promise<Returned>;
+
+type Returned = string | CamelCased<ToolResult>;
 
 /** Tools as `defineTool()` declares them; or by name, each a function or always the same text. */
 export type SceneTools =

@@ -97,15 +97,7 @@ export class Stage {
     let serial = 0;
     this.#host = createSessionHost(
       {
-        journal: this.#bus.journal,
-        inbox: this.#bus.createInbox(),
-        snapshots: this.#bus.snapshots,
-        timers: this.#bus.timers,
-        blobs: this.#bus.blobs,
-        hostLine: this.#bus.createHostLine(),
-        active: this.#bus.active,
-        publisher: this.#bus.publisher,
-        sender: this.#bus.sender,
+        ...this.#bus.hostPorts(),
         clock,
         ids: { next: () => String(++serial) },
         log: QUIET,

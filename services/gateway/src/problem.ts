@@ -1,6 +1,14 @@
 /** Problem documents (RFC 9457): every refusal and failure that the gateway answers with, by its catalogued code. */
 import type { CoxswainError } from '@coxswain/client';
-import { ERROR_CATALOGUE, httpStatusOf, isErrorCode, type JsonObject } from '@coxswain/protocol';
+import {
+  ERROR_CATALOGUE,
+  httpStatusOf,
+  isErrorCode,
+  type JsonObject,
+  SessionDeletedError,
+  Tombstone,
+  toWire,
+} from '@coxswain/protocol';
 import type { FastifyReply } from 'fastify';
 import * as z from 'zod';
 
@@ -86,14 +94,13 @@ export function problemFrom(error: unknown): Problem {
   const { cause } = (error ?? {}) as { readonly cause?: unknown };
   // A signal of this gateway has ended a call of its client.
   if (cause instanceof Problem && (error as CoxswainError).code === 'aborted') return cause;
-  const { code, message, field, commandId, sessionId, tombstone, statusCode, ...more } = error as {
+  const { code, message, field, commandId, sessionId, statusCode, ...more } = error as {
     readonly code?: unknown;
     readonly statusCode?: unknown;
     readonly message?: string;
-    readonly tombstone?: unknown;
   } & ProblemMore;
   // What stays of a deleted session, for programs that look who has deleted it, and when.
-  const detail = more.detail ?? (tombstone === undefined ? undefined : { tombstone });
+  const detail = more.detail ?? (error instanceof SessionDeletedError ? tombstoneOnWire(error) : undefined);
   if (typeof code === 'string') {
     const ours = FASTIFY_CODES[code];
     if (ours) return new Problem(ours.code, ours.message);
@@ -107,6 +114,11 @@ export function problemFrom(error: unknown): Problem {
   if (isUnanswered(error))
     return new Problem('nats_unreachable', 'NATS does not respond', { headers: { 'retry-after': '2' } });
   return new Problem('internal', 'internal error without a code; the log of the gateway has the details');
+}
+
+function tombstoneOnWire({ tombstone }: SessionDeletedError): Readonly<Record<string, unknown>> {
+  const form = toWire(Tombstone, tombstone);
+  return form.ok ? { tombstone: form.value } : {};
 }
 
 function retryAfter(code: string): Readonly<Record<string, string>> | undefined {

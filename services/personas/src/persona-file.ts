@@ -55,7 +55,7 @@ export async function readPersonaFile(path: string): Promise<PersonaFile> {
   const inFolder = await isFolder(path);
   const file = inFolder ? join(path, 'persona.yaml') : path;
   if (inFolder && !(await exists(file))) throw new PersonaFileError(`persona ${path}: this folder has no persona.yaml`);
-  const yaml = readLocatedYaml(await readText(file));
+  const yaml = await readLocatedYaml(await readText(file));
   if (!yaml.ok) throw new PersonaFileError(`persona ${file}:${yaml.at}: ${yaml.problem}`);
   if (yaml.value === undefined)
     throw new PersonaFileError(`persona ${file}: is empty; a persona needs at least a name`);

@@ -24,7 +24,7 @@ export async function readSkill(folder: string): Promise<Skill> {
     throw new PersonaFileError(`${folder}: there is no such folder`);
   const text = await readSkillFile(root, path);
   if (text === null) throw new PersonaFileError(`${path}: a skill needs this file`);
-  const { name, description, body } = parseSkill(path, text);
+  const { name, description, body } = await parseSkill(path, text);
   if (basename(root) !== name && basename(folder) !== name)
     throw new PersonaFileError(
       `${path}: the name is ${name}, and the folder is called ${basename(folder)}: they must be the same`,
@@ -35,12 +35,12 @@ export async function readSkill(folder: string): Promise<Skill> {
   return read.data;
 }
 
-function parseSkill(path: string, text: string): Pick<Skill, 'name' | 'description' | 'body'> {
+async function parseSkill(path: string, text: string): Promise<Pick<Skill, 'name' | 'description' | 'body'>> {
   const match = text.startsWith('---') ? FRONT_MATTER.exec(text) : null;
   if (match?.index !== 0)
     throw new PersonaFileError(`${path}:1:1: must begin with front matter: --- name: … description: … ---`);
   const [whole, front = ''] = match;
-  const yaml = readLocatedYaml(front);
+  const yaml = await readLocatedYaml(front);
   const below = (at: string) => at.replace(/^\d+/, (line) => String(Number(line) + 1));
   if (!yaml.ok) throw new PersonaFileError(`${path}:${below(yaml.at)}: ${yaml.problem}`);
   const { name, description } = (yaml.value ?? {}) as Record<string, unknown>;

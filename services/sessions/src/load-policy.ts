@@ -26,7 +26,7 @@ const FILE_MAX_BYTES = 1024 * 1024;
 /** Reads a policy file in YAML or JSON. @throws PolicyFileError */
 export async function readPolicyFile(path: string): Promise<HostPolicy> {
   const file = resolve(path);
-  const yaml = readLocatedYaml(await textOf(file));
+  const yaml = await readLocatedYaml(await textOf(file));
   if (!yaml.ok) throw new PolicyFileError(`${file}:${yaml.at}: ${yaml.problem}`);
   const read = readStrictly(HostPolicy, yaml.value ?? {});
   if (read.ok) return read.data;

@@ -1,6 +1,5 @@
 /** The records of an exported journal, and what a file is that holds none, or was cut off. */
 import { ExportLineInvalidError, type JournalRecord, RecordUnreadableError } from '@coxswain/protocol';
-import { readRecord } from '@coxswain/session';
 import type { OpenJournal } from './journal-source.ts';
 
 /** How a record and the closing line begin: members stand in the order of their names. */
@@ -26,6 +25,7 @@ export async function* exportedRecords({
   records,
   blobs,
 }: OpenJournal): AsyncGenerator<{ readonly record: JournalRecord; readonly bytes: Uint8Array }, void, undefined> {
+  const { readRecord } = await import('@coxswain/session');
   const lines = records[Symbol.asyncIterator]();
   let read = 0;
   for (;;) {

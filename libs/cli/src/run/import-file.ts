@@ -14,7 +14,7 @@ import {
   ensureStreams,
 } from '@coxswain/adapter-nats';
 import type { Purge } from '@coxswain/ports';
-import { type Imported, type ImportRequest, importJournal } from '@coxswain/session';
+import type { Imported, ImportRequest } from '@coxswain/session';
 import { permittedTo } from '../instance/permitted-to.ts';
 import { CliError, EXIT, usageError } from '../line/cli-error.ts';
 import { standardInput } from '../terminal/streams.ts';
@@ -35,6 +35,7 @@ export async function importTo(
     return await permittedTo('import sessions, which needs the key of an admin: give it', async () => {
       await ensureStreams(nc);
       await warnOfNewTenant(createNatsPurge(nc), request.tenant, warn);
+      const { importJournal } = await import('@coxswain/session');
       const ports = { journal: createNatsJournal(nc), blobs: createNatsBlobs(nc), clock: createSystemClock() };
       return importJournal(ports, request);
     });

@@ -7,7 +7,6 @@ import { pipeline } from 'node:stream/promises';
 import { type BusSession, SessionNotFoundError } from '@coxswain/client';
 import type { GatewayService } from '@coxswain/gateway';
 import { DEFAULT_TENANT } from '@coxswain/protocol';
-import { linesOf } from '@coxswain/session';
 import { consoleAddress } from '../instance/console-folder.ts';
 import { startEmbedded } from '../instance/embedded.ts';
 import type { BusAddress } from '../instance/find-bus.ts';
@@ -117,6 +116,7 @@ function showJournal(
     const { server } = await startEmbedded({ stateDir, services: false, env, holder });
     try {
       const nats = { servers: server.url, token: server.token };
+      const { linesOf } = await import('@coxswain/session');
       const request = { lines: () => linesOf(createReadStream(path)), tenant: DEFAULT_TENANT };
       const { ref, records } = await importTo(nats, request, () => undefined);
       requireRecord(from, records);

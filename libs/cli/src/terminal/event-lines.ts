@@ -48,6 +48,10 @@ export function eventLine(given: UiEvent, style: Style): string | null {
       return event.finishReason === 'content-filter'
         ? style.yellow('  !! the provider stopped the answer (content filter)')
         : null;
+    case 'output_rejected':
+      return style.yellow(
+        `  ! the answer does not fit the output schema (${event.repairs} of ${event.repairsMax} repairs used): ${firstLine(event.problems.join('; '))}`,
+      );
     case 'command_rejected':
       return style.yellow(`  ! ${event.verb} rejected: ${event.code}: ${event.message}`);
     case 'control_reported': {

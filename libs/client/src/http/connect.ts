@@ -7,7 +7,7 @@ import { GatewayRequests } from './gateway-requests.ts';
 import { HttpClient } from './http-client.ts';
 import { HttpTransport, readHolder } from './http-transport.ts';
 
-const CONNECT_TIMEOUT_MS = 5_000;
+const CONNECT_TIMEOUT_MS = 10_000;
 
 /**
  * Connects to a gateway. Nothing stays open between requests: "connected" means that it has answered, and knows the token.

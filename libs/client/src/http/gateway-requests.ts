@@ -167,8 +167,15 @@ export function unreached(cause: unknown, lateMs: number | null = null): Gateway
   // That nobody was waited for any longer is said by the time.
   const isKnown = !(cause instanceof Error) || !['AbortError', 'TimeoutError'].includes(cause.name);
   const late = `the gateway did not respond within ${lateMs} ms${isKnown ? `: ${why}` : ''}`;
-  const message = lateMs === null ? `no gateway responds: ${why}` : late;
+  const message = lateMs === null ? `no gateway responds: ${why}${corsHint(cause)}` : late;
   return new GatewayUnreachableError(message, { cause });
+}
+
+/** A browser reports a request that CORS forbids as any other failure: its `TypeError` has no cause. Only a page is subject to CORS. */
+function corsHint(cause: unknown): string {
+  const page = (globalThis as { readonly location?: { readonly origin?: string } }).location?.origin;
+  if (page === undefined || !(cause instanceof TypeError)) return '';
+  return `; if the gateway runs, CORS may forbid this page: start the gateway with --allow-origin ${page}`;
 }
 
 function whyOf(cause: unknown): string {

@@ -74,6 +74,8 @@ export function noticeOf(event: UiEvent): { tone: Tone; text: string; session?: 
       return event.epoch > 1 ? { tone: 'plain', text: `now on host ${event.host} (epoch ${event.epoch})` } : null;
     case 'persona_awaited':
       return { tone: 'warning', text: `waits for persona ${event.persona}: ${event.why}` };
+    case 'output_rejected':
+      return { tone: 'warning', text: `the answer does not fit the output schema: ${event.problems.join('; ')}` };
     case 'step_lost':
       return { tone: 'warning', text: `a step of ${event.persona} was lost (${event.cause}); it is retried` };
     case 'budget_reported':

@@ -1,5 +1,4 @@
 /** Tools for calls that wait for a decision. */
-import { stateAfter } from '@coxswain/client';
 import { COMMAND_BODIES } from '@coxswain/protocol';
 import * as z from 'zod';
 import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
@@ -38,7 +37,7 @@ export const listApprovals = mcpTool({
     }
     async function ofOne(id: string) {
       const { session, newest } = await existingSession(client, id);
-      const status = await stateAfter(session, newest.n);
+      const status = await session.wire.stateAfter(newest.n);
       return status.approvals.map((one) => shownApproval(status, one));
     }
   },

@@ -1,5 +1,5 @@
 /** Tools that look at sessions: lists, one session, its result. */
-import { hasEnded, SESSIONS_PAGE, stateAfter, topState } from '@coxswain/client';
+import { hasEnded, SESSIONS_PAGE, topState } from '@coxswain/client';
 import { type SessionStatus, Usage } from '@coxswain/protocol';
 import * as z from 'zod';
 import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
@@ -111,7 +111,7 @@ export const getSession = mcpTool({
   run: async ({ session_id }, { client, signal }) => {
     // Of a session that is not there no host would answer.
     const { session, newest } = await existingSession(client, session_id);
-    return shownSession(await stateAfter(session, newest.n, signal));
+    return shownSession(await session.wire.stateAfter(newest.n, { signal }));
   },
 });
 

@@ -1,5 +1,5 @@
 /** `wait_for`: until a session has ended or needs somebody, for a bounded time. */
-import { createEventTranslator, ResultCollector, stateAfter, topState, type UiEvent } from '@coxswain/client';
+import { createEventTranslator, ResultCollector, topState, type UiEvent } from '@coxswain/client';
 import type { JournalRecord } from '@coxswain/protocol';
 import * as z from 'zod';
 import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
@@ -85,7 +85,7 @@ export const waitFor = mcpTool({
       signal.throwIfAborted();
     }
     const state = topState(last.state);
-    const waits = state === 'function_awaiting_approval' ? await stateAfter(session, last.n, signal) : null;
+    const waits = state === 'function_awaiting_approval' ? await session.wire.stateAfter(last.n, { signal }) : null;
     const result = WAITED.ended?.includes(state) ? await newestResult(session.journal()) : null;
     return {
       session_id,

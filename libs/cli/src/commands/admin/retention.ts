@@ -1,6 +1,6 @@
 /** `cox admin retention`. */
 import { cutGraphemes, TenantId } from '@coxswain/protocol';
-import { type DeletePorts, type SweepOptions, sweepBlobs, sweepSessions } from '@coxswain/session';
+import type { DeletePorts, SweepOptions } from '@coxswain/session';
 import { withAdminPorts } from '../../instance/admin-ports.ts';
 import { withBusOnce } from '../../instance/open-bus.ts';
 import { CliError, EXIT, usageError } from '../../line/cli-error.ts';
@@ -36,6 +36,7 @@ export const run: CommandRun = async (invocation) => {
         standardStreams.err('nothing was deleted\n');
         return EXIT.error;
       }
+      const { sweepBlobs, sweepSessions } = await import('@coxswain/session');
       let deleted = 0;
       let refused = 0;
       for await (const { ref, deletion } of sweepSessions(ports, options)) {
@@ -76,6 +77,7 @@ function refuseUnknown(named: readonly string[], tenants: readonly string[], sur
 
 /** Says what would go, and asks. Where nothing would there is nothing to ask. */
 async function isConfirmed(ports: DeletePorts, options: SweepOptions): Promise<boolean> {
+  const { sweepSessions } = await import('@coxswain/session');
   const due = new Map<string, number>();
   for await (const { ref, deletion } of sweepSessions(ports, { ...options, dryRun: true }))
     if (deletion.status === 'would_delete') due.set(ref.tenant, (due.get(ref.tenant) ?? 0) + 1);

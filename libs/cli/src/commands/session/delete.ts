@@ -1,6 +1,5 @@
 /** `cox session delete`. */
 import { BOUNDS, cutGraphemes, SessionId, sessionRef } from '@coxswain/protocol';
-import { sweepBlobs } from '@coxswain/session';
 import { withAdminPorts } from '../../instance/admin-ports.ts';
 import { withBusOnce } from '../../instance/open-bus.ts';
 import { CliError, EXIT, usageError } from '../../line/cli-error.ts';
@@ -49,6 +48,7 @@ export const run: CommandRun = async (invocation) => {
         standardStreams.err('nothing was deleted\n');
         return EXIT.error;
       }
+      const { sweepBlobs } = await import('@coxswain/session');
       const { left } = await sweepBlobs(ports.purge, { only: blobs });
       if (left > 0)
         standardStreams.err(

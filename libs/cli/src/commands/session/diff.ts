@@ -2,7 +2,7 @@
 
 import { printable } from '@coxswain/client';
 import { cutGraphemes, type Json } from '@coxswain/protocol';
-import { type Difference, diffJournals, type JournalDiff } from '@coxswain/session';
+import type { Difference, JournalDiff } from '@coxswain/session';
 import { withBus } from '../../instance/open-bus.ts';
 import { EXIT, type ExitCode, usageError } from '../../line/cli-error.ts';
 import type { CommandRun, Invocation } from '../../line/command-spec.ts';
@@ -27,6 +27,7 @@ export const run: CommandRun = async (invocation) => {
 };
 
 async function tell({ flags }: Invocation, a: OpenJournal, b: OpenJournal): Promise<ExitCode> {
+  const { diffJournals } = await import('@coxswain/session');
   const diff = await diffJournals(recordsOf(a), recordsOf(b));
   standardStreams.out(flags.on('json') ? `${JSON.stringify({ type: 'journal_diff', ...diff })}\n` : forPeople(diff));
   return diff.first === null ? EXIT.ok : EXIT.error;
