@@ -40,3 +40,11 @@ test('every file that CONTRIBUTING.md names exists', () => {
   expect(named.length).toBeGreaterThan(30);
   expect(named.filter((path) => !existsSync(join(REPOSITORY, path)))).toEqual([]);
 });
+
+test('every decision is in the index, and has at most 500 words', () => {
+  const index = read.get('docs/adr/README.md')?.links ?? [];
+  const decisions = files.filter(({ path }) => /^docs\/adr\/(?!README)/.test(path));
+  expect(decisions.length).toBeGreaterThan(20);
+  expect(decisions.filter(({ path }) => !index.includes(posix.basename(path))).map(({ path }) => path)).toEqual([]);
+  expect(decisions.filter(({ text }) => text.split(/\s+/).length > 501).map(({ path }) => path)).toEqual([]);
+});
