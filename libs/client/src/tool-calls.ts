@@ -267,13 +267,14 @@ export class ToolCalls {
     const returned = outcome === LATER ? outcome : withEdited(outcome, [...edited]);
     work?.end(returned === LATER ? { status: 'ok' } : { status: returned.status, code: codeOf(returned) });
     if (returned === LATER && isLongRunning) {
-      this.#ledger.end(entry, failed('its outcome comes from elsewhere'));
+      this.#ledger.end(entry, failed('another process delivers the outcome'));
       // It may be told to stop still, as long as the ledger keeps it.
       entry.ending = null;
       this.#accept(entry, epoch);
       return;
     }
-    const ending = returned === LATER ? failed('it answers later, and is not declared longRunning') : returned;
+    const ending =
+      returned === LATER ? failed('the tool deferred its result, but it is not declared longRunning') : returned;
     // A function that had ended all the same has an outcome.
     if (ending.status !== 'cancelled') entry.givenUp = null;
     if (isLongRunning && entry.givenUp === null) {
@@ -342,7 +343,7 @@ function resultOf(returned: unknown): CallEnding {
   if (typeof returned === 'string') return { status: 'ok', result: textResult(returned, false) };
   // The function may be JavaScript, or lie about its type; what it returns goes into a journal.
   const read = readStrictly(ToolResult, returned);
-  if (!read.ok) return failed(`the tool returned what is no result: ${problemSentences(read.problems)[0]}`);
+  if (!read.ok) return failed(`the tool returned an invalid result: ${problemSentences(read.problems)[0]}`);
   return { status: read.data.is_error ? 'error' : 'ok', result: read.data };
 }
 
@@ -350,7 +351,7 @@ function bounded(ending: CallEnding): CallEnding {
   const bytes = Buffer.byteLength(JSON.stringify(ending));
   const { answerMaxBytes } = TOOL_SERVICE_BOUNDS;
   if (bytes <= answerMaxBytes) return ending;
-  const message = `the call ran; its result has ${bytes} bytes as JSON, at most ${answerMaxBytes} are sent`;
+  const message = `the tool call ran, but its result has ${bytes} bytes as JSON; the limit is ${answerMaxBytes}`;
   return failed(message, 'tool_result_too_large');
 }
 
@@ -367,7 +368,7 @@ export function failed(message: string, code = 'tool_failed'): CallEnding {
 }
 
 function cancelledBefore(reason: string): CallEnding {
-  return { status: 'cancelled', result: textResult(`cancelled before it ran: ${reason}`, true) };
+  return { status: 'cancelled', result: textResult(`cancelled before the tool ran: ${reason}`, true) };
 }
 
 function textResult(text: string, is_error: boolean, detail?: JsonObject): ToolResult {

@@ -153,7 +153,7 @@ function replyOf({ hook, session_id, effect_id }: HookAsked, answer: Answer): st
     const bytes = encoder.encode(text).length;
     if (bytes <= BOUNDS.hookPayloadMaxBytes) return text;
     return reply(
-      failed('return_unreadable', `the return has ${bytes} bytes, at most ${BOUNDS.hookPayloadMaxBytes} are taken`),
+      failed('return_unreadable', `the return has ${bytes} bytes; the limit is ${BOUNDS.hookPayloadMaxBytes}`),
     );
   } catch (error) {
     return reply(failed('return_unreadable', `the return is not JSON: ${cutText((error as Error).message, 500)}`));

@@ -59,7 +59,7 @@ export function checkOutput(schema: JsonObject, text: string): OutputCheck {
   if (json === '') return refused('The answer is empty.');
   const bytes = Buffer.byteLength(json, 'utf8');
   if (bytes > BOUNDS.outputMaxBytes)
-    return refused(`The JSON has ${bytes} bytes, at most ${BOUNDS.outputMaxBytes} are taken.`);
+    return refused(`The JSON has ${bytes} bytes; the limit is ${BOUNDS.outputMaxBytes}.`);
   const parsed = parseStrictJson(json);
   if (!parsed.ok) return refused(`The answer is not valid JSON: ${parsed.why}`);
   const value = parsed.value as Json;

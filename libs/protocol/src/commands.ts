@@ -144,7 +144,7 @@ const Start = z
     }
     refineMessages(body, context);
     if (body.root !== undefined && !ABSOLUTE_PATH.test(body.root)) {
-      const message = 'must be an absolute path on the host: whoever sends a command has no folder there';
+      const message = 'must be an absolute path on the host: the sender of a command has no folder there';
       context.addIssue({ code: 'custom', path: ['root'], message });
     }
     // Of a persona that is only named the host knows which modes it has.
@@ -292,7 +292,7 @@ export function parseCommand(verb: string, payload: Uint8Array): ParsedCommand {
 function readBody(verb: string, payload: Uint8Array): { readonly value: unknown } | CommandProblem {
   const field = 'body';
   if (payload.length > BOUNDS.commandBodyMaxBytes) {
-    const message = `the body has ${payload.length} bytes, at most ${BOUNDS.commandBodyMaxBytes} are taken`;
+    const message = `the body has ${payload.length} bytes; the limit is ${BOUNDS.commandBodyMaxBytes}`;
     return { code: 'body_too_large', message, field };
   }
   let text: string;
@@ -381,7 +381,7 @@ function notYetField(verb: Verb, value: unknown): CommandProblem | null {
   const later = NOT_YET[verb];
   const refuse = (what: string): CommandProblem => ({
     code: 'not_yet_available',
-    message: `${what} is not there yet in this release`,
+    message: `this release does not support ${what} yet`,
     field: what,
   });
   if (later === true) return refuse(verb);

@@ -59,7 +59,11 @@ export const ForkChanges = z
     const atRecord = (['prompt', 'verdicts', 'result'] as const).filter((key) => changes[key] !== undefined);
     if (atRecord.length > 1) {
       const path = [atRecord[1] as string];
-      context.addIssue({ code: 'custom', path, message: `a record is one thing only: not beside ${atRecord[0]}` });
+      context.addIssue({
+        code: 'custom',
+        path,
+        message: `a record contains only one of these: do not combine it with ${atRecord[0]}`,
+      });
     }
     refineModelChoice(changes, context);
   });

@@ -69,7 +69,7 @@ function refine(registration: Refined, context: z.core.$RefinementCtx): void {
   const refuse = (field: string, message: string) => context.addIssue({ code: 'custom', path: [field], message });
   const { point, step, pct, deny, max_output, no_handler } = registration;
   if (step !== undefined && HOOK_CATALOGUE[point].target !== 'persona.step')
-    refuse('step', `${point} is no point of a step`);
+    refuse('step', `${point} is not a hook point of a step`);
   if (pct !== undefined && point !== 'OnBudgetThreshold') refuse('pct', 'it is for OnBudgetThreshold only');
   if (deny !== undefined && point !== 'PreToolUse') refuse('deny', 'it is for PreToolUse only');
   if (max_output !== undefined && point !== 'PostToolUse') refuse('max_output', 'it is for PostToolUse only');

@@ -52,7 +52,7 @@ export function parseInternal(
   payload: Uint8Array,
 ): ParsedCommand {
   if (payload.length > BOUNDS.commandBodyMaxBytes) {
-    const message = `the body has ${payload.length} bytes, at most ${BOUNDS.commandBodyMaxBytes} are taken`;
+    const message = `the body has ${payload.length} bytes; the limit is ${BOUNDS.commandBodyMaxBytes}`;
     return { ok: false, problem: { code: 'body_too_large', message, field: 'body' } };
   }
   let text: string;

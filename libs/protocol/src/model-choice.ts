@@ -27,12 +27,12 @@ export function refineModelChoice(
   context: z.core.$RefinementCtx,
 ): void {
   if (body.provider !== undefined && body.model === undefined)
-    context.addIssue({ code: 'custom', path: ['provider'], message: 'a provider needs a model beside it' });
+    context.addIssue({ code: 'custom', path: ['provider'], message: 'a provider needs a model, too' });
   const model = modelName(body);
   if (model !== undefined && !ModelName.safeParse(model).success)
     context.addIssue({
       code: 'custom',
       path: ['model'],
-      message: 'write provider/name, or give provider beside model',
+      message: 'write provider/name, or give both provider and model',
     });
 }

@@ -45,7 +45,7 @@ export function parkingProblem(fields: ParkingFields): { readonly field: string;
   if (until !== undefined && for_ms !== undefined)
     return { field: 'for_ms', message: 'give until or for_ms, not both' };
   const timed = until !== undefined || for_ms !== undefined;
-  if (on_timeout !== undefined && !timed) return { field: 'on_timeout', message: 'it needs until or for_ms beside it' };
+  if (on_timeout !== undefined && !timed) return { field: 'on_timeout', message: 'it needs until or for_ms, too' };
   if (on_timeout === 'resume_with_input' && input === undefined)
     return { field: 'input', message: 'on_timeout resume_with_input needs an input' };
   if (input !== undefined && on_timeout !== 'resume_with_input')

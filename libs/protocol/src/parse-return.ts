@@ -107,7 +107,7 @@ function read(point: HookPoint, raw: unknown, calls: number | undefined, depth: 
       : notAllowed(point, 'a string', HOOK_RETURNS.result.points);
   }
   if (Array.isArray(raw)) return readList(point, raw, calls);
-  if (typeof raw !== 'object') return invalid(point, `a ${typeof raw} is no answer`);
+  if (typeof raw !== 'object') return invalid(point, `a ${typeof raw} is not a valid answer`);
   if (Object.hasOwn(raw, 'reminder')) return readReminder(point, raw as Record<string, unknown>, calls, depth);
   if (Object.hasOwn(raw, 'body')) {
     const reminder = HookReminder.safeParse(raw, IN_PLAIN_WORDS);
@@ -132,12 +132,12 @@ function readKeyed(point: HookPoint, raw: object): HookReturn | HookFailure {
     return invalid(
       point,
       keys.length === 0
-        ? 'an object without keys is no answer'
+        ? 'an object without keys is not a valid answer'
         : `no answer has the key ${keys.map(quoted).join(', ')}`,
     );
   const unknown = keys.filter((key) => !row.keys.includes(key));
   if (unknown.length > 0)
-    return invalid(point, `unknown key ${unknown.map(quoted).join(', ')} beside "${row.keys[0]}"`);
+    return invalid(point, `unknown key ${unknown.map(quoted).join(', ')} next to "${row.keys[0]}"`);
   if (!row.points.includes(point)) return notAllowed(point, `"${row.keys[0]}"`, row.points);
   const parsed = row.schema.safeParse(raw, IN_PLAIN_WORDS);
   return parsed.success ? plain(parsed.data) : invalidAt(point, parsed.error);
@@ -150,11 +150,10 @@ function readReminder(
   depth: number,
 ): HookReturn | HookFailure {
   const unknown = Object.keys(raw).filter((key) => key !== 'reminder' && key !== 'then');
-  if (unknown.length > 0) return invalid(point, `unknown key ${unknown.map(quoted).join(', ')} beside "reminder"`);
+  if (unknown.length > 0) return invalid(point, `unknown key ${unknown.map(quoted).join(', ')} next to "reminder"`);
   const reminder = HookReminder.safeParse(raw.reminder, IN_PLAIN_WORDS);
   if (!reminder.success) return invalidAt(point, reminder.error, 'reminder');
-  if (depth >= INNER_ANSWERS_MAX)
-    return invalid(point, `then: at most ${INNER_ANSWERS_MAX} answers stand in each other`);
+  if (depth >= INNER_ANSWERS_MAX) return invalid(point, `then: at most ${INNER_ANSWERS_MAX} answers can be nested`);
   const inner = read(point, raw.then, calls, depth + 1);
   return isHookFailure(inner) ? inner : withReminders([reminder.data, ...inner.reminders], inner.verdict);
 }
@@ -172,7 +171,7 @@ function readList(point: HookPoint, raw: readonly unknown[], calls: number | und
     if (raw.length > 0 && raw.every(isGateAnswer))
       return notAllowed(point, 'a list of "allow"', HOOK_RETURNS.gate.points);
     if (reminds) return notAllowed(point, 'a list of reminders', HOOK_RETURNS.reminders.points);
-    return invalid(point, 'a list is no answer');
+    return invalid(point, 'a list is not a valid answer');
   }
   if (raw.some(isGateAnswer)) return notAllowed(point, 'a list of "allow"', HOOK_RETURNS.gate.points);
   return listOfReminders(point, raw);
@@ -180,7 +179,7 @@ function readList(point: HookPoint, raw: readonly unknown[], calls: number | und
 
 function listOfReminders(point: HookPoint, raw: readonly unknown[]): HookReturn | HookFailure {
   if (raw.length > BOUNDS.remindersPerReturnMax)
-    return invalid(point, `${raw.length} reminders in one return, at most ${BOUNDS.remindersPerReturnMax} are taken`);
+    return invalid(point, `${raw.length} reminders in one return; the limit is ${BOUNDS.remindersPerReturnMax}`);
   const reminders: HookReminder[] = [];
   for (const [index, member] of raw.entries()) {
     const isWrapped = typeof member === 'object' && member !== null && Object.hasOwn(member, 'reminder');
@@ -235,7 +234,7 @@ function hostileKey(root: unknown): string | null {
     if (depth >= BOUNDS.jsonDepthMax) return `it is nested more than ${BOUNDS.jsonDepthMax} deep`;
     if (!Array.isArray(value)) {
       const key = Object.keys(value).find((name) => PROTOTYPE_KEYS.has(name));
-      if (key !== undefined) return `the key "${key}" is refused wherever it stands`;
+      if (key !== undefined) return `the key "${key}" is not allowed`;
     }
     for (const member of Array.isArray(value) ? value : Object.values(value)) open.push([member, depth + 1]);
   }

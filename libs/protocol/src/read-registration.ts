@@ -116,7 +116,7 @@ function returnsProblem(point: HookPoint, { returns, deny }: HookRegistration): 
     return `${hookPointName(point)} has another payload each time: it takes a handler`;
   const parsed = parseReturn(point, returns);
   if (isHookFailure(parsed)) return parsed.message;
-  return parsed.verdict.kind === 'job' ? 'a job is begun by a handler' : null;
+  return parsed.verdict.kind === 'job' ? 'only a handler can start a job' : null;
 }
 
 const PATTERN_FIELDS: readonly string[] = ['pattern', 'persona', 'step'];

@@ -228,7 +228,7 @@ function putBack(value: Record<string, unknown>, pointer: string, blobText: Blob
 
 function blobRefAt(value: unknown, pointer: string): BlobRef {
   const ref = BlobRef.safeParse(value);
-  if (!ref.success) throw new RecordUnreadableError(`${pointer} is no blob reference`);
+  if (!ref.success) throw new RecordUnreadableError(`${pointer} is not a blob reference`);
   return ref.data;
 }
 

@@ -214,7 +214,7 @@ describe('what is refused', () => {
     [
       'a job that nobody has begun',
       { on_finish: { returns: { job: { status: 'queued', job_id: 'j' } } } },
-      /^on_finish\.returns: a job/,
+      /^on_finish\.returns: only a handler can start a job/,
     ],
     [
       'an answer that is too long',
@@ -244,7 +244,7 @@ describe('what is refused', () => {
     [
       'a step where there is none',
       hook({ event: 'PreToolUse', step: 'draft', deny: 'x' }),
-      /^hooks\[0\]\.step: .*no point of a step/,
+      /^hooks\[0\]\.step: .*not a hook point of a step/,
     ],
     [
       'an id twice at a point',

@@ -207,7 +207,7 @@ describe('what is no answer', () => {
     });
     expect(parseReturn('permission_asked', { decision: 'allow', resaon: 'r' })).toEqual({
       code: 'verdict_invalid',
-      message: 'permission_asked: unknown key "resaon" beside "decision"',
+      message: 'permission_asked: unknown key "resaon" next to "decision"',
     });
     expect(parseReturn('post_turn', { reminder: { bdoy: 'b' } })).toMatchObject({
       message: 'post_turn: unknown key "bdoy" in "reminder"',
@@ -217,7 +217,7 @@ describe('what is no answer', () => {
     });
     expect(parseReturn('PreToolUse', JSON.parse('{"args": {"a": {"__proto__": 1}}}'))).toEqual({
       code: 'verdict_invalid',
-      message: 'PreToolUse: the key "__proto__" is refused wherever it stands',
+      message: 'PreToolUse: the key "__proto__" is not allowed',
     });
   });
 

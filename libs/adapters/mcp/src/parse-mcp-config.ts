@@ -42,7 +42,7 @@ function problemOf(server: unknown): string | null {
   if (command !== undefined && url !== undefined) return ' has a command and a url; a server has one of them';
   if (command === undefined && url === undefined) return ' has neither a command nor a url';
   if (type === 'sse')
-    return '.type: the transport sse is not spoken any more; use the server’s Streamable HTTP address';
+    return '.type: the transport sse is no longer supported; use the Streamable HTTP address of the server';
   return null;
 }
 

@@ -123,7 +123,7 @@ export class StdioServer implements Transport {
   get lastWords(): string {
     const words: string[] = [];
     if (this.#stderr.text !== '') words.push(`its stderr ended with: ${this.#stderr.text}`);
-    if (this.#garbage.text !== '') words.push(`on stdout it wrote what is no message: ${this.#garbage.text}`);
+    if (this.#garbage.text !== '') words.push(`its stdout contains an invalid message: ${this.#garbage.text}`);
     return words.join('; ');
   }
 

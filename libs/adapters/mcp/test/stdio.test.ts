@@ -225,7 +225,7 @@ describe('a server that does not start', () => {
     [
       'is no server',
       { command: 'sh', args: ['-c', 'echo Usage: cat'] },
-      'on stdout it wrote what is no message: Usage: cat',
+      'its stdout contains an invalid message: Usage: cat',
     ],
   ])('because it %s', async (_name, server, message) => {
     const failure = await tryOpen({ bad: server });

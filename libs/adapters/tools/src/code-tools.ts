@@ -27,7 +27,7 @@ export function createCodeTools(tools: readonly Tool<any>[]): ToolSource {
     if (unusable !== null) throw new ToolDefinitionError(`the tool ${definition.name}: ${unusable}`);
     if (names.has(definition.name)) throw new ToolDefinitionError(`two tools are named ${definition.name}`);
     if (forSession !== undefined)
-      throw new ToolDefinitionError(`the tool ${definition.name}: forSession applies to tools on the bus alone`);
+      throw new ToolDefinitionError(`the tool ${definition.name}: forSession applies only to tools on the bus`);
     names.add(definition.name);
   }
   return {
@@ -57,6 +57,6 @@ function outcomeOf(returned: unknown): ToolOutcome {
   // The function may be JavaScript, or return another type than it declares. The return becomes part of the journal.
   const read = readStrictly(ToolResult, returned);
   if (!read.ok)
-    return failed('tool_failed', `the tool returned what is no result: ${problemSentences(read.problems)[0]}`);
+    return failed('tool_failed', `the tool returned an invalid result: ${problemSentences(read.problems)[0]}`);
   return { status: read.data.is_error ? 'error' : 'ok', result: read.data };
 }

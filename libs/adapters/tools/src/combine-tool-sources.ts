@@ -93,7 +93,7 @@ function combined(toolsets: readonly Toolset[]): Toolset {
     },
     async call(call: ToolCall, signal: AbortSignal): Promise<ToolOutcome> {
       const owner = ownerOf(call.tool);
-      return owner === undefined ? unavailable(`there is no tool ${call.tool} any more`) : owner.call(call, signal);
+      return owner === undefined ? unavailable(`the tool ${call.tool} no longer exists`) : owner.call(call, signal);
     },
     async needsApproval(question, signal) {
       return (await ownerOf(question.tool)?.needsApproval?.(question, signal)) ?? true;
