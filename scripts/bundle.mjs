@@ -32,6 +32,19 @@ const VENDORS_INSIDE = {
         onLoad({ filter: /\/zod\/v4\/locales\/index\.js$/ }, () => ({ contents: 'export {};' }));
       },
     },
+    {
+      name: 'expressions-on-first-use',
+      setup({ onLoad, onResolve }) {
+        // Its tables of Unicode take 5 % of the start of every program, and few commands meet a regular expression.
+        onResolve({ filter: /^re2js$/ }, ({ kind }) =>
+          kind === 'import-statement' ? { path: 're2js', namespace: 'on-first-use' } : null,
+        );
+        onLoad({ filter: /.*/, namespace: 'on-first-use' }, () => ({
+          contents: "export const RE2JS = { compile: (source) => require('re2js').RE2JS.compile(source) };",
+          resolveDir: root,
+        }));
+      },
+    },
   ],
 };
 

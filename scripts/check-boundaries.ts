@@ -1,5 +1,5 @@
 /**
- * Holds the source to the layers of docs/adr/2026-11-21-layers-and-rooms.md: arrows point down only, and each vendor
+ * Holds the source to the layers of docs/adr/enforce-layers-by-a-check.md: arrows point down only, and each vendor
  * lives in the rooms named for it. Projects and their `layer:` tags come from the nx project graph, imports from the
  * TypeScript syntax tree. Prints `file:line: rule` for every import that breaks a rule, and then exits with 1.
  */

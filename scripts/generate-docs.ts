@@ -4,6 +4,7 @@
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { commandReference } from './reference/commands.ts';
 import { coverageReference } from './reference/coverage.ts';
 import { errorReference } from './reference/errors.ts';
 import { hookReference } from './reference/hooks.ts';
@@ -19,6 +20,7 @@ import { uiEventReference } from './reference/ui-events.ts';
 
 /** Every generated page: its path in the repository, and the function that writes its text from the code. */
 const PAGES: Readonly<Record<string, () => string | Promise<string>>> = {
+  'docs/reference/commands.md': commandReference,
   'docs/reference/coverage.md': coverageReference,
   'docs/reference/errors.md': errorReference,
   'docs/reference/hooks.md': hookReference,

@@ -109,8 +109,8 @@ describe('docker-compose.yml', () => {
     ([, { image, restart }]) => image?.includes('coxswain') && restart === 'unless-stopped',
   );
   const namesOf = ({ environment = {} }: Service) => Object.keys(environment);
-  const guides = readdirSync(join(repository, 'docs/guides')).map((file) =>
-    readFileSync(join(repository, 'docs/guides', file), 'utf8'),
+  const guides = ['docs/guides', 'docs/operations'].flatMap((folder) =>
+    readdirSync(join(repository, folder)).map((file) => readFileSync(join(repository, folder, file), 'utf8')),
   );
   const source = (file: string) => readFileSync(join(repository, file), 'utf8');
   const namesIn = (text: string, pattern: RegExp) => [

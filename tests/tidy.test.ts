@@ -141,7 +141,7 @@ const exportWithoutDocstring: Rule = (file, text) => {
 
 /** In these a reader types in the checkout, or in a project that depends on `cox`. */
 const IN_PROJECT =
-  /^(README\.md|docs\/tutorial\.md|docs\/guides\/cli\.md|examples\/.*|libs\/cli\/starter\/.*|libs\/cli\/src\/commands\/init\.ts)$/;
+  /^(README\.md|docs\/tutorial(s\/[-\w]+)?\.md|docs\/guides\/cli\.md|examples\/.*|libs\/cli\/starter\/.*|libs\/cli\/src\/commands\/init\.ts)$/;
 const TYPED_NPX = /\bnpx\s+(-\S+\s+)*cox\b/g;
 const UNASKED_NPX =
   /\bnpx\s+(-\S+\s+)+cox\b|\bnpx["']\s*,\s*(["']?args["']?\s*:\s*)?\[\s*(["']-\S+["']\s*,\s*)*["']cox["']/g;

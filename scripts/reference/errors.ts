@@ -5,14 +5,22 @@ import { code, generatedFrom, table } from './markdown.ts';
 /** docs/reference/errors.md */
 export function errorReference(): string {
   const kinds: readonly [CatalogueEntry['kind'], string, string][] = [
-    ['rejection', 'Rejections', 'A command was refused. Nothing but the rejection was recorded; try something else.'],
+    ['rejection', 'Rejections', 'A host rejected a command. It recorded the rejection and changed nothing else.'],
     [
       'refusal',
       'Refusals',
-      'A gateway has refused a request. No session has heard of it; [HTTP](http.md) has the statuses.',
+      'A gateway rejected a request. It sent nothing to a session. [HTTP](http.md) lists the status codes.',
     ],
-    ['outcome', 'Outcomes', 'The world failed. The session recorded it and goes on from there.'],
-    ['exception', 'Exceptions', 'A broken invariant or lost infrastructure. The session stops and is read again.'],
+    [
+      'outcome',
+      'Outcomes',
+      'A model, a tool, a hook or another external system failed. The session records the failure and continues.',
+    ],
+    [
+      'exception',
+      'Exceptions',
+      'An internal invariant failed, the infrastructure is unavailable, or a command cannot run. The command, or the session on this host, stops.',
+    ],
   ];
   const entries = Object.entries<CatalogueEntry>(ERROR_CATALOGUE);
   return [

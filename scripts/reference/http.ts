@@ -12,9 +12,10 @@ export async function httpReference(): Promise<string> {
   return [
     generatedFrom('services/gateway/src/routes/', 'libs/protocol/src/http-status.ts'),
     '# HTTP\n',
-    'What a [gateway](../guides/gateway.md) serves. The same as an OpenAPI 3.1 document, with all schemas, is at its own',
-    '`/openapi.json`, and a page for it at `/docs`. Answers are JSON. What is wrong is told by a problem document',
-    '(RFC 9457, `application/problem+json`) with a `code`; unknown keys are refused by name.\n',
+    'The routes of a [gateway](../guides/gateway.md). Guides: [send commands](../guides/http-commands.md), [follow sessions](../guides/http-events.md),',
+    '[approve or deny calls](../guides/approvals.md#decide-over-http). A gateway serves the same as an OpenAPI 3.1 document with all schemas at',
+    '`/openapi.json`, and as a page at `/docs`.\n',
+    'Answers are JSON. An error is a problem document (RFC 9457, `application/problem+json`) with a `code`. Unknown fields are rejected by name.\n',
     '## Scopes\n',
     table(
       ['Scope', 'A token with it may'],
@@ -23,7 +24,7 @@ export async function httpReference(): Promise<string> {
     '',
     '## Routes\n',
     table(
-      ['Route', 'Scope', 'What it does'],
+      ['Route', 'Scope', 'Does'],
       operations.map(({ path, method, operation }) => [
         `[${code(`${method} ${path}`)}](#${operation.operationId.toLowerCase()})`,
         scopeOf(operation),
@@ -33,10 +34,10 @@ export async function httpReference(): Promise<string> {
     '',
     ...operations.flatMap(({ path, method, operation }) => chapter(method, path, operation)),
     '## Codes\n',
-    'The status of each code that a request may be answered with. Their meanings are in the [reference of errors](errors.md).\n',
+    'The HTTP status of each code. The [reference of errors](errors.md) explains the codes.\n',
     table(['Status', 'Codes'], statusRows()),
     '',
-    'Any other code of an exception is a 500, and any other refusal of a session host a 422.\n',
+    'Any other rejection by a session host is a 422. Any other code is a 500.\n',
   ].join('\n');
 }
 
@@ -51,7 +52,7 @@ function chapter(method: string, path: string, operation: OpenApiOperation): str
     ...(parameters.length > 0
       ? [
           table(
-            ['Parameter', 'In', 'What it says'],
+            ['Parameter', 'In', 'Meaning'],
             parameters.map((parameter) => [
               code(parameter.required ? parameter.name : `${parameter.name}?`),
               parameter.in,
@@ -78,13 +79,13 @@ function chapter(method: string, path: string, operation: OpenApiOperation): str
 function needs(operation: OpenApiOperation): string {
   const { 'x-scope': scope } = operation;
   if (!scope) return '';
-  return scope === 'any' ? 'Needs a token, of any scope.' : `Needs the scope ${scopeOf(operation)}.`;
+  return scope === 'any' ? 'Needs a token with any scope.' : `Needs the scope ${scopeOf(operation)}.`;
 }
 
 function scopeOf(operation: OpenApiOperation): string {
   const { 'x-scope': scope } = operation;
   if (scope === 'any') return 'any token';
-  return scope ? code(scope) : 'open to all';
+  return scope ? code(scope) : 'none: no token needed';
 }
 
 function meaningOf({ description, schema }: OpenApiParameter): string {

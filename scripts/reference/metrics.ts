@@ -9,13 +9,13 @@ export function metricReference(): string {
   return [
     generatedFrom('libs/protocol/src/metric-catalogue.ts'),
     '# Metrics\n',
-    'What each process tells Prometheus; how to have them served: [observability](../guides/observability.md). No label names a',
-    `tenant or a session. A label has at most ${METRIC_LABEL_VALUES_MAX} values in a process; what comes beyond is counted as \`other\`.`,
-    'Beside these are those of every Node process (`process_…`, `nodejs_…`).\n',
+    'The Prometheus metrics of each process. [Observability](../guides/observability.md#metrics) shows how to serve them. No label contains a',
+    `tenant or a session. A label has at most ${METRIC_LABEL_VALUES_MAX} values in a process; further values count as \`other\`.`,
+    'Each process also has the metrics of Node (`process_…`, `nodejs_…`).\n',
     ...Object.entries(OF).flatMap(([of, title]) => [
       `## Of ${title}\n`,
       table(
-        ['Metric', 'Type', 'Unit', 'Labels', 'What it says'],
+        ['Metric', 'Type', 'Unit', 'Labels', 'Meaning'],
         rowsOf(of as keyof typeof OF).map(([name, { type, unit, labels, help }]) => [
           code(name),
           type,

@@ -9,8 +9,9 @@ export function roleReference(): string {
   return [
     generatedFrom('libs/adapters/nats/src/auth/roles.ts'),
     '# Roles on a bus\n',
-    'What `cox admin auth` lets each role send and hear; whatever is not listed is refused by the server. `N` stands for each of the',
-    `${JOURNAL_STREAMS.length} streams of journals. The roles of a tenant are those of \`default\`.\n`,
+    'The NATS permissions of each role of `cox admin auth`: the subjects that it may publish and subscribe to. The server rejects everything',
+    `else. \`N\` stands for each of the ${JOURNAL_STREAMS.length} journal streams. The tenant is \`default\`. [Keys and roles](../guides/security.md)`,
+    'shows how to create the keys.\n',
     '## Of the bus\n',
     rows(SYSTEM_ROLES.map((role) => [role, ROLES[role], systemRights(role)])),
     '\n## Of a tenant\n',
@@ -21,7 +22,7 @@ export function roleReference(): string {
 
 function rows(roles: readonly (readonly [string, string, RoleRights])[]): string {
   return table(
-    ['Role', 'What it is for', 'Sends', 'Hears'],
+    ['Role', 'Purpose', 'Publishes', 'Subscribes to'],
     roles.map(([role, what, { publish, subscribe, answers }]) => [
       code(role),
       what,

@@ -9,8 +9,9 @@ export function seamReference(): string {
   return [
     generatedFrom('libs/protocol/src/seams.ts', 'libs/turn/src/turn-machine.ts'),
     '# Seams\n',
-    'The only places where what waits can enter a running session, in the order in which a turn meets them. Each pass',
-    'writes one `loop_checkpoint` event, also where nothing is delivered.\n',
+    'A **seam** is an injection point: a fixed place in the loop where queued messages are delivered. These are all seams, in the order of',
+    'a turn. Each pass writes one `loop_checkpoint` event, also if nothing is delivered. [Steering and seams](../concepts/steering-and-seams.md)',
+    'explains them.\n',
     table(
       ['Seam', 'Where', 'Delivers', 'Feedback', 'State'],
       SEAM_KINDS.map((kind) => [
@@ -24,7 +25,7 @@ export function seamReference(): string {
     '',
     '## Modes\n',
     table(
-      ['Mode', 'Is delivered at'],
+      ['Mode', 'Delivered at'],
       Mode.options.map((mode) => [
         code(mode),
         SEAM_KINDS.filter((kind) => SEAMS[kind].drains.includes(mode))
@@ -33,8 +34,8 @@ export function seamReference(): string {
       ]),
     ),
     '',
-    '`interrupt` is another spelling of `interrupt_immediate`, `steer` of `finish_step`, which is the default. An unknown',
-    'mode is refused. Follow-ups are taken in `steering_check`, when a run would otherwise end with a plain answer.\n',
+    '`interrupt` is another spelling of `interrupt_immediate`, `steer` of `finish_step`, which is the default. An unknown mode is rejected.',
+    'Follow-ups are delivered in `steering_check`, when a run would otherwise end with a plain answer.\n',
   ].join('\n');
 }
 

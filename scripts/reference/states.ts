@@ -19,14 +19,23 @@ export function stateReference(): string {
   return [
     generatedFrom('libs/turn/src/turn-machine.ts'),
     '# States\n',
-    `The turn machine, version ${MACHINE_VERSION}. Its events are the events of the [journal](subjects.md#events); a guard stands in`,
-    'brackets, and of several ways for one event the first whose guard holds is taken. States tagged `seam` are those of',
-    'the [catalogue](seams.md); in a state tagged `wait` the session waits for the world; `ended` states take a new prompt.',
-    'All other states are passed through within one record.\n',
+    `The states and transitions of the turn machine, version ${MACHINE_VERSION}. [Sessions and turns](../concepts/sessions-and-turns.md#the-machine)`,
+    'explains the top-level states. The events are those of the [journal](subjects.md#events). A guard is in brackets. If an event has several',
+    'transitions, the first one whose guard is true is taken.\n',
+    table(
+      ['Tag', 'Meaning'],
+      [
+        [code('seam'), 'a [seam](seams.md), where queued messages are delivered'],
+        [code('wait'), 'the session waits for a result, a person or a timer'],
+        [code('ended'), 'the run has ended; the session accepts a new prompt'],
+        ['none', 'the session passes through the state within one record'],
+      ],
+    ),
+    '',
     '## Overview\n',
     ...mermaid(overview(tops)),
     '## From every state\n',
-    'While a run is on these may happen anywhere; a state that goes elsewhere on one of them says so itself.\n',
+    'During a run these transitions are possible in every state, unless the state has its own transition for the event.\n',
     waysTable(waysOf(root), false),
     '',
     ...tops.flatMap(chapter),
@@ -50,19 +59,21 @@ function chapter(top: Node): string[] {
           '',
         ]
       : []),
-    ...(own.length > 0 ? [...(children.length > 0 ? ['In every state of it:\n'] : []), waysTable(own, false), ''] : []),
-    ...(ways.length > 0 ? [...(own.length > 0 ? ['And:\n'] : []), waysTable(ways, true), ''] : []),
+    ...(own.length > 0
+      ? [...(children.length > 0 ? ['In each of its states:\n'] : []), waysTable(own, false), '']
+      : []),
+    ...(ways.length > 0 ? [...(own.length > 0 ? ['In single states:\n'] : []), waysTable(ways, true), ''] : []),
   ];
 }
 
 function waysTable(ways: readonly Way[], withSource: boolean): string {
   const rows = ways.map(({ from, on, guard, to }) => [
     ...(withSource ? [code(from.key)] : []),
-    on === '' ? '(at once)' : code(on),
+    on === '' ? '(immediately)' : code(on),
     guard === null ? '' : code(guard),
     to === null ? '(stays)' : code(nameOf(to)),
   ]);
-  return table([...(withSource ? ['State'] : []), 'Event', 'Guard', 'Goes to'], rows);
+  return table([...(withSource ? ['State'] : []), 'Event', 'Guard', 'Target'], rows);
 }
 
 function waysOf(node: Node): Way[] {

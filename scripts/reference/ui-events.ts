@@ -21,9 +21,11 @@ export function uiEventReference(): string {
   return [
     generatedFrom(SOURCE),
     '# UI events\n',
-    '`session.stream()` of [`@coxswain/client`](../guides/client.md) yields these events: what a user interface shows of a run, in order.',
-    'The type is `UiEvent`. Events of a record have `n` and `at`: the number of the record, and its time in ISO 8601. A page that',
-    'reconnects continues at `n + 1`. AG-UI (`coxswain.*` events) and the MCP tool `read_events` carry the same events in snake_case.\n',
+    '[The TypeScript client](../guides/client.md) yields these events from `session.stream()`: everything that a user interface shows of a run, in',
+    'order. The type is `UiEvent`.\n',
+    '- An event of a record has `n`, the number of the record, and `at`, its time in ISO 8601. A page that reconnects continues at `n + 1`.',
+    '- The other events (pieces of an answer, progress of a call, the connection) are live only.',
+    '- AG-UI (`coxswain.*` events) and the MCP tool `read_events` have the same events with names in snake_case.\n',
     table(
       ['`type`', 'Meaning', 'Fields', 'Of a record'],
       union.types.map((member) => row(member, file)),

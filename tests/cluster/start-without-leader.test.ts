@@ -27,7 +27,7 @@ it('waits for two of three servers', async () => {
       },
       PATIENCE_MS,
     );
-  await says('the bus does not answer now');
+  await says('NATS does not respond');
   await fixture.cluster.restore();
   await says('session host is up');
   await host.kill();

@@ -27,7 +27,7 @@ const announced = { hooks: createNatsHooks, tools: createNatsTools, personas: cr
 test.each(Object.entries(announced))('%s: an answer that is lost is asked for again', async (_, open) => {
   const { warnings, log } = keptLog();
   const opened = await open(failingOnce(new errors.TimeoutError()), log);
-  expect(warnings).toEqual(['the bus does not answer now; it is asked again']);
+  expect(warnings).toEqual(['NATS does not respond; retrying']);
   await opened.stop();
 });
 

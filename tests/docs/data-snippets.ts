@@ -32,7 +32,7 @@ export async function wrongData(text: string): Promise<string | null> {
   // Another program reads it.
   if (kind === 'prometheus') return null;
   if (kind === 'script') {
-    const script = parseScript('page.yaml', text);
+    const script = await parseScript('page.yaml', text);
     return 'turns' in script ? null : script.message;
   }
   const folder = await mkdtemp(join(tmpdir(), 'cox-page-'));

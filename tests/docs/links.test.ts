@@ -1,9 +1,9 @@
 /** Every link between pages leads somewhere, down to the heading that it names. */
-import { posix } from 'node:path';
+import { existsSync } from 'node:fs';
+import { join, posix } from 'node:path';
 import { expect, test } from 'vitest';
-import { linksOf } from '../../scripts/site/markdown-page.ts';
-import { kindOf } from '../../scripts/site/site-map.ts';
 import { REPOSITORY } from '../e2e/kit/child.ts';
+import { linksOf } from './markdown.ts';
 import { markdownFiles } from './pages.ts';
 
 const files = markdownFiles();
@@ -14,11 +14,10 @@ function wrong(page: string, href: string): string | null {
   if (/^[a-z]+:/.test(href)) return null;
   const [file = '', anchor] = href.split('#');
   const target = file === '' ? page : posix.join(posix.dirname(page), decodeURI(file)).replace(/\/$/, '');
-  const kind = kindOf(REPOSITORY, target);
-  if (kind === null) return `${page}: nothing is at ${href}`;
+  if (!existsSync(join(REPOSITORY, target))) return `${page}: nothing is at ${href}`;
   if (anchor === undefined) return null;
-  const headings = read.get(kind === 'folder with a page' ? `${target}/README.md` : target)?.headings;
-  return headings?.some(({ slug }) => slug === anchor) ? null : `${page}: ${href} names no heading`;
+  const { anchors } = read.get(target) ?? read.get(`${target}/README.md`) ?? {};
+  return anchors?.has(anchor) ? null : `${page}: ${href} names no heading`;
 }
 
 test('a link to nothing, and one to a heading that is not there, are seen', () => {
@@ -31,4 +30,21 @@ test('all links hold', () => {
   const links = [...read].flatMap(([page, { links }]) => links.map((href) => ({ page, href })));
   expect(links.length).toBeGreaterThan(200);
   expect(links.map(({ page, href }) => wrong(page, href)).filter((one) => one !== null)).toEqual([]);
+});
+
+test('every file that CONTRIBUTING.md names exists', () => {
+  const text = files.find(({ path }) => path === 'CONTRIBUTING.md')?.text ?? '';
+  const named = [...text.matchAll(/`((?:libs|services|tests|scripts|docs)\/[\w./-]+)`/g)].map(
+    ([, path]) => path as string,
+  );
+  expect(named.length).toBeGreaterThan(30);
+  expect(named.filter((path) => !existsSync(join(REPOSITORY, path)))).toEqual([]);
+});
+
+test('every decision is in the index, and has at most 500 words', () => {
+  const index = read.get('docs/adr/README.md')?.links ?? [];
+  const decisions = files.filter(({ path }) => /^docs\/adr\/(?!README)/.test(path));
+  expect(decisions.length).toBeGreaterThan(20);
+  expect(decisions.filter(({ path }) => !index.includes(posix.basename(path))).map(({ path }) => path)).toEqual([]);
+  expect(decisions.filter(({ text }) => text.split(/\s+/).length > 501).map(({ path }) => path)).toEqual([]);
 });

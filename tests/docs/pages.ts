@@ -2,8 +2,8 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Fence, fencesOf } from '../../scripts/site/markdown-page.ts';
 import { REPOSITORY } from '../e2e/kit/child.ts';
+import { type Fence, fencesOf } from './markdown.ts';
 
 /** A page, by its path in the repository. */
 export interface Page {

@@ -8,9 +8,9 @@ import { join } from 'node:path';
 import { createBuiltInTools } from '@coxswain/adapter-tools';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { codeOf, eventually, freshGround, openTools, textOf } from '../../libs/adapters/tools/test/session-tools.ts';
-import { fencesOf } from '../../scripts/site/markdown-page.ts';
 import { REPOSITORY } from '../e2e/kit/child.ts';
 import { cleanEnv } from '../e2e/kit/clean-env.ts';
+import { fencesOf } from './markdown.ts';
 
 const probe = spawnSync('bwrap', ['--ro-bind', '/', '/', '--unshare-all', 'true'], { encoding: 'utf8' });
 const missing = probe.error ? 'bwrap is not installed' : probe.status === 0 ? null : probe.stderr.trim();
@@ -21,7 +21,7 @@ const SECRET = 'sandbox-marker-of-the-host';
 /** The block of the page that starts the runner. */
 async function documented(): Promise<string> {
   const page = await readFile(join(REPOSITORY, 'docs/guides/sandbox.md'), 'utf8');
-  const blocks = fencesOf(page).filter(({ text }) => text.includes('serve commands --socket'));
+  const blocks = fencesOf(page).filter(({ text }) => text.includes('bwrap --unshare-all'));
   expect(blocks).toHaveLength(1);
   return blocks[0]?.text ?? '';
 }

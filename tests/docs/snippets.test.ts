@@ -5,10 +5,10 @@ import { describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { COMMANDS } from '../../libs/cli/src/line/command-table.ts';
 import { parseLine } from '../../libs/cli/src/line/parse-line.ts';
-import { fencesOf } from '../../scripts/site/markdown-page.ts';
 import { REPOSITORY } from '../e2e/kit/child.ts';
 import { compiled } from './compiled.ts';
 import { kindOf, wrongData } from './data-snippets.ts';
+import { fencesOf } from './markdown.ts';
 import { pages, type Snippet, snippets } from './pages.ts';
 import { coxCalls } from './shell-lines.ts';
 
@@ -111,13 +111,13 @@ const LEFT_TO_READERS: readonly (readonly [page: string, begins: string, before:
      declare const lint: () => true;`,
   ],
   [
-    'docs/guides/hooks.md',
+    'docs/guides/hook-jobs.md',
     'export default defineHooks({\n  FileEdited',
     `import { defineHooks, startJob } from '@coxswain/client';
      declare const lint: (session: string, path: string) => string;`,
   ],
   [
-    'docs/guides/hooks.md',
+    'docs/guides/run-hooks.md',
     'import { createHookRegistry,',
     `import type { JsonObject } from '@coxswain/protocol';
      import { defineHooks } from '@coxswain/client';
@@ -125,7 +125,7 @@ const LEFT_TO_READERS: readonly (readonly [page: string, begins: string, before:
      const policy = defineHooks({});`,
   ],
   [
-    'docs/guides/hooks.md',
+    'docs/guides/hook-jobs.md',
     'import { connect }',
     'declare const servers: string, jobId: string, path: string, sessionId: string;',
   ],
@@ -136,12 +136,17 @@ const LEFT_TO_READERS: readonly (readonly [page: string, begins: string, before:
      declare const run: (command: string, signal: AbortSignal) => Promise<{ exitCode: number }>;`,
   ],
   [
+    'docs/guides/long-running-tools.md',
+    'import { connect }',
+    'declare const sessionId: string, idempotencyKey: string, toolCallId: string, epoch: number;',
+  ],
+  [
     'docs/guides/personas-as-services.md',
     'import { defineTool }',
     'declare const orders: { find(number: string): string };',
   ],
   [
-    'docs/guides/tools.md',
+    'docs/guides/bus-tools.md',
     'const served = await serveTool',
     `import { serveTool, type Tool } from '@coxswain/client';
      declare const tool: Tool;`,
@@ -182,8 +187,9 @@ const NOT_LOOKED_INTO: Readonly<Record<string, string>> = {
   '': 'what a program prints, or a drawing',
   text: 'what a program prints, or a drawing; in the tutorial and the examples it is compared with what is printed',
   mermaid: 'generated',
+  conf: 'the configuration of a nats-server, which tests/tutorial starts with it',
   html: 'run by tests/e2e/steer-from-anything.test.ts, which counts the pieces of its page',
-  python: 'run by tests/e2e/steer-from-anything.test.ts, which counts the pieces of its page',
+  python: 'run by tests/e2e/steer-from-anything.test.ts',
   tsx: 'a page of another library, which this project does not have',
   lua: 'the configuration of an editor',
   markdown: 'the front matter of a skill, as tests of skills read it',

@@ -215,7 +215,7 @@ describe('files of an editor', () => {
     expect(buffers.size).toBe(1);
   });
 
-  it('are the host’s again once the editor has left, and the editor’s when it is back', async () => {
+  it('are the host’s again once the editor has disconnected, and the editor’s when it is back', async () => {
     const root = await scratchFolder('acp');
     await writeFile(join(root, 'a.txt'), 'saved\n');
     const buffers = new Map([[join(root, 'a.txt'), 'not saved\n']]);
@@ -273,7 +273,7 @@ describe('files of an editor', () => {
     } finally {
       await hooks.terminate();
       await cox(['hook', 'remove', 'told-of-edits', '--nats', fixture.bus.natsUrl]);
-      await fixture.host.says(/"service":"told-of-edits".*hooks were taken back/);
+      await fixture.host.says(/"service":"told-of-edits".*hooks were removed/);
     }
   });
 

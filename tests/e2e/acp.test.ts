@@ -139,7 +139,7 @@ describe('a prompt', () => {
       refused(editor.agent.request(methods.agent.session.prompt, { sessionId: id, prompt: [block] as never }));
     expect(await prompt({ type: 'audio', data: 'aGk=', mimeType: 'audio/wav' })).toMatchObject({
       code: -32_602,
-      message: expect.stringContaining('prompt.0: audio cannot be taken'),
+      message: expect.stringContaining('prompt.0: audio is not supported'),
     });
     const picture = (data: string, mimeType = 'image/png') => prompt({ type: 'image', data, mimeType });
     expect(await picture('aGk=')).toMatchObject({ message: expect.stringContaining('it is not image/png') });

@@ -76,7 +76,7 @@ test('keys of other roles serve nobody', async () => {
   expect(listed.json.map(({ name }) => name)).toEqual(['clerk']);
 });
 
-test('the key pauses nobody', async () => {
+test('the key cannot pause a persona', async () => {
   const refused = await cox(['persona', 'pause', 'clerk'], { env: bus.env('personas') });
   expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('not_permitted')]);
 });

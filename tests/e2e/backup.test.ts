@@ -1,5 +1,5 @@
 /** A bus is backed up while it runs and restored on a server without its streams, as the guide on operations says. */
-import { writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BLOBS_STREAM, JOURNAL_STREAMS, STREAMS } from '@coxswain/protocol';
 import { createInbox, type NatsConnection } from '@nats-io/transport-node';
@@ -11,7 +11,7 @@ import { removeScratch, scratchFolder } from './kit/scratch.ts';
 import { scripted } from './kit/scripts.ts';
 import { startHost } from './kit/sessions-host.ts';
 
-const BACKED_UP = [...JOURNAL_STREAMS, STREAMS.timers, `KV_${STREAMS.active}`, BLOBS_STREAM];
+const BACKED_UP = [...JOURNAL_STREAMS, STREAMS.timers, `KV_${STREAMS.active}`, `KV_${STREAMS.registry}`, BLOBS_STREAM];
 
 /** A stream as the server gives it away, piece by piece: what `nats stream backup` keeps. */
 interface Backup {
@@ -59,7 +59,7 @@ async function deleteStreams(nc: NatsConnection): Promise<void> {
     await nc.request(`$JS.API.STREAM.DELETE.${stream}`, '', { timeout: 10_000 });
 }
 
-test('what was restored replays, goes on with what waited, and wakes what slept', async () => {
+test('restored sessions replay, continue and wake; a paused persona stays paused', async () => {
   const bus = await startOwnBus();
   onTestFinished(async () => {
     await bus.stop();
@@ -88,6 +88,12 @@ test('what was restored replays, goes on with what waited, and wakes what slept'
   await bus.command('sleeps', 'approve', { call_id: 'c1_1', decision: 'allow' });
   await eventOf(bus, 'sleeps', 'suspended');
   const before = await journalOf(bus, 'done');
+  // A pause is in the registry alone. The persona is another one than that of the sessions here.
+  const onBus = ['--nats', bus.natsUrl];
+  const personas = await scratchFolder('personas');
+  await mkdir(join(personas, 'personas'));
+  await writeFile(join(personas, 'personas/quiet.yaml'), 'name: quiet\n');
+  expect((await cox(['persona', 'pause', 'quiet', ...onBus], { cwd: personas })).code).toBe(0);
 
   const backups = new Map<string, Backup>();
   for (const stream of BACKED_UP) backups.set(stream, await backUp(bus.bare, stream));
@@ -99,6 +105,7 @@ test('what was restored replays, goes on with what waited, and wakes what slept'
   onTestFinished(() => second.kill());
 
   expect((await journalOf(bus, 'done')).bytes).toEqual(before.bytes);
+  expect((await cox(['persona', 'list', '--served', ...onBus])).stdout).toContain('quiet');
   await expectReplays(bus, await journalOf(bus, 'done'));
   // A new command stream begins at its first place again: that is not taken for what the journal has read already.
   await bus.command('done', 'prompt', 'And more.');

@@ -32,7 +32,7 @@ beforeAll(async () => {
 
 const run = (...flags: string[]) => ['run', 'x', ...(flags.includes('--model') ? [] : ['--model', model]), ...flags];
 
-const START_ONLY = /--max-(tokens|usd|time) belongs to the start/;
+const START_ONLY = /--max-(tokens|usd|time) is an option of new sessions/;
 /** What a line is read for, beyond what `libs/cli/test/parse-line.test.ts` holds of every command's. */
 const LINES: [what: string, line: () => string[], names: RegExp][] = [
   ['an unknown command', () => ['steeer', 'a', 'b'], /did you mean cox steer\?/],
@@ -45,7 +45,7 @@ const LINES: [what: string, line: () => string[], names: RegExp][] = [
   [
     'a port of another server',
     () => ['up', '--port', '1', '--nats', 'nats://127.0.0.1:1'],
-    /--port is for a server that is started here/,
+    /--port applies to an embedded server/,
   ],
   ['an address of another protocol', () => ['session', 'list', '--nats', 'http://x'], /--nats/],
   ['an id of a star', () => run('--id', '*'), /--id/],
@@ -60,7 +60,7 @@ const LINES: [what: string, line: () => string[], names: RegExp][] = [
   ['a persona with an unknown key', () => run('--persona', join(folder, 'strange.yaml')), /moood/],
   ['a hook that says nothing', () => run('--persona', join(folder, 'later.yaml')), /hooks/],
   ['files and those that are served at once', () => ['persona', 'list', 'later.yaml', '--served'], /--served takes/],
-  ['a tenant of files', () => ['persona', 'list', '--tenant', 'red'], /--tenant goes with --served/],
+  ['a tenant of files', () => ['persona', 'list', '--tenant', 'red'], /--tenant needs --served/],
   ['an MCP file with a mistake', () => run('--mcp', join(folder, 'mcp.json')), /mcp\.json|comand|"command"/],
   ['a mode that is none', () => ['steer', 'penguin', 'x', '--mode', 'asap'], /interrupt_immediate/],
   ['arguments that are no JSON', () => ['approve', 'penguin', 'c1', '--args', '{'], /--args/],
@@ -203,7 +203,7 @@ test('sessions are listed by pages, and each says how the next is seen', async (
     { session_id: all[1] },
     { type: 'more', sessions: all.length - 2, after: all[1] },
   ]);
-  expect(first.stderr).toContain(`${all.length - 2} more: the same with --after ${all[1]}`);
+  expect(first.stderr).toContain(`${all.length - 2} more: add --after ${all[1]}`);
   const rest = await cox(['session', 'list', '--json', '--after', String(all[1])], { env });
   expect(rest.json.map(({ session_id }) => session_id)).toEqual(all.slice(2));
 });

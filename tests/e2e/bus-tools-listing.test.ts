@@ -61,9 +61,9 @@ test('an announcement that nobody serves is taken back; one that somebody serves
   const one = await tool(`${anything}, execute: () => 'x'`);
   expect((await coxTools('remove', one.name)).stderr).toContain('tool_serving: 1 serve');
   await one.service.terminate();
-  expect((await coxTools('list')).stdout).toMatch(new RegExp(`^${one.name}  .*  nobody serves it$`, 'm'));
+  expect((await coxTools('list')).stdout).toMatch(new RegExp(`^${one.name}  .*  no instances$`, 'm'));
   expect(await coxTools('remove', one.name)).toMatchObject({ code: 0 });
-  await fixture.host.says(new RegExp(`"tool":"${one.name}".*a tool was taken back`));
+  await fixture.host.says(new RegExp(`"tool":"${one.name}".*a tool was removed`));
   expect(await listed(one.name)).toBeUndefined();
   expect((await coxTools('remove', one.name)).stderr).toContain('tool_not_registered');
   const journal = await endOf(fixture.bus, await start([calls(one.name), done]));
@@ -149,7 +149,7 @@ test('an old instance that starts again in the middle of a rollout does not undo
   const rolled = await listed(old.name);
   await old.service.kill();
   const again = await serve(old.module);
-  await again.says(/which has replaced this one and is served/, 'stderr');
+  await again.says(/was replaced by another served version/, 'stderr');
   expect(await listed(old.name)).toMatchObject({ digest: rolled?.digest, since: rolled?.since });
   await now.service.terminate();
   await until('the old version is announced', async () => (await listed(old.name))?.digest === before?.digest);
@@ -176,9 +176,9 @@ test('where nobody serves what is announced the listing says so, and what to do'
   try {
     const said = await until('the listing to say so', async () => {
       const { stdout } = await coxTools('list');
-      return /nobody serves the announced version/.test(stdout) ? stdout : null;
+      return /no instance serves the announced version/.test(stdout) ? stdout : null;
     });
-    expect(said).toContain('start one again');
+    expect(said).toContain('otherwise restart one');
   } finally {
     clearInterval(beats);
   }
@@ -207,7 +207,7 @@ test.each([
   [['tool', 'remove'], 'needs <name>'],
   [['tool', 'remove', 'a b'], 'needs the name'],
   [['tool', 'remove', 'read_file'], 'needs the name'],
-  [['tool', 'list', 'x'], 'does not know what to do with "x"'],
+  [['tool', 'list', 'x'], 'has an unexpected argument "x"'],
   [['tool', 'list', '--tenant', '*'], '--tenant takes'],
   [['serve', 'tools', 'x.ts', '--tenant', 'a.b'], '--tenant takes'],
   [['serve', 'sessions', '--tenant', 'red'], 'has no flag --tenant'],

@@ -175,9 +175,9 @@ test('code that throws outside of its call ends its process in order: one senten
   await began(module);
   expect(await service.exited).toMatchObject({ code: 1 });
   expect(service.told).toMatch(
-    /"code":"tool_crashed","message":"[^"]*thrown by a timer; calls under way are in doubt"/,
+    /"code":"tool_crashed","message":"[^"]*thrown by a timer; the outcome of in-flight calls is unknown"/,
   );
-  expect(service.told).toMatch(/"running":1.*calls under way are in doubt/);
+  expect(service.told).toMatch(/"running":1.*the outcome of in-flight calls is unknown/);
   expect(service.told).not.toMatch(/^\s+at /m);
   expect(await endings(id)).toMatchObject([{ status: 'interrupted' }]);
 });

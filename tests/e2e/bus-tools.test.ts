@@ -289,10 +289,10 @@ test('a worker that answers garbage, for others, twice and too much does no harm
 test('a changed module is served without a restart, and one that is broken is not', async () => {
   const { name, module, service } = await tool(`${anything}, execute: () => 'one'`);
   await writeFile(module.file, 'export default {{{');
-  await service.says('the new version was not taken', 'stderr');
+  await service.says('the new version was rejected', 'stderr');
   const text = `export default { name: '${name}', description: 'Another.', inputSchema: { type: 'object' }, execute: () => 'two' };`;
   await writeFile(module.file, text);
-  await service.says('the tools were loaded again', 'stderr');
+  await service.says('tools reloaded', 'stderr');
   const id = await start([calls(name), done]);
   expect((await endOf(fixture.bus, id)).of('call_ended')).toMatchObject([{ result: { content: [{ text: 'two' }] } }]);
 });

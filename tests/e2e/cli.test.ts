@@ -174,7 +174,7 @@ describe('cox run', () => {
     const { code, stderr } = await bed.run(['run', 'go', '--port', '1', '--model', 'a/b']);
     expect({ code, stderr }).toEqual({
       code: 2,
-      stderr: expect.stringContaining('an instance runs on this state folder already'),
+      stderr: expect.stringContaining('an instance already uses this state folder'),
     });
   });
 });
@@ -377,8 +377,8 @@ describe('afterwards', () => {
     const empty = await bed.file('empty.jsonl', '');
     for (const [file, says] of [
       [torn, 'is cut off after record 1'],
-      [foreign, 'is no export of a session: it begins with no record'],
-      [empty, 'is no export of a session: it holds no record'],
+      [foreign, 'is not a session export: it does not start with a record'],
+      [empty, 'is not a session export: it contains no record'],
     ] as const) {
       const diff = await bed.run(['session', 'diff', whole, file]);
       expect(diff).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining(`${file} ${says}`) });
@@ -386,7 +386,7 @@ describe('afterwards', () => {
     }
     expect(await bed.run(['session', 'replay', empty])).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining(`${empty} is no export of a session: it holds no record`),
+      stderr: expect.stringContaining(`${empty} is not a session export: it contains no record`),
     });
   });
 

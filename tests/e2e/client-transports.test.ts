@@ -87,7 +87,7 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
       const { commandId, receipt } = first.sent;
       expect(again.id).toBe(first.id);
       expect(again.sent).toMatchObject({
-        ...{ duplicate: true, receipt: { stage: 'accepted', n: receipt?.n, detail: { command_id: commandId } } },
+        ...{ duplicate: true, receipt: { stage: 'accepted', n: receipt?.n, detail: { commandId } } },
       });
       expect(await again.result()).toMatchObject({ run: 1, text: 'quick' });
       const other = client.startSession({ ...body, prompt: 'stop' }, { wait: 'accepted' });

@@ -231,7 +231,7 @@ describe('commands', () => {
     await waiting('older');
     await session.steer('look again', { id: 'newer', dedupeKey: 'k', wait: 'accepted' });
     await ended('older', older);
-    expect(await session.receiptOf('older')).toMatchObject({ stage: 'revoked', detail: { collapsed_into: 'newer' } });
+    expect(await session.receiptOf('older')).toMatchObject({ stage: 'revoked', detail: { collapsedInto: 'newer' } });
     await session.cancel();
     await session.result();
   });

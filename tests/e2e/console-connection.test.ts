@@ -43,7 +43,7 @@ function inBrowser(): void {
 
     first.child.kill();
     await first.child.exited;
-    await page.getByText(/The connection to the gateway is lost since \d.*tried again/).waitFor();
+    await page.getByText(/Disconnected from the gateway since \d.*Reconnecting/).waitFor();
     await where.getByText(/^reconnecting, record/).waitFor();
     await picture(page, 'connection-lost-light');
     await page.emulateMedia({ colorScheme: 'dark' });
@@ -57,7 +57,7 @@ function inBrowser(): void {
     const second = await serveGateway(fixture.bus, first.port, more);
     try {
       await where.getByText(/^live, record/).waitFor();
-      expect(await page.getByText('The connection to the gateway is lost').count()).toBe(0);
+      expect(await page.getByText('Disconnected from the gateway').count()).toBe(0);
       expect(await typed.inputValue()).toBe('half a sentence');
     } finally {
       await page.context().close();
@@ -97,9 +97,9 @@ function inBrowser(): void {
     const typed = page.locator('#steering-text');
     await typed.fill('half a sentence');
     await page.getByRole('button', { name: 'One record back' }).click();
-    await page.getByText(/^This is the session after record/).waitFor();
+    await page.getByText(/^State of the session after record/).waitFor();
     expect(await typed.count()).toBe(0);
-    await page.getByRole('button', { name: 'Back to now' }).click();
+    await page.getByRole('button', { name: 'Back to live' }).click();
     await typed.waitFor();
     expect(await typed.inputValue()).toBe('half a sentence');
     await page.context().close();
@@ -121,7 +121,7 @@ function inBrowser(): void {
     const typed = page.locator('#steering-text');
     await typed.fill('go on');
     await typed.press('Enter');
-    await page.getByText(/^Not known whether it is done: receipt_timeout/).waitFor();
+    await page.getByText(/^Outcome unknown: receipt_timeout/).waitFor();
     await page.getByText('And again.').waitFor();
     // During its run it would be said as a steer.
     await page.getByRole('form', { name: 'Next prompt' }).waitFor();

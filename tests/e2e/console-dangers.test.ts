@@ -49,7 +49,7 @@ function inBrowser(): void {
     await page.getByText('a reason, or for later calls').click();
     await page.getByLabel(/^Reason/).fill('not this file');
     await page.getByLabel(/^Reason/).press('Enter');
-    await page.getByLabel(/decide later calls/).press('Enter');
+    await page.getByLabel(/remember the decision/).press('Enter');
     await page.getByRole('button', { name: 'Deny' }).click();
     await page.locator('.call').getByText('denied by tester: not this file', { exact: true }).waitFor();
     const { records } = (await served.gateway.get(`/v1/sessions/${id}/events`)).body as {
@@ -172,13 +172,13 @@ function inBrowser(): void {
       const prompt = page.getByRole('textbox', { name: 'Prompt' });
       await prompt.fill('half of it');
       const dialog = page.getByRole('dialog');
-      const kept = () => page.evaluate(() => sessionStorage.getItem('coxswain.token'));
+      const kept = () => page.evaluate("sessionStorage.getItem('coxswain.token')");
 
       await page.goto(`${own.url}/#token=cox_nobodys`);
-      await dialog.getByText('It is not valid. You stay one').waitFor();
+      await dialog.getByText('It is not valid. You stay signed in as one').waitFor();
       await dialog.getByRole('button', { name: 'Stay' }).click();
       await page.goto(`${own.url}/#token=${other.token}`);
-      await dialog.getByText('With it you would work as other').waitFor();
+      await dialog.getByText('With it you would act as other').waitFor();
       await page.keyboard.press('Escape');
       await dialog.waitFor({ state: 'detached' });
       expect(page.url()).toBe(`${own.url}/#/new`);

@@ -122,7 +122,7 @@ function inBrowser(): void {
     await page.keyboard.press('Enter');
 
     // It streams.
-    await page.getByText('The model answers …').waitFor();
+    await page.getByText('The model is answering …').waitFor();
     gates.first.open();
     const streaming = page.locator('.answer.live .markdown').last();
     await streaming.filter({ hasText: 'look around' }).waitFor();
@@ -247,8 +247,8 @@ function inBrowser(): void {
     await page.goto(`${served.gateway.url}/#/sessions/${id}?tab=statechart`);
     const where = page.locator('.step-where');
     await where.filter({ hasText: `step ${states.length} of ${states.length}` }).waitFor();
-    // Until the machine itself has told its steps, the likeliest are shown.
-    await expect.poll(() => page.locator('.path').textContent()).not.toContain('the likeliest');
+    // Until the machine itself has told its steps, the most likely one are shown.
+    await expect.poll(() => page.locator('.path').textContent()).not.toContain('the most likely one');
     for (let taken = states.length - 1; taken >= 0; taken--) {
       await page.keyboard.press(',');
       await where.filter({ hasText: `step ${taken} of ${states.length}` }).waitFor();
@@ -293,8 +293,8 @@ function inBrowser(): void {
     await page.locator('.pending li', { hasText: 'take this back' }).getByRole('button', { name: 'Revoke' }).click();
     await page.locator('.pending').getByText('take this back').waitFor({ state: 'detached' });
     await page.locator('.pending li').getByRole('button', { name: 'Replace' }).click();
-    await page.getByLabel('Text instead').fill('said better');
-    await page.getByRole('button', { name: 'Put in its place' }).click();
+    await page.getByLabel('New text').fill('said better');
+    await page.getByRole('button', { name: 'Replace' }).click();
     await page.locator('.pending .said', { hasText: 'said better' }).waitFor();
     // The end of the call ends the turn: the session must have the suspension by then.
     const suspended = page.waitForResponse((response) => response.url().includes('/suspend'));
@@ -346,7 +346,7 @@ function inBrowser(): void {
     await state(page).filter({ hasText: 'catching up' }).waitFor();
     for (const name of ['Cancel run', 'Suspend', 'Fork from here', 'Steer'])
       expect(await page.getByRole('button', { name, exact: true }).count(), name).toBe(0);
-    expect(await page.getByText('Nothing has been said yet').count()).toBe(0);
+    expect(await page.getByText('No messages yet').count()).toBe(0);
     await picture(page, 'catching-up-light');
     released.open();
     await page.getByRole('button', { name: 'Cancel run' }).waitFor();

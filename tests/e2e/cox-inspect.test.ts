@@ -82,7 +82,7 @@ test('--follow goes on with the next run', async () => {
 describe('what cannot be meant is refused', () => {
   test.each([
     ['no such session', ['session', 'inspect', 'nobody'], 1, /session_not_found/],
-    ['a name that is empty', ['session', 'inspect', ''], 2, /what was given is empty/],
+    ['a name that is empty', ['session', 'inspect', ''], 2, /the argument is empty/],
     ['no such file', ['session', 'inspect', './nothing.jsonl'], 2, /there is no file/],
     [
       'a port without a viewer',
@@ -90,7 +90,7 @@ describe('what cannot be meant is refused', () => {
       2,
       /--gateway-port is for the viewer/,
     ],
-    ['a file that is to grow', ['session', 'inspect', 'inspected.jsonl', '--follow'], 2, /--follow is for a session/],
+    ['a file that is to grow', ['session', 'inspect', 'inspected.jsonl', '--follow'], 2, /--follow needs a session/],
   ] as const)('%s', async (_what, args, code, words) => {
     const end = await bed.run(args);
     expect(end.code).toBe(code);
@@ -99,7 +99,7 @@ describe('what cannot be meant is refused', () => {
   });
 
   const noRecord = (from: number, newest: number) =>
-    `record_not_there: --from ${from} is behind the end: the newest record is ${newest}`;
+    `record_not_there: --from ${from} does not exist yet: the newest record is ${newest}`;
 
   test('a record behind the newest, in the same words wherever it is asked for', async () => {
     // As the session is now: others have gone on with it.
@@ -108,7 +108,7 @@ describe('what cannot be meant is refused', () => {
     const newest = text.split('\n').filter((line) => line.startsWith('{"at"')).length;
     for (const from of [newest + 1, 1000])
       for (const [args, input, hint] of [
-        [[ID], undefined, `; --follow --from ${newest + 1} waits for the next`],
+        [[ID], undefined, `; --follow --from ${newest + 1} waits for it`],
         [[whole], undefined, ''],
         [['-'], text, ''],
       ] as const) {

@@ -83,7 +83,7 @@ test('a tree counts what is used while its calls are open, and claims no price',
   expect(stdout).toMatch(/^used +lead +function_execute +70 tokens in, 7 out$/m);
   expect(stdout).toMatch(/^2 sessions, 100 tokens in, 10 out$/m);
   expect((await run(['session', 'usage', 'used'])).stdout).toMatch(
-    /^run 1 +70 in +0 cached +7 out +price not known +1 turn on/m,
+    /^run 1 +70 in +0 cached +7 out +unknown price +1 turn on/m,
   );
   await run(['cancel', 'used']);
 }, 120_000);
@@ -100,7 +100,7 @@ test('a step that waits for a person ends the command where nobody sits at a ter
   const stopped = await run(['run', 'Go.', '--id', 'stepped', '--persona', 'stepper', '--model', model]);
   expect(stopped.code, stopped.told).toBe(6);
   expect(stopped.stderr).toMatch(
-    /the step one has failed, and waits for a person.*\n.*resume stepped .*attach stepped/,
+    /the step one has failed; resume the session to retry it.*\n.*resume stepped .*attach stepped/,
   );
   expect((await run(['session', 'show', 'stepped'])).stdout).toMatch(/^suspended +by itself, .*the step one failed/m);
   expect(await run(['session', 'resume', 'stepped'])).toMatchObject({ code: 0 });

@@ -68,7 +68,7 @@ test('a bus that nobody serves is told with who has named it', async () => {
   expect(of('bus')).toMatchObject({
     status: 'failed',
     remedy:
-      'see that a NATS server runs there and this machine reaches it; for one of your own, unset NATS_URL and type cox up',
+      'make sure that a NATS server runs there and that this machine reaches it; or unset NATS_URL and start your own with cox up',
   });
 });
 
@@ -80,8 +80,8 @@ test.skipIf(process.platform !== 'linux')(
     expect(of('state_dir')?.status).toBe('failed');
     expect(of('instance')).toMatchObject({
       status: 'warning',
-      message: 'nothing runs on /proc/nowhere, and nothing can',
-      remedy: 'first mend the state folder, as above; then cox up or cox run starts it',
+      message: 'nothing runs on /proc/nowhere, and nothing can start',
+      remedy: 'fix the state folder first (see above); then start cox up or cox run',
     });
   },
 );
@@ -102,8 +102,8 @@ test.skipIf(process.platform === 'win32')(
       .map((text) => JSON.parse(text) as Check);
     expect(checks.find(({ name }) => name === 'state_dir')).toMatchObject({
       status: 'failed',
-      message: `state folder ${join(folder, 'state')} cannot be written: files may not be as large there`,
-      remedy: expect.stringContaining('with room on its disk'),
+      message: `state folder ${join(folder, 'state')} cannot be written: file too large (EFBIG)`,
+      remedy: expect.stringContaining('free disk space'),
     });
     expect(await readdir(join(folder, 'state'))).toEqual([]);
   },
@@ -116,7 +116,7 @@ test('what listens and is no NATS server is told as that, and nobody is sent to 
     const { port } = other.address() as AddressInfo;
     const { code, of, stdout } = await doctor(await scratchFolder('doctor'), ['--nats', `nats://127.0.0.1:${port}`]);
     expect(code).toBe(1);
-    expect(of('bus')?.message).toContain(`what listens at nats://127.0.0.1:${port} is no NATS server`);
+    expect(of('bus')?.message).toContain(`the server at nats://127.0.0.1:${port} is not a NATS server`);
     expect(stdout).not.toContain('cox doctor');
   } finally {
     other.close();
@@ -180,6 +180,6 @@ test('a token that others may read is told, and a gateway that has gone', async 
   await chmod(file, 0o644);
   const { of, stdout } = await doctor(folder, ['--state-dir', state]);
   expect(of('gateway_token')).toMatchObject({ status: 'failed', remedy: expect.stringContaining('chmod 600') });
-  expect(of('gateway')).toMatchObject({ status: 'warning', message: expect.stringContaining('left over') });
+  expect(of('gateway')).toMatchObject({ status: 'warning', message: expect.stringContaining('is a leftover') });
   expect(stdout).not.toContain('cox_secret');
 });

@@ -20,20 +20,12 @@ async function session() {
   const clock = createSystemClock();
   const bus = createMemoryBus(clock);
   const host = createSessionHost({
-    journal: bus.journal,
-    inbox: bus.createInbox(),
-    snapshots: bus.snapshots,
-    timers: bus.timers,
-    blobs: bus.blobs,
-    hostLine: bus.createHostLine(),
-    active: bus.active,
+    ...bus.hostPorts(),
     clock,
     ids: createIds(),
     hooks: { table: () => [], ask: async () => ({ status: 'returned', raw: undefined }) },
     log: QUIET,
     models: createModels({ env: {}, clock }),
-    publisher: bus.publisher,
-    sender: bus.sender,
     personas: { find: async () => null, names: async () => [] },
     tools: { open: async () => ({ tools: [], call: noTool, probe: noProbe, close: async () => [] }) },
     defaultRoot: '/srv',

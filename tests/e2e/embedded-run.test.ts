@@ -99,7 +99,7 @@ test('cox up waits for a command that works on the state folder, says for which,
   expect(hasty.stdout).toContain('"state_dir_in_use"');
   expect(hasty.stderr).toMatch(/in use by process \d+, cox run: wait for its end/);
   const up = bed.start(['up', '--json', '--no-gateway']);
-  await up.seen(/^cox run \(process \d+\) uses \S+; cox up starts when it has ended$/m);
+  await up.seen(/^cox run \(process \d+\) uses \S+; cox up starts after it has ended$/m);
   expect(await run.end).toMatchObject({ code: 0, stdout: 'Done.\n' });
   await up.seen(/"type":"ready"/);
   expect((await bed.run(['session', 'show', 'before'])).stdout).toContain('end_turn');
@@ -113,7 +113,7 @@ test('a cox up that is told to stop while it waits ends at once, with nothing st
   const run = bed.start(['run', 'go', '--id', 'before', ...slow]);
   await run.seen(/▸ run_command/);
   const up = bed.start(['up', '--json']);
-  await up.seen(/cox up starts when it has ended/);
+  await up.seen(/cox up starts after it has ended/);
   up.child.kill('SIGTERM');
   expect(await up.end).toMatchObject({ code: 0, stdout: '' });
   expect(await run.end).toMatchObject({ code: 0, stdout: 'Done.\n' });
@@ -132,7 +132,7 @@ test('commands to a session that nothing runs are stored, and taken up later', a
   const run = await bed.run(['run', 'go', '--id', 'parked', '--model', 'scripted/slow.yaml']);
   expect(run.code).toBe(6);
   const approved = await bed.run(['approve', 'parked']);
-  expect(approved).toMatchObject({ code: 0, stdout: expect.stringContaining('stored; nothing runs this session now') });
+  expect(approved).toMatchObject({ code: 0, stdout: expect.stringContaining('stored; no host runs this session now') });
   expect(await bed.run(['attach', 'parked'])).toMatchObject({ code: 0, stdout: 'Done.\n' });
 }, 120_000);
 

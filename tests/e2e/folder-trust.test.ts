@@ -76,7 +76,7 @@ test('a host in the background refuses a manifest that has changed since the use
   await cox(['trust', '--yes'], { cwd: folder, env });
   const child = new Child(COX_MAIN, [...line, '--detach'], { cwd: folder, env });
   expect(await child.exited, child.told).toEqual({ code: 1, signal: null });
-  expect(child.stderr).toContain('cox up did not come up in the background');
+  expect(child.stderr).toContain('cox up did not start in the background');
   const log = await readFile(join(env.XDG_STATE_HOME ?? '', 'coxswain/up.err'), 'utf8');
   expect(log).toContain('folder_not_trusted');
 });

@@ -178,14 +178,14 @@ test.each([
   [['session', 'fork', 'origin', '--at', '9999'], 1, /fork_record_not_found/],
   [['session', 'fork', 'nobody-here'], 1, /session_not_found/],
   [['session', 'fork', 'origin', '--verdict', 'yes'], 2, /--verdict yes/],
-  [['session', 'fork', 'origin', '--prompt', 'x', '--result', 'y'], 2, /--result does not go beside --prompt/],
+  [['session', 'fork', 'origin', '--prompt', 'x', '--result', 'y'], 2, /--result cannot be combined with --prompt/],
   [
     ['session', 'fork', 'origin', '--at', '2', '--result', 'y'],
     1,
     /fork_change_misfit.*record 2 is the resolution of persona/,
   ],
   [['session', 'fork', 'origin', '--model', 'nameless'], 2, /--model nameless/],
-  [['session', 'import', '/no/such/file'], 2, /is no file/],
+  [['session', 'import', '/no/such/file'], 2, /is not a file/],
   [['session', 'import', '-', '--as', 'a b'], 2, /--as takes/],
   [['session', 'diff', 'origin'], 2, /<a> <b>|session/],
 ])('%j ends with %i', async (args, code, says) => {

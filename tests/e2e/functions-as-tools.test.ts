@@ -1,4 +1,4 @@
-/** The guide's program with a function as a tool, run as it stands there. */
+/** Programs that host sessions on a bus: the guide's program with a function as a tool, and `startCoxswain()` on a given server. */
 import { readFile, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -41,7 +41,7 @@ test('the program of the guide serves sessions that call its function, and ends 
   const folder = await scratchFolder('functions');
   await symlink(join(REPOSITORY, 'node_modules'), join(folder, 'node_modules'));
   const { port } = stock.address() as AddressInfo;
-  const program = await programOf('tools.md', 'Functions as tools');
+  const program = await programOf('own-tools.md', 'Wire a host yourself');
   const main = join(folder, 'stock.mts');
   await writeFile(main, program.replace('https://stock.example.com', `http://127.0.0.1:${port}`));
   const service = new Child(main, [], { cwd: folder, env: { ...TRUSTED_BUS, NATS_URL: bus.natsUrl } });
@@ -64,4 +64,21 @@ test('the program of the guide serves sessions that call its function, and ends 
   expect(tools.map(({ name }) => name)).toEqual(expect.arrayContaining(['read_file', 'fetch_url', 'stock_level']));
 
   expect(await service.terminate()).toEqual({ code: 0, signal: null });
+});
+
+test('startCoxswain() hosts sessions on the server that `bus` names', async () => {
+  const folder = await scratchFolder('joins');
+  const main = join(folder, 'joins.mts');
+  const program = `import { startCoxswain } from ${JSON.stringify(join(REPOSITORY, 'libs/cli/src/mod.ts'))};
+const [bus, stateDir] = process.argv.slice(2);
+const coxswain = await startCoxswain({ bus, stateDir, models: { 'test/greeter': { turns: [{ text: 'Ahoy!' }] } } });
+const { text } = await coxswain.run({ name: 'greeter', model: 'test/greeter' }, 'Hello.', { sessionId: 'joined' });
+console.log(coxswain.url, text);
+await coxswain.close();
+`;
+  await writeFile(main, program);
+  const joined = new Child(main, [bus.natsUrl, join(folder, 'state')], { cwd: folder, env: TRUSTED_BUS });
+  expect(await joined.exited, joined.told).toEqual({ code: 0, signal: null });
+  expect(joined.lines).toEqual([`${bus.natsUrl} Ahoy!`]);
+  expect((await endOf(bus, 'joined')).of('agent_end')).toMatchObject([{ stop_reason: 'end_turn' }]);
 });

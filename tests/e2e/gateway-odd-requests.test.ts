@@ -170,7 +170,7 @@ test.each(['abc', '0', '1.5', '1e3', '9007199254740993'])('a record that there c
   const id = await ended();
   expect(await gateway.get(`/v1/sessions/${id}/events?from=${from}`)).toMatchObject({
     status: 400,
-    body: { code: 'invalid_field', field: 'from', detail: expect.stringContaining('a record’s number') },
+    body: { code: 'invalid_field', field: 'from', detail: expect.stringContaining('the number of a record') },
   });
 });
 

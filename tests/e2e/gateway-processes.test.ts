@@ -138,7 +138,7 @@ test('tokens are made, listed and taken back by cox; a gateway that runs knows i
 
 test.each([
   [['serve', 'gateway'], 'needs --tokens FILE'],
-  [['serve', 'gateway', '--jwks', 'keys.json'], '--issuer and --audience go together'],
+  [['serve', 'gateway', '--jwks', 'keys.json'], '--issuer and --audience are needed together'],
   [['serve', 'gateway', '--jwks', 'http://example.com/k', '--issuer', 'a', '--audience', 'b'], 'https://'],
   [['serve', 'gateway', '--tokens', 't.json', '--listen', 'nowhere'], '--listen takes HOST:PORT'],
   [['serve', 'sessions', '--tokens', 't.json'], 'has no flag --tokens'],

@@ -64,7 +64,7 @@ test('a session is started, looked at, prompted again and exported', async () =>
   expect(lines.slice(0, -1)).toEqual(records);
 });
 
-test('who acts is whose token it is, whatever a body says', async () => {
+test('the token determines the actor, whatever a body says', async () => {
   const { body } = await gateway.post('/v1/sessions?wait=accepted', await quick());
   const id = body.session_id as string;
   const lied = await gateway.post(`/v1/sessions/${id}/steer`, { body: 'x', actor: 'mallory' });

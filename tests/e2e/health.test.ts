@@ -44,7 +44,7 @@ test('a host that serves is healthy, under its name', async () => {
         service: 'sessions',
         pid: service.pid,
         healthy: true,
-        message: expect.stringMatching(/^the session host named-.* serves$/),
+        message: expect.stringMatching(/^the session host named-.* is healthy$/),
       },
     ],
   });
@@ -63,7 +63,7 @@ test('a host whose bus is gone is not healthy, nor is one that stands still', as
   expect(await health()).toMatchObject({ code: 1, said: [{ service: 'sessions', healthy: false }] });
   service.process.kill('SIGSTOP');
   const { code, said } = await health();
-  expect([code, said]).toMatchObject([1, [{ healthy: false, message: expect.stringContaining('no answer within') }]]);
+  expect([code, said]).toMatchObject([1, [{ healthy: false, message: expect.stringContaining('no response within') }]]);
   service.process.kill('SIGCONT');
 });
 
@@ -84,7 +84,7 @@ test('a service that is stopped when its bus is gone ends, and says that nobody 
   service.process.kill('SIGTERM');
   expect((await service.exited).code).toBe(1);
   expect(service.stderr).toMatch(
-    /^cox: nats_unreachable: the tool service of shout\.mjs has ended, and the bus could not be told: /m,
+    /^cox: nats_unreachable: the tool service of shout\.mjs has ended, and could not deregister from the bus: /m,
   );
 });
 

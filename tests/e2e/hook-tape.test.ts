@@ -102,7 +102,7 @@ beforeAll(async () => {
   for (const service of services) await service.terminate();
   for (const name of ['policy', 'dying']) {
     expect((await cox(['hook', 'remove', name, ...where()])).code).toBe(0);
-    await host.says(new RegExp(`"service":"${name}".*hooks were taken back`));
+    await host.says(new RegExp(`"service":"${name}".*hooks were removed`));
   }
 });
 

@@ -18,7 +18,7 @@ const names = new Set<string>();
 afterEach(async () => {
   await Promise.all(services.splice(0).map((service) => service.terminate()));
   for (const name of names) await cox(['hook', 'remove', name, '--nats', fixture.bus.natsUrl]);
-  for (const name of names) await fixture.host.says(new RegExp(`"service":"${name}".*hooks were taken back`));
+  for (const name of names) await fixture.host.says(new RegExp(`"service":"${name}".*hooks were removed`));
   names.clear();
 });
 
@@ -126,12 +126,10 @@ describe('a service that ends while it is asked', () => {
     expect(journal.of('call_ended')).toMatchObject([{ status: 'denied' }]);
 
     const listed = await cox(['hook', 'list', '--nats', fixture.bus.natsUrl]);
-    expect(listed.stdout).toMatch(
-      new RegExp(`^${name} {2}nobody serves it\\n {2}${name}-PreToolUse-1 {2}PreToolUse`, 'm'),
-    );
+    expect(listed.stdout).toMatch(new RegExp(`^${name} {2}no instances\\n {2}${name}-PreToolUse-1 {2}PreToolUse`, 'm'));
     expect((await cox(['hook', 'remove', name, '--nats', fixture.bus.natsUrl])).code).toBe(0);
     names.delete(name);
-    await fixture.host.says(new RegExp(`"service":"${name}".*hooks were taken back`));
+    await fixture.host.says(new RegExp(`"service":"${name}".*hooks were removed`));
     const free = await endOf(fixture.bus, await start([reads, done]));
     expect(free.of('hook_call')).toEqual([]);
     expect(free.of('call_ended')).toMatchObject([{ status: 'ok' }]);
@@ -195,11 +193,11 @@ test('a changed module is served at once, and a broken one leaves the version be
   };
   expect(await reasonOf()).toContain('the first');
   await writeFile(file, 'export default { PreToolUse: () => ({ deny: ');
-  await service.says('the one before goes on', 'stderr');
+  await service.says('the earlier version stays in use', 'stderr');
   expect(service.stderr).toContain(`${file}:1`);
   expect(await reasonOf()).toContain('the first');
   await writeFile(file, deny('the second'));
-  await service.says('loaded again', 'stderr');
+  await service.says('hooks reloaded', 'stderr');
   expect(await reasonOf()).toContain('the second');
 });
 

@@ -124,7 +124,7 @@ test('files that are there are named and left as they are, but with --force', as
   const refused = await init(folder);
   expect(refused.code).toBe(2);
   expect(refused.stderr).toContain(
-    'has README.md, tools/count-words.mjs already, and nothing was written; give another folder, or --force to write over them',
+    'has README.md, tools/count-words.mjs already; nothing was written. Name another folder, or use --force to overwrite them',
   );
   expect((await readdir(folder)).sort()).toEqual(['README.md', 'notes.md', 'tools']);
   const forced = await init(folder, '.', '--force', '--json');
@@ -152,12 +152,12 @@ test('a folder that cannot be made ends with why, also on a file system that say
   const below = await init(folder, 'taken/agents');
   expect(below.code).toBe(2);
   expect(below.stderr).toContain(
-    `${join(folder, 'taken/agents')} cannot be written: a part of its path is not a folder`,
+    `${join(folder, 'taken/agents')} cannot be written: a part of the path is not a folder (ENOTDIR)`,
   );
   if (process.platform !== 'linux') return;
   const nowhere = await init(folder, '/proc/nowhere/agents');
   expect(nowhere.code).toBe(2);
-  expect(nowhere.stderr).toContain('cannot be written: nothing can be made there');
+  expect(nowhere.stderr).toContain('cannot be written: no such file or directory');
 });
 
 test('what is no folder is told for what it is, and nothing is written', async () => {
@@ -167,9 +167,9 @@ test('what is no folder is told for what it is, and nothing is written', async (
   await symlink('file', join(folder, 'to-file'));
   for (const [name, said] of [
     ['', 'was given an empty name'],
-    ['file', 'cox: file is a file; give'],
-    ['dangling', 'cox: dangling is a link to nothing: nothing is not there; give'],
-    ['to-file', 'cox: to-file is a link to file, which is no folder; give'],
+    ['file', 'cox: file is a file; name'],
+    ['dangling', 'cox: dangling is a link to nothing: nothing is missing; name'],
+    ['to-file', 'cox: to-file is a link to file, which is not a folder; name'],
   ] as const)
     for (const force of [[], ['--force']]) {
       const refused = await init(folder, name, ...force);
@@ -184,7 +184,7 @@ test('a folder in which no tool looks for a project is not filled', async () => 
   const at = await scratchFolder('init');
   for (const named of ['node_modules', 'node_modules/mine']) {
     const { code, stderr } = await init(at, named);
-    expect([code, stderr]).toEqual([2, expect.stringContaining('is where npm keeps packages')]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('is inside node_modules')]);
   }
   expect(await readdir(at)).toEqual([]);
 });

@@ -37,7 +37,7 @@ async function leftBehind(child: Child, count: number): Promise<(readonly [unkno
   const told = () =>
     child.stderr
       .split('\n')
-      .filter((line) => line.includes('a handler left a failure behind'))
+      .filter((line) => line.includes('unhandled rejection in a hook handler'))
       .map((line) => JSON.parse(line) as { hook?: string; module?: string; error: { message: string } })
       .map(({ hook, module, error }) => [hook ?? module, error.message] as const);
   await until(`${count} failures left behind`, () => told().length >= count).catch((error: Error) => {
@@ -63,7 +63,7 @@ test('a hook service logs it by the hook, and goes on', async () => {
   expect(journal.of('hook_returned').map(({ verdict }) => verdict?.kind)).toEqual(Array(4).fill('no_objection'));
   expect(await service.terminate()).toEqual({ code: 0, signal: null });
   await cox(['hook', 'remove', 'leaving', '--nats', fixture.bus.natsUrl]);
-  await fixture.host.says(/"service":"leaving".*hooks were taken back/);
+  await fixture.host.says(/"service":"leaving".*hooks were removed/);
 });
 
 test('a host logs it of its manifest, and its sessions go on', async () => {
@@ -89,7 +89,7 @@ test.each(['rejects', 'throws'])('what %s is the program’s own, it ends over i
   const main = join(import.meta.dirname, 'kit/left-behind-main.ts');
   const [hooks, own] = [new Child(main, ['hook', how]), new Child(main, ['program', how])];
   expect(await hooks.exited, hooks.told).toEqual({ code: 0, signal: null });
-  expect(hooks.stdout).toMatch(/a handler left a failure behind: \{"hook":"code-post_turn-1".*\n(.*\n)*goes on/);
+  expect(hooks.stdout).toMatch(/unhandled rejection in a hook handler: \{"hook":"code-post_turn-1".*\n(.*\n)*goes on/);
   expect(await own.exited, own.told).toEqual({ code: 1, signal: null });
   expect(own.stderr).toContain('Error: later');
   expect(own.stdout).not.toContain('goes on');

@@ -95,7 +95,7 @@ describe('what it offers', () => {
 
   test('a tool that is not there is an error of the protocol, which says what there is', async () => {
     await expect(mcp.client.callTool({ name: 'start_sesion', arguments: {} })).rejects.toThrow(
-      /"start_sesion" is no tool here; there are start_session, /,
+      /"start_sesion" is not a tool of this server; the tools are start_session, /,
     );
   });
 
@@ -495,7 +495,7 @@ describe('transcripts', () => {
     await mcp.use('wait_for', { session_id });
     const { contents } = await mcp.client.readResource({ uri: `coxswain://sessions/${session_id}` });
     const [{ text = '' } = {}] = contents as { text?: string }[];
-    expect(text).toContain('What was before is left out');
+    expect(text).toContain('Earlier events are omitted');
     expect(text).toContain('The end of it.');
     expect(text).not.toContain('## User');
     expect(text.length).toBeLessThan(300 * 1024);
@@ -566,9 +566,15 @@ describe('bad input is an answer with a code, and names the argument', () => {
       { prompt: 'x', model: 'scripted//etc/passwd' },
       'invalid_field',
       'model',
-      /its file must lie in /,
+      /its file must be inside /,
     ],
-    ['start_session', { prompt: 'x', model: 'scripted/a', root: '/' }, 'invalid_field', 'root', /root: must lie in /],
+    [
+      'start_session',
+      { prompt: 'x', model: 'scripted/a', root: '/' },
+      'invalid_field',
+      'root',
+      /root: must be inside /,
+    ],
     ['start_session', { prompt: 'x', persona: '../x.yaml' }, 'invalid_field', 'persona', /a name is 1 to 64/],
     ['get_session', { session_id: 'a b' }, 'invalid_field', 'session_id', /session_id: /],
     ['get_session', { session_id: 'none' }, 'session_not_found', undefined, /there is no session none/],
@@ -579,7 +585,13 @@ describe('bad input is an answer with a code, and names the argument', () => {
     ['steer', { session_id: 'none', body: 'x' }, 'session_not_found', undefined, /there is no session none/],
     ['steer', { session_id: 'none', body: ' ' }, 'invalid_field', 'body', /must not be empty/],
     ['steer', { session_id: 'none', body: 'x', mode: 'soon' }, 'invalid_field', 'mode', /mode: /],
-    ['steer', { session_id: 'none', body: 'x', preempt: true }, 'invalid_field', 'preempt', /interrupt_immediate only/],
+    [
+      'steer',
+      { session_id: 'none', body: 'x', preempt: true },
+      'invalid_field',
+      'preempt',
+      /requires the mode interrupt_immediate/,
+    ],
     ['approve', { session_id: 'none', call_id: '' }, 'invalid_field', 'call_id', /must not be empty/],
     ['cancel', { session_id: 'none' }, 'session_not_found', undefined, /there is no session none/],
     ['list_sessions', { cursor: 'made up' }, 'invalid_field', undefined, /cursor/],
@@ -642,11 +654,9 @@ describe('the pipe', () => {
     child.process.stdin?.end();
     expect(await child.exited).toEqual({ code: 0, signal: null });
     expect(child.lines.every((line) => line.startsWith('{"'))).toBe(true);
-    const told = child.stderr
-      .split('\n')
-      .filter((line) => line.startsWith('what the client sent could not be taken: '));
-    expect(told.filter((line) => line.includes('a line is no JSON: '))).toHaveLength(2);
-    expect(told.filter((line) => line.endsWith('a line is JSON and no message of JSON-RPC 2.0'))).toHaveLength(2);
+    const told = child.stderr.split('\n').filter((line) => line.startsWith('the input of the client is invalid: '));
+    expect(told.filter((line) => line.includes('a line is not JSON: '))).toHaveLength(2);
+    expect(told.filter((line) => line.endsWith('a line is JSON, but not a JSON-RPC 2.0 message'))).toHaveLength(2);
   });
 
   test('a message over its bound ends the connection, and not the sessions', async () => {
@@ -655,7 +665,7 @@ describe('the pipe', () => {
     child.process.stdin?.write(`{"jsonrpc":"2.0","id":1,"method":"${'x'.repeat(2 * 1024 * 1024)}`);
     expect(await child.exited).toEqual({ code: 1, signal: null });
     expect(child.stdout).toBe('');
-    expect(child.stderr).toContain('a message has more than 1048576 bytes; the server ends, its sessions go on');
+    expect(child.stderr).toContain('a message has more than 1048576 bytes; the server ends, its sessions continue');
     await letGo();
     expect(await mcp.use('wait_for', { session_id: id })).toMatchObject({ reached: 'ended' });
   });

@@ -208,8 +208,8 @@ test('what a handler leaves behind is told, also what cannot be told, and the pr
   const { child } = await serve(folder);
   await known(name);
   expect((await endOf(fixture.bus, await start(name))).of('agent_end')).toMatchObject([{ stop_reason: 'end_turn' }]);
-  await child.says('a tool or a hook of a persona left a failure behind: Error: left here', 'stderr');
-  await child.says('a tool or a hook of a persona left a failure behind: what cannot be told', 'stderr');
+  await child.says('a tool or a hook of a persona caused an unhandled rejection: Error: left here', 'stderr');
+  await child.says('a tool or a hook of a persona caused an unhandled rejection: what cannot be told', 'stderr');
   expect((await endOf(fixture.bus, await start(name))).of('agent_end')).toMatchObject([{ stop_reason: 'end_turn' }]);
   expect(child.exit).toBeNull();
 });

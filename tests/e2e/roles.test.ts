@@ -186,7 +186,7 @@ test.each(roles)('%s may do what its role says, and nothing else', async (role) 
   expect(allowed).toEqual(expected);
 });
 
-test('admin may do everything in the account of the streams, and nothing beside it', async () => {
+test('admin may do everything in the account of the streams, and nothing outside it', async () => {
   const nc = await bus.as('admin');
   const refused = refusalsOf(nc);
   // Most of these the store refuses for what they hold; that they reach it is what counts.
@@ -205,7 +205,7 @@ test('admin may do everything in the account of the streams, and nothing beside 
     await expect(nc.request(beside, '', { timeout: 5_000 })).rejects.toThrow(/no responders/i);
 });
 
-test('nobody is let in without a key', async () => {
+test('a connection without a key is rejected', async () => {
   await expect(
     bus
       .client('viewer')

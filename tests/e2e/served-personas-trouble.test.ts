@@ -277,10 +277,10 @@ test('what is asked for and cannot be is refused with a code, and what it is abo
   const onBus = ['--nats', fixture.bus.natsUrl];
   expect((await cox(['serve', 'personas', module.file, '--at-once', '0', ...onBus])).stderr).toContain('--at-once');
   const twice = await cox(['serve', 'personas', module.file, module.file, ...onBus]);
-  expect([twice.code, twice.stderr]).toEqual([1, expect.stringContaining(`two of the personas are named ${name}`)]);
+  expect([twice.code, twice.stderr]).toEqual([1, expect.stringContaining(`two personas have the name ${name}`)]);
   const noPersona = `${module.file}.mjs`;
   await writeFile(noPersona, 'export const tools = [];');
-  expect((await cox(['serve', 'personas', noPersona, ...onBus])).stderr).toContain('it has no persona');
+  expect((await cox(['serve', 'personas', noPersona, ...onBus])).stderr).toContain('no persona in this module');
   expect((await cox(['persona', 'pause', 'no such name', ...onBus])).code).toBe(2);
   const unknown = await cox(['persona', 'pause', 'nosuch', ...onBus]);
   expect({ code: unknown.code, stdout: unknown.stdout }).toEqual({ code: 1, stdout: '' });

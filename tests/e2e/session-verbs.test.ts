@@ -167,7 +167,7 @@ test('a session sleeps until its signal, is shown to sleep, and keeps what does 
   await refused('not_running', 'session', 'signal', 'sleeps', 'pilot');
   await refused('not_found', 'cancel-call', 'sleeps');
   const gone = await cox(['cancel-call', 'sleeps', 'c1'], { env: { NATS_URL: bus.natsUrl } });
-  const told = 'sleeps: c1: not_found (the session has no such call; cox session show lists those that are open)\n';
+  const told = 'sleeps: c1: not_found (the session has no such call; cox session show lists the open calls)\n';
   expect([gone.code, gone.stdout], gone.told).toEqual([1, told]);
 });
 
@@ -231,7 +231,7 @@ test('a run that has used up what it was given exits 4; one whose price nobody k
     cost_usd: null,
   });
   const people = await cox(['session', 'usage', 'spends'], { env: { NATS_URL: bus.natsUrl } });
-  expect(people.stdout).toMatch(/run 1 .*price not known.*budget_exceeded/);
+  expect(people.stdout).toMatch(/run 1 .*unknown price.*budget_exceeded/);
   await refused('session_not_found', 'session', 'usage', 'nobody');
 });
 

@@ -1,6 +1,7 @@
 /**
  * Every sample of docs/guides/steer-from-anything.md, run by the tool that it is for: with two sessions, with a message that is not
- * ASCII, and with a session whose run has ended. And the samples over HTTP of docs/guides/approvals.md.
+ * ASCII, and with a session whose run has ended. And the samples with printed results of docs/guides/steering.md, approvals.md,
+ * http-commands.md and http-events.md.
  */
 import { execFile, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -9,7 +10,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Child, COX_MAIN, REPOSITORY } from './kit/child.ts';
+import { coxCalls } from '../docs/shell-lines.ts';
+import { Child, COX_MAIN, cox, REPOSITORY } from './kit/child.ts';
 import { busAndHost } from './kit/fixture.ts';
 import { type GatewayUnderTest, startGateway } from './kit/gateway.ts';
 import { scratchFolder } from './kit/scratch.ts';
@@ -19,6 +21,7 @@ import { until } from './kit/until.ts';
 const guide = (name: string) => readFileSync(join(REPOSITORY, 'docs/guides', name), 'utf8');
 const GUIDE = guide('steer-from-anything.md');
 const APPROVALS = guide('approvals.md');
+const STEERING = guide('steering.md');
 const SITE = 'http://localhost:8000';
 /** The message of the samples, and what the tests send in place of it: 2, 3 and 4 bytes of UTF-8 for a character. */
 const ON_THE_PAGE = 'Only the tests.';
@@ -57,8 +60,13 @@ const env = (session: string) => ({
   LC_ALL: 'C.UTF-8',
 });
 
-async function started(turns: Parameters<typeof scripted>[0], action: 'allow' | 'ask' = 'allow'): Promise<string> {
+async function started(
+  turns: Parameters<typeof scripted>[0],
+  action: 'allow' | 'ask' = 'allow',
+  session_id?: string,
+): Promise<string> {
   const { body } = await gateway.post('/v1/sessions?wait=accepted', {
+    session_id,
     prompt: 'Say hello.',
     model: await scripted(turns),
     permissions: action === 'ask' ? {} : { rules: [{ tool: 'run_command', action }] },
@@ -84,12 +92,12 @@ async function working(): Promise<string> {
 }
 
 /** Lets it go on once the steer is there, and holds what the journal has of it. */
-async function steered(id: string): Promise<void> {
+async function steered(id: string, message = MESSAGE): Promise<void> {
   const records = async () => (await gateway.get(`/v1/sessions/${id}/events`)).body.records as JournalLine[];
   const received = await until('the steer', async () =>
     (await records()).flatMap(({ events }) => events).find(({ type }) => type === 'steering_received'),
   );
-  expect(received.body).toBe(MESSAGE);
+  expect(received.body).toBe(message);
   const [first] = await records();
   await writeFile(join(first?.input?.body?.root as string, 'heard'), '');
   await ending(id);
@@ -263,11 +271,11 @@ test('programs say that a session has ended', async () => {
 });
 
 /** A session with two waiting calls. */
-async function waiting(): Promise<string> {
+async function waiting(id?: string): Promise<string> {
   const calls = ['echo test', 'rm -r build'].map((command) => ({ tool: 'run_command', args: { command } }));
-  const id = await started([{ calls }, { text: 'Done.' }], 'ask');
-  await until('the calls', async () => (await statusOf(id)).approvals.length === 2);
-  return id;
+  const session = await started([{ calls }, { text: 'Done.' }], 'ask', id);
+  await until('the calls', async () => (await statusOf(session)).approvals.length === 2);
+  return session;
 }
 
 const statusOf = async (id: string) =>
@@ -296,6 +304,18 @@ test('curl lists waiting calls, allows one and denies one', async () => {
   expect((await decided(id)).sort()).toEqual(['denied', 'ok']);
 });
 
+test('curl queues a message, and reads records in pages', async () => {
+  const [send = '', sent = ''] = pieces(guide('http-commands.md'), '');
+  const [read = '', page = ''] = pieces(guide('http-events.md'), 'Read pages');
+  const id = await waiting();
+  const sh = async (text: string) => (await promisify(execFile)('/bin/sh', ['-c', text], { env: env(id) })).stdout;
+  expect(varying(await sh(send))).toBe(sent.trim());
+  const [first = '', last = ''] = page.trim().split('…},…');
+  const printed = varying(await sh(read)).replace(/"next_from":\d+/, '"next_from":…');
+  expect([printed.slice(0, first.length), printed.slice(-last.length)]).toEqual([first, last]);
+  await gateway.post(`/v1/sessions/${id}/cancel?wait=accepted`);
+});
+
 test.skipIf(!hasPython)('Python allows one waiting call and denies the other', async () => {
   const [text = '', printed] = pieces(APPROVALS, 'Decide from Python');
   const id = await waiting();
@@ -304,6 +324,39 @@ test.skipIf(!hasPython)('Python allows one waiting call and denies the other', a
   const { stdout } = await promisify(execFile)('python3', [program], { env: env(id), timeout: 60_000 });
   expect(stdout).toBe(printed);
   expect((await decided(id)).sort()).toEqual(['denied', 'ok']);
+});
+
+/** Runs the lines of a sample that call `cox`. @returns what they print, without times and ids of commands. */
+async function coxPrints(sample: string, id: string): Promise<string> {
+  let printed = '';
+  for (const words of coxCalls(sample.replaceAll('<id>', id))) {
+    const child = await cox(words, { env: { NATS_URL: fixture.bus.natsUrl, COX_ACTOR: 'ann' } });
+    expect(child.code, child.told).toBe(0);
+    printed += child.stdout;
+  }
+  return printed.replace(/\d+ (s|min) ago +/g, '…  ').replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '…');
+}
+
+test('the command line lists waiting calls, allows one and denies one', async () => {
+  const [list = '', listed] = pieces(APPROVALS, 'See the waiting calls');
+  const [decide = '', decisions] = pieces(APPROVALS, 'Decide on the command line');
+  const id = await waiting('k3f9');
+  expect(await coxPrints(list.split('\n')[0] ?? '', id)).toBe(listed);
+  expect(await coxPrints(decide, id)).toBe(decisions);
+  expect((await decided(id)).sort()).toEqual(['denied', 'ok']);
+});
+
+test('the command line lists queued messages, and waits for a delivery', async () => {
+  const [queue = ''] = pieces(STEERING, 'Set a reminder');
+  const [list = '', listed] = pieces(STEERING, 'Withdraw or change a message');
+  const [steer = '', delivered = ''] = pieces(STEERING, 'See what became of it');
+  const id = await working();
+  await coxPrints(queue, id);
+  expect(await coxPrints(list.split('\n')[0] ?? '', id)).toBe(listed);
+  const printed = coxPrints(steer, id);
+  printed.catch(() => undefined);
+  await steered(id, 'try a different approach');
+  expect(await printed).toBe(delivered.replace('<id>', id));
 });
 
 test.skipIf(!hasNatsPy)('the program of the reference reads a journal from the bus', async () => {

@@ -33,7 +33,7 @@ test('doctor names the hosts to the admin, and how many copies streams have', as
   const checks = (await admin('doctor')).json;
   expect(checks.find(({ name }) => name === 'host')).toMatchObject({
     status: 'ok',
-    message: expect.stringMatching(/^1 session host lives: host-/),
+    message: expect.stringMatching(/^1 session host is alive: host-/),
   });
   expect(checks.find(({ name }) => name === 'stream_COX_COMMANDS')).toMatchObject({
     message: expect.stringMatching(/, 1 copy$/),
@@ -55,7 +55,7 @@ test('doctor reads the replicas with the key of an admin or a host, and says who
       {
         name: 'replicas',
         status: 'ok',
-        message: expect.stringMatching(role === 'operator' ? /hosts check them/ : /^replicas of 22 streams read/),
+        message: expect.stringMatching(role === 'operator' ? /hosts check replicas/ : /^replicas of 22 streams read/),
       },
     ]);
   }
@@ -63,7 +63,7 @@ test('doctor reads the replicas with the key of an admin or a host, and says who
 
 test.each([
   [['serve', 'sessions'], 'give a key of hosts'],
-  [['session', 'import', 'package.json'], 'give the admin’s key'],
+  [['session', 'import', 'package.json'], 'needs the key of an admin'],
 ])('a key that does not allow %j is told whose does', async (args, told) => {
   const refused = await cox([...args, '--json'], { env: fixture.bus.env('operator') });
   expect([refused.code, refused.json], refused.told).toMatchObject([

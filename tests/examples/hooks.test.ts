@@ -155,9 +155,9 @@ describe('08 policy service', () => {
     expect(first.output).not.toContain('▸ write_file path: docs/../policy.md');
 
     await writeFile(join(readme.folder, 'policy.json'), '{ "rules": [{ "tolls": [] }], "default": "allow" }');
-    await service.says('the new version was not taken');
+    await service.says('the new version was rejected');
     await readme.next();
-    await service.says('the hooks were loaded again');
+    await service.says('hooks reloaded');
     await readme.next();
 
     await service.stop();

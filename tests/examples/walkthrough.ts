@@ -58,6 +58,11 @@ export class Typed {
     });
   }
 
+  /** Whether its last command has ended. */
+  get hasEnded(): boolean {
+    return this.#shell.exitCode !== null || this.#shell.signalCode !== null;
+  }
+
   /** Ctrl-C. */
   stop(): Promise<void> {
     return this.signal('SIGINT');

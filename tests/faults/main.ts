@@ -71,13 +71,13 @@ writeFileSync(
   [
     '# Planted faults',
     '',
-    'Faults that somebody could make, and the first test that fails with each. `npm run faults` plants one after another',
-    'and writes this list; it takes some minutes. `npm run faults -- veto tape` plants those of which the name has one of',
-    'these words. Tests of `npm test` hold that each still fits its source, and that none was missed.',
+    'Faults that a change could introduce, and the first test that fails with each. `npm run faults` plants each fault by',
+    'itself, runs the tests, and writes this list; it takes some minutes. `npm run faults -- veto tape` plants only the faults',
+    'whose names contain one of these words. `npm test` checks that each fault still fits its source, and that each was caught.',
     '',
     '| Fault | In | Caught by |',
     '|---|---|---|',
-    ...PLANTED_FAULTS.map((fault) => known.get(fault.name) ?? rowOf(fault, '*not planted since it was last changed*')),
+    ...PLANTED_FAULTS.map((fault) => known.get(fault.name) ?? rowOf(fault, '*not planted since its last change*')),
     '',
   ].join('\n'),
 );

@@ -46,8 +46,8 @@ const here = (name: string, title: string) => test(`tests/security/${name}.test.
 /** Tests that more than one cell links. */
 const T = {
   rights: e2e('roles', '%s may do what its role says, and nothing else'),
-  admin: e2e('roles', 'admin may do everything in the account of the streams, and nothing beside it'),
-  noKey: e2e('roles', 'nobody is let in without a key'),
+  admin: e2e('roles', 'admin may do everything in the account of the streams, and nothing outside it'),
+  noKey: e2e('roles', 'a connection without a key is rejected'),
   steers: e2e('roles', 'reaches nothing else: no schedule, no header, no reply, no receipt, no id leads further'),
   reads: e2e('tenant-reads', '%s of one tenant reads nothing of another'),
   hears: e2e('tenant-reads', '%s of one tenant hears nothing of another'),
@@ -75,7 +75,7 @@ const T = {
   ),
   hooksAlone: e2e(
     'auth-tools',
-    'a hook service cannot empty the registry by a header, nor hear the questions of others beside their group',
+    'a hook service cannot empty the registry by a header, nor hear questions outside its group',
   ),
   personasAlone: e2e('auth-personas', 'keys of other roles serve nobody'),
   longRequests: test(

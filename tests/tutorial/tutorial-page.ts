@@ -1,94 +1,116 @@
-/** docs/tutorial.md as a reader goes through it: files are saved as the page has them, commands typed, answers compared. */
+/** The tutorials as a reader follows them: files are saved from the page, commands typed, outputs compared. */
 import { chmod, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
+import { findServer } from '@coxswain/adapter-nats';
 import { expect } from 'vitest';
 import { REPOSITORY } from '../e2e/kit/child.ts';
 import { cleanEnv } from '../e2e/kit/clean-env.ts';
 import { scratchFolder } from '../e2e/kit/scratch.ts';
 import { until } from '../e2e/kit/until.ts';
-import { expectLines, Typed } from '../examples/walkthrough.ts';
+import { Typed } from '../examples/walkthrough.ts';
 
-/** A block of commands, and the blocks of text behind it: the first is what these commands say. */
+/** A block of commands, and the blocks of text after it: the first one is the output of these commands. */
 interface Step {
   readonly commands: string;
-  readonly says: string[][];
-  /** What a reader has saved since the last commands, by path. */
+  readonly outputs: string[][];
+  /** The files that the page shows since the last commands, by path. */
   readonly files: ReadonlyMap<string, string>;
 }
 
-/** The page, from top to bottom. */
-export class TutorialPage {
-  /** Where the reader works. */
+/** A reader who goes through several pages in one folder. */
+export class TutorialReader {
+  /** The working folder. */
   readonly folder: string;
-  readonly stateDir: string;
   readonly #env: NodeJS.ProcessEnv;
-  readonly #steps: Step[];
+  #steps: Step[] = [];
 
-  private constructor(scratch: string, steps: Step[]) {
+  private constructor(scratch: string) {
     this.folder = join(scratch, 'harbour');
-    this.stateDir = join(scratch, 'state');
-    this.#steps = steps;
     const path = [join(scratch, 'bin'), process.env.PATH].join(delimiter);
-    this.#env = cleanEnv({ PATH: path, COX_STATE_DIR: this.stateDir });
+    this.#env = cleanEnv({ PATH: path, COX_STATE_DIR: join(scratch, 'state') });
   }
 
-  /** Opens it at its beginning, with a folder that has what a checkout has after `npm ci`. */
-  static async open(): Promise<TutorialPage> {
+  /** Makes a folder that has what a checkout has after `npm ci`, with a `nats-server` on the `PATH`. */
+  static async start(): Promise<TutorialReader> {
     const scratch = await scratchFolder('tutorial');
     await symlink(join(REPOSITORY, 'node_modules'), join(scratch, 'node_modules'));
+    await symlink(join(REPOSITORY, 'examples'), join(scratch, 'examples'));
     await writeFile(join(scratch, 'package.json'), '{ "type": "module" }');
     await mkdir(join(scratch, 'bin'));
-    // What npx would find in a checkout, without its look at the network.
+    // The command that npx finds in a checkout, without a request to a registry.
     const npx = join(scratch, 'bin/npx');
     await writeFile(npx, `#!/bin/sh\nbin=$1\nshift\nexec '${REPOSITORY}/node_modules/.bin/'"$bin" "$@"\n`);
     await chmod(npx, 0o755);
-    const page = new TutorialPage(scratch, stepsOf(await readFile(join(REPOSITORY, 'docs/tutorial.md'), 'utf8')));
-    await mkdir(page.folder);
-    return page;
+    const { NATS_URL: _, ...env } = process.env;
+    const server = await findServer({ env });
+    if (server.kind === 'binary') await symlink(server.path, join(scratch, 'bin/nats-server'));
+    const reader = new TutorialReader(scratch);
+    await mkdir(reader.folder);
+    return reader;
   }
 
-  /** The next commands, which are not typed: what a reader has done before this page can be tried here. */
+  /**
+   * Opens a page at its beginning; the page before it must be finished.
+   * @param ports the port to use instead of each port of the page.
+   */
+  async open(page: string, ports: ReadonlyMap<string, string> = new Map()): Promise<void> {
+    this.expectEnd();
+    const text = await readFile(join(REPOSITORY, page), 'utf8');
+    this.#steps = stepsOf(text.replaceAll(/\b\d+\b/g, (number) => ports.get(number) ?? number));
+  }
+
+  /** Skips the next commands: their effect is already there. */
   skip(commands: string): void {
     expect(this.#steps.shift()?.commands).toBe(commands);
   }
 
-  /** Types the next commands, to their end. @param where the folder, if it is not the reader's own. */
+  /** Sets the variables of the next commands, which are exports, for all later commands. */
+  async exportVariables(): Promise<void> {
+    const { commands } = await this.#next();
+    for (const line of commands.split('\n')) {
+      const [, name = '', value = ''] = /^export (\w+)=(\S+)$/.exec(line) ?? [];
+      expect(name).not.toBe('');
+      this.#env[name] = value;
+    }
+  }
+
+  /** Types the next commands and waits for their end. @param where the folder, if it is not the reader's own. */
   async type(where = this.folder): Promise<{ readonly code: number | null; readonly later: readonly string[] }> {
-    const { commands, says } = await this.#next();
+    const { commands, outputs } = await this.#next();
     const typed = new Typed(commands, where, this.#env);
     const code = await typed.end();
-    const [first = [], later = []] = says;
-    expectLines(typed.output, first);
+    const [first = [], later = []] = outputs;
+    expectOutput(typed.output, first);
     return { code, later };
   }
 
-  /** The same, of what a reader looks at until it is so. */
+  /** The same, repeated until the output is that of the page. */
   async typeUntilSo(): Promise<void> {
-    const { commands, says } = await this.#next();
-    await until(`${says[0]?.join(' ')} from ${commands}`, async () => {
+    const { commands, outputs } = await this.#next();
+    await until(`${outputs[0]?.join(' ')} from ${commands}`, async () => {
       const typed = new Typed(commands, this.folder, this.#env);
       await typed.end();
-      return says[0]?.every((line) => typed.output.includes(line));
+      return missingLine(typed.output, outputs[0] ?? []) === null;
     });
   }
 
-  /** Types the next commands, of which the last stays: until it has said what the page says. */
-  async stay(): Promise<Typed> {
-    const { commands, says } = await this.#next();
+  /** Types the next commands, which stay: until they have printed the page's output. */
+  async stay(): Promise<Typed & { readonly later: readonly string[] }> {
+    const { commands, outputs } = await this.#next();
     const typed = new Typed(commands, this.folder, this.#env);
-    for (const line of says[0] ?? []) await typed.says(line);
-    expectLines(typed.output, says[0] ?? []);
-    return typed;
+    const [first = [], later = []] = outputs;
+    await untilPrinted(typed, first);
+    return Object.assign(typed, { later });
   }
 
-  /** That nothing of the page is left. */
+  /** Expects that no command of the page is left. */
   expectEnd(): void {
     expect(this.#steps).toEqual([]);
   }
 
   async #next(): Promise<Step> {
     const step = this.#steps.shift();
-    if (!step) throw new Error('the tutorial has no more commands');
+    if (!step) throw new Error('the page has no more commands');
     for (const [path, text] of step.files) {
       await mkdir(dirname(join(this.folder, path)), { recursive: true });
       await writeFile(join(this.folder, path), text);
@@ -97,17 +119,46 @@ export class TutorialPage {
   }
 }
 
+/** Waits until a program that runs has printed these lines. */
+export async function untilPrinted(typed: Typed, lines: readonly string[]): Promise<void> {
+  const done = () => missingLine(typed.output, lines) === null || typed.hasEnded;
+  // After the bound, the comparison below reports the missing line and the whole output.
+  await until('the output of the page', done).catch(() => undefined);
+  expectOutput(typed.output, lines);
+}
+
+/** Expects each line of the page to be a whole line of the output, in order; `…` stands for any text, or for any lines. */
+export function expectOutput(output: string, lines: readonly string[]): void {
+  const missing = missingLine(output, lines);
+  expect(missing === null ? '' : `not printed, or not in this order: ${missing}\n--- output:\n${output}`).toBe('');
+}
+
+/** @returns the first line of the page that the output does not have, or null. */
+function missingLine(output: string, lines: readonly string[]): string | null {
+  const printed = output.split('\n');
+  let next = 0;
+  for (const line of lines) {
+    if (line.trim() === '…') continue;
+    const parts = line.split('…').map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+    const pattern = new RegExp(`^${parts.join('.*')}\\s*$`);
+    const at = printed.findIndex((one, index) => index >= next && pattern.test(one));
+    if (at < 0) return line;
+    next = at + 1;
+  }
+  return null;
+}
+
 function stepsOf(page: string): Step[] {
   const steps: Step[] = [];
   let files = new Map<string, string>();
   for (const [, language, text = ''] of page.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)) {
     const [, path] = /^(?:#|\/\/) (\S+)\n/.exec(text) ?? [];
     if (language === 'sh') {
-      steps.push({ commands: text.trimEnd(), says: [], files });
+      steps.push({ commands: text.trimEnd(), outputs: [], files });
       files = new Map();
-    } else if (language === 'text') steps.at(-1)?.says.push(text.trimEnd().split('\n'));
+    } else if (language === 'text') steps.at(-1)?.outputs.push(text.trimEnd().split('\n'));
     else if (path) files.set(path, text);
-    else throw new Error(`a block of ${language} that says no path: a reader would not know where to save it`);
+    else throw new Error(`a block of ${language} without a path: a reader would not know where to save it`);
   }
   expect(files.size).toBe(0);
   return steps;

@@ -13,6 +13,6 @@ test('whatever goes wrong, it does not send people to itself', () => {
     expect(remedyOf(code), code).toMatch(/^\S.*\S$/);
   }
   expect(remedyOf('nats_unreachable')).toBe(
-    'Check the address, the token and the servers; try again where a server has just ended',
+    'Check the address, the token and the servers. Retry after a restart of a server',
   );
 });

@@ -19,7 +19,7 @@ describe('a session is named by a unique beginning of its id', () => {
   test('the whole id goes before longer ones', () => expect(matchPrefix('k3', ids)).toBe('k3'));
   test('one match is enough', () => expect(matchPrefix('z', ids)).toBe('zz'));
   test('several are told', () => {
-    expect(() => matchPrefix('k3f', ids)).toThrow('"k3f" could mean k3f9aa, k3f9ab; give more of the id');
+    expect(() => matchPrefix('k3f', ids)).toThrow('"k3f" matches k3f9aa, k3f9ab; give more of the id');
   });
   test('an empty id is a mistake in the command line, also where there is only one session', () => {
     expect(() => matchPrefix('', ['k3'])).toThrow(expect.objectContaining({ exitCode: 2, code: 'usage' }));

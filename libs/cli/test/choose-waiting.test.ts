@@ -24,10 +24,10 @@ test('an id of which nothing waits is left to the session, a word of a text to t
 });
 
 test('a beginning of two is refused, naming them', () => {
-  expect(() => chooseWaiting('01990000-', waiting)).toThrow(`could mean ${OLDER}, ${NEWER}`);
+  expect(() => chooseWaiting('01990000-', waiting)).toThrow(`matches ${OLDER}, ${NEWER}`);
 });
 
 test('where nothing waits there is nothing to take back', () => {
-  expect(() => chooseWaiting(undefined, [])).toThrow('nothing waits');
-  expect(() => readReplacement('x', [])).toThrow('nothing waits');
+  expect(() => chooseWaiting(undefined, [])).toThrow('no message is queued');
+  expect(() => readReplacement('x', [])).toThrow('no message is queued');
 });

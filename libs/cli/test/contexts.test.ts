@@ -87,11 +87,15 @@ test('an unknown context, and a second of a name, have codes', async () => {
 });
 
 test.each<[string, string, RegExp]>([
-  ['an unknown key', '{"current": null, "contexts": {"x": {"url": "y"}}}', /json: unknown key "contexts\.x\.url"/],
-  ['a missing member', '{"current": null, "contexts": {"x": {}}}', /json: contexts\.x\.nats: is missing/],
+  [
+    'an unknown key',
+    '{"current": null, "contexts": {"x": {"url": "y"}}}',
+    /json is invalid: unknown key "contexts\.x\.url"/,
+  ],
+  ['a missing member', '{"current": null, "contexts": {"x": {}}}', /json is invalid: contexts\.x\.nats: is missing/],
   ['a token', '{"current": null, "contexts": {"x": {"nats": "nats://s3cret@h"}}}', /contexts\.x\.nats: must be nats:/],
-  ['a name that is not there', '{"current": "y", "contexts": {}}', /json: current: there is no context y/],
-  ['no JSON', '{', /json: it is not JSON/],
+  ['a name that is not there', '{"current": "y", "contexts": {}}', /json is invalid: current: there is no context y/],
+  ['no JSON', '{', /json is not JSON/],
 ])('a file with %s is refused by its member', async (_what, text, message) => {
   await cox('context', 'add', 'prod', '--nats', 'nats://a:4222');
   await writeFile(join(folder, 'config/coxswain/contexts.json'), text);
@@ -106,7 +110,7 @@ test.skipIf(process.platform === 'win32')('a file that other users can change is
   await chmod(path, 0o644);
   expect((await cox('context', 'list')).code).toBe(0);
   await chmod(path, 0o664);
-  expect((await cox('context', 'list')).err).toMatch(/contexts_invalid: .*: other users can change this file/);
+  expect((await cox('context', 'list')).err).toMatch(/contexts_invalid: .*json can be changed by other users/);
 });
 
 test('flags come before the environment, and that before the context in use', async () => {

@@ -160,8 +160,8 @@ describe('startCoxswain() in memory', () => {
 test.each([
   [{ tool: [] }, 'tool', /there is no option tool; did you mean tools\?/],
   [{ bus: 7 }, 'bus', /bus: must be "embedded", "memory" or the address/],
-  [{ bus: 'memory', stateDir: 'here' }, 'stateDir', /keeps nothing/],
-  [{ nkey: 'a.nk' }, 'nkey', /goes with the address/],
+  [{ bus: 'memory', stateDir: 'here' }, 'stateDir', /stores nothing/],
+  [{ nkey: 'a.nk' }, 'nkey', /needs the address/],
   [{ bus: 'memory', tools: [7] }, 'tools', /tools: \[0\] must be what defineTool\(\) returns/],
   [{ bus: 'memory', models: { 'test/a': {} } }, 'models', /test\/a: must be a language model/],
   [{ bus: 'memory', model: 'gpt' }, 'model', /model: must be provider\/name/],

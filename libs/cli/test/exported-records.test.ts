@@ -41,15 +41,19 @@ describe.each(['trace', 'inspect'])('cox session %s', (command) => {
   });
 
   test.each([
-    ['something else', 'root:x:0:0::/root:/bin/sh\n', './file is no export of a session: it begins with no record'],
-    ['other JSON', '{"type":"log"}\n', './file is no export of a session: it begins with no record'],
-    ['nothing', '', './file is no export of a session: it holds no record'],
+    [
+      'something else',
+      'root:x:0:0::/root:/bin/sh\n',
+      './file is not a session export: it does not start with a record',
+    ],
+    ['other JSON', '{"type":"log"}\n', './file is not a session export: it does not start with a record'],
+    ['nothing', '', './file is not a session export: it contains no record'],
     ['one that was cut off', `${FIRST}\n${SECOND.slice(0, SECOND.length / 2)}`, './file is cut off after record 1'],
     ['one that was cut off early', FIRST.slice(0, 100), './file is cut off in its first record'],
     [
       'one with more in it',
       `${FIRST}\nhello\n${SECOND}\n`,
-      './file is no export of a session: what stands behind record 1 is none',
+      './file is not a session export: the line after record 1 is not a record',
     ],
   ])('says of %s what it is, and what to do', async (_what, text, sentence) => {
     const { code, err } = await said(command, text);

@@ -120,7 +120,7 @@ test.each([
   [`name: a\nmodel: ${'{a: '.repeat(20_000)}1${'}'.repeat(20_000)}\n`, /p\.yaml:\d+:\d+: it is nested too deeply/],
   [
     `name: a\na: &a [${'x, '.repeat(20)}]\nb: &b [${'*a, '.repeat(20)}]\nc: [${'*b, '.repeat(20)}]\n`,
-    /its aliases make a large value of it/,
+    /its aliases expand to a too large value/,
   ],
 ])('what YAML says of a file is told in words for people', async (text, message) => {
   await expect(readPersona(await persona(text))).rejects.toThrow(message);
@@ -189,7 +189,7 @@ describe('skills', () => {
     [
       'that is too large',
       { 'skills/a/SKILL.md': skill('a'), 'skills/a/b': 'x'.repeat(200_000) },
-      /persona carries 196608/,
+      /limit of a persona is 196608/,
     ],
   ])('%s are refused by file', async (name, files, message) => {
     expect(await refusal(await reviewer(`x-${name.replaceAll(/\W/g, '-')}`, files))).toMatch(message);
@@ -236,7 +236,7 @@ describe('a crew', () => {
   test.each([
     ['stoker', /no .*stoker\.yaml.* personas that the host knows need no --crew/],
     ['./stoker.yaml', /stoker\.yaml: does not exist/],
-    ['empty', /no persona lies in/],
+    ['empty', /no persona in/],
   ])('%s is not there', async (given, message) => {
     await expect(namesOf(given)).rejects.toMatchObject({ exitCode: 2, message: expect.stringMatching(message) });
   });

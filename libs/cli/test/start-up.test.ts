@@ -1,4 +1,5 @@
 /** What commands load before they do anything: each module and vendor costs every start. */
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { build, type Metafile } from 'esbuild';
 import { beforeAll, expect, test } from 'vitest';
@@ -54,15 +55,22 @@ test('cox --help loads the command table, and no schema and no vendor', () => {
   expect([...loadedWith(MAIN)].sort()).toEqual(['libs/cli', 'libs/protocol']);
 });
 
-test.each(['approve', 'attach', 'cancel', 'run', 'steer', 'session/list', 'session/show', 'session/watch'])(
-  'cox %s loads neither the session engine nor the MCP SDK before it connects',
-  (command) => {
-    const loaded = loadedWith(`libs/cli/src/commands/${command}.ts`);
-    expect(loaded).toContain('libs/client');
-    for (const heavy of ['libs/session', 'libs/turn', 'libs/adapters/memory', '@modelcontextprotocol/sdk'])
+const COMMANDS = readdirSync(join(REPOSITORY, 'libs/cli/src/commands'), { recursive: true, encoding: 'utf8' });
+/** These need no bus, or need the packages to answer their client before a bus is open. */
+const WITHOUT_A_BUS: ReadonlySet<string> = new Set(['acp.ts', 'mcp.ts', 'persona/files.ts']);
+
+test.each(COMMANDS.filter((file) => file.endsWith('.ts') && !WITHOUT_A_BUS.has(file)))(
+  'commands/%s loads neither the session engine nor the MCP SDK nor a YAML parser before it connects',
+  (file) => {
+    const loaded = loadedWith(`libs/cli/src/commands/${file}`);
+    for (const heavy of ['libs/session', 'libs/turn', '@modelcontextprotocol/sdk', 'ajv', 'yaml', 'xstate'])
       expect(loaded).not.toContain(heavy);
   },
 );
+
+test('a session host loads a YAML parser only for a file in YAML', () => {
+  expect(loadedWith('services/sessions/src/mod.ts')).not.toContain('yaml');
+});
 
 test('a session host loads the MCP SDK only for a session with MCP servers', () => {
   expect(loadedWith('services/sessions/src/mod.ts')).not.toContain('@modelcontextprotocol/sdk');

@@ -155,7 +155,7 @@ describe('the bus', () => {
     await file.look();
     await file.look();
     expect(await left()).toBe('hold on\n');
-    expect(notices).toEqual([expect.stringMatching(/^steering_not_sent: no answer; it stays in /)]);
+    expect(notices).toEqual([expect.stringMatching(/^steering_not_sent: no answer; the line stays in /)]);
     down = null;
     await file.look();
     expect(heard()).toEqual(['hold on']);
@@ -276,7 +276,7 @@ describe('what cannot be sent', () => {
     expect(heard()).toEqual(taken === null ? ['after'] : ['x'.repeat(size), 'after']);
     if (taken === null) {
       expect(await refused()).toBe(`${'x'.repeat(size)}\n`);
-      expect(notices).toEqual([expect.stringMatching(/^body_too_large: a line of \d+ bytes, 261888 can be sent/)]);
+      expect(notices).toEqual([expect.stringMatching(/^body_too_large: a line has \d+ bytes; the limit is 261888/)]);
     }
     expect(await left()).toBe('');
   });
@@ -288,7 +288,7 @@ describe('what cannot be sent', () => {
     nowMs += 60_000;
     await file.look();
     expect((await left()).length).toBe(300_000);
-    expect(notices).toEqual([expect.stringMatching(/^body_too_large: a line has 300000 bytes and no end/)]);
+    expect(notices).toEqual([expect.stringMatching(/^body_too_large: a line has 300000 bytes without an end/)]);
     await appendFile(path, '\nafter\n');
     await file.look();
     expect(heard()).toEqual(['after']);
@@ -390,7 +390,7 @@ test('one process at a time: who comes second says so, and takes over when the f
   await writeFile(path, 'for the first\n');
   await second.look();
   expect(heard()).toEqual([]);
-  expect(notices).toEqual([`steering_file_held: process ${process.pid} reads ${path} already`]);
+  expect(notices).toEqual([`steering_file_held: process ${process.pid} already reads ${path}`]);
   await first.look();
   await first.release();
   await appendFile(path, 'for the second\n');

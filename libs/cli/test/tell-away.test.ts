@@ -26,11 +26,11 @@ test('that it does not serve is told once, why and what to do, and that it serve
   await looked();
   await looked();
   expect(told).toEqual([
-    expect.stringMatching(/^the tool service of tide\.ts does not serve: connection disconnected; .* start it again$/),
+    expect.stringMatching(/^the tool service of tide\.ts is disconnected: connection disconnected; .* start it again$/),
   ]);
   trouble = null;
   await looked();
-  expect(told.slice(1)).toEqual(['the tool service of tide.ts serves again']);
+  expect(told.slice(1)).toEqual(['the tool service of tide.ts is connected again']);
 });
 
 test('one look waits for the other, and after its end nothing is told', async () => {

@@ -10,7 +10,7 @@ test.each([
   ['n', true, { do: 'decide', decision: 'deny', reason: undefined }],
   ['yes, but carefully', true, { do: 'steer', text: 'yes, but carefully' }],
   ['/deny too dangerous', true, { do: 'decide', decision: 'deny', reason: 'too dangerous' }],
-  ['/approve', false, { do: 'help', problem: 'nothing waits for an approval' }],
+  ['/approve', false, { do: 'help', problem: 'no approval is pending' }],
   ['/interrupt stop', false, { do: 'interrupt', text: 'stop', preempt: false }],
   ['/interrupt', false, { do: 'help', problem: '/interrupt needs a text' }],
   ['/followup then test', false, { do: 'followup', text: 'then test' }],

@@ -161,9 +161,9 @@ describe('what was used', () => {
     const alone = { persona: 'mate', model: 'a/b', personas: [{ ...one, turns: 3 }] };
     expect(usageTable({ ...alone, runs, usage, costUsd: null })).toBe(
       [
-        'run 1  1,200 in  0 cached  5 out  $0.0123          1 turn on a/b   goes on\n',
-        'run 2  1,200 in  0 cached  5 out  price not known  2 turns on a/b  stopped (budget_exceeded)\n',
-        'all    1,200 in  0 cached  5 out  price not known\n',
+        'run 1  1,200 in  0 cached  5 out  $0.0123        1 turn on a/b   in progress\n',
+        'run 2  1,200 in  0 cached  5 out  unknown price  2 turns on a/b  stopped (budget_exceeded)\n',
+        'all    1,200 in  0 cached  5 out  unknown price\n',
       ].join(''),
     );
   });
@@ -177,7 +177,7 @@ describe('what was used', () => {
     const shared = { persona: 'clerk', model: 'a/c', personas, runs: [run], usage, costUsd: 0.03 };
     expect(usageTable(shared)).toBe(
       [
-        'run 1  1,200 in  0 cached  5 out  $0.03  3 turns         goes on\n',
+        'run 1  1,200 in  0 cached  5 out  $0.03  3 turns         in progress\n',
         'desk   1,200 in  0 cached  5 out  $0.01  1 turn on a/b\n',
         'clerk  1,200 in  0 cached  5 out  $0.02  2 turns on a/c\n',
         'all    1,200 in  0 cached  5 out  $0.03\n',

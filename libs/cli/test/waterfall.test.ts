@@ -41,7 +41,7 @@ const drawn = (columns: number, colours = false) =>
 test('each stands below what it is a part of, where and as long as it ran', () => {
   expect(drawn(80)).toMatchInlineSnapshot(`
     "invoke_agent lead      ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━    1.0 s
-    └ turn 1                  ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━╌   900 ms goes on
+    └ turn 1                  ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━╌   900 ms in progress
       ├ chat model            ━━━━━━━━━━━━━━━━━━━                 500 ms 9 in, 2 out
       └ execute_tool 検索                       ━━━━━             100 ms tool_failed
     "

@@ -20,7 +20,7 @@ export interface Announced<T> {
   value(since: string): T;
   /** Why what stands there may not be replaced by this; null or left out where it may. */
   conflict?(before: T): Error | null;
-  /** What is noted beside it, where anything is. `before` is what it takes the place of. */
+  /** Headers to store with the announcement, if any. `before` is the announcement that it replaces. */
   headers?(before: Standing<T>, when: When<T>): Readonly<Record<string, string>>;
 }
 
@@ -28,14 +28,14 @@ export interface Announced<T> {
 export interface Standing<T> {
   /** Null where nothing is announced, or nothing that fits. */
   readonly value: T | null;
-  /** The fence for whoever writes behind it. */
+  /** Fencing token for later writes. */
   readonly revision: number;
   readonly headers: MsgHdrs | null;
 }
 
 /**
- * When it is written. `always`: where another one stands there, too. `where_missing`: leaves what stands there; after a lost
- * connection versions would take turns otherwise. `standing`: only in the place of exactly that.
+ * Condition of the write. `always`: also replaces another announcement. `where_missing`: keeps an existing one, so that
+ * versions do not alternate after a reconnect. `standing`: replaces only exactly this one.
  */
 export type When<T> = 'always' | 'where_missing' | { readonly standing: Standing<T> };
 

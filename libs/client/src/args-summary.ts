@@ -37,9 +37,9 @@ function inOneLine(value: Json, maxChars: number): string {
 }
 
 /**
- * Text in one line that hides nothing from a person who decides about it: invisible characters and those that turn the
- * reading order are shown as escapes (`\u202e`), long runs of blanks by their number, and a long text is cut in its middle,
- * so that its end is always shown.
+ * Formats a text in one line that hides nothing from the person who decides about it. Invisible characters and those
+ * that change the reading order become escapes (`\u202e`), and long runs of blanks become their number. A long text is
+ * cut in the middle, so that its end is always shown.
  */
 export function visibleLine(text: string, maxChars: number): string {
   const blanksCounted = text
@@ -53,9 +53,10 @@ export function visibleLine(text: string, maxChars: number): string {
 const BLANKS = /[\s\u2800]{16,}/gu;
 
 /**
- * Text from models and tools without the control characters that would drive the terminal or page that shows it, and
- * without those that turn the order of what is read (https://www.unicode.org/reports/tr36/#Bidirectional_Text_Spoofing):
- * what a person approves must be what they see. Line breaks and tabs stay.
+ * Removes control characters from texts of models and tools, which could drive the terminal or page that shows them.
+ * Also removes characters that change the reading order
+ * (https://www.unicode.org/reports/tr36/#Bidirectional_Text_Spoofing): a person must see what they approve. Line breaks
+ * and tabs stay.
  */
 export function printable(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are exactly the characters that must not pass

@@ -30,7 +30,7 @@ export async function askLargeField(
     if ('bytes' in end) return end.bytes;
     if (end.code === 'blob_missing') return null;
     if (end.code !== 'too_many_queries' || again === TRIES)
-      throw new CoxswainError(end.code, `the large field ${sha256} was not handed out by a host: ${end.code}`);
+      throw new CoxswainError(end.code, `no host provided the large field ${sha256}: ${end.code}`);
     await new Promise((resolve) => setTimeout(resolve, AGAIN_MS * 2 ** again));
   }
 }
@@ -47,7 +47,7 @@ function ask(nc: NatsConnection, subject: string, inboxPrefix: string | undefine
       how();
     };
     const silent = () =>
-      settle(() => reject(new CoxswainError('query_failed', 'the host that hands it out has fallen silent')));
+      settle(() => reject(new CoxswainError('query_failed', 'the host that provides it stopped responding')));
     let silence = setTimeout(silent, SILENCE_MAX_MS);
     const subscription = nc.subscribe(reply, {
       callback: (error, message) => {

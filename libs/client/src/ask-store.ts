@@ -15,25 +15,26 @@ const UNAVAILABLE = 503;
 /** JetStream is off: for the server, and for the account. */
 const OFF: ReadonlySet<number> = new Set([10_076, 10_039]);
 
-/** The store does not answer, or has nobody who can: no leader, too few servers of the cluster, no connection. It may be tried again. */
+/** NATS or JetStream does not respond: no leader, no quorum, or no connection. A retry may succeed. */
 export class StoreUnavailableError extends CoxswainError {
   constructor(cause: unknown) {
     super('nats_unreachable', whyUnanswered(cause), { cause });
   }
 }
 
-/** The store has answered with an error that nobody here expects. */
+/** NATS answered with an unexpected error. */
 export class StoreRefusedError extends CoxswainError {
   /** @internal */
   constructor(cause: JetStreamError | JetStreamApiError) {
-    super('nats_request_refused', `the NATS server refuses: ${cause.message}`, { cause });
+    super('nats_request_refused', `the NATS server rejected the request: ${cause.message}`, { cause });
   }
 }
 
 /**
- * Asks, and again while nobody can answer, for ten seconds in all.
- * @param ask reads, and may be called many times.
- * @throws StoreUnavailableError where nobody has answered by then, at once where JetStream is off; what else `ask` throws.
+ * Reads from the store, with retries for ten seconds while it does not respond.
+ * @param ask reads; may be called several times.
+ * @throws StoreUnavailableError after ten seconds without a response, at once if JetStream is disabled; other errors
+ *   of `ask`.
  */
 export async function askStore<T>(ask: () => Promise<T>): Promise<T> {
   const giveUpAtMs = performance.now() + ANSWERED_WITHIN_MS;
@@ -82,7 +83,7 @@ export async function* answeredInTime<T>(
   }
 }
 
-/** Whether nobody has answered, or has said that nobody can at the moment. */
+/** Whether there was no response, or the response says that the store is temporarily unavailable. */
 export function isUnanswered(error: unknown): boolean {
   if (error instanceof JetStreamApiError) return error.status === UNAVAILABLE;
   return isUnheard(error) || isClosed(error) || NO_CONNECTION.some((kind) => error instanceof kind);
@@ -98,7 +99,7 @@ function isClosed(error: unknown): boolean {
   );
 }
 
-/** Whether nobody listens at all: there is no such stream, it has no leader, or JetStream is off. */
+/** Whether there are no responders: the stream does not exist or has no leader, or JetStream is disabled. */
 export function isUnheard(error: unknown): boolean {
   if (error instanceof errors.RequestError) return error.isNoResponders();
   // The library does not show the class by which it says so.
@@ -118,11 +119,11 @@ export function asTrouble(error: unknown): CoxswainError | null {
 
 function whyUnanswered(cause: unknown): string {
   if (isUnheard(cause))
-    return 'nobody on the bus answers for its store: a stream has no leader now, or JetStream is off';
+    return 'JetStream does not respond (no responders): a stream has no leader, or JetStream is disabled';
   if (cause instanceof errors.TimeoutError)
-    return 'the bus does not answer in time: it is choosing a leader, or too few of its servers live';
+    return 'NATS does not respond in time: it elects a leader, or has lost its quorum';
   const said = cause instanceof Error ? cause.message : String(cause);
-  return `the bus cannot answer now: ${said}`;
+  return `NATS cannot respond: ${said}`;
 }
 
 async function within<T>(ms: number, answer: Promise<T>): Promise<T> {

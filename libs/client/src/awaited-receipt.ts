@@ -117,7 +117,7 @@ function readReceipt(bytes: Uint8Array): Receipt | null {
   }
 }
 
-/** What a receipt throws at whoever waits for its command; null where it is good news. */
+/** The error of a receipt for the caller that waits for its command; null for a successful command. */
 export function failureOfReceipt(receipt: Receipt, ref: SessionRef): Error | null {
   switch (receipt.stage) {
     case 'rejected':

@@ -12,7 +12,7 @@ import { RecordDecoder } from './large-fields.ts';
 import type { NewestSessions } from './newest-sessions.ts';
 import type { SendOptions } from './outgoing-command.ts';
 import { type JournalReading, readJournal, type StoredJournalRecord } from './read-journal.ts';
-import { type CallEnd, sendCallOutcome, type TakenUpCall } from './send-call-outcome.ts';
+import { type CallEnd, callEndToWire, sendCallOutcome, type TakenUpCall } from './send-call-outcome.ts';
 import { type JobReport, sendJobReport } from './send-job-report.ts';
 import {
   SERVE_PERSONA_OPTIONS,
@@ -52,7 +52,7 @@ export class BusSession extends Session {
 
   /** Brings the outcome of a call of a `longRunning` tool. The first one counts. */
   endCall(call: TakenUpCall, end: CallEnd, options: SendOptions = {}): Promise<SentCommand> {
-    const send = () => sendCallOutcome(this.#bus, this.ref, call, end, options);
+    const send = async () => sendCallOutcome(this.#bus, this.ref, call, callEndToWire(end), options);
     return this.#guard.call(send, options.signal).then(sentCommand);
   }
 

@@ -58,7 +58,7 @@ export class CommandRevokedError extends CoxswainError {
 
   /** @param message in place of the usual one, which has the reason in it. */
   constructor(commandId: string, reason?: string, message?: string) {
-    super('revoked', message ?? `the command was taken back before it was delivered${reason ? `: ${reason}` : ''}`);
+    super('revoked', message ?? `the command was revoked before its delivery${reason ? `: ${reason}` : ''}`);
     this.commandId = commandId;
   }
 }
@@ -103,7 +103,7 @@ export class CommandNotStoredError extends CoxswainError {
   constructor(commandId: string, cause: unknown) {
     super(
       'command_not_stored',
-      `the bus did not acknowledge the command (${cause instanceof Error ? cause.message : String(cause)}); ` +
+      `NATS did not acknowledge the command (${cause instanceof Error ? cause.message : String(cause)}); ` +
         'sending it again under the same command id is safe',
       { cause },
     );
@@ -121,7 +121,7 @@ export class BusNotPreparedError extends CoxswainError {
 /** No session host answers queries on this bus at the moment. */
 export class NoHostError extends CoxswainError {
   constructor(options?: ErrorOptions) {
-    super('no_host', 'no session host answers on this bus', options);
+    super('no_host', 'no session host responds on this bus', options);
   }
 }
 
@@ -138,7 +138,7 @@ export class SessionNotFoundError extends CoxswainError {
 /** A journal has a hole: a record is missing between two that are there. */
 export class JournalGapError extends CoxswainError {
   constructor(sessionId: string, expected: number, found: number) {
-    super('chain_broken', `the journal of ${sessionId} goes on with record ${found} where ${expected} was expected`);
+    super('chain_broken', `the journal of ${sessionId} has a gap: expected record ${expected}, found record ${found}`);
   }
 }
 

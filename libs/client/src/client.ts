@@ -53,7 +53,7 @@ export class Client<S extends Session = Session> {
     return this.#handle(sessionRef(id, this.tenant));
   }
 
-  /** How long whoever is at the other end takes to answer, milliseconds. @throws where there is no connection at the moment. */
+  /** Measures the round-trip time to the bus or the gateway, milliseconds. @throws without a connection. */
   roundTripMs(): Promise<number> {
     return this.#transport.roundTripMs();
   }
@@ -102,7 +102,7 @@ export class Client<S extends Session = Session> {
     const { definition, handlers } = namedHandlers(persona);
     if (Object.keys(handlers).length > 0)
       throw new InvalidOptionError(
-        'persona: a definition with functions has to be served: client.servePersona(definition, …), then run it by its name',
+        'persona: a definition with functions must be served: client.servePersona(definition, …), then run it by its name',
         'persona',
       );
     const said = typeof prompt === 'string' ? { prompt } : { messages: [...prompt] };
@@ -117,7 +117,7 @@ export class Client<S extends Session = Session> {
       return result;
     } catch (error) {
       // The run must not go on without its caller. A closed client cannot cancel it.
-      if (!(error instanceof ClientClosedError)) await session.cancel('the caller of run() has left');
+      if (!(error instanceof ClientClosedError)) await session.cancel('the caller of run() stopped waiting');
       throw error;
     }
   }
@@ -176,8 +176,8 @@ export class Client<S extends Session = Session> {
   }
 
   /**
-   * Resolves when the connection is over: with null after {@link close}, else with why this client is not let in any more, for good.
-   * From whoever is merely away it is tried again for as long as it takes.
+   * Resolves when the connection has ended for good: with null after {@link close}, otherwise with the reason, such as
+   * a revoked key. The client reconnects without a time limit after all other losses of the connection.
    */
   closed(): Promise<Error | null> {
     return this.#transport.closed();

@@ -2,10 +2,7 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 import { CoxswainError } from './client-errors.ts';
 
-/**
- * Resolves when a connection is over for good, with why in words that hold also where nobody here has closed it: a failure with the
- * code `nats_unreachable`.
- */
+/** Resolves when a connection has ended for good, with the reason as an error of the code `nats_unreachable`. */
 export async function closedForGood(nc: NatsConnection): Promise<CoxswainError> {
   const why = await nc.closed();
   const cause = why instanceof Error ? `: ${why.message}` : '';

@@ -2,6 +2,7 @@
 import {
   type CamelCased,
   COMMAND_BODIES,
+  DetailNames,
   fromWire,
   nearestWord,
   pathText,
@@ -33,7 +34,7 @@ export type SessionSettings<Schema = OutputSource, PersonaValue = unknown> = Omi
   readonly standIns?: StandIns | undefined;
 };
 
-/** What a session says of a command. `detail` depends on the command, and has the names of the wire. */
+/** What a session says of a command. `detail` depends on the command. */
 export type CommandReceipt = CamelCased<Receipt>;
 
 /** A command that is stored. */
@@ -91,17 +92,18 @@ export function wireBody<V extends Verb>(verb: V, input: object): BodyInput<V> {
   throw new InvalidOptionError(`the option ${option} ${form.words}`, option);
 }
 
-/** An error of a command with its field as the program has written it; any other error as it is. */
+/** An error of a command with its field and its detail in the names of the program; any other error as it is. */
 export function inCallersNames(verb: Verb, error: unknown): unknown {
-  if (!(error instanceof CommandRejectedError) || error.field === undefined) return error;
-  const field = placeFromWire(COMMAND_BODIES[verb], error.field);
-  if (field === error.field) return error;
-  const { code, commandId, detail } = error;
-  const message = error.message.replaceAll(error.field, field);
+  if (!(error instanceof CommandRejectedError)) return error;
+  const { code, commandId, detail: given, field: written } = error;
+  const field = written === undefined ? undefined : placeFromWire(COMMAND_BODIES[verb], written);
+  if (field === written && given === undefined) return error;
+  const detail = given && fromWire(DetailNames, given as never);
+  const message = written === undefined ? error.message : error.message.replaceAll(written, field ?? written);
   return new CommandRejectedError(code, message, { field, commandId, detail, cause: error });
 }
 
-/** The same with its field in the names of the wire: for programs that pass errors on as JSON. */
+/** The same in the names of the wire: for programs that pass errors on as JSON. */
 export function errorOnWire(error: unknown): unknown {
   const isRenamed = error instanceof CommandRejectedError && error.cause instanceof CommandRejectedError;
   return isRenamed ? error.cause : error;

@@ -30,7 +30,7 @@ export function connect(options: GatewayOptions): Promise<HttpClient>;
  * @throws CoxswainError `nats_unreachable` when no server answers in time, or none accepts the credentials; InvalidOptionError.
  */
 export function connect(options: ConnectOptions): Promise<BusClient>;
-/** Either, where it is told at run time which. */
+/** Connects to a bus or a gateway, whichever the options name at run time. */
 export function connect(options: ConnectOptions | GatewayOptions): Promise<BusClient | HttpClient>;
 export async function connect(...given: [options?: ConnectOptions | GatewayOptions]): Promise<Client> {
   // `connect(undefined)` is a program whose options are missing: it must not reach another bus.
@@ -38,7 +38,7 @@ export async function connect(...given: [options?: ConnectOptions | GatewayOptio
   const options = given[0] as ConnectOptions | GatewayOptions;
   // Programs in JavaScript have no compiler that reports these.
   if (options?.gateway !== undefined && options.servers !== undefined)
-    throw new InvalidOptionError('connect takes either servers or gateway, and not both', 'servers');
+    throw new InvalidOptionError('connect takes either servers or gateway, not both', 'servers');
   if (options?.gateway !== undefined) return connectHttp(options);
   const bus = options as ConnectOptions;
   if (bus?.servers === undefined) {

@@ -18,13 +18,13 @@ export interface ConnectOptions {
   readonly seed?: string | undefined;
   /** Default `default`. */
   readonly tenant?: string | undefined;
-  /** Who acts, as whoever connects says: stands in each command that names nobody else. Default: nobody is named. */
+  /** Name of the actor, recorded with each command that names no other actor. Not verified. Default: none. */
   readonly actor?: string | undefined;
   /** Shown in the server's list of connections. Default `coxswain-client`. */
   readonly name?: string | undefined;
   /** Where receipts and replies may go, for clients whose permissions are bound to a prefix of their own. `_INBOX` or `_INBOX_<name>`, and maybe more tokens. */
   readonly inboxPrefix?: string | undefined;
-  /** How long the first connection may take. Default 5,000. */
+  /** How long the first connection to one server may take, milliseconds. Default 10,000: a TLS handshake over a slow network fits. */
   readonly connectTimeoutMs?: number | undefined;
 }
 
@@ -69,7 +69,7 @@ export function natsOptions(options: ConnectOptions): NodeConnectionOptions {
   return {
     servers,
     name: options.name ?? 'coxswain-client',
-    timeout: options.connectTimeoutMs ?? 5_000,
+    timeout: options.connectTimeoutMs ?? 10_000,
     // A client outlives restarts of its server; what it waits for has bounds of its own.
     maxReconnectAttempts: -1,
     reconnectTimeWait: 250,

@@ -2,10 +2,11 @@
 import type { ExactHooks, HookDefinitions } from '@coxswain/protocol';
 
 /**
- * Declares the handlers of a module: `export default defineHooks({ PreToolUse: … })`. Points are named in
- * PascalCase; snake_case is an alias. A value is a handler, a handler with settings, or a list of them. A payload that has no such field, or a
- * return that has no meaning at its point, does not compile (helpers: `allow`, `deny`, `ask`, `rewrite`, `remind`); nor does a key that it has not, however optional its others.
- * @returns what it was given: whoever loads the module checks it.
+ * Declares the hook handlers of a module: `export default defineHooks({ PreToolUse: … })`. Points are named in
+ * PascalCase; snake_case is an alias. A value is a handler, a handler with settings, or a list of them. Unknown points
+ * and keys, unknown fields of a payload, and returns that the point does not accept do not compile. Helpers for
+ * returns: `allow`, `deny`, `ask`, `rewrite`, `remind`.
+ * @returns its argument. The loader of the module validates it.
  */
 export function defineHooks<const Hooks extends HookDefinitions>(hooks: Hooks & ExactHooks<Hooks>): HookDefinitions {
   return hooks;

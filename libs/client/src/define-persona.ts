@@ -11,7 +11,7 @@ import type { OutputOf, OutputSource, TypedPersona } from './output-schema.ts';
 import { type PersonaSettings, readPersonaDefinition } from './persona-form.ts';
 import { withHandlers } from './persona-handlers.ts';
 
-/** A persona that is none: a key that it has not, or a value that cannot stand there. The message names the path. */
+/** A persona definition is invalid: an unknown key or an invalid value. The message names the path. */
 export class PersonaDefinitionError extends CoxswainError {
   constructor(message: string) {
     super('persona_invalid', message);

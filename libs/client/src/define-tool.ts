@@ -12,6 +12,7 @@ import {
   type ToolApprovalContext,
   type ToolCallContext,
   ToolDefinitionError,
+  toolResultToWire,
 } from '@coxswain/protocol';
 
 export {
@@ -40,6 +41,7 @@ export interface CheckedTool {
   check(args: JsonObject): Promise<{ readonly args: unknown } | { readonly problem: string }>;
   /** Whether a person must approve the call. Never rejects. Absent: no. */
   needsApproval?(args: JsonObject, context: ToolApprovalContext): Promise<boolean>;
+  /** The return is a text, a result in the form of the wire, or {@link LATER}. */
   run(args: unknown, context: ToolCallContext): Promise<unknown>;
 }
 
@@ -71,6 +73,12 @@ export async function checkTool(given: unknown): Promise<CheckedTool> {
       return 'problem' in validated ? validated : { args: validated.input };
     },
     ...(definition.needs_approval ? { needsApproval: tool.needsApproval } : {}),
-    run: async (args, context) => tool.execute(args, context),
+    async run(args, context) {
+      const returned = await tool.execute(args, context);
+      if (returned === LATER || typeof returned === 'string') return returned;
+      const read = toolResultToWire(returned);
+      if (!read.ok) throw new Error(`the tool returned an invalid result: ${read.problem}`);
+      return read.result;
+    },
   };
 }

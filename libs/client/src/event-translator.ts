@@ -99,6 +99,10 @@ class Translator implements EventTranslator {
         const { turn, finish_reason: finishReason, usage } = event;
         return [...rest, { type: 'answer_ended', turn, partial, finishReason, usage: tokenUsage(usage), ...from }];
       }
+      case 'output_rejected': {
+        const { turn, repairs, repairs_max: repairsMax, problems } = event;
+        return [{ type: 'output_rejected', turn, repairs, repairsMax, problems, ...from }];
+      }
       case 'call_args_rewritten':
         this.#summaries.set(event.call_id, summarizeArgs(event.args));
         return [];
@@ -315,7 +319,6 @@ class Translator implements EventTranslator {
       case 'handoff_emitted':
       case 'reprovisioned':
       case 'prices_changed':
-      case 'output_rejected':
       case 'stop_condition_held':
       case 'stop_predicates_asked':
       case 'stop_predicates_answered':

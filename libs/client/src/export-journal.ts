@@ -4,9 +4,9 @@ import { blobLine, closingLine, exportedRefsOf } from '@coxswain/protocol';
 import type { StoredJournalRecord } from './read-journal.ts';
 
 /**
- * The lines of an exported journal, without their line breaks: canonical JSON has none. The closing line comes last; a
- * journal without records has no line.
- * @param blob finds what lies in the object store; null where it is not there any more.
+ * The lines of an exported journal, without line breaks: canonical JSON contains none. The closing line comes last. A
+ * journal without records has no lines.
+ * @param blob reads from the object store; null if the object no longer exists.
  */
 export async function* exportLines(
   records: AsyncIterable<Pick<StoredJournalRecord, 'record' | 'bytes'>>,

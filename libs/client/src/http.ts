@@ -92,7 +92,6 @@ export {
   type WireSessionTree,
   type WireTreeNode,
 } from './session-tree.ts';
-export { stateAfter } from './state-after.ts';
 export { type TokenUsage, tokenUsage, usageToWire } from './token-usage.ts';
 export type { JournalEntry, JournalStart, Transport, WatchItem } from './transport.ts';
 export { type DeliveredInjection, type FromRecord, type UiEvent, type UiEventOf, uiEventToWire } from './ui-events.ts';
@@ -106,4 +105,4 @@ export {
   type WireUsageReport,
 } from './usage-report.ts';
 export type { WirePendingApproval } from './waiting-approvals.ts';
-export { ClientWire, SessionWire } from './wire-access.ts';
+export { ClientWire, SessionWire, type StateOptions } from './wire-access.ts';

@@ -33,8 +33,8 @@ export class RecordDecoder {
   }
 
   /**
-   * Reads a record's bytes, whole.
-   * @throws RecordUnreadableError where it is no record, or a large field is not in the object store.
+   * Decodes a record and loads its large fields.
+   * @throws RecordUnreadableError for an invalid record, or if a large field is missing from the object store.
    */
   async decode(bytes: Uint8Array): Promise<JournalRecord> {
     const refs = blobRefsOf(bytes);

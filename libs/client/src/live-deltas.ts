@@ -3,8 +3,8 @@ import { Delta, type SessionRef, subjects } from '@coxswain/protocol';
 import type { NatsConnection, Subscription } from '@nats-io/nats-core';
 
 /**
- * Calls back for every delta of a session until the returned function is called. What is no delta is passed over:
- * nothing depends on deltas, and anyone on the bus may write there.
+ * Calls back for every delta of a session until the returned function is called. Invalid deltas are ignored: nothing
+ * depends on deltas, and any client of the bus may publish them.
  */
 export function onDeltas(nc: NatsConnection, ref: SessionRef, handle: (delta: Delta) => void): () => void {
   const subscription: Subscription = nc.subscribe(subjects.deltas(ref), {

@@ -18,7 +18,7 @@ import { dropConsumer, type OrderedSource, orderedConsumer } from './ordered-mes
 import { type JournalBus, READ_TIMEOUT_MS, readApart, sessionIds, storedMessagesOf } from './read-journal.ts';
 import { listingFrom, unreadableListing, type WireSessionListing } from './session-listing.ts';
 
-/** Where a session stands in a list. */
+/** The position of a session in a list. */
 export interface ListPlace {
   readonly sessionId: string;
   /** When the store took its newest record, nanoseconds since the epoch. */
@@ -27,7 +27,7 @@ export interface ListPlace {
 
 /** A session in a list, and what it says. */
 export interface PlacedSession extends ListPlace {
-  /** Reads its newest record; null where it has none any more. */
+  /** Reads the newest record of the session; null if it no longer has records. */
   readonly listing: () => Promise<WireSessionListing | null>;
 }
 

@@ -29,7 +29,7 @@ export function checkSendOptions(verb: Verb, { wait, timeoutMs, acceptedWithinMs
   }
   if (wait === 'delivered' && !DELIVERED.has(verb))
     throw new InvalidOptionError(
-      `${verb} is not delivered to a model: wait for it with "accepted". Only ${[...DELIVERED].join(', ')} have "delivered"`,
+      `${verb} is not delivered to a model: use wait: "accepted". Only ${[...DELIVERED].join(', ')} have "delivered"`,
       'wait',
     );
   if (wait === 'outcome' && verb !== 'cancel_call')
@@ -38,7 +38,8 @@ export function checkSendOptions(verb: Verb, { wait, timeoutMs, acceptedWithinMs
   checkSignal(signal);
 }
 
-function checkTime(name: string, time: unknown): void {
+/** Checks a time in milliseconds. @throws InvalidOptionError naming the option. */
+export function checkTime(name: string, time: unknown): void {
   if (time === undefined || (typeof time === 'number' && time >= 0 && time <= WAIT_MAX_MS)) return;
   throw new InvalidOptionError(`${name} must be a number of milliseconds, from 0 to ${WAIT_MAX_MS}`, name);
 }

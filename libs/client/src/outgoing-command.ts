@@ -25,10 +25,10 @@ export interface SendOptions<Stage extends SendStage = 'stored' | 'accepted'> {
   /** Who sends it, as the sender says. Default: whom the connection names. Over the bus alone: a gateway names the actor by the token, and refuses this one (`unknown_field`). */
   readonly actor?: string | undefined;
   /**
-   * `stored` (the default): the bus has it durably. `accepted`: the session has recorded it; a rejection throws.
-   * `delivered`: it stands in the transcript, which may take as long as the running turn does; where the run has ended
-   * or ends before, the receipt says `accepted` and `pending_for_next_run`. `outcome`, of `cancel_call` only: the session has recorded how
-   * the cancelling ended; `timeoutMs` bounds the whole wait.
+   * The stage to wait for. `stored` (the default): the command is durable on the bus. `accepted`: the session has
+   * recorded it; a rejection throws. `delivered`: the model has received it, which may take as long as the running
+   * turn. If the run has ended or ends first, the receipt is `accepted` with `pending_for_next_run`. `outcome`, for
+   * `cancel_call` only: the session has recorded the outcome of the cancellation; `timeoutMs` bounds the whole wait.
    */
   readonly wait?: Stage | undefined;
   /** How long a receipt is waited for, after the command is stored. Default 30,000. */
@@ -37,7 +37,7 @@ export interface SendOptions<Stage extends SendStage = 'stored' | 'accepted'> {
   readonly acceptedWithinMs?: number | undefined;
   /** Ends the waiting for a receipt; what was sent stays sent. */
   readonly signal?: AbortSignal | undefined;
-  /** Where the sender stands in a trace, as W3C Trace Context writes it: a start is told below it. What is none is left out. */
+  /** Trace context of the sender (W3C Trace Context). The trace of a start continues it. Invalid values are ignored. */
   readonly traceparent?: string | undefined;
   /**
    * Holds the command, and a session that it starts, to the policy of the host, also where the host trusts the bus. For programs
@@ -62,7 +62,7 @@ export interface WireSentCommand {
   readonly cancellation?: CallCancellation;
 }
 
-/** How long whoever sends a command tries to have it stored: longer than a cluster takes to choose a leader, which is six seconds. */
+/** Time limit for storing a command, milliseconds. It exceeds the time of a leader election, which is six seconds. */
 export const STORED_WITHIN_MS = 15_000;
 /** How long a receipt is waited for where the caller does not say. */
 export const RECEIPT_TIMEOUT_MS = 30_000;
@@ -77,8 +77,7 @@ export function checkedCommandId(id: string): CommandId {
 }
 
 /**
- * A body as it is sent. Checked here by the same parser as the host's, so that a mistake is told at once and nothing is stored for
- * it.
+ * Encodes a body. The parser of the host validates it here, so that an invalid body fails at once and is not stored.
  * @throws CommandRejectedError naming the field.
  */
 export function checkedPayload(verb: Verb, body: unknown, actor: string | undefined): Uint8Array {

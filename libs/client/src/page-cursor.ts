@@ -20,5 +20,5 @@ export function partsOfCursor(cursor: string, count: number): readonly string[] 
 
 /** What is said of any other word. */
 export function cursorUnknown(): ReadRefusedError {
-  return new ReadRefusedError('invalid_field', 'cursor: is none that was given out', 'cursor');
+  return new ReadRefusedError('invalid_field', 'cursor: is not a cursor of a previous page', 'cursor');
 }

@@ -2,7 +2,7 @@
 import type { AnyHandler } from '@coxswain/protocol';
 import { type OutputSource, outputJsonSchema } from './output-schema.ts';
 
-/** Functions, by what a definition has in the place of each. */
+/** Functions of a persona by their path in its definition. */
 export type PersonaHandlers = Readonly<Record<string, AnyHandler>>;
 
 /** A definition as it can be sent, and its code. */
@@ -15,9 +15,9 @@ export interface NamedHandlers {
 const HANDLERS = Symbol.for('coxswain.persona-handlers');
 
 /**
- * Takes the functions out of a definition. In the place of one stands where it was, `hooks[0]`: what a handler does is no part
- * of the persona's version, when it is asked is. An output schema of Zod becomes JSON Schema.
- * @throws OutputSchemaError where the output schema has none.
+ * Replaces the functions of a definition by their paths, such as `hooks[0]`. The code of a handler is not part of the
+ * version of the persona; its hook point is. An output schema of Zod becomes JSON Schema.
+ * @throws OutputSchemaError if the output schema has no JSON Schema.
  */
 export function namedHandlers(given: unknown): NamedHandlers {
   if (typeof given !== 'object' || given === null) return { definition: given, handlers: {} };
@@ -48,7 +48,7 @@ export function namedHandlers(given: unknown): NamedHandlers {
   return { definition: { ...given, ...own, ...(output === undefined ? {} : { output: schema }) }, handlers };
 }
 
-/** The definition, with its code at hand for whoever serves it in this program. */
+/** The definition together with its code, for this program to serve it. */
 export function withHandlers<T extends object>({ definition, handlers }: NamedHandlers): T {
   return Object.defineProperty(definition as T, HANDLERS, { value: handlers });
 }

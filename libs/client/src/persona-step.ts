@@ -95,13 +95,13 @@ function cut(text: string): string[] {
 async function requestOf(nc: NatsConnection, args: ModelStepArgs): Promise<StepRequest> {
   if ('request' in args) return args.request;
   const { subject, bytes } = args.fetch;
-  if (!isInboxSubject(subject)) throw new Error('the request is to be fetched where no inbox is');
+  if (!isInboxSubject(subject)) throw new Error('the request must be fetched, and its inbox is invalid');
   const parts: Uint8Array[] = [];
   let offset = 0;
   while (offset < bytes) {
     const part = await nc.request(subject, JSON.stringify({ offset }), { timeout: FETCH_TIMEOUT_MS });
     if (part.data.length === 0 || offset + part.data.length > bytes)
-      throw new Error('the host does not give the request');
+      throw new Error('the host did not provide the request');
     parts.push(part.data);
     offset += part.data.length;
   }

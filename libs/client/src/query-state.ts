@@ -9,8 +9,8 @@ const QUERY_TIMEOUT_MS = 5_000;
 const ANSWER_MAX_BYTES = 64 * 1024 * 1024;
 
 /**
- * The session's status after its newest record.
- * @throws NoHostError where nobody answers queries, SessionNotFoundError where there is no such session.
+ * Reads the state of the session after its newest record.
+ * @throws NoHostError if no host responds, SessionNotFoundError if the session does not exist.
  */
 export async function queryState(
   nc: NatsConnection,
@@ -32,7 +32,7 @@ export async function queryState(
   if (!status.success)
     throw new CoxswainError(
       'answer_unreadable',
-      'what answered is no host of this version: its answer is no state of a session',
+      'the response is not from a host of this version: it is not the state of a session',
     );
   return status.data;
 }
@@ -48,7 +48,7 @@ async function askInParts(nc: NatsConnection, subject: string, timeoutMs: number
     parts.push(data);
     bytes += data.length;
     if (bytes > ANSWER_MAX_BYTES)
-      throw new CoxswainError('answer_unreadable', `the answer has more than ${ANSWER_MAX_BYTES} bytes`);
+      throw new CoxswainError('answer_unreadable', `the response has more than ${ANSWER_MAX_BYTES} bytes`);
     if (headers?.has(HEADERS.more)) continue;
     return parts.length === 1 ? readJson(data) : readJson(concatenated(parts, bytes));
   }

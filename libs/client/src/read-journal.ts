@@ -40,7 +40,7 @@ export interface StoredJournalRecord {
   readonly seq: number;
 }
 
-/** A record by its number, and where the store has it: whoever goes on behind it need not count up to it again. */
+/** A record number with its position in the store, so that a later read can continue without counting. */
 export interface JournalPlace {
   readonly n: number;
   readonly seq: number;
@@ -71,11 +71,12 @@ const LIVE = { expires: 30_000, idle_heartbeat: 2_000 };
 const REPLICA_TRIES = 8;
 
 /**
- * The session's records from record `from` on, and then live: every record once, in order. Ends only when the signal
- * aborts or the caller stops. A session that does not exist yet is waited for. From `newest` on nothing older is read, however
- * long the journal is.
- * @throws JournalGapError when a record is missing on every replica that was read, RecordUnreadableError when one cannot be read,
- *   BusNotPreparedError when no session host has used this bus, StoreUnavailableError when it does not answer at the beginning.
+ * Follows the session from record `from`: stored records first, then live ones, each once and in order. It ends only
+ * when the signal aborts or the caller stops. It waits for a session that does not exist yet. `newest` skips older
+ * records.
+ * @throws JournalGapError if a record is missing on every replica that was read, RecordUnreadableError for an
+ *   unreadable record, BusNotPreparedError if no session host has used this bus, StoreUnavailableError if NATS does not
+ *   respond at the start.
  * @internal
  */
 export async function* followJournal(
@@ -103,11 +104,11 @@ export async function* followJournal(
 }
 
 /**
- * The session's records that are stored now, and then the end.
- * @throws JournalGapError where the record behind `after` is another one, or one is missing on every replica that was read;
- *   SessionDeletedError before the first record where it is deleted, also where records of it are there still;
- *   RecordNotServedError where the journal's end cannot be read;
- *   StoreUnavailableError where the store says nothing for ten seconds at the beginning, or for forty later.
+ * Reads the stored records of the session, then ends.
+ * @throws JournalGapError if the record after `after` differs, or a record is missing on every replica that was read.
+ *   SessionDeletedError before the first record of a deleted session. RecordNotServedError if the end of the journal
+ *   cannot be read. StoreUnavailableError if NATS does not respond for ten seconds at the start, or for forty seconds
+ *   later.
  * @internal
  */
 export async function* readJournal(

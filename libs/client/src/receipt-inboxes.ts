@@ -7,7 +7,7 @@ import { createInbox, type Msg, type NatsConnection, type Subscription } from '@
 /** Hears what comes to one inbox. */
 export interface InboxListener {
   heard(message: Msg): void;
-  /** The inbox can hear nothing any more: the bus does not let this user listen there. */
+  /** The inbox receives nothing further: this user has no permission to subscribe to it. */
   failed(error: Error): void;
 }
 

@@ -60,9 +60,9 @@ export interface CommandBus {
 
 /**
  * Sends one command.
- * @throws CommandRejectedError before anything is sent where the body does not fit the verb, and when the session
- *   refuses it; CommandBlockedError, CommandRevokedError, ReceiptTimeoutError, SessionDeletedError while waiting for a
- *   receipt or an outcome; CommandNotStoredError when the bus has not taken it within fifteen seconds, BusNotPreparedError when it has no streams.
+ * @throws CommandRejectedError if the body is invalid or the session rejects it. While it waits for a receipt or an
+ *   outcome: CommandBlockedError, CommandRevokedError, ReceiptTimeoutError, SessionDeletedError. CommandNotStoredError
+ *   if the bus does not store it within fifteen seconds, BusNotPreparedError if the bus has no streams.
  */
 export async function sendCommand<V extends Verb>(
   bus: CommandBus,
@@ -212,12 +212,12 @@ async function store(
     return { commandId, seq: ack.seq, duplicate: ack.duplicate };
   } catch (error) {
     if (isNotPermitted(error)) {
-      const message = `this user of the bus may not send ${verb}`;
+      const message = `this NATS user has no permission to send ${verb}`;
       throw new CommandRejectedError('not_permitted', message, { commandId });
     }
     if (error instanceof BusNotPreparedError) throw error;
     if (isStreamFull(error)) {
-      const message = `the command stream takes no more: ${error.message}`;
+      const message = `the command stream is full: ${error.message}`;
       throw new CommandRejectedError('quota_exceeded', message, { commandId });
     }
     throw new CommandNotStoredError(commandId, asTrouble(error) ?? error);

@@ -7,7 +7,9 @@ import { CommandRejectedError, InvalidOptionError } from './client-errors.ts';
 import type { SendOptions, WireSentCommand } from './outgoing-command.ts';
 import { type CommandBus, sendPayload } from './send-command.ts';
 
-/** A job's newest receipt, and what the model is told of it; the end of a job is told in the host's words otherwise. */
+/**
+ * The newest receipt of a job and its message to the model. Without a message, the host describes the end of the job.
+ */
 export interface JobReport {
   /** Its status here is its end, or `running`. */
   readonly job: JobSettings;

@@ -74,7 +74,7 @@ const EARLY_MAX = 16;
 export async function serveCalls({ nc }: CommandBus, served: ServedCalls): Promise<ServingCalls> {
   const { tenant, name, instance, calls } = served;
   let state: ToolBeat['state'] = served.startsInStandby ? 'standby' : 'serving';
-  /** Of a start that fails, its failure says enough: what the bus has refused before is told where it goes well all the same. */
+  /** Problems during the start, reported only after a successful start: a failed start has its own error. */
   let early: string[] | null = [];
   const problem = (message: string) => {
     if (early === null) served.problem(message);
@@ -100,11 +100,11 @@ export async function serveCalls({ nc }: CommandBus, served: ServedCalls): Promi
       const data = questionIn(message, schema);
       if (data && isKeyOf(data.key, tenant, data.session_id))
         take(data, answerTo(message, data.key), message.headers?.get(HEADERS.traceparent) || undefined);
-      else if (!other?.(message)) problem(`what came on ${message.subject} is no question`);
+      else if (!other?.(message)) problem(`invalid request on ${message.subject}`);
     },
   });
 
-  /** @returns false where the message is no question about an approval. */
+  /** @returns false if the message is not a question about an approval. */
   const answerApproval = (message: Msg): boolean => {
     const asked = questionIn(message, ToolApprovalAsked);
     if (!asked) return false;

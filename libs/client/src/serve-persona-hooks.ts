@@ -56,7 +56,7 @@ export function servePersonaHooks(
 
   async function answer(message: Msg): Promise<void> {
     const asked = readHookQuestion(message.string(), (id) => hooks.some(({ registration }) => registration.id === id));
-    if (!asked) return problem(`what came on ${message.subject} is no question`);
+    if (!asked) return problem(`invalid request on ${message.subject}`);
     const found = hooks.find(({ registration: { id, point } }) => id === asked.hook && point === asked.point);
     const isBusy = running.size >= HOOKS_ANSWERING_MAX;
     if (found && !isBusy)
@@ -68,7 +68,10 @@ export function servePersonaHooks(
               runHookHandler(found.handler, question, signal),
             ),
           )
-        : hookUnavailable(asked, isBusy ? 'it answers as many questions as it can' : `it has no ${asked.hook} there`);
+        : hookUnavailable(
+            asked,
+            isBusy ? 'it has reached its limit of concurrent requests' : `it has no ${asked.hook} there`,
+          );
     try {
       if (reply !== null) message.respond(reply);
     } catch (error) {

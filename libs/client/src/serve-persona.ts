@@ -44,7 +44,7 @@ import { type ServedHook, servePersonaHooks } from './serve-persona-hooks.ts';
 import { StepLine } from './step-line.ts';
 import { ToolCalls } from './tool-calls.ts';
 
-/** A tool of which somebody else has the schema and the code: one of an MCP server. */
+/** A tool whose schema and code belong to another program, such as an MCP server. */
 export interface ForeignTool {
   readonly definition: ToolDefinition;
   call(args: JsonObject, context: ToolCallContext): Promise<ToolResult>;
@@ -67,7 +67,7 @@ export interface ServePersonaOptions {
   readonly drainMs?: number | undefined;
   /** Told of each step, call and hook that runs here. */
   readonly observer?: WorkObserver | undefined;
-  /** Told what went wrong beside a step. */
+  /** Called with problems outside a step. */
   readonly onProblem?: ((message: string) => void) | undefined;
 }
 
@@ -111,7 +111,7 @@ export class PersonaVersionTakenError extends CoxswainError {
     super(
       'persona_version_taken',
       `${persona} ${version} is announced with another definition (${fields.join(', ')}): give it another version, ` +
-        `or take the announcement back with cox persona remove ${persona}`,
+        `or remove the announcement with cox persona remove ${persona}`,
     );
   }
 }
@@ -183,7 +183,7 @@ async function checkPersona(given: PersonaDefinition, options: ServePersonaOptio
   const long = checked.find(({ announced }) => announced.traits.long_running);
   if (long) throw refuse(`its tool ${long.announced.name} is longRunning; serve such a tool on its own`);
   if (tools.size < checked.length) throw refuse('two of its tools have the same name');
-  if (tools.size > toolsMax) throw refuse(`it has ${tools.size} tools, at most ${toolsMax} are announced`);
+  if (tools.size > toolsMax) throw refuse(`it has ${tools.size} tools; the limit is ${toolsMax}`);
   const { mcp_servers: _, ...definition } = persona;
   const version = definition.version ?? createHash('sha256').update(canonicalJson(persona)).digest('hex').slice(0, 16);
   const hooks = servedHooks(persona, version, { ...read.handlers, ...options.handlers }, refuse);
@@ -196,7 +196,7 @@ async function checkPersona(given: PersonaDefinition, options: ServePersonaOptio
   };
   const bytes = Buffer.byteLength(JSON.stringify(announced));
   if (bytes > announcementMaxBytes)
-    throw refuse(`with its tools it has ${bytes} bytes as JSON, at most ${announcementMaxBytes} are announced`);
+    throw refuse(`with its tools it has ${bytes} bytes as JSON; the limit is ${announcementMaxBytes}`);
   return { announced, tools, hooks, stepsAtOnce };
 }
 
@@ -207,12 +207,12 @@ function servedHooks(
   refuse: (why: string) => Error,
 ): readonly ServedHook[] {
   const read = readPersonaHooks(persona, version);
-  if ('problem' in read) throw refuse(problemSentences([read.problem])[0] ?? 'its hooks are none');
+  if ('problem' in read) throw refuse(problemSentences([read.problem])[0] ?? 'its hooks are invalid');
   return read.hooks.flatMap(({ registration, handler, path }) => {
     if (handler === undefined) return [];
     const found = Object.hasOwn(handlers, handler) ? handlers[handler] : undefined;
     if (typeof found !== 'function')
-      throw refuse(`${pathText(path)}: the code of its handler ${handler} is not here: give it in handlers`);
+      throw refuse(`${pathText(path)}: the code of its handler ${handler} is missing: give it in handlers`);
     return [{ registration, handler: found }];
   });
 }
@@ -295,7 +295,7 @@ async function serveCheckedPersona(
     async announce(when) {
       const former = await announce(bus, key, when);
       if (former && former.version !== version)
-        problem(`${name} was announced as version ${former.version}: sessions that begin now have ${version}`);
+        problem(`${name} was announced as version ${former.version}: new sessions get ${version}`);
     },
     problem,
     drainMs: options.drainMs ?? DRAIN_MS,

@@ -29,16 +29,17 @@ import { watchToolVersions } from './tool-versions.ts';
 
 /** How a tool is served. */
 export interface ServeToolOptions {
-  /** How long calls may still take when it stops; those that have not ended then are told to stop. Default 600,000. */
+  /** Time limit of running calls during a stop, milliseconds; then they are cancelled. Default 600,000. */
   readonly drainMs?: number | undefined;
   /**
-   * Of the instances that are served with it only one takes calls: the one that has claimed them last, and when that has gone the one
-   * before. `claims`: from the beginning. `waits`: once it claims them, or nobody else is there.
+   * With succession, one instance at a time receives the calls: the last one to claim them. When it ends, the previous
+   * one receives them again. `claims`: claim at the start. `waits`: receive calls after {@link ServedTool.claim}, or
+   * while no other instance exists.
    */
   readonly succession?: 'claims' | 'waits' | undefined;
   /** Told of each call that runs here. */
   readonly observer?: WorkObserver | undefined;
-  /** Told what went wrong beside a call: an outcome that could not be sent, a message that is no question. */
+  /** Called with problems outside a call: an outcome that could not be sent, an invalid request. */
   readonly onProblem?: ((message: string) => void) | undefined;
 }
 
@@ -57,7 +58,10 @@ export interface ServedTool {
   readonly instance: string;
   /** Serves another version of the tool from now on. @throws ToolDefinitionError; then the one before is served. */
   update(tool: Tool): Promise<void>;
-  /** With `succession`: takes the calls from now on, and resolves when whoever took them before does so no more, or three seconds have passed. */
+  /**
+   * With `succession`: receives the calls from now on. Resolves when the previous instance has stopped receiving them,
+   * or after three seconds.
+   */
   claim(): Promise<void>;
   /** Takes no more calls, and resolves when those that it has have ended. The announcement stays, but for one session's own. */
   stop(): Promise<void>;
@@ -164,7 +168,7 @@ export async function serveToolOn(
     async update(next) {
       const checked = await checkTool(next);
       if (checked.announced.name !== name)
-        throw new ToolDefinitionError(`it is named ${name}, and another name is another tool`);
+        throw new ToolDefinitionError(`its name is ${name}; another name is another tool`);
       const before = tool;
       tool = checked;
       try {

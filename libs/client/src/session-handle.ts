@@ -31,7 +31,7 @@ import {
   wireBody,
 } from './command-form.ts';
 import { createEventTranslator } from './event-translator.ts';
-import { newSessionId } from './fresh-ids.ts';
+import { newSessionId, sessionIdOfMessage } from './fresh-ids.ts';
 import { GuardedTransport } from './guarded-transport.ts';
 import { checkRecordNumber, checkSignal } from './option-checks.ts';
 import {
@@ -48,7 +48,7 @@ import { type SessionTree, treeFromWire } from './session-tree.ts';
 import type { JournalEntry, JournalStart, Transport, WatchItem } from './transport.ts';
 import type { UiEvent } from './ui-events.ts';
 import { UnansweredStart } from './unanswered-start.ts';
-import { SessionWire } from './wire-access.ts';
+import { SessionWire, type StateOptions } from './wire-access.ts';
 
 /** When an injection may be delivered. */
 type InjectTiming =
@@ -167,8 +167,13 @@ export interface ForkOptions extends SendOptions {
   readonly at?: number | undefined;
   /** What is to be otherwise: in that record, or from there on. */
   readonly changes?: CamelCased<ForkChangesInput> | undefined;
-  /** The fork's id. Default: a random one. */
+  /** The fork's id. Default: a random one, or one that follows from `messageId`. */
   readonly sessionId?: string | undefined;
+  /**
+   * Makes the fork idempotent, as `messageId` of a start does: the same fork sent again returns the first one. Give `at` with it, because the
+   * default changes with every record.
+   */
+  readonly messageId?: string | undefined;
 }
 
 /** A session that this program has started. */
@@ -235,15 +240,17 @@ export class Session {
    * Starts a new session with this one's past up to a record. This one is left as it is.
    * @returns the fork: `sent` is the stored command, `forkedAt` the record at which it begins.
    */
-  async fork({ at, changes, sessionId, ...options }: ForkOptions = {}): Promise<ForkedSession<this>> {
+  async fork({ at, changes, sessionId, messageId, ...options }: ForkOptions = {}): Promise<ForkedSession<this>> {
     const { sending, others } = splitOptions(options);
     refuseOthers(others);
     const changed = changes === undefined ? {} : { changes };
     // The record is named here: sent twice, the fork begins at the same one.
     const n = at ?? (await this.lastNumber());
     if (n === 0) throw new SessionNotFoundError(this.id);
-    const session = this.#beside(sessionId ?? newSessionId());
-    await session.#send('start', { fork: { session: this.id, n, ...changed } }, sending);
+    const byMessage = messageId === undefined ? {} : { messageId };
+    const id = sessionId ?? (messageId === undefined ? newSessionId() : await sessionIdOfMessage(messageId));
+    const session = this.#beside(id);
+    await session.#send('start', { fork: { session: this.id, n, ...changed }, ...byMessage }, sending);
     return session as ForkedSession<this>;
   }
 
@@ -341,8 +348,8 @@ export class Session {
   }
 
   /** What the session has accepted and not delivered yet, in order. Answered by a host. */
-  async pending(timeoutMs?: number): Promise<SessionState['pending']> {
-    return (await this.state(timeoutMs)).pending;
+  async pending(options: StateOptions = {}): Promise<SessionState['pending']> {
+    return (await this.state(options)).pending;
   }
 
   /**
@@ -362,15 +369,19 @@ export class Session {
   async #onlyPendingCall(): Promise<string> {
     const { approvals } = await this.state();
     const [first, ...others] = approvals.map(({ callId }) => callId);
-    if (first === undefined) throw new CommandRejectedError('not_pending', 'no call waits for a decision');
+    if (first === undefined) throw new CommandRejectedError('not_pending', 'no approval is pending');
     if (others.length === 0) return first;
-    throw new InvalidOptionError(`several calls wait: name one of ${[first, ...others].join(', ')}`, 'callId');
+    throw new InvalidOptionError(
+      `several approvals are pending: name one of ${[first, ...others].join(', ')}`,
+      'callId',
+    );
   }
 
   /**
    * The approvals of a run: those that wait now, and then each as it is requested. Ends with the run, which is chosen as by
    * {@link stream}.
-   * @throws SessionDeletedError, and what reading the journal throws.
+   * @throws SessionNotFoundError where there is no such session, unless this handle has sent its start; only {@link stream} and
+   *   {@link records} wait for a session that does not exist yet. SessionDeletedError, and what reading the journal throws.
    */
   approvals({ signal, ...others }: Pick<ReadFrom, 'signal'> = {}): AsyncGenerator<Approval, void, undefined> {
     refuseOthers(others);
@@ -380,6 +391,7 @@ export class Session {
 
   async *#approvals(signal: AbortSignal): AsyncGenerator<Approval, void, undefined> {
     const present = await this.lastNumber();
+    if (present === 0 && !this.#isStarted) throw new SessionNotFoundError(this.id);
     const { first, end } = await this.#runToShow(undefined);
     const isEnd = (record: JournalRecord) => {
       this.#saw(record);
@@ -394,8 +406,8 @@ export class Session {
   }
 
   /**
-   * Deletes a session that has ended: nobody reads it any more, and its id is never used again. What it has left is purged by
-   * an administrator, with `cox admin retention`. Only the admin's key may publish it.
+   * Deletes an ended session. It can no longer be read, and its id is never used again. An administrator purges its
+   * data with `cox admin retention`. Requires the key of the admin.
    */
   delete(reason?: string, options: SendOptions = {}): Promise<SentCommand> {
     return this.#send('delete', { reason }, options);
@@ -550,8 +562,8 @@ export class Session {
   }
 
   /** What the session is doing. Answered by a host. */
-  async state(timeoutMs?: number): Promise<SessionState> {
-    return fromWire(SessionStatus, await this.wire.state(timeoutMs));
+  async state(options: StateOptions = {}): Promise<SessionState> {
+    return fromWire(SessionStatus, await this.wire.state(options));
   }
 
   /** The session and all that were started below it, read from their journals. */
@@ -612,6 +624,6 @@ type RunStart = Pick<BodyInput<'start'>, 'message_id'> & Pick<BodyInput<'prompt'
 function awaitedOf({ commandId, receipt }: SentCommand, { message_id, if_running }: RunStart): AwaitedCommand | null {
   if (receipt === undefined && message_id !== undefined) return null;
   const { detail, duplicate, n = null } = receipt ?? {};
-  const first = duplicate ? detail?.command_id : undefined;
+  const first = duplicate ? detail?.commandId : undefined;
   return { commandId: typeof first === 'string' ? first : commandId, n, maySteer: if_running === 'steer' };
 }

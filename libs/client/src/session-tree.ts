@@ -10,6 +10,7 @@ import {
   type StopReason,
   type Usage,
 } from '@coxswain/protocol';
+import { SessionNotFoundError } from './client-errors.ts';
 import { UsageCollector } from './usage-report.ts';
 
 /** One session of a tree. */
@@ -37,7 +38,7 @@ export interface WireTreeNode {
 
 /** A tree, and what stands above it. */
 export interface WireSessionTree {
-  /** The session that has started the one at the top, and the top of the whole; null where nobody has. */
+  /** The parent of the root of this tree, and the root of the whole tree; null without a parent. */
   readonly parent: { readonly session: string; readonly root: string } | null;
   readonly top: WireTreeNode;
   /** Sessions that are not shown, as there are too many. */
@@ -72,9 +73,13 @@ export function nodesOf<Node extends { readonly children: readonly Node[] }>(nod
   return [node, ...node.children.flatMap((child) => nodesOf(child))];
 }
 
-/** Reads the tree below a session, generation by generation. @throws what reading the topmost journal throws. */
+/**
+ * Reads the tree below a session, generation by generation.
+ * @throws SessionNotFoundError where the topmost session has no record; what reading its journal throws.
+ */
 export async function readTree(read: ReadRecords, sessionId: string): Promise<WireSessionTree> {
   const top = await find(read, sessionId, null);
+  if (top.node.state === null) throw new SessionNotFoundError(sessionId);
   const found = new Map<string, Found>([[sessionId, top]]);
   let generation: readonly Found[] = [top];
   let leftOut = 0;

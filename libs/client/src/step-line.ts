@@ -40,7 +40,7 @@ export class StepLine {
     else this.#running--;
   }
 
-  /** Sends those who wait elsewhere, and whoever comes. */
+  /** Rejects waiting and later callers, who then ask another instance. */
   close(): void {
     this.#closed = true;
     for (const tell of [...this.#waiting.values()]) tell(false);

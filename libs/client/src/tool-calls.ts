@@ -28,7 +28,7 @@ import { type CallEnding, type LedgerEntry, type Tell, ToolLedger } from './tool
 /** What is said, without what every answer says. */
 type Words = ToolSaid extends infer One ? (One extends ToolSaid ? Omit<One, 'v' | 'key' | 'instance'> : never) : never;
 
-/** Answers whoever asked. Must not throw. */
+/** Answers the sender of a request. Must not throw. */
 export type Answer = (said: Words) => void;
 
 /** Finds what a question is for; null where nothing of the name is served. */
@@ -40,7 +40,7 @@ export interface ToolCallsPorts {
   nowMs(): number;
   /** Told of each call that runs. */
   readonly observer?: WorkObserver | undefined;
-  /** What a question is for, as it is told: by the member `tool` of the question. */
+  /** The tool or persona of a request, by the member `tool` of the request. */
   servedAs?(tool: string | undefined): Pick<BegunWork, 'kind' | 'name'>;
   /** Sends the outcome of a `long_running` call. Never rejects. @returns whether it is durable; if not, it was given up. */
   bring(ref: SessionRef, call: TakenUpCall, ending: CallEnding): Promise<boolean>;
@@ -160,7 +160,7 @@ export class ToolCalls {
       // A late order about an earlier sending: the host may have chosen another instance since.
       if (held.hold !== order.hold) return;
       this.#held.delete(key);
-      if (this.#draining) answer(refused('it ends, and takes nothing more'));
+      if (this.#draining) answer(refused('it is stopping and accepts no more calls'));
       else this.#begin(held.asked, epoch, answer, held.traceparent);
     } else if (held && order.want === 'attach') {
       answer({ type: 'ready', hold: held.hold });
@@ -186,11 +186,11 @@ export class ToolCalls {
     const { key, session_id, epoch } = asked;
     if (!this.#ledger.admit(session_id, epoch)) return stale(session_id);
     if (this.#ledger.find(key)) return null;
-    if (this.#draining) return refused('it ends, and takes nothing more');
+    if (this.#draining) return refused('it is stopping and accepts no more calls');
     if (!this.#find(asked)) return refused(`it serves no tool ${String(asked.tool)}`);
     const { callsAtOnceMax } = TOOL_SERVICE_BOUNDS;
     const isFull = this.#ledger.running.length + this.#heldCount() >= callsAtOnceMax;
-    return isFull && !this.#held.has(asked.key) ? refused('it has as many calls as it can') : null;
+    return isFull && !this.#held.has(asked.key) ? refused('it has reached its limit of concurrent calls') : null;
   }
 
   #heldCall(key: string): HeldCall | undefined {
@@ -273,8 +273,7 @@ export class ToolCalls {
       this.#accept(entry, epoch);
       return;
     }
-    const ending =
-      returned === LATER ? failed('the tool deferred its result, but it is not declared longRunning') : returned;
+    const ending = returned === LATER ? failed('it returned LATER and is not declared longRunning') : returned;
     // A function that had ended all the same has an outcome.
     if (ending.status !== 'cancelled') entry.givenUp = null;
     if (isLongRunning && entry.givenUp === null) {
@@ -341,7 +340,6 @@ async function outcomeOf(
 
 function resultOf(returned: unknown): CallEnding {
   if (typeof returned === 'string') return { status: 'ok', result: textResult(returned, false) };
-  // The function may be JavaScript, or lie about its type; what it returns goes into a journal.
   const read = readStrictly(ToolResult, returned);
   if (!read.ok) return failed(`the tool returned an invalid result: ${problemSentences(read.problems)[0]}`);
   return { status: read.data.is_error ? 'error' : 'ok', result: read.data };
@@ -351,7 +349,7 @@ function bounded(ending: CallEnding): CallEnding {
   const bytes = Buffer.byteLength(JSON.stringify(ending));
   const { answerMaxBytes } = TOOL_SERVICE_BOUNDS;
   if (bytes <= answerMaxBytes) return ending;
-  const message = `the tool call ran, but its result has ${bytes} bytes as JSON; the limit is ${answerMaxBytes}`;
+  const message = `the call ran; its result has ${bytes} bytes as JSON; the limit is ${answerMaxBytes}`;
   return failed(message, 'tool_result_too_large');
 }
 

@@ -16,9 +16,9 @@ export interface LedgerEntry {
   readonly stop: AbortController;
   /** The newest epoch that has asked for it. */
   epoch: number;
-  /** Who is told of it: whoever asked last. */
+  /** Receives the outcome: the last sender. */
   tell: Tell;
-  /** It was told to stop before it was asked to run: it must not begin, and nobody knows whether it ran elsewhere. */
+  /** It was cancelled before it was asked to run. It must not start; whether it ran elsewhere is unknown. */
   neverRan: boolean;
   /** Why this process stopped it before it had ended: its outcome is unknown. Null where it has not. */
   givenUp: string | null;
@@ -27,7 +27,7 @@ export interface LedgerEntry {
   ending: CallEnding | null;
 }
 
-/** Tells whoever waits for a call. Must not throw. */
+/** Notifies the waiting sender of a call. Must not throw. */
 export type Tell = (
   what:
     | { readonly type: 'progress' | 'feedback'; readonly text: string }

@@ -27,8 +27,8 @@ export interface ToolSuccession {
   /** When this instance has claimed the tool, milliseconds since 1970 by its own clock but after every claim it has heard of; 0 for never. */
   readonly claimed: number;
   /**
-   * Claims it, and resolves when the one before takes no more calls: three seconds at most.
-   * @param isFirst nobody can have served it before: nobody is listened for.
+   * Claims the calls. Resolves when the previous instance has stopped receiving them, after at most three seconds.
+   * @param isFirst no other instance can have served the tool before.
    */
   claim(isFirst?: boolean): Promise<void>;
   stop(): void;
@@ -91,7 +91,7 @@ export function watchSuccession(bus: CommandBus, tenant: TenantId, own: Successo
         else if (!isNewest()) await own.takes(false);
         else if (claimed > 0 || performance.now() - listeningSinceMs > TOOL_LIVENESS.ttlMs) await own.takes(true);
       })
-      .catch((error: Error) => problem(`${name}: whose calls it has could not be settled: ${error.message}`));
+      .catch((error: Error) => problem(`${name}: the owner of its calls could not be determined: ${error.message}`));
   }
 
   /** Waits for something, as long as it may take. */

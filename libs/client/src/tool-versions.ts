@@ -30,7 +30,7 @@ export interface ToolVersions {
   announceNext(tool: CheckedTool): Promise<void>;
   /** Announces it where nothing is announced. @throws as `announce`. */
   announceWhereMissing(): Promise<void>;
-  /** Takes the announcement back, where nobody else serves it. @throws what the bus throws. */
+  /** Removes the announcement, if no other instance serves it. @throws errors of NATS. */
   withdraw(): Promise<void>;
   /** Sees to N3 from now on. */
   begin(): void;
@@ -67,7 +67,7 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
   let changes = 0;
   /** The instances when the registry was read last, and the digest of what was announced there. */
   let seen: { readonly served: string; readonly announced: string } | null = null;
-  /** An announcement that nobody serves, and since when it is known. */
+  /** An announcement without instances, and since when it is known. */
   let orphan: { readonly revision: number; readonly sinceMs: number } | null = null;
 
   const subscription = bus.nc.subscribe(tenantSubjects.toolBeats(tenant, name), {
@@ -93,7 +93,7 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
 
   const ownDigest = () => toolDigest(own.tool().announced);
 
-  /** The versions that somebody serves, this instance's among them. */
+  /** The versions that have instances, including this one. */
   function served(): Set<string> {
     const oldestMs = performance.now() - TOOL_LIVENESS.ttlMs;
     for (const [who, { heardMs }] of others) if (heardMs < oldestMs) others.delete(who);
@@ -120,10 +120,11 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
   }
 
   const tell = (former: ToolAnnouncement | null, why: string) => {
-    if (former) problem(`${name} was announced as another version, ${toolDigest(former)}${why}: this one counts now`);
+    if (former)
+      problem(`${name} was announced as another version, ${toolDigest(former)}${why}: this version is now in use`);
   };
 
-  /** Waits until somebody is heard who serves a version, as long as one who does would take to be heard. */
+  /** Waits for the heartbeat of an instance of a version, for at most one heartbeat interval. */
   async function isHeard(digest: string): Promise<boolean> {
     const untilMs = performance.now() + TOOL_LIVENESS.ttlMs;
     while (!served().has(digest)) {
@@ -156,7 +157,7 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
     // Whoever has just announced it may not have been heard of yet.
     if (orphan?.revision !== standing.revision) orphan = { revision: standing.revision, sinceMs: performance.now() };
     else if (performance.now() - orphan.sinceMs > TOOL_LIVENESS.ttlMs) {
-      tell(await put(own.tool(), { standing }), ', which nobody serves any more');
+      tell(await put(own.tool(), { standing }), ', which has no instances');
       orphan = null;
     }
   }
@@ -174,9 +175,7 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
     async announceFirst() {
       const { value, headers } = await announcedNow(bus, key(own.tool()));
       if (value && replacedIn(headers).includes(ownDigest()) && (await isHeard(toolDigest(value)))) {
-        problem(
-          `${name} is announced as another version, ${toolDigest(value)}, which has replaced this one and is served`,
-        );
+        problem(`${name} was replaced by another served version, ${toolDigest(value)}`);
         return;
       }
       tell(await put(own.tool(), 'always'), '');

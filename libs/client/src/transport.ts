@@ -10,8 +10,8 @@ import type { WirePendingApproval } from './waiting-approvals.ts';
 export type JournalStart = number | 'newest';
 
 /**
- * A record, durable and in order; a delta, dense from the first character of its answer on; or whether the connection holds: `false` when
- * it is lost, `true` when it is back, over HTTP also with each heartbeat of the gateway.
+ * A durable record, in order. Or a delta, complete from the first character of its answer. Or the state of the
+ * connection: `false` when it is lost, `true` when it is restored, over HTTP also with each heartbeat of the gateway.
  */
 export type WatchItem =
   | { readonly record: JournalRecord; readonly delta?: undefined; readonly connected?: undefined }
@@ -77,7 +77,7 @@ export interface Transport {
   /** Across sessions, the one that has waited longest first. */
   approvals(): Promise<WirePendingApproval[]>;
 
-  /** Asks whoever is at the other end for nothing. @returns how long that takes. */
+  /** @returns the round-trip time to the bus or the gateway, milliseconds. */
   roundTripMs(): Promise<number>;
 
   close(): Promise<void>;

@@ -23,7 +23,7 @@ export interface FromRecord {
   readonly at: string;
 }
 
-/** What somebody put in: told where it is delivered. */
+/** An injected message, reported at its delivery. */
 export interface DeliveredInjection {
   readonly commandId: string;
   readonly origin: 'steer' | 'remind' | 'followup' | 'feedback' | 'direct';
@@ -93,6 +93,15 @@ export type UiEvent =
       /** Why it ended, in the provider's word: `stop`, `length`, `tool-calls`, `content-filter` … */
       readonly finishReason: string;
       readonly usage: TokenUsage;
+    } & FromRecord)
+  /** The final answer does not fit the output schema. A repair turn follows, or the run fails. */
+  | ({
+      readonly type: 'output_rejected';
+      readonly turn: number;
+      /** Repair turns so far, and how many there may be. */
+      readonly repairs: number;
+      readonly repairsMax: number;
+      readonly problems: readonly string[];
     } & FromRecord)
   /** A tool call runs. */
   | ({
@@ -258,7 +267,7 @@ export type UiEvent =
       readonly type: 'persona_awaited';
       readonly persona: string;
       readonly version: string;
-      /** Nobody serves it at the moment, or somebody has paused it. */
+      /** The persona has no running instance, or is paused. */
       readonly why: 'unserved' | 'paused';
     } & FromRecord)
   /** A call has handed the session to another persona. */

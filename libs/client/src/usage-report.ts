@@ -45,7 +45,7 @@ export interface WirePersonaUsage {
 
 /** What a session has used. */
 export interface WireUsageReport {
-  /** Who has the session, and on which model: of the newest run, or whoever has taken it over. Null before the first. */
+  /** Persona of the newest run, or the one that took over. Null before the first run. */
   readonly persona: string | null;
   readonly model: string | null;
   readonly runs: readonly WireRunUsage[];

@@ -34,7 +34,7 @@ export function approvalsIn({ session_id, persona, approvals }: SessionStatus): 
   return approvals.map((approval) => ({ session_id, persona, ...approval }));
 }
 
-/** Where an approval stands in a list. */
+/** The position of an approval in a list. */
 export type ApprovalPlace = Pick<WirePendingApproval, 'since' | 'session_id' | 'call_id'>;
 
 /** By how long they have waited, and by ids where that is the same: every page follows from the one before. */

@@ -4,12 +4,22 @@
  */
 import type { CommandId, Receipt, SessionRef, SessionStatus, Verb } from '@coxswain/protocol';
 import { CommandFate } from './command-fate.ts';
-import { checkSendOptions } from './option-checks.ts';
+import { refuseOthers } from './command-form.ts';
+import { checkSendOptions, checkTime } from './option-checks.ts';
 import type { BodyInput, SendOptions, SendStage, WireSentCommand } from './outgoing-command.ts';
 import type { ListQuery, WireSessionsPage } from './session-listing.ts';
 import type { WireSessionTree } from './session-tree.ts';
 import type { Transport } from './transport.ts';
 import type { WirePendingApproval } from './waiting-approvals.ts';
+
+const ASKED_EVERY_MS = 25;
+const CAUGHT_UP_WITHIN_MS = 5_000;
+
+/** How a host is asked what a session is doing. */
+export interface StateOptions {
+  /** How long an answer is waited for, milliseconds; default 5,000. */
+  readonly timeoutMs?: number | undefined;
+}
 
 /** What a handle notes of its commands. */
 interface SendObserver {
@@ -49,8 +59,29 @@ export class SessionWire {
   }
 
   /** What the session is doing. Answered by a host. */
-  state(timeoutMs?: number): Promise<SessionStatus> {
+  async state(options: StateOptions = {}): Promise<SessionStatus> {
+    const { timeoutMs, ...others } = options;
+    refuseOthers(others);
+    checkTime('timeoutMs', timeoutMs);
     return this.#transport.state(this.#ref, timeoutMs);
+  }
+
+  /**
+   * What the session is doing after a record that the caller has read: a host may answer from an earlier state, until it has applied what it
+   * has just written.
+   * @param n the record, by its number.
+   * @param signal ends the waiting.
+   * @returns the newest answer, also where none was of that record within five seconds.
+   * @throws what {@link state} throws, and the signal's reason.
+   */
+  async stateAfter(n: number, { signal }: { readonly signal?: AbortSignal | undefined } = {}): Promise<SessionStatus> {
+    const untilMs = performance.now() + CAUGHT_UP_WITHIN_MS;
+    for (;;) {
+      const status = await this.state();
+      if (status.n >= n || performance.now() > untilMs) return status;
+      signal?.throwIfAborted();
+      await new Promise((resolve) => setTimeout(resolve, ASKED_EVERY_MS));
+    }
   }
 
   /** The session and all that were started below it. */

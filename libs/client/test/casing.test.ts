@@ -8,11 +8,13 @@ import {
   CommandRejectedError,
   connect,
   defineTool,
+  errorOnWire,
   Session,
   servePersona,
   serveTool,
   uiEventToWire,
 } from '../src/mod.ts';
+import { callEndToWire } from '../src/send-call-outcome.ts';
 import { sendJobReport } from '../src/send-job-report.ts';
 import type { Transport } from '../src/transport.ts';
 
@@ -32,7 +34,8 @@ function wired(rejection?: CommandRejectedError) {
       if (rejection) throw rejection;
       const receipt = { type: 'receipt', session_id: sessionId, command_id: 'x', stage: 'accepted', n: 1 };
       const cancellation = { outcome: 'cancelled', call_id: 'c', tool: 't', reason: null };
-      const detail = { rule_id: 'r' };
+      const remembered = { match: { kind: 'args', args: { file_path: 'a' } } };
+      const detail = { revoked_by: 'r', remembered, purge: { records_within_ms: 1, files_within_ms: 2 } };
       return { commandId: 'x', seq: 1, duplicate: false, receipt: { ...receipt, detail }, cancellation };
     },
     state: async () => ({ session_id: 's', approvals: [approval], usage: USAGE, budgets: [] }),
@@ -71,7 +74,11 @@ test('settings and options are sent in the form of the wire; arguments and metad
   expect(cancelled).toMatchObject({ outcome: 'cancelled', callId: 'c', sent: { receipt: { commandId: 'x' } } });
   expect(started.sent.receipt).toEqual({
     ...{ type: 'receipt', sessionId: started.id, commandId: 'x', stage: 'accepted', n: 1 },
-    detail: { rule_id: 'r' },
+    detail: {
+      revokedBy: 'r',
+      remembered: { match: { kind: 'args', args: { file_path: 'a' } } },
+      purge: { recordsWithinMs: 1, filesWithinMs: 2 },
+    },
   });
 });
 
@@ -104,6 +111,8 @@ test.each<[option: string, call: (client: Client) => unknown]>([
   ['waitt', (client) => client.session('s').cancel('x', { waitt: 'accepted' } as never)],
   ['sessionID', (client) => client.session('s').fork({ at: 1, sessionID: 'f' } as never)],
   ['for_ms', (client) => client.session('s').suspend({ for_ms: 1 } as never)],
+  ['timeout_ms', (client) => client.session('s').state({ timeout_ms: 1 } as never)],
+  ['timeoutMs', (client) => client.session('s').pending({ timeoutMs: -1 })],
   ['settings', (client) => client.startSession(undefined as never)],
   ['wait', (client) => client.session('s').say('x', { wait: 'acepted' } as never)],
   ['wait', (client) => client.startSession({ prompt: 'go' }, { wait: 'delivered' } as never)],
@@ -174,6 +183,37 @@ test('the field of a rejection is named as the program has written it', async ()
     field: 'maxTurns',
     message: 'maxTurns: must be at least 1',
   });
+});
+
+test('the detail of a rejection has the names of TypeScript, and its data its own', async () => {
+  const detail = { retry_after_ms: 5, args: { file_path: 'a' } };
+  const wire = new CommandRejectedError('quota_exceeded', 'too many', { detail });
+  const { client } = wired(wire);
+  const rejected: unknown = await client.startSession({ prompt: 'go' }).catch((error: unknown) => error);
+  expect(rejected).toMatchObject({ detail: { retryAfterMs: 5, args: { file_path: 'a' } } });
+  expect(errorOnWire(rejected)).toBe(wire);
+});
+
+test('a fork with a message id has an id that follows from it, and the same one when it is sent again', async () => {
+  const { client, sent } = wired();
+  const fork = () => client.session('s').fork({ at: 3, messageId: 'm' });
+  const [first, second] = [await fork(), await fork()];
+  expect(second.id).toBe(first.id);
+  const body = { fork: { session: 's', n: 3 }, message_id: 'm' };
+  expect(sent).toEqual([
+    ['start', body, {}],
+    ['start', body, {}],
+  ]);
+});
+
+test('the end of a call is sent in the form of the wire, and its data keeps its names', () => {
+  const detail = { exit_code: 2 };
+  expect(callEndToWire({ status: 'error', result: { content: [], isError: true, detail } })).toEqual({
+    status: 'error',
+    result: { content: [], is_error: true, detail },
+  });
+  const misspelt = { status: 'ok', result: { content: [], is_error: true } } as never;
+  expect(() => callEndToWire(misspelt)).toThrow('result.is_error is unknown; did you mean isError?');
 });
 
 test('a UI event has a form on the wire, for protocols that carry it as JSON', () => {

@@ -12,6 +12,7 @@ import {
   OutputSchemaError,
   PersonaDefinitionError,
   type PersonaSettings,
+  readPersonaDefinition,
 } from '../src/mod.ts';
 
 test('a persona is what was given, checked', () => {
@@ -27,6 +28,17 @@ test('a persona is what was given, checked', () => {
     stopWhen: [{ text: 'DONE' }, { tool: 'finish' }],
   };
   expect(definePersona(given)).toBe(given);
+});
+
+test('what a hook always returns has the names of TypeScript', () => {
+  const hook = (returns: Json) => ({ name: 'a', hooks: [{ event: 'session_start' as const, returns }] });
+  const reminder = { body: 'Read AGENTS.md first.', dedupeKey: 'first', ttlTurns: 2 };
+  expect(readPersonaDefinition(hook(reminder))).toMatchObject({
+    persona: { hooks: [{ returns: { body: reminder.body, dedupe_key: 'first', ttl_turns: 2 } }] },
+  });
+  expect(() => definePersona(hook({ body: 'x', dedupe_key: 'first' }))).toThrow(
+    'hooks[0].returns.dedupe_key is unknown; did you mean dedupeKey?',
+  );
 });
 
 test('a key that there is not does not compile, at any depth, and is refused when it runs', () => {

@@ -345,3 +345,11 @@ test('a run that ended before its model was known is not said to be on the model
   expect(told(known)).toMatchObject({ persona: 'mate', model: 'a/b' });
   expect(told(null)).toMatchObject({ persona: 'mate', model: null });
 });
+
+test('an answer that does not fit the output schema is an event with its problems', () => {
+  const problems = ['total: must be number'];
+  const events: SessionEvent[] = [{ type: 'output_rejected', turn: 1, repairs: 1, repairs_max: 2, problems }];
+  expect(createEventTranslator().record(record(3, events))[0]).toMatchObject({
+    ...{ type: 'output_rejected', turn: 1, repairs: 1, repairsMax: 2, problems, n: 3 },
+  });
+});

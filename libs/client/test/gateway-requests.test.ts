@@ -1,5 +1,6 @@
 /** Requests of a client, against a gateway that is a function: what is tried again, what is not, and what is never kept. */
-import { expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { unreached } from '../src/http/gateway-requests.ts';
 import { connect, sessionIdOfMessage } from '../src/http.ts';
 
 interface Asked {
@@ -133,7 +134,7 @@ test('what is refused is not tried again', async () => {
   }
 });
 
-test('a wrong body never leaves, nor does an actor: who acts is whose token it is', async () => {
+test('a wrong body never leaves, nor does an actor: the token determines the actor', async () => {
   const { client, asked } = await clientOf([]);
   await expect(client.session('s').wire.send('steer', { boddy: 'x' } as never)).rejects.toMatchObject({
     field: 'boddy',
@@ -254,7 +255,10 @@ test('a deleted session is one, with what stays of it', async () => {
     last_hash: '0'.repeat(64),
   };
   const { client } = await clientOf([problem('session_deleted', 410, { more: { tombstone } })]);
-  await expect(client.session('s').newest()).rejects.toMatchObject({ code: 'session_deleted', tombstone });
+  await expect(client.session('s').newest()).rejects.toMatchObject({
+    code: 'session_deleted',
+    tombstone: { sessionId: 's', deletedAt: tombstone.deleted_at, records: 3, lastHash: tombstone.last_hash },
+  });
 });
 
 test('an answer without end is not read to it', async () => {
@@ -278,6 +282,16 @@ test('whoever is not answered in time is told why the last try came to nothing',
   const refused = connect({ gateway: 'https://gw.test', token: 'x', fetch, connectTimeoutMs: 50 });
   await expect(refused).rejects.toMatchObject({
     code: 'gateway_unreachable',
-    message: 'the gateway has not answered within 50 ms: no gateway answers: connect ECONNREFUSED 127.0.0.1:9',
+    message: 'the gateway did not respond within 50 ms: no gateway responds: connect ECONNREFUSED 127.0.0.1:9',
   });
+});
+
+test('a page reads that CORS may be why nothing answers; a program does not', () => {
+  const failed = new TypeError('Failed to fetch');
+  expect(unreached(failed).message).toBe('no gateway responds: Failed to fetch');
+  vi.stubGlobal('location', { origin: 'https://app.test' });
+  onTestFinished(() => void vi.unstubAllGlobals());
+  expect(unreached(failed).message).toContain(
+    'CORS may forbid this page: start the gateway with --allow-origin https://app.test',
+  );
 });

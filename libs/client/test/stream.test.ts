@@ -231,6 +231,11 @@ test('approvals of a run are those that wait and those that come, and end with i
   expect(seen).toEqual(['b', 'c']);
 });
 
+test('approvals() of a session that does not exist is rejected', async () => {
+  const opened = new Journal().session.approvals().next();
+  await expect(opened).rejects.toMatchObject({ code: 'session_not_found', sessionId: 's' });
+});
+
 test.each(['stream', 'textStream', 'approvals'] as const)(
   '%s() ends when the client closes while it searches for the run, and throws on a closed client',
   async (loop) => {

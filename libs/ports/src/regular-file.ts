@@ -31,6 +31,8 @@ export class UnreadableFileError extends Error {
 export interface RegularFile {
   readonly bytes: Buffer;
   readonly mtimeMs: number;
+  /** Permissions of the file, as `fs.Stats` has them. */
+  readonly mode: number;
   /** Where the opened file lies, without symbolic links. */
   readonly realPath: string;
 }
@@ -56,7 +58,7 @@ export async function readRegularFile(path: string, maxBytes: number): Promise<R
     if (found.size > maxBytes)
       throw new UnreadableFileError('too_large', `has ${found.size} bytes; the limit is ${maxBytes}`);
     const realPath = await realPathOf(handle, found, path);
-    return { bytes: await bytesOf(handle, found.size), mtimeMs: found.mtimeMs, realPath };
+    return { bytes: await bytesOf(handle, found.size), mtimeMs: found.mtimeMs, mode: found.mode, realPath };
   } catch (error) {
     throw error instanceof UnreadableFileError ? error : unreadable(error as NodeJS.ErrnoException);
   } finally {
@@ -107,6 +109,6 @@ function unreadable(error: NodeJS.ErrnoException): UnreadableFileError {
   // A socket, or a pipe that took the file's place, cannot be opened this way.
   if (code === 'ENXIO')
     return new UnreadableFileError('not_regular', 'is not a regular file (ENXIO)', { cause: error });
-  const why = code === 'EACCES' || code === 'EPERM' ? 'may not be read by this process' : 'cannot be read';
+  const why = code === 'EACCES' || code === 'EPERM' ? 'permission denied' : 'cannot be read';
   return new UnreadableFileError('failed', `${why} (${code ?? 'unknown error'})`, { cause: error });
 }

@@ -23,7 +23,7 @@ export interface HookCallbacks {
 /** What a handler did with a question. Contract: never rejects. */
 export type AnswerHook = (question: HookQuestion, signal: AbortSignal) => Promise<HookReply>;
 
-/** Questions that one process answers at once; whoever asks beyond it is told so. */
+/** Maximum of concurrent hook questions of one process. Further questions are rejected. */
 export const HOOKS_ANSWERING_MAX = 256;
 
 /**
@@ -41,12 +41,12 @@ export function readHookQuestion(text: string, isServed: (hook: string) => boole
   }
 }
 
-/** The reply to a question that nobody here can answer. */
+/** The reply to a question that this process cannot answer. */
 export function hookUnavailable(asked: HookAsked, message: string): string {
   return replyOf(asked, failed('hook_unavailable', message));
 }
 
-/** Has a question answered. @returns the reply's text; null where it was given up, as nobody waits any more. */
+/** Answers a question. @returns the text of the reply; null if the host no longer waits for it. */
 export async function answerHook(
   asked: HookAsked,
   tenant: TenantId,
@@ -179,7 +179,7 @@ async function fetchList(
     const fetched = await callbacks.fetch(callback, JSON.stringify(wanted));
     total = fetched.total;
     if (!(total <= BOUNDS.transformedViewMaxBytes) || fetched.part.length === 0)
-      throw new Error('the host does not give it');
+      throw new Error('the host did not provide it');
     text += decoder.decode(fetched.part, { stream: true });
     offset += fetched.part.length;
   }

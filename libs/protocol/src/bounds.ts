@@ -20,13 +20,13 @@ export const BOUNDS = {
   wakeIntervalMinMs: 1_000,
   /** Commands that a session's next host reads at once, before their deliveries come to it. */
   inboxCatchUpMax: 128,
-  /** Inbox feedback that waits in one session; what comes beyond is counted, and the model is told how many. */
+  /** Queued inbox feedback of one session. Further feedback is counted, and the model gets the number. */
   feedbackPendingMax: 64,
   /** One piece of inbox feedback, as JSON in UTF-8; a longer one is cut, and says so. */
   feedbackBodyMaxBytes: 2 * 1024,
-  /** Identical calls in a row of which the model is told. */
+  /** Identical calls in a row after which the model is notified. */
   stallIdenticalCalls: 3,
-  /** Turns in a row without a new result of which the model is told. */
+  /** Turns in a row without a new result after which the model is notified. */
   stallTurnsWithoutNewResult: 10,
   /** Results that are known again: the newest different ones of a run. */
   stallResultsRemembered: 128,
@@ -82,13 +82,13 @@ export const BOUNDS = {
   maxTurnsDefault: 50,
   /** Files that one call may say it has edited; those beyond are dropped. */
   editedPathsPerCallMax: 64,
-  /** Files of one turn of which file_edited hooks are told; those beyond stand in the journal only. */
+  /** Files of one turn that file_edited hooks receive. The journal contains further ones. */
   editedPathsPerTurnMax: 256,
   /** One line of an exported journal. */
   exportLineMaxBytes: 64 * 1024 * 1024,
-  /** What an exported journal may hold beside its records, while it is read. */
+  /** Memory for stored objects of an exported journal while it is read, bytes. */
   exportedBlobsMaxBytes: 128 * 1024 * 1024,
-  /** So long bytes in the object store are kept that no record refers to: whoever has stored them may be about to say so. */
+  /** Age up to which an unreferenced object stays in the object store: a record may still refer to it. */
   unusedBlobKeptMs: 24 * 60 * 60 * 1_000,
   /** Records of a session that a fork may copy. */
   forkRecordsMax: 10_000,
@@ -98,7 +98,7 @@ export const BOUNDS = {
   abortGraceMs: 5_000,
   /** How often a model call is started again after crashes of its host before the run fails. */
   modelRestartsMax: 10,
-  /** A model call that is begun again for the third time or more waits: this long, then twice as long each time. */
+  /** Delay before the third start of a model call, doubled for each further start. */
   modelRestartBackoffMs: 250,
   /** The longest such wait. */
   modelRestartBackoffMaxMs: 30_000,
@@ -130,7 +130,7 @@ export const BOUNDS = {
   hooksMax: 256,
   /** Hooks that one persona has. */
   personaHooksMax: 32,
-  /** How long a handler of a persona's own hook may take at most: whoever serves personas may answer for little longer. */
+  /** Maximum timeout of a handler of a persona's own hook. Persona services allow little more for their answer. */
   personaHookTimeoutMaxMs: 60_000,
   /** What a hook's `returns` has, as JSON. */
   hookReturnsMaxBytes: 4_096,
@@ -138,7 +138,7 @@ export const BOUNDS = {
   hookTimeoutMaxMs: 600_000,
   /** Reminders in one return of a hook. */
   remindersPerReturnMax: 32,
-  /** Jobs that hooks have begun for one session and of which no end was reported; those beyond are not waited for. */
+  /** Open jobs of the hooks of one session. The session does not wait for further ones. */
   jobsOpenMax: 64,
   /** Paths, and ids of artifacts, that one job receipt may name. */
   receiptListMax: 256,
@@ -150,7 +150,7 @@ export const BOUNDS = {
   stopConditionsMax: 32,
   /** Skills of one persona. */
   skillsMax: 64,
-  /** Files of one skill beside its SKILL.md. */
+  /** Files of one skill, without its SKILL.md. */
   skillFilesMax: 64,
   /** The skills of one persona together: a start carries them whole. */
   skillsMaxBytes: 192 * 1024,
@@ -160,23 +160,25 @@ export const BOUNDS = {
   stepPromptMaxChars: 16 * 1024,
   /** How long a predicate of a stop condition may take. */
   predicateTimeoutMs: 5_000,
-  /** How long a step waits for somebody who serves its persona, where neither start nor persona says; and the longest. */
+  /**
+   * Default and maximum time that a step waits for an instance of its persona, if neither start nor persona gives one.
+   */
   waitForPersonaMs: 600_000,
   waitForPersonaMaxMs: 30 * 24 * 60 * 60 * 1_000,
-  /** How often a step may be begun anew elsewhere, because whoever ran it has gone, before the run fails. */
+  /** Maximum of restarts of a step after its instance was lost. Then the run fails. */
   stepTriesMax: 10,
-  /** Children of one session that may be open at once; and where nobody says less. */
+  /** Maximum and default of open child sessions of one session. */
   childrenMax: 64,
   childrenDefault: 16,
-  /** Generations below a session; and where nobody says less. */
+  /** Maximum and default of generations below a session. */
   depthMax: 8,
   depthDefault: 3,
   /** Messages between sessions that may lead to one another. */
   hopsMax: 16,
-  /** Hand-offs that may follow one another before somebody says something new; and what the next persona is told first. */
+  /** Maximum of consecutive hand-offs without a new message, and of the briefing for the next persona. */
   handoffsMax: 16,
   briefMaxChars: 32 * 1024,
-  /** How often a child that fails may be begun again. */
+  /** Maximum of restarts of a failed child session. */
   restartsMax: 3,
   /** Personas that may come with a start, for delegation. */
   crewMax: 32,

@@ -34,7 +34,9 @@ export const DEFAULT_TRAITS: ToolTraits = {
  * The reason of an abort where a host leaves a session whose call goes on: what runs in the host's process ends with it,
  * what runs elsewhere is left to the session's next host.
  */
-export const SESSION_LEFT: Error = Object.assign(new Error('the host has left the session'), { name: 'AbortError' });
+export const SESSION_LEFT: Error = Object.assign(new Error('the host has released the session'), {
+  name: 'AbortError',
+});
 
 /** How much of a result's text stays in its record, in bytes. */
 export const MaxOutput = z.number().int().min(BOUNDS.toolResultInlineMinBytes).max(BOUNDS.toolResultInlineMaxBytes);

@@ -88,6 +88,18 @@ interface ObjectForm {
   readonly others: 'refused' | 'renamed' | 'kept';
 }
 
+/** Schemas of free JSON whose values have names of ours all the same, with the schema of these names. */
+const named = new WeakMap<object, () => z.ZodType>();
+
+/**
+ * Declares the names of a value that its own schema takes as free JSON: the mapper renames them, and no parser reads them.
+ * @param schema an instance of its own: what other documents share would be renamed there too.
+ */
+export function withNames<S extends z.ZodType>(schema: S, names: () => z.ZodType): S {
+  named.set(schema, names);
+  return schema;
+}
+
 /** The forms that a value may have by its schema. One without any is data. */
 interface Form {
   readonly objects: readonly ObjectForm[];
@@ -125,7 +137,8 @@ function formOf(schema: unknown, side: Side): Form {
   const node = schema as SchemaNode;
   const before = known[side].get(node);
   if (before) return before;
-  const form = readForm(node, side);
+  const names = named.get(node);
+  const form = names ? formOf(names(), side) : readForm(node, side);
   known[side].set(node, form);
   return form;
 }

@@ -57,7 +57,7 @@ const SignalData = Json.refine(
 const Dedupe = z.string().min(1).max(256);
 /** With an interrupt: also ends the model answer that streams and the calls that run. Alone it means an interrupt. */
 const Preempt = z.boolean().optional();
-const PREEMPT_ISSUE = { path: ['preempt'], error: 'goes with the mode interrupt_immediate only' };
+const PREEMPT_ISSUE = { path: ['preempt'], error: 'requires the mode interrupt_immediate' };
 
 function preemptsByInterrupt(body: { readonly mode: Mode; readonly preempt?: boolean | undefined }): boolean {
   return body.preempt !== true || body.mode === 'interrupt_immediate';
@@ -70,7 +70,7 @@ function withImpliedMode(verb: Verb, value: unknown): unknown {
   return preempt === true && mode === undefined ? { ...value, mode: 'interrupt_immediate' } : value;
 }
 
-/** How a session is set up, beside its persona. */
+/** Settings of a session, in addition to its persona. */
 export const StartSettings = z.strictObject({
   ...CHOICE_FIELDS,
   /** One of the persona's modes. */
@@ -85,12 +85,12 @@ export const StartSettings = z.strictObject({
   permissions: Permissions.optional(),
   root: z.string().min(1).max(4_096).optional(),
   metadata: JsonObject.optional(),
-  /** Personas that it may delegate to by name, beside those that its host knows. */
+  /** Personas for delegation by name, in addition to those that the host knows. */
   personas: z
     .array(Persona)
     .max(BOUNDS.crewMax)
     .refine((personas) => new Set(personas.map(({ name }) => name)).size === personas.length, {
-      error: 'each needs a name of its own',
+      error: 'names must be unique',
     })
     .optional(),
   /** What its traces are known by; all that it starts has the same. */
@@ -140,11 +140,11 @@ const Start = z
       return;
     }
     if ((body.prompt === undefined) === (body.messages === undefined)) {
-      context.addIssue({ code: 'custom', path: ['prompt'], message: 'exactly one of prompt and messages is needed' });
+      context.addIssue({ code: 'custom', path: ['prompt'], message: 'exactly one of prompt and messages is required' });
     }
     refineMessages(body, context);
     if (body.root !== undefined && !ABSOLUTE_PATH.test(body.root)) {
-      const message = 'must be an absolute path on the host: the sender of a command has no folder there';
+      const message = 'must be an absolute path on the host';
       context.addIssue({ code: 'custom', path: ['root'], message });
     }
     // Of a persona that is only named the host knows which modes it has.
@@ -174,13 +174,21 @@ const Prompt = z
     if (text === undefined && messages === undefined)
       context.addIssue({ code: 'invalid_type', expected: 'string', input: undefined, path: ['body'] });
     if (text !== undefined && messages !== undefined)
-      context.addIssue({ code: 'custom', path: ['messages'], message: 'goes without body: one of the two is needed' });
+      context.addIssue({
+        code: 'custom',
+        path: ['messages'],
+        message: 'cannot be combined with body: give one of them',
+      });
     refineMessages(body, context);
     refineModelChoice(body, context);
     // They would be silently without effect where the text becomes a steer.
     const other = body.if_running === undefined ? undefined : NOT_IN_A_STEER.find((key) => body[key] !== undefined);
     if (other !== undefined)
-      context.addIssue({ code: 'custom', path: [other], message: 'goes without if_running: a steer has a text only' });
+      context.addIssue({
+        code: 'custom',
+        path: [other],
+        message: 'cannot be combined with if_running: a steering message has only text',
+      });
   });
 
 /** What waits for a seam says this. */
@@ -211,7 +219,7 @@ export const COMMAND_BODIES = {
     })
     .refine(({ decision, args }) => decision === 'allow' || args === undefined, {
       path: ['args'],
-      error: 'goes with the decision allow only: a call that is denied is not run',
+      error: 'requires the decision allow',
     }),
   cancel: z.strictObject({ ...Envelope, reason: Reason.optional() }),
   cancel_call: z.strictObject({
@@ -381,7 +389,7 @@ function notYetField(verb: Verb, value: unknown): CommandProblem | null {
   const later = NOT_YET[verb];
   const refuse = (what: string): CommandProblem => ({
     code: 'not_yet_available',
-    message: `this release does not support ${what} yet`,
+    message: `${what} is not available in this release`,
     field: what,
   });
   if (later === true) return refuse(verb);

@@ -1,9 +1,10 @@
 /** How soon a connection that has gone silent is known to be dead. */
 
 /**
- * A server that stands still, a machine that lost its power and a cut cable say nothing: the connection looks open until
- * somebody asks. Every `pingMs` one asks, and after `unansweredMax` questions without an answer goes elsewhere: four to six
- * seconds, about what a cluster takes to choose another leader. The library's own settings take over four minutes.
+ * Detection of dead connections. A stopped server, a machine without power and a cut cable send nothing, so the
+ * connection looks open. The client sends a ping every `pingMs`, and reconnects to another server after `unansweredMax`
+ * pings without an answer: after four to six seconds, about the time of a leader election. The defaults of the library
+ * take over four minutes.
  */
 export const CONNECTION_LIVENESS = { pingMs: 2_000, unansweredMax: 2 } as const;
 

@@ -7,7 +7,7 @@ import { MessageMode } from './crews.ts';
 /** `source` of a tool whose calls the session carries out itself. */
 export const SESSION_SOURCE = 'session';
 
-/** Whether a child that ended in an error is begun again. */
+/** Whether a child session that ended in an error restarts. */
 export const Restart = z.enum(['never', 'on_failure']);
 /** See {@link Restart}. */
 export type Restart = z.infer<typeof Restart>;

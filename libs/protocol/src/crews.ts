@@ -22,7 +22,7 @@ export const ParentLink = z.strictObject({
   /** The call that the child is the work of, and the effect that started it. */
   call_id: z.string().min(1).max(256),
   effect_id: EffectIdText,
-  /** The parent's epoch and turn then: what watchers of its call are told progress under. */
+  /** Epoch and turn of the parent at the start: the identity of the progress that watchers of its call receive. */
   epoch: z.number().int().positive(),
   turn: z.number().int().nonnegative(),
   /** The session at the top of the tree. */

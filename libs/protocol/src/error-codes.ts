@@ -258,8 +258,9 @@ const CODES = {
 } as const;
 
 /**
- * The kind of a code: a rejection (a value; try something else), a refusal (a rejection by the gateway, which no session has
- * seen), an outcome (the world failed and the session recorded it) or an exception (a broken invariant or infrastructure).
+ * The kind of a code. A rejection: a host rejected a command. A refusal: the gateway rejected a request, and no session
+ * has seen it. An outcome: an external system failed, and the session recorded it. An exception: an invariant or the
+ * infrastructure failed.
  */
 export type ErrorKind = keyof typeof CODES;
 

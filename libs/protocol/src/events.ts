@@ -89,9 +89,9 @@ export const ControlStatus = z.enum([
 /** See {@link ControlStatus}. */
 export type ControlStatus = z.infer<typeof ControlStatus>;
 
-/** Why a call was refused, as the model and the journal are told. */
+/** Why a call was denied, as recorded and as sent to the model. */
 export const Denial = z.strictObject({
-  /** `expiry`: nobody had decided in time. */
+  /** `expiry`: the approval expired. */
   by: z.enum(['rule', 'hook', 'user', 'gate_unavailable', 'expiry']),
   rule: z.string().optional(),
   hook: z.string().optional(),
@@ -161,7 +161,7 @@ export const EVENT_SCHEMAS = {
   }),
   tools_changed: event('tools_changed', { fingerprint: z.string(), tools: z.array(ToolDefinition) }),
   hooks_changed: event('hooks_changed', { fingerprint: z.string(), table: HookTable }),
-  /** The price of the run's model; null where it is not known any more. */
+  /** The price of the model of the run; null if it is no longer known. */
   prices_changed: event('prices_changed', { fingerprint: z.string(), price: PinnedPrice.nullable() }),
   agent_start: event('agent_start', {
     run: z.number().int().positive(),
@@ -210,10 +210,10 @@ export const EVENT_SCHEMAS = {
     usage: Usage,
     attempts: count,
     duration_ms: z.number().nonnegative(),
-    /** What came beside the refusal, without a word in it: it stands in no transcript. */
+    /** The message of a refusal without text. It is not part of a transcript. */
     message: AssistantMessage.optional(),
   }),
-  /** A model step was asked for what is to stand in the place of older messages. */
+  /** A model step for the replacement of older messages has started. */
   compaction_started: event('compaction_started', { ...Pass, effect_id: effectId }),
   /** From here on models are shown another view of what came before. The journal keeps all of it. */
   compaction_done: event('compaction_done', {
@@ -238,7 +238,7 @@ export const EVENT_SCHEMAS = {
     usage: Usage.optional(),
   }),
   call_started: event('call_started', { call_id: z.string(), tool: z.string(), args: Json, effect_id: effectId }),
-  /** Whoever runs the call has taken it up; its outcome comes as the command `call_outcome`. */
+  /** The worker has accepted the call. Its outcome arrives later as the command `call_outcome`. */
   call_accepted: event('call_accepted', { call_id: z.string(), epoch: z.number().int().positive() }),
   /** A child begins to work for the call: the command that starts it is on its way. */
   child_started: event('child_started', {
@@ -359,7 +359,7 @@ export const EVENT_SCHEMAS = {
     begins_run: z.literal(true).optional(),
     at,
   }),
-  /** A newer injection of its kind has the same dedupe key, and stands in its place; it will never be delivered. */
+  /** A newer message with the same dedupe key has replaced this one, which is never delivered. */
   injection_collapsed: event('injection_collapsed', {
     command_id: z.string(),
     into: z.string(),
@@ -386,9 +386,9 @@ export const EVENT_SCHEMAS = {
     receipt: JobReceipt,
     body: z.string().optional(),
   }),
-  /** Whoever runs a job that a hook has begun says how far it is. */
+  /** Progress of a job that a hook has started. */
   job_reported: event('job_reported', { command_id: z.string(), source: z.string(), receipt: JobReceipt }),
-  /** As many jobs are open as are waited for: nobody waits for the end of this one. */
+  /** The limit of open jobs is reached: the session does not wait for the end of this one. */
   job_untracked: event('job_untracked', { hook: z.string(), job_id: z.string(), code: z.literal('too_many_jobs') }),
   /** A hook's reminder found no room. */
   reminder_dropped: event('reminder_dropped', { hook: z.string(), code: z.literal('too_many_reminders') }),
@@ -403,7 +403,7 @@ export const EVENT_SCHEMAS = {
     /** In the transcript for the record, never rendered to a model. */
     audit_only: z.literal(true).optional(),
   }),
-  /** A reminder is delivered: it stands in the transcript, and every prompt shows it until it expires. */
+  /** A reminder is delivered: it is part of the transcript, and every prompt shows it until it expires. */
   reminder_fired: event('reminder_fired', {
     command_id: z.string(),
     seam: z.string(),
@@ -437,10 +437,10 @@ export const EVENT_SCHEMAS = {
     question: z.string().optional(),
     /** It is decided by itself after so long. */
     expire_after_ms: z.number().int().positive().optional(),
-    /** Somebody outside is told of it. */
+    /** A webhook is notified of it. */
     notifies: z.literal(true).optional(),
   }),
-  /** What became of telling somebody outside that a call waits. */
+  /** Outcome of the notification of a pending approval. */
   approval_notified: event('approval_notified', {
     call_id: z.string(),
     ...NoticeOutcome.omit({ type: true }).shape,
@@ -521,17 +521,19 @@ export const EVENT_SCHEMAS = {
   /** The consult about a steer or follow-up is over. `none`: it was broken off, or what it was about waits no more. */
   guard_ended: event('guard_ended', {
     command_id: z.string(),
-    /** Absent where nobody was asked: no guard's condition holds of it. */
+    /** Absent if no hook was called: no condition of a guard matches. */
     effect_id: effectId.optional(),
     verdict: z.enum(['allowed', 'blocked', 'none']),
   }),
-  /** Without an effect nobody was asked: no registration's condition holds, or the table has changed. */
+  /** The hooks have answered. Without an effect no hook was called: no condition matches, or the table has changed. */
   consult_ended: event('consult_ended', {
     point: HookPoint,
     effect_id: effectId.optional(),
     call_id: z.string().optional(),
   }),
-  /** Hooks were told of what nothing waited for. Without an effect there was nobody left to tell. */
+  /**
+   * Hooks of a notification point were called; the session does not wait for them. Without an effect there were none.
+   */
   announced: event('announced', { point: HookPoint, effect_id: effectId.optional() }),
   command_rejected: event('command_rejected', {
     command_id: z.string(),
@@ -548,7 +550,7 @@ export const EVENT_SCHEMAS = {
     /** What it was aimed at: a call's id, another command's, or the session's, also where nothing else could be read. */
     target: z.string(),
     tool: z.string().optional(),
-    /** The text that a `replace` has put in the place of its target's. */
+    /** The new text of the target of a `replace`. */
     body: z.string().optional(),
     actor: Actor.optional(),
     reason: z.string().optional(),
@@ -589,18 +591,21 @@ export const EVENT_SCHEMAS = {
     actor: Actor.optional(),
   }),
   timer_fired: event('timer_fired', { effect_id: effectId, what: TimerPurpose }),
-  /** A step cannot begin: nobody serves its persona at the moment, or somebody has paused it. */
+  /** A step cannot start: its persona has no instance, or is paused. */
   waiting_for_persona: event('waiting_for_persona', PERSONA_STEP_EVENTS.waiting_for_persona),
   /** What it has waited for is there. */
   persona_wait_ended: event('persona_wait_ended', PERSONA_STEP_EVENTS.persona_wait_ended),
-  /** Whoever ran a step has gone, or has handed it back: another try begins, and what the last one has streamed is void. */
+  /**
+   * The instance of a step was lost, or returned the step. Another attempt starts, and the streamed text of the last
+   * one is void.
+   */
   persona_step_lost: event('persona_step_lost', PERSONA_STEP_EVENTS.persona_step_lost),
   run_failed: event('run_failed', {
     source: z.enum(['provisioning', 'model', 'session', 'prompt', 'suspension', 'step', 'output']),
     error: Failure,
     stop_reason: StopReason,
   }),
-  /** A declared step begins: PreStep hooks are asked, then the model is told what it is to do. */
+  /** A declared step starts: PreStep hooks run, then the model gets the task of the step. */
   step_started: event('step_started', {
     ...StepHead,
     turn,
@@ -608,9 +613,11 @@ export const EVENT_SCHEMAS = {
   }),
   /** A PreStep hook has given the step another prompt. */
   step_args_rewritten: event('step_args_rewritten', { ...StepHead, args: StepArgs, by: z.string() }),
-  /** A PostStep hook has put something else in the place of the step's answer: the next step is told. */
+  /** A PostStep hook has replaced the answer of the step. The next step gets the new one. */
   step_output_rewritten: event('step_output_rewritten', { ...StepHead, output: Json, by: z.string() }),
-  /** A step is over, once for each time that it was begun. Its answer is the turn's, unless a hook has rewritten it. */
+  /**
+   * A step has ended, once for each of its attempts. Its answer is that of the turn, unless a hook has rewritten it.
+   */
   step_finished: event('step_finished', {
     ...StepHead,
     status: StepStatus,
@@ -644,7 +651,7 @@ export const EVENT_SCHEMAS = {
   owned: event('owned', {
     epoch: z.number().int().positive(),
     host: z.string(),
-    /** Everything before was copied from another session: calls that were taken up there are nobody's here. */
+    /** All earlier records were copied from another session: calls accepted there are void here. */
     after_copy: z.literal(true).optional(),
     /** But for these, which the last copied record of a fork begins and its origin's did not: they were never sent. */
     unsent: z.array(z.string()).optional(),

@@ -39,7 +39,7 @@ export type ExactHandler<Handler, P extends HookPoint> = Handler extends (...giv
   ? [ExcessKey<Awaited<Returned>, HandlerReturn<P>>] extends [never]
     ? Handler
     : [ExcessKey<Awaited<Returned>, HandlerReturn<P>>] extends [infer Excess]
-      ? Wrong<`a return at ${CanonicalPointName<P>} has no key '${Excess & string}', or not beside its others`>
+      ? Wrong<`a return at ${CanonicalPointName<P>} has no key '${Excess & string}', or the key does not combine with the others`>
       : never
   : Handler;
 

@@ -29,8 +29,8 @@ export class ExportLineInvalidError extends CoxswainError {
 const BEGINNINGS = ['{"blob":', '{"base64":'];
 
 /**
- * Reads a line that is no record, or null where it may be one.
- * @throws ExportLineInvalidError where it begins like one and is none.
+ * Reads a line with a stored object; null if the line may be a record.
+ * @throws ExportLineInvalidError for an invalid line of an object.
  */
 export function readBlobLine(line: string): BlobLine | null {
   if (!BEGINNINGS.some((beginning) => line.startsWith(beginning))) return null;

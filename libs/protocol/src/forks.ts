@@ -31,7 +31,7 @@ const Verdicts: z.ZodType<JsonObject, Readonly<Record<string, unknown>>> = z
     if (names.length > BOUNDS.hooksMax) refuse('names too many hooks');
     for (const name of names)
       if (name !== EVERY_HOOK && !ID_PATTERN.test(name))
-        refuse(`is no name of a hook: 1 to 64 characters of A-Z a-z 0-9 _ -, or ${EVERY_HOOK} for all others`, [name]);
+        refuse(`is not a hook name: 1 to 64 characters of A-Z a-z 0-9 _ -, or ${EVERY_HOOK} for all others`, [name]);
   });
 
 /**
@@ -55,15 +55,11 @@ export const ForkChanges = z
   })
   .superRefine((changes, context) => {
     if (Object.values(changes).every((value) => value === undefined))
-      context.addIssue({ code: 'custom', path: [], message: 'changes nothing: leave it out' });
+      context.addIssue({ code: 'custom', path: [], message: 'changes nothing; omit it' });
     const atRecord = (['prompt', 'verdicts', 'result'] as const).filter((key) => changes[key] !== undefined);
     if (atRecord.length > 1) {
       const path = [atRecord[1] as string];
-      context.addIssue({
-        code: 'custom',
-        path,
-        message: `a record contains only one of these: do not combine it with ${atRecord[0]}`,
-      });
+      context.addIssue({ code: 'custom', path, message: `cannot be combined with ${atRecord[0]}` });
     }
     refineModelChoice(changes, context);
   });
@@ -85,7 +81,7 @@ export type ForkRequest = z.infer<typeof ForkRequest>;
 const unsent = z.array(z.string()).min(1).max(BOUNDS.callsPerBatchMax).optional();
 const Ancestor = { session: z.string(), n: z.number().int().positive(), hash: sha256 };
 
-/** Where a copied journal comes from. It stands in the input of its first record. */
+/** The origin of a copied journal, recorded in the input of its first record. */
 export const CopyOrigin = z.strictObject({
   how: z.enum(['fork', 'import']),
   /** The session whose first `n` records are copied, and the hash of the last of them. */

@@ -86,7 +86,7 @@ type HandlerOf<P extends HookPoint> = (
 /** A handler of a point: `HookHandler<'PreToolUse'>`. */
 export type HookHandler<N extends HookPointName = HookPoint> = HandlerOf<HookPointOf<N>>;
 
-/** What a registration in code may contain apart from its point and handler. `returns` is JSON in the form of the wire. */
+/** What a registration in code may contain apart from its point and handler. */
 export type HookSettings = CamelCased<
   Omit<HookRegistrationInput, 'point' | 'surface' | 'unavailable' | 'no_handler' | 'source'>
 >;

@@ -71,8 +71,9 @@ export interface HookRemindOptions {
 }
 
 /**
- * Allows the operation. At `permission_asked` it answers the question, and no person is asked. At `gate_tool_calls` it
- * allows the call of its place, or all calls of the batch. Elsewhere it is no objection, and the other rules still apply.
+ * Allows the operation. At `permission_asked` it answers the question without a person. At `gate_tool_calls` it allows
+ * the call at its position, or all calls of the batch. At other points it has no objection, and the other rules still
+ * apply.
  */
 export function allow(): AllowAnswer {
   return Object.freeze<AllowAnswer>({ [HOOK_ANSWER]: 'allow' });

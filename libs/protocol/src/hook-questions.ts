@@ -4,7 +4,7 @@ import type { SessionRef } from './ids.ts';
 import type { JsonObject } from './json.ts';
 import type { Message } from './messages.ts';
 
-/** One question as whoever answers it sees it: what may be long is fetched when it is looked at. */
+/** A question to a hook. Large members are fetched on access. */
 export interface HookQuestion {
   readonly ref: SessionRef;
   /** The consult that it is a part of: unique in the session, and the same when it is asked again after a crash. */

@@ -1,10 +1,12 @@
 /** Registrations: who is asked at which point, in which order, and what a failure means. */
 import * as z from 'zod';
 import { BOUNDS } from './bounds.ts';
+import { withNames } from './casing.ts';
 import { HOOK_CATALOGUE, HookPoint, type HookSurface } from './hook-points.ts';
 import { ID_PATTERN } from './ids.ts';
 import { Json } from './json.ts';
 import { globMatches, hookGlobProblem, hookPatternMatches, parseHookPattern } from './patterns.ts';
+import { AnyReturn } from './return-names.ts';
 
 const HookGlob = z
   .string()
@@ -17,16 +19,19 @@ const HookGlob = z
 const encoder = new TextEncoder();
 
 /** What a hook always returns, and nobody is asked. */
-const Returns = Json.refine((value) => encoder.encode(JSON.stringify(value)).length <= BOUNDS.hookReturnsMaxBytes, {
-  error: `has at most ${BOUNDS.hookReturnsMaxBytes} bytes as JSON`,
-});
+const Returns = withNames(
+  Json.refine((value) => encoder.encode(JSON.stringify(value)).length <= BOUNDS.hookReturnsMaxBytes, {
+    error: `has at most ${BOUNDS.hookReturnsMaxBytes} bytes as JSON`,
+  }),
+  () => AnyReturn,
+);
 
 const PatternText = z.string().superRefine((text, context) => {
   const parsed = parseHookPattern(text);
   if (typeof parsed === 'string') context.addIssue({ code: 'custom', message: parsed });
 });
 
-/** What a registration says beside its point. */
+/** The members of a registration, without its point. */
 export const REGISTRATION_FIELDS = {
   id: z.string().regex(ID_PATTERN, { error: 'a hook id is 1 to 64 characters of A-Z a-z 0-9 _ -' }),
   /** A glob on the point's natural target, or a condition on the payload. */
@@ -43,11 +48,11 @@ export const REGISTRATION_FIELDS = {
   source: z.enum(['manifest', 'code']).optional(),
   timeout_ms: z.number().int().min(1).max(BOUNDS.hookTimeoutMaxMs).default(5_000),
   on_error: z.enum(['fail_closed', 'fail_open']).default('fail_closed'),
-  /** At `PreToolUse`: refuses with this reason. Nobody is asked. */
+  /** At `PreToolUse`: denies with this reason, without a handler. */
   deny: z.string().min(1).max(BOUNDS.reasonMaxBytes).optional(),
   /** At `PostToolUse`: characters that are left of a result's text, after what the handler made of it. */
   max_output: z.number().int().min(1).max(BOUNDS.toolResultKeptMaxBytes).optional(),
-  /** What its handler would always return: nobody is asked. */
+  /** A constant return, without a handler. */
   returns: Returns.optional(),
   /** There is no handler behind it: what `max_output` says is all. */
   no_handler: z.literal(true).optional(),
@@ -122,7 +127,7 @@ export function inAskingOrder(registrations: readonly HookRegistration[]): HookR
   return [...registrations].sort((a, b) => owner(a) - owner(b) || a.priority - b.priority || rank(a) - rank(b));
 }
 
-/** Whether a registration is a persona's own, and not one of whoever runs hosts or hook services. */
+/** Whether a registration belongs to a persona, not to a manifest or a hook service. */
 export function isOfPersona({ persona_version }: Pick<HookRegistration, 'persona_version'>): boolean {
   return persona_version !== undefined;
 }

@@ -25,7 +25,7 @@ type AnsweringPoint =
   | (typeof DECIDES)[number]
   | (typeof SHAPES)[number]
   | (typeof GATES)[number];
-/** A point at which nobody can object: handlers are told, and may advise. */
+/** A point at which hooks cannot deny: they observe, and may add reminders. */
 export type AdvisoryPoint = Exclude<HookPoint, AnsweringPoint>;
 
 const ANSWERING: ReadonlySet<HookPoint> = new Set<HookPoint>([

@@ -18,14 +18,14 @@ export const HookServiceName = z
   .string()
   .regex(/^[A-Za-z0-9_-]{1,32}$/, { error: 'a hook service is named with 1 to 32 characters of A-Z a-z 0-9 _ -' });
 
-/** What a service announces. It stands in the registry until another announcement or an explicit removal. */
+/** The announcement of a service. The registry keeps it until another announcement or an explicit removal. */
 export const HookAnnouncement = z.strictObject({
   v: z.literal(1),
   service: HookServiceName,
   /** When it was first announced: among equal priorities the older service is asked first. */
   since: z.iso.datetime(),
   registrations: HookTable.refine((table) => !table.some(isOfPersona), {
-    error: 'hooks of personas are announced by nobody',
+    error: 'hooks of personas are not announced',
   }),
 });
 /** See {@link HookAnnouncement}. */
@@ -91,7 +91,7 @@ export const HookCallback = z.discriminatedUnion('want', [
 /** See {@link HookCallback}. */
 export type HookCallback = z.infer<typeof HookCallback>;
 
-/** What a service answers beside the return itself, in bytes at most. */
+/** Maximum size of an answer without its return, bytes. */
 export const HOOK_ENVELOPE_MAX_BYTES = 4_096;
 /** One part of a list that is fetched. */
 export const HOOK_PART_BYTES = 256 * 1024;

@@ -46,8 +46,8 @@ export function quoteHostTags(text: string): string {
 }
 
 /**
- * The same for pieces that a model reads one right after another: a tag that is split over them is quoted in the last
- * piece that it reaches, so that what was sent before stays as it is.
+ * Quotes host tags in pieces that a model reads one after another. A tag that spans several pieces is quoted in the
+ * last one, so that earlier pieces stay unchanged.
  */
 export function quoteHostTagsInPieces(pieces: readonly string[]): string[] {
   const found = hostTagsIn(pieces.length === 1 ? (pieces[0] as string) : pieces.join(''));

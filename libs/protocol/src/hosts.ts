@@ -3,8 +3,8 @@ import * as z from 'zod';
 import { ID_PATTERN, SessionId, TenantId } from './ids.ts';
 
 /**
- * How often a host says that it lives, how long the others believe it, and how long it believes itself. The lease is the
- * shorter one: a host that nobody hears any more stops before the next begins. All hosts of a bus have the same.
+ * The heartbeat interval of a host, the time after which others declare it dead, and its own lease. The lease is
+ * shorter: an isolated host stops before another host claims its sessions. All hosts of a bus have the same values.
  */
 export interface HostLiveness {
   readonly beatMs: number;

@@ -17,12 +17,12 @@ export const SessionId = id('session id').brand<'SessionId'>();
 /** See {@link SessionId}. */
 export type SessionId = z.infer<typeof SessionId>;
 
-/** A tenant's token, as it stands in subjects. */
+/** A tenant, as a token of subjects. */
 export const TenantId = id('tenant').brand<'TenantId'>();
 /** See {@link TenantId}. */
 export type TenantId = z.infer<typeof TenantId>;
 
-/** How a host is called by people; it stands in every record that the host writes. */
+/** The name of a host. Every record that the host writes contains it. */
 export const HostName = id('a host’s name');
 
 /** A command's identity within its session. Publishers may choose it; the store's position is used otherwise. */
@@ -63,7 +63,7 @@ export class InvalidIdError extends CoxswainError {
 /** A hostile id may be as long as it likes; what is told of it is not. */
 const GIVEN_TOLD_MAX = 64;
 
-/** Checks an id that somebody gave. @throws InvalidIdError, which names the field. */
+/** Validates an id of a caller. @throws InvalidIdError, which names the field. */
 export function readId<S extends z.ZodType>(schema: S, field: string, given: unknown): z.output<S> {
   const parsed = schema.safeParse(given);
   if (parsed.success) return parsed.data;

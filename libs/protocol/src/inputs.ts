@@ -115,7 +115,7 @@ export const Provision = z.strictObject({
   price: PinnedPrice.optional(),
   /** What people have had the persona remember; absent where that is nothing. */
   remembered: z.array(RememberedRule).max(BOUNDS.rememberedRulesMax).optional(),
-  /** Somebody outside is told when a call waits for a person. */
+  /** A webhook is notified when a call waits for approval. */
   notifies: z.literal(true).optional(),
   fingerprints: z.strictObject({
     persona: z.string(),
@@ -149,7 +149,7 @@ export const ProvisionOutcome = z.discriminatedUnion('status', [
 /** See {@link ProvisionOutcome}. */
 export type ProvisionOutcome = z.infer<typeof ProvisionOutcome>;
 
-/** The outcome of one model call. `message` stands in every outcome: whole, or what had been streamed by then. */
+/** The outcome of one model call. Every outcome has a `message`: the whole one, or the part that was streamed. */
 export const ModelOutcome = z.strictObject({
   type: z.literal('model_outcome'),
   effect_id: effectId,
@@ -215,7 +215,7 @@ export const CallOutcome = z.strictObject({
 /** See {@link CallOutcome}. */
 export type CallOutcome = z.infer<typeof CallOutcome>;
 
-/** A call was taken up by somebody who will bring its outcome later, as the command `call_outcome`. */
+/** A worker has accepted a call, and sends its outcome later as the command `call_outcome`. */
 export const CallAccepted = z.strictObject({
   type: z.literal('call_accepted'),
   effect_id: effectId,
@@ -306,7 +306,7 @@ export type Feedback = z.infer<typeof Feedback>;
 export const FeedbackInput = z.strictObject({
   type: z.literal('feedback'),
   items: z.array(Feedback).max(BOUNDS.feedbackPendingMax),
-  /** What the host itself had no room for any more, and who gave the last of it. */
+  /** Feedback that the host dropped for lack of space, and the source of the last piece. */
   dropped: z.strictObject({ count: z.number().int().positive(), source: z.string().min(1).max(256) }).optional(),
 });
 /** See {@link FeedbackInput}. */

@@ -11,7 +11,7 @@ import { readStrictly } from './schema-problems.ts';
 import { parseStrictJson } from './strict-json.ts';
 import { hasVisibleText } from './unicode-text.ts';
 
-/** The outcome of a call of a `long_running` tool, from whoever has run it. */
+/** The outcome of a call of a `long_running` tool, from its worker. */
 export const CallOutcomeBody = z.strictObject({
   id: CommandId.optional(),
   actor: Actor.optional(),
@@ -25,13 +25,13 @@ export const CallOutcomeBody = z.strictObject({
   duration_ms: z.number().nonnegative().default(0),
 });
 
-/** How far a job is that a hook of the session has begun, from whoever runs it, and what its model is told of that. */
+/** Progress of a job that a hook of the session has started, and the message about it to the model. */
 export const FeedbackBody = z.strictObject({
   id: CommandId.optional(),
   actor: Actor.optional(),
   /** Its newest receipt. */
   job: JobReceipt,
-  /** Without it a model is told of a job's end in the host's words. */
+  /** Message to the model. Without it the host describes the end of the job. */
   body: z.string().refine(hasVisibleText, { error: 'must not be empty' }).optional(),
 });
 

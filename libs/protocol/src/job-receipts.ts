@@ -26,14 +26,14 @@ const Metadata = JsonObject.refine(
   { error: `may have at most ${BOUNDS.receiptMetadataMaxBytes} bytes as JSON` },
 );
 
-/** A receipt for work that a hook has begun. */
+/** A receipt for work that a hook has started. */
 export const JobReceipt = z.strictObject({
   status: JobStatus,
   job_id: Id,
   run_id: Id.optional(),
   /** Two receipts under one key are of the same job. */
   dedupe_key: Id.optional(),
-  /** The hook point at which the job was begun. */
+  /** The hook point at which the job was started. */
   lifecycle_event: z
     .string()
     .refine((name) => hookPointOf(name) !== undefined, {
@@ -44,7 +44,7 @@ export const JobReceipt = z.strictObject({
   affected_paths: sorted(Path).optional(),
   artifact_ids: sorted(Id).optional(),
   duration_ms: z.number().nonnegative().optional(),
-  /** Whether, when and how often it is worth trying again, for whoever runs the job. */
+  /** Whether, when and how often a retry makes sense, for the runner of the job. */
   retry_hint: z
     .strictObject({
       retryable: z.boolean(),
@@ -53,7 +53,7 @@ export const JobReceipt = z.strictObject({
       reason: Sentence.optional(),
     })
     .optional(),
-  /** Whether whoever plays the session again is to run the job again. A replay never does. */
+  /** Whether a caller that plays the session again should run the job again. A replay never does. */
   replay: z
     .strictObject({
       mode: z.enum(['include', 'skip']),

@@ -12,7 +12,7 @@ export const KeyName = z
   .regex(ID_PATTERN)
   .max(NAME_MAX, { error: `must be 1 to ${NAME_MAX} characters of A-Z a-z 0-9 _ -` });
 
-/** One key. Which roles there are is for whoever reads it to say. */
+/** One key. The reader of the file validates its role. */
 export const KeyEntry = z.strictObject({
   role: z.string(),
   /** Of a tenant's role. */

@@ -44,16 +44,23 @@ const LETTER_OR_SIGN = /^[a-z</]$/;
 const ENCLOSED = [0x1f150, 0x1f170, 0x1f1e6] as const;
 
 const known = new Map<number, string | null>();
-/** The same for ASCII, which most texts consist of. */
-const ASCII = Array.from({ length: 128 }, (_, codePoint) => seenAs(codePoint));
+/** The same for ASCII, which most texts consist of; filled by use: Unicode's properties take milliseconds to compile. */
+const ascii: (string | null | undefined)[] = new Array(128).fill(undefined);
 
 /**
- * What a character looks like: a lower-case letter (two for a ligature), `<`, `/`, `-` for a dash or another separator,
- * a blank for white space and control characters, nothing for what cannot be seen, null for any other character.
+ * Maps a character to what it looks like: a lower-case letter (two for a ligature), `<`, `/`, or `-` for a dash or
+ * another separator. White space and control characters become a blank, invisible characters become empty. Null for any
+ * other character.
  * @param codePoint a Unicode code point.
  */
 export function lookOf(codePoint: number): string | null {
-  if (codePoint < 128) return ASCII[codePoint] as string | null;
+  if (codePoint < 128) {
+    const seen = ascii[codePoint];
+    if (seen !== undefined) return seen;
+    const first = seenAs(codePoint);
+    ascii[codePoint] = first;
+    return first;
+  }
   let look = known.get(codePoint);
   if (look === undefined) {
     look = seenAs(codePoint);

@@ -27,7 +27,7 @@ export function refineModelChoice(
   context: z.core.$RefinementCtx,
 ): void {
   if (body.provider !== undefined && body.model === undefined)
-    context.addIssue({ code: 'custom', path: ['provider'], message: 'a provider needs a model, too' });
+    context.addIssue({ code: 'custom', path: ['provider'], message: 'a provider needs a model' });
   const model = modelName(body);
   if (model !== undefined && !ModelName.safeParse(model).success)
     context.addIssue({

@@ -9,6 +9,8 @@ import { BOUNDS } from './bounds.ts';
 import { canonicalJson } from './canonical-json.ts';
 import { Json, JsonObject } from './json.ts';
 import { regexProblem } from './regular-expressions.ts';
+import { pathText } from './schema-problems.ts';
+import { cutText } from './unicode-text.ts';
 
 /** A JSON Schema (draft 7 or 2020-12) of a final answer, within its bounds. */
 export const OutputSchema: z.ZodType<JsonObject, JsonObject> = (
@@ -67,10 +69,65 @@ const NAMED = ['$defs', 'definitions', 'dependencies', 'dependentSchemas', 'patt
 /** Keywords by which one schema can refer to another that is not written in it. */
 const REFUSED = ['$anchor', '$dynamicAnchor', '$dynamicRef', '$recursiveAnchor', '$recursiveRef'] as const;
 
+/** The types of JSON Schema. */
+const TYPES = ['array', 'boolean', 'integer', 'null', 'number', 'object', 'string'] as const;
+
+/** What the values of keywords must be: a misspelt one would have a schema accept every answer, or none. */
+const VALUES: readonly (readonly [keywords: readonly string[], is: (value: Json) => boolean, words: string])[] = [
+  [['type'], isTypes, `must be one of ${TYPES.join(', ')}, or a list of them`],
+  [ONE.filter((keyword) => keyword !== 'items'), isSchema, 'must be a schema: an object, true or false'],
+  [['items'], (value) => isSchema(value) || isSchemas(value), 'must be a schema, or a list of schemas'],
+  [MANY.filter((keyword) => keyword !== 'items'), isSchemas, 'must be a list of schemas'],
+  [NAMED, isObject, 'must be an object'],
+  [['required'], isTexts, 'must be a list of names'],
+  [['enum'], Array.isArray, 'must be a list of values'],
+  [['maximum', 'minimum', 'exclusiveMaximum', 'exclusiveMinimum', 'multipleOf'], isNumber, 'must be a number'],
+  [
+    ['maxItems', 'minItems', 'maxLength', 'minLength', 'maxProperties', 'minProperties'],
+    isCount,
+    'must be a whole number',
+  ],
+  [['pattern'], (value) => typeof value === 'string', 'must be a string'],
+];
+
+function isTypes(value: Json): boolean {
+  const isType = (one: Json) => TYPES.includes(one as 'array');
+  return Array.isArray(value) ? value.length > 0 && value.every(isType) : isType(value);
+}
+
+function isSchemas(value: Json): boolean {
+  return Array.isArray(value) && value.length > 0 && value.every(isSchema);
+}
+
+function isTexts(value: Json): boolean {
+  return Array.isArray(value) && value.every((one) => typeof one === 'string');
+}
+
+function isNumber(value: Json): boolean {
+  return typeof value === 'number';
+}
+
+function isCount(value: Json): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+function refuseValues(schema: JsonObject, path: readonly string[]): void {
+  for (const [keywords, is, words] of VALUES) {
+    for (const keyword of keywords) {
+      const value = schema[keyword];
+      if (value === undefined || is(value)) continue;
+      const given = cutText(JSON.stringify(value), GIVEN_MAX_CHARS);
+      throw new Refusal(`the output schema: ${pathText([...path, keyword])}: ${words}, not ${given}`);
+    }
+  }
+}
+
+const GIVEN_MAX_CHARS = 100;
+
 /** A schema that is not taken. */
 class Refusal extends Error {}
 
-/** Why a schema is outside its bounds, or null. Its keywords are checked when it is compiled, at the start of a run. */
+/** Why a schema is invalid or outside its bounds, or null. What only a validator sees is checked at the start of a run. */
 export function outputSchemaProblem(schema: JsonObject): string | null {
   const bytes = new TextEncoder().encode(JSON.stringify(schema)).length;
   if (bytes > BOUNDS.outputSchemaMaxBytes)
@@ -89,23 +146,28 @@ export function outputSchemaProblem(schema: JsonObject): string | null {
 /** The number of subschemas of a schema within its bounds, with every `$ref` written out. */
 export function expandedSize(root: JsonObject): number {
   const sizes = new Map<object, number | 'open'>();
-  const sizeOf = (schema: Json | undefined): number => {
+  const sizeOf = (schema: Json | undefined, path: readonly string[]): number => {
     if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) return 1;
     const known = sizes.get(schema);
     if (known === 'open') throw new Refusal('the output schema is recursive: a $ref leads back to its own schema');
     if (known !== undefined) return known;
     sizes.set(schema, 'open');
+    refuseValues(schema, path);
     refuseKeywords(schema, schema === root);
     let size = 1;
-    for (const key of ONE) if (isSchema(schema[key])) size += sizeOf(schema[key]);
-    for (const key of MANY) if (Array.isArray(schema[key])) for (const one of schema[key]) size += sizeOf(one);
+    for (const key of ONE) if (isSchema(schema[key])) size += sizeOf(schema[key], [...path, key]);
+    for (const key of MANY)
+      if (Array.isArray(schema[key]))
+        for (const [index, one] of schema[key].entries()) size += sizeOf(one, [...path, key, String(index)]);
     for (const key of NAMED)
-      if (isObject(schema[key])) for (const one of Object.values(schema[key])) if (isSchema(one)) size += sizeOf(one);
-    if (schema.$ref !== undefined) size += sizeOf(targetOf(root, schema.$ref));
+      if (isObject(schema[key]))
+        for (const [name, one] of Object.entries(schema[key]))
+          if (isSchema(one)) size += sizeOf(one, [...path, key, name]);
+    if (schema.$ref !== undefined) size += sizeOf(targetOf(root, schema.$ref), [...path, '$ref']);
     sizes.set(schema, size);
     return size;
   };
-  return sizeOf(root);
+  return sizeOf(root, []);
 }
 
 function refuseKeywords(schema: JsonObject, isRoot: boolean): void {

@@ -25,7 +25,7 @@ export const PARKING_FIELDS = {
   /** The name of a signal that ends the wait. */
   signal: z.string().regex(ID_PATTERN, { error: 'a signal name is 1 to 64 characters of A-Z a-z 0-9 _ -' }).optional(),
   on_timeout: OnTimeout.optional(),
-  /** What the model is told, as a user message, when the time has come. */
+  /** User message to the model when the time has passed. */
   input: z.string().refine(hasVisibleText, { error: 'must not be empty' }).optional(),
 } as const;
 
@@ -45,7 +45,7 @@ export function parkingProblem(fields: ParkingFields): { readonly field: string;
   if (until !== undefined && for_ms !== undefined)
     return { field: 'for_ms', message: 'give until or for_ms, not both' };
   const timed = until !== undefined || for_ms !== undefined;
-  if (on_timeout !== undefined && !timed) return { field: 'on_timeout', message: 'it needs until or for_ms, too' };
+  if (on_timeout !== undefined && !timed) return { field: 'on_timeout', message: 'it needs until or for_ms' };
   if (on_timeout === 'resume_with_input' && input === undefined)
     return { field: 'input', message: 'on_timeout resume_with_input needs an input' };
   if (input !== undefined && on_timeout !== 'resume_with_input')

@@ -107,7 +107,7 @@ function read(point: HookPoint, raw: unknown, calls: number | undefined, depth: 
       : notAllowed(point, 'a string', HOOK_RETURNS.result.points);
   }
   if (Array.isArray(raw)) return readList(point, raw, calls);
-  if (typeof raw !== 'object') return invalid(point, `a ${typeof raw} is not a valid answer`);
+  if (typeof raw !== 'object') return invalid(point, `a ${typeof raw} is not a verdict`);
   if (Object.hasOwn(raw, 'reminder')) return readReminder(point, raw as Record<string, unknown>, calls, depth);
   if (Object.hasOwn(raw, 'body')) {
     const reminder = HookReminder.safeParse(raw, IN_PLAIN_WORDS);
@@ -132,7 +132,7 @@ function readKeyed(point: HookPoint, raw: object): HookReturn | HookFailure {
     return invalid(
       point,
       keys.length === 0
-        ? 'an object without keys is not a valid answer'
+        ? 'an object without keys is not a verdict'
         : `no answer has the key ${keys.map(quoted).join(', ')}`,
     );
   const unknown = keys.filter((key) => !row.keys.includes(key));
@@ -153,7 +153,7 @@ function readReminder(
   if (unknown.length > 0) return invalid(point, `unknown key ${unknown.map(quoted).join(', ')} next to "reminder"`);
   const reminder = HookReminder.safeParse(raw.reminder, IN_PLAIN_WORDS);
   if (!reminder.success) return invalidAt(point, reminder.error, 'reminder');
-  if (depth >= INNER_ANSWERS_MAX) return invalid(point, `then: at most ${INNER_ANSWERS_MAX} answers can be nested`);
+  if (depth >= INNER_ANSWERS_MAX) return invalid(point, `then: at most ${INNER_ANSWERS_MAX} nested verdicts`);
   const inner = read(point, raw.then, calls, depth + 1);
   return isHookFailure(inner) ? inner : withReminders([reminder.data, ...inner.reminders], inner.verdict);
 }
@@ -171,7 +171,7 @@ function readList(point: HookPoint, raw: readonly unknown[], calls: number | und
     if (raw.length > 0 && raw.every(isGateAnswer))
       return notAllowed(point, 'a list of "allow"', HOOK_RETURNS.gate.points);
     if (reminds) return notAllowed(point, 'a list of reminders', HOOK_RETURNS.reminders.points);
-    return invalid(point, 'a list is not a valid answer');
+    return invalid(point, 'a list is not a verdict');
   }
   if (raw.some(isGateAnswer)) return notAllowed(point, 'a list of "allow"', HOOK_RETURNS.gate.points);
   return listOfReminders(point, raw);

@@ -98,7 +98,7 @@ const NO_GLOB = /[[\]{}()|^$\\'"`=!<>&,;\s]/;
 
 /** Says what is wrong with a glob of a hook, or null. What only looks like one would match nothing, in silence. */
 export function hookGlobProblem(text: string): string | null {
-  return NO_GLOB.test(text) ? `${JSON.stringify(text)} is no glob: in a glob only * and ? are special` : null;
+  return NO_GLOB.test(text) ? `${JSON.stringify(text)} is not a glob: in a glob only * and ? are special` : null;
 }
 
 /**

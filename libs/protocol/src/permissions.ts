@@ -11,7 +11,7 @@ export type PermissionAction = z.infer<typeof PermissionAction>;
 
 /** One rule: a glob on the tool's name and, if given, a condition on the arguments. */
 export const PermissionRule = z.strictObject({
-  /** Never empty: a rule that nobody has thought of must not cover every tool. `*` says that it does. */
+  /** Never empty, so that an incomplete rule does not cover every tool. `*` covers every tool. */
   tool: Glob.min(1, { error: 'a glob on tool names is needed; * stands for every tool' }),
   when: ConditionText.optional(),
   action: PermissionAction,
@@ -23,7 +23,7 @@ export type PermissionRule = z.infer<typeof PermissionRule>;
 export const Permissions = z.strictObject({
   rules: z.array(PermissionRule).max(BOUNDS.permissionRulesMax).default([]),
   default: PermissionAction.optional(),
-  /** A call that nobody has decided about for so long is not run; never, if not given. */
+  /** A pending approval expires after this time, and the call does not run. Default: never. */
   expire_after_ms: z.number().int().min(BOUNDS.approvalExpiryMinMs).max(BOUNDS.parkMaxMs).optional(),
 });
 /** See {@link Permissions}. */
@@ -36,8 +36,8 @@ export const BasePermissions = z.strictObject({
   /** Where both speak: the index of the persona's first rule, and the default that it names. The start loosens neither. */
   persona: z.strictObject({ from: z.number().int().nonnegative(), default: PermissionAction.optional() }).optional(),
   /**
-   * A default that somebody named counts for what is built in, too. Absent where nobody did, where it allows and so takes
-   * nothing away, and in older journals.
+   * An explicit default also applies to built-in tools. Absent without an explicit default, for a default of allow, and
+   * in older journals.
    */
   default_covers: z.literal('built_ins').optional(),
   /** The shorter of what both say. */

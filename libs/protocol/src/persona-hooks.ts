@@ -21,7 +21,7 @@ const settings = {
   handler: Handler.optional(),
 };
 
-/** One hook of a persona. What it says beside its event is what a manifest's says; `readPersonaHooks` checks what it means. */
+/** One hook of a persona. Its members are those of a manifest; `readPersonaHooks` validates their meaning. */
 export const PersonaHook = z.strictObject({
   /** A hook point, in either spelling; a budget's may say its percentage. */
   event: z.string().max(64),
@@ -38,7 +38,7 @@ export type PersonaHook = z.infer<typeof PersonaHook>;
 /** The hooks of a persona, in order. */
 export const PersonaHooks = z.array(PersonaHook).max(BOUNDS.personaHooksMax);
 
-/** What is told of the end of each run of a persona's session: a handler alone, or one with settings, or what it would return. */
+/** The hook of the end of each run of a persona's session: a handler, a handler with settings, or a constant return. */
 export const OnFinish = z.union([Handler, z.strictObject(settings)]);
 /** See {@link OnFinish}. */
 export type OnFinish = z.infer<typeof OnFinish>;

@@ -17,7 +17,7 @@ export const PERSONA_SERVICE_BOUNDS = {
   /** Steps of one instance at once, where it does not say otherwise; and the most that it may say. */
   stepsAtOnceDefault: 16,
   stepsAtOnceMax: 256,
-  /** A request of at most so many bytes stands in the question; a longer one is fetched from whoever asks. */
+  /** A question contains requests of up to this size. Larger ones are fetched from the host. */
   requestInlineMaxBytes: 192 * 1024,
   /** A request, whole, as JSON. */
   requestMaxBytes: 64 * 1024 * 1024,
@@ -34,7 +34,7 @@ export const PERSONA_SERVICE_BOUNDS = {
 /** How the source of a persona's own tools is called. */
 export const PERSONA_TOOL_SOURCE = 'persona';
 
-/** What a persona is announced as. It stands in the registry until it is announced otherwise or taken back. */
+/** The announcement of a persona. The registry keeps it until another announcement or its removal. */
 export const PersonaAnnouncement = z.strictObject({
   v: z.literal(1),
   /** When this version was first announced. */

@@ -42,7 +42,7 @@ export const PERSONA_STEP_EVENTS = {
     persona,
     version,
     why,
-    /** Of a pause, as whoever paused it has said. */
+    /** The reason of a pause. */
     reason: z.string().optional(),
     /** How long it may wait before the run fails; without it, as long as it takes. */
     wait_ms: z.number().int().positive().optional(),

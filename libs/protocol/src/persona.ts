@@ -79,7 +79,7 @@ export const Limits = z.strictObject({
   usd: z.number().min(0.000_001).max(1_000_000).optional(),
   /** From a run's start to its end, waiting for tools and approvals included. */
   wall_time_ms: z.number().int().positive().max(31_536_000_000).optional(),
-  /** How long a step waits for somebody who serves its persona, where it is served by processes of its own. */
+  /** Time that a step waits for an instance, for a persona that its own processes serve. */
   wait_for_persona_ms: z.number().int().positive().max(BOUNDS.waitForPersonaMaxMs).optional(),
   /** Children that may be open at once. */
   children: z.number().int().min(0).max(BOUNDS.childrenMax).optional(),
@@ -125,7 +125,7 @@ export type TransformContext = z.infer<typeof TransformContext>;
 
 const Drain = z.enum(['all', 'one_at_a_time']);
 
-/** A persona, as it stands in a file or in code. Unknown keys are refused. */
+/** A persona definition, as in a file or in code. Unknown keys are rejected. */
 export const Persona = z.strictObject({
   name: z.string().trim().regex(ID_PATTERN, { error: 'a persona name must be 1 to 64 characters of A-Z a-z 0-9 _ -' }),
   /** A content hash if not given. */
@@ -138,7 +138,7 @@ export const Persona = z.strictObject({
   /** Whole, as a host needs them; in a file their folders are named. */
   skills: Skills.optional(),
   tools: WrittenToolSelection.optional(),
-  /** What is to hold for tools beside what they say of themselves; of several entries the first that matches. */
+  /** Settings that override the traits of tools. The first matching entry applies. */
   tool_settings: z.array(ToolSettings).max(64).optional(),
   mcp_servers: McpServers.optional(),
   permissions: Permissions.optional(),
@@ -159,7 +159,7 @@ export const Persona = z.strictObject({
   on_unknown_outcome: z.enum(['interrupted', 'ask']).optional(),
   daemon: z
     .strictObject({
-      /** A daemon that nobody has woken for so long wakes by itself. */
+      /** An idle daemon wakes after this time. */
       wake_interval_ms: z.number().int().min(BOUNDS.wakeIntervalMinMs).max(BOUNDS.parkMaxMs).optional(),
     })
     .optional(),

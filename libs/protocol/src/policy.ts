@@ -68,7 +68,7 @@ const SECTIONS = {
    * for every session of the host, also where the bus is trusted. Default: `steer`, which never ends an approval that waits.
    */
   session_messages: z.enum(SESSION_MESSAGES).optional(),
-  /** What a tenant may use of the host. It holds for every sender, also where the bus is trusted. See docs/guides/limits.md. */
+  /** What a tenant may use of the host. It holds for every sender, also where the bus is trusted. See docs/operations/set-quotas.md. */
   quotas: Quotas.optional(),
 } as const;
 

@@ -52,8 +52,8 @@ export function summaryText(kind: 'summary' | 'notes', text: string): string {
 const SPEAKS_ITSELF = /^(?:stall|command_policy|hook):/;
 
 /**
- * A host notice as a model is shown it: the text of its record with the body marked as data where a tool or a server
- * wrote it. A text that is no notice is data.
+ * A host notice as sent to a model: the recorded text, with the body marked as data if a tool or a server wrote it.
+ * Other texts are data.
  */
 export function noticeText(recorded: string): string {
   const notice = readHostNotice(recorded);

@@ -1,4 +1,4 @@
-/** Quotas of a tenant: what its keys may use of a bus together. A host enforces them; docs/guides/limits.md says how exactly. */
+/** Quotas of a tenant: what its keys may use of a bus together. A host enforces them; docs/operations/set-quotas.md says how exactly. */
 import * as z from 'zod';
 
 const rate = (perSecond: number) => z.number().positive().max(1_000_000).default(perSecond);

@@ -19,7 +19,7 @@ import type { HookFailure, Verdict } from './verdicts.ts';
 /** One hook of a persona, read. */
 export interface ReadPersonaHook {
   readonly registration: HookRegistration;
-  /** Whose code is asked; undefined where nobody is. */
+  /** The handler that is called; undefined without one. */
   readonly handler: string | undefined;
   /** Where in the definition it stands, and where its handler does. */
   readonly path: readonly (string | number)[];
@@ -29,7 +29,7 @@ export interface ReadPersonaHook {
 type Hooked = Pick<Persona, 'name' | 'hooks' | 'on_finish' | 'steps'>;
 type Meant = Hooked & Pick<Persona, 'handoffs'>;
 
-/** Reads a persona as somebody has written it, what its hooks mean included. Never throws. */
+/** Reads a persona definition and validates its hooks. Never throws. */
 export function readPersona(value: unknown): StrictlyRead<Persona> {
   const read = readStrictly(Persona, value);
   const problem = read.ok ? personaProblem(read.data) : null;

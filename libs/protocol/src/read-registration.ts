@@ -25,7 +25,7 @@ export const WrittenRegistration = z.strictObject({
   point: z.string(),
   /** Held against the point where it is said. */
   surface: z.enum(HOOK_SURFACES).optional(),
-  /** At `loop_checkpoint`: which seams, in the place of a pattern. */
+  /** At `loop_checkpoint`: the kinds of seams, instead of a pattern. */
   kinds: z.union([z.string(), z.array(z.string())]).optional(),
 });
 /** A registration as it is written, before defaults. */
@@ -111,9 +111,9 @@ function returnsProblem(point: HookPoint, { returns, deny }: HookRegistration): 
   if (returns === undefined) return null;
   // Mostly a key that nothing was written behind; who means that nothing is objected writes true.
   if (returns === null) return 'is empty: say what a handler would return';
-  if (deny !== undefined) return 'deny refuses already: give one of them';
+  if (deny !== undefined) return 'deny denies already: give one of them';
   if (point === 'gate_tool_calls' || point === 'transform_context')
-    return `${hookPointName(point)} has another payload each time: it takes a handler`;
+    return `${hookPointName(point)} needs a handler, because its payload varies`;
   const parsed = parseReturn(point, returns);
   if (isHookFailure(parsed)) return parsed.message;
   return parsed.verdict.kind === 'job' ? 'only a handler can start a job' : null;

@@ -1,8 +1,16 @@
 /** Receipts: what becomes of a command, told to the inbox that its sender named. */
 import * as z from 'zod';
+import { withNames } from './casing.ts';
 import { type EventOf, isDelivery, type SessionEvent } from './events.ts';
 import type { CommandInput } from './inputs.ts';
 import { JsonObject } from './json.ts';
+import { RememberedRule } from './remembered-rules.ts';
+
+/** The names in the detail of a receipt or of a rejection. Members that are not listed here are renamed too, and their values kept. */
+export const DetailNames = z.looseObject({
+  purge: z.object({ records_within_ms: z.number(), files_within_ms: z.number() }).nullable(),
+  remembered: RememberedRule,
+});
 
 /** One receipt. A receipt is sent only after the record that it speaks of is durable. */
 export const Receipt = z.strictObject({
@@ -15,7 +23,7 @@ export const Receipt = z.strictObject({
   code: z.string().optional(),
   message: z.string().optional(),
   field: z.string().optional(),
-  detail: JsonObject.optional(),
+  detail: withNames(JsonObject.optional(), () => DetailNames),
   seam: z.string().optional(),
   turn: z.number().int().nonnegative().optional(),
   reason: z.string().optional(),

@@ -1,13 +1,14 @@
 /** The record: one journal entry, one message on the bus, one commit. */
 import * as z from 'zod';
 import { BOUNDS } from './bounds.ts';
+import { type CamelCased, fromWire } from './casing.ts';
 import { CoxswainError } from './coxswain-error.ts';
 import { SessionEvent } from './events.ts';
 import { Input } from './inputs.ts';
 import { BlobRef } from './json.ts';
 import { isReadOn, type RawRecord, readOn, UPCASTS, type Upcast } from './record-upcasts.ts';
 import { problemSentences, readStrictly } from './schema-problems.ts';
-import { deletionSentence, type Tombstone, tombstoneIn } from './tombstone.ts';
+import { deletionSentence, Tombstone, tombstoneIn } from './tombstone.ts';
 
 /** The record shape that this release writes. Readers take every shape ever released: see `record-upcasts.ts`. */
 export const RECORD_VERSION = 1;
@@ -105,14 +106,17 @@ export class RecordNotServedError extends RecordUnreadableError {
   }
 }
 
-/** There is no record to read any more: the session was deleted, and what stands here is its tombstone. */
+/** The session was deleted: its journal contains only a tombstone. */
 export class SessionDeletedError extends RecordUnreadableError {
   override readonly name = 'SessionDeletedError';
   override readonly code = 'session_deleted';
-  readonly tombstone: Tombstone;
+  /** With the names of TypeScript. */
+  readonly tombstone: CamelCased<Tombstone>;
+
+  /** @param tombstone in the form of the wire. */
   constructor(tombstone: Tombstone) {
     super(deletionSentence(tombstone));
-    this.tombstone = tombstone;
+    this.tombstone = fromWire(Tombstone, tombstone);
   }
 }
 

@@ -15,7 +15,7 @@ export function hasSecretForm(text: string): boolean {
 /** What a member that counts tokens is called; of its number nothing is secret. */
 const COUNT_KEY = /tokens/i;
 
-/** How much is shown of what is told to others. */
+/** Limits of the arguments that are shown to people and external systems. */
 export interface ShownBounds {
   /** Characters of all texts and names together. */
   readonly chars: number;

@@ -78,7 +78,10 @@ export const RememberedRule = RuleHolder.extend({
 /** See {@link RememberedRule}. */
 export type RememberedRule = z.infer<typeof RememberedRule>;
 
-/** The rules of a persona, as a bucket keeps each under a key of its own. Revoked ones stay, so that nobody brings them back. */
+/**
+ * A remembered rule of a persona, stored under its own key of a bucket. Revoked rules stay stored, so that they cannot
+ * be restored by an older write.
+ */
 export const StoredRule = z.strictObject({
   rule: RememberedRule,
   revoked: z.strictObject({ actor: Actor.optional(), at: z.string() }).optional(),

@@ -2,9 +2,9 @@
 import * as z from 'zod';
 
 /**
- * In which voice a model hears a reminder, as far as its provider has one: `system` and `developer` in the role that
- * providers give to instructions in mid-conversation, `user_block` as a part of the user's turn, `ephemeral_cache` as
- * such a part behind which the provider may cache the prompt.
+ * The role of a reminder in the prompt, as far as the provider supports it. `system` and `developer`: the role for
+ * instructions within a conversation. `user_block`: a part of the user's turn. `ephemeral_cache`: such a part, after
+ * which the provider may cache the prompt.
  */
 export const RoleHint = z.enum(['system', 'developer', 'user_block', 'ephemeral_cache']);
 /** See {@link RoleHint}. */
@@ -17,7 +17,7 @@ export type Propagate = z.infer<typeof Propagate>;
 
 const Tag = z.string().trim().min(1).max(64);
 
-/** What a sender may say of a reminder beside its text and mode; what is left out has its default. */
+/** The members of a reminder without its text and mode. All have defaults. */
 export const REMINDER_FIELDS = {
   /** Words by which interfaces and hooks may sort reminders. */
   tags: z.array(Tag).max(32).default([]),
@@ -40,7 +40,7 @@ export const STORED_REMINDER_FIELDS = {
 } as const;
 
 const Stored = z.strictObject(STORED_REMINDER_FIELDS);
-/** What is known of a reminder beside its text. */
+/** The members of a stored reminder without its text. */
 export type ReminderFields = Readonly<z.infer<typeof Stored>>;
 
 /** Why a reminder is shown no longer: its turns are over, a compaction took it away, or someone revoked it. */

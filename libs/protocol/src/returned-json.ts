@@ -1,8 +1,8 @@
 /** Returns of handlers, before they are JSON: what JSON would leave out or replace without a word is told here. */
 
 /**
- * Says what of a return JSON cannot hold, or null. `JSON.stringify` makes nothing of a function, `null` of NaN and `{}` of
- * a Map or of a promise that nobody has awaited: each of them is an answer, and another one than was meant.
+ * Names the part of a return that JSON cannot represent; null without one. `JSON.stringify` drops functions, and writes
+ * NaN as `null` and a Map or a promise as `{}`: each would be a different answer than the intended one.
  */
 export function returnProblem(raw: unknown): string | null {
   const open: [value: unknown, name: string][] = [[raw, 'it']];

@@ -56,7 +56,7 @@ export function pathText(path: readonly PropertyKey[]): string {
 
 // ---- what zod says, in words: schemas' own messages go before these ----
 
-/** For parsing by hand: what zod says in words for whoever wrote the value. */
+/** Option of zod for parsing by hand: messages for the author of the value. */
 export const IN_PLAIN_WORDS = { error: plainWords } as const;
 
 function plainWords(issue: z.core.$ZodRawIssue): string | undefined {

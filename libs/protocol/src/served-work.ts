@@ -15,7 +15,7 @@ export interface BegunWork {
   readonly callId: string | undefined;
   /** The consult that a hook's question belongs to. */
   readonly effectId?: string | undefined;
-  /** Under which span of the session it stands, as the request's header said. */
+  /** Trace context of the request: the span of the session that contains it. */
   readonly traceparent: string | undefined;
 }
 
@@ -28,7 +28,7 @@ export interface EndedWork {
 
 /** A piece of work that goes on. */
 export interface WorkUnderWay {
-  /** Its own place in the trace, for whatever it calls; undefined where nobody traces. */
+  /** Trace context for outgoing calls; undefined without tracing. */
   readonly traceparent: string | undefined;
   /** Contract: called once; does not throw. */
   end(how: EndedWork): void;
@@ -39,7 +39,7 @@ export interface WorkObserver {
   begin(work: BegunWork): WorkUnderWay;
 }
 
-/** Has a question answered, and tells whoever looks on. Rejects only where the answer does. */
+/** Answers a question and notifies the observer. Rejects only if the answer does. */
 export async function observedHook(
   observer: WorkObserver | undefined,
   { ref, effectId, registration, payload }: HookQuestion,

@@ -33,7 +33,7 @@ export const SessionStatus = z.strictObject({
   usage: Usage,
   /** The same with what its children have used that have ended. */
   tree_usage: Usage,
-  /** The session that started it, for which call; null where it is nobody's child. */
+  /** The parent session and its call; null without a parent. */
   parent: z
     .strictObject({ session: z.string(), call_id: z.string(), root: z.string(), depth: z.number().int().positive() })
     .nullable(),
@@ -75,11 +75,11 @@ export const SessionStatus = z.strictObject({
       on_timeout: OnTimeout.nullable(),
       /** The signal that wakes it. */
       signal: z.string().nullable(),
-      /** Whether nobody has asked for it: it parked itself, by a call of the tool `park`, or a step of its persona has failed. */
+      /** Whether the suspension came from the session: the tool `park`, or a failed step of its persona. */
       by_itself: z.boolean(),
     })
     .nullable(),
-  /** Its step waits for somebody who serves its persona, or until that is paused no more; left out where none waits. */
+  /** Its step waits for an instance of its persona, or for the end of a pause. Absent otherwise. */
   waiting_for_persona: z
     .strictObject({
       persona: z.string(),

@@ -31,7 +31,7 @@ const SkillPath = z
     if (problem !== null) context.addIssue({ code: 'custom', message: problem });
   });
 
-/** A file beside a SKILL.md: text as it stands, anything else as base64. */
+/** A file of a skill: text unchanged, other content as base64. */
 export const SkillFile = z.union([
   z.strictObject({ path: SkillPath, text: z.string() }),
   z.strictObject({ path: SkillPath, base64: z.base64() }),
@@ -50,7 +50,7 @@ export const Skill = z.strictObject({
     .string()
     .max(1_024)
     .refine((text) => text.trim() !== '', { error: 'must not be empty' }),
-  /** The instructions: what stands in SKILL.md below its front matter. */
+  /** The instructions: the content of SKILL.md after its front matter. */
   body: z.string(),
   files: z.array(SkillFile).max(BOUNDS.skillFilesMax).optional(),
 });

@@ -8,7 +8,7 @@ import { WrittenToolSelection } from './tool-selection.ts';
 /** Steps that every persona has; a declared one cannot be called like them. */
 export const BUILT_IN_STEPS: readonly string[] = ['model', 'tools'];
 
-/** What becomes of a run one of whose steps fails: it fails too, goes on with the next step, or waits for a person. */
+/** Effect of a failed step on its run: the run fails, continues with the next step, or waits for a person. */
 export const ErrorBoundary = z.enum(['fail', 'continue', 'escalate']);
 /** See {@link ErrorBoundary}. */
 export type ErrorBoundary = z.infer<typeof ErrorBoundary>;

@@ -36,8 +36,8 @@ const About = z.object({
 });
 
 /**
- * Reads the object of a name, or null where there is none.
- * @throws Error where what is stored is no object, or a part of it is missing: it may be being written again.
+ * Reads the object of a name; null if it does not exist.
+ * @throws Error for invalid or incomplete data: the object may be in the process of being written.
  */
 export async function readStoredBlob(name: string, next: NextBlobMessage): Promise<Uint8Array | null> {
   const stored = await next(BLOB_SUBJECTS.about(name), 1);
@@ -61,7 +61,7 @@ export function readAbout(data: Uint8Array): z.infer<typeof About> {
   return About.parse(JSON.parse(new TextDecoder().decode(data)));
 }
 
-/** The same of an object that is deleted: its name is kept, and its bytes are nobody's. */
+/** The metadata of a deleted object: it keeps the name without the bytes. */
 export function deletedAbout(data: Uint8Array): Uint8Array {
   const about = JSON.parse(new TextDecoder().decode(data)) as object;
   return new TextEncoder().encode(JSON.stringify({ ...about, size: 0, chunks: 0, digest: '', deleted: true }));

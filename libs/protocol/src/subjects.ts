@@ -42,8 +42,8 @@ function token(text: string, pattern: RegExp = ID_PATTERN): string {
 const oneOrAll = (name: string): string => (name === '*' ? name : token(name, TOOL_NAME_PATTERN));
 
 /**
- * What looks like a command and has more or fewer tokens: no stream takes it, so nobody would ever tell its sender. An
- * empty token is no subject at all; the server lets nobody hear of it.
+ * Subjects that look like a command and have too few or too many tokens. No stream stores them, so their sender would
+ * get no error. The server rejects subjects with an empty token.
  */
 export const MISADDRESSED_COMMANDS = ['cox.*.session', 'cox.*.session.*', 'cox.*.session.*.*.>'] as const;
 
@@ -239,7 +239,7 @@ export const tenantSubjects = {
   /** Notices of calls that wait for a person. */
   approvals: (tenant: string) => `cox.${TenantId.parse(tenant)}.approvals.*`,
   tools: (tenant: string) => `cox.${TenantId.parse(tenant)}.tool.>`,
-  /** What instances of a tool, or of every tool (`*`), hear beside the calls that they share. */
+  /** Orders to instances of a tool, or of every tool (`*`), in addition to the shared calls. */
   toolOrders: (tenant: string, name: string) =>
     ['all', 'at.*'].map((rest) => `cox.${TenantId.parse(tenant)}.tool.${oneOrAll(name)}.${rest}`),
   /** The calls of a tool, or of every tool (`*`), shared or to one instance: both only in its queue group. */
@@ -258,7 +258,7 @@ export const tenantSubjects = {
   /** Questions to hooks of personas, shared or to one instance: both only in the queue group. */
   personaHooks: (tenant: string) =>
     ['', '.to.*'].map((rest) => `cox.${TenantId.parse(tenant)}.persona.*.*.hook${rest}`),
-  /** What instances of personas hear beside what they share. */
+  /** Orders to instances of personas, in addition to the shared steps. */
   personaOrders: (tenant: string) => ['all', 'at.*'].map((rest) => `cox.${TenantId.parse(tenant)}.persona.*.*.${rest}`),
   /** What personas are announced as: keys of the registry. */
   personaAnnouncements: (tenant: string) => `$KV.${STREAMS.registry}.personas.${TenantId.parse(tenant)}.*`,
@@ -290,7 +290,7 @@ export const systemSubjects = {
   ],
   /** What hosts tell each other. */
   hostLine: [subjects.hostBeats, subjects.hostRing('any').replace('any', '*'), subjects.hostReleases],
-  /** Of every tenant: what is told to watchers, and what is asked of workers. */
+  /** Of every tenant: messages to watchers, and requests to workers. */
   told: ['cox.*.deltas.*', 'cox.*.approvals.*', 'cox.*.hook.>', 'cox.*.tool.>', 'cox.*.persona.>'],
   /** Commands of one verb, of any tenant. */
   command: (verb: string) => `cox.*.session.*.${token(verb)}`,
@@ -502,7 +502,10 @@ const INBOX = /^_INBOX(_[A-Za-z0-9_-]+)?(\.[A-Za-z0-9_$-]+)+$/;
 /** What a server makes of an inbox of another account. */
 const PASSED_ON = /^_R_(\.[A-Za-z0-9]+)+$/;
 
-/** Whether an answer may go to a subject: to an inbox, or to what a server puts in the place of one of another account. */
+/**
+ * Whether a subject may receive an answer: an inbox, or the subject by which a server replaces an inbox of another
+ * account.
+ */
 export function isAnswerSubject(subject: string): boolean {
   return isInboxSubject(subject) || (subject.length <= INBOX_MAX_CHARS && PASSED_ON.test(subject));
 }
@@ -518,8 +521,8 @@ export function isTenantsInbox(prefix: string | undefined): boolean {
 }
 
 /**
- * Whether receipts of a tenant's commands may go to a subject: to any inbox but a host's, and another tenant's. Whoever may
- * send a command names it, and a host, which may write to every inbox, answers there.
+ * Whether a subject may receive receipts of a tenant's commands: any inbox except those of hosts and of other tenants.
+ * The sender of a command names the subject, and a host may publish to every inbox.
  */
 export function isReceiptSubject(subject: string, tenant: string): boolean {
   if (!isInboxSubject(subject)) return false;

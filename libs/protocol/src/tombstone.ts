@@ -12,7 +12,7 @@ export const TOMBSTONE_VERSION = 1;
 export const Tombstone = z.strictObject({
   tombstone: z.literal(TOMBSTONE_VERSION),
   session_id: z.string(),
-  /** ISO 8601, from the clock of whoever deleted it. */
+  /** ISO 8601, from the clock of the process that deleted it. */
   deleted_at: z.iso.datetime(),
   /** Who, as far as it was said. */
   deleted_by: z.strictObject({ name: z.string(), verified: z.boolean() }).optional(),

@@ -4,17 +4,33 @@
  * `abortSignal`.
  */
 import { DEFAULT_TRAITS, ToolDefinition, type ToolTraits } from './calls.ts';
+import { type CamelCased, toWire } from './casing.ts';
 import { CoxswainError } from './coxswain-error.ts';
-import type { ToolResult } from './inputs.ts';
+import { ToolResult } from './inputs.ts';
 import type { Json, JsonObject } from './json.ts';
-import { problemSentences, readStrictly } from './schema-problems.ts';
+import { pathText, problemSentences, readStrictly } from './schema-problems.ts';
 import type { ToolApprovalContext, ToolCallContext } from './tool-call-context.ts';
 
 /** Returned by the function of a `longRunning` tool whose outcome is sent later, by `session.endCall()`. */
 export const LATER: unique symbol = Symbol.for('coxswain.outcome-comes-later') as never;
 
-/** The return of a tool's function: a text, a whole result, or {@link LATER}. */
-export type ToolAnswer = string | ToolResult | typeof LATER;
+/** The return of a tool's function: a text, a whole result (`{ content, isError, detail }`), or {@link LATER}. */
+export type ToolAnswer = string | CamelCased<ToolResult> | typeof LATER;
+
+/** A result in the form of the wire; or why it is invalid, in a sentence. */
+export type WireToolResult =
+  | { readonly ok: true; readonly result: ToolResult }
+  | { readonly ok: false; readonly problem: string };
+
+/**
+ * The whole result that a program returned, in the form of the wire. The program may be JavaScript, or return another type than it declares.
+ */
+export function toolResultToWire(returned: unknown): WireToolResult {
+  const form = toWire(ToolResult, returned as never);
+  if (!form.ok) return { ok: false, problem: `${pathText(form.path)} ${form.words}` };
+  const read = readStrictly(ToolResult, form.value);
+  return read.ok ? { ok: true, result: read.data } : { ok: false, problem: problemSentences(read.problems).join('; ') };
+}
 
 /** A schema of Zod, or of another library that implements Standard Schema and returns its JSON Schema. */
 export interface InputSchema<Input = unknown> {

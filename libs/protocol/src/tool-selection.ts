@@ -20,12 +20,12 @@ export const WrittenToolSelection = z.union([
   ToolSelection,
 ]);
 
-/** Built-in tools that somebody else may carry out in the host's place. */
+/** Built-in tools that another program, such as an editor, may replace. */
 export const STAND_IN_TOOLS = ['read_file', 'write_file', 'append_file', 'edit_file', 'run_command'] as const;
 
 /**
- * Which tools of the bus carry out built-in ones for a session, as long as they are served: an editor's, that knows what is not
- * saved yet. Only the start can say so: whoever stands in passes under the rules of what it stands in for.
+ * Tools of the bus that replace built-in ones in a session while they are served, such as those of an editor with
+ * unsaved files. Only the start can set them: a replacement is subject to the permission rules of the replaced tool.
  */
 export const StandIns = z.partialRecord(z.enum(STAND_IN_TOOLS), z.string().regex(TOOL_NAME_PATTERN));
 /** See {@link StandIns}. */

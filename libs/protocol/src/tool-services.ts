@@ -24,7 +24,7 @@ export const TOOL_QUEUE_GROUP = 'cox-tools';
 
 /** What a process that serves a tool keeps and does at most. */
 export const TOOL_SERVICE_BOUNDS = {
-  /** Calls of one instance at once; whoever asks beyond it is told so, and nothing runs. */
+  /** Maximum of concurrent calls of one instance. Further calls are rejected and do not run. */
   callsAtOnceMax: 256,
   /** Calls that have ended and that the ledger still knows; the oldest go first. */
   ledgerEntriesMax: 4_096,
@@ -39,7 +39,7 @@ export const TOOL_SERVICE_BOUNDS = {
   heldMaxMs: TOOL_LIVENESS.ttlMs,
   /** Sessions of which the newest epoch is remembered; the one that was heard of least recently goes first. */
   sessionsFencedMax: 65_536,
-  /** One answer, as JSON: a message of a server is no larger by default than twice that. */
+  /** Maximum size of one answer as JSON. The default limit of NATS messages is twice that. */
   answerMaxBytes: 512 * 1024,
   progressMaxChars: 4_096,
   feedbackMaxChars: 8_192,
@@ -61,7 +61,7 @@ export const BusToolName = z
   .refine((name) => !name.includes('__'), { error: 'a name with __ is one of an MCP server’s tool' })
   .refine((name) => !HOSTS_OWN.has(name), { error: 'a host has a tool of this name itself' });
 
-/** What a tool is announced as. It stands in the registry until it is announced otherwise or taken back. */
+/** The announcement of a tool. The registry keeps it until another announcement or its removal. */
 export const ToolAnnouncement = z.strictObject({
   v: z.literal(1),
   /** Since when this version is the announced one. */
@@ -75,8 +75,8 @@ export const ToolAnnouncement = z.strictObject({
 export type ToolAnnouncement = z.infer<typeof ToolAnnouncement>;
 
 /**
- * Tells versions of a tool apart, as eight digits. It proves nothing: two may have the same on purpose.
- * @param announced what an instance serves, or what stands in the registry.
+ * Distinguishes versions of a tool, as eight digits. It is not a security feature: digests can collide.
+ * @param announced the announcement of an instance or of the registry.
  */
 export function toolDigest({
   name,
@@ -182,7 +182,7 @@ export const ToolEnded = z.strictObject({
 /** See {@link ToolEnded}. */
 export type ToolEnded = z.infer<typeof ToolEnded>;
 
-/** What an instance says of a call, to whoever asked last. */
+/** A message of an instance about a call, to the last sender. */
 export const ToolSaid = z.discriminatedUnion('type', [
   /** It is held here, and runs when the order `begin` comes. */
   z.strictObject({ ...said, type: z.literal('ready'), hold: sending }),

@@ -6,7 +6,7 @@ export interface TraceContext {
   readonly traceId: string;
   /** 16 hexadecimal digits, not all of them 0. */
   readonly spanId: string;
-  /** Whether somebody keeps the trace; spans of one that nobody keeps are not exported. */
+  /** Whether the trace is sampled. Spans of other traces are not exported. */
   readonly sampled: boolean;
 }
 

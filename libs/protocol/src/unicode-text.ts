@@ -67,8 +67,8 @@ export function cutGraphemes(text: string, maxChars: number): string {
 const MIDDLE_CUT_MIN_CHARS = 48;
 
 /**
- * Both ends of a text for people, at most so many UTF-16 units, and how much of its middle is left out: what is at the end of a
- * long command cannot be hidden by what is before it. Three fifths are of the beginning.
+ * Shortens a text for people to a number of UTF-16 units, and states the length of the omitted middle. The beginning
+ * gets three fifths. The end stays visible, so that a long beginning cannot hide the end of a command.
  */
 export function cutMiddle(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;

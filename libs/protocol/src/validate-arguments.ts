@@ -9,8 +9,8 @@ import { canonicalJson } from './canonical-json.ts';
 import type { Json, JsonObject } from './json.ts';
 
 const options = { strict: false, validateFormats: false, allErrors: false, logger: false } as const;
-const ajv = new Ajv(options);
-const ajv2020 = new Ajv2020(options);
+// Made for the first schema of each draft: a validator compiles its own meta-schema.
+const drafts: { ajv?: Ajv; ajv2020?: Ajv2020 } = {};
 
 // Schemas come from configured tools and repeat from session to session; a compiled one is kept while it is among the
 // newest that were used.
@@ -50,8 +50,8 @@ function validatorOf(schema: JsonObject): ValidateFunction | string {
     validate = compile(schema);
     if (compiled.size >= COMPILED_MAX) {
       compiled.clear();
-      ajv.removeSchema();
-      ajv2020.removeSchema();
+      drafts.ajv?.removeSchema();
+      drafts.ajv2020?.removeSchema();
     }
     compiled.set(key, validate);
   }
@@ -61,10 +61,19 @@ function validatorOf(schema: JsonObject): ValidateFunction | string {
 
 function compile(schema: JsonObject): ValidateFunction | string {
   const { $schema, $id: _, ...rest } = schema;
-  const draft = typeof $schema === 'string' && $schema.includes('2020-12') ? ajv2020 : ajv;
+  const is2020 = typeof $schema === 'string' && $schema.includes('2020-12');
   try {
-    return draft.compile(rest);
+    return draftOf(is2020).compile(rest);
   } catch (error) {
     return (error as Error).message;
   }
+}
+
+function draftOf(is2020: boolean): Ajv {
+  if (is2020) {
+    drafts.ajv2020 ??= new Ajv2020(options);
+    return drafts.ajv2020;
+  }
+  drafts.ajv ??= new Ajv(options);
+  return drafts.ajv;
 }

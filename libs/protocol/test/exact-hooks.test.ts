@@ -92,7 +92,7 @@ test('the sentence in the place of a handler names key and point', () => {
   type Handler = () => { block: true; reson: string };
   expectTypeOf<
     ExactHandler<Handler, 'user_prompt_submit'>['wrong']
-  >().toEqualTypeOf<"a return at UserPromptSubmit has no key 'reson', or not beside its others">();
+  >().toEqualTypeOf<"a return at UserPromptSubmit has no key 'reson', or the key does not combine with the others">();
 });
 
 test('what is not known before it runs is left to the parser', () => {

@@ -36,16 +36,22 @@ describe('an output schema is refused', () => {
     ['an anchor', { properties: { a: { $anchor: 'a' } } }, '$anchor'],
     ['an id below the root', { properties: { a: { $id: 'https://example.com/a' } } }, '$id'],
     ['a pattern that RE2 does not run', { properties: { a: { pattern: '(?=a)b' } } }, 'without lookaround'],
+    [
+      'an unknown type',
+      { properties: { total: { type: 'strin' } } },
+      'properties.total.type: must be one of array, bool',
+    ],
+    ['an unknown type in a list', { type: ['string', 'nul'] }, 'type: must be one of'],
+    ['a keyword of another type', { items: { minimum: 'two' } }, 'items.minimum: must be a number, not "two"'],
+    ['a schema that is a text', { anyOf: [{ type: 'null' }, 'string'] }, 'anyOf: must be a list of schemas'],
     ['a pattern of names', { patternProperties: { '(a)\\1': {} } }, 'without lookaround'],
   ])('%s', (_, schema, words) => {
     expect(outputSchemaProblem(schema)).toContain(words);
     expect(OutputSchema.safeParse(schema).success).toBe(false);
   });
 
-  test.each([
-    ['an unknown type', { type: 'strng' }],
-    ['a keyword of another type', { minimum: 'two' }],
-  ])('at the start of a run for %s', (_, schema) => {
+  test('at the start of a run, where only a validator sees what is wrong', () => {
+    const schema = { uniqueItems: 'yes' };
     expect(outputSchemaProblem(schema)).toBeNull();
     expect(unusableOutputSchema(schema)).toEqual(expect.any(String));
   });

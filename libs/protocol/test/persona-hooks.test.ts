@@ -204,17 +204,17 @@ describe('what is refused', () => {
     [
       'one answer for every batch',
       hook({ event: 'gate_tool_calls', returns: [{ allow: true }] }),
-      /^hooks\[0\]\.returns: .*takes a handler/,
+      /^hooks\[0\]\.returns: .*needs a handler/,
     ],
     [
       'one view for every request',
       hook({ event: 'transform_context', returns: { messages: [] } }),
-      /^hooks\[0\]\.returns: .*takes a handler/,
+      /^hooks\[0\]\.returns: .*needs a handler/,
     ],
     [
       'a job that nobody has begun',
       { on_finish: { returns: { job: { status: 'queued', job_id: 'j' } } } },
-      /^on_finish\.returns: only a handler can start a job/,
+      /^on_finish\.returns: only a handler/,
     ],
     [
       'an answer that is too long',

@@ -47,7 +47,7 @@ test('the schema of the start replaces the one of the persona, and the smaller n
 test('a schema that cannot be compiled fails the run before the model is asked', async () => {
   const bed = testBed();
   await bed.host();
-  await bed.start({ output: { type: 'strng' } });
+  await bed.start({ output: { uniqueItems: 'yes' } });
   expect((await bed.eventsOf('agent_end'))[0]?.error).toMatchObject({ code: 'output_schema_invalid' });
   expect(bed.models.requests).toEqual([]);
 });

@@ -68,21 +68,16 @@ export class TestBed {
     const write = (level: keyof Log) => (fields: object, message: string) => {
       this.log.push({ level, message, fields });
     };
+    const own = this.bus.hostPorts();
     return {
+      ...own,
       journal: this.journal,
-      inbox: this.bus.createInbox(),
-      snapshots: this.bus.snapshots,
-      timers: this.bus.timers,
-      blobs: this.bus.blobs,
-      hostLine: noticed(this.bus.createHostLine()),
-      active: this.bus.active,
+      hostLine: noticed(own.hostLine),
       clock: this.time.clock(),
       ids: { next: () => String(++this.#ids) },
       hooks: this.hooks,
       log: { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') },
       models: this.models,
-      publisher: this.bus.publisher,
-      sender: this.bus.sender,
       personas: { find: async () => null, names: async () => ['coder'] },
       tools: this.toolSource,
       defaultRoot: '/work',

@@ -10,8 +10,8 @@ import { ExpectationError, SceneError } from './testing-errors.ts';
 export type JournalEvent = SessionEvent & { readonly n: number; readonly tool?: string | undefined };
 
 /**
- * What a test says of one event: its type alone, or its type and some of its members. See {@link shapeDifference} for what may
- * stand in the place of a member.
+ * A pattern for one event: its type, or its type and some of its members. See {@link shapeDifference} for the patterns
+ * of members.
  */
 export type EventPattern = EventType | ({ readonly type: EventType } & Readonly<Record<string, unknown>>);
 
@@ -30,7 +30,7 @@ export function expectInOrder(events: readonly JournalEvent[], patterns: readonl
     }
     const told = patterns.map((one, place) => `  ${place < index ? '✓' : place === index ? '✗' : ' '} ${named(one)}`);
     const message = [
-      `expected these events, in this order (others may lie between them):`,
+      `expected these events, in this order (other events may come between them):`,
       ...told,
       whyMissing(pattern, events, from),
       ...journalText(events),
@@ -95,9 +95,10 @@ function whyMissing(pattern: EventPattern, events: readonly JournalEvent[], from
   const same = events.map((event, place) => ({ event, place })).filter(({ event }) => event.type === type);
   const after = same.filter(({ place }) => place >= from);
   const earlier = same.find(({ event, place }) => place < from && differenceOf(pattern, event) === null);
-  if (earlier) return `there is none there; one stands earlier, in record ${earlier.event.n}: ${lineOf(earlier.event)}`;
+  if (earlier)
+    return `there is none at this position; an earlier one is in record ${earlier.event.n}: ${lineOf(earlier.event)}`;
   const [nearest] = after;
-  if (!nearest) return `there is no ${type}${same.length > 0 ? ' any more by then' : ''}`;
+  if (!nearest) return `there is no ${type}${same.length > 0 ? ' after that' : ''}`;
   const { path, why } = differenceOf(pattern, nearest.event) ?? { path: '', why: '' };
   return `the nearest is in record ${nearest.event.n}: ${lineOf(nearest.event)}; its ${path}: ${why}`;
 }
@@ -118,7 +119,7 @@ function checkPatterns(patterns: readonly EventPattern[]): void {
 export function checkEventType(type: unknown): asserts type is EventType {
   if ((EVENT_TYPES as readonly unknown[]).includes(type)) return;
   throw new SceneError(
-    `no event is called ${shown(type)}${typeof type === 'string' ? meantBy(type, EVENT_TYPES) : ':'} They are listed in docs/reference/subjects.md`,
+    `unknown event ${shown(type)}${typeof type === 'string' ? meantBy(type, EVENT_TYPES) : ':'} See docs/reference/subjects.md for all events.`,
   );
 }
 

@@ -34,7 +34,7 @@ export function replayFailure(what: string, error: unknown): Error {
     );
   const said = [
     `${what} does not replay: ${message}`,
-    'The code that is installed now computes this record otherwise than the code that wrote it, or the file was changed.',
+    'The installed code computes a different record than the code that wrote it, or the file was changed.',
   ];
   return new ExpectationError(said.join('\n'), { n, path, value: expected }, { n, path, value: actual });
 }

@@ -115,7 +115,7 @@ async function openScene(setup: SceneSetup): Promise<OpenScene> {
   const root = setup.root === undefined ? undefined : await presentAt('root', resolve(setup.root));
   const beside = lead?.tools ?? [];
   if (beside.length > 0 && !Array.isArray(tools) && Object.keys(tools).length > 0)
-    throw new SceneError('the persona exports tools of its own: give further ones as a list of definitions');
+    throw new SceneError('the persona exports its own tools: give more tools as a list of definitions');
   const stage = new Stage({
     session: setup.session ?? 'test',
     root,
@@ -160,7 +160,7 @@ async function modelsOf(setup: SceneSetup, lead: LoadedPersona | null, time: Vir
       throw new SceneError(
         named === undefined
           ? 'the scene has no model: give({ model: [says("…")] })'
-          : `the persona asks ${named}, and a scene asks nobody: give({ model: [says("…")] })`,
+          : `the persona asks ${named}, and a scene calls no real model: give({ model: [says("…")] })`,
       );
     return createModels({ env: {}, clock });
   }

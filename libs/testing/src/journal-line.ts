@@ -130,7 +130,7 @@ export function journalLine(event: SessionEvent): string {
     case 'hook_vetoed':
       return words('hook_vetoed', event.hook, event.point, event.call_id ?? event.command_id, event.decision);
     case 'announced':
-      return words('announced', event.point, event.effect_id === undefined && 'to nobody');
+      return words('announced', event.point, event.effect_id === undefined && 'without handlers');
     case 'job_report_deferred':
       return `job_report_deferred ${event.receipt.job_id} ${event.receipt.status}`;
     case 'job_reported':

@@ -62,7 +62,7 @@ export class Journal {
   readonly records: readonly JournalRecord[];
   /** All events, in order. */
   readonly events: readonly JournalEvent[];
-  /** What was told to whoever sent the commands of the scene. */
+  /** Receipts of the commands of the scene. */
   readonly receipts: readonly Receipt[];
   readonly #blobs: BlobSource;
   readonly #before: number;
@@ -164,7 +164,7 @@ export class Journal {
     const { result } = this;
     if (result === null)
       throw new ExpectationError(
-        [`expected the run to end, and the session is ${this.state || 'not there'}`, ...this.#text()].join('\n'),
+        [`expected the run to end, and the session is ${this.state || 'not started'}`, ...this.#text()].join('\n'),
         shape,
         null,
       );

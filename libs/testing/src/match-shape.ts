@@ -9,12 +9,14 @@ export interface ShapeDifference {
 }
 
 /**
- * Where a value is not as a shape says, or null where it is. Of an object only the members of the shape are looked at; a list
- * has as many members as its shape. In the place of a text a regular expression is searched in it; a function is asked about the value.
+ * Compares a value with a shape: null if they match, otherwise the first difference. Objects are compared by the
+ * members of the shape only. Lists must have the same length. A regular expression searches in a text; a function tests
+ * the value.
  */
 export function shapeDifference(shape: unknown, value: unknown, path = ''): ShapeDifference | null {
   if (shape instanceof RegExp) {
-    if (typeof value !== 'string') return { path, why: `${shown(value)} is no text to search for ${shape}` };
+    if (typeof value !== 'string')
+      return { path, why: `${shown(value)} is not a text that can be searched for ${shape}` };
     // A search with a global expression would begin where the last one ended.
     return new RegExp(shape.source, shape.flags.replace(/[gy]/g, '')).test(value)
       ? null
@@ -27,13 +29,13 @@ export function shapeDifference(shape: unknown, value: unknown, path = ''): Shap
       : { path, why: `${shown(value)} is not what ${shape.name || 'the function'} looks for` };
   }
   if (Array.isArray(shape)) {
-    if (!Array.isArray(value)) return { path, why: `${shown(value)} is no list` };
+    if (!Array.isArray(value)) return { path, why: `${shown(value)} is not a list` };
     if (value.length !== shape.length)
       return { path, why: `it has ${value.length} members, expected ${shape.length}: ${shown(value)}` };
     return first(shape.map((member, index) => () => shapeDifference(member, value[index], `${path}[${index}]`)));
   }
   if (typeof shape === 'object' && shape !== null) {
-    if (typeof value !== 'object' || value === null) return { path, why: `${shown(value)} is no object` };
+    if (typeof value !== 'object' || value === null) return { path, why: `${shown(value)} is not an object` };
     const members = value as Readonly<Record<string, unknown>>;
     return first(
       Object.entries(shape).map(

@@ -128,7 +128,7 @@ export function resume(): Move & CommandMove {
 /** Any command, by its verb and its whole body. */
 export function command<V extends Verb>(verb: V, body: MoveBody<V>): Move & CommandMove {
   if (!(VERBS as readonly string[]).includes(verb))
-    throw new SceneError(`no command is called ${JSON.stringify(verb)}; there are ${VERBS.join(', ')}`);
+    throw new SceneError(`unknown command ${JSON.stringify(verb)}; there are ${VERBS.join(', ')}`);
   return bodied(`command("${verb}", { … })`, verb, body as CommandBody);
 }
 
@@ -149,8 +149,7 @@ export function wait(ms: number): Move {
  */
 export function atSeam(seam: SeamKind, move: CommandMove): Move {
   const known: (typeof SEAMS)[SeamKind] | undefined = SEAMS[seam];
-  if (known === undefined)
-    throw new SceneError(`no seam is called "${seam}"; there are ${Object.keys(SEAMS).join(', ')}`);
+  if (known === undefined) throw new SceneError(`unknown seam "${seam}"; there are ${Object.keys(SEAMS).join(', ')}`);
   if (move.verb !== 'steer' && move.verb !== 'remind')
     throw new SceneError(`atSeam("${seam}", …) takes steer or remind: seams deliver nothing else`);
   if (!(seam in BEFORE_SEAM))

@@ -8,15 +8,17 @@ import {
 } from '@coxswain/adapter-tools';
 import type { Tool, ToolCallContext } from '@coxswain/client';
 import type { ToolSource } from '@coxswain/ports';
-import type { ToolResult } from '@coxswain/protocol';
+import type { CamelCased, ToolResult } from '@coxswain/protocol';
 import { SceneError } from './testing-errors.ts';
 
-/** A function in the place of a tool: what it returns is the result, what it throws an error result. */
+/** A function that replaces a tool: its return value is the result, an exception is an error result. */
 export type ToolFunction = (
   // biome-ignore lint/suspicious/noExplicitAny: a test knows what its script asks for
   args: any,
   context: ToolCallContext,
-) => string | ToolResult | Promise<string | ToolResult>;
+) => Returned | Promise<Returned>;
+
+type Returned = string | CamelCased<ToolResult>;
 
 /** Tools as `defineTool()` declares them; or by name, each a function or always the same text. */
 export type SceneTools =
@@ -31,7 +33,7 @@ export interface ToolsOfScene {
   readonly withCrew: boolean;
 }
 
-/** Makes them. @throws ToolDefinitionError, or SceneError naming the tool that is none. */
+/** Creates the tools of a scene. @throws ToolDefinitionError, or SceneError naming the invalid tool. */
 export function sceneTools({ tools, root, withCrew }: ToolsOfScene): ToolSource {
   // biome-ignore lint/suspicious/noExplicitAny: each tool has an input of its own
   const own: readonly Tool<any>[] = Array.isArray(tools)

@@ -46,7 +46,7 @@ export interface StageSettings {
   readonly withinMs: number;
 }
 
-/** Logs nothing: what a session does stands in its journal. */
+/** A logger that logs nothing: the journal shows what a session does. */
 export const QUIET: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 const INBOX = '_INBOX.testing';
@@ -97,15 +97,7 @@ export class Stage {
     let serial = 0;
     this.#host = createSessionHost(
       {
-        journal: this.#bus.journal,
-        inbox: this.#bus.createInbox(),
-        snapshots: this.#bus.snapshots,
-        timers: this.#bus.timers,
-        blobs: this.#bus.blobs,
-        hostLine: this.#bus.createHostLine(),
-        active: this.#bus.active,
-        publisher: this.#bus.publisher,
-        sender: this.#bus.sender,
+        ...this.#bus.hostPorts(),
         clock,
         ids: { next: () => String(++serial) },
         log: QUIET,
@@ -201,7 +193,7 @@ export class Stage {
 
   async #restless(): Promise<string> {
     const { state, lines } = await this.journal(0);
-    const said = `the session has not come to rest within ${this.#settings.withinMs} ms of its own time: it is in ${state}`;
+    const said = `the session has not become idle within ${this.#settings.withinMs} ms of its own time: it is in ${state}`;
     return [said, 'its last events:', ...lines.slice(-10).map((line) => `  ${line}`)].join('\n');
   }
 
@@ -217,7 +209,7 @@ export class Stage {
       const isStart = move.verb === 'say' && !exists;
       const verb = move.verb === 'say' ? (isStart ? 'start' : 'prompt') : move.verb;
       if (!exists && !isStart && verb !== 'start')
-        throw new SceneError(`${verb} was sent before the session began: let a prompt come first`);
+        throw new SceneError(`${verb} was sent before the session started: send a prompt first`);
       const { body: text, ...rest } = move.body;
       const body = isStart ? { ...start, ...rest, prompt: text } : move.body;
       const call = move.call ? { call_id: await this.#callOf(verb, move.call.among, move.call.which) } : {};

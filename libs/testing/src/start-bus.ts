@@ -53,7 +53,7 @@ export interface StartBusOptions {
   readonly root?: string | undefined;
   /** How long anything is waited for, milliseconds. Default 60,000. */
   readonly patienceMs?: number | undefined;
-  /** What hosts and models are told of the surroundings. Default `process.env`; `NATS_URL` is passed over. */
+  /** Environment variables of hosts and models. Default `process.env`; `NATS_URL` is ignored. */
   readonly env?: NodeJS.ProcessEnv | undefined;
 }
 
@@ -95,7 +95,7 @@ export interface TestBus extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-/** Hooks that a test serves. After `stop` they are asked for still, and nobody answers, as when a service has died. */
+/** Hooks that a test serves. After `stop` they stay registered and do not respond, like those of a crashed service. */
 export interface TestHooks extends ServedHooks {
   /** Ends the service and takes its registrations back: sessions ask for them no more. */
   remove(): Promise<void>;
@@ -307,7 +307,7 @@ class Bus implements TestBus {
     const untilMs = performance.now() + this.#parts.patienceMs;
     while (!isKnown()) {
       if (performance.now() > untilMs)
-        throw new Error(`the host has not heard of ${what} within ${this.#parts.patienceMs} ms`);
+        throw new Error(`the host does not know ${what} after ${this.#parts.patienceMs} ms`);
       await sleep(LOOK_AGAIN_MS);
     }
   }

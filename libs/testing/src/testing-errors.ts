@@ -1,6 +1,6 @@
 /** How tests of this kit fail. */
 
-/** What was expected did not happen. Test runners show `expected` and `actual` beside each other. */
+/** An expectation failed. Test runners compare `expected` and `actual`. */
 export class ExpectationError extends Error {
   override readonly name = 'ExpectationError';
   readonly code = 'ERR_ASSERTION';

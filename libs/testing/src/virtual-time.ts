@@ -14,7 +14,7 @@ interface Entry {
 /** 2030-01-01: far from any real clock, so that a leak of the system's time shows. */
 export const BEGINNING_MS = Date.UTC(2030, 0, 1);
 
-/** A queue of everything that waits. Whoever waits belongs to an owner, and an owner can be stopped or held. */
+/** A queue of timers. Each timer belongs to an owner, and an owner can be stopped or held. */
 export class VirtualTime {
   #nowMs = BEGINNING_MS;
   #order = 0;
@@ -82,8 +82,8 @@ export class VirtualTime {
   }
 
   /**
-   * Time has passed while nobody ran: whatever was due meanwhile is due now, and runs with the next advance. So days cost
-   * nothing; everyone who waits is as late as on a machine that has slept.
+   * Moves the time without running due timers. They run at the next advance, and are late as on a machine that was
+   * asleep.
    */
   leap(ms: number): void {
     this.#nowMs += ms;

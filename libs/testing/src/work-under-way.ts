@@ -32,7 +32,7 @@ export class WorkUnderWay {
     for (const { what, sinceMs } of this.#under.values())
       if (now - sinceMs > this.#patienceMs)
         throw new SceneError(
-          `${what} has been at work for ${this.#patienceMs} ms; patienceMs in given({ … }) allows longer`,
+          `${what} has not finished within ${this.#patienceMs} ms; raise patienceMs in given({ … })`,
         );
     const look = new AbortController();
     // What fails is told to whoever has asked for it.

@@ -55,7 +55,7 @@ describe('an expectation that fails', () => {
     );
     const lines = message.split('\n');
     expect(lines.slice(0, 5)).toEqual([
-      'expected these events, in this order (others may lie between them):',
+      'expected these events, in this order (other events may come between them):',
       '  ✓ call_started',
       '  ✗ call_ended {"tool":"count","status":"denied"}',
       '    agent_end',
@@ -68,10 +68,10 @@ describe('an expectation that fails', () => {
 
   test('says so where the event stands earlier, or nowhere', () => {
     expect(failure(() => journal.expect('agent_end', 'call_started')).message).toContain(
-      'there is none there; one stands earlier, in record 3: call_started c1_1 (count)',
+      'there is none at this position; an earlier one is in record 3: call_started c1_1 (count)',
     );
     expect(failure(() => journal.expect('run_failed')).message).toContain('there is no run_failed\n');
-    expect(failure(() => journal.expect('agent_end', 'agent_end')).message).toContain('one stands earlier');
+    expect(failure(() => journal.expect('agent_end', 'agent_end')).message).toContain('an earlier one is');
   });
 
   test('names the event that must not be', () => {
@@ -164,7 +164,7 @@ describe('a scene that cannot be played says why', () => {
   });
 
   test('a pattern without a type', async () => {
-    expect(await problem(() => journal.expect({ tool: 'count' } as never))).toMatch(/^no event is called nothing: /);
+    expect(await problem(() => journal.expect({ tool: 'count' } as never))).toMatch(/^unknown event nothing: /);
   });
 
   test('what is no move, and would be left out', async () => {
@@ -172,9 +172,7 @@ describe('a scene that cannot be played says why', () => {
     expect(await problem(() => scene().when(prompt('go'), undefined as never))).toMatch(/ not nothing$/);
     expect(await problem(() => during('count', 'stop' as never))).toMatch(/^during\("count", …\) takes .* not "stop"$/);
     expect(await problem(() => duringAnswer(1, wait(5) as never))).toMatch(/^duringAnswer\(1, …\) takes /);
-    expect(await problem(() => command('frob' as never, {} as never))).toMatch(
-      /^no command is called "frob"; there are /,
-    );
+    expect(await problem(() => command('frob' as never, {} as never))).toMatch(/^unknown command "frob"; there are /);
   });
 
   test('a path that leads nowhere, by its key', async () => {
@@ -223,7 +221,7 @@ describe('a scene that cannot be played says why', () => {
   test('a scene without a model', async () => {
     expect(await problem(() => given({ persona }).when(prompt('go')))).toContain('the scene has no model');
     expect(await problem(() => given({ persona: { ...persona, model: 'openai/gpt-5' } }).when(prompt('go')))).toContain(
-      'the persona asks openai/gpt-5, and a scene asks nobody',
+      'the persona asks openai/gpt-5, and a scene calls no real model',
     );
   });
 
@@ -243,7 +241,7 @@ describe('a scene that cannot be played says why', () => {
 
   test('a command before the first prompt', async () => {
     expect(await problem(() => scene().when(steer('now')))).toBe(
-      'steer was sent before the session began: let a prompt come first',
+      'steer was sent before the session started: send a prompt first',
     );
   });
 
@@ -261,7 +259,7 @@ describe('a scene that cannot be played says why', () => {
     expect(await problem(() => atSeam('pre_tool_dispatch', steer('a', { mode: 'finish_step' })))).toBe(
       'atSeam("pre_tool_dispatch", …): this seam takes interrupt_immediate, not finish_step',
     );
-    expect(await problem(() => atSeam('nowhere' as never, steer('a')))).toContain('no seam is called "nowhere"');
+    expect(await problem(() => atSeam('nowhere' as never, steer('a')))).toContain('unknown seam "nowhere"');
     for (const seam of ['pre_compact', 'post_compact'] as const)
       expect(await problem(() => atSeam(seam, steer('a')))).toMatch(
         /is ever delivered at this seam, which takes feedback alone: .* context\.feedback\(…\), or use iteration_start, /,
@@ -285,14 +283,14 @@ describe('a scene that cannot be played says why', () => {
   test('a tool that never ends', async () => {
     const never = { count: () => new Promise<string>(() => undefined) };
     expect(await problem(() => scene({ tools: never, patienceMs: 50 }).when(prompt('go')))).toContain(
-      'the tool count has been at work for 50 ms',
+      'the tool count has not finished within 50 ms',
     );
   });
 
   test('a session that does not rest', async () => {
     const slow = [{ text: 'a', delayMs: 10_000 }];
     expect(await problem(() => scene({ model: slow, withinMs: 1_000 }).when(prompt('go')))).toMatch(
-      /^the session has not come to rest within 1000 ms of its own time: it is in assistant_streaming/,
+      /^the session has not become idle within 1000 ms of its own time: it is in assistant_streaming/,
     );
     expect(await problem(() => wait(-1))).toContain('wait(-1)');
   });

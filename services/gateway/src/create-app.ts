@@ -125,7 +125,7 @@ function letIn(app: App, context: GatewayContext, guard: RequestGuard, methods: 
       if (wait > 0) throw rateLimited(wait);
       throw token === null
         ? unauthorized('the request has no token: send authorization: Bearer TOKEN', '')
-        : unauthorized('the token is unknown, over or not valid', ', error="invalid_token"');
+        : unauthorized('the token is unknown, expired or invalid', ', error="invalid_token"');
     }
     takeTurn(context, principal);
     if (scope !== 'any' && !isAllowed(principal, scope)) {
@@ -151,7 +151,7 @@ function letIn(app: App, context: GatewayContext, guard: RequestGuard, methods: 
         return reply.code(204).headers(PREFLIGHT).send();
     }
     if (context.stopping.aborted)
-      throw new Problem('gateway_stopping', 'this gateway is about to end', {
+      throw new Problem('gateway_stopping', 'this gateway is shutting down', {
         headers: { 'retry-after': '1', connection: 'close' },
       });
     // Told before anything is asked of a body that nobody takes.
@@ -160,7 +160,7 @@ function letIn(app: App, context: GatewayContext, guard: RequestGuard, methods: 
     if (request.ws && !isSocketRoute(request))
       throw new Problem(
         'request_unreadable',
-        `no WebSocket is opened at ${request.routeOptions.url}, but at a session’s /ws and /inspect`,
+        `${request.routeOptions.url} is not a WebSocket endpoint; use /ws or /inspect of a session`,
       );
   });
 }
@@ -211,7 +211,10 @@ function tellTrouble(app: App, { log, metrics }: GatewayContext, methods: Method
     request.problem = problem;
     metrics.refused.inc({ code: problem.code });
     if (problem.code === 'request_closed')
-      log.debug({ method: request.method, url: request.routeOptions.url }, 'a request was closed before its answer');
+      log.debug(
+        { method: request.method, url: request.routeOptions.url },
+        'the client closed the request before the response',
+      );
     // What is ours to mend; what is wrong with a request is told to whoever has sent it.
     if (problem.status === 500)
       log.error({ error, method: request.method, url: request.routeOptions.url }, 'a request failed');
@@ -227,11 +230,11 @@ function notThere({ url, method }: FastifyRequest, methods: MethodTable): Proble
   const path = url.split('?', 1)[0] ?? '';
   const allowed = methods.of(path);
   if (allowed.length > 0)
-    return new Problem('method_not_allowed', `${method} is not taken here, but ${allowed.join(', ')}`, {
+    return new Problem('method_not_allowed', `${method} is not supported here; use ${allowed.join(', ')}`, {
       headers: { allow: allowed.join(', ') },
     });
   return (
-    unknownVerb(path) ?? new Problem('route_not_found', `there is nothing at ${cutText(path, 256)}; see /openapi.json`)
+    unknownVerb(path) ?? new Problem('route_not_found', `there is no route ${cutText(path, 256)}; see /openapi.json`)
   );
 }
 

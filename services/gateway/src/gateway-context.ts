@@ -82,7 +82,7 @@ declare module 'fastify' {
 
 /** Who a request is from. On an address that needs a token there is somebody. */
 export function principalOf({ principal }: FastifyRequest): Principal {
-  if (principal === null) throw new Error('an address that needs a token has let nobody in');
+  if (principal === null) throw new Error('a route that needs a token has no principal');
   return principal;
 }
 
@@ -99,12 +99,15 @@ const BUS_ANSWERS_WITHIN_MS = 2_000;
 export async function expectBus({ ping }: Pick<GatewayContext, 'ping'>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${BUS_ANSWERS_WITHIN_MS} ms`)), BUS_ANSWERS_WITHIN_MS);
+    timer = setTimeout(
+      () => reject(new Error(`no response within ${BUS_ANSWERS_WITHIN_MS} ms`)),
+      BUS_ANSWERS_WITHIN_MS,
+    );
   });
   try {
     await Promise.race([ping(), late]);
   } catch (error) {
-    const message = `the bus does not answer: ${(error as Error).message}`;
+    const message = `NATS does not respond: ${(error as Error).message}`;
     throw new Problem('nats_unreachable', message, { headers: { 'retry-after': '2' } });
   } finally {
     clearTimeout(timer);
@@ -124,7 +127,7 @@ export function turnIn({ rates }: GatewayContext, { tenant, name }: Principal): 
 
 /** More than is taken. */
 export function rateLimited(seconds: number): Problem {
-  return new Problem('rate_limited', `more requests than are taken; the next one in ${seconds} s`, {
+  return new Problem('rate_limited', `rate limit exceeded; retry in ${seconds} s`, {
     headers: { 'retry-after': String(seconds) },
   });
 }

@@ -42,7 +42,7 @@ function written(body: unknown): string {
     return canonicalJson(body);
   } catch {
     // It was read from JSON: what can be wrong with it is told.
-    const message = 'body: is nested too deep, or has a number that is too large';
+    const message = 'body: is nested too deeply, or has a number out of range';
     throw new Problem('invalid_field', message, { field: 'body' });
   }
 }
@@ -122,7 +122,7 @@ export async function refuseReusedId(
     throw error;
   });
   if ((await compared)?.found !== 'other') return;
-  const message = `command_id: ${repeated.commandId} was used for another command; that one stands, and this one was not taken`;
+  const message = `command_id: ${repeated.commandId} was used for another command, which stays valid; this command was rejected`;
   throw new Problem('command_id_reused', message, { field: 'command_id', sessionId: session.id });
 }
 
@@ -160,7 +160,7 @@ async function inJournal(
 }
 
 function undecided({ id }: Pick<Session, 'id'>): Problem {
-  const message = 'the first command under this idempotency key could not be compared with this one yet; ask again';
+  const message = 'the first command with this idempotency key is not recorded yet; send the request again';
   return new Problem('idempotency_key_undecided', message, {
     field: 'idempotency-key',
     sessionId: id,
@@ -169,7 +169,7 @@ function undecided({ id }: Pick<Session, 'id'>): Problem {
 }
 
 function reused({ id }: Pick<Session, 'id'>): Problem {
-  return new Problem('idempotency_key_reused', 'the idempotency key was used for another request', {
+  return new Problem('idempotency_key_reused', 'the idempotency key belongs to another request', {
     field: 'idempotency-key',
     sessionId: id,
   });

@@ -32,7 +32,7 @@ export class LimitedReads {
     if (this.#free > 0) this.#free--;
     else {
       if (this.#waiting.size >= this.#waitingMax)
-        throw new Problem('gateway_busy', 'too much is being read at once', { headers: { 'retry-after': '1' } });
+        throw new Problem('gateway_busy', 'too many concurrent reads', { headers: { 'retry-after': '1' } });
       await this.#turn(signal);
     }
     let held = true;

@@ -30,18 +30,21 @@ function troubleOf(error: unknown, host: string, port: number): unknown {
   const where = `${host.includes(':') ? `[${host}]` : host}:${port}`;
   switch ((error as { readonly code?: unknown }).code) {
     case 'EADDRINUSE':
-      return new ListenPortInUseError(`the gateway cannot listen at ${where}: port ${port} is taken there`, {
+      return new ListenPortInUseError(`the gateway cannot listen at ${where}: port ${port} is in use (EADDRINUSE)`, {
         cause: error,
       });
     case 'EACCES':
-      return new GatewayOptionError(`the gateway cannot listen at ${where}: this user may not use port ${port}`, {
+      return new GatewayOptionError(`the gateway cannot listen at ${where}: no permission for port ${port} (EACCES)`, {
         cause: error,
       });
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
-      return new GatewayOptionError(`the gateway cannot listen at ${where}: this machine has no such address`, {
-        cause: error,
-      });
+      return new GatewayOptionError(
+        `the gateway cannot listen at ${where}: this machine has no such address (EADDRNOTAVAIL)`,
+        {
+          cause: error,
+        },
+      );
     default:
       return error;
   }

@@ -1,24 +1,32 @@
 /** Problem documents (RFC 9457): every refusal and failure that the gateway answers with, by its catalogued code. */
 import type { CoxswainError } from '@coxswain/client';
-import { ERROR_CATALOGUE, httpStatusOf, isErrorCode, type JsonObject } from '@coxswain/protocol';
+import {
+  ERROR_CATALOGUE,
+  httpStatusOf,
+  isErrorCode,
+  type JsonObject,
+  SessionDeletedError,
+  Tombstone,
+  toWire,
+} from '@coxswain/protocol';
 import type { FastifyReply } from 'fastify';
 import * as z from 'zod';
 
 /** A problem document. */
 export const ProblemDocument = z.strictObject({
   type: z.string().meta({ description: 'urn:coxswain:problem:<code>' }),
-  title: z.string().meta({ description: 'What the code means.' }),
+  title: z.string().meta({ description: 'Meaning of the code.' }),
   status: z.number().int().min(400).max(599),
-  detail: z.string().meta({ description: 'What is wrong here.' }),
-  code: z.string().meta({ description: 'The code, as in the reference of errors. Stable: branch on it.' }),
-  advice: z.string().optional().meta({ description: 'What the caller can do.' }),
-  field: z.string().optional().meta({ description: 'The field that is wrong, where one is.' }),
+  detail: z.string().meta({ description: 'The problem in this request.' }),
+  code: z.string().meta({ description: 'Stable error code of docs/reference/errors.md. Programs branch on it.' }),
+  advice: z.string().optional().meta({ description: 'The remedy.' }),
+  field: z.string().optional().meta({ description: 'The invalid field, if any.' }),
   session_id: z.string().optional(),
   command_id: z
     .string()
     .optional()
-    .meta({ description: 'The command that was refused, or that was stored and may still take effect.' }),
-  more: z.looseObject({}).optional().meta({ description: 'More about it, for programs.' }),
+    .meta({ description: 'The rejected command, or the stored command that may still take effect.' }),
+  more: z.looseObject({}).optional().meta({ description: 'Details for programs.' }),
 });
 /** See {@link ProblemDocument}. */
 export type ProblemDocument = z.infer<typeof ProblemDocument>;
@@ -53,7 +61,7 @@ export class Problem extends Error {
     const known = isErrorCode(this.code) ? ERROR_CATALOGUE[this.code] : null;
     return {
       type: `urn:coxswain:problem:${this.code}`,
-      title: known?.meaning ?? 'The session host refused it, for a reason that this release does not know.',
+      title: known?.meaning ?? 'The session host rejected it with a code that this release does not know.',
       status: this.status,
       detail: this.message,
       code: this.code,
@@ -68,7 +76,7 @@ export class Problem extends Error {
 
 /** Nobody is there any more to be answered: it ends what was waited for, and is nobody's fault. */
 export function requestClosed(): Problem {
-  return new Problem('request_closed', 'the request was closed before it was answered');
+  return new Problem('request_closed', 'the client closed the request before the response');
 }
 
 /** Aborts, with {@link requestClosed}, when nobody is there any more to be answered. */
@@ -86,27 +94,31 @@ export function problemFrom(error: unknown): Problem {
   const { cause } = (error ?? {}) as { readonly cause?: unknown };
   // A signal of this gateway has ended a call of its client.
   if (cause instanceof Problem && (error as CoxswainError).code === 'aborted') return cause;
-  const { code, message, field, commandId, sessionId, tombstone, statusCode, ...more } = error as {
+  const { code, message, field, commandId, sessionId, statusCode, ...more } = error as {
     readonly code?: unknown;
     readonly statusCode?: unknown;
     readonly message?: string;
-    readonly tombstone?: unknown;
   } & ProblemMore;
   // What stays of a deleted session, for programs that look who has deleted it, and when.
-  const detail = more.detail ?? (tombstone === undefined ? undefined : { tombstone });
+  const detail = more.detail ?? (error instanceof SessionDeletedError ? tombstoneOnWire(error) : undefined);
   if (typeof code === 'string') {
     const ours = FASTIFY_CODES[code];
     if (ours) return new Problem(ours.code, ours.message);
     // Whatever else it refuses is the request's own fault where it says so.
     if (code.startsWith('FST_ERR_') && typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500)
-      return new Problem('request_unreadable', `the request cannot be taken: ${message ?? code}`);
+      return new Problem('request_unreadable', `the request is invalid: ${message ?? code}`);
     // Its message is for the log alone.
     if (/^[a-z][a-z0-9_]*$/.test(code) && code !== 'internal')
       return new Problem(code, message ?? code, { field, commandId, sessionId, detail, headers: retryAfter(code) });
   }
   if (isUnanswered(error))
-    return new Problem('nats_unreachable', 'the bus does not answer', { headers: { 'retry-after': '2' } });
-  return new Problem('internal', 'something failed that has no code; the gateway has written it to its log');
+    return new Problem('nats_unreachable', 'NATS does not respond', { headers: { 'retry-after': '2' } });
+  return new Problem('internal', 'internal error without a code; the log of the gateway has the details');
+}
+
+function tombstoneOnWire({ tombstone }: SessionDeletedError): Readonly<Record<string, unknown>> {
+  const form = toWire(Tombstone, tombstone);
+  return form.ok ? { tombstone: form.value } : {};
 }
 
 function retryAfter(code: string): Readonly<Record<string, string>> | undefined {
@@ -133,18 +145,19 @@ const UNANSWERED: ReadonlySet<string> = new Set([
 const FASTIFY_CODES: Readonly<Record<string, { readonly code: string; readonly message: string }>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: {
     code: 'body_too_large',
-    message: 'the body is over 256 KiB, or 4 MiB of a request of AG-UI',
+    message: 'the body is larger than 256 KiB (AG-UI: 4 MiB)',
   },
   FST_ERR_CTP_INVALID_MEDIA_TYPE: {
     code: 'unsupported_media_type',
-    message: 'a body is application/json (curl: --json); prompt, steer, remind and followup also take text/plain',
+    message:
+      'the content type must be application/json (curl: --json); prompt, steer, remind and followup also accept text/plain',
   },
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: {
     code: 'invalid_field',
-    message: 'the body has another length than content-length says',
+    message: 'the length of the body differs from content-length',
   },
-  FST_ERR_BAD_URL: { code: 'route_not_found', message: 'the address cannot be read' },
-  FST_ERR_MAX_PARAM_LENGTH: { code: 'invalid_id', message: 'an id in the address is too long' },
+  FST_ERR_BAD_URL: { code: 'route_not_found', message: 'the URL is invalid' },
+  FST_ERR_MAX_PARAM_LENGTH: { code: 'invalid_id', message: 'an id in the URL is too long' },
 };
 
 /**

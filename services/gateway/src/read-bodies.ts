@@ -19,12 +19,12 @@ export function readBodies(app: App): void {
   app.addHook('preParsing', async ({ headers }) => {
     const encoding = headers['content-encoding'];
     if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
-      throw new Problem('unsupported_media_type', 'content-encoding: bodies are taken as they are, not packed', {
+      throw new Problem('unsupported_media_type', 'content-encoding: compressed bodies are not supported', {
         field: 'content-encoding',
       });
     const charset = charsetOf(headers['content-type']);
     if (charset !== null && charset !== 'utf-8' && charset !== 'utf8')
-      throw new Problem('unsupported_media_type', `content-type: bodies are UTF-8, and not ${charset}`, {
+      throw new Problem('unsupported_media_type', `content-type: bodies must be UTF-8, not ${charset}`, {
         field: 'content-type',
       });
   });

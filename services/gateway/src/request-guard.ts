@@ -33,14 +33,14 @@ export function createGuard(options: () => GuardOptions): RequestGuard {
       const hosts = options().ownOrigins.map((origin) => new URL(origin).host);
       if (host !== undefined && hosts.includes(withoutDefaultPort(host.toLowerCase(), hosts))) return;
       const told = host === undefined ? 'no host' : `the host ${JSON.stringify(cutText(host, 128))}`;
-      throw new Problem('host_not_allowed', `the request names ${told}, and this gateway is ${hosts.join(', ')}`);
+      throw new Problem('host_not_allowed', `the request names ${told}; this gateway accepts ${hosts.join(', ')}`);
     },
     checkOrigin({ origin, 'sec-fetch-site': site }) {
       const { ownOrigins, allowedOrigins } = options();
       if (origin === undefined) {
         // Pages send an origin with all but plain reads, and those say at least that they come from elsewhere.
         if (site === 'cross-site' || site === 'same-site')
-          throw new Problem('origin_not_allowed', 'a page of another site has sent the request');
+          throw new Problem('origin_not_allowed', 'the request comes from a page of another site');
         return null;
       }
       if (ownOrigins.includes(origin)) return null;

@@ -39,12 +39,12 @@ const DELIVERED_VERBS: ReadonlySet<Verb> = new Set(['steer', 'remind', 'followup
 export function objectBody(request: FastifyRequest, verb: Verb | null): Record<string, unknown> {
   const { body } = request;
   if (body instanceof TextBody && (verb === null || !takesText(verb)))
-    throw new Problem('unsupported_media_type', 'this takes a JSON object, not plain text');
+    throw new Problem('unsupported_media_type', 'the body must be a JSON object, not plain text');
   const value = body instanceof TextBody ? saidInText(body) : (body ?? {});
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new Problem('invalid_field', 'body: must be an object', { field: 'body' });
   if ('actor' in value)
-    throw new Problem('unknown_field', 'unknown field "actor": who acts is whose token it is', { field: 'actor' });
+    throw new Problem('unknown_field', 'unknown field "actor": the token determines the actor', { field: 'actor' });
   return value as Record<string, unknown>;
 }
 
@@ -122,7 +122,7 @@ export function whileListened(context: GatewayContext, { raw }: FastifyReply): A
 function stoppedWaiting(): Problem {
   return new Problem(
     'gateway_stopping',
-    'this gateway is about to end; the command is stored and may still take effect: ask another for its receipt, under its id',
+    'this gateway is shutting down; the command is stored and may still take effect: query its receipt at another gateway with its id',
     { headers: { 'retry-after': '1', connection: 'close' } },
   );
 }
@@ -140,7 +140,7 @@ export interface SendAs {
 export function sendOptions(verb: Verb, { principal, id, waiting, signal, traceparent }: SendAs) {
   const { wait, timeout_ms } = waiting;
   if (wait === 'delivered' && !DELIVERED_VERBS.has(verb))
-    throw new Problem('invalid_field', `wait: ${verb} is accepted, and not delivered later`, { field: 'wait' });
+    throw new Problem('invalid_field', `wait: ${verb} has no stage delivered; use accepted`, { field: 'wait' });
   if (wait === 'outcome' && verb !== 'cancel_call')
     throw new Problem('invalid_field', `wait: ${verb} has no outcome to wait for; only cancel_call has`, {
       field: 'wait',
@@ -218,7 +218,7 @@ async function sentToOneThere<V extends Verb>(
 function withoutAddress(body: Record<string, unknown>, ofAddress: JsonObject): Record<string, unknown> {
   const twice = Object.keys(ofAddress).find((name) => name in body);
   if (twice === undefined) return body;
-  throw new Problem('unknown_field', `unknown field "${twice}": the address says it`, { field: twice });
+  throw new Problem('unknown_field', `unknown field "${twice}": the URL contains it`, { field: twice });
 }
 
 /**

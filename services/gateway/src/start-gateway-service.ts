@@ -89,10 +89,10 @@ export async function startGatewayService(options: GatewayServiceOptions): Promi
   const publicUrls = (options.publicUrls ?? []).map(originOf);
   if (!isLoopback(host) && publicUrls.length === 0)
     throw new GatewayOptionError(
-      `${host} is reached from other machines: say what the gateway is called there with --public-url https://NAME`,
+      `${host} is reachable from other machines: give the public address of the gateway with --public-url https://NAME`,
     );
   if (!isLoopback(host) && options.startToken)
-    throw new GatewayOptionError(`a token of a start is made on loopback only, not on ${host}`);
+    throw new GatewayOptionError(`tokens are generated on loopback only, not on ${host}`);
   const buses = Array.isArray(options.nats) ? (options.nats as readonly NamedBus[]) : [options.nats as NamedBus];
   const addresses = buses.map(connectionTo);
   const start = startTokensOf(options);
@@ -110,12 +110,12 @@ export async function startGatewayService(options: GatewayServiceOptions): Promi
   if (options.jwt) authenticators.push(await openJsonWebTokens({ ...options.jwt, now }));
   if (authenticators.length === 0)
     throw new GatewayOptionError(
-      'nobody could come in: give a file of tokens, or where the keys of JSON Web Tokens are',
+      'no authentication is configured: give a token file, or the JWK Set of JSON Web Tokens',
     );
 
   const consoleFiles = options.consoleFolder === undefined ? [] : await readConsole(options.consoleFolder);
   if (options.consoleFolder !== undefined && consoleFiles.length === 0)
-    log.warn({ folder: options.consoleFolder }, 'the console is not built, and not served');
+    log.warn({ folder: options.consoleFolder }, 'the web console is not built and not served');
   const metrics = createMetrics();
   const masked = secretMask(env, secrets);
   // Its meters are a route of its own.
@@ -162,7 +162,7 @@ export async function startGatewayService(options: GatewayServiceOptions): Promi
   try {
     await listenOn(app, host, port);
     const bound = app.server.address();
-    if (bound === null || typeof bound === 'string') throw new Error('the server listens on no port');
+    if (bound === null || typeof bound === 'string') throw new Error('the server does not listen on a port');
     if (isLoopback(host)) ownOrigins = [...publicUrls, ...loopbackOrigins(bound)];
     const url = ownOrigins[0] as string;
     log.info({ url, host, port: bound.port }, 'gateway is up');
@@ -202,7 +202,7 @@ function originOf(url: string): string {
     const { origin, pathname, protocol } = new URL(url);
     if (/^https?:$/.test(protocol) && pathname === '/') return origin;
   }
-  throw new GatewayOptionError(`${cutText(url, 200)} is no address of a gateway: https://NAME, without a path`);
+  throw new GatewayOptionError(`${cutText(url, 200)} is not an address of a gateway; use https://NAME without a path`);
 }
 
 function startTokensOf({ startToken }: GatewayServiceOptions) {

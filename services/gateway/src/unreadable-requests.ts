@@ -46,7 +46,7 @@ export function refuseExpectation(
   headers: Readonly<Record<string, string>>,
 ): string {
   const told = JSON.stringify(expect.slice(0, 128));
-  const message = `expect: ${told} is nothing that is done here, only 100-continue is`;
+  const message = `expect: ${told} is not supported; only 100-continue is`;
   const problem = new Problem('expectation_failed', message, { field: 'expect' });
   const body = JSON.stringify(problem.document);
   // What it has for a body is not read.
@@ -63,15 +63,15 @@ export function refuseExpectation(
 function problemOf(code: string | undefined): Problem {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
-      return new Problem('headers_too_large', 'the headers of the request are over 16 KiB');
+      return new Problem('headers_too_large', 'the request headers are larger than 16 KiB');
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return new Problem('request_too_slow', 'the request did not come whole in time');
+      return new Problem('request_too_slow', 'the request did not arrive completely in time');
     case NO_UPGRADE:
       return new Problem(
         'request_unreadable',
-        'the request asks for another protocol, and HTTP/1.1 and WebSockets are spoken here (curl: --http1.1)',
+        'the request asks for another protocol; use HTTP/1.1 or WebSockets (curl: --http1.1)',
       );
     default:
-      return new Problem('request_unreadable', 'what came is not HTTP that can be read');
+      return new Problem('request_unreadable', 'the request is not valid HTTP');
   }
 }

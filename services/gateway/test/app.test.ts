@@ -457,7 +457,7 @@ describe('the span of a request', () => {
     await expect.poll(() => spans).toHaveLength(1);
     expect([statusCode, spans[0]?.error]).toEqual([
       500,
-      { type: 'internal', message: expect.stringContaining('failed') },
+      { type: 'internal', message: expect.stringContaining('internal error') },
     ]);
   });
 });

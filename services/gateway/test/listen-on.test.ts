@@ -16,7 +16,7 @@ test('a port that is taken is told with what was to listen there, and where', as
   const { app } = await appOnNothing();
   await expect(listenOn(app, '127.0.0.1', port)).rejects.toMatchObject({
     code: 'port_in_use',
-    message: `the gateway cannot listen at 127.0.0.1:${port}: port ${port} is taken there`,
+    message: `the gateway cannot listen at 127.0.0.1:${port}: port ${port} is in use (EADDRINUSE)`,
   });
   await app.close();
 });
@@ -26,7 +26,7 @@ test('an address of another machine is told as one', async () => {
   // Of a net that is kept for documents: no machine has it.
   await expect(listenOn(app, '192.0.2.1', 0)).rejects.toMatchObject({
     code: 'gateway_option_invalid',
-    message: 'the gateway cannot listen at 192.0.2.1:0: this machine has no such address',
+    message: 'the gateway cannot listen at 192.0.2.1:0: this machine has no such address (EADDRNOTAVAIL)',
   });
   await app.close();
 });

@@ -83,7 +83,7 @@ describe('a WebSocket is opened where there is one', () => {
 describe('where an inspection begins', () => {
   test.each(['0', '0x5', '1e2', ' 5', '1.5', '', 'last'])('is not at %j, as of every other feed', (from) =>
     expect(InspectQuery.safeParse({ from }).error?.issues).toMatchObject([
-      { path: ['from'], message: 'must be a record’s number, from 1 on, or newest' },
+      { path: ['from'], message: 'must be the number of a record (1 or more), or newest' },
     ]),
   );
   test('is at the first record, at one by its number, or at the newest', () => {
@@ -100,9 +100,9 @@ describe('seats of inspectors', () => {
     const seats = new InspectorSeats(3, 2);
     seats.take(ada);
     const leave = seats.take(ada);
-    expect(() => seats.take(ada)).toThrow(/2 connections inspect sessions with this token/);
+    expect(() => seats.take(ada)).toThrow(/2 connections already inspect sessions with this token/);
     seats.take(bob);
-    expect(() => seats.take({ tenant: 'blue', name: 'ada' })).toThrow(/3 connections inspect sessions already/);
+    expect(() => seats.take({ tenant: 'blue', name: 'ada' })).toThrow(/3 connections already inspect sessions/);
     leave();
     seats.take(ada);
   });

@@ -80,7 +80,7 @@ export async function startHooksService(options: HooksServiceOptions): Promise<H
       const next = await loadHooks(file, name);
       await served.update(next.hooks);
       loaded = next;
-      log.info({ service: name, hooks: told(next) }, 'the hooks were loaded again');
+      log.info({ service: name, hooks: told(next) }, 'hooks reloaded');
       return next.files;
     });
     log.info({ service: name, instance: served.instance, file, hooks: told(loaded) }, 'hook service is up');

@@ -36,7 +36,7 @@ export interface ToolService {
   ping(): Promise<void>;
   /** Takes no more calls, ends when those that it has have ended. The announcements stay. */
   stop(): Promise<void>;
-  /** Ends at once, for a process whose code has thrown where nobody could catch it: calls under way are in doubt, and hosts know it. */
+  /** Ends at once, for a process whose code has thrown where nobody could catch it: the outcome of in-flight calls is unknown, and hosts know it. */
   abandon(why: Error): Promise<void>;
 }
 
@@ -92,7 +92,7 @@ export async function startToolService(options: ToolServiceOptions): Promise<Too
     for (const [name] of dropped) served.delete(name);
     // What still runs of them ends by itself; the others are served meanwhile.
     for (const [name, tool] of dropped)
-      void tool.stop().then(() => log.info({ tool: name }, 'a tool is not served any more'));
+      void tool.stop().then(() => log.info({ tool: name }, 'a tool is no longer served'));
   };
   try {
     await take(loaded.tools);
@@ -105,7 +105,7 @@ export async function startToolService(options: ToolServiceOptions): Promise<Too
   const watch = watchFiles(loaded.files, log, async () => {
     const next = await toolsOf(file);
     await take(next.tools);
-    log.info({ file, tools: [...served.keys()] }, 'the tools were loaded again');
+    log.info({ file, tools: [...served.keys()] }, 'tools reloaded');
     return next.files;
   });
   log.info({ file, tools: [...served.keys()] }, 'tool service is up');
@@ -127,7 +127,10 @@ export async function startToolService(options: ToolServiceOptions): Promise<Too
     stop,
     async abandon(error) {
       const running = [...served.values()].reduce((sum, tool) => sum + tool.abandon(), 0);
-      log.error({ file, error, running }, 'code of a tool threw outside of its call: calls under way are in doubt');
+      log.error(
+        { file, error, running },
+        'uncaught exception in the code of a tool: the outcome of in-flight calls is unknown',
+      );
       // What was said last is out when the server answers.
       const late = new Promise((resolve) => setTimeout(resolve, FLUSHED_WITHIN_MS).unref());
       await Promise.race([client.roundTripMs().catch(() => undefined), late]);

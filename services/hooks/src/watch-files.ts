@@ -42,7 +42,8 @@ export function watchFiles(
         if (!ended) look();
       } catch (error) {
         const problem = (error as Error).message;
-        if (problem !== lastProblem) log.error({ error }, 'the new version was not taken; the one before goes on');
+        if (problem !== lastProblem)
+          log.error({ error }, 'the new version was rejected; the earlier version stays in use');
         lastProblem = problem;
         retry = setTimeout(changed, BROKEN_TRIED_EVERY_MS);
         retry.unref();

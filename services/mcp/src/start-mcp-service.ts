@@ -37,16 +37,16 @@ export interface McpServiceOptions {
 
 /** A server that runs. */
 export interface McpService {
-  /** Resolves when the client has gone, or has sent what cannot be gone on with: a message without an end. */
+  /** Resolves when the client has disconnected, or has sent what cannot be gone on with: a message without an end. */
   readonly closed: Promise<'gone' | 'too_long'>;
   /** Takes back what still waits and leaves the streams. Sessions go on. */
   stop(): Promise<void>;
 }
 
 const INSTRUCTIONS =
-  'Coxswain runs durable agent sessions that can be steered while they work. start_session returns at once; wait_for tells ' +
-  'when a session has ended or waits for an approval; steer changes its course while it works; get_result has its answer. ' +
-  'Sessions go on when you are gone.';
+  'Coxswain runs durable agent sessions that can be steered while they work. start_session returns at once; wait_for returns ' +
+  'when a session has ended or waits for an approval; steer sends a message into a running session; get_result returns its answer. ' +
+  'Sessions continue after you disconnect.';
 
 /** The protocol's own number for it, of which the SDK has no name. */
 const RESOURCE_NOT_FOUND = -32_002;
@@ -70,7 +70,7 @@ export async function startMcpService(options: McpServiceOptions): Promise<McpSe
     if (atOnce >= MCP_SERVER_BOUNDS.callsAtOnceMax)
       return troubleResult({
         code: 'too_many_queries',
-        message: `${atOnce} calls are worked on already; await some first`,
+        message: `${atOnce} calls are already in progress; wait for some of them`,
       });
     const token = _meta?.progressToken;
     let told = 0;
@@ -99,7 +99,7 @@ export async function startMcpService(options: McpServiceOptions): Promise<McpSe
       if (id === null)
         throw new McpError(
           RESOURCE_NOT_FOUND,
-          `there are ${TRANSCRIPT_TEMPLATE.uriTemplate}, not ${cutText(params.uri, 256)}`,
+          `resources have the form ${TRANSCRIPT_TEMPLATE.uriTemplate}, not ${cutText(params.uri, 256)}`,
         );
       return look(signal, (client) => readTranscript(client, id));
     });
@@ -108,7 +108,7 @@ export async function startMcpService(options: McpServiceOptions): Promise<McpSe
   /** Answers a request for resources: what goes wrong is an error of the protocol, as it has no other. */
   async function look<T>(signal: AbortSignal, task: (client: Client) => Promise<T>): Promise<T> {
     if (atOnce >= MCP_SERVER_BOUNDS.callsAtOnceMax)
-      throw new McpError(ErrorCode.InternalError, `too_many_queries: ${atOnce} calls are worked on already`);
+      throw new McpError(ErrorCode.InternalError, `too_many_queries: ${atOnce} calls are already in progress`);
     atOnce++;
     try {
       return await task(await access.client(AbortSignal.any([signal, gone.signal])));
@@ -154,10 +154,10 @@ export async function startMcpService(options: McpServiceOptions): Promise<McpSe
     for (const event of ['end', 'close', 'error']) input.once(event, end);
     output.once('error', end);
   });
-  void closed.then(() => gone.abort(new Error('the client has gone')));
+  void closed.then(() => gone.abort(new Error('the client has disconnected')));
   server.onerror = (error) => {
     overLong ||= error.message.startsWith('ReadBuffer exceeded');
-    say(`what the client sent could not be taken: ${overLong ? TOO_LONG : whyUnreadable(error)}`);
+    say(`the input of the client is invalid: ${overLong ? TOO_LONG : whyUnreadable(error)}`);
   };
   await server.connect(transport);
   return {
@@ -169,19 +169,21 @@ export async function startMcpService(options: McpServiceOptions): Promise<McpSe
   };
 }
 
-const TOO_LONG = `a message has more than ${MCP_SERVER_BOUNDS.messageMaxBytes} bytes; the server ends, its sessions go on`;
+const TOO_LONG = `a message has more than ${MCP_SERVER_BOUNDS.messageMaxBytes} bytes; the server ends, its sessions continue`;
 
 /** In one line: the library says in many what a message would have been. */
 function whyUnreadable(error: Error): string {
-  if (error.name === 'ZodError') return 'a line is JSON and no message of JSON-RPC 2.0';
-  if (error instanceof SyntaxError) return `a line is no JSON: ${cutText(error.message, 200)}`;
+  if (error.name === 'ZodError') return 'a line is JSON, but not a JSON-RPC 2.0 message';
+  if (error instanceof SyntaxError) return `a line is not JSON: ${cutText(error.message, 200)}`;
   return cutText(error.message, 500);
 }
 
 function unknownTool(name: string, offered: ReadonlyMap<string, McpTool>): string {
   const withheld = ALL_TOOLS.find((tool) => tool.name === name);
-  const why = withheld ? `needs the scope ${withheld.scope}, which this server was started without` : 'is no tool here';
-  return `${JSON.stringify(cutText(name, 64))} ${why}; there are ${[...offered.keys()].join(', ')}`;
+  const why = withheld
+    ? `needs the scope ${withheld.scope}, which this server does not have (--scope)`
+    : 'is not a tool of this server';
+  return `${JSON.stringify(cutText(name, 64))} ${why}; the tools are ${[...offered.keys()].join(', ')}`;
 }
 
 function described({ name, title, description, scope, input, output, destructive, idempotent }: McpTool): Tool {

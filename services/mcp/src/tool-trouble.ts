@@ -28,7 +28,10 @@ export function troubleOf(given: unknown): ToolTrouble {
   const error = errorOnWire(given);
   if (!(error instanceof Error)) return { code: 'internal', message: String(error) };
   if (isNotPermitted(error))
-    return { code: 'not_permitted', message: `this user of the bus may not do that: ${error.message}` };
+    return {
+      code: 'not_permitted',
+      message: `this NATS user has no permission (permissions violation): ${error.message}`,
+    };
   const { code, field } = error as { readonly code?: unknown; readonly field?: unknown };
   if (typeof code !== 'string') return { code: 'internal', message: error.message };
   // Some say their code themselves.

@@ -15,7 +15,7 @@ export const TRANSCRIPT_TEMPLATE: ResourceTemplate = {
   uriTemplate: `${PREFIX}{session_id}`,
   name: 'transcript',
   title: 'Transcript of a session',
-  description: 'What was said to a session, what it has answered, called and been told. Of a long one the newest part.',
+  description: 'Messages, answers, tool calls and results of a session. A long transcript contains the newest part.',
   mimeType,
 };
 
@@ -68,7 +68,7 @@ export async function readTranscript(client: Client, id: string): Promise<ReadRe
   }
   const kept = newestOf(lines);
   const head = `# Session ${id}\n\nAt record ${newest.n}, ${topState(newest.state)}.`;
-  const cut = leftOut || kept.length < lines.length ? ['(What was before is left out: read_events has it.)'] : [];
+  const cut = leftOut || kept.length < lines.length ? ['(Earlier events are omitted: see read_events.)'] : [];
   return { contents: [{ uri: `${PREFIX}${id}`, mimeType, text: [head, ...cut, ...kept].join('\n\n') }] };
 }
 

@@ -24,10 +24,12 @@ export async function loadPersonaModule(path: string): Promise<PersonaToServe & 
   });
   const { default: definition, tools = [] } = exports as { default?: unknown; tools?: unknown };
   if (typeof definition !== 'object' || definition === null)
-    throw new PersonaModuleError(`${file}: it has no persona: export default definePersona({ name, prompt, … })`);
+    throw new PersonaModuleError(
+      `${file}: no persona in this module: export default definePersona({ name, prompt, … })`,
+    );
   const read = readPersonaDefinition(definition);
   if (!read.ok) throw new PersonaModuleError(`${file}: ${read.problems.join('; ')}`);
-  if (!Array.isArray(tools)) throw new PersonaModuleError(`${file}: its export tools is a list of tools`);
+  if (!Array.isArray(tools)) throw new PersonaModuleError(`${file}: its export tools must be a list of tools`);
   return {
     definition: read.persona,
     handlers: read.handlers,

@@ -61,7 +61,7 @@ function withCode({ persona, handlers, tools, folder }: PersonaWithCode): Loaded
     if (handler === undefined) continue;
     const found = handlers[handler];
     if (!found)
-      throw new PersonaModuleError(`the persona ${persona.name}: ${pathText(path)}: there is no code for ${handler}`);
+      throw new PersonaModuleError(`the persona ${persona.name}: ${pathText(path)}: the code of ${handler} is missing`);
     const id = registration.id.slice(persona.name.length + 1);
     handlersById[id] = found;
     if (registration.point === 'session_idle') idle.add(id);

@@ -30,8 +30,7 @@ export async function openMcpOf(
     env,
     onNotice: ({ server, level, text }) => log.info({ persona, server, level }, text),
     // A list that changes while sessions have pinned it is told to nobody: a new process announces it.
-    onChanged: () =>
-      log.warn({ persona }, 'an MCP server has changed its list of tools; it counts from the next start'),
+    onChanged: () => log.warn({ persona }, 'an MCP server has changed its list of tools; restart to use it'),
   });
   const ref = { tenant: TenantId.parse(tenant), sessionId: SessionId.parse(`persona-${persona}`.slice(0, 64)) };
   const opened = await source.open({ ref, root, mcpServers }, new AbortController().signal);

@@ -55,9 +55,10 @@ export async function readPersonaFile(path: string): Promise<PersonaFile> {
   const inFolder = await isFolder(path);
   const file = inFolder ? join(path, 'persona.yaml') : path;
   if (inFolder && !(await exists(file))) throw new PersonaFileError(`persona ${path}: this folder has no persona.yaml`);
-  const yaml = readLocatedYaml(await readText(file));
+  const yaml = await readLocatedYaml(await readText(file));
   if (!yaml.ok) throw new PersonaFileError(`persona ${file}:${yaml.at}: ${yaml.problem}`);
-  if (yaml.value === undefined) throw new PersonaFileError(`persona ${file}: is empty; a persona has a name at least`);
+  if (yaml.value === undefined)
+    throw new PersonaFileError(`persona ${file}: is empty; a persona needs at least a name`);
   const value = await withItsFiles(yaml, file, inFolder ? path : null);
   const read = readDefinition(value);
   if (!read.ok) {
@@ -79,7 +80,7 @@ async function withItsFiles({ value, at }: LocatedYaml, file: string, folder: st
   const prompt = folder === null ? null : join(folder, 'prompt.md');
   if (prompt !== null && (await exists(prompt))) {
     if ('prompt' in value)
-      throw new PersonaFileError(`persona ${file}:${at([], 'prompt')}: the prompt stands here and in ${prompt}`);
+      throw new PersonaFileError(`persona ${file}:${at([], 'prompt')}: the prompt is given here and in ${prompt}`);
     whole.prompt = await readText(prompt);
   }
   const beside = join(dirname(file), 'skills');

@@ -24,7 +24,7 @@ export async function readSkill(folder: string): Promise<Skill> {
     throw new PersonaFileError(`${folder}: there is no such folder`);
   const text = await readSkillFile(root, path);
   if (text === null) throw new PersonaFileError(`${path}: a skill needs this file`);
-  const { name, description, body } = parseSkill(path, text);
+  const { name, description, body } = await parseSkill(path, text);
   if (basename(root) !== name && basename(folder) !== name)
     throw new PersonaFileError(
       `${path}: the name is ${name}, and the folder is called ${basename(folder)}: they must be the same`,
@@ -35,12 +35,12 @@ export async function readSkill(folder: string): Promise<Skill> {
   return read.data;
 }
 
-function parseSkill(path: string, text: string): Pick<Skill, 'name' | 'description' | 'body'> {
+async function parseSkill(path: string, text: string): Promise<Pick<Skill, 'name' | 'description' | 'body'>> {
   const match = text.startsWith('---') ? FRONT_MATTER.exec(text) : null;
   if (match?.index !== 0)
     throw new PersonaFileError(`${path}:1:1: must begin with front matter: --- name: … description: … ---`);
   const [whole, front = ''] = match;
-  const yaml = readLocatedYaml(front);
+  const yaml = await readLocatedYaml(front);
   const below = (at: string) => at.replace(/^\d+/, (line) => String(Number(line) + 1));
   if (!yaml.ok) throw new PersonaFileError(`${path}:${below(yaml.at)}: ${yaml.problem}`);
   const { name, description } = (yaml.value ?? {}) as Record<string, unknown>;
@@ -57,29 +57,28 @@ async function filesBeside(root: string, shown: string): Promise<SkillFile[]> {
   const files: SkillFile[] = [];
   let bytes = 0;
   const walk = async (folder: string, depth: number): Promise<void> => {
-    if (depth > DEPTH_MAX)
-      throw new PersonaFileError(`${folder}: a skill has at most ${DEPTH_MAX} folders in one another`);
+    if (depth > DEPTH_MAX) throw new PersonaFileError(`${folder}: a skill has at most ${DEPTH_MAX} nested folders`);
     for (const name of (await readdir(folder)).sort()) {
       const path = join(folder, name);
       if (name.startsWith('.') || path === join(root, SKILL_FILE)) continue;
       const said = join(shown, relative(root, path));
       const real = await realpath(path).catch(() => null);
-      if (real === null) throw new PersonaFileError(`${said}: this link leads nowhere`);
+      if (real === null) throw new PersonaFileError(`${said}: broken link`);
       // A link that stays inside would bring the same file twice, or walk in a circle.
       if ((await lstat(path)).isSymbolicLink())
-        throw new PersonaFileError(`${said}: is a link; what a skill needs must lie in its folder`);
+        throw new PersonaFileError(`${said}: is a link; files of a skill must be in its folder`);
       const found = await stat(real);
       if (found.isDirectory()) {
         await walk(path, depth + 1);
         continue;
       }
-      if (!found.isFile()) throw new PersonaFileError(`${said}: is no file`);
+      if (!found.isFile()) throw new PersonaFileError(`${said}: is not a file`);
       if (files.length >= BOUNDS.skillFilesMax)
-        throw new PersonaFileError(`${shown}: has more than ${BOUNDS.skillFilesMax} files beside ${SKILL_FILE}`);
+        throw new PersonaFileError(`${shown}: has more than ${BOUNDS.skillFilesMax} files next to ${SKILL_FILE}`);
       bytes += found.size;
       if (bytes > BOUNDS.skillsMaxBytes)
         throw new PersonaFileError(
-          `${said}: with this file the skill has ${bytes} bytes; a persona carries ${BOUNDS.skillsMaxBytes}`,
+          `${said}: with this file the skill has ${bytes} bytes; the limit of a persona is ${BOUNDS.skillsMaxBytes}`,
         );
       files.push(fileOf(relative(root, path).split(sep).join('/'), await bytesOf(path, said)));
     }
@@ -102,7 +101,7 @@ async function readSkillFile(root: string, path: string): Promise<string | null>
   const real = await realpath(path).catch(() => null);
   if (real === null) return null;
   if (real !== join(root, SKILL_FILE))
-    throw new PersonaFileError(`${path}: is a link; what a skill needs must lie in its folder`);
+    throw new PersonaFileError(`${path}: is a link; files of a skill must be in its folder`);
   const text = utf8Of(await bytesOf(real, path));
   if (text === null) throw new PersonaFileError(`${path}: is not UTF-8`);
   return text;

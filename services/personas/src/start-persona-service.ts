@@ -88,7 +88,7 @@ export async function startPersonaService(options: PersonaServiceOptions): Promi
   const personas = options.personas.map(({ definition, ...rest }) => ({ ...rest, persona: checked(definition) }));
   const names = personas.map(({ persona }) => persona.name);
   const twice = names.find((name, index) => names.indexOf(name) < index);
-  if (twice !== undefined) throw new PersonaNotServableError(`two of the personas are named ${twice}`);
+  if (twice !== undefined) throw new PersonaNotServableError(`two personas have the name ${twice}`);
   await makeBuckets(bus);
   const masked = secretMask(env, secrets);
   const telemetry = await startWorkerTelemetry({ service: 'personas', env, log, masked, metrics: options.metrics });

@@ -49,9 +49,9 @@ export async function webhookFrom(env: NodeJS.ProcessEnv): Promise<Webhook | und
   if (!address) return undefined;
   const url = URL.parse(address);
   if (!url || !/^https?:$/.test(url.protocol))
-    throw new WebhookSettingsError('COX_APPROVAL_WEBHOOK is no http or https address');
+    throw new WebhookSettingsError('COX_APPROVAL_WEBHOOK is not an http or https address');
   if (url.username || url.password)
-    throw new WebhookSettingsError('COX_APPROVAL_WEBHOOK may hold no user: notices are signed instead');
+    throw new WebhookSettingsError('COX_APPROVAL_WEBHOOK must not contain a user: notifications are signed instead');
   const file = env.COX_APPROVAL_WEBHOOK_SECRET_FILE?.trim();
   const text = file ? await secretIn(file) : env.COX_APPROVAL_WEBHOOK_SECRET?.trim();
   const named = file ? 'COX_APPROVAL_WEBHOOK_SECRET_FILE' : 'COX_APPROVAL_WEBHOOK_SECRET';
@@ -59,7 +59,7 @@ export async function webhookFrom(env: NodeJS.ProcessEnv): Promise<Webhook | und
   const secret = Buffer.from(encoded ?? '', 'base64');
   if (secret.length < SECRET_MIN_BYTES || secret.length > SECRET_MAX_BYTES) {
     const form = `whsec_ and the base64 of ${SECRET_MIN_BYTES} to ${SECRET_MAX_BYTES} bytes`;
-    throw new WebhookSettingsError(`${named} has to be ${form}; for example: echo "whsec_$(openssl rand -base64 32)"`);
+    throw new WebhookSettingsError(`${named} must be ${form}; for example: echo "whsec_$(openssl rand -base64 32)"`);
   }
   return { url, secret };
 }
@@ -85,7 +85,7 @@ export function createApprovalNotices(
         tell?.(notice);
       } catch (error) {
         // The connection is gone, and the host with it soon.
-        log.warn({ session_id: notice.data.session_id, error }, 'a notice was not sent');
+        log.warn({ session_id: notice.data.session_id, error }, 'a notification was not sent');
       }
       if (!webhook) return { status: 'delivered', attempts: 1 };
       const body = JSON.stringify(notice);
@@ -96,7 +96,7 @@ export function createApprovalNotices(
         if (signal.aborted) return { status: 'cancelled', attempts: attempt };
         if (answer === null) return { status: 'delivered', attempts: attempt };
         problem = answer.problem;
-        log.warn({ session_id: notice.data.session_id, attempt, problem }, 'a notice was not taken by the webhook');
+        log.warn({ session_id: notice.data.session_id, attempt, problem }, 'the webhook rejected a notification');
         if (answer.isFinal || attempt === ATTEMPTS_MAX) return failed(attempt, problem);
         await clock.sleep(Math.min(RETRY_FIRST_MS * 2 ** (attempt - 1), RETRY_MAX_MS), signal);
         if (signal.aborted) return { status: 'cancelled', attempts: attempt };
@@ -148,7 +148,7 @@ async function post(
     await response.body?.cancel();
     if (response.ok) return null;
     // 410: whoever listens there wants no more of it.
-    return { problem: `it answered ${response.status}`, isFinal: response.status === 410 };
+    return { problem: `it responded with HTTP ${response.status}`, isFinal: response.status === 410 };
   } catch (error) {
     const { message, cause } = error as Error;
     return { problem: cause instanceof Error ? `${message}: ${cause.message}` : message, isFinal: false };

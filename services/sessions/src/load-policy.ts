@@ -26,7 +26,7 @@ const FILE_MAX_BYTES = 1024 * 1024;
 /** Reads a policy file in YAML or JSON. @throws PolicyFileError */
 export async function readPolicyFile(path: string): Promise<HostPolicy> {
   const file = resolve(path);
-  const yaml = readLocatedYaml(await textOf(file));
+  const yaml = await readLocatedYaml(await textOf(file));
   if (!yaml.ok) throw new PolicyFileError(`${file}:${yaml.at}: ${yaml.problem}`);
   const read = readStrictly(HostPolicy, yaml.value ?? {});
   if (read.ok) return read.data;
@@ -76,7 +76,7 @@ export async function hostRules(sources: PolicySources): Promise<(tenant: Tenant
   const declared = sources.policy ? HostPolicy.parse(sources.policy) : file ? await readPolicyFile(file) : {};
   const roots = rootsIn(env);
   if (roots && declared.roots)
-    throw new PolicyFileError(`${file ?? 'policy'}:1:1: roots: COX_ROOTS names them, too; remove one of the two`);
+    throw new PolicyFileError(`${file ?? 'policy'}:1:1: roots: COX_ROOTS also names them; remove one of the two`);
   const policy = { ...declared, ...(roots ? { roots } : {}) };
   const { NATS_NKEY, COX_APPROVAL_WEBHOOK_SECRET_FILE } = env;
   const own = [NATS_NKEY, COX_APPROVAL_WEBHOOK_SECRET_FILE, file, ...sources.ownPaths].filter(

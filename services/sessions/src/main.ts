@@ -10,7 +10,7 @@ import { startSessionsService } from './start-sessions-service.ts';
 const { env } = process;
 const servers = env.NATS_URL?.trim();
 if (!servers) {
-  process.stderr.write('sessions: NATS_URL is not set; it names the bus: nats://[token@]host:port\n');
+  process.stderr.write('sessions: NATS_URL is not set; set it to the address of the bus: nats://[token@]host:port\n');
   process.exit(2);
 }
 const service = await startSessionsService({

@@ -297,7 +297,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
       failed,
       async ping() {
         await storeAnswers(nc);
-        if (!host.isHeard) throw new Error('it has not heard itself on the bus for too long');
+        if (!host.isHeard) throw new Error('it has not received its own heartbeat for too long');
       },
       remark: () => replicas.remark(),
       stop,

@@ -75,8 +75,9 @@ export function watchReplicas(
   function commit(found: readonly ReplicaFinding[]): void {
     const known = new Set((last ?? []).map(({ message }) => message));
     for (const { stream, server, seq, message, remedy } of found)
-      if (!known.has(message)) log.error({ stream, server, seq, remedy }, `a replica is not whole: ${message}`);
-    if (found.length === 0 && known.size > 0) log.info({}, 'all replicas are whole again');
+      if (!known.has(message))
+        log.error({ stream, server, seq, remedy }, `a replica is damaged or incomplete: ${message}`);
+    if (found.length === 0 && known.size > 0) log.info({}, 'all replicas are complete again');
     last = found;
   }
 
@@ -101,7 +102,7 @@ export function watchReplicas(
       const [first] = last ?? [];
       if (!first || !last) return null;
       const more = last.length === 1 ? '' : `, and ${last.length - 1} more`;
-      return `${first.stream}: ${first.message}${more}; cox doctor says what to do`;
+      return `${first.stream}: ${first.message}${more}; run cox doctor for the remedy`;
     },
     stop: () => ended.abort(),
   };

@@ -53,7 +53,7 @@ describe('a webhook', () => {
     expect(await deliver()).toEqual({
       status: 'failed',
       attempts: 8,
-      error: { code: 'notice_failed', message: 'it answered 500' },
+      error: { code: 'notice_failed', message: 'it responded with HTTP 500' },
     });
     expect(new Set(ids)).toEqual(new Set(['msg_t_s_4-1']));
     expect(slept).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000]);
@@ -70,7 +70,7 @@ describe('a webhook', () => {
     expect(await (await receiver(307)).deliver()).toMatchObject({
       status: 'failed',
       attempts: 8,
-      error: { message: 'it answered 307' },
+      error: { message: 'it responded with HTTP 307' },
     });
   });
 
@@ -94,11 +94,11 @@ describe('its settings', () => {
   test.each([
     [{ COX_APPROVAL_WEBHOOK: 'ops.example.org' }, /^COX_APPROVAL_WEBHOOK is no/],
     [{ COX_APPROVAL_WEBHOOK: 'file:///etc/passwd' }, /^COX_APPROVAL_WEBHOOK is no/],
-    [{ COX_APPROVAL_WEBHOOK: 'https://u:p@example.org' }, /may hold no user/],
-    [{ COX_APPROVAL_WEBHOOK: 'https://example.org' }, /^COX_APPROVAL_WEBHOOK_SECRET has to be/],
+    [{ COX_APPROVAL_WEBHOOK: 'https://u:p@example.org' }, /must not contain a user/],
+    [{ COX_APPROVAL_WEBHOOK: 'https://example.org' }, /^COX_APPROVAL_WEBHOOK_SECRET must be/],
     [
       { COX_APPROVAL_WEBHOOK: 'https://example.org', COX_APPROVAL_WEBHOOK_SECRET: 'hunter2' },
-      /^COX_APPROVAL_WEBHOOK_SECRET has/,
+      /^COX_APPROVAL_WEBHOOK_SECRET must/,
     ],
     [{ COX_APPROVAL_WEBHOOK: 'https://example.org', COX_APPROVAL_WEBHOOK_SECRET: 'whsec_c2hvcnQ=' }, /24 to 64 bytes/],
     [

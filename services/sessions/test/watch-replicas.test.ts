@@ -38,12 +38,12 @@ test('counts what was found by kind, says the first in a sentence, logs it once,
   await expect.poll(() => checks.made).toBeGreaterThan(2);
   expect(watch.counts().get('missing')).toBe(1);
   expect(watch.counts().get('unreadable')).toBe(0);
-  expect(watch.remark()).toBe(`COX_JOURNAL_0: ${finding.message}; cox doctor says what to do`);
-  expect(logged).toEqual([`error a replica is not whole: ${finding.message}`]);
+  expect(watch.remark()).toBe(`COX_JOURNAL_0: ${finding.message}; run cox doctor for the remedy`);
+  expect(logged).toEqual([`error a replica is damaged or incomplete: ${finding.message}`]);
   checks.damaged = false;
   await expect.poll(() => watch.remark()).toBeNull();
   expect(watch.counts().get('missing')).toBe(0);
-  expect(logged[1]).toBe('info all replicas are whole again');
+  expect(logged[1]).toBe('info all replicas are complete again');
 });
 
 test('a host that is not the first checks nothing; one that cannot ask says so and goes on', async () => {

@@ -40,7 +40,7 @@ export function combineHooks(sources: readonly Hooks[], log: Log): Hooks {
     async ask(request, signal) {
       const owner = combined(request.ref.tenant).owners.get(nameOf(request.registration));
       if (owner) return owner.ask(request, signal);
-      const message = `nobody serves ${request.registration.id} any more`;
+      const message = `no instance serves ${request.registration.id} any longer`;
       return { status: 'failed', code: 'hook_unavailable', message };
     },
   };
@@ -54,7 +54,7 @@ function merge(sources: readonly Hooks[], tenant: TenantId, log: Log): Combined 
       const name = nameOf(registration);
       const { id: hook, point } = registration;
       if (owners.has(name)) {
-        log.error({ hook, point, tenant }, 'two sources have registered this hook: the later one is not asked');
+        log.error({ hook, point, tenant }, 'two sources have registered this hook: the later one is ignored');
         continue;
       }
       owners.set(name, source);
@@ -63,7 +63,7 @@ function merge(sources: readonly Hooks[], tenant: TenantId, log: Log): Combined 
   }
   const table = inAskingOrder(all);
   for (const { id: hook, point } of table.splice(BOUNDS.hooksMax)) {
-    log.error({ hook, point, tenant }, `more than ${BOUNDS.hooksMax} hooks are registered: this one is not asked`);
+    log.error({ hook, point, tenant }, `more than ${BOUNDS.hooksMax} hooks are registered: this one is ignored`);
   }
   return { table, owners };
 }

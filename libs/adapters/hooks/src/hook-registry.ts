@@ -141,21 +141,21 @@ export function createHookRegistry({ name = 'code', source }: HookRegistryOption
     const read = readRegistration({ ...written, ...(source ? { source } : {}), id: id ?? nextId(point) });
     if (!read.ok) throw new HookRegistrationError(read.problem);
     const { deny, no_handler, returns } = read.registration;
-    if (isClass(handler)) throw refusal('handler', 'it is a class: give a function');
+    if (isClass(handler)) throw refusal('handler', 'it is a class; give a function');
     if (typeof handler !== 'function' && deny === undefined && returns === undefined && !no_handler)
       throw refusal('handler', `${read.registration.point} needs a function as its handler`);
     if (typeof handler === 'function' && deny !== undefined)
-      throw refusal('deny', 'deny refuses before anybody is asked: give deny or a handler, not both');
+      throw refusal('deny', 'deny denies without a handler: give deny or a handler, not both');
     if (typeof handler === 'function' && returns !== undefined)
-      throw refusal('returns', 'returns answers before anybody is asked: give returns or a handler, not both');
+      throw refusal('returns', 'returns answers without a handler: give returns or a handler, not both');
     return { registration: read.registration, handler: handler as AnyHandler | undefined };
   }
 
   function add(added: readonly Entry[]): Unregister {
     const next = [...entries, ...added];
     const twice = registeredTwice(next.map(({ registration }) => registration));
-    if (twice) throw refusal('id', `hook ${twice.id} is registered at ${twice.point} already`);
-    if (next.length > BOUNDS.hooksMax) throw refusal('id', `there are ${BOUNDS.hooksMax} registrations already`);
+    if (twice) throw refusal('id', `hook ${twice.id} is already registered at ${twice.point}`);
+    if (next.length > BOUNDS.hooksMax) throw refusal('id', `there are ${BOUNDS.hooksMax} registrations, the maximum`);
     replace(next);
     return () => {
       const left = entries.filter((entry) => !added.includes(entry));
@@ -227,7 +227,8 @@ export function createHookRegistry({ name = 'code', source }: HookRegistryOption
 async function answer(entries: readonly Entry[], question: HookQuestion, signal: AbortSignal): Promise<HookReply> {
   const { id, point } = question.registration;
   const entry = entries.find(({ registration }) => registration.id === id && registration.point === point);
-  if (!entry?.handler) return { status: 'failed', code: 'hook_unavailable', message: `nobody serves ${id} any more` };
+  if (!entry?.handler)
+    return { status: 'failed', code: 'hook_unavailable', message: `no instance serves ${id} any longer` };
   return runHandler(entry.handler, question, signal);
 }
 

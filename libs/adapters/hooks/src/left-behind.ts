@@ -41,7 +41,7 @@ function endWatching(): void {
 function isTold(error: unknown): boolean {
   const whose = running.getStore();
   if (!whose) return false;
-  for (const log of logs) log.error({ ...whose, error: errorOf(error) }, 'a handler left a failure behind');
+  for (const log of logs) log.error({ ...whose, error: errorOf(error) }, 'unhandled rejection in a hook handler');
   return true;
 }
 

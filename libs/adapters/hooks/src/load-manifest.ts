@@ -169,7 +169,7 @@ async function readManifest(
   find: Finder,
   declared?: { hook(hook: DeclaredHook): void; tool(tool: DeclaredToolEntry): void },
 ): Promise<LoadedManifest> {
-  const yaml = readLocatedYaml(text);
+  const yaml = await readLocatedYaml(text);
   if (!yaml.ok) throw new ManifestError(`${file}:${yaml.at}: ${yaml.problem}`);
   const refuse = (at: Path, what: string, key?: string): ManifestError =>
     new ManifestError(`${file}:${yaml.at(at, key)}: ${what}`);

@@ -1,5 +1,5 @@
 /** YAML whose values are known by line and column: for files that people write, and that are told what is wrong with them. */
-import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from 'yaml';
+import type { Document } from 'yaml';
 
 type Path = readonly PropertyKey[];
 
@@ -19,10 +19,11 @@ export interface BrokenYaml {
   readonly problem: string;
 }
 
-/** Reads a file's text; JSON is YAML too. Never throws. */
-export function readLocatedYaml(text: string): LocatedYaml | BrokenYaml {
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines });
+/** Reads a file's text; JSON is YAML too. Never rejects. The parser is loaded at the first call: few processes read such a file. */
+export async function readLocatedYaml(text: string): Promise<LocatedYaml | BrokenYaml> {
+  const yaml = await import('./yaml-parser.ts');
+  const lines = new yaml.LineCounter();
+  const document = yaml.parseDocument(text, { lineCounter: lines });
   const [broken] = document.errors;
   if (broken) {
     const { line = 1, col = 1 } = broken.linePos?.[0] ?? {};
@@ -34,14 +35,14 @@ export function readLocatedYaml(text: string): LocatedYaml | BrokenYaml {
     value = document.toJS({ maxAliasCount: 100 });
   } catch (error) {
     const { message } = error as Error;
-    const problem = message.startsWith('Excessive alias count') ? 'its aliases make a large value of it' : message;
+    const problem = message.startsWith('Excessive alias count') ? 'its aliases expand to a too large value' : message;
     return { ok: false, at: '1:1', problem };
   }
   return {
     ok: true,
     value: value ?? undefined,
     at(path, key) {
-      const { line, col } = lines.linePos(offsetOf(document, path, key));
+      const { line, col } = lines.linePos(offsetOf(yaml, document, path, key));
       return `${line}:${col}`;
     },
   };
@@ -54,7 +55,9 @@ function problemOf({ code, message }: { readonly code: string; readonly message:
   return message.split('\n')[0]?.replace(/ at line \d+, column \d+:$/, '') ?? 'it is not YAML';
 }
 
-function offsetOf(document: Document, path: Path, key?: string): number {
+type Nodes = Pick<typeof import('./yaml-parser.ts'), 'isMap' | 'isNode' | 'isScalar'>;
+
+function offsetOf({ isMap, isNode, isScalar }: Nodes, document: Document, path: Path, key?: string): number {
   for (let steps = path.length; steps >= 0; steps--) {
     const node = steps === 0 ? document.contents : document.getIn(path.slice(0, steps), true);
     if (key !== undefined && steps === path.length && isMap(node)) {

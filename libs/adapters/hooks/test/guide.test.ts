@@ -1,4 +1,4 @@
-/** What docs/guides/hooks.md shows is loaded as it stands there, and does what the guide says of it. */
+/** The snippets of the hook guides load as they are, and do what the guides say. */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +7,10 @@ import { expect, onTestFinished, test } from 'vitest';
 import { loadHooks, loadManifest } from '../src/mod.ts';
 import { askFirst, payloadOf, toolPayload } from './ask.ts';
 
-const guide = await readFile(join(import.meta.dirname, '../../../../docs/guides/hooks.md'), 'utf8');
+const GUIDES = join(import.meta.dirname, '../../../../docs/guides');
+const guide = (
+  await Promise.all(['hooks', 'run-hooks', 'hook-jobs'].map((name) => readFile(join(GUIDES, `${name}.md`), 'utf8')))
+).join('\n');
 const blocks = [...guide.matchAll(/```(\w+)\n(.*?)```/gs)].map(([, language, text]) => ({
   language,
   text: text ?? '',

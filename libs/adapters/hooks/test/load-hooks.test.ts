@@ -280,7 +280,7 @@ hooks:
     [
       'with one id twice',
       'hooks:\n  - { event: post_turn, handler: ./policy.js, id: a }\n  - { event: post_turn, handler: ./policy.js, id: a }',
-      /:3:51: hooks\[1\]: id: hook a is registered at post_turn already/,
+      /:3:51: hooks\[1\]: id: hook a is already registered at post_turn/,
     ],
   ])('%s is refused, by file, line and column', async (_what, yaml, message) => {
     const error = await failure(load(yaml));

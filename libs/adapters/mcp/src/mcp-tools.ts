@@ -164,7 +164,7 @@ class McpToolset implements Toolset {
 
   async call(call: ToolCall, signal: AbortSignal): Promise<ToolOutcome> {
     const found = this.#byName.get(call.tool);
-    if (found === undefined) return unavailable(`no MCP server offers the tool ${call.tool} any longer`);
+    if (found === undefined) return unavailable(`no MCP server has the tool ${call.tool} any longer`);
     return found.server.call(found.tool, call, signal);
   }
 

@@ -18,7 +18,7 @@ export function parseMcpConfig(text: string): McpServers | string {
   if (!Object.hasOwn(file, 'mcpServers')) {
     return `the MCP configuration has no key mcpServers${other === undefined ? '' : `, only ${other}`}`;
   }
-  if (other !== undefined) return `the MCP configuration has the key ${other}; there is only mcpServers`;
+  if (other !== undefined) return `the MCP configuration has the key ${other}; only mcpServers is valid`;
   if (!isObject(file.mcpServers)) return 'mcpServers must be an object: server name to server';
 
   const servers: [name: string, server: unknown][] = [];

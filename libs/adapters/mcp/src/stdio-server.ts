@@ -53,7 +53,7 @@ export class StdioServer implements Transport {
     const { command, args, cwd, env } = this.#command;
     // A missing folder and a missing command give the same error; only one of them is the command's fault.
     const folder = await stat(cwd).catch(() => null);
-    if (folder === null || !folder.isDirectory()) throw new Error(`its folder ${cwd} is not there`);
+    if (folder === null || !folder.isDirectory()) throw new Error(`its folder ${cwd} does not exist`);
 
     const child = spawn(command, [...args], {
       cwd,
@@ -123,7 +123,7 @@ export class StdioServer implements Transport {
   get lastWords(): string {
     const words: string[] = [];
     if (this.#stderr.text !== '') words.push(`its stderr ended with: ${this.#stderr.text}`);
-    if (this.#garbage.text !== '') words.push(`its stdout contains an invalid message: ${this.#garbage.text}`);
+    if (this.#garbage.text !== '') words.push(`on stdout it wrote an invalid message: ${this.#garbage.text}`);
     return words.join('; ');
   }
 
@@ -188,7 +188,7 @@ function brokenAnswerIn(line: string): JSONRPCMessage | null {
     return {
       jsonrpc: '2.0',
       id,
-      error: { code: ErrorCode.InternalError, message: 'the answer is no JSON-RPC message' },
+      error: { code: ErrorCode.InternalError, message: 'the answer is not a JSON-RPC message' },
     };
   } catch {
     // No JSON, or null.

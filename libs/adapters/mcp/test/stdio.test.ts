@@ -176,7 +176,7 @@ describe('where a server runs', () => {
     const failure = await tryOpen({ raw: { ...PEERS.raw(), cwd: 'below' } });
     expect(failure).toMatchObject({
       code: 'mcp_server_failed',
-      message: expect.stringMatching(/folder .*\/below is not there/),
+      message: expect.stringMatching(/folder .*\/below does not exist/),
     });
   });
 
@@ -225,7 +225,7 @@ describe('a server that does not start', () => {
     [
       'is no server',
       { command: 'sh', args: ['-c', 'echo Usage: cat'] },
-      'its stdout contains an invalid message: Usage: cat',
+      'on stdout it wrote an invalid message: Usage: cat',
     ],
   ])('because it %s', async (_name, server, message) => {
     const failure = await tryOpen({ bad: server });

@@ -45,6 +45,8 @@ export interface MemoryBus {
   readonly publisher: Publisher;
   readonly active: ActiveSessions;
   readonly purge: Purge;
+  /** The ports of one session host that the bus has, with an inbox and a host channel of its own. */
+  hostPorts(): MemoryHostPorts;
   /** A host's end of the line between the hosts of this bus. */
   createHostLine(): HostLine;
   /** An inbox for one host. For each partition one open inbox is pinned; when it closes, the next takes over. */
@@ -64,6 +66,12 @@ export interface MemoryBus {
   close(): void;
 }
 
+/** What a session host has from the bus. */
+export type MemoryHostPorts = Pick<
+  MemoryBus,
+  'journal' | 'snapshots' | 'timers' | 'blobs' | 'active' | 'publisher' | 'sender'
+> & { readonly inbox: CommandInbox; readonly hostLine: HostLine };
+
 /** Makes an empty bus. `clock` says when timers are due and deliveries are made again. */
 export function createMemoryBus(clock: Clock = createSystemClock()): MemoryBus {
   let closed = false;
@@ -78,7 +86,7 @@ export function createMemoryBus(clock: Clock = createSystemClock()): MemoryBus {
   const journal = createMemoryJournal((ref, record) => events.tell(subjects.events(ref), record), assertOpen);
   const snapshots = createMemorySnapshots(assertOpen);
   const blobs = createMemoryBlobs(clock, assertOpen);
-  return {
+  const bus: MemoryBus = {
     journal,
     sender: commands.sender,
     snapshots,
@@ -90,6 +98,11 @@ export function createMemoryBus(clock: Clock = createSystemClock()): MemoryBus {
       receipt: (subject, receipt) => receipts.tell(subject, receipt),
     },
     active: createMemoryActiveSessions(assertOpen),
+    hostPorts() {
+      const { snapshots, timers, blobs, active, publisher, sender } = bus;
+      const shared = { journal, snapshots, timers, blobs, active, publisher, sender };
+      return { ...shared, inbox: bus.createInbox(), hostLine: bus.createHostLine() };
+    },
     createHostLine: createMemoryHostLines(clock),
     createInbox: commands.createInbox,
     publish: commands.publish,
@@ -105,4 +118,5 @@ export function createMemoryBus(clock: Clock = createSystemClock()): MemoryBus {
       receipts.clear();
     },
   };
+  return bus;
 }

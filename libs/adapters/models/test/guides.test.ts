@@ -12,8 +12,8 @@ const guide = (name: string) => readFileSync(join(repository, 'docs/guides', nam
 const yamlOf = (markdown: string) =>
   [...markdown.matchAll(/^```yaml\n(.*?)^```$/gms)].map((match) => match[1] as string);
 
-test.each(yamlOf(guide('scripted-models.md')))('script in the guide: %s', (yaml) => {
-  expect(parseScript('guide', yaml)).not.toHaveProperty('code');
+test.each(yamlOf(guide('scripted-models.md')))('script in the guide: %s', async (yaml) => {
+  expect(await parseScript('guide', yaml)).not.toHaveProperty('code');
 });
 
 test.each(readdirSync(join(repository, 'examples/scripts')))('examples/scripts/%s', async (file) => {

@@ -34,7 +34,7 @@ export async function refuseTaken(
     if (!(error instanceof NoHostAnswersError)) throw error;
     log.warn(
       { service },
-      'no session host answers: the ids of these hooks are not compared with those of other services',
+      'no session host responds: the ids of these hooks are not compared with those of other services',
     );
     return [];
   });

@@ -135,24 +135,24 @@ function asked(request: HookRequest, callback: string): HookAsked {
 function replyOf(message: Msg, { ref, effectId, registration, messages }: HookRequest): HookReply {
   const bytes = message.data.length;
   if (bytes > BOUNDS.hookPayloadMaxBytes + HOOK_ENVELOPE_MAX_BYTES) {
-    const told = `the answer has ${bytes} bytes, at most ${BOUNDS.hookPayloadMaxBytes} are taken`;
+    const told = `the answer has ${bytes} bytes; the limit is ${BOUNDS.hookPayloadMaxBytes}`;
     return { status: 'failed', code: 'return_unreadable', message: told };
   }
   let value: unknown;
   try {
     value = message.json();
   } catch {
-    return unavailable('what came back is not JSON');
+    return unavailable('the response is not JSON');
   }
   const parsed = HookAnswered.safeParse(value);
-  if (!parsed.success) return unavailable('what came back is no answer of a hook service');
+  if (!parsed.success) return unavailable('the response is not from a hook service');
   const answer = parsed.data;
   if (answer.hook !== registration.id || answer.session_id !== ref.sessionId || answer.effect_id !== effectId)
-    return unavailable('what came back answers another question');
+    return unavailable('the response is for another request');
   if (answer.status === 'failed') return { status: 'failed', code: answer.code, message: answer.message };
   if (answer.status === 'returned') return { status: 'returned', raw: answer.raw };
   const shown = answer.messages.map((one) => (typeof one === 'number' ? messages?.[one] : one));
-  if (shown.includes(undefined)) return unavailable('what came back names messages that were not shown');
+  if (shown.includes(undefined)) return unavailable('the response names unknown messages');
   return { status: 'returned', raw: { messages: shown } };
 }
 
@@ -183,7 +183,7 @@ function serveCallback(message: Msg, { request, onTaken, lists }: Pending, log: 
 function bytesOf(messages: readonly Message[]): Buffer {
   const bytes = Buffer.from(JSON.stringify(messages));
   if (bytes.length <= BOUNDS.transformedViewMaxBytes) return bytes;
-  throw new Error(`the messages have ${bytes.length} bytes, at most ${BOUNDS.transformedViewMaxBytes} are sent`);
+  throw new Error(`the messages have ${bytes.length} bytes; the limit is ${BOUNDS.transformedViewMaxBytes}`);
 }
 
 /** Nobody answers, and why. */

@@ -59,8 +59,11 @@ export async function connectNats(options: ConnectNatsOptions): Promise<NatsConn
       ...(inboxPrefix === undefined ? {} : { inboxPrefix }),
     });
   } catch (cause) {
-    throw new NatsUnavailableError(`no NATS server lets us in at ${String(servers)}: ${(cause as Error).message}`, {
-      cause,
-    });
+    throw new NatsUnavailableError(
+      `no NATS server accepts this client at ${String(servers)}: ${(cause as Error).message}`,
+      {
+        cause,
+      },
+    );
   }
 }

@@ -30,8 +30,8 @@ export function onConnectionChange(nc: NatsConnection, listener: ConnectionListe
 /** Has a service's log say when the bus is away, and when it is back. @returns a function that ends it. */
 export function logConnection(nc: NatsConnection, log: Log): () => void {
   return onConnectionChange(nc, {
-    lost: () => log.warn({}, 'the connection to the bus is lost; it is tried again'),
-    restored: () => log.info({}, 'the connection to the bus is back'),
+    lost: () => log.warn({}, 'the connection to NATS is lost; reconnecting'),
+    restored: () => log.info({}, 'the connection to NATS is restored'),
   });
 }
 

@@ -27,7 +27,7 @@ export class StreamConfigMismatchError extends Error {
   constructor(member: string, wanted: unknown, found: unknown, serverVersion: string) {
     super(
       `nats-server ${serverVersion} has ${member} = ${JSON.stringify(found) ?? 'nothing'}, ` +
-        `but it has to be ${JSON.stringify(wanted)}`,
+        `but must be ${JSON.stringify(wanted)}`,
     );
     this.member = member;
   }
@@ -39,7 +39,7 @@ export class StreamsMissingError extends Error {
   readonly code = 'streams_missing';
   constructor(stream: string, options?: ErrorOptions) {
     super(
-      `${stream} is missing, and this user may not make streams; run cox admin streams with the key of an admin`,
+      `${stream} is missing, and this user may not create streams; run cox admin streams with the key of an admin`,
       options,
     );
   }

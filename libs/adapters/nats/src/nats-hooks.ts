@@ -98,7 +98,7 @@ export async function createNatsHooks(nc: NatsConnection, log: Log): Promise<Nat
     const { tenant, service: of, announcement } = registered;
     if (announcement)
       log.info({ tenant, service: of, hooks: announcement.registrations.length }, 'hooks are registered');
-    else if (known) log.info({ tenant, service: of }, 'hooks were taken back');
+    else if (known) log.info({ tenant, service: of }, 'hooks were removed');
     changed();
   }
 
@@ -123,7 +123,10 @@ export async function createNatsHooks(nc: NatsConnection, log: Log): Promise<Nat
     service.alive = alive;
     const { tenant, service: name, announcement } = service.registered;
     if (!announcement) return;
-    log[alive ? 'info' : 'warn']({ tenant, service: name }, alive ? 'a hook service serves' : 'a hook service is gone');
+    log[alive ? 'info' : 'warn'](
+      { tenant, service: name },
+      alive ? 'a hook service is available' : 'a hook service is gone',
+    );
     changed();
   }
 
@@ -173,9 +176,9 @@ export async function createNatsHooks(nc: NatsConnection, log: Log): Promise<Nat
       const subject = `$KV.${STREAMS.registry}.${entry.key}`;
       const registered = registeredHooksOf({ subject, seq: entry.revision, data: entry.value, headers: head });
       if (registered) take(registered, true);
-      else log.warn({ key: entry.key }, 'what stands in the registry is no hook service');
+      else log.warn({ key: entry.key }, 'the registry contains an invalid hook service');
     }
-  })().catch((error: unknown) => log.error({ error }, 'the registry of hooks is not watched any more'));
+  })().catch((error: unknown) => log.error({ error }, 'the registry of hooks is no longer watched'));
   for (const [subject, data] of await readHookInstances(nc)) hear(subject, data);
 
   return {

@@ -19,7 +19,7 @@ export function createNatsHostLine(nc: NatsConnection, log: Log): HostLine {
   function listen<T>(subject: string, schema: ValueSchema<T>, handle: (said: T) => void): Subscription {
     return nc.subscribe(subject, {
       callback(error, message) {
-        if (error) return log.error({ subject, error }, 'other hosts cannot be heard');
+        if (error) return log.error({ subject, error }, 'heartbeats of other hosts cannot be received');
         const said = valueIn(message.data, schema);
         if (said !== null) handle(said);
       },
@@ -31,7 +31,7 @@ export function createNatsHostLine(nc: NatsConnection, log: Log): HostLine {
       nc.publish(subject, JSON.stringify(what));
     } catch (error) {
       // The connection is gone: nobody hears this host, which is what the others take it for.
-      log.debug({ subject, error }, 'other hosts were not told');
+      log.debug({ subject, error }, 'other hosts were not notified');
     }
   }
 
@@ -40,7 +40,7 @@ export function createNatsHostLine(nc: NatsConnection, log: Log): HostLine {
     clearTimeout(remaking);
     // Owned by the line: it ends with it, and each try within the wire's bounds.
     void ensureBuckets(nc, [STREAMS.hosts]).catch((error: Error) => {
-      log.debug({ error: error.message, tries }, 'the bucket of beats could not be made now');
+      log.debug({ error: error.message, tries }, 'the bucket of heartbeats could not be created');
       if (subscriptions.length === 0 || tries === REMADE_TRIES_MAX) return;
       remaking = setTimeout(() => remake(tries + 1), REMADE_EVERY_MS);
       remaking.unref();

@@ -133,7 +133,7 @@ export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<
       const isHandedBack = outcome.result.detail?.handed_back === true;
       if (outcome.status === 'ok') {
         const read = StepResult.safeParse(outcome.result.detail?.step);
-        if (!read.success) return ended(broken('what came back is no answer of a model'));
+        if (!read.success) return ended(broken('the response is not from a model'));
         // Whoever runs it ends, and could not wait for the rest.
         if (read.data.status === 'cancelled' && !signal.aborted && instance !== null)
           return { status: 'lost', instance, cause: 'handed_back' };
@@ -148,7 +148,7 @@ export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<
       if (outcome.status === 'cancelled' || isHandedBack) return { status: 'lost', instance, cause: 'handed_back' };
       if (outcome.status === 'lost') return { status: 'lost', instance, cause: 'gone' };
       const [said] = outcome.result.content;
-      return ended(broken(said?.type === 'text' ? said.text : 'the step went wrong where the persona is served'));
+      return ended(broken(said?.type === 'text' ? said.text : 'the step failed in the persona service'));
     } finally {
       signal.removeEventListener('abort', aborted);
       parts.end();

@@ -17,7 +17,7 @@ export function createNatsPublisher(nc: NatsConnection, log: Log): Publisher {
     receipt(subject, receipt) {
       // The subject comes from a command: a receipt must not become a command of its own.
       if (isInboxSubject(subject)) publish(subject, receipt);
-      else log.warn({ subject: cutText(subject, 200) }, 'a receipt was not sent: the subject is no inbox');
+      else log.warn({ subject: cutText(subject, 200) }, 'a receipt was not sent: the subject is not an inbox');
     },
   };
 }

@@ -26,7 +26,7 @@ export class NatsRefusedError extends Error {
 export class NotPermittedError extends NatsRefusedError {
   override readonly code = 'not_permitted';
   constructor(subject: string) {
-    const description = 'this user of the bus may not publish there; cox admin auth says who may';
+    const description = 'permissions violation: this NATS user may not publish there; see the roles of cox admin auth';
     super(`asking on ${subject}`, { code: 403, err_code: 0, description });
   }
 }

@@ -372,7 +372,7 @@ export function createNatsToolCalls(
     const silence = silenceMs(one, instance);
     if (isRepeatable && silence > TOOL_LIVENESS.ttlMs) {
       // When it wakes up it learns that its answer is not wanted.
-      one.abortReason = 'it has stood still for too long';
+      one.abortReason = 'it has not responded for too long';
       abort(one);
       one.settle(lost());
     } else if (isIdempotent && silence > TOOL_LIVENESS.ttlMs && presence.serving(ref.tenant, tool).length > 0) {

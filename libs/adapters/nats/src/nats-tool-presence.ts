@@ -94,7 +94,7 @@ export async function watchToolPresence(nc: NatsConnection, log: Log): Promise<T
     tool.revision = stored.seq;
     tool.announcement = announcement;
     if (justNow) tool.announcedMs = performance.now();
-    log.info({ tenant: key.tenant, tool: key.name }, announcement ? 'a tool is announced' : 'a tool was taken back');
+    log.info({ tenant: key.tenant, tool: key.name }, announcement ? 'a tool is announced' : 'a tool was removed');
   }
 
   function hear(subject: string, data: Uint8Array): void {
@@ -139,7 +139,7 @@ export async function watchToolPresence(nc: NatsConnection, log: Log): Promise<T
       const subject = `$KV.${STREAMS.registry}.${key}`;
       take({ subject, seq: revision, data: value }, operation !== 'PUT', true);
     }
-  })().catch((error: unknown) => log.error({ error }, 'the registry of tools is not watched any more'));
+  })().catch((error: unknown) => log.error({ error }, 'the registry of tools is no longer watched'));
   for (const { subject, data } of (await readKeys(nc, STREAMS.hosts, subjects.toolBeats)).values()) hear(subject, data);
 
   return {

@@ -96,7 +96,7 @@ export async function watchPersonaPresence(nc: NatsConnection, log: Log): Promis
       if (known.pausedRevision >= revision) return;
       known.pausedRevision = revision;
       known.pause = removed ? null : valueIn(data, PersonaPause);
-      log.info({ tenant: key.tenant, persona: key.name }, known.pause ? 'a persona is paused' : 'a persona goes on');
+      log.info({ tenant: key.tenant, persona: key.name }, known.pause ? 'a persona is paused' : 'a persona is resumed');
     } else {
       const announcement = removed ? null : valueIn(data, PersonaAnnouncement);
       if (known.announcedRevision >= revision) return;
@@ -107,7 +107,7 @@ export async function watchPersonaPresence(nc: NatsConnection, log: Log): Promis
       known.announcedRevision = revision;
       known.announcement = announcement;
       if (justNow && announcement) known.announcedMs = performance.now();
-      const said = announcement ? 'a persona is announced' : 'a persona was taken back';
+      const said = announcement ? 'a persona is announced' : 'a persona was removed';
       log.info({ tenant: key.tenant, persona: key.name, version: announcement?.version }, said);
     }
     changed();
@@ -158,7 +158,7 @@ export async function watchPersonaPresence(nc: NatsConnection, log: Log): Promis
     void (async () => {
       for await (const { key, revision, value, operation } of watch)
         take(`$KV.${STREAMS.registry}.${key}`, revision, value, operation !== 'PUT', true);
-    })().catch((error: unknown) => log.error({ error }, 'the registry of personas is not watched any more'));
+    })().catch((error: unknown) => log.error({ error }, 'the registry of personas is no longer watched'));
   for (const { subject, data } of (await readKeys(nc, STREAMS.hosts, subjects.personaBeats)).values())
     hear(subject, data);
 

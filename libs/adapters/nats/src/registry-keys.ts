@@ -72,7 +72,7 @@ export async function replaceKey(
     if (!error) return true;
     if (!isWrongSequence(error)) throw failureOf(`writing ${what}`, error);
   }
-  throw new NatsUnavailableError(`${what} was overtaken ${WRITES_MAX} times`);
+  throw new NatsUnavailableError(`${what} failed ${WRITES_MAX} times because of concurrent changes`);
 }
 
 /** A direct get that reaches no subscriber: there is no such stream. */

@@ -84,7 +84,7 @@ export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHoo
 
   async function answer(id: string, message: Msg): Promise<void> {
     const question = readHookQuestion(message.string(), (hook) => hook === id);
-    if (!question) return log.warn({ subject: message.subject }, 'what came is no question');
+    if (!question) return log.warn({ subject: message.subject }, 'invalid request');
     const found = served(question);
     callbacks.tell(question.callback, JSON.stringify({ want: 'taken', instance } satisfies HookCallback));
     const busy = running.size >= HOOKS_ANSWERING_MAX ? 'it answers as many questions as it can' : null;

@@ -29,7 +29,7 @@ export function watchDeltas(
       }
       const delta = Delta.safeParse(value);
       if (delta.success) handler(delta.data);
-      else log.warn({ subject }, 'a message that is no delta was left out');
+      else log.warn({ subject }, 'an invalid delta was ignored');
     },
   });
   return () => subscription.unsubscribe();

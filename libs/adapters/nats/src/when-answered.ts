@@ -21,7 +21,7 @@ export async function whenAnswered<T>(ask: () => Promise<T>, log: Log): Promise<
     } catch (error) {
       const isSilence = error instanceof NatsUnavailableError && !(error instanceof NobodyListensError);
       if (!isSilence || performance.now() > giveUpAtMs) throw error;
-      log.warn({ error: error.message }, 'the bus does not answer now; it is asked again');
+      log.warn({ error: error.message }, 'NATS does not respond; retrying');
     }
     await sleep(PAUSE_MS);
   }

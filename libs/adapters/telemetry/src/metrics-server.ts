@@ -81,7 +81,7 @@ function listening(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       if (error.code !== 'EADDRINUSE') return reject(error);
-      const message = `metrics cannot be served at ${host}:${port}: port ${port} is taken there`;
+      const message = `metrics cannot be served at ${host}:${port}: port ${port} is in use (EADDRINUSE)`;
       reject(new MetricsPortInUseError(message, { cause: error }));
     });
     server.listen(port, host, () => {

@@ -63,7 +63,7 @@ export function readTraceSettings(env: NodeJS.ProcessEnv): TraceSettings | null 
 function addressOf(name: string, text: string): string {
   const url = URL.parse(text);
   if (url && /^https?:$/.test(url.protocol)) return text;
-  throw new TraceSettingsError(`${name} is no http or https address`);
+  throw new TraceSettingsError(`${name} is not an http or https address`);
 }
 
 function protocolOf(env: NodeJS.ProcessEnv): TraceSettings['protocol'] {

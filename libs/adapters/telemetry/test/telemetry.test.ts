@@ -246,7 +246,7 @@ describe('the environment', () => {
     try {
       await expect(serveMetrics(createRegistry(), { host: '127.0.0.1', port })).rejects.toMatchObject({
         code: 'port_in_use',
-        message: `metrics cannot be served at 127.0.0.1:${port}: port ${port} is taken there`,
+        message: `metrics cannot be served at 127.0.0.1:${port}: port ${port} is in use (EADDRINUSE)`,
       });
     } finally {
       await first.close();

@@ -90,7 +90,7 @@ export class RootFolder {
       const handle = await openVerified(this.#confines, real, fs.O_RDONLY, this.#system.anchoring);
       try {
         const found = await handle.stat();
-        if (found.isDirectory()) throw new ToolProblem('tool_failed', `${path} is a folder; use list_files`);
+        if (found.isDirectory()) throw new ToolProblem('tool_failed', `${path} is a folder; list_files shows it`);
         if (!found.isFile()) throw new ToolProblem('tool_failed', `${path} is not a regular file`);
         return { handle, path: this.shown(real), bytes: found.size };
       } catch (error) {

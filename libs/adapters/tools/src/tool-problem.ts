@@ -34,7 +34,7 @@ const SYSTEM_MESSAGES: Readonly<Record<string, string>> = {
   EPERM: 'operation not permitted (EPERM)',
   ENOTDIR: 'a part of the path is a file, not a folder',
   EISDIR: 'it is a folder',
-  ENOSPC: 'the disk is full',
+  ENOSPC: 'no space left on device',
   EROFS: 'the file system is read-only',
   ENAMETOOLONG: 'the name is too long',
   EMFILE: 'the host has too many files open',

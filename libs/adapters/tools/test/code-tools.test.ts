@@ -66,9 +66,15 @@ describe('a code tool', () => {
 
   test.each<[string, Tool['execute'], string, string]>([
     ['a string', () => 'text', 'ok', 'text'],
-    ['a result', async () => ({ content: [{ type: 'text', text: 'whole' }], is_error: false }), 'ok', 'whole'],
-    ['a result that is an error', () => ({ content: [{ type: 'text', text: 'no' }], is_error: true }), 'error', 'no'],
+    ['a result', async () => ({ content: [{ type: 'text', text: 'whole' }], isError: false }), 'ok', 'whole'],
+    ['a result that is an error', () => ({ content: [{ type: 'text', text: 'no' }], isError: true }), 'error', 'no'],
     ['nothing of the kind', (() => ({ answer: 42 })) as unknown as Tool['execute'], 'error', 'an invalid result'],
+    [
+      'a result with a name of the wire',
+      (() => ({ content: [], is_error: true })) as unknown as Tool['execute'],
+      'error',
+      'is_error is unknown; did you mean isError?',
+    ],
     ['nothing at all', (() => undefined) as unknown as Tool['execute'], 'error', 'an invalid result'],
   ])('that returns %s', async (_name, run, status, text) => {
     const { call } = await opened(tool('t', run));

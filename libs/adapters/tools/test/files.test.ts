@@ -173,7 +173,7 @@ describe('read_file', () => {
 
   test.each([
     ['a file that is not there', 'nothing.txt', 'there is no such file or folder'],
-    ['a folder', 'folder', 'folder is a folder; use list_files'],
+    ['a folder', 'folder', 'folder is a folder; list_files shows it'],
     ['something below a file', 'file.txt/below', 'a part of the path is a file, not a folder'],
     ['a device', 'pipe', 'pipe is not a regular file'],
   ])('does not read %s', async (_name, path, message) => {

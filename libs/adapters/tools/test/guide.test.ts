@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { createBuiltInTools } from '../src/mod.ts';
 import { freshGround } from './session-tools.ts';
 
-const guide = readFileSync(join(import.meta.dirname, '../../../../docs/guides/tools.md'), 'utf8');
+const guide = readFileSync(join(import.meta.dirname, '../../../../docs/guides/built-in-tools.md'), 'utf8');
 
 test('the guide lists every built-in tool, and whether it asks', async () => {
   const { root } = await freshGround();

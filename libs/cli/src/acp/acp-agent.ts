@@ -161,7 +161,9 @@ export class AcpAgent {
     const open = this.#sessions.get(id);
     if (open && !open.isStarted) return shown(open.settings);
     if (open?.awaitsEnd)
-      throw new RequestError(-32_603, `a prompt of ${id} is under way on this connection`, { code: 'session_busy' });
+      throw new RequestError(-32_603, `a prompt of ${id} is already in progress on this connection`, {
+        code: 'session_busy',
+      });
     const { offered, unsent } = this.#options;
     const beginning = await this.#beginningOf(id);
     const saved = await unsent.read(id);
@@ -170,7 +172,7 @@ export class AcpAgent {
     if (root !== null && root !== cwd)
       writeDiagnostic(`${id} works in ${root}, where it was started, and not in ${cwd}`);
     if (created === null && Object.keys(kept).length > 0)
-      writeDiagnostic(`${id} has the MCP servers that it was started with; those named now are not added`);
+      writeDiagnostic(`${id} keeps the MCP servers of its start; the servers named now are ignored`);
     await open?.close();
     if (created) {
       const waiting = this.#unstarted(id, { ...created, mcp_servers: { ...created.mcp_servers, ...kept } }, client);

@@ -42,8 +42,9 @@ function serverOf(server: EditorServer, field: string, host: NodeJS.ProcessEnv):
     return { command, args, env: kept(env, 'env') };
   }
   if (server.type !== 'http')
-    throw invalidParams(`${field}.type: ${server.type} is not there; stdio and http (Streamable HTTP) are`, field);
-  if (!/^https?:\/\/\S+$/.test(server.url)) throw invalidParams(`${field}.url: it is no http or https address`, field);
+    throw invalidParams(`${field}.type: ${server.type} is not supported; use stdio or http (Streamable HTTP)`, field);
+  if (!/^https?:\/\/\S+$/.test(server.url))
+    throw invalidParams(`${field}.url: it is not an http or https address`, field);
   return { type: 'http', url: server.url, headers: kept(server.headers, 'headers') };
 }
 
@@ -54,7 +55,7 @@ function asReference(value: string, field: string, env: NodeJS.ProcessEnv): stri
   const name = Object.keys(env).find((one) => env[one] === secret && VARIABLE.test(one));
   if (name !== undefined) return `${scheme}\${${name}}`;
   throw invalidParams(
-    `${field}: a literal credential would be kept in the journal; set it as an environment variable of cox acp too, and start the editor again`,
+    `${field}: a literal credential would be stored in the journal; set it as an environment variable of cox acp, and restart the editor`,
     field,
   );
 }
@@ -77,7 +78,7 @@ function freeName(given: string, taken: McpServers): string | null {
 
 /** Checks the folder of a session. @returns it. @throws RequestError if the path is not absolute. */
 export function absoluteFolder(cwd: string): string {
-  if (!isAbsolute(cwd)) throw invalidParams(`cwd: an absolute path is needed, not "${shortened(cwd)}"`, 'cwd');
+  if (!isAbsolute(cwd)) throw invalidParams(`cwd: must be an absolute path, not "${shortened(cwd)}"`, 'cwd');
   return cwd;
 }
 

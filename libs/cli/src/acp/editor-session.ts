@@ -225,7 +225,7 @@ export class EditorSession {
     const isSuspended = topState(this.#state) === 'suspended';
     if (typeof said !== 'string' && (isSuspended || this.settings.isDaemon))
       throw invalidParams(
-        `prompt: images begin a run, and this session ${isSuspended ? 'is suspended; wake it with a text first' : 'idles between jobs in one that does not end; send text'}`,
+        `prompt: images start a run, and this session ${isSuspended ? 'is suspended; wake it with a text message first' : 'waits between jobs in a run that does not end; send text'}`,
         'prompt',
       );
     if (!isSuspended && this.#needsRun(said)) {

@@ -6,7 +6,14 @@ import { resolve } from 'node:path';
 import type { AgentContext, ClientCapabilities, ToolCallContent } from '@agentclientprotocol/sdk';
 import { createBuiltInTools, TOOL_BOUNDS } from '@coxswain/adapter-tools';
 import type { ServedTool, ToolCallContext } from '@coxswain/client';
-import { type JsonObject, type StandIns, sessionRef, type ToolDefinition, type ToolResult } from '@coxswain/protocol';
+import {
+  fromWire,
+  type JsonObject,
+  type StandIns,
+  sessionRef,
+  type ToolDefinition,
+  ToolResult,
+} from '@coxswain/protocol';
 import { writeDiagnostic } from './diagnostics.ts';
 import { EditorFiles } from './editor-files.ts';
 import { runInTerminal } from './editor-terminal.ts';
@@ -75,7 +82,7 @@ export class EditorTools {
 
   /** Serves them no longer. */
   async close(): Promise<void> {
-    this.#leaving.abort(new Error('the editor has left'));
+    this.#leaving.abort(new Error('the editor has disconnected'));
     await Promise.all(this.#served.splice(0).map((tool) => tool.stop().catch(() => undefined)));
   }
 
@@ -114,7 +121,7 @@ export class EditorTools {
       forSession: sessionId,
       execute: async (args: JsonObject, context: ToolCallContext) => {
         if (context.ref.sessionId !== sessionId) throw new Error(`this is the editor of another session`);
-        return run(args, context);
+        return fromWire(ToolResult, await run(args, context));
       },
     };
   }

@@ -94,5 +94,5 @@ async function hasGone({ gone }: OpenBus): Promise<boolean> {
 }
 
 function noBus(): CliError {
-  return new CliError(EXIT.error, 'nats_unreachable', 'nats_unreachable: no bus is open; cox doctor tells more');
+  return new CliError(EXIT.error, 'nats_unreachable', 'nats_unreachable: no bus is open; run cox doctor for more');
 }

@@ -39,7 +39,7 @@ export class OwnPrompts {
   /** @throws RequestError where as many wait as may wait. */
   add(said: WirePrompt): OwnPrompt {
     if (this.#open.size >= ACP_BOUNDS.promptsWaitingMax)
-      throw invalidParams(`${this.#open.size} prompts of this session wait already`, 'sessionId', 'session_busy');
+      throw invalidParams(`${this.#open.size} prompts of this session are already queued`, 'sessionId', 'session_busy');
     const { promise: answer, resolve, reject } = deferred<PromptResponse>();
     const end = (done: () => void) => {
       this.#open.delete(prompt);

@@ -43,7 +43,7 @@ export function promptContent(blocks: readonly ContentBlock[]): WirePrompt {
   }
   const files = parts.filter(({ type }) => type === 'file');
   const text = parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('');
-  if (files.length === 0 && text.trim() === '') throw invalidParams('prompt: it says nothing', 'prompt', 'empty_body');
+  if (files.length === 0 && text.trim() === '') throw invalidParams('prompt: it is empty', 'prompt', 'empty_body');
   if (files.length === 0) return text;
   const content = parts.filter((part) => part.type === 'file' || part.text !== '');
   return [{ role: 'user', content }];
@@ -79,14 +79,11 @@ function partOf(block: ContentBlock, index: number): Part {
       if ('text' in resource) return { type: 'text', text: embedded(resource.uri, resource.text) };
       const { blob, mimeType = null, uri } = resource;
       if (mimeType?.startsWith('image/')) return image(blob, mimeType, uri, field);
-      throw invalidParams(
-        `${field}: a resource that is neither text nor an image cannot be taken; link it (resource_link)`,
-        field,
-      );
+      throw invalidParams(`${field}: a resource must be text or an image; link other resources (resource_link)`, field);
     }
     default:
       throw invalidParams(
-        `${field}: ${block.type} cannot be taken; send text, image, resource or resource_link`,
+        `${field}: ${block.type} is not supported; send text, image, resource or resource_link`,
         field,
       );
   }

@@ -29,7 +29,7 @@ export function invalidParams(message: string, field?: string, code: ErrorCode =
 export function sessionNotOpen(id: string): RequestError {
   const message = `session_not_found: no session ${JSON.stringify(cutText(id, 64))} is open on this connection`;
   const data = { code: 'session_not_found' satisfies ErrorCode, field: 'sessionId' };
-  return new RequestError(NOT_FOUND, `${message}; session/load opens one that is there`, data);
+  return new RequestError(NOT_FOUND, `${message}; open an existing session with session/load`, data);
 }
 
 /** The state directory cannot be written. The message keeps the system's code, such as `ENOSPC`. */

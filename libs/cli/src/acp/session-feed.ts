@@ -41,7 +41,7 @@ export class SessionFeed {
 
   /** Leaves the session, which goes on. */
   close(): void {
-    this.#leaving.abort(new Error('the session is not open here any more'));
+    this.#leaving.abort(new Error('the session is no longer open here'));
   }
 
   async #follow(): Promise<void> {

@@ -161,7 +161,7 @@ export class SessionSettings {
       );
     const models = this.#models();
     if (typeof value !== 'string' || !models.includes(value))
-      throw invalidParams(`value: it is none of the models that are offered: ${models.join(', ')}`, 'value');
+      throw invalidParams(`value: unknown model; the offered models are ${models.join(', ')}`, 'value');
     if (value !== this.model) this.#refuseOfDaemon('value', 'model');
     this.#chosen = { ...this.#chosen, model: value };
   }
@@ -209,12 +209,12 @@ export class SessionSettings {
 
   #describe(id: string): string {
     const line = this.#modes[id]?.prompt.split('\n').find((one) => one.trim() !== '');
-    return line === undefined ? 'The persona as it is' : cutGraphemes(line.trim(), 120);
+    return line === undefined ? 'The persona without a mode' : cutGraphemes(line.trim(), 120);
   }
 
   #refuseOfDaemon(field: string, what: string): void {
     if (!this.#isDaemon) return;
-    const message = `${field}: this session idles between jobs, so that no run begins which could have another ${what}`;
-    throw invalidParams(`${message}; begin a new session for it, or fork this one`, field);
+    const message = `${field}: this session waits between jobs and starts no run that could use another ${what}`;
+    throw invalidParams(`${message}; start a new session, or fork this one`, field);
   }
 }

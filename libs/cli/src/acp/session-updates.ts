@@ -118,7 +118,7 @@ export class SessionUpdates {
         ];
       case 'answer_restarted':
         this.#again += 1;
-        return [said('\n\n[the answer is begun again]\n\n')];
+        return [said('\n\n[the answer starts again]\n\n')];
       case 'answer_ended':
         return this.#asked(event.turn, recorded);
       case 'call_started': {
@@ -147,7 +147,7 @@ export class SessionUpdates {
         return this.#plan(event.step, 'completed');
       case 'session_suspended':
         return [
-          said(`\n\n[suspended${event.until === null ? '' : ` until ${event.until}`}: say something to go on]\n\n`),
+          said(`\n\n[suspended${event.until === null ? '' : ` until ${event.until}`}: send a message to continue]\n\n`),
         ];
       case 'run_ended':
         return this.#runEnded(event);

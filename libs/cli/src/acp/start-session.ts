@@ -64,7 +64,7 @@ export async function sendStart(
     await session.wire.send('start', start, { id, wait: 'accepted', timeoutMs: ACP_BOUNDS.acceptedWithinMs });
   } catch (error) {
     if (!(error instanceof ReceiptTimeoutError)) throw error;
-    const message = 'no_host: no session host on this bus took the prompt up; run one with cox up --nats URL';
+    const message = 'no_host: no session host on this bus accepted the prompt; run one with cox up --nats URL';
     throw new CliError(EXIT.error, 'no_host', message);
   }
 }

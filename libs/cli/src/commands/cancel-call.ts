@@ -63,6 +63,6 @@ function whyOf({ outcome, reason, tool }: CallCancellation): string {
   if (reason) return ` (${reason})`;
   if (outcome !== 'not_found') return '';
   return tool === null
-    ? ' (the session has no such call; cox session show lists those that are open)'
+    ? ' (the session has no such call; cox session show lists the open calls)'
     : ' (the call had ended before)';
 }

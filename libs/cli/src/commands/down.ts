@@ -21,7 +21,7 @@ export const run: CommandRun = async ({ flags, env }) => {
   for (const one of running) {
     while (await isAlive(one)) {
       if (Date.now() > untilMs) {
-        const message = `up_not_stopped: cox up (process ${one.pid}) still runs after ${STOPPED_WITHIN_MS / 1_000} s`;
+        const message = `up_not_stopped: cox up (process ${one.pid}) is still running after ${STOPPED_WITHIN_MS / 1_000} s`;
         throw new CliError(EXIT.error, 'up_not_stopped', message);
       }
       await sleep(LOOKED_EVERY_MS);

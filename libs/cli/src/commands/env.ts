@@ -39,7 +39,7 @@ async function inheritedServer(inherited: string, stateDir: string): Promise<Bus
   if (!running) return undefined;
   if (connectionUrl(running) === inherited) return running.pid;
   standardStreams.err(
-    `NATS_URL is set in this shell, and is what is said again; what runs on ${stateDir} is at ${running.url}: ` +
+    `NATS_URL is set in this shell, so this prints its value; the instance of ${stateDir} is at ${running.url}: ` +
       `unset NATS_URL, or cox env --state-dir ${shellQuoted(stateDir)}\n`,
   );
   return undefined;

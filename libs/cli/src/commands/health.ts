@@ -13,7 +13,7 @@ export const run: CommandRun = async ({ flags, env }) => {
     throw new CliError(
       EXIT.error,
       'not_running',
-      `nothing serves from ${stateDir}; cox up or cox serve starts something, --state-dir names another folder`,
+      `no service uses ${stateDir}; start one with cox up or cox serve, or name another folder with --state-dir`,
     );
   for (const health of services) {
     standardStreams.out(

@@ -27,7 +27,7 @@ async function print(nc: Connection, tenant: TenantId, json: boolean): Promise<E
       );
       continue;
     }
-    const lives = instances === 0 ? 'nobody serves it' : counted(instances, 'instance');
+    const lives = instances === 0 ? 'no instances' : counted(instances, 'instance');
     standardStreams.out(`${service}  ${lives}\n`);
     for (const { id, point, pattern, priority, timeout_ms, on_error } of registrations) {
       standardStreams.out(
@@ -42,7 +42,7 @@ async function print(nc: Connection, tenant: TenantId, json: boolean): Promise<E
 async function removeUnserved(nc: Connection, tenant: TenantId, name: string, json: boolean): Promise<ExitCode> {
   const service = (await listHookServices(nc, tenant)).find((one) => one.service === name);
   if (service && service.instances > 0) {
-    const message = `hook_service_serving: ${service.instances} of ${name} serve; stop them first`;
+    const message = `hook_service_serving: ${service.instances} of ${name} are running; stop them first`;
     throw new CliError(EXIT.error, 'hook_service_serving', message);
   }
   if (!service || !(await removeHookService(nc, tenant, name))) {
@@ -50,6 +50,6 @@ async function removeUnserved(nc: Connection, tenant: TenantId, name: string, js
     throw new CliError(EXIT.error, 'hook_service_unknown', message);
   }
   if (json) standardStreams.out(`${JSON.stringify({ type: 'hook_service_removed', service: name })}\n`);
-  else standardStreams.out(`${name} is registered no more\n`);
+  else standardStreams.out(`${name} is no longer registered\n`);
   return EXIT.ok;
 }

@@ -26,7 +26,9 @@ export const run: CommandRun = async ({ flags, args, env }) => {
   const folder = resolve(from, named);
   // Compilers and test runners look at nothing below a folder of this name.
   if (folder.split(sep).includes('node_modules'))
-    throw usageError(`${folder} is where npm keeps packages, and no tool looks for a project there; ${OTHER_FOLDER}`);
+    throw usageError(
+      `${folder} is inside node_modules, where compilers and test runners ignore projects; ${OTHER_FOLDER}`,
+    );
   await refuseNoFolder(named, folder);
   const files = await starterFiles(packageFolder(), basename(folder));
   const force = flags.on('force');
@@ -60,7 +62,7 @@ async function starterFiles(home: string, name: string): Promise<ReadonlyMap<str
     throw new CliError(
       EXIT.error,
       'usage',
-      `this installation of cox has not what a project needs: ${found ? packages : starter} is not there. ` +
+      `this installation of cox lacks a part that projects need: ${found ? packages : starter} is missing. ` +
         'Run cox init in a checkout of Coxswain, after npm ci',
     );
   for (const entry of found) {
@@ -131,7 +133,7 @@ async function refuseOverwriting(folder: string, paths: readonly string[]): Prom
   for (const path of paths) if (await isThere(join(folder, path))) there.push(path);
   if (there.length === 0) return;
   throw usageError(
-    `${folder} has ${there.join(', ')} already, and nothing was written; give another folder, or --force to write over ` +
+    `${folder} has ${there.join(', ')} already; nothing was written. Name another folder, or use --force to overwrite ` +
       (there.length === 1 ? 'it' : 'them'),
   );
 }
@@ -141,12 +143,12 @@ async function refuseNoFolder(named: string, folder: string): Promise<void> {
   const there = await entryAt(folder);
   if (!there || there.isDirectory()) return;
   if (!there.isSymbolicLink())
-    throw usageError(`${named} is ${there.isFile() ? 'a file' : 'no folder'}; ${OTHER_FOLDER}`);
+    throw usageError(`${named} is ${there.isFile() ? 'a file' : 'not a folder'}; ${OTHER_FOLDER}`);
   const at = await stat(folder).catch(() => null);
   if (at?.isDirectory()) return;
   const to = await readlink(folder);
   throw usageError(
-    `${named} is a link to ${at ? `${to}, which is no folder` : `nothing: ${to} is not there`}; ${OTHER_FOLDER}`,
+    `${named} is a link to ${at ? `${to}, which is not a folder` : `nothing: ${to} is missing`}; ${OTHER_FOLDER}`,
   );
 }
 
@@ -158,7 +160,9 @@ async function refuseLinks(folder: string, paths: readonly string[]): Promise<vo
   for (const path of below) {
     const file = join(folder, path);
     if (!(await entryAt(file))?.isSymbolicLink()) continue;
-    throw usageError(`${file} is a link to ${await readlink(file)}, and cox init writes through none; remove it first`);
+    throw usageError(
+      `${file} is a link to ${await readlink(file)}, and cox init does not write through links; remove it first`,
+    );
   }
 }
 
@@ -181,7 +185,7 @@ async function written(path: string, write: () => Promise<void>): Promise<void> 
   });
 }
 
-const OTHER_FOLDER = 'give a folder of your own, or the name of one that is not there yet';
+const OTHER_FOLDER = 'name a folder of your own, or a new folder';
 
 function unwritable(path: string, error: unknown): CliError {
   return usageError(`${path} cannot be written: ${folderTrouble(error)}; ${OTHER_FOLDER}`);

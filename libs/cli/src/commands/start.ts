@@ -10,7 +10,7 @@ export const run: CommandRun = async (invocation) => {
   if (given !== undefined) return runPrompt(invocation, await textOrInput(given, 'the prompt'));
   const named = invocation.flags.on('model') ? '--model' : invocation.env.COX_MODEL ? 'COX_MODEL' : null;
   if (named !== null) {
-    const forDemo = named === 'COX_MODEL' ? '; without the variable it plays the demo' : '';
+    const forDemo = named === 'COX_MODEL' ? '; it plays the demo if the variable is unset' : '';
     throw usageError(`${named} needs a prompt: npm start -- "what it should do" --model provider/name${forDemo}`);
   }
   const { playDemo } = await import('../demo/play-demo.ts');

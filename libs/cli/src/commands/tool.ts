@@ -31,7 +31,7 @@ function asJson({ name, since, digest, announcement, instances }: ListedTool): s
 }
 
 function asText({ name, since, digest, announcement, instances }: ListedTool): string {
-  const lives = instances.length === 0 ? 'nobody serves it' : counted(instances.length, 'instance');
+  const lives = instances.length === 0 ? 'no instances' : counted(instances.length, 'instance');
   const traits = Object.entries(announcement.traits).flatMap(([trait, has]) => (has ? [trait] : []));
   return [
     [name, digest, `since ${since}`, lives, ...traits].join('  '),
@@ -42,7 +42,7 @@ function asText({ name, since, digest, announcement, instances }: ListedTool): s
 }
 
 const ORPHANED =
-  'nobody serves the announced version, and models are shown it: within ten seconds one of these announces its own; if none does, start one again';
+  'no instance serves the announced version, which models see; an instance announces its own version within ten seconds; otherwise restart one';
 
 /** Whether what is announced is served by nobody, and something else by somebody. One that does not say its version may serve it. */
 function isOrphaned(digest: string, instances: ListedTool['instances']): boolean {
@@ -71,6 +71,6 @@ async function removeUnserved(nc: Connection, tenant: TenantId, name: string, js
     throw new CliError(EXIT.error, 'tool_not_registered', message);
   }
   if (json) standardStreams.out(`${JSON.stringify({ type: 'tool_removed', name })}\n`);
-  else standardStreams.out(`${name} is announced no more\n`);
+  else standardStreams.out(`${name} is no longer announced\n`);
   return EXIT.ok;
 }

@@ -29,7 +29,7 @@ export const run: CommandRun = async ({ flags, env }) => {
       throw new CliError(EXIT.error, 'folder_not_trusted', `folder_not_trusted: ${folder} is not trusted`);
     await trust.trust(brought);
   }
-  const text = brought.length === 0 ? 'brings nothing that needs trust' : `is trusted: ${files.join(', ')}`;
+  const text = brought.length === 0 ? 'contains nothing that needs trust' : `is trusted: ${files.join(', ')}`;
   say(`${folder} ${text}`, { trusted: true, files });
   return EXIT.ok;
 };

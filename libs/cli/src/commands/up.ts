@@ -35,9 +35,9 @@ export const run: CommandRun = (invocation) => {
   const inherited = flags.on('state-dir') || port !== undefined ? undefined : env.NATS_URL?.trim() || undefined;
   const external = flags.text('nats') ?? inherited;
   if (external !== undefined && port !== undefined)
-    throw usageError('--port is for a server that is started here, and --nats names another');
+    throw usageError('--port applies to an embedded server, and --nats names another server');
   if (external !== undefined && flags.on('wait-for-folder'))
-    throw usageError('--wait-for-folder is for a server that is started here, and another is named');
+    throw usageError('--wait-for-folder applies to an embedded server, and another server is named');
   return external === undefined ? upEmbedded(invocation, port) : upOnBus(invocation, external);
 };
 
@@ -104,8 +104,8 @@ async function upEmbedded(invocation: Invocation, port: number | undefined): Pro
   if (ended !== undefined) {
     await stop();
     if (ended instanceof Error) throw ended;
-    const tries = `nats-server ended by itself, and ${ended.restarts} restarts in a row did not help`;
-    throw new CliError(EXIT.error, 'nats_server_ended', `${tries}; its log says:\n${ended.logTail}`);
+    const tries = `nats-server ended unexpectedly, and ${ended.restarts} restarts in a row failed`;
+    throw new CliError(EXIT.error, 'nats_server_ended', `${tries}; its log:\n${ended.logTail}`);
   }
   told.release();
   await stop();
@@ -114,7 +114,7 @@ async function upEmbedded(invocation: Invocation, port: number | undefined): Pro
 
 function reportRestart({ code, signal, restarts }: ServerExit, json: boolean): void {
   if (json) standardStreams.out(`${JSON.stringify({ type: 'nats_server_restarted', code, signal, restarts })}\n`);
-  else standardStreams.err(`nats-server ended by itself (${signal ?? `exit code ${code}`}) and runs again\n`);
+  else standardStreams.err(`nats-server ended unexpectedly (${signal ?? `exit code ${code}`}) and was restarted\n`);
 }
 
 /**
@@ -132,7 +132,7 @@ async function startKeptGateway(
   const tokens = last && { token: last.token, readToken: last.read_token };
   const onTaken = (taken: number) =>
     standardStreams.err(
-      `port ${taken}, on which the gateway was last, is taken by another program: the gateway gets a new port; ` +
+      `port ${taken}, the last port of the gateway, is in use by another program: the gateway uses a new port; ` +
         '--gateway-port chooses a port\n',
     );
   const given = port === 0 ? undefined : port;

@@ -16,7 +16,7 @@ export async function cancelAndWait(
   say('leaving: the demo is cancelled');
   const late = AbortSignal.timeout(withinMs);
   try {
-    await session.cancel('the demo was left');
+    await session.cancel('the demo was stopped');
     await session.result({ signal: late });
   } catch (error) {
     const why = late.aborted ? `it still runs after ${withinMs} ms` : (error as Error).message;

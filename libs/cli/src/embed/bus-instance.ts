@@ -99,7 +99,7 @@ async function startOwnServer(stateDir: string, env: NodeJS.ProcessEnv, host: Ho
   const gone = server.exited.then(({ expected }) =>
     expected
       ? new Promise<never>(() => undefined)
-      : new CoxswainError('nats_server_ended', 'nats-server ended by itself'),
+      : new CoxswainError('nats_server_ended', 'nats-server ended unexpectedly'),
   );
   return {
     nats: { servers: url, token },
@@ -127,10 +127,7 @@ async function untilHeard(isHeard: () => boolean, name: string): Promise<void> {
   const untilMs = performance.now() + HEARD_WITHIN_MS;
   while (!isHeard()) {
     if (performance.now() > untilMs)
-      throw new CoxswainError(
-        'no_host',
-        `no session host has heard of the persona ${name} within ${HEARD_WITHIN_MS} ms`,
-      );
+      throw new CoxswainError('no_host', `no session host knows the persona ${name} within ${HEARD_WITHIN_MS} ms`);
     await sleep(LOOKED_EVERY_MS);
   }
 }

@@ -35,15 +35,7 @@ export async function startInMemory(options: CoxswainOptions, root: string, env:
   const none = createCodeTools([]);
   const host = createSessionHost(
     {
-      journal: bus.journal,
-      inbox: bus.createInbox(),
-      snapshots: bus.snapshots,
-      timers: bus.timers,
-      blobs: bus.blobs,
-      hostLine: bus.createHostLine(),
-      active: bus.active,
-      publisher: bus.publisher,
-      sender: bus.sender,
+      ...bus.hostPorts(),
       clock,
       ids: createIds(clock),
       log,

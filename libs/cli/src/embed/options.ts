@@ -83,9 +83,9 @@ export function checkOptions(options: CoxswainOptions): void {
   }
   const { bus = 'embedded', nkey, stateDir, policy } = options;
   if (nkey !== undefined && (bus === 'embedded' || bus === 'memory'))
-    throw new InvalidOptionError(`nkey: goes with the address of a NATS server, not with bus: '${bus}'`, 'nkey');
+    throw new InvalidOptionError(`nkey: needs the address of a NATS server, not bus: '${bus}'`, 'nkey');
   if (bus !== 'memory') return;
-  if (stateDir !== undefined) throw new InvalidOptionError("stateDir: bus: 'memory' keeps nothing", 'stateDir');
+  if (stateDir !== undefined) throw new InvalidOptionError("stateDir: bus: 'memory' stores nothing", 'stateDir');
   if (policy !== undefined)
     throw new InvalidOptionError("policy: bus: 'memory' has no sender but this program", 'policy');
 }

@@ -46,7 +46,7 @@ export async function run<Schema extends OutputSource = never, PersonaValue = un
   const inMemory = { models, tools, hooks, personas, env };
   if (client) {
     const other = IN_MEMORY.find((name) => inMemory[name] !== undefined);
-    if (other) throw new InvalidOptionError(`${other}: goes with a run in memory, not with client`, other);
+    if (other) throw new InvalidOptionError(`${other}: needs a run in memory, not client`, other);
     const isFile = typeof persona === 'string' && isPath(persona);
     return client.run<Schema, PersonaValue>(
       isFile ? (await loadPersona(persona, '.')).definition : persona,

@@ -9,7 +9,7 @@ import { permittedTo } from './permitted-to.ts';
 export async function withAdminPorts<T>(bus: OpenBus, task: (ports: DeletePorts) => Promise<T>): Promise<T> {
   const nc = await connectNats({ ...reachedAt(bus), name: 'cox-admin' });
   try {
-    return await permittedTo('delete sessions, as only the admin may: give the admin’s key', async () => {
+    return await permittedTo('delete sessions, which needs the key of an admin: give it', async () => {
       await ensureStreams(nc);
       return task({ ...(await openNatsDeletion(nc)), clock: createSystemClock() });
     });

@@ -113,8 +113,7 @@ async function stateDirCheck(stateDir: string): Promise<Check> {
       name: 'state_dir',
       status: 'failed',
       message: `state folder ${stateDir} cannot be written: ${folderTrouble(error)}`,
-      remedy:
-        'make it yours and writable, with room on its disk, or name another one with --state-dir or COX_STATE_DIR',
+      remedy: 'make it yours and writable, free disk space, or name another folder with --state-dir or COX_STATE_DIR',
     };
   }
 }
@@ -124,8 +123,8 @@ const PROBE_BYTES = 256 * 1024;
 function nothingRuns(stateDir: string, isWritable: boolean): Check {
   const message = `nothing runs on ${stateDir}`;
   if (isWritable) return { name: 'instance', status: 'ok', message: `${message}; cox up or cox run starts it` };
-  const remedy = 'first mend the state folder, as above; then cox up or cox run starts it';
-  return { name: 'instance', status: 'warning', message: `${message}, and nothing can`, remedy };
+  const remedy = 'fix the state folder first (see above); then start cox up or cox run';
+  return { name: 'instance', status: 'warning', message: `${message}, and nothing can start`, remedy };
 }
 
 function portCheck(port: number): Promise<Check> {
@@ -136,7 +135,7 @@ function portCheck(port: number): Promise<Check> {
         name: 'port',
         status: 'failed',
         message: `port ${port} cannot be used: ${error.message}`,
-        remedy: 'give another --port, or none: then a free one is taken',
+        remedy: 'use another --port, or omit it to use a free port',
       });
     });
     server.listen(port, '127.0.0.1', () => {
@@ -160,8 +159,9 @@ async function* serverChecks(env: NodeJS.ProcessEnv): AsyncGenerator<Check> {
       ? {
           name: 'nats_server',
           status: 'warning',
-          message: 'no nats-server here yet; the first start fetches one',
-          remedy: 'nothing where this machine reaches the network; else install one and name it by COX_NATS_SERVER',
+          message: 'nats-server is not installed; the first start downloads it',
+          remedy:
+            'nothing to do with network access; otherwise install nats-server and set COX_NATS_SERVER to its path',
         }
       : { name: 'nats_server', status: 'failed', message, remedy: remedyOf(code) };
   }
@@ -203,7 +203,7 @@ function busCheck(version: string, newEnough: boolean, jetstream: boolean, addre
   return {
     name: 'bus',
     status: 'failed',
-    message: `${message}, has no JetStream, where sessions are kept`,
+    message: `${message}, has no JetStream, which stores the sessions`,
     remedy: 'start it with JetStream: a jetstream block in its configuration, or nats-server -js',
   };
 }
@@ -211,18 +211,18 @@ function busCheck(version: string, newEnough: boolean, jetstream: boolean, addre
 function busFailure(address: BusAddress, error: unknown): Check {
   const { source } = address;
   const { code, message: said } = error as Error & { readonly code?: string };
-  // Whoever reads this has asked it.
-  const message = said.replace(/; cox doctor tells more$/, '');
+  // The reader has just run it.
+  const message = said.replace(/; run cox doctor for more$/, '');
   if (code === 'nats_unreachable') {
     const own =
       source === '--nats'
-        ? 'leave --nats away'
+        ? 'omit --nats'
         : source === 'NATS_URL'
           ? 'unset NATS_URL'
           : source === 'context'
             ? 'use no context (cox context use none)'
-            : 'end what is left of the instance that wrote it';
-    const remedy = `see that a NATS server runs there and this machine reaches it; for one of your own, ${own} and type cox up`;
+            : 'stop the instance that wrote it';
+    const remedy = `make sure that a NATS server runs there and that this machine reaches it; or ${own} and start your own with cox up`;
     return { name: 'bus', status: 'failed', message, remedy };
   }
   const named = source === 'state-dir' ? '' : `; ${describeSource(address)} names the bus`;
@@ -232,9 +232,8 @@ function busFailure(address: BusAddress, error: unknown): Check {
 /** What the catalogue says that one can do about a code, but for asking `cox doctor`, which is what says it here. */
 export function remedyOf(code: string | undefined): string {
   const known = code !== undefined && isErrorCode(code) ? ERROR_CATALOGUE[code].caller : null;
-  return (known ?? 'see that the server runs, and that this machine reaches it')
-    .replace(/[:;] `cox doctor`[^;.]*|^`cox doctor`[^;.]*; /, '')
-    .replace(' with `cox doctor`', '')
+  return (known ?? 'make sure that the server runs and that this machine reaches it')
+    .replace(/ ?`cox doctor`[^.]*\.| with `cox doctor`/g, '')
     .replace(/\.$/, '');
 }
 
@@ -257,8 +256,8 @@ export function streamCheck({
     return {
       name: check,
       status: 'warning',
-      message: `stream ${name} is missing: no session host has run on this bus yet, or somebody has deleted it`,
-      remedy: 'cox admin streams makes it, and so does the first session host',
+      message: `stream ${name} is missing: no session host has run on this bus yet, or the stream was deleted`,
+      remedy: 'create it with cox admin streams, or start a session host',
     };
   const lacks =
     current < copies ? `, of which ${copies - current} ${copies - current === 1 ? 'is' : 'are'} not up to date` : '';
@@ -267,7 +266,7 @@ export function streamCheck({
     return {
       name: check,
       status: bytes >= maxBytes ? 'failed' : 'warning',
-      message: `${message}; it has ${bytes} of at most ${maxBytes} bytes, and a full stream refuses what is new`,
+      message: `${message}; it has ${bytes} of at most ${maxBytes} bytes, and a full stream rejects new messages`,
       remedy: 'delete sessions (cox admin retention), or raise the limit with cox admin streams --max-bytes',
     };
   if (lacks === '' && atRisk)
@@ -278,7 +277,7 @@ export function streamCheck({
       remedy: 'cox admin streams --rewrite',
     };
   if (lacks === '') return { name: check, status: 'ok', message };
-  const remedy = 'see that every server of the cluster runs; they catch up by themselves';
+  const remedy = 'make sure that every server of the cluster runs; replicas catch up automatically';
   return { name: check, status: 'warning', message, remedy };
 }
 
@@ -314,9 +313,10 @@ function uncheckedReplicas(error: unknown): Check {
     return {
       name: 'replicas',
       status: 'ok',
-      message: 'replicas are not read: this user may not read every stream; session hosts check them in the background',
+      message:
+        'replicas are not read: this user has no permission to read every stream; session hosts check replicas in the background',
     };
-  const remedy = 'see that every server of the cluster runs, then check again';
+  const remedy = 'make sure that every server of the cluster runs, then check again';
   return { name: 'replicas', status: 'warning', message: `replicas cannot be read: ${error.message}`, remedy };
 }
 
@@ -337,7 +337,7 @@ async function hostCheck(client: BusClient, address: BusAddress): Promise<Check>
     await client.session(newSessionId()).state();
   } catch (error) {
     if (error instanceof NoHostError) {
-      const message = 'no session host answers; sessions rest until one runs';
+      const message = 'no session host responds; sessions wait until one runs';
       return { name: 'host', status: 'warning', message, remedy: 'cox up --nats URL, or cox serve sessions' };
     }
     if (!(error instanceof SessionNotFoundError)) throw error;
@@ -345,8 +345,8 @@ async function hostCheck(client: BusClient, address: BusAddress): Promise<Check>
   const hosts = await liveHosts(address);
   const message =
     hosts.length === 0
-      ? 'a session host answers'
-      : `${counted(hosts.length, 'session host')} ${hosts.length === 1 ? 'lives' : 'live'}: ${hosts.slice(0, HOSTS_TOLD_MAX).join(', ')}`;
+      ? 'a session host responds'
+      : `${counted(hosts.length, 'session host')} ${hosts.length === 1 ? 'is alive' : 'are alive'}: ${hosts.slice(0, HOSTS_TOLD_MAX).join(', ')}`;
   return { name: 'host', status: 'ok', message };
 }
 
@@ -368,8 +368,8 @@ async function* retentionChecks(address: BusAddress): AsyncGenerator<Check> {
       yield {
         name: 'retention',
         status: 'warning',
-        message: 'no retention job answers: the records of sessions that a command deletes stay in the store',
-        remedy: 'cox serve retention, with the key retention.nk; or cox admin retention from time to time',
+        message: 'no retention job responds: records of deleted sessions stay in the store',
+        remedy: 'start cox serve retention with the key retention.nk, or run cox admin retention regularly',
       };
   } finally {
     await nc.close();
@@ -407,7 +407,7 @@ async function* manifestChecks(flags: Flags, env: NodeJS.ProcessEnv): AsyncGener
         name: 'manifest',
         status: 'warning',
         message: `${message}; not trusted yet, or changed since`,
-        remedy: 'look at it, then run cox trust; or name it with --manifest',
+        remedy: 'review it, then run cox trust; or name it with --manifest',
       };
   } catch (error) {
     if (!(error instanceof ManifestError)) throw error;
@@ -425,7 +425,7 @@ async function* personaChecks(folder: string): AsyncGenerator<Check> {
       const { persona } = await readPersona(file);
       yield { name: 'persona', status: 'ok', message: `persona ${persona.name} of ${file}` };
     } catch (error) {
-      const remedy = `correct what the message names, then run cox persona check ${relative(folder, file)}`;
+      const remedy = `fix the reported problem, then run cox persona check ${relative(folder, file)}`;
       yield { name: 'persona', status: 'failed', message: (error as Error).message, remedy };
     }
   }
@@ -437,11 +437,15 @@ const PERSONAS_TOLD_MAX = 64;
 async function modelCheck(env: NodeJS.ProcessEnv): Promise<Check> {
   const name = env.COX_MODEL?.trim();
   if (!name)
-    return { name: 'model', status: 'ok', message: 'COX_MODEL is not set: --model or a persona says which model' };
+    return {
+      name: 'model',
+      status: 'ok',
+      message: 'COX_MODEL is not set: name the model with --model or in a persona',
+    };
   const { createModels } = await import('@coxswain/adapter-models');
   const failure = await createModels({ env, baseFolder: typedIn(env) }).check({ name });
   if (!failure) return { name: 'model', status: 'ok', message: `COX_MODEL is ${name}` };
-  const message = `COX_MODEL is ${name}, and cannot be asked: ${failure.message}`;
+  const message = `COX_MODEL is ${name}, which cannot be used: ${failure.message}`;
   return { name: 'model', status: 'failed', message, remedy: remedyOf(failure.code) };
 }
 

@@ -146,7 +146,7 @@ async function startOnKeptPort(options: StartServerOptions, port: number | undef
   const { nats } = kept;
   const onTaken = (taken: number) =>
     say(
-      `port ${taken}, on which NATS was last, is taken by another program: NATS gets a new port. ` +
+      `port ${taken}, the last port of NATS, is in use by another program: NATS uses a new port. ` +
         'Shells with an older NATS_URL need: eval "$(cox env)"; --port chooses a port\n',
     );
   const server = await startOnPort({ given: port, last: nats?.port, onTaken }, (tried) =>

@@ -27,6 +27,6 @@ export async function findBus(flags: Flags, env: NodeJS.ProcessEnv): Promise<Fou
     throw error instanceof SeedFileError ? usageError(error.message) : error;
   });
   if (nkey !== undefined && (found.address === null || found.address.source === 'state-dir'))
-    throw usageError('--nkey goes with a bus that --nats, NATS_URL or a context names');
+    throw usageError('--nkey needs a bus from --nats, NATS_URL or a context');
   return found;
 }

@@ -79,7 +79,7 @@ export class FolderTrust {
       await replaceFile(file, `${JSON.stringify({ folder, trusted })}\n`);
     } catch (error) {
       // The answer holds for this command; the next one asks again.
-      standardStreams.err(`the answer cannot be kept in ${file}: ${folderTrouble(error)}\n`);
+      standardStreams.err(`the answer cannot be stored in ${file}: ${folderTrouble(error)}\n`);
     }
   }
 
@@ -115,7 +115,7 @@ export class FolderTrust {
 }
 
 /** What {@link describeBrought} leads to. */
-export const QUESTION = 'Trust this folder as it is now? A change asks again.';
+export const QUESTION = 'Trust the current content of this folder? After a change you are asked again.';
 
 /** What a folder brings, for the user to decide. Text of its files cannot move the terminal, hide lines or turn the order of letters. */
 export function describeBrought(folder: string, brought: readonly Brought[]): string {

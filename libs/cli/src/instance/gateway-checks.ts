@@ -20,18 +20,18 @@ export async function* gatewayChecks(stateDir: string, pid: number | undefined):
     yield {
       name: 'gateway_token',
       status: 'failed',
-      message: `${file} can be read by others (mode ${(found.mode & 0o777).toString(8)}), and has a token that may do everything`,
+      message: `${file} is readable by other users (mode ${(found.mode & 0o777).toString(8)}), and contains a token with all rights`,
       remedy: `chmod 600 ${file}, stop cox up, delete ${keptAccessFile(stateDir)} and start cox up again: it makes new tokens`,
     };
-  else yield { name: 'gateway_token', status: 'ok', message: `the token in ${file} is for this user alone` };
+  else yield { name: 'gateway_token', status: 'ok', message: `the token in ${file} is readable only by this user` };
   const access = pid === undefined ? null : await readGatewayFile(stateDir, pid);
   if (access) yield await reachedCheck(access);
   else
     yield {
       name: 'gateway',
       status: 'warning',
-      message: `${file} is left over: the server that it was written beside does not run any more`,
-      remedy: 'nothing: the next cox up writes it anew',
+      message: `${file} is a leftover: its server no longer runs`,
+      remedy: 'nothing to do: the next cox up replaces it',
     };
 }
 
@@ -45,11 +45,11 @@ async function reachedCheck({ url }: GatewayAccess): Promise<Check> {
   try {
     const { status } = await fetch(new URL('/readyz', url), { signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
     return status === 200
-      ? { name: 'gateway', status: 'ok', message: `the gateway at ${url} answers` }
-      : failed(`answers with ${status} that it is not ready`);
+      ? { name: 'gateway', status: 'ok', message: `the gateway at ${url} responds` }
+      : failed(`answers HTTP ${status}: it is not ready`);
   } catch (error) {
     const { message, cause } = error as Error;
-    return failed(`does not answer: ${cause instanceof Error ? cause.message : message}`);
+    return failed(`does not respond: ${cause instanceof Error ? cause.message : message}`);
   }
 }
 
@@ -60,7 +60,7 @@ async function consoleCheck(): Promise<Check> {
   return {
     name: 'console',
     status: 'warning',
-    message: `there is no console in this installation: ${page} is not there`,
-    remedy: 'npm run prepare in the checkout builds it; everything else works without it',
+    message: `this installation has no web console: ${page} is missing`,
+    remedy: 'build it with npm run prepare in the checkout; everything else works without it',
   };
 }

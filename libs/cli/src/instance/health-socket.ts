@@ -59,7 +59,7 @@ export async function answerHealth(
     await removeDead(stateDir);
     await listen(server, path);
   } catch (error) {
-    tell(`cox health cannot ask this service: ${(error as Error).message}`);
+    tell(`cox health cannot reach this service: ${(error as Error).message}`);
     return async () => undefined;
   }
   // It must not keep alive what has ended otherwise.
@@ -81,14 +81,14 @@ async function look(service: string, { title, ping, remark }: Asked): Promise<He
   const said = (healthy: boolean, message: string): Health => ({ service, pid: process.pid, healthy, message });
   let late: NodeJS.Timeout | undefined;
   const tooLate = new Promise<never>((_, reject) => {
-    late = setTimeout(() => reject(new Error('the bus does not answer')), LOOKED_WITHIN_MS);
+    late = setTimeout(() => reject(new Error('NATS does not respond')), LOOKED_WITHIN_MS);
   });
   try {
     await Promise.race([ping(), tooLate]);
     const known = remark?.() ?? null;
-    return said(true, known === null ? `${title} serves` : `${title} serves; ${cutGraphemes(known, 500)}`);
+    return said(true, known === null ? `${title} is healthy` : `${title} is healthy; ${cutGraphemes(known, 500)}`);
   } catch (error) {
-    return said(false, `${title} does not serve: ${cutGraphemes((error as Error).message, 500)}`);
+    return said(false, `${title} is not healthy: ${cutGraphemes((error as Error).message, 500)}`);
   } finally {
     clearTimeout(late);
   }
@@ -124,16 +124,16 @@ function ask(stateDir: string, name: string): Promise<Health | null> {
       resolve(health);
     };
     const unwell = (message: string) => end({ service, pid: 0, healthy: false, message: `${service}: ${message}` });
-    const late = setTimeout(() => unwell(`no answer within ${ANSWERED_WITHIN_MS} ms`), ANSWERED_WITHIN_MS);
+    const late = setTimeout(() => unwell(`no response within ${ANSWERED_WITHIN_MS} ms`), ANSWERED_WITHIN_MS);
     socket.on('data', (part: string) => {
       text += part;
-      if (text.length > ANSWER_MAX_CHARS) unwell('its answer cannot be read');
+      if (text.length > ANSWER_MAX_CHARS) unwell('its response cannot be read');
     });
     socket.on('end', () => {
       try {
         end(JSON.parse(text) as Health);
       } catch {
-        unwell('its answer cannot be read');
+        unwell('its response cannot be read');
       }
     });
     socket.on('error', (error: NodeJS.ErrnoException) => {

@@ -1,8 +1,8 @@
 /** Tokens and ports that a state folder keeps over restarts, so that connected clients come back by themselves. */
 import { randomInt } from 'node:crypto';
-import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { problemSentences, readStrictly } from '@coxswain/protocol';
+import { readPrivateJson } from '@coxswain/ports/discovery';
+import { readStrictly } from '@coxswain/protocol';
 import * as z from 'zod';
 import { replaceFile } from './replace-file.ts';
 
@@ -20,6 +20,8 @@ const KeptAccess = z.strictObject({
 /** How the instance of a state folder was last reached: its NATS server, its gateway, and the gateway on the bus of `--nats`. */
 export type KeptAccess = z.infer<typeof KeptAccess>;
 
+const FILE_MAX_BYTES = 64 * 1024;
+
 /** The path of the file that keeps them. */
 export function keptAccessFile(stateDir: string): string {
   return join(stateDir, 'access.json');
@@ -31,28 +33,14 @@ export function keptAccessFile(stateDir: string): string {
  */
 export async function readKeptAccess(stateDir: string, say: (problem: string) => void): Promise<KeptAccess> {
   const path = keptAccessFile(stateDir);
-  const unusable = (why: string): KeptAccess => {
-    say(`${path} ${why}; this start uses new tokens and ports\n`);
-    return {};
-  };
-  let text: string;
-  try {
-    // Windows has no such modes.
-    if (process.platform !== 'win32' && ((await stat(path)).mode & 0o077) !== 0)
-      return unusable('can be read by other users');
-    text = await readFile(path, 'utf8');
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    return code === 'ENOENT' || code === 'ENOTDIR' ? {} : unusable(`cannot be read (${code})`);
-  }
-  let json: unknown;
-  try {
-    json = JSON.parse(text);
-  } catch {
-    return unusable('is not JSON');
-  }
-  const read = readStrictly(KeptAccess, json);
-  return read.ok ? read.data : unusable(`is invalid: ${problemSentences(read.problems).join('; ')}`);
+  const found = await readPrivateJson(path, {
+    maxBytes: FILE_MAX_BYTES,
+    refused: { mode: 0o077, why: 'can be read by other users' },
+    read: (value) => readStrictly(KeptAccess, value),
+  });
+  if (found.status === 'read') return found.value;
+  if (found.status === 'unusable') say(`${path} ${found.why}; this start uses new tokens and ports\n`);
+  return {};
 }
 
 /** The access of the gateway on the instance's own server (`bus` is null), or on a bus of the user's. */

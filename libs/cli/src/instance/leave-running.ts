@@ -46,18 +46,14 @@ export async function leaveRunning(bus: OpenBus, say: (text: string) => void): P
     const untilMs = Date.now() + UP_WITHIN_MS;
     while (!(await readConnection(bus.stateDir))) {
       if (ended || Date.now() > untilMs) {
-        throw new CliError(
-          EXIT.error,
-          'not_left_running',
-          `cox up did not come up in the background; see ${errorFile}`,
-        );
+        throw new CliError(EXIT.error, 'not_left_running', `cox up did not start in the background; see ${errorFile}`);
       }
       await sleep(LOOKED_EVERY_MS);
     }
     child.unref();
     const pasted = (command: string) => pastedCommand(command, { address: null, stateDir: bus.stateDir }, process.env);
     say(
-      `cox up goes on in the background as process ${child.pid}; its log: ${pasted('logs')}; to stop it: ${pasted('down')}`,
+      `cox up continues in the background as process ${child.pid}; its log: ${pasted('logs')}; to stop it: ${pasted('down')}`,
     );
   } finally {
     await log.close();

@@ -56,5 +56,5 @@ export async function chooseManifest(
 
 /** Reported where a host uses the hooks of a manifest: their code runs in its process. */
 export function manifestNotice({ path }: ChosenManifest): string {
-  return `hooks of ${path} are used (--manifest none leaves them out)\n`;
+  return `using the hooks of ${path} (--manifest none disables them)\n`;
 }

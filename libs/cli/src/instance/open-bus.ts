@@ -137,16 +137,16 @@ async function isPrepared(bus: OpenBus, untilMs: number): Promise<boolean> {
 function refusePort(port: number, address: BusAddress): void {
   const { servers, source } = address;
   const runs =
-    source === 'state-dir' ? 'an instance runs on this state folder already' : `${describeSource(address)} names a bus`;
+    source === 'state-dir' ? 'an instance already uses this state folder' : `${describeSource(address)} names a bus`;
   if (source === 'state-dir' && new URL(servers).port === String(port)) return;
-  throw usageError(`--port ${port} is for a server that is started here, and ${runs}`);
+  throw usageError(`--port ${port} applies to an embedded server, and ${runs}`);
 }
 
 // Whoever has written a policy must not believe that it holds where it does not; it may be the one that the host has read.
 function refuseElsewhere(flags: Where['flags'], manifest: string): void {
   if (flags.on('manifest'))
     throw usageError(
-      '--manifest needs a host of its own, and another process hosts the sessions; stop it, or start it with --manifest',
+      '--manifest needs its own session host, and another process hosts the sessions; stop that process, or start it with --manifest',
     );
   process.stderr.write(`${manifest} is ignored: another process hosts the sessions and uses its own hooks\n`);
 }
@@ -201,7 +201,7 @@ async function startBus(options: {
   const embedded = await startEmbedded({ ...options, holder });
   const gone = new AbortController();
   void embedded.server.exited.then(({ expected }) => {
-    if (!expected) gone.abort(new Error('nats-server ended by itself'));
+    if (!expected) gone.abort(new Error('nats-server ended unexpectedly'));
   });
   try {
     const { url, token } = embedded.server;

@@ -19,7 +19,7 @@ export interface OwnGatewayOptions {
 export function ownGatewayPort(flags: Flags): number | null {
   const port = flags.whole('gateway-port', { min: 1, max: 65_535 });
   if (!flags.on('no-gateway')) return port ?? 0;
-  if (port !== undefined) throw usageError('--gateway-port does not go beside --no-gateway');
+  if (port !== undefined) throw usageError('--gateway-port and --no-gateway exclude each other');
   return null;
 }
 
@@ -66,7 +66,7 @@ export async function startViewer({ nats, stateDir, tenant, port }: ViewerOption
   throw new CliError(
     EXIT.error,
     'console_not_built',
-    'console_not_built: there is no console in this installation; npm run prepare builds it, and --json needs none',
+    'console_not_built: this installation has no web console; build it with npm run prepare, or use --json',
   );
 }
 

@@ -22,7 +22,7 @@ export function matchPrefix(prefix: string, ids: readonly string[]): string {
   if (matching.length > 1) {
     const shown = matching.slice(0, SHOWN_MAX).join(', ');
     const more = matching.length > SHOWN_MAX ? `, and ${matching.length - SHOWN_MAX} more` : '';
-    throw new CliError(EXIT.usage, 'usage', `"${prefix}" could mean ${shown}${more}; give more of the id`);
+    throw new CliError(EXIT.usage, 'usage', `"${prefix}" matches ${shown}${more}; give more of the id`);
   }
   return only;
 }

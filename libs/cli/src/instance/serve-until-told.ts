@@ -78,7 +78,7 @@ async function untold(what: string, error: unknown): Promise<unknown> {
   const isGone = asTrouble(error) !== null || (error instanceof Error && error.name === 'RequestError');
   if (!isGone) return error;
   const why = (error as Error).message;
-  const message = `nats_unreachable: ${what} has ended, and the bus could not be told: ${why}`;
+  const message = `nats_unreachable: ${what} has ended, and could not deregister from the bus: ${why}`;
   return Object.assign(new CliError(EXIT.error, 'nats_unreachable', message), { cause: error });
 }
 

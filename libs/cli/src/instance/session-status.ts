@@ -14,7 +14,7 @@ export async function sessionStatus(bus: OpenBus, session: Session, at?: number)
   // A host knows only the newest state.
   if (bus.hosted && at === undefined) {
     try {
-      return await session.wire.state(QUERY_MS);
+      return await session.wire.state({ timeoutMs: QUERY_MS });
     } catch (error) {
       if (!(error instanceof NoHostError)) throw error;
     }

@@ -27,10 +27,10 @@ export function tellAway({ title, ping, tell, everyMs = LOOKED_EVERY_MS }: Watch
     if (hasEnded) return;
     if (why !== null && !isAway)
       tell(
-        `${title} does not serve: ${why}; it tries again by itself. The bus of a cox up that has ended does not come back under ` +
-          'its address: where it was that one, stop this with Ctrl-C, and start it again',
+        `${title} is disconnected: ${why}; it retries automatically. A cox up that has ended does not return under ` +
+          'the same address: if it was the bus, stop this with Ctrl-C and start it again',
       );
-    if (why === null && isAway) tell(`${title} serves again`);
+    if (why === null && isAway) tell(`${title} is connected again`);
     isAway = why !== null;
     timer = setTimeout(() => void look(), everyMs);
     timer.unref();

@@ -13,11 +13,11 @@ const SAID_MAX_CHARS = 512;
  */
 export function thrownByOthers(whose: string): Promise<CliError> {
   const tell = (what: string) => process.stderr.write(`${whose} ${what}\n`);
-  process.on('unhandledRejection', (error) => tell(`left a failure behind: ${said(error)}`));
+  process.on('unhandledRejection', (error) => tell(`caused an unhandled rejection: ${said(error)}`));
   return new Promise((resolve) => {
     // Also those that come while it ends.
     process.on('uncaughtException', (error: unknown) => {
-      const message = `tool_crashed: ${whose} threw outside of its call: ${said(error)}; calls under way are in doubt`;
+      const message = `tool_crashed: ${whose} caused an uncaught exception: ${said(error)}; the outcome of in-flight calls is unknown`;
       resolve(Object.assign(new CliError(EXIT.error, 'tool_crashed', message), { cause: error }));
     });
   });

@@ -34,7 +34,7 @@ export async function whenFree<T>(start: () => Promise<T>, { waitMs, told, say }
       if (!(error instanceof StateDirInUseError) || error.holder?.passing !== true) throw error;
       if (performance.now() >= untilMs) throw error;
       const { stateDir, pid, holder } = error;
-      if (!isTold) say(`${holder.title} (process ${pid}) uses ${stateDir}; cox up starts when it has ended\n`);
+      if (!isTold) say(`${holder.title} (process ${pid}) uses ${stateDir}; cox up starts after it has ended\n`);
       isTold = true;
     }
     await sleep(LOOKED_AGAIN_MS);

@@ -13,7 +13,9 @@ export function whoActs(env: NodeJS.ProcessEnv): string | undefined {
   const named = env.COX_ACTOR?.trim();
   if (!named) return userOfThisMachine(env);
   if (named.length > BOUNDS.actorMaxChars || named.startsWith('session:'))
-    throw usageError(`COX_ACTOR takes a name of at most ${BOUNDS.actorMaxChars} characters, and none of a session`);
+    throw usageError(
+      `COX_ACTOR takes a name of at most ${BOUNDS.actorMaxChars} characters that does not start with session:`,
+    );
   return named;
 }
 

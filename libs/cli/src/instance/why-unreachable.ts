@@ -1,79 +1,86 @@
-/** Why a bus could not be joined, in words, with what to do. */
+/** Why a bus is unreachable: the standard diagnosis with its code, and what to do. */
 
-/** What was tried, as a person named it. */
+/** The address that was tried, and who named it. */
 export interface TriedBus {
-  /** Whose address it is: `--nats`, `NATS_URL`, or the state folder's instance. */
+  /** The source of the address: `--nats`, `NATS_URL`, or `state-dir` for the instance of the state directory. */
   readonly source: string;
-  /** As it was given; credentials in it are not shown. */
+  /** The address as given. The message does not contain its credentials. */
   readonly servers: string;
 }
 
 /**
- * What the system and the library of NATS say in names of system calls, said in words.
- * @returns what has happened, and behind a semicolon what to do.
+ * Explains a failed connection. The message keeps the code of the operating system, such as `ECONNREFUSED`.
+ * @returns the reason and, after a semicolon, what to do.
  */
 export function whyUnreachable(error: unknown, { source, servers }: TriedBus): string {
   const said = chainOf(error);
   const meant = source === 'state-dir' ? 'the running instance' : source;
   const found = REASONS.find(({ when }) => said.some((text) => when.test(text)));
-  if (!found) return `${error instanceof Error ? error.message : String(error)}; cox doctor tells more`;
+  if (!found) return `${error instanceof Error ? error.message : String(error)}; run cox doctor for more`;
   const host = said.map((text) => /\bgetaddrinfo (?:ENOTFOUND|EAI_AGAIN) (\S+)/.exec(text)?.[1]).find(Boolean);
-  return found.words(host ?? withoutCredentials(servers), meant);
+  const code = said.map((text) => SYSTEM_CODE.exec(text)?.[0]).find(Boolean);
+  return found.words(host ?? withoutCredentials(servers), meant, code);
 }
+
+/** Codes of the operating system and of TLS, as people search for them. */
+const SYSTEM_CODE = /\b(?:E[A-Z]{4,}|EAI_AGAIN|(?:ERR_(?:SSL|TLS)|CERT|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)_[A-Z_]+)\b/;
 
 interface Reason {
   readonly when: RegExp;
-  words(at: string, meant: string): string;
+  words(at: string, meant: string, code: string | undefined): string;
 }
 
 /** The first that fits. */
 const REASONS: readonly Reason[] = [
-  { when: /\bENOTFOUND\b/, words: (at, meant) => `there is no machine named ${at}; check the name in ${meant}` },
+  {
+    when: /\bENOTFOUND\b/,
+    words: (at, meant) => `host not found: ${at} (ENOTFOUND); check the name in ${meant}`,
+  },
   {
     when: /\bEAI_AGAIN\b/,
     words: (at) =>
-      `nobody could be asked which machine ${at} is; check the network and its name servers, and try again`,
+      `temporary failure in name resolution of ${at} (EAI_AGAIN); check the network and the DNS servers, and retry`,
   },
   {
     when: /\bECONNREFUSED\b|connection refused/i,
     words: (at, meant) =>
-      `nothing listens at ${at} (connection refused); start a NATS server there, or check the port in ${meant}. cox up starts one of your own`,
+      `connection refused by ${at} (ECONNREFUSED); start a NATS server there, check the port in ${meant}, or start your own bus with cox up`,
   },
   {
     when: /authorization violation|authentication|nkey|permissions violation/i,
     words: (at, meant) =>
-      `the server at ${at} does not let this user in; check the credentials: the token in ${meant}, NATS_NKEY, or the key of cox admin auth`,
+      `authentication failed at ${at} (authorization violation); check the credentials: the token in ${meant}, NATS_NKEY, or the key of cox admin auth`,
   },
   {
     when: /\btls\b|\bssl\b|certificate|\bCERT_|\bself[- ]signed\b|EPROTO/i,
-    words: (at, meant) =>
-      `no encrypted connection to ${at} came about; see whether it speaks TLS (tls:// or nats:// in ${meant}) and whether this ` +
-      'machine trusts its certificate (NODE_EXTRA_CA_CERTS names a file of those to trust)',
+    words: (at, meant, code) =>
+      `TLS handshake with ${at} failed${code === undefined ? '' : ` (${code})`}; check that the server uses TLS (tls:// or nats:// in ${meant}) and that this ` +
+      'machine trusts its certificate (NODE_EXTRA_CA_CERTS names a file of trusted certificates)',
   },
   {
     when: /\bETIMEDOUT\b|\btimeout\b|timed out/i,
     words: (at, meant) =>
-      `${at} has not answered in time; check the address in ${meant}, the network and its firewalls`,
+      `connection to ${at} timed out (ETIMEDOUT); check the address in ${meant}, the network and its firewalls`,
   },
   {
     when: /unexpected response from server/i,
-    words: (at, meant) => `what listens at ${at} is no NATS server; check the address and the port in ${meant}`,
+    words: (at, meant) => `the server at ${at} is not a NATS server; check the address and the port in ${meant}`,
   },
   {
     when: /\bE(?:HOST|NET)UNREACH\b/,
-    words: (at, meant) => `no way leads to ${at}; check the address in ${meant} and the network`,
+    words: (at, meant, code) => `no route to host ${at} (${code}); check the address in ${meant} and the network`,
   },
 ];
 
-/** What stands behind the last `@`: a password may have any other character in it. */
+/** The part after the last `@`: a password may contain any other character. */
 function withoutCredentials(servers: string): string {
   return servers.slice(servers.lastIndexOf('@') + 1);
 }
 
-/** How many causes are followed: a chain may be a ring. */
+/** The maximum number of causes: a chain of causes may be circular. */
 const CAUSES_MAX = 8;
 
-/** What an error and its causes say, with their names and codes. */
+/** The names, codes and messages of an error and its causes. */
 function chainOf(error: unknown): string[] {
   const said: string[] = [];
   let at: unknown = error;

@@ -11,7 +11,7 @@ export const STATE_DIR: FlagSpec = {
 /** The folder of a service: its log and its health socket. */
 export const SERVICE_DIR: FlagSpec = {
   value: 'DIR',
-  help: 'Directory for the log and for cox health (COX_STATE_DIR; ~/.local/state/coxswain)',
+  help: 'Log and health directory (COX_STATE_DIR; ~/.local/state/coxswain)',
 };
 /** `--json` */
 export const JSON_LINES: FlagSpec = { help: 'Print one JSON object per line on stdout' };
@@ -20,27 +20,27 @@ export const GATEWAY_PORT: FlagSpec = { value: 'N', help: 'Port of the gateway o
 /** `--metrics-port` */
 export const METRICS_PORT: FlagSpec = {
   value: '[HOST:]PORT',
-  help: 'Serve Prometheus metrics there; on loopback without a host (COX_METRICS_PORT)',
+  help: 'Serve Prometheus metrics; loopback by default (COX_METRICS_PORT)',
 };
 /** `--port` */
 export const PORT: FlagSpec = { value: 'N', help: 'Port of the embedded server (a free one)' };
 /** `--manifest` */
 export const MANIFEST: FlagSpec = {
   value: 'FILE',
-  help: 'Hooks and tools of a file, or none (COX_MANIFEST; a trusted coxswain.yaml)',
+  help: 'Hooks and tools, or none (COX_MANIFEST; a trusted coxswain.yaml)',
 };
 /** `--policy` */
-export const POLICY: FlagSpec = { value: 'FILE', help: 'Policy in YAML: what requests may name (COX_POLICY)' };
+export const POLICY: FlagSpec = { value: 'FILE', help: 'Policy file in YAML that limits requests (COX_POLICY)' };
 /** `--yes` */
 export const YES: FlagSpec = { short: 'y', help: 'Do not ask for confirmation' };
 /** `--follow` */
-export const FOLLOW: FlagSpec = { short: 'f', help: 'Keep printing what comes, until Ctrl-C' };
+export const FOLLOW: FlagSpec = { short: 'f', help: 'Keep printing new lines, until Ctrl-C' };
 /** `--limit` */
-export const LIMIT: FlagSpec = { value: 'N', help: 'Print at most N' };
+export const LIMIT: FlagSpec = { value: 'N', help: 'Print at most N entries' };
 /** `--reason` */
-export const REASON: FlagSpec = { value: 'TEXT', help: 'Reason, which is recorded' };
+export const REASON: FlagSpec = { value: 'TEXT', help: 'Reason, recorded in the journal' };
 /** `--at` */
-export const AT: FlagSpec = { value: 'N', help: 'After record N instead of the newest' };
+export const AT: FlagSpec = { value: 'N', help: 'State after record N instead of the newest' };
 /** `--from` */
 export const FROM: FlagSpec = { value: 'N', help: 'Start at record N' };
 /** `--dry-run` */
@@ -59,7 +59,7 @@ export const PRINT = {
     value: 'FORMAT',
     short: 'o',
     words: ['table', 'json', 'yaml'],
-    help: 'table (default), json (lines) or yaml',
+    help: 'Output format: table (default), json (lines) or yaml',
   },
   quiet: QUIET,
 } satisfies FlagTable;
@@ -67,8 +67,8 @@ export const PRINT = {
 /** Flags that choose the bus of a service. Its output is a log. */
 export const SERVICE_BUS = {
   nats: { value: 'URL', help: 'Bus to use: nats://[token@]host:port (NATS_URL)' },
-  nkey: { value: 'FILE', help: 'Key file for the bus, as cox admin auth writes it (NATS_NKEY)' },
-  context: { value: 'NAME', help: 'Context to use, of cox context list (cox context use)' },
+  nkey: { value: 'FILE', help: 'Key file for the bus, from cox admin auth (NATS_NKEY)' },
+  context: { value: 'NAME', help: 'Context to use; see cox context list (cox context use)' },
   'state-dir': STATE_DIR,
   json: JSON_LINES,
 } satisfies FlagTable;
@@ -88,14 +88,14 @@ export const ON_ASK = {
   'on-ask': {
     value: 'deny|wait',
     words: ['deny', 'wait'],
-    help: 'What to do with an approval that cannot be answered here (exit 6)',
+    help: 'Handling of approvals without a terminal (exit 6)',
   },
 } satisfies FlagTable;
 
 /** `--steering-file` */
 export const STEERING_FILE: FlagSpec = {
   value: 'PATH',
-  help: 'Steer with lines written to this file (AGENT_STEERING_FILE; STATE/steering/SESSION.steering)',
+  help: 'Steer with lines of a file (AGENT_STEERING_FILE; in the state dir)',
 };
 
 /** `--plain` */
@@ -104,7 +104,7 @@ export const PLAIN: FlagSpec = { help: 'Print lines instead of the interactive v
 export const TAKE_PART = {
   ...ON_ASK,
   plain: PLAIN,
-  follow: { ...FOLLOW, help: 'Stay after the end of the run, for the next prompt' },
+  follow: { ...FOLLOW, help: 'Stay for the next prompt after the run has ended' },
 } satisfies FlagTable;
 
 /** The flags of `cox run`. */
@@ -115,26 +115,26 @@ export const RUN = {
   'persona-mode': { value: 'NAME', help: 'Mode of the persona' },
   crew: {
     value: 'NAME|PATH',
-    help: 'Persona or folder of personas to delegate or hand off to, besides its own',
+    help: 'Persona, or folder of personas, for delegation and hand-offs',
     repeatable: true,
   },
   model: { value: 'PROVIDER/NAME', short: 'm', help: 'Model (COX_MODEL)' },
-  'base-url': { value: 'URL', help: 'Address of the provider' },
+  'base-url': { value: 'URL', help: 'Address of the model provider' },
   id: { value: 'ID', help: 'Id of the new session (a random one)' },
   session: {
     value: 'ID',
-    help: 'Continue a session; with --model, --base-url and --persona-mode from here on',
+    help: 'Continue a session; --model, --base-url, --persona-mode may change',
   },
-  root: { value: 'DIR', help: 'Folder that tools may access (the current one)' },
+  root: { value: 'DIR', help: 'Folder that tools may access (the current folder)' },
   mcp: { value: 'FILE', help: 'MCP servers: a JSON file with mcpServers' },
   allow: { value: 'GLOB', help: 'Tools that run without approval; rules apply in the given order', repeatable: true },
   ask: { value: 'GLOB', help: 'Tools that need an approval', repeatable: true },
   deny: { value: 'GLOB', help: 'Tools that are denied', repeatable: true },
-  'output-schema': { value: 'FILE', help: 'JSON Schema of the answer; stdout then has the checked JSON alone' },
+  'output-schema': { value: 'FILE', help: 'JSON Schema of the answer; stdout has only the validated JSON' },
   'max-turns': { value: 'N', help: 'Limit of turns (50)' },
-  'max-tokens': { value: 'N', help: 'Limit of input and output tokens; a limit that ends the run exits 4' },
-  'max-usd': { value: 'SUM', help: 'Limit of cost; the model’s price must be known' },
-  'max-time': { value: 'TIME', help: 'Limit of time, waiting included: 90s, 5m, 2h' },
+  'max-tokens': { value: 'N', help: 'Limit of input and output tokens; a reached limit exits 4' },
+  'max-usd': { value: 'SUM', help: 'Limit of cost; requires a known price of the model' },
+  'max-time': { value: 'TIME', help: 'Limit of time, including waiting: 90s, 5m, 2h' },
   detach: { help: 'Start the session and leave it running' },
   manifest: MANIFEST,
   'steering-file': STEERING_FILE,
@@ -170,17 +170,17 @@ export const STEER = {
   ...BUS,
   mode: {
     value: 'MODE',
-    help: 'finish_step (default), interrupt_immediate or audit_only',
+    help: 'Delivery: finish_step (default), interrupt_immediate or audit_only',
     words: ['finish_step', 'interrupt_immediate', 'audit_only'],
   },
-  preempt: { help: 'Interrupt at once: also end the streaming answer and the running calls' },
+  preempt: { help: 'Interrupt at once: end the streaming answer and the running calls' },
   'dedupe-key': { value: 'KEY', help: 'Replace the queued message that has the same key' },
   wait: {
     value: 'STAGE',
     help: 'Wait until it is stored, accepted (default) or delivered',
     words: ['stored', 'accepted', 'delivered'],
   },
-  'command-id': { value: 'ID', help: 'Id of the command; a repeat with the same id changes nothing' },
+  'command-id': { value: 'ID', help: 'Id of the command; a repeated id changes nothing' },
 } satisfies FlagTable;
 
 const { mode: _mode, preempt: _preempt, ...withoutMode } = STEER;
@@ -191,16 +191,16 @@ export const FOLLOWUP = withoutMode satisfies FlagTable;
 export const REMIND = {
   ...STEER,
   tag: { value: 'WORD', help: 'Tag of the reminder', repeatable: true },
-  'ttl-turns': { value: 'N', help: 'Number of turns that show it (until it is withdrawn)' },
-  'preserve-on-compact': { help: 'Keep it through a compaction' },
+  'ttl-turns': { value: 'N', help: 'Turns that include it (until it is withdrawn)' },
+  'preserve-on-compact': { help: 'Keep it after a compaction' },
   propagate: {
     value: 'WHOM',
-    help: 'Child sessions that inherit it: session (direct ones; default), all, none',
+    help: 'Child sessions that inherit it: session (direct; default), all, none',
     words: ['session', 'all', 'none'],
   },
   'role-hint': {
     value: 'VOICE',
-    help: 'system (default), developer, user_block or ephemeral_cache',
+    help: 'Role: system (default), developer, user_block or ephemeral_cache',
     words: ['system', 'developer', 'user_block', 'ephemeral_cache'],
   },
 } satisfies FlagTable;
@@ -211,13 +211,13 @@ export const COMMAND = { ...BUS, 'command-id': STEER['command-id'] } satisfies F
 const REMEMBER: FlagSpec = {
   value: 'session|persona',
   words: ['session', 'persona'],
-  help: 'Decide later calls like it the same way, in this session or for its persona',
+  help: 'Remember the decision for similar calls of the session or persona',
 };
 /** The flags of `cox approve`. */
 export const APPROVE = {
   ...COMMAND,
   reason: REASON,
-  args: { value: 'JSON', help: 'Run it with these arguments instead' },
+  args: { value: 'JSON', help: 'Replace the arguments of the call' },
   remember: REMEMBER,
 } satisfies FlagTable;
 /** The flags of `cox deny`. */
@@ -229,13 +229,13 @@ export const FORK = {
   port: PORT,
   at: AT,
   id: RUN.id,
-  prompt: { value: 'TEXT', help: 'Another text in that record, or the next prompt of an ended session' },
+  prompt: { value: 'TEXT', help: 'New text of that record, or the next prompt of an ended session' },
   persona: RUN.persona,
   model: RUN.model,
   'base-url': RUN['base-url'],
-  verdict: { value: '[HOOK=]JSON', help: 'What the hooks of that record return instead', repeatable: true },
-  result: { value: 'TEXT', help: 'What the call of that record returned instead' },
-  'result-error': { value: 'TEXT', help: 'The same, as an error' },
+  verdict: { value: '[HOOK=]JSON', help: 'New return value of the hooks of that record', repeatable: true },
+  result: { value: 'TEXT', help: 'New result of the tool call of that record' },
+  'result-error': { value: 'TEXT', help: 'New error result of the tool call of that record' },
   detach: RUN.detach,
   'steering-file': STEERING_FILE,
   ...TAKE_PART,
@@ -248,10 +248,10 @@ export const GATEWAY = {
   listen: { value: 'HOST:PORT', help: 'Address to listen on (127.0.0.1:7707)' },
   'public-url': {
     value: 'URL',
-    help: 'Its address for other machines; needed unless it listens on loopback',
+    help: 'Address for other machines; required unless it listens on loopback',
     repeatable: true,
   },
-  'allow-origin': { value: 'ORIGIN', help: 'Another site whose pages may use it', repeatable: true },
+  'allow-origin': { value: 'ORIGIN', help: 'Site whose pages may use the gateway', repeatable: true },
   tokens: TOKENS,
   jwks: { value: 'FILE|URL', help: 'JWK Set that verifies JSON Web Tokens' },
   issuer: { value: 'TEXT', help: 'Required issuer of JSON Web Tokens' },

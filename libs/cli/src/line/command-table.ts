@@ -45,7 +45,7 @@ const LIST_SESSIONS: Omit<CommandSpec, 'name' | 'examples'> = {
   flags: {
     ...TENANT_BUS,
     limit: { ...LIMIT, help: 'Print at most N sessions, the newest (100)' },
-    after: { value: 'ID', help: 'Continue after this one' },
+    after: { value: 'ID', help: 'Continue after this entry' },
     deleted: { help: 'Also print deleted sessions' },
   },
   load: () => import('../commands/session/list.ts'),
@@ -73,7 +73,7 @@ const RUN_AND_STEER: readonly CommandSpec[] = [
   {
     name: 'run',
     args: ['[prompt]'],
-    help: 'Start a session, read along, steer and approve',
+    help: 'Start a session, follow it, steer it and approve calls',
     flags: RUN,
     examples: [
       'cox run "summarise the README" --model anthropic/claude-sonnet-4-5',
@@ -85,7 +85,7 @@ const RUN_AND_STEER: readonly CommandSpec[] = [
   {
     name: 'attach',
     args: ['<session>'],
-    help: 'Join a session: read along, steer and approve',
+    help: 'Join a session, follow it, steer it and approve calls',
     flags: { ...BUS, port: PORT, manifest: MANIFEST, ...TAKE_PART, from: FROM, 'steering-file': STEERING_FILE },
     load: () => import('../commands/attach.ts'),
   },
@@ -118,7 +118,7 @@ const RUN_AND_STEER: readonly CommandSpec[] = [
     flags: {
       ...COMMAND,
       reason: REASON,
-      'no-reminder': { help: 'Do not notify the model with a reminder' },
+      'no-reminder': { help: 'Do not send a reminder to the model' },
       'timeout-ms': { value: 'N', help: 'How long the call may take to stop (5000)' },
     },
     load: () => import('../commands/cancel-call.ts'),
@@ -199,7 +199,7 @@ const SESSION: readonly CommandSpec[] = [
   {
     name: 'session trace',
     args: ['<session|file>'],
-    help: 'Show where the time went, as a waterfall or as OTLP lines',
+    help: 'Show durations as a waterfall or as OTLP lines',
     flags: { ...TENANT_BUS, run: { value: 'N', help: 'Only run N' } },
     examples: [
       'cox session trace k3f9',
@@ -259,7 +259,7 @@ const SESSION: readonly CommandSpec[] = [
       ...SERVICE_BUS,
       quiet: QUIET,
       tenant: TENANT,
-      'records-only': { help: 'Leave out the object store: large fields, files' },
+      'records-only': { help: 'Omit the object store: large fields, files' },
     },
     load: () => import('../commands/session/export.ts'),
   },
@@ -278,12 +278,12 @@ const SESSION: readonly CommandSpec[] = [
     flags: {
       ...COMMAND,
       reason: REASON,
-      until: { value: 'TIME', help: 'Wake it then: 2030-01-31T09:00:00Z' },
+      until: { value: 'TIME', help: 'Wake it at this time: 2030-01-31T09:00:00Z' },
       for: { value: 'DURATION', help: 'Wake it after 90s, 15m, 2h, 30d' },
       signal: { value: 'NAME', help: 'Wake it when this signal arrives' },
       'on-timeout': {
         value: 'WHAT',
-        help: 'When the time has passed: resume_with_summary (default), resume_with_input, fail',
+        help: 'After the time: resume_with_summary (default), resume_with_input, fail',
         words: ['resume_with_summary', 'resume_with_input', 'fail'],
       },
       input: { value: 'TEXT', help: 'Message of resume_with_input to the model' },
@@ -317,7 +317,7 @@ const SESSION: readonly CommandSpec[] = [
       ...BUS,
       tenant: TENANT,
       yes: YES,
-      reason: { value: 'TEXT', help: 'Reason, which the tombstone keeps' },
+      reason: { value: 'TEXT', help: 'Reason, recorded in the tombstone' },
       unreadable: { help: 'Also delete one whose newest record cannot be read' },
       'dry-run': DRY_RUN,
     },
@@ -384,7 +384,7 @@ const APPROVAL: readonly CommandSpec[] = [
       ...TENANT_BUS,
       follow: { ...FOLLOW, help: 'Keep printing new and decided approvals, until Ctrl-C' },
       limit: { ...LIMIT, help: 'Print at most N, the oldest first (200)' },
-      after: { value: 'SESSION/CALL', help: 'Continue after this one' },
+      after: { value: 'SESSION/CALL', help: 'Continue after this entry' },
     },
     examples: ['cox approval list --follow', 'cox approval list --json --limit 20'],
     load: () => import('../commands/approval/list.ts'),
@@ -410,7 +410,7 @@ const SERVE: readonly CommandSpec[] = [
     name: 'serve sessions',
     aliases: ['serve session'],
     args: [],
-    help: 'Host the sessions of all tenants, shared by all hosts',
+    help: 'Host sessions of all tenants, shared with other hosts',
     flags: {
       ...SERVICE_BUS,
       'state-dir': SERVICE_DIR,
@@ -525,7 +525,7 @@ const PERSONA: readonly CommandSpec[] = [
   {
     name: 'persona pause',
     args: ['<name>'],
-    help: 'Pause a served persona: no new step starts',
+    help: 'Pause a served persona: start no new step',
     flags: { ...TENANT_BUS, reason: REASON },
     examples: ['cox persona pause reviewer --reason "prompt is being changed"'],
     load: async () => ({ run: (await import('../commands/persona/served.ts')).pause }),
@@ -598,7 +598,7 @@ const ADMIN: readonly CommandSpec[] = [
       tenant: { ...TENANTS, help: 'Tenant with an account of its own (default)' },
       add: {
         value: '[TENANT/]ROLE=NAME',
-        help: 'Add a key of a role, a worker (worker=NAME=TOOL,…) or a tenant (tenant=NAME)',
+        help: 'Add a key, a worker (worker=NAME=TOOL,…) or a tenant (tenant=NAME)',
         repeatable: true,
       },
       remove: {
@@ -606,7 +606,7 @@ const ADMIN: readonly CommandSpec[] = [
         help: 'Remove a key, a worker (worker=NAME) or a tenant (tenant=NAME)',
         repeatable: true,
       },
-      renew: { help: 'Give existing keys the rights of this version, after an upgrade' },
+      renew: { help: 'Give existing keys the permissions of this version (upgrade)' },
       worker: {
         value: 'NAME=TOOL,…',
         help: 'Tool worker with a key for these tools only ([TENANT/]NAME=…)',
@@ -636,7 +636,7 @@ const ADMIN: readonly CommandSpec[] = [
       tokens: TOKENS,
       scope: {
         value: 'SCOPE',
-        help: 'Rights: read, run, steer, approve, admin; several with commas',
+        help: 'Rights: read, run, steer, approve, admin; separate several with commas',
         words: ['read', 'run', 'steer', 'approve', 'admin'],
         repeatable: true,
       },
@@ -765,7 +765,7 @@ const TOOLS: readonly CommandSpec[] = [
   {
     name: 'env',
     args: [],
-    help: 'Print shell variables for the bus: eval "$(cox env)"',
+    help: 'Print shell variables of the bus: eval "$(cox env)"',
     flags: BUS,
     load: () => import('../commands/env.ts'),
   },
@@ -802,10 +802,10 @@ const TOOLS: readonly CommandSpec[] = [
       manifest: MANIFEST,
       model: RUN.model,
       'base-url': RUN['base-url'],
-      root: { value: 'DIR', help: 'Folder of the sessions’ roots (the current one)' },
+      root: { value: 'DIR', help: 'Root folder of the sessions (the current folder)' },
       scope: {
         value: 'SCOPE',
-        help: 'Rights of the client: read, run, steer, approve (all); several with commas',
+        help: 'Rights: read, run, steer, approve (all); separate several with commas',
         words: ['read', 'run', 'steer', 'approve'],
         repeatable: true,
       },
@@ -832,7 +832,7 @@ const TOOLS: readonly CommandSpec[] = [
   {
     name: 'start',
     args: ['[prompt]'],
-    help: 'Play the demo, or run a prompt: what npm start does',
+    help: 'Play the demo, or run a prompt (npm start)',
     flags: RUN,
     load: () => import('../commands/start.ts'),
   },

@@ -104,7 +104,7 @@ function asFailure(error: unknown): { exitCode: ExitCode; code: string; message:
   if (error instanceof CliError) return error;
   if (!(error instanceof Error)) return { exitCode: EXIT.error, code: 'internal', message: String(error) };
   if (isForbidden(error)) {
-    const message = `not_permitted: this user of the bus may not do that; cox admin auth says who may: ${error.message}`;
+    const message = `not_permitted: this NATS user has no permission (permissions violation); see the roles of cox admin auth: ${error.message}`;
     return { exitCode: EXIT.error, code: 'not_permitted', message };
   }
   const { code, commandId } = error as { code?: unknown; commandId?: unknown };

@@ -26,7 +26,7 @@ export function overview(sections: readonly Section[]): string {
   lines.push('', 'Manage');
   for (const { topic, commands } of topics) lines.push(...namesBehind(`  ${topic.padEnd(WIDTH)} `, commands));
   for (const { title, commands } of titled.slice(-1)) lines.push('', title, ...namesBehind(' ', commands));
-  lines.push('', 'Name a session by its id or by the beginning of it. More: cox <command> --help');
+  lines.push('', 'Name a session by its id or its first characters. More: cox <command> --help');
   return lines.join('\n');
 }
 

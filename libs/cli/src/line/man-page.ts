@@ -10,7 +10,7 @@ export function manualOf(sections: readonly Section[], version: string): string 
     section('DESCRIPTION', [
       plain('Starts, steers, follows and replays durable agent sessions on NATS.'),
       '.PP',
-      plain('A session is named by its id or by the beginning of it.'),
+      plain('Name a session by its id or its first characters.'),
     ]),
     section(
       'COMMANDS',
@@ -63,25 +63,26 @@ function manualOfTopic({ topic, help, commands }: Extract<Section, { topic: stri
   ]);
 }
 
-/** Exit codes, as docs/guides/cli.md has them. */
-const EXIT_CODES = [
-  ['0', 'The run ended by itself, or the command is done.'],
+/** The exit codes of `cox` commands, which docs/guides/cli.md explains. */
+export const EXIT_CODES = [
+  ['0', 'Success: the run ended normally, or the command is done.'],
   ['1', 'An error.'],
-  ['2', 'The command line is wrong.'],
+  ['2', 'The command line is invalid.'],
   ['3', 'Cancelled.'],
   ['4', 'A limit or a budget ended the run.'],
-  ['5', 'A hook has blocked the prompt.'],
-  ['6', 'An approval is needed that nobody can give.'],
-  ['130', 'Detached: the session lives on.'],
+  ['5', 'A hook blocked the prompt.'],
+  ['6', 'An approval is needed, and no terminal can give it.'],
+  ['130', 'Detached: the session continues.'],
 ] as const;
 
-const ENVIRONMENT = [
-  ['NATS_URL', 'The bus to use.'],
-  ['NATS_NKEY', 'The file of the key that lets this user in.'],
-  ['COX_STATE_DIR', 'Where the embedded server keeps its state.'],
-  ['COX_MODEL', 'Which model, where no flag and no persona names one.'],
-  ['COX_MANIFEST', 'The file that declares hooks.'],
-  ['COX_ACTOR', 'Who acts, in what is sent.'],
+/** The environment variables of `cox`. */
+export const ENVIRONMENT = [
+  ['NATS_URL', 'Address of the bus (NATS).'],
+  ['NATS_NKEY', 'Key file that authenticates the user.'],
+  ['COX_STATE_DIR', 'State directory of the embedded server.'],
+  ['COX_MODEL', 'Model, if neither a flag nor a persona names one.'],
+  ['COX_MANIFEST', 'Manifest that declares hooks and tools.'],
+  ['COX_ACTOR', 'Name of the sender in commands.'],
 ] as const;
 
 function page(name: string, version: string, sections: readonly string[]): string {

@@ -72,9 +72,7 @@ export function parseLine(argv: readonly string[], commands: readonly CommandSpe
   }
   if (args.length > command.args.length && !/…[>\]]$/.test(command.args.at(-1) ?? '')) {
     const extra = args[command.args.length] as string;
-    throw usageError(
-      `cox ${command.name} does not know what to do with "${extra}"; put quotes around text with spaces`,
-    );
+    throw usageError(`cox ${command.name} has an unexpected argument "${extra}"; put quotes around text with spaces`);
   }
   return { kind: 'command', command, flags: new Flags(withFormat(given)), args };
 }

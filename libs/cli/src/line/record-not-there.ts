@@ -8,10 +8,10 @@ import { CliError, EXIT } from './cli-error.ts';
  * @param canFollow whether `--follow` would wait for the next one.
  */
 export function recordNotThere(asked: string, newest: number, canFollow = false): CliError {
-  const more = canFollow ? `; --follow --from ${newest + 1} waits for the next` : '';
+  const more = canFollow ? `; --follow --from ${newest + 1} waits for it` : '';
   return new CliError(
     EXIT.usage,
     'record_not_there',
-    `record_not_there: ${asked} is behind the end: the newest record is ${newest}${more}`,
+    `record_not_there: ${asked} does not exist yet: the newest record is ${newest}${more}`,
   );
 }

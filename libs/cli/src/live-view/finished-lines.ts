@@ -96,7 +96,7 @@ function outputRows(output: string, columns: number, style: Style): string[] {
     wrapStyled(style.dim(line), columns, { first: `${HANG}${style.dim('│')} `, anywhere: true }),
   );
   const more = lines.length - shown.length;
-  return more > 0 ? [...rows, style.dim(`${HANG}… ${more} more lines; cox session export has them all`)] : rows;
+  return more > 0 ? [...rows, style.dim(`${HANG}… ${more} more lines; cox session export prints all`)] : rows;
 }
 
 /** The call, its question, and its arguments: for a file edit as a diff. */

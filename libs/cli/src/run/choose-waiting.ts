@@ -14,8 +14,7 @@ const BEGINNING_MIN_CHARS = 8;
 export function chooseWaiting(given: string | undefined, waiting: Waiting): string {
   if (given !== undefined) return named(given, waiting) ?? given;
   const newest = waiting.at(-1);
-  if (!newest)
-    throw new CliError(EXIT.error, 'not_pending', 'nothing waits to be delivered; cox message list lists what does');
+  if (!newest) throw new CliError(EXIT.error, 'not_pending', 'no message is queued; see cox message list');
   return newest.commandId;
 }
 
@@ -33,6 +32,6 @@ function named(word: string, waiting: Waiting): string | undefined {
   if (ids.includes(word)) return word;
   const matching = word.length < BEGINNING_MIN_CHARS ? [] : ids.filter((id) => id.startsWith(word));
   if (matching.length > 1)
-    throw new CliError(EXIT.error, 'usage', `"${word}" could mean ${matching.join(', ')}; give more of the id`);
+    throw new CliError(EXIT.error, 'usage', `"${word}" matches ${matching.join(', ')}; give more of the id`);
   return matching[0];
 }

@@ -38,7 +38,7 @@ async function whoAsks(bus: OpenBus, session: Session, given: string | undefined
   const [only, ...others] = new Set(below.map(({ session_id }) => session_id));
   if (others.length > 0) {
     const listed = below.map(({ session_id, call_id, tool }) => `${session_id} ${call_id} (${tool})`);
-    throw usageError(`several sessions below ${session.id} could be meant: ${listed.join(', ')}; name one of them`);
+    throw usageError(`several sessions below ${session.id} match: ${listed.join(', ')}; name one of them`);
   }
   return only === undefined ? own : { asked: bus.client.session(only), calls: below };
 }
@@ -59,11 +59,11 @@ export function chooseCall(
   none: 'not_pending' | 'not_found' = 'not_pending',
 ): string {
   const listed = () => calls.map(({ call_id, tool }) => `${call_id} (${tool})`).join(', ');
-  if (given === '') throw usageError('the call’s id is empty; leave it out where only one call can be meant');
+  if (given === '') throw usageError('the id of the call is empty; omit it if only one call matches');
   if (given !== undefined) {
     if (calls.some(({ call_id }) => call_id === given)) return given;
     const matching = calls.filter(({ call_id }) => call_id.startsWith(given));
-    if (matching.length > 1) throw usageError(`"${given}" could mean ${listed()}; give more of the id`);
+    if (matching.length > 1) throw usageError(`"${given}" matches ${listed()}; give more of the id`);
     return matching[0]?.call_id ?? given;
   }
   const [only] = calls;
@@ -71,9 +71,9 @@ export function chooseCall(
     throw new CliError(
       EXIT.error,
       none,
-      `${none}: no such call is open in this session; cox session show lists those that are`,
+      `${none}: no such call is open in this session; cox session show lists the open calls`,
     );
-  if (calls.length > 1) throw usageError(`${calls.length} calls could be meant: ${listed()}; name one`);
+  if (calls.length > 1) throw usageError(`${calls.length} calls match: ${listed()}; name one`);
   return only.call_id;
 }
 

@@ -1,6 +1,6 @@
 /** Deletes sessions that a command line names, one after another, and tells of each. */
 import type { SessionRef } from '@coxswain/protocol';
-import { type DeleteOptions, type DeletePorts, type Deletion, deleteSession } from '@coxswain/session';
+import type { DeleteOptions, DeletePorts, Deletion } from '@coxswain/session';
 
 /** How sessions are deleted. */
 export interface Deleting {
@@ -27,6 +27,7 @@ export async function deleteSessions(
   refs: readonly SessionRef[],
   { options, confirm, tell }: Deleting,
 ): Promise<DeletedSessions> {
+  const { deleteSession } = await import('@coxswain/session');
   const blobs = new Set<string>();
   let refused = 0;
   const deletable: SessionRef[] = [];

@@ -1,6 +1,5 @@
 /** The records of an exported journal, and what a file is that holds none, or was cut off. */
 import { ExportLineInvalidError, type JournalRecord, RecordUnreadableError } from '@coxswain/protocol';
-import { readRecord } from '@coxswain/session';
 import type { OpenJournal } from './journal-source.ts';
 
 /** How a record and the closing line begin: members stand in the order of their names. */
@@ -8,12 +7,12 @@ const BEGINNINGS = ['{"at":', '{"end":'];
 
 /** What people read of an export without a closing line. */
 export function unprovenTail(name: string, records: number): string {
-  return `the tail is unproven: ${name} has no closing line, so a change of record ${records}, or records missing after it, would not show\n`;
+  return `the tail is unproven: ${name} has no closing line, so a changed record ${records}, or missing later records, cannot be detected\n`;
 }
 
 /** What people read of a session on the bus: nothing in the store holds the hash of its newest record. */
 export function unprovenNewest(name: string, records: number): string {
-  return `the tail is unproven: no later record of ${name} holds the hash of record ${records}, so a change of it in the store, or later records that were removed there, would not show\n`;
+  return `the tail is unproven: no later record of ${name} holds the hash of record ${records}, so a change of it in the store, or the removal of later records, cannot be detected\n`;
 }
 
 /**
@@ -26,6 +25,7 @@ export async function* exportedRecords({
   records,
   blobs,
 }: OpenJournal): AsyncGenerator<{ readonly record: JournalRecord; readonly bytes: Uint8Array }, void, undefined> {
+  const { readRecord } = await import('@coxswain/session');
   const lines = records[Symbol.asyncIterator]();
   let read = 0;
   for (;;) {
@@ -41,7 +41,7 @@ export async function* exportedRecords({
     read++;
     yield { record, bytes };
   }
-  if (read === 0) throw new ExportLineInvalidError(`${name} is no export of a session: it holds no record`);
+  if (read === 0) throw new ExportLineInvalidError(`${name} is not a session export: it contains no record`);
 }
 
 /** Null where it is a record, which another release may read. */
@@ -61,8 +61,8 @@ async function whatItIs(
     return new ExportLineInvalidError(
       `${name} is cut off ${read === 0 ? 'in its first record' : `after record ${read}`}`,
     );
-  const where = read === 0 ? 'it begins with no record' : `what stands behind record ${read} is none`;
-  return new ExportLineInvalidError(`${name} is no export of a session: ${where}`);
+  const where = read === 0 ? 'it does not start with a record' : `the line after record ${read} is not a record`;
+  return new ExportLineInvalidError(`${name} is not a session export: ${where}`);
 }
 
 /** Whether it says of which version it is, as records and tombstones do. */

@@ -96,7 +96,7 @@ export async function followSession(options: FollowOptions): Promise<FollowEnd> 
           announce();
           if (stepWaits(child.id, record, events)) stopped.abort();
         },
-        lost: ({ id }, error) => view.notice(`what session ${id} asks for is not seen here any more: ${error.message}`),
+        lost: ({ id }, error) => view.notice(`approvals of session ${id} are no longer shown here: ${error.message}`),
       })
     : null;
   let passed = 0;

@@ -23,7 +23,7 @@ export async function forkChanges({
   const [first, second] = IN_RECORD.filter((name) => flags.on(name));
   if (second !== undefined)
     throw usageError(
-      `--${second} does not go beside --${first}: a fork changes one thing in the record at which it begins`,
+      `--${second} cannot be combined with --${first}: a fork changes one thing in the record at which it starts`,
     );
   const prompt = flags.text('prompt');
   const persona = flags.text('persona');

@@ -14,7 +14,7 @@ import {
   ensureStreams,
 } from '@coxswain/adapter-nats';
 import type { Purge } from '@coxswain/ports';
-import { type Imported, type ImportRequest, importJournal } from '@coxswain/session';
+import type { Imported, ImportRequest } from '@coxswain/session';
 import { permittedTo } from '../instance/permitted-to.ts';
 import { CliError, EXIT, usageError } from '../line/cli-error.ts';
 import { standardInput } from '../terminal/streams.ts';
@@ -32,9 +32,10 @@ export async function importTo(
 ): Promise<Imported> {
   const nc = await connectNats(to);
   try {
-    return await permittedTo('import sessions, as only the admin may: give the admin’s key', async () => {
+    return await permittedTo('import sessions, which needs the key of an admin: give it', async () => {
       await ensureStreams(nc);
       await warnOfNewTenant(createNatsPurge(nc), request.tenant, warn);
+      const { importJournal } = await import('@coxswain/session');
       const ports = { journal: createNatsJournal(nc), blobs: createNatsBlobs(nc), clock: createSystemClock() };
       return importJournal(ports, request);
     });
@@ -77,7 +78,7 @@ export async function readableFile(
   const path = resolve(folder, asked);
   const found = await stat(path).catch(() => null);
   if (!found?.isFile()) {
-    const what = found?.isDirectory() ? 'is a folder' : 'is no file';
+    const what = found?.isDirectory() ? 'is a folder' : 'is not a file';
     throw usageError(`${asked} ${what}; give what cox session export wrote, or - for standard input`);
   }
   return { path, remove: async () => undefined };

@@ -4,7 +4,7 @@ import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { BusClient } from '@coxswain/client';
 import { blobRefsOf, ID_PATTERN, readBlobLine, readClosingLine } from '@coxswain/protocol';
-import { asDivergence, ExportedJournal, linesOf } from '@coxswain/session';
+import type { ExportedJournal } from '@coxswain/session';
 import { findBus } from '../instance/find-bus.ts';
 import { findSession } from '../instance/resolve-session.ts';
 import { typedIn } from '../instance/state-dir.ts';
@@ -41,7 +41,7 @@ const STANDARD_INPUT: ReadonlySet<string> = new Set(['-', '/dev/stdin', '/dev/fd
 export async function journalSource(asked: string, env: Invocation['env']): Promise<JournalSource> {
   // It would be the folder itself.
   if (asked === '')
-    throw usageError('what was given is empty: give a session, an exported file, or - for standard input');
+    throw usageError('the argument is empty: give a session, an exported file, or - for standard input');
   if (STANDARD_INPUT.has(asked))
     return { kind: 'pipe', isWhole: true, open: async () => exported('standard input', standardInput(), null) };
   const file = resolve(typedIn(env), asked);
@@ -78,7 +78,9 @@ export async function needsBus(
   return (await findBus(flags, env)).address !== null;
 }
 
-function exported(name: string, input: NodeJS.ReadableStream, client: BusClient | null): OpenJournal {
+// The session engine is loaded when a journal is read: a command connects before that.
+async function exported(name: string, input: NodeJS.ReadableStream, client: BusClient | null): Promise<OpenJournal> {
+  const { ExportedJournal, linesOf } = await import('@coxswain/session');
   const journal = new ExportedJournal(linesOf(input), client ? blobsOf(client) : undefined);
   return { name, records: journal.records(), blobs: journal, exported: journal };
 }
@@ -100,6 +102,7 @@ async function* bytesOf(records: AsyncIterable<{ readonly bytes: Uint8Array }>):
       yield bytes;
     }
   } catch (error) {
+    const { asDivergence } = await import('@coxswain/session');
     throw asDivergence(error, n + 1);
   }
 }
@@ -107,6 +110,7 @@ async function* bytesOf(records: AsyncIterable<{ readonly bytes: Uint8Array }>):
 /** Whether records of a file refer to large fields that it does not hold: an older export, or one without them. */
 async function lacksLargeFields(file: string): Promise<boolean> {
   const held = new Set<string>();
+  const { linesOf } = await import('@coxswain/session');
   for await (const line of linesOf(createReadStream(file))) {
     try {
       const text = Buffer.from(line).toString('utf8');

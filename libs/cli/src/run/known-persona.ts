@@ -29,7 +29,7 @@ export async function expectKnownPersona(
   throw new CliError(
     EXIT.error,
     'persona_not_found',
-    `persona_not_found: no persona ${name} is announced, lies in ${PERSONAS_FOLDER}/ or has a session; known: ${list}`,
+    `persona_not_found: no persona ${name} is announced, stored in ${PERSONAS_FOLDER}/ or used by a session; known: ${list}`,
   );
 }
 

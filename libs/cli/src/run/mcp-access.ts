@@ -154,7 +154,7 @@ export class McpAccess implements SessionsAccess {
     if (file !== undefined && !this.#contains(realPath(resolve(this.#folder, file))))
       throw invalidInput(
         'model',
-        `model: its file must lie in ${this.#root}, which the server was started with (--root)`,
+        `model: its file must be inside ${this.#root}, which the server was started with (--root)`,
       );
     return modelOf(wanted, this.#folder);
   }
@@ -169,7 +169,7 @@ export class McpAccess implements SessionsAccess {
     if (wanted === undefined) return this.#root;
     const root = realPath(resolve(this.#root, wanted));
     if (this.#contains(root)) return root;
-    const message = `root: must lie in ${this.#root}, which the server was started with (--root)`;
+    const message = `root: must be inside ${this.#root}, which the server was started with (--root)`;
     throw invalidInput('root', message);
   }
 

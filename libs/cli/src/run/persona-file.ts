@@ -66,7 +66,7 @@ export async function chooseCrew(
     if ((await whatLiesAt(path)) === 'folder of personas' && (await stat(path)).isDirectory()) {
       const members = await Promise.all((await personaPaths(path)).map(readPersona));
       const others = members.filter(({ persona }) => persona.name !== lead);
-      if (others.length === 0) throw usageError(`--crew ${one}: no persona lies in ${path}`);
+      if (others.length === 0) throw usageError(`--crew ${one}: no persona in ${path}`);
       crew.push(...others);
       continue;
     }

@@ -30,7 +30,7 @@ export async function runPrompt(invocation: Invocation, prompt: string, stay = f
   const begin = await prepare(invocation, prompt);
   flags.oneOf('on-ask', ['deny', 'wait']);
   if (namedSteeringFile(invocation) && flags.on('steering-file') && flags.on('detach')) {
-    throw usageError('--steering-file needs somebody who stays; with --detach, cox attach watches it');
+    throw usageError('--steering-file and --detach exclude each other; cox attach --steering-file reads the file');
   }
   let begun: { readonly id: string; readonly n: number | undefined } | null = null;
   let shown = 0;
@@ -68,7 +68,9 @@ async function prepare(invocation: Invocation, prompt: string): Promise<(bus: Op
   }
   const misplaced = ONLY_AT_THE_START.find((name) => flags.on(name));
   if (misplaced !== undefined) {
-    throw usageError(`--${misplaced} belongs to the start of a session; --session goes on with one as it was set up`);
+    throw usageError(
+      `--${misplaced} is an option of new sessions; --session continues an existing session with its own settings`,
+    );
   }
   // COX_MODEL is for sessions that begin: this one has its model, unless the line itself says another.
   const model = modelOf(flags.text('model'), typedIn(invocation.env));
@@ -93,7 +95,7 @@ async function accepted(begun: Begun, pasted: (command: string) => string): Begu
     throw new CliError(
       EXIT.error,
       'no_host',
-      'no_host: no session host on this bus took the prompt up; run one with cox up --nats URL',
+      'no_host: no session host on this bus accepted the prompt; run one with cox up --nats URL',
     );
   }
 }

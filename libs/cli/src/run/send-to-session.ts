@@ -77,8 +77,8 @@ function requireStage(
   const kept = receipt?.pendingForNextRun === true && asked === 'delivered';
   if (!stored && !kept) return;
   const why = stored
-    ? `it is stored, and nothing runs this session now; it goes on with: ${pasted(`attach ${session.id}`)}`
-    : `the run has ended, and it is kept for the next: ${pasted(`run "…" --session ${session.id}`)}`;
+    ? `it is stored, and no host runs this session now; continue with: ${pasted(`attach ${session.id}`)}`
+    : `the run has ended, and the command is kept for the next run: ${pasted(`run "…" --session ${session.id}`)}`;
   throw new CliError(EXIT.error, 'stage_not_reached', `stage_not_reached: not ${asked}: ${why}`);
 }
 
@@ -110,7 +110,7 @@ function tell({ flags, env }: Invocation, session: Session, sent: SentCommand, b
   const says = receipt?.detail?.says;
   const rule = typeof says === 'string' ? `\nremembered as ${receipt?.commandId}: ${printable(says)}` : '';
   const attach = pastedCommand(`attach ${session.id}`, bus, env);
-  const idle = bus.hosted ? '' : `; nothing runs this session now, it goes on with: ${attach}`;
+  const idle = bus.hosted ? '' : `; no host runs this session now; continue with: ${attach}`;
   standardStreams.out(`${session.id}: ${what}${where}${again}${later}${idle}${rule}\n`);
 }
 

@@ -22,7 +22,7 @@ function asJson({ name, announcement, pause, instances }: ListedPersona): string
 
 function asText({ name, announcement, pause, instances }: ListedPersona): string {
   const { length } = instances;
-  const lives = length === 0 ? 'nobody serves it' : length === 1 ? '1 instance' : `${length} instances`;
+  const lives = length === 0 ? 'no instances' : length === 1 ? '1 instance' : `${length} instances`;
   const head = [name, ...(announcement ? [announcement.version, lives] : ['not served'])];
   if (pause) head.push(`paused since ${pause.since}${pause.reason === undefined ? '' : `: ${pause.reason}`}`);
   const rows = instances.map(({ instance, state, since, version, running }) =>

@@ -7,7 +7,6 @@ import { pipeline } from 'node:stream/promises';
 import { type BusSession, SessionNotFoundError } from '@coxswain/client';
 import type { GatewayService } from '@coxswain/gateway';
 import { DEFAULT_TENANT } from '@coxswain/protocol';
-import { linesOf } from '@coxswain/session';
 import { consoleAddress } from '../instance/console-folder.ts';
 import { startEmbedded } from '../instance/embedded.ts';
 import type { BusAddress } from '../instance/find-bus.ts';
@@ -117,13 +116,14 @@ function showJournal(
     const { server } = await startEmbedded({ stateDir, services: false, env, holder });
     try {
       const nats = { servers: server.url, token: server.token };
+      const { linesOf } = await import('@coxswain/session');
       const request = { lines: () => linesOf(createReadStream(path)), tenant: DEFAULT_TENANT };
       const { ref, records } = await importTo(nats, request, () => undefined);
       requireRecord(from, records);
       if (told.aborted) return EXIT.detached;
       const viewer = await startViewer({ nats, stateDir, tenant: DEFAULT_TENANT, port });
       const gone = new AbortController();
-      void server.exited.then(({ expected }) => expected || gone.abort(new Error('nats-server ended by itself')));
+      void server.exited.then(({ expected }) => expected || gone.abort(new Error('nats-server ended unexpectedly')));
       return await serve(viewer, ref.sessionId, from, { told, gone: gone.signal });
     } finally {
       await server.stop();

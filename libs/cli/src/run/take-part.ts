@@ -94,10 +94,10 @@ function whatIsNeeded(
   const [only, ...others] = approvals;
   if (only && others.length === 0) {
     const approve = `${pasted(`approve ${only.session.id}`)} && ${pasted(`attach ${sessionId}`)}`;
-    return [`${only.tool} ${only.summary} needs an approval, and there is no terminal to ask:`, `  ${approve}`];
+    return [`${only.tool} ${only.summary} needs an approval, and there is no terminal:`, `  ${approve}`];
   }
   return [
-    `${approvals.length} calls need an approval, and there is no terminal to ask:`,
+    `${approvals.length} calls need an approval, and there is no terminal:`,
     ...approvals.map(
       ({ session, callId, tool, summary }) => `  ${pasted(`approve ${session.id} ${callId}`)}   # ${tool} ${summary}`,
     ),
@@ -129,16 +129,16 @@ async function conclude(
     }
     case 'step_waits':
       if (json) return EXIT.approvalNeeded;
-      say(`the step ${end.step} has failed, and waits for a person to have it begun again:`);
+      say(`the step ${end.step} has failed; resume the session to retry it:`);
       say(`  ${pasted(`session resume ${end.session}`)} && ${pasted(`attach ${session.id}`)}`);
       return EXIT.approvalNeeded;
     case 'left':
-      if (bus.embedded) say('leaving; a call that is under way may end first, for up to ten seconds');
+      if (bus.embedded) say('leaving; waiting up to ten seconds for running calls');
       if (bus.embedded && byHand) await leaveRunning(bus, say);
       say(
         bus.embedded && !byHand
-          ? `left; the session is kept, and goes on with: ${pasted(`attach ${session.id}`)}`
-          : `left; the session lives on: ${pasted(`attach ${session.id}`)}`,
+          ? `detached; the session is stored; continue with: ${pasted(`attach ${session.id}`)}`
+          : `detached; the session continues: ${pasted(`attach ${session.id}`)}`,
       );
       return EXIT.detached;
   }

@@ -85,7 +85,7 @@ export function readTyped(line: string, kind: LineKind, asked: boolean): TypedCo
       return { do: word as 'followup' | 'remind', text: rest };
     case 'approve':
     case 'deny':
-      if (!asked) return { do: 'help', problem: 'nothing waits for an approval' };
+      if (!asked) return { do: 'help', problem: 'no approval is pending' };
       return { do: 'decide', decision: word === 'approve' ? 'allow' : 'deny', reason: rest };
     case 'cancel':
       return { do: 'cancel', reason: rest };

@@ -17,7 +17,7 @@ export function readWorker(flag: string, text: string, tenants: readonly string[
   if (!parts) throw usageError(`${said} is not NAME=TOOL,TOOL`);
   const [, named, name = '', tools = ''] = parts;
   const tenant = named ?? (tenants.length === 1 ? tenants[0] : undefined);
-  if (tenant === undefined) throw usageError(`${said} does not say of which tenant: TENANT/${name}=${tools}`);
+  if (tenant === undefined) throw usageError(`${said} names no tenant; write TENANT/${name}=${tools}`);
   const worker = { tenant, name, tools: tools.split(',') };
   const problem = toolWorkerProblem(worker);
   if (problem !== null) throw usageError(`${said}: ${problem}`);

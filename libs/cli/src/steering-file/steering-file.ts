@@ -74,7 +74,8 @@ export class SteeringFile {
       const { code, message } = error as NodeJS.ErrnoException;
       // Not there yet, or not there any more: there is nothing to take.
       if (code === 'ENOENT') return;
-      if (error instanceof NotSentError) this.#say(`steering_not_sent: ${message}; it stays in ${this.#options.path}`);
+      if (error instanceof NotSentError)
+        this.#say(`steering_not_sent: ${message}; the line stays in ${this.#options.path}`);
       else this.#say(`steering_file_unusable: ${this.#options.path}: ${message}`);
       // What was written down may be less than what was done: read it again rather than guess.
       this.#state = null;
@@ -92,7 +93,7 @@ export class SteeringFile {
     if (this.#claim) return true;
     const claim = await claimWatch(this.#options.path);
     if ('heldBy' in claim) {
-      this.#say(`steering_file_held: process ${claim.heldBy} reads ${this.#options.path} already`);
+      this.#say(`steering_file_held: process ${claim.heldBy} already reads ${this.#options.path}`);
       return false;
     }
     this.#claim = claim;
@@ -153,14 +154,16 @@ export class SteeringFile {
           break;
         case 'too_long':
           if (found.end === null) {
-            this.#say(`body_too_large: a line has ${found.atLeast} bytes and no end; ${LINE_MAX_BYTES} can be sent`);
+            this.#say(
+              `body_too_large: a line has ${found.atLeast} bytes without an end; the limit is ${LINE_MAX_BYTES}`,
+            );
             return false;
           }
           await this.#refuse(
             handle,
             track.consumed,
             found.end,
-            `body_too_large: a line of ${found.atLeast} bytes, ${LINE_MAX_BYTES} can be sent`,
+            `body_too_large: a line has ${found.atLeast} bytes; the limit is ${LINE_MAX_BYTES}`,
           );
           await this.#done(handle, which, found.end);
           break;

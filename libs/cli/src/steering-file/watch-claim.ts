@@ -16,7 +16,7 @@ export async function claimWatch(path: string): Promise<WatchClaim> {
   const prefix = `${basename(path)}.claim-`;
   const own = `${prefix}${process.pid}-${randomBytes(6).toString('hex')}`;
   const mark = await markProcess(process.pid);
-  if (!mark) throw new Error('this process does not find itself');
+  if (!mark) throw new Error('this process is not in the process list');
   await writeFile(join(folder, own), JSON.stringify(mark), { mode: 0o600 });
   for (const name of await readdir(folder)) {
     if (!name.startsWith(prefix) || name === own) continue;

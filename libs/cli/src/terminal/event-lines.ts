@@ -24,7 +24,7 @@ export function eventLine(given: UiEvent, style: Style): string | null {
       return style.dim(`    ⤷ ${event.persona} works on it in session ${event.session}`);
     case 'child_ended':
       return style.dim(
-        `    ⤶ session ${event.session}: ${endState(event.stopReason)}, ${spent(event.usage, null)}${event.restarts ? '; it is begun again' : ''}`,
+        `    ⤶ session ${event.session}: ${endState(event.stopReason)}, ${spent(event.usage, null)}${event.restarts ? '; it restarts' : ''}`,
       );
     case 'call_ended':
       return callEnded(event, style);
@@ -35,19 +35,23 @@ export function eventLine(given: UiEvent, style: Style): string | null {
     case 'injection_received':
       return style.dim(`  ↳ ${event.kind}${event.mode ? ` (${event.mode})` : ''} waits: “${firstLine(event.text)}”`);
     case 'injection_collapsed':
-      return style.dim(`  ↳ ${event.commandId} makes way for ${event.into}: one dedupe key`);
+      return style.dim(`  ↳ ${event.commandId} was replaced by ${event.into} (same dedupe key)`);
     case 'reminder_ended':
-      return style.dim(`  ↳ reminder ${event.commandId} is shown no longer (${event.reason})`);
+      return style.dim(`  ↳ reminder ${event.commandId} is no longer shown (${event.reason})`);
     case 'seam_delivered':
       return seamDelivered(event, style);
     case 'answer_restarted':
-      return style.dim('  (this answer was broken off and begins again)');
+      return style.dim('  (this answer was interrupted and starts again)');
     case 'answer_ended':
-      if (event.partial) return style.dim('  (this answer was broken off here)');
-      if (event.finishReason === 'length') return style.yellow('  ! the answer was cut at the model’s token limit');
+      if (event.partial) return style.dim('  (this answer was interrupted here)');
+      if (event.finishReason === 'length') return style.yellow('  !! the answer reached the model’s token limit');
       return event.finishReason === 'content-filter'
-        ? style.yellow('  ! the provider cut the answer (content filter)')
+        ? style.yellow('  !! the provider stopped the answer (content filter)')
         : null;
+    case 'output_rejected':
+      return style.yellow(
+        `  ! the answer does not fit the output schema (${event.repairs} of ${event.repairsMax} repairs used): ${firstLine(event.problems.join('; '))}`,
+      );
     case 'command_rejected':
       return style.yellow(`  ! ${event.verb} rejected: ${event.code}: ${event.message}`);
     case 'control_reported': {
@@ -96,16 +100,16 @@ export function eventLine(given: UiEvent, style: Style): string | null {
         event.model && `model ${event.model}`,
         modeLine(event),
       ];
-      return style.yellow(`  ⑂ from here on: ${changed.filter(Boolean).join(', ') || 'another address'}`);
+      return style.yellow(`  ⑂ from now on: ${changed.filter(Boolean).join(', ') || 'another address'}`);
     }
     case 'host_changed':
-      return style.dim(`  (host ${event.host} goes on with it)`);
+      return style.dim(`  (host ${event.host} continues it)`);
     case 'persona_awaited':
       return style.yellow(`  ! waits: ${awaited(event)}`);
     case 'session_handed_over':
-      return style.yellow(`  ⇥ ${event.persona} goes on in the place of ${event.from}`);
+      return style.yellow(`  ⇥ ${event.persona} takes over from ${event.from}`);
     case 'step_lost':
-      return style.dim(`  (${event.instance} is ${lostBecause(event.cause)}; ${event.persona} answers anew)`);
+      return style.dim(`  (${event.instance} is ${lostBecause(event.cause)}; ${event.persona} answers again)`);
     case 'budget_reported':
       // The end of the run, which follows, says the rest.
       return event.percent === 100 ? null : style.yellow(`  ! ${event.percent}% of the budget: ${budgetLine(event)}`);
@@ -148,7 +152,7 @@ const WOKEN_BY: Readonly<Record<UiEventOf<'session_resumed'>['cause'], string>> 
   command: '',
   interrupt: ' by an interrupt',
   signal: ' by its signal',
-  timeout: ': its time has come',
+  timeout: ': its time was reached',
 };
 
 /** ` until 2030-01-31T09:00:00.000Z or signal deployed`; nothing where only a person wakes it. */
@@ -158,7 +162,7 @@ export function waitsFor({ until, signal }: { readonly until: string | null; rea
   return said === '' ? '' : `, ${said}`;
 }
 
-/** `writer is paused`, `nobody serves writer 4d99980f at the moment, given up at 2030-01-31T09:00:00.000Z`. */
+/** `writer is paused`, `no instance serves writer 4d99980f at the moment, until 2030-01-31T09:00:00.000Z`. */
 export function awaited(wait: {
   readonly persona: string;
   readonly version: string;
@@ -166,8 +170,8 @@ export function awaited(wait: {
   readonly until?: string | null;
 }): string {
   if (wait.why === 'paused') return `${wait.persona} is paused`;
-  const until = wait.until ? `, given up at ${wait.until}` : '';
-  return `nobody serves ${wait.persona} ${wait.version} at the moment${until}`;
+  const until = wait.until ? `, until ${wait.until}` : '';
+  return `no instance serves ${wait.persona} ${wait.version} at the moment${until}`;
 }
 
 /** `failed (error)`, `stopped (cancelled)`. */
@@ -244,10 +248,10 @@ function approvalSettled(event: UiEventOf<'approval_settled'>, style: Style): st
     case 'deny':
       return `  ${style.red('✗')} denied${by}${quoted(event.reason)}`;
     case 'expired':
-      return `  ${style.red('✗')} not run: nobody had decided in time`;
+      return `  ${style.red('✗')} not run: the approval expired`;
     case 'superseded':
     case 'aborted':
-      return style.dim(`  ⊘ no approval needed any more (${event.decision})`);
+      return style.dim(`  ⊘ approval no longer needed (${event.decision})`);
   }
 }
 
@@ -259,9 +263,9 @@ function seamDelivered(event: UiEventOf<'seam_delivered'>, style: Style): string
     .map(({ origin, text }) => style.cyan(`  ↳ ${origin} delivered at ${event.seam}: “${firstLine(text)}”`));
   const more = feedback.length - shown.size;
   if (more > 0)
-    lines.push(style.cyan(`  ↳ and ${counted(more, 'more piece')} of feedback; cox session export has them all`));
+    lines.push(style.cyan(`  ↳ and ${counted(more, 'more piece')} of feedback; cox session export prints all`));
   const skipped = event.skippedCallIds.length;
-  if (skipped > 0) lines.push(style.yellow(`  ⊘ ${skipped} call${skipped === 1 ? '' : 's'} stopped before firing`));
+  if (skipped > 0) lines.push(style.yellow(`  ⊘ ${skipped} call${skipped === 1 ? '' : 's'} cancelled before they ran`));
   return lines.length === 0 ? null : lines.join('\n');
 }
 

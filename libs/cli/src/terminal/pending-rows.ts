@@ -18,7 +18,7 @@ export function pendingTable({ pending, reminders }: Status): string {
 
 /** The same for a screen. */
 export function pendingText(status: Status): string {
-  return pendingTable(status).trimEnd() || 'nothing is pending';
+  return pendingTable(status).trimEnd() || 'no messages are queued';
 }
 
 function pendingRow(one: Pending): string[] {

@@ -123,7 +123,7 @@ function noteOf(span: EndedSpan): string {
   const { error, attributes } = span;
   if (error) return error.type;
   if (isClaim(span)) return printable(String(attributes['coxswain.host']));
-  if (attributes['coxswain.open'] === true) return 'goes on';
+  if (attributes['coxswain.open'] === true) return 'in progress';
   const { 'gen_ai.usage.input_tokens': input, 'gen_ai.usage.output_tokens': output } = attributes;
   const operation = attributes['gen_ai.operation.name'];
   const isUsageTold = input !== undefined && (operation === 'chat' || operation === 'invoke_agent');

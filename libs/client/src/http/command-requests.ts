@@ -59,7 +59,7 @@ export async function sendOverHttp<V extends Verb>(
 ): Promise<WireSentCommand> {
   const given = body as JsonObject & { readonly id?: string };
   if (actor !== undefined || 'actor' in given)
-    throw new CommandRejectedError('unknown_field', 'actor: over HTTP, who acts is whose token it is', {
+    throw new CommandRejectedError('unknown_field', 'actor: over HTTP, the token determines the actor', {
       field: 'actor',
     });
   checkedPayload(verb, given, undefined);
@@ -163,7 +163,7 @@ class Sending {
     if (!isOne || read?.success === false || ended?.success === false)
       throw new CoxswainError(
         'answer_unreadable',
-        'what answered is no gateway of this version: its answer is no command’s',
+        'the response is not from a gateway of this version: it is not the response to a command',
       );
     // What this client has itself sent once more, only to wait on, is no repetition to whoever has sent it once.
     const isOurs = this.#isOwnId && this.#answers > 0;

@@ -7,7 +7,7 @@ import { GatewayRequests } from './gateway-requests.ts';
 import { HttpClient } from './http-client.ts';
 import { HttpTransport, readHolder } from './http-transport.ts';
 
-const CONNECT_TIMEOUT_MS = 5_000;
+const CONNECT_TIMEOUT_MS = 10_000;
 
 /**
  * Connects to a gateway. Nothing stays open between requests: "connected" means that it has answered, and knows the token.
@@ -16,10 +16,7 @@ const CONNECT_TIMEOUT_MS = 5_000;
  */
 export async function connect(options: GatewayOptions): Promise<HttpClient> {
   if (options?.gateway === undefined)
-    throw new CoxswainError(
-      'transport_unavailable',
-      'here a client reaches sessions by a gateway alone: give `gateway` and `token`',
-    );
+    throw new CoxswainError('transport_unavailable', 'this client supports only a gateway: give `gateway` and `token`');
   refuseUnknown(options, GATEWAY_OPTIONS);
   const requests = new GatewayRequests(options);
   const { tenant } = await readHolder(requests, options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS);

@@ -22,7 +22,7 @@ export class EventStreamParser {
   #begun = false;
   #retryMs: number | null = null;
 
-  /** How soon whoever lost the connection may come back, milliseconds, as far as it was said. */
+  /** Requested delay before a reconnect, milliseconds; null if the server sent none. */
   get retryMs(): number | null {
     return this.#retryMs;
   }

@@ -216,7 +216,7 @@ function jsonOf(data: string): unknown {
   try {
     return JSON.parse(data) as unknown;
   } catch (error) {
-    throw new CoxswainError('answer_unreadable', `an event of the gateway is no JSON: ${(error as Error).message}`);
+    throw new CoxswainError('answer_unreadable', `an event of the gateway is not JSON: ${(error as Error).message}`);
   }
 }
 

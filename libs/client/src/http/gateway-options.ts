@@ -9,7 +9,7 @@ export interface GatewayOptions {
   readonly servers?: undefined;
   /** A bearer token, or what gives one whenever a request is about to be sent: for tokens that are renewed. */
   readonly token: string | (() => string | Promise<string>);
-  /** How long the first answer may take. Default 5,000. */
+  /** How long the first answer may take, milliseconds. Default 10,000. */
   readonly connectTimeoutMs?: number | undefined;
   /** What sends requests. Default: the platform's `fetch`. */
   readonly fetch?: typeof globalThis.fetch | undefined;

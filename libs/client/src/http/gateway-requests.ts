@@ -14,7 +14,7 @@ const ANSWER_MAX_BYTES = 64 * 1024 * 1024;
 const PROBLEM_MAX_BYTES = 64 * 1024;
 /** How long one answer may take to begin, beside what the gateway was asked to wait, and how long it may say nothing in its middle. */
 const ANSWERED_WITHIN_MS = 20_000;
-/** How long a read is tried while nobody answers. */
+/** Time limit of the retries of a read, milliseconds. */
 export const READ_WITHIN_MS = 10_000;
 
 /** One request. */
@@ -51,8 +51,8 @@ export class GatewayRequests {
   }
 
   /**
-   * A JSON answer. @throws ProblemError where the gateway says no; GatewayUnreachableError where nobody has answered in time; the
-   * signal's reason.
+   * Requests JSON. @throws ProblemError for an error response, GatewayUnreachableError without a response in time, and
+   * the reason of an aborted signal.
    */
   json(request: GatewayRequest): Promise<unknown> {
     return this.persist(request.signal, READ_WITHIN_MS, () => this.once(request));
@@ -109,8 +109,8 @@ export class GatewayRequests {
   }
 
   /**
-   * Tries, and again with pauses while nobody answers or whoever answers says that it passes, for so long on end.
-   * @throws what the last try threw; the signal's reason.
+   * Retries with pauses while there is no response or a temporary error, for a limited time.
+   * @throws the error of the last attempt; the reason of an aborted signal.
    */
   async persist<T>(signal: AbortSignal | undefined, withinMs: number, attempt: () => Promise<T>): Promise<T> {
     const pauses = new Pauses();
@@ -144,7 +144,7 @@ export function mayPass(error: unknown): boolean {
   return error instanceof ProblemError ? isPassing(error) : error instanceof GatewayUnreachableError;
 }
 
-/** When whoever answered asks to be asked again, milliseconds; 0 where it does not say. */
+/** The requested delay before a retry (`retry-after`), milliseconds; 0 without one. */
 export function retryAfterOf(error: unknown): number {
   return error instanceof ProblemError ? error.retryAfterMs : 0;
 }
@@ -161,14 +161,21 @@ export function linked(connection: AbortController, signal: AbortSignal | undefi
   };
 }
 
-/** Why nothing was answered. What is in a network's error nobody can branch on; browsers do not even say. */
+/** The error of a request without a response. Network errors have no stable codes, and browsers hide their reasons. */
 export function unreached(cause: unknown, lateMs: number | null = null): GatewayUnreachableError {
   const why = whyOf(cause);
   // That nobody was waited for any longer is said by the time.
   const isKnown = !(cause instanceof Error) || !['AbortError', 'TimeoutError'].includes(cause.name);
-  const late = `the gateway has not answered within ${lateMs} ms${isKnown ? `: ${why}` : ''}`;
-  const message = lateMs === null ? `no gateway answers: ${why}` : late;
+  const late = `the gateway did not respond within ${lateMs} ms${isKnown ? `: ${why}` : ''}`;
+  const message = lateMs === null ? `no gateway responds: ${why}${corsHint(cause)}` : late;
   return new GatewayUnreachableError(message, { cause });
+}
+
+/** A browser reports a request that CORS forbids as any other failure: its `TypeError` has no cause. Only a page is subject to CORS. */
+function corsHint(cause: unknown): string {
+  const page = (globalThis as { readonly location?: { readonly origin?: string } }).location?.origin;
+  if (page === undefined || !(cause instanceof TypeError)) return '';
+  return `; if the gateway runs, CORS may forbid this page: start the gateway with --allow-origin ${page}`;
 }
 
 function whyOf(cause: unknown): string {
@@ -182,7 +189,10 @@ async function readJson(answer: Response, connection: AbortController): Promise<
   try {
     return JSON.parse(text) as unknown;
   } catch (error) {
-    throw new CoxswainError('answer_unreadable', `the gateway’s answer is no JSON: ${(error as Error).message}`);
+    throw new CoxswainError(
+      'answer_unreadable',
+      `the response of the gateway is not JSON: ${(error as Error).message}`,
+    );
   }
 }
 
@@ -200,7 +210,7 @@ export type BodyPiece =
   | { readonly done: false; readonly value: Uint8Array }
   | { readonly done: true; readonly value: Uint8Array | undefined };
 
-/** A piece of a body; whoever stops in the middle of one for 20 s is given up. @throws GatewayUnreachableError. */
+/** Reads a piece of a body. @throws GatewayUnreachableError if no data arrives for 20 s. */
 export async function readPiece(
   reader: ReadableStreamDefaultReader<Uint8Array>,
   connection: AbortController,
@@ -231,7 +241,7 @@ async function readText(answer: Response, connection: AbortController, maxBytes:
     bytes += value.length;
     if (bytes > maxBytes) {
       await reader.cancel();
-      throw new CoxswainError('answer_unreadable', `the gateway’s answer has more than ${maxBytes} bytes`);
+      throw new CoxswainError('answer_unreadable', `the response of the gateway has more than ${maxBytes} bytes`);
     }
     text += decoder.decode(value, { stream: true });
   }

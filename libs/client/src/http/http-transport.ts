@@ -200,7 +200,7 @@ export class HttpTransport implements Transport {
   }
 }
 
-/** Whose the token of these requests is. @param withinMs how long nobody may answer. */
+/** Reads the holder of the token of these requests. @param withinMs the time limit of retries. */
 export async function readHolder(requests: GatewayRequests, withinMs?: number): Promise<TokenHolder> {
   const late = withinMs === undefined ? undefined : AbortSignal.timeout(withinMs);
   const request = { path: '/v1/whoami', signal: late };
@@ -254,5 +254,5 @@ function nullWhereNone(error: unknown): null {
 }
 
 function unreadable(what: string): CoxswainError {
-  return new CoxswainError('answer_unreadable', `what answered is no gateway of this version: its answer is ${what}`);
+  return new CoxswainError('answer_unreadable', `the response is not from a gateway of this version: it is ${what}`);
 }

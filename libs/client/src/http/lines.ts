@@ -7,9 +7,9 @@ const LINE_FEED = 10;
 type LineReader = ReadableStreamDefaultReader<Uint8Array>;
 
 /**
- * The lines, without their breaks; what stands behind the last break is one too.
- * @param read takes the next piece, and throws what a connection that was lost in the middle is told as.
- * @throws CoxswainError `answer_unreadable` for a line beyond the bound.
+ * Splits a stream into lines, without their line breaks. Text after the last line break is a line, too.
+ * @param read reads the next piece. It throws if the connection is lost.
+ * @throws CoxswainError `answer_unreadable` for a line that exceeds the limit.
  */
 export async function* linesOf(
   body: ReadableStream<Uint8Array>,

@@ -7,7 +7,10 @@ const LONGEST_MS = 5_000;
 export class Pauses {
   #next = FIRST_MS;
 
-  /** @param atLeastMs what the other end has asked for. Bounded all the same: nobody is put off for hours by a header. */
+  /**
+   * @param atLeastMs the delay that the server requested, milliseconds. It is bounded, so that a header cannot delay
+   *   a client for hours.
+   */
   next(atLeastMs = 0): number {
     const pause = this.#next * (0.5 + Math.random() / 2);
     this.#next = Math.min(LONGEST_MS, this.#next * 2);

@@ -30,7 +30,7 @@ export interface SentAs {
   readonly waitedMs: number;
 }
 
-/** A gateway has answered with a problem. Only within this folder: callers are told by {@link errorOf}. */
+/** A problem response of a gateway. Internal to this folder: callers get the error of {@link errorOf}. */
 export class ProblemError extends Error {
   override readonly name = 'ProblemError';
   readonly problem: Problem;
@@ -82,7 +82,7 @@ export function problemOf(status: number, body: unknown): Problem {
   return {
     status,
     code: away ? 'gateway_unreachable' : 'answer_unreadable',
-    detail: `what answers at the gateway’s address says ${status}, and not in words of a gateway`,
+    detail: `the server at the address of the gateway responded with HTTP ${status}, and is not a gateway`,
     field: undefined,
     sessionId: undefined,
     more: undefined,

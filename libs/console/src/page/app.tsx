@@ -70,7 +70,7 @@ export function App({ taken }: { readonly taken: TakenToken }): VNode {
   }, []);
   const refused = useCallback(() => {
     forgetToken(window);
-    setProblem('The token is not valid any more.');
+    setProblem('The token is no longer valid.');
     setToken(null);
   }, []);
   const taking = useCallback((other: string) => {

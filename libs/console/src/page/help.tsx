@@ -29,18 +29,18 @@ export function Help({
           <dt>
             <kbd>Enter</kbd>
           </dt>
-          <dd>send what is written; Shift Enter begins a line</dd>
+          <dd>send the text; Shift Enter starts a new line</dd>
         </div>
         <div>
           <dt>
             <kbd>Esc</kbd>
           </dt>
-          <dd>leave the text, close this</dd>
+          <dd>leave the text field, close a dialog</dd>
         </div>
       </dl>
       <label class="check">
         <input type="checkbox" checked={keysOn} onChange={({ currentTarget }) => onKeys(currentTarget.checked)} />{' '}
-        single keys work
+        enable single-key shortcuts
       </label>
       <div class="buttons">
         <button type="button" class="primary" onClick={onClose}>

@@ -29,7 +29,7 @@ export function useOutcome(): { readonly outcome: Outcome | null; readonly ask: 
       setOutcome({ text: what, failed: false });
       return true;
     } catch (error) {
-      const how = isUndecided(error) ? 'Not known whether it is done' : 'Not done';
+      const how = isUndecided(error) ? 'Outcome unknown' : 'Not done';
       setOutcome({ text: `${how}: ${problemText(error)}`, failed: true });
       return false;
     }

@@ -12,7 +12,7 @@ export const SHORTCUTS = [
   { key: 'n', does: 'start a session' },
   { key: 'g', does: 'go to the list of sessions' },
   { key: 's', does: 'write to the session' },
-  { key: 'a', does: 'go to the first call that waits for you' },
+  { key: 'a', does: 'go to the first pending approval' },
   { key: '1', does: 'transcript' },
   { key: '2', does: 'timeline' },
   { key: '3', does: 'statechart' },
@@ -22,9 +22,9 @@ export const SHORTCUTS = [
   { key: ']', does: 'one record on' },
   { key: ',', does: 'in the statechart, one step back' },
   { key: '.', does: 'in the statechart, one step on' },
-  { key: 'l', does: 'back to what happens now' },
-  { key: 'f', does: 'fork at the record that is shown, once confirmed' },
-  { key: 't', does: 'dark, light, or as the system' },
+  { key: 'l', does: 'back to the live view' },
+  { key: 'f', does: 'fork at the shown record, after a confirmation' },
+  { key: 't', does: 'theme: dark, light or system' },
 ] as const satisfies readonly Shortcut[];
 
 /** A key of the list. */

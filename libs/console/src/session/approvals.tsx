@@ -118,12 +118,12 @@ function Approval({
               Deny
             </button>
             <button type="button" onClick={() => setEdited(edited === null ? printableJson(args ?? {}) : null)}>
-              {edited === null ? 'Edit arguments' : 'Leave as asked'}
+              {edited === null ? 'Edit arguments' : 'Keep the original arguments'}
             </button>
           </div>
           <details>
-            <summary>a reason, or for later calls, too</summary>
-            <label for={`${id}-reason`}>Reason (the model is told when you deny)</label>
+            <summary>with a reason, or for later calls</summary>
+            <label for={`${id}-reason`}>Reason (the model gets the reason of a denial)</label>
             <input
               id={`${id}-reason`}
               type="text"
@@ -137,7 +137,7 @@ function Approval({
                 checked={remember}
                 onChange={({ currentTarget }) => setRemember(currentTarget.checked)}
               />{' '}
-              decide later calls like it the same way in this session
+              remember the decision for similar calls of this session
             </label>
           </details>
         </>

@@ -59,9 +59,11 @@ export function ForkDialog({
         }}
       >
         <h2 id={`${id}-title`}>Fork at record {n}</h2>
-        <p class="faint">A new session starts with this one’s past up to record {n}. This session is not changed.</p>
+        <p class="faint">
+          A new session starts with the history of this one up to record {n}. This session stays unchanged.
+        </p>
         {prompt.kind === 'none' ? (
-          <p class="faint">Record {n} brings no message, so that its prompt cannot be changed.</p>
+          <p class="faint">Record {n} has no message, so its prompt cannot be changed.</p>
         ) : (
           <div class="field">
             <label for={`${id}-prompt`}>
@@ -77,7 +79,7 @@ export function ForkDialog({
               onInput={({ currentTarget }) => setText(currentTarget.value)}
             />
             <p class="field-problem" id={`${id}-prompt-problem`} role="alert">
-              {isEmptied && 'Prompt: write what the fork is to do.'}
+              {isEmptied && 'Prompt: enter the task of the fork.'}
             </p>
           </div>
         )}
@@ -115,7 +117,7 @@ export function ForkDialog({
             Fork
           </button>
           <button type="button" onClick={onClose}>
-            Keep this session
+            Close
           </button>
           <span class="faint">Ctrl Enter</span>
         </div>

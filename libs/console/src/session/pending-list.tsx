@@ -10,7 +10,7 @@ const KINDS = { steer: 'steer', remind: 'reminder', followup: 'follow-up' } as c
 const WHEN = {
   interrupt_immediate: 'before the next call',
   finish_step: 'after this step',
-  audit_only: 'at the end, for the record',
+  audit_only: 'at the end, for the record only',
 } as const;
 
 /** The list, in the order of delivery. */
@@ -69,7 +69,7 @@ function PendingRow({
       ) : (
         <>
           <label class="visually-hidden" for={id}>
-            Text instead
+            New text
           </label>
           <textarea id={id} rows={3} value={edited} onInput={({ currentTarget }) => setEdited(currentTarget.value)} />
         </>
@@ -97,10 +97,10 @@ function PendingRow({
                 disabled={edited.trim() === ''}
                 onClick={() => void replace()}
               >
-                Put in its place
+                Replace
               </button>
               <button type="button" class="small" onClick={() => setEdited(null)}>
-                Leave it
+                Discard edit
               </button>
             </>
           )}

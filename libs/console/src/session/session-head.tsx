@@ -68,7 +68,7 @@ export function SessionHead({
           {isSuspended ? (
             <button
               type="button"
-              onClick={() => void ask('the session goes on', () => acting.resume({ wait: 'accepted' }))}
+              onClick={() => void ask('the session continues', () => acting.resume({ wait: 'accepted' }))}
             >
               Resume
             </button>
@@ -76,7 +76,9 @@ export function SessionHead({
             <button
               type="button"
               onClick={() =>
-                void ask('it is suspended at the end of this turn', () => acting.suspend({}, { wait: 'accepted' }))
+                void ask('it is suspended at the end of the current turn', () =>
+                  acting.suspend({}, { wait: 'accepted' }),
+                )
               }
             >
               Suspend

@@ -129,7 +129,7 @@ export function SessionPage({
   if (isMissing)
     return (
       <p class="empty" role="alert">
-        There is no session {sessionId}. Should it be started, it will show here.{' '}
+        There is no session {sessionId}. It appears here once it is started.{' '}
         <a href={hashOf({ page: 'sessions' })}>All sessions</a>
       </p>
     );
@@ -180,13 +180,13 @@ export function SessionPage({
         )}
         {problem === null && lostAt !== null && (
           <p class="notice error" role="alert">
-            The connection to the gateway is lost since {clockText(new Date(lostAt).toISOString())}. It is tried again;
-            what is shown is as of then.
+            Disconnected from the gateway since {clockText(new Date(lostAt).toISOString())}. Reconnecting; the page
+            shows the state of that time.
           </p>
         )}
         {at !== null && at > newest && catchingUp === null && (
           <p class="notice warning" role="status">
-            There is no record {at}: the newest is {newest}, and what is shown is now.
+            There is no record {at}: the newest record is {newest}, and the page shows the current state.
           </p>
         )}
       </div>
@@ -194,7 +194,7 @@ export function SessionPage({
       <div class="session-body">
         <div class="session-main" id="session-view" role="tabpanel" aria-labelledby={`tab-${tab}`}>
           <Boundary key={tab}>
-            {tab === 'transcript' && catchingUp?.n === 0 && <p class="empty">Reads what was said …</p>}
+            {tab === 'transcript' && catchingUp?.n === 0 && <p class="empty">Loading the transcript …</p>}
             {tab === 'transcript' && catchingUp?.n !== 0 && (
               <Transcript
                 key={sessionId}
@@ -219,7 +219,7 @@ export function SessionPage({
             {tab === 'usage' && <UsageView usage={story.usage} status={isLive ? status : null} />}
           </Boundary>
         </div>
-        <aside class="session-side" aria-label="To decide and pending">
+        <aside class="session-side" aria-label="Approvals and queued messages">
           <Approvals approvals={story.approvals} session={may('approve') ? acting : null} ask={ask} now={now} />
           <PendingList pending={story.pending} session={may('steer') ? acting : null} ask={ask} now={now} />
         </aside>
@@ -230,9 +230,9 @@ export function SessionPage({
       )}
       {!isLive && (
         <p class="past-note">
-          This is the session after record {at}.{' '}
+          State of the session after record {at}.{' '}
           <button type="button" class="small" onClick={() => setAt(null)}>
-            Back to now
+            Back to live
           </button>
         </p>
       )}

@@ -76,7 +76,7 @@ export function StatechartView({
     };
   });
   if (problem !== null) return <p class="notice error">{problem}</p>;
-  if (chart === null) return <p class="empty">Reads the machine …</p>;
+  if (chart === null) return <p class="empty">Loading the state machine …</p>;
   const now = { state: story.state === null ? null : stateName(story.state), event: story.lastEvent };
   const shown = isStepping ? momentAt(path, position) : now;
   return (
@@ -102,7 +102,7 @@ function knownChart(machine: Chart): Chart {
   return known;
 }
 
-/** The steps that were told, and behind them the likeliest: of records that have come by another way before them. */
+/** The steps that were told, and behind them the most likely one: of records that have come by another way before them. */
 function pathOf(
   chart: Chart,
   records: readonly JournalRecord[],

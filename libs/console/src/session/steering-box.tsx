@@ -12,7 +12,7 @@ const KIND_NAMES: Readonly<Record<Kind, string>> = { steer: 'Steer', remind: 'Re
 const MODES = {
   finish_step: 'after this step',
   interrupt_immediate: 'before the next call',
-  preempt: 'at once: ends what runs',
+  preempt: 'at once: ends running calls',
   audit_only: 'for the record only',
 } as const;
 type When = keyof typeof MODES;
@@ -69,13 +69,15 @@ export function SteeringBox({
       }}
     >
       <label class="visually-hidden" for={STEERING_BOX}>
-        {hasEnded ? 'Prompt of the next run' : 'Say something to the session'}
+        {hasEnded ? 'Prompt of the next run' : 'Message to the session'}
       </label>
       <textarea
         id={STEERING_BOX}
         rows={2}
         value={text}
-        placeholder={hasEnded ? 'The run has ended. A prompt starts the next one.' : 'Say something while it works.'}
+        placeholder={
+          hasEnded ? 'The run has ended. A prompt starts the next one.' : 'Send a message into the running session.'
+        }
         aria-keyshortcuts="s"
         onInput={({ currentTarget }) => setText(currentTarget.value)}
         onKeyDown={(event) => {
@@ -90,7 +92,7 @@ export function SteeringBox({
         {!hasEnded && (
           <>
             <label class="visually-hidden" for={`${id}-kind`}>
-              As what
+              Kind
             </label>
             <select
               id={`${id}-kind`}

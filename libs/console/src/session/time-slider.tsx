@@ -43,7 +43,7 @@ export function TimeSlider({
         min={1}
         max={Math.max(1, newest)}
         value={shown}
-        aria-label="Record that is shown"
+        aria-label="Shown record"
         aria-valuetext={what}
         onInput={({ currentTarget }) => {
           const chosen = Number(currentTarget.value);

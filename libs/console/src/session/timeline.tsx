@@ -29,7 +29,7 @@ export function Timeline({
   return (
     <div class="timeline-view">
       <fieldset class="filters">
-        <legend class="visually-hidden">What is shown</legend>
+        <legend class="visually-hidden">Shown events</legend>
         {KINDS.map(([kind, name]) => (
           <label class="check" key={kind}>
             <input

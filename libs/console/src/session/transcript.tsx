@@ -52,11 +52,11 @@ export function Transcript({
           Show earlier entries ({countText(hidden)})
         </button>
       )}
-      {entries.length === 0 && <p class="empty">Nothing has been said yet.</p>}
+      {entries.length === 0 && <p class="empty">No messages yet.</p>}
       {entries.slice(hidden).map((entry) => (
         <EntryView key={entry.key} entry={entry} controls={controls} />
       ))}
-      {isAnswering && !isStreaming(entries.at(-1)) && <p class="entry notice plain">The model answers …</p>}
+      {isAnswering && !isStreaming(entries.at(-1)) && <p class="entry notice plain">The model is answering …</p>}
     </div>
   );
 }
@@ -124,9 +124,9 @@ function Answer({ answer }: { readonly answer: AnswerEntry }) {
         </details>
       )}
       {answer.text !== '' && <Markdown text={answer.text} />}
-      {answer.partial && <p class="faint">broken off here</p>}
+      {answer.partial && <p class="faint">interrupted here</p>}
       {answer.live && (
-        <span class="caret" role="img" aria-label="more is coming">
+        <span class="caret" role="img" aria-label="continues below">
           ▍
         </span>
       )}

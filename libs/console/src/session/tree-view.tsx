@@ -9,7 +9,7 @@ import { StateBadge } from './state-badge.tsx';
 
 const READ_AGAIN_MS = 3_000;
 
-/** The view. It is read again while the session goes on. @param n the newest record */
+/** The view. It is read again while the session continues. @param n the newest record */
 export function TreeView({
   session,
   hasEnded,
@@ -42,7 +42,7 @@ export function TreeView({
   return (
     <div class="tree-view">
       {problem !== null && <p class="notice error">{problem}</p>}
-      {tree === null && problem === null && <p class="empty">Reads the tree …</p>}
+      {tree === null && problem === null && <p class="empty">Loading the tree …</p>}
       {tree?.parent && (
         <p>
           Started by <a href={hashOf(sessionPlace(tree.parent.session))}>{shortId(tree.parent.session)}</a>

@@ -19,7 +19,7 @@ export function UsageView({
       <section aria-label="Budgets">
         <h2>Budgets of the run</h2>
         {status === null || status.budgets.length === 0 ? (
-          <p class="empty">{status === null ? 'No host has answered.' : 'This run has none.'}</p>
+          <p class="empty">{status === null ? 'No host responds.' : 'This run has none.'}</p>
         ) : (
           status.budgets.map(({ budget, used, limit }) => (
             <div class="budget" key={budget}>
@@ -69,7 +69,7 @@ export function UsageView({
                   <td>{countText(run.usage.inputTokens)}</td>
                   <td>{countText(run.usage.outputTokens)}</td>
                   <td>{costText(run.costUsd)}</td>
-                  <td>{run.stopReason ?? 'goes on'}</td>
+                  <td>{run.stopReason ?? 'in progress'}</td>
                 </tr>
               ))}
             </tbody>

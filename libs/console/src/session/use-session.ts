@@ -21,7 +21,7 @@ export interface FollowedSession {
   readonly catchingUp: { readonly n: number; readonly of: number | null } | null;
   /** Why nothing more comes; null while it does. */
   readonly problem: string | null;
-  /** When the connection was lost, milliseconds since the epoch, while it is tried again; null where it holds. */
+  /** When the connection was lost, milliseconds since the epoch, while it is retried; null where it holds. */
   readonly lostAt: number | null;
   /** There is no such session. Should it be started, it is followed. */
   readonly isMissing: boolean;
@@ -95,7 +95,7 @@ export function useSession(session: SessionHandle, at: number | null): FollowedS
       () => leaving.signal.aborted || setOf(0),
     );
     follow().then(
-      () => leaving.signal.aborted || setProblem('the gateway has ended the stream'),
+      () => leaving.signal.aborted || setProblem('the gateway closed the stream'),
       (error) => leaving.signal.aborted || setProblem(problemText(error)),
     );
     return () => {

@@ -49,7 +49,7 @@ export function SessionList({
       </div>
       {feed.problem !== null && <p class="notice error">{feed.problem}</p>}
       {feed.loaded && shown.length === 0 && (
-        <p class="empty">{feed.sessions.length === 0 ? 'No session yet.' : 'None of these.'}</p>
+        <p class="empty">{feed.sessions.length === 0 ? 'No sessions yet.' : 'No matching sessions.'}</p>
       )}
       <ul class="session-list" aria-label="Sessions">
         {shown.map((listed) => (

@@ -30,7 +30,7 @@ const OFFERED_MAX = 6;
 export function startProblems(fields: StartFields, offered: Offered): StartProblems {
   const { persona, model, root } = trimmed(fields);
   const problems: StartProblems = {};
-  if (fields.prompt.trim() === '') problems.prompt = 'Prompt: write what the session is to do.';
+  if (fields.prompt.trim() === '') problems.prompt = 'Prompt: enter the task of the session.';
   const found = offered.options.personas.find(({ name }) => name === persona);
   if (found?.problem) problems.persona = `Persona: ${found.problem}`;
   else if (persona !== '' && !ID_PATTERN.test(persona))

@@ -47,12 +47,12 @@ export function OfferedToken({
   const other = 'other' in found ? found.other : null;
   return (
     <Modal class="help" labelledBy="offered-title" onClose={onStay}>
-      <h2 id="offered-title">The address has brought another token</h2>
-      {'problem' in found && <p>Whose it is could not be asked: {found.problem}. You stay who you are.</p>}
-      {'own' in found && other === null && <p>It is not valid. You stay {shown(found.own)}.</p>}
+      <h2 id="offered-title">The link contains another token</h2>
+      {'problem' in found && <p>Its holder could not be determined: {found.problem}. You stay signed in as before.</p>}
+      {'own' in found && other === null && <p>It is not valid. You stay signed in as {shown(found.own)}.</p>}
       {'own' in found && other !== null && (
         <p>
-          You are {shown(found.own)}. With it you would work as {shown(other)}, and what you do would be theirs.
+          You are {shown(found.own)}. With it you would act as {shown(other)}, who would be recorded as the actor.
         </p>
       )}
       <div class="buttons">

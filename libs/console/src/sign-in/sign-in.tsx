@@ -21,8 +21,8 @@ export function SignIn({
         }}
       >
         <p>
-          <code>cox up</code> prints an address that lets you in; <code>cox env</code> has the token. For a gateway
-          elsewhere, ask whoever runs it.
+          <code>cox up</code> prints a sign-in link; <code>cox env</code> prints the token. For another gateway, ask its
+          operator.
         </p>
         {problem !== null && (
           <p class="notice error" role="alert">
@@ -40,7 +40,7 @@ export function SignIn({
         <button type="submit" class="primary" disabled={token.trim() === ''}>
           Sign in
         </button>
-        <p class="faint">It is kept for this tab, until it is closed.</p>
+        <p class="faint">The token is kept until this tab is closed.</p>
       </form>
     </main>
   );

@@ -23,7 +23,7 @@ export interface StatechartProps {
   readonly lastEvent: string | null;
   /** Goes through the whole way, of which the path is the beginning; null where it cannot be gone through. */
   readonly stepping: Stepping | null;
-  /** Steps of this moment and of later ones are the likeliest, and not known. */
+  /** Steps of this moment and of later ones are the most likely one, and not known. */
   readonly guessedFrom: number;
   /** Shows the moment of a step; null where there is nothing to go to. */
   readonly onGoTo: ((n: number) => void) | null;
@@ -91,7 +91,7 @@ export function Statechart({ chart, active, path, lastEvent, stepping, guessedFr
         tabIndex={0}
       >
         {shown === null ? (
-          problem === null && <p class="empty">Draws the machine …</p>
+          problem === null && <p class="empty">Drawing the state machine …</p>
         ) : (
           <ChartDrawing index={index} open={open} drawing={shown} active={active} path={path} zoom={zoom} />
         )}
@@ -177,7 +177,7 @@ function useDrawing(
         setDrawing({ view, drawing: drawn });
         setProblem(null);
       },
-      (error: Error) => left || setProblem(`The machine cannot be drawn: ${error.message}`),
+      (error: Error) => left || setProblem(`The state machine cannot be drawn: ${error.message}`),
     );
     return () => {
       left = true;
@@ -189,7 +189,7 @@ function useDrawing(
 function Legend() {
   return (
     <p class="legend faint" aria-hidden="true">
-      <span class="key active" /> current <span class="key visited" /> been there <span class="key last" /> last step{' '}
+      <span class="key active" /> current <span class="key visited" /> visited <span class="key last" /> last step{' '}
       <span class="key seam" /> seam
     </p>
   );
@@ -210,7 +210,7 @@ function PathList({
     <section class="path" aria-label="Path so far">
       <h2>
         Path so far <span class="count">{path.length}</span>
-        {(path.at(-1)?.n ?? 0) >= guessedFrom && <span class="faint"> the likeliest</span>}
+        {(path.at(-1)?.n ?? 0) >= guessedFrom && <span class="faint"> the most likely one</span>}
       </h2>
       <ol>
         {steps.map(({ from, to, event, atOnce, n }, at) => (
@@ -225,7 +225,7 @@ function PathList({
             <span class="visually-hidden">from {from} to </span>
             <code>{to}</code>{' '}
             <span class="faint">
-              {event === null ? 'by a way not in the chart' : `${event}${atOnce ? ', at once' : ''}`}
+              {event === null ? 'by a transition outside the chart' : `${event}${atOnce ? ', at once' : ''}`}
             </span>
           </li>
         ))}

@@ -73,7 +73,7 @@ function momentOf(event: SessionEvent): Told | null {
       return { kind: 'call', title: event.tool, detail, marked: event.is_error };
     }
     case 'approval_requested': {
-      const detail = `${event.call_id} waits for a person (${event.requested_by})`;
+      const detail = `${event.call_id} waits for approval (${event.requested_by})`;
       return { kind: 'decision', title: event.tool, detail, marked: true };
     }
     case 'approval_decided': {
@@ -83,7 +83,7 @@ function momentOf(event: SessionEvent): Told | null {
     }
     case 'edited_call_proposed': {
       const by = event.actor?.name;
-      const detail = `${by === undefined ? 'an edit' : `an edit by ${by}`}: hooks are asked about it`;
+      const detail = `${by === undefined ? 'an edit' : `an edit by ${by}`}: hooks are evaluating it`;
       return { kind: 'decision', title: event.call_id, detail, marked: false };
     }
     case 'control_outcome':

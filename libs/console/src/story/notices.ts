@@ -16,19 +16,19 @@ export function noticeOf(event: UiEvent): { tone: Tone; text: string; session?: 
     case 'child_ended':
       return {
         tone: 'plain',
-        text: `child ended (${event.stopReason}) after ${event.turns} turns${event.restarts ? '; another takes its place' : ''}`,
+        text: `child ended (${event.stopReason}) after ${event.turns} turns${event.restarts ? '; it restarts' : ''}`,
         session: event.session,
       };
     case 'settings_changed': {
       const mode = event.mode === undefined ? null : event.mode === null ? 'no mode' : `mode ${event.mode}`;
-      return { tone: 'plain', text: `from here on ${[event.persona, event.model, mode].filter(Boolean).join(', ')}` };
+      return { tone: 'plain', text: `from now on ${[event.persona, event.model, mode].filter(Boolean).join(', ')}` };
     }
     case 'session_handed_over':
-      return { tone: 'plain', text: `${event.from} hands over to ${event.persona}` };
+      return { tone: 'plain', text: `${event.from} hands off to ${event.persona}` };
     case 'injection_collapsed':
-      return { tone: 'plain', text: 'a newer message stands in the place of one that waited' };
+      return { tone: 'plain', text: 'a newer message replaced a queued one' };
     case 'reminder_ended':
-      return { tone: 'plain', text: `a reminder is shown no longer (${event.reason})` };
+      return { tone: 'plain', text: `a reminder is no longer shown (${event.reason})` };
     case 'command_rejected':
       return { tone: 'warning', text: `${event.verb} refused: ${event.code}: ${event.message}` };
     case 'control_reported':
@@ -40,7 +40,7 @@ export function noticeOf(event: UiEvent): { tone: Tone; text: string; session?: 
     case 'context_overflowed':
       return { tone: 'warning', text: `the prompt was too long: ${event.message}` };
     case 'compaction_begun':
-      return { tone: 'plain', text: `compacts what came before (${event.strategy})` };
+      return { tone: 'plain', text: `compacting older messages (${event.strategy})` };
     case 'context_compacted':
       return {
         tone: 'plain',
@@ -74,8 +74,10 @@ export function noticeOf(event: UiEvent): { tone: Tone; text: string; session?: 
       return event.epoch > 1 ? { tone: 'plain', text: `now on host ${event.host} (epoch ${event.epoch})` } : null;
     case 'persona_awaited':
       return { tone: 'warning', text: `waits for persona ${event.persona}: ${event.why}` };
+    case 'output_rejected':
+      return { tone: 'warning', text: `the answer does not fit the output schema: ${event.problems.join('; ')}` };
     case 'step_lost':
-      return { tone: 'warning', text: `a step of ${event.persona} was lost (${event.cause}); it is tried again` };
+      return { tone: 'warning', text: `a step of ${event.persona} was lost (${event.cause}); it is retried` };
     case 'budget_reported':
       return {
         tone: event.percent >= 100 ? 'error' : 'warning',

@@ -58,11 +58,11 @@ function parse(text: string, path: string): ConnectionFile {
   const { url, token, pid, birth, ...rest } = (value ?? {}) as Record<string, unknown>;
   const unknown = Object.keys(rest);
   if (unknown.length > 0) throw new ConnectionFileInvalidError(path, `unknown field ${unknown.join(', ')}`);
-  if (typeof url !== 'string' || !URL.canParse(url)) throw new ConnectionFileInvalidError(path, '"url" is no URL');
+  if (typeof url !== 'string' || !URL.canParse(url)) throw new ConnectionFileInvalidError(path, '"url" is not a URL');
   if (typeof token !== 'string' || token === '') throw new ConnectionFileInvalidError(path, '"token" is missing');
   if (typeof pid !== 'number' || !Number.isSafeInteger(pid) || pid <= 0) {
-    throw new ConnectionFileInvalidError(path, '"pid" is no process id');
+    throw new ConnectionFileInvalidError(path, '"pid" is not a process id');
   }
-  if (birth !== null && typeof birth !== 'string') throw new ConnectionFileInvalidError(path, '"birth" is no text');
+  if (birth !== null && typeof birth !== 'string') throw new ConnectionFileInvalidError(path, '"birth" is not a text');
   return { url, token, pid, birth };
 }

@@ -2,10 +2,9 @@
  * Contexts: named addresses of a bus with a key file and a tenant, in place of `--nats`, `--nkey` and `--tenant`. They are in
  * one file of the user's configuration folder, which holds paths of key files and no secrets. `cox context` writes it.
  */
-import { stat } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
-import { ContextsFile, CoxswainError, problemSentences, readStrictly } from '@coxswain/protocol';
-import { readRegularFile, UnreadableFileError } from '../regular-file.ts';
+import { ContextsFile, CoxswainError, readStrictly } from '@coxswain/protocol';
+import { readPrivateJson } from './private-json.ts';
 import { home } from './state-dir.ts';
 
 /** All contexts by name, and the one in use. */
@@ -31,29 +30,19 @@ export function contextsFile(env: NodeJS.ProcessEnv): string {
  */
 export async function readContexts(env: NodeJS.ProcessEnv): Promise<Contexts> {
   const path = contextsFile(env);
-  const refuse = (why: string, cause?: unknown) => new CoxswainError('contexts_invalid', `${path}: ${why}`, { cause });
-  let text: string;
-  try {
-    text = (await readRegularFile(path, FILE_MAX_BYTES)).bytes.toString('utf8');
-  } catch (error) {
-    if (error instanceof UnreadableFileError && error.reason === 'not_found') return { current: null, contexts: {} };
-    throw refuse((error as Error).message, error);
-  }
-  // A user who can change the file could name another bus. Windows has no such modes.
-  if (process.platform !== 'win32' && ((await stat(path)).mode & 0o022) !== 0)
-    throw refuse('other users can change this file; check its addresses, then chmod 600 it');
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    // The cause would quote the file.
-    throw refuse('it is not JSON');
-  }
-  const read = readStrictly(ContextsFile, value);
-  if (!read.ok) throw refuse(problemSentences(read.problems).join('; '));
-  const { current, contexts } = read.data;
-  if (current !== null && !Object.hasOwn(contexts, current)) throw refuse(`current: there is no context ${current}`);
-  return read.data;
+  const found = await readPrivateJson(path, {
+    maxBytes: FILE_MAX_BYTES,
+    // A user who can change the file could name another bus.
+    refused: { mode: 0o022, why: 'can be changed by other users; check its addresses, then chmod 600 it' },
+    read: (value) => readStrictly(ContextsFile, value),
+  });
+  if (found.status === 'absent') return { current: null, contexts: {} };
+  if (found.status === 'unusable')
+    throw new CoxswainError('contexts_invalid', `${path} ${found.why}`, { cause: found.cause });
+  const { current, contexts } = found.value;
+  if (current !== null && !Object.hasOwn(contexts, current))
+    throw new CoxswainError('contexts_invalid', `${path} is invalid: current: there is no context ${current}`);
+  return found.value;
 }
 
 /**
@@ -67,6 +56,6 @@ export async function findContext(env: NodeJS.ProcessEnv, name?: string): Promis
   const context = Object.hasOwn(contexts, wanted) ? contexts[wanted] : undefined;
   if (context) return { name: wanted, ...context };
   const known = Object.keys(contexts);
-  const there = known.length === 0 ? 'there are none' : `there are ${known.join(', ')}`;
+  const there = known.length === 0 ? 'no context is stored' : `the contexts are ${known.join(', ')}`;
   throw new CoxswainError('context_not_found', `there is no context ${wanted}; ${there}`);
 }

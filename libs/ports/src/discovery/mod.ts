@@ -13,6 +13,7 @@ export {
 } from './contexts.ts';
 export { ConnectionFileInvalidError, StateDirUnusableError } from './discovery-errors.ts';
 export { type BusAddress, type BusChoice, type FoundBus, findBus } from './find-bus.ts';
+export { type PrivateJson, type PrivateJsonReading, readPrivateJson } from './private-json.ts';
 export { isAlive, markProcess, type ProcessMark } from './process-mark.ts';
 export { readSeedFile, type SeedCredentials, SeedFileError } from './seed-file.ts';
 export { defaultStateDir, typedIn } from './state-dir.ts';

@@ -31,13 +31,13 @@ export async function readSeedFile(path: string): Promise<SeedCredentials> {
   try {
     text = await readFile(path, 'utf8');
   } catch (error) {
-    throw new SeedFileError(`the file of the seed, ${path}, cannot be read: ${codeOf(error)}`);
+    throw new SeedFileError(`the seed file ${path} cannot be read: ${codeOf(error)}`);
   }
   const seed = text
     .split('\n')
     .map((line) => line.trim())
     .find((line) => line !== '' && !line.startsWith('#'));
-  if (seed === undefined || !USER_SEED.test(seed)) throw new SeedFileError(`${path} holds no seed of a user (SU…)`);
+  if (seed === undefined || !USER_SEED.test(seed)) throw new SeedFileError(`${path} contains no user seed (SU…)`);
   const inboxPrefix = noted(text, 'inbox-prefix');
   const tenant = noted(text, 'tenant');
   if (inboxPrefix !== undefined && !isInboxSubject(`${inboxPrefix}.x`))

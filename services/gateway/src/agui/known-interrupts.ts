@@ -34,7 +34,7 @@ export async function unknownInterrupt(
   const [interruptId] = unknown.values();
   if (interruptId === undefined) return null;
   const code = interruptId === SUSPENDED_ID ? 'not_suspended' : 'call_unknown';
-  return new Problem(code, `resume: the session has no interrupt "${interruptId}"; nothing was sent to it`);
+  return new Problem(code, `resume: the session has no interrupt "${interruptId}"; no command was sent to it`);
 }
 
 /** The call that an answer decides; null for the interrupt of a suspended session. */

@@ -62,7 +62,7 @@ export function readAnswers(principal: Principal, { resume }: RunRequest): reado
   );
   if (twice >= 0) {
     const field = `resume[${twice}].interruptId`;
-    throw new Problem('invalid_field', `${field}: is answered twice in this request`, { field });
+    throw new Problem('invalid_field', `${field}: has two answers in this request`, { field });
   }
   const answers = resume.map(answerOf);
   for (const { command } of answers) if (command) mayWith(principal, command.verb);
@@ -100,13 +100,13 @@ function answerOf({ interruptId, status, payload }: ResumeEntry, index: number):
   if (interruptId === SUSPENDED_ID)
     return { interruptId, command: status === 'resolved' ? { verb: 'resume', body: {} } : null };
   if (!interruptId.startsWith(APPROVAL_PREFIX)) {
-    const message = `${at}.interruptId: there are ${APPROVAL_PREFIX}CALL and ${SUSPENDED_ID}, as interrupts name them`;
+    const message = `${at}.interruptId: must be ${APPROVAL_PREFIX}CALL or ${SUSPENDED_ID}, as in an interrupt`;
     throw new Problem('invalid_field', message, { field: `${at}.interruptId` });
   }
   const call_id = interruptId.slice(APPROVAL_PREFIX.length);
   if (call_id.length < 1 || call_id.length > CALL_ID_MAX_CHARS) {
     const field = `${at}.interruptId`;
-    throw new Problem('invalid_field', `${field}: names no call behind ${APPROVAL_PREFIX}`, { field });
+    throw new Problem('invalid_field', `${field}: has no call id after ${APPROVAL_PREFIX}`, { field });
   }
   if (status === 'cancelled')
     return {
@@ -121,7 +121,7 @@ function answerOf({ interruptId, status, payload }: ResumeEntry, index: number):
   }
   const { approved, args, ...more } = read.data;
   if (!approved && args !== undefined)
-    throw new Problem('invalid_field', `${at}.payload.args: goes with approved: true only`, {
+    throw new Problem('invalid_field', `${at}.payload.args: requires approved: true`, {
       field: `${at}.payload.args`,
     });
   const changed = args === undefined ? {} : { args };
@@ -137,7 +137,7 @@ function answerOf({ interruptId, status, payload }: ResumeEntry, index: number):
 export async function bringMessage(sending: Sending, request: RunRequest, persona: string | null): Promise<Sent> {
   const { session } = sending;
   const { message } = request;
-  if (message === null) throw new Error('a request without a message brings none');
+  if (message === null) throw new Error('a request without a message has none');
   const id = commandOfMessage(session.id, message.id);
   const newest = await session.newest();
   // Two requests at once: the second finds the first one's run.

@@ -79,9 +79,9 @@ const ANSWER_SCHEMA = {
   type: 'object',
   properties: {
     approved: { type: 'boolean' },
-    args: { type: 'object', description: 'Run it with these arguments instead.' },
+    args: { type: 'object', description: 'Replaces the arguments of the call.' },
     reason: { type: 'string' },
-    remember: { enum: ['session', 'persona'], description: 'Decide later calls like it the same way.' },
+    remember: { enum: ['session', 'persona'], description: 'Remembers the decision for similar calls.' },
   },
   required: ['approved'],
   additionalProperties: false,

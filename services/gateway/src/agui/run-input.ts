@@ -24,31 +24,28 @@ export const BUSY_MODES = ['follow_up', 'finish_step', 'interrupt_immediate', 'a
 const OurProps = z.looseObject({
   mode: z.enum(BUSY_MODES).default('follow_up').meta({
     description:
-      'What a message becomes while the session works: a follow-up behind the present work, or a steer of this mode.',
+      'How to handle a message to a running session: as a follow-up after the current work, or as a steering message of this mode.',
   }),
   preempt: z
     .boolean()
     .default(false)
-    .meta({ description: 'With interrupt_immediate: also ends the answer that streams and the calls that run.' }),
+    .meta({ description: 'With interrupt_immediate: also ends the streaming answer and the running calls.' }),
   page_tools: z.enum(['refuse', 'ignore']).default('refuse').meta({
-    description: 'What is done with tools of the page: the request is refused, or the session works without them.',
+    description: 'Handling of frontend tools: reject the request, or run the session without them.',
   }),
   start: z
     .looseObject({})
     .default({})
-    .meta({ description: 'How a new session is set up: members of the body of a start, but for what it is told.' }),
+    .meta({ description: 'Settings of a new session: members of the body of a start, without the prompt.' }),
 });
 
 /** The request's body. */
 export const RunInput = z.strictObject({
-  threadId: Id.meta({ description: 'The session: its id, where it can be one; else one that is made of it.' }),
+  threadId: Id.meta({ description: 'The session. A thread id that is not a valid session id is hashed into one.' }),
   runId: Id,
   protocolVersion: z.string().max(32).optional(),
   parentRunId: Id.optional(),
-  state: z
-    .unknown()
-    .optional()
-    .meta({ description: 'What STATE_SNAPSHOT and STATE_DELTA have made; `n` of it is read.' }),
+  state: z.unknown().optional().meta({ description: 'The state of STATE_SNAPSHOT and STATE_DELTA. Only `n` is read.' }),
   messages: z.array(ClientMessage).max(10_000),
   tools: z
     .array(z.looseObject({ name: z.string() }))
@@ -89,7 +86,7 @@ export function readRunInput(body: unknown): RunRequest {
   const ours = read(OurProps, isObject ? forwardedProps : {}, 'forwardedProps.');
   if (input.tools.length > 0 && ours.page_tools === 'refuse') throw pageTools(input.tools[0]?.name ?? '');
   if (ours.preempt && ours.mode !== 'interrupt_immediate')
-    throw invalid('forwardedProps.preempt', 'goes with the mode interrupt_immediate only');
+    throw invalid('forwardedProps.preempt', 'requires the mode interrupt_immediate');
   const newest = input.messages.at(-1);
   const field = `messages[${input.messages.length - 1}].content`;
   const said = newest?.role === 'user' ? textOf(newest.content, field) : null;
@@ -118,7 +115,7 @@ function textOf(content: unknown, place: string): string {
   if (!Array.isArray(parts)) throw invalid(place, 'must be a text or a list of parts');
   const texts = parts.map((part: { readonly type?: unknown; readonly text?: unknown } | null, at) => {
     if (part?.type === 'text' && typeof part.text === 'string') return part.text;
-    throw invalid(`${place}[${at}]`, 'only text can be said to a session; put files where its tools can read them');
+    throw invalid(`${place}[${at}]`, 'only text is supported; put files where the tools of the session can read them');
   });
   const text = texts.join('\n');
   if (!hasVisibleText(text)) throw new Problem('empty_body', `${place}: must not be empty`, { field: place });
@@ -149,10 +146,10 @@ function seenIn(state: unknown): number | null {
 }
 
 function pageTools(name: string): Problem {
-  const called = `${JSON.stringify(cutText(name, 128))} would be called in the page`;
+  const called = `${JSON.stringify(cutText(name, 128))} is a frontend tool`;
   return invalid(
     'tools',
-    `${called}, and a session calls only tools that outlive it; serve it on the bus (docs/guides/tools.md), or send forwardedProps.page_tools: "ignore"`,
+    `${called}, and sessions call only tools on the bus; serve it there (docs/guides/bus-tools.md), or send forwardedProps.page_tools: "ignore"`,
   );
 }
 

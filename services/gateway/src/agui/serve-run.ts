@@ -1,6 +1,6 @@
 /** One AG-UI run: what the request does to its session, and the session's events until it waits for somebody. */
 import { type Event, EventType, type Message, PROTOCOL_VERSION } from '@ag-ui/core';
-import { type BusSession, ResultCollector, SessionNotFoundError, stateAfter } from '@coxswain/client';
+import { type BusSession, ResultCollector, SessionNotFoundError } from '@coxswain/client';
 import { hasEnded, type JournalRecord } from '@coxswain/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type EventStream, openEventStream } from '../feed/event-stream.ts';
@@ -138,7 +138,7 @@ class RunTeller {
     const past = from === null ? await this.#context.expensiveReads.run(() => this.#readPast()) : null;
     const told = past?.newest.n ?? (from ?? 1) - 1;
     this.#events.startAfter(told);
-    this.#state = sharedState(await stateAfter(this.#session, told), told);
+    this.#state = sharedState(await this.#session.wire.stateAfter(told), told);
     await this.#tell({ type: EventType.STATE_SNAPSHOT, snapshot: this.#state });
     if (past) {
       await this.#tell({ type: EventType.MESSAGES_SNAPSHOT, messages: [...past.messages] });
@@ -181,7 +181,7 @@ class RunTeller {
     const before = this.#state;
     if (!before) return;
     const changed = waitsForSomebody(state) || events.some(({ type }) => CHANGES_STATE.test(type));
-    const after = changed ? sharedState(await stateAfter(this.#session, n), n) : { ...before, n };
+    const after = changed ? sharedState(await this.#session.wire.stateAfter(n), n) : { ...before, n };
     this.#state = after;
     await this.#tell({ type: EventType.STATE_DELTA, delta: changesBetween(before, after) });
   }

@@ -62,7 +62,7 @@ export async function openJsonWebTokens(options: JwtOptions): Promise<Authentica
       return payload;
     } catch (error) {
       if (isUnavailable(error))
-        throw new Problem('auth_unavailable', 'the keys for tokens cannot be had at the moment', {
+        throw new Problem('auth_unavailable', 'the keys of JSON Web Tokens are not available at the moment', {
           headers: { 'retry-after': '5' },
         });
       if (error instanceof errors.JOSEError) return null;
@@ -101,7 +101,7 @@ export function keyAddressOf(jwks: string): URL | null {
   if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(jwks)) return null;
   const url = URL.parse(jwks);
   if (url?.username || url?.password)
-    throw new GatewayOptionError('--jwks: the address may not hold a user or password');
+    throw new GatewayOptionError('--jwks: the address must not contain a user name or a password');
   // URL writes every spelling of an IPv4 address in one way: 0x7f.1 is 127.0.0.1.
   const isHere = url?.protocol === 'http:' && isLoopback(url.hostname.replace(/^\[|\]$/g, ''));
   if (url && (url.protocol === 'https:' || isHere)) return url;

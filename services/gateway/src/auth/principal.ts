@@ -10,11 +10,12 @@ export type Scope = z.infer<typeof Scope>;
 
 /** What each scope is for, as the reference says it. */
 export const SCOPE_MEANINGS: Readonly<Record<Scope, string>> = {
-  read: 'See sessions: lists, states, journals, live events, trees, exports; metrics.',
+  read: 'Read sessions: lists, states, journals, live events, trees, exports. Read metrics.',
   run: 'Start, prompt, fork, cancel, suspend, resume and signal sessions.',
-  steer: 'Say something to sessions: steer, remind, follow up, revoke and replace what waits; cancel single calls.',
-  approve: 'Allow and deny calls that wait for a person.',
-  admin: 'All of these, and delete sessions.',
+  steer:
+    'Send messages to sessions: steer, remind, follow up. Revoke and replace queued messages. Cancel single calls.',
+  approve: 'Approve and deny pending tool calls.',
+  admin: 'All of these rights, and delete sessions.',
 };
 
 /** Somebody who was let in. */

@@ -113,9 +113,9 @@ export async function openTokenFile(path: string, log: Log, now: () => number): 
     try {
       const tokens = await readTokens(path);
       table.replace(tokens);
-      log.info({ path, tokens: tokens.length }, 'tokens were read again');
+      log.info({ path, tokens: tokens.length }, 'tokens reloaded');
     } catch (error) {
-      log.error({ error, path }, 'tokens cannot be read any more; those that were known stay');
+      log.error({ error, path }, 'tokens cannot be reloaded; the earlier tokens stay valid');
     }
   };
   return {

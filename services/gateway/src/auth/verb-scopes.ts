@@ -39,7 +39,7 @@ export function expectMayAllow(principal: Principal, body: unknown, written = (f
     : /\.headers\.[^.]+$/.test(field)
       ? 'sends a variable of the host to another server'
       : 'lets calls run';
-  throw new Problem('scope_missing', `${field}: ${what} without an approval; the token needs the scope approve`, {
+  throw new Problem('scope_missing', `${field}: ${what} without an approval; this needs the scope approve`, {
     field,
   });
 }

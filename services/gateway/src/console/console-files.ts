@@ -35,13 +35,15 @@ export async function readConsole(folder: string): Promise<readonly ConsoleFile[
     .filter((entry) => entry.isFile() && extname(entry.name) in TYPES)
     .map((entry) => join(entry.parentPath, entry.name));
   if (!names.includes(join(folder, PAGE))) return [];
-  if (names.length > FILES_MAX) throw new Error(`${folder} has ${names.length} files: it is not the console's`);
+  if (names.length > FILES_MAX)
+    throw new Error(`${folder} has ${names.length} files: it is not the folder of the console`);
   const files: ConsoleFile[] = [];
   let total = 0;
   for (const name of names) {
     const bytes = await readFile(name);
     total += bytes.length;
-    if (total > BYTES_MAX) throw new Error(`${folder} has more than ${BYTES_MAX} bytes: it is not the console's`);
+    if (total > BYTES_MAX)
+      throw new Error(`${folder} has more than ${BYTES_MAX} bytes: it is not the folder of the console`);
     const gzipped = gzipSync(bytes);
     const path = `/${relative(folder, name).split(sep).join('/')}`;
     files.push({

@@ -44,7 +44,7 @@ export async function openEventStream(
   const leaving = new AbortController();
   const out = reply.raw;
   const leave = () => leaving.abort();
-  const stop = () => leaving.abort(problemFrom({ code: 'gateway_stopping', message: 'this gateway is about to end' }));
+  const stop = () => leaving.abort(problemFrom({ code: 'gateway_stopping', message: 'this gateway is shutting down' }));
   out.once('close', leave);
   const callOff = whenStopping(context, stop);
   // It lasts as long as it lasts: what bounds a request does not bound this.
@@ -67,7 +67,7 @@ export async function openEventStream(
     end(out, leaving.signal.reason, lastWord);
   } catch (error) {
     const problem = problemFrom(error);
-    if (problem.status === 500) context.log.error({ error, session: session.id }, 'events could not be served');
+    if (problem.status === 500) context.log.error({ error, session: session.id }, 'sending events failed');
     // Whoever comes back is told so before there is a stream.
     if (problem.code === 'session_deleted') context.known.forget(session);
     end(out, problem, lastWord);

@@ -20,7 +20,7 @@ export interface PageRequest {
 /** Some records of a session, in order. */
 export interface JournalPage {
   readonly records: readonly JournalRecord[];
-  /** Whether there are records behind this page now. */
+  /** Whether the journal has more records at the moment. */
   readonly more: boolean;
 }
 

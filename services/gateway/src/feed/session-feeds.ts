@@ -59,7 +59,7 @@ export class SessionFeeds {
     const who = `${principal.tenant}/${principal.name}`;
     const ofPrincipal = this.#byPrincipal.get(who) ?? 0;
     const full = (whose: string, most: number) => {
-      const message = `${most} connections follow ${whose} already, which is as many as this gateway takes`;
+      const message = `${most} connections already follow ${whose}, the maximum of this gateway`;
       return new Problem('too_many_watchers', message, { headers: { 'retry-after': '5' } });
     };
     if (this.#watchers >= this.#bounds.all) throw full('sessions', this.#bounds.all);

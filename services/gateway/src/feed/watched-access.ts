@@ -15,8 +15,8 @@ export async function endedAccess(context: GatewayContext, request: FastifyReque
       return null;
     }
   } catch (error) {
-    context.log.warn({ error }, 'a watcher’s token could not be looked at');
+    context.log.warn({ error }, 'the token of a watcher could not be checked');
     return null;
   }
-  return new Problem('unauthorized', 'the token is over, or was taken back');
+  return new Problem('unauthorized', 'the token has expired or was removed');
 }

@@ -11,7 +11,7 @@ import { objectBody } from '../send-command.ts';
 import { NoQuery, PROBLEMS } from './route-schemas.ts';
 
 const OfPersona = z.strictObject({
-  persona: Persona.shape.name.meta({ description: 'Who works in a session that is new: the name of a persona.' }),
+  persona: Persona.shape.name.meta({ description: 'Persona of a new session.' }),
 });
 
 /** Adds them. */
@@ -24,9 +24,9 @@ export function aguiRoutes(app: App, context: GatewayContext): void {
       operationId,
       summary,
       description:
-        'Takes a RunAgentInput and answers with the events of a run, as server-sent events, until the session has ended or waits ' +
-        'for somebody. Besides `read` it needs the scope of what it does: `run` for a start or a prompt, `steer` for what is said ' +
-        'while the session works, `approve` for answers to interrupts.',
+        'Accepts a RunAgentInput. Returns the events of a run as server-sent events until the session has ended or waits ' +
+        'for a person. In addition to `read` it needs the scope of its action: `run` for a start or a prompt, `steer` for messages ' +
+        'to a running session, `approve` for answers to interrupts.',
       tags: ['ag-ui'],
       querystring: NoQuery,
       body: z.unknown().meta(bodySchema()),
@@ -43,10 +43,10 @@ export function aguiRoutes(app: App, context: GatewayContext): void {
     await serveRun(context, request, reply, readRunInput(objectBody(request, null)), persona);
     return reply;
   };
-  app.post('/v1/agui', options('agui', 'A run of AG-UI: a thread is a session.'), (request, reply) =>
+  app.post('/v1/agui', options('agui', 'Runs an AG-UI thread, which is a session.'), (request, reply) =>
     serve(request as FastifyRequest, reply as unknown as FastifyReply, null),
   );
-  const ofPersona = options('aguiOfPersona', 'A run of AG-UI, where a new session is of this persona.');
+  const ofPersona = options('aguiOfPersona', 'Runs an AG-UI thread. A new session has this persona.');
   app.post(
     '/v1/agui/:persona',
     { ...ofPersona, schema: { ...ofPersona.schema, params: OfPersona } },

@@ -20,7 +20,7 @@ const Approval = SessionStatus.shape.approvals.element.extend({
 });
 const ApprovalsPage = z.strictObject({
   approvals: z.array(Approval),
-  next_cursor: z.string().nullable().meta({ description: 'Gives the next page; null on the last.' }),
+  next_cursor: z.string().nullable().meta({ description: 'Cursor of the next page; null on the last page.' }),
 });
 
 /** Adds it. */
@@ -31,7 +31,7 @@ export function approvalRoutes(app: App, context: GatewayContext): void {
       config: { scope: 'read' },
       schema: {
         operationId: 'listApprovals',
-        summary: 'Lists what waits for a person in all sessions, the longest first.',
+        summary: 'Lists the pending approvals of all sessions, the oldest first.',
         tags: ['sessions'],
         querystring: Query,
         response: { 200: ApprovalsPage, ...PROBLEMS },

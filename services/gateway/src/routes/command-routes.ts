@@ -20,21 +20,21 @@ import {
 
 /** The verbs that stand at the end of an address, with what they do. */
 const VERB_ROUTES = {
-  prompt: 'Starts the next run of a session that has ended.',
-  steer: 'Says something to the session while it works.',
-  remind: 'Reminds the session of something, not in a user’s voice.',
-  followup: 'Queues what is to be done once the session would otherwise end its run.',
+  prompt: 'Starts the next run of an ended session.',
+  steer: 'Sends a message into a running session.',
+  remind: 'Adds a reminder to the prompts of the session.',
+  followup: 'Queues a prompt for the end of the current run.',
   cancel: 'Ends the run; the session stays.',
-  suspend: 'Parks the session at its next turn boundary.',
-  resume: 'Lets a suspended session go on.',
-  signal: 'Gives the session a signal: it wakes one that waits for it.',
+  suspend: 'Suspends the session at its next turn boundary.',
+  resume: 'Resumes a suspended session.',
+  signal: 'Sends a signal, which wakes a session that waits for it.',
 } as const satisfies Partial<Record<Verb, string>>;
 
 /** The words that a session's address may end with, to be sent to. */
 export const AT_THE_END: readonly string[] = [...Object.keys(VERB_ROUTES), 'fork'];
 
 const TAKES_TEXT = {
-  description: 'Also takes `text/plain`: the text is the body’s `body`, or JSON where it begins with `{`.',
+  description: 'Also accepts `text/plain`: the text is the member `body`, or JSON if it starts with `{`.',
   consumes: ['application/json', PLAIN_TEXT],
 };
 const ANSWER = { 202: StoredCommand, ...PROBLEMS };
@@ -70,7 +70,7 @@ export function commandRoutes(app: App, context: GatewayContext): void {
       config: { scope: VERB_SCOPES.approve },
       schema: {
         operationId: 'approve',
-        summary: 'Allows or denies a call that waits for a person. The first decision stands.',
+        summary: 'Allows or denies a pending tool call. The first decision stays valid.',
         tags: ['commands'],
         params: OfCall,
         querystring: Waiting,
@@ -89,7 +89,7 @@ export function commandRoutes(app: App, context: GatewayContext): void {
       config: { scope: VERB_SCOPES.cancel_call },
       schema: {
         operationId: 'cancelCall',
-        summary: 'Cancels one call; the session continues. With wait=outcome the answer says how that ended.',
+        summary: 'Cancels one tool call. The session continues. With wait=outcome the response contains the outcome.',
         tags: ['commands'],
         params: OfCall,
         querystring: Waiting,
@@ -108,7 +108,7 @@ export function commandRoutes(app: App, context: GatewayContext): void {
       config: { scope: VERB_SCOPES.revoke },
       schema: {
         operationId: 'revoke',
-        summary: 'Takes back what waits, or clears a reminder that is shown.',
+        summary: 'Withdraws a queued message or a reminder in force.',
         tags: ['pending'],
         params: OfPending,
         querystring: Waiting,
@@ -127,7 +127,7 @@ export function commandRoutes(app: App, context: GatewayContext): void {
       config: { scope: VERB_SCOPES.replace },
       schema: {
         operationId: 'replace',
-        summary: 'Gives what waits another text; it keeps its place.',
+        summary: 'Replaces the text of a queued message, which keeps its place.',
         tags: ['pending'],
         params: OfPending,
         querystring: Waiting,
@@ -147,7 +147,7 @@ export function commandRoutes(app: App, context: GatewayContext): void {
       schema: {
         operationId: 'delete',
         summary:
-          'Deletes a session that has ended. Its id is never used again. With wait=accepted the receipt states within what time it is purged.',
+          'Deletes a session that has ended. Its id is never used again. With wait=accepted the receipt states the time until its data is purged.',
         tags: ['commands'],
         params: OfSession,
         querystring: Waiting,

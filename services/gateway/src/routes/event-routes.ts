@@ -13,7 +13,7 @@ import { sessionOf } from './session-routes.ts';
 const Query = z.strictObject({
   from: FirstRecord.meta({
     ...FIRST_RECORD_SCHEMA,
-    description: 'The first record, by its number, or `newest`. As server-sent events, `last-event-id` goes before it.',
+    description: 'Number of the first record, or `newest`. For server-sent events, `last-event-id` has precedence.',
   }),
   limit: wholeNumber(GATEWAY_BOUNDS.pageRecordsMax)
     .optional()
@@ -21,22 +21,25 @@ const Query = z.strictObject({
       description: `Records of a page (${GATEWAY_BOUNDS.pageRecordsDefault}).`,
     }),
   deltas: z.enum(['true', 'false']).optional().meta({
-    description: 'Whether server-sent events have pieces of running answers between records (true). They have no id.',
+    description: 'Whether server-sent events contain deltas of streaming answers (true). Deltas have no id.',
   }),
 });
 
 const Page = z.strictObject({
   records: z.array(z.unknown().meta(schemaOf(JournalRecord))),
-  next_from: z.number().int().positive().meta({ description: 'Where the next page begins.' }),
-  more: z.boolean().meta({ description: 'Whether there are records behind this page now.' }),
+  next_from: z.number().int().positive().meta({ description: 'First record of the next page.' }),
+  more: z.boolean().meta({ description: 'Whether the journal has more records at the moment.' }),
 });
 
 const Headers = z.looseObject({
   'last-event-id': z
     .string()
     .optional()
-    .meta({ description: 'The record that was seen last: what follows it is sent.' }),
-  accept: z.string().optional().meta({ description: '`text/event-stream` for server-sent events; else a page.' }),
+    .meta({ description: 'Number of the last received record. The stream continues after it.' }),
+  accept: z
+    .string()
+    .optional()
+    .meta({ description: '`text/event-stream` for server-sent events. Otherwise the response is a page.' }),
 });
 
 /** Adds them. */
@@ -47,10 +50,10 @@ export function eventRoutes(app: App, context: GatewayContext): void {
       config: { scope: 'read' },
       schema: {
         operationId: 'events',
-        summary: 'A session’s records: a page, or all from one on and then live.',
+        summary: 'Returns records of a session: a page, or a live stream.',
         description:
-          'As server-sent events: `record` with the record’s number as its id, `delta` without one, and at the end `problem` with a ' +
-          'problem document. A client that connects again with `last-event-id` misses no record and sees none twice.',
+          'Server-sent events: `record` with the number of the record as its id, `delta` without an id, and at the end `problem` with a ' +
+          'problem document. A client that reconnects with `last-event-id` receives every record exactly once.',
         tags: ['events'],
         params: OfSession,
         querystring: Query,
@@ -75,7 +78,7 @@ export function eventRoutes(app: App, context: GatewayContext): void {
       const session = sessionOf(context, request);
       const { from, limit, deltas } = request.query;
       if (!accepts(request, 'text/event-stream')) {
-        if (deltas !== undefined) throw misplaced('deltas', 'is for server-sent events: accept text/event-stream');
+        if (deltas !== undefined) throw misplaced('deltas', 'requires server-sent events: accept text/event-stream');
         await context.known.expect(session);
         if (from === 'newest') return newestPage(await session.newest());
         const { records, more } = await context.pages.read({
@@ -86,7 +89,7 @@ export function eventRoutes(app: App, context: GatewayContext): void {
         });
         return { records: [...records], next_from: (records.at(-1)?.n ?? from - 1) + 1, more };
       }
-      if (limit !== undefined) throw misplaced('limit', 'is for pages: accept application/json');
+      if (limit !== undefined) throw misplaced('limit', 'requires a page: accept application/json');
       await context.known.expect(session);
       await serveEvents(context, session, request, reply, {
         from: firstWanted(request) ?? from,

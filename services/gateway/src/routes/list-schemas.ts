@@ -6,7 +6,7 @@ import * as z from 'zod';
 import { wholeNumber } from './route-schemas.ts';
 
 /** Where a page begins. */
-export const Cursor = z.string().max(512).optional().meta({ description: 'The `next_cursor` of the page before.' });
+export const Cursor = z.string().max(512).optional().meta({ description: '`next_cursor` of the previous page.' });
 
 /** A list of a state that there is not would be empty, and say that nothing runs. */
 const STATES = [...turnChart().root.states.map(({ path }) => path), 'deleted', 'unreadable'] as const;
@@ -14,17 +14,17 @@ const STATES = [...turnChart().root.states.map(({ path }) => path), 'deleted', '
 /** What a request for a list may say. */
 export const ListQuery = z.strictObject({
   state: z.enum(STATES).optional().meta({
-    description: 'Only sessions whose top-level state has this name. Deleted ones are listed with `deleted` only.',
+    description: 'Only sessions in this top-level state. Deleted sessions are listed with `deleted` only.',
   }),
   persona: z
     .string()
     .regex(ID_PATTERN, { error: 'must be a persona’s name' })
     .optional()
-    .meta({ description: 'Only sessions of this persona. A page may then be short, and another follow.' }),
+    .meta({ description: 'Only sessions of this persona. A page may then be short although more pages follow.' }),
   details: z
     .enum(['true', 'false'])
     .default('false')
-    .meta({ description: 'Asks hosts what the list alone does not say: persona, model, cost, open approvals.' }),
+    .meta({ description: 'Adds details from hosts: persona, model, cost, open approvals.' }),
   limit: wholeNumber(SESSIONS_PAGE.sessionsMax).default(SESSIONS_PAGE.sessionsDefault),
   cursor: Cursor,
 });
@@ -34,5 +34,5 @@ export type ListQuery = z.infer<typeof ListQuery>;
 /** A page of sessions. */
 export const SessionsPage = z.strictObject({
   sessions: z.array(ListedSessionDocument),
-  next_cursor: z.string().nullable().meta({ description: 'Gives the next page; null on the last.' }),
+  next_cursor: z.string().nullable().meta({ description: 'Cursor of the next page; null on the last page.' }),
 });

@@ -15,11 +15,15 @@ import { sessionOf } from './session-routes.ts';
 const Tree = z.strictObject({
   parent: z.strictObject({ session: z.string(), root: z.string() }).nullable(),
   top: z.looseObject({ session_id: z.string(), children: z.array(z.unknown()) }),
-  left_out: z.number().int().nonnegative().meta({ description: 'Sessions that are not shown, as there are too many.' }),
+  left_out: z
+    .number()
+    .int()
+    .nonnegative()
+    .meta({ description: 'Number of sessions beyond the limit of the response.' }),
 });
 
 const ChartNode = z.looseObject({
-  path: z.string().meta({ description: 'As in a state’s value, with dots.' }),
+  path: z.string().meta({ description: 'Path of a state, with dots.' }),
   tags: z.array(z.string()),
   initial: z.string().nullable(),
   transitions: z.array(
@@ -30,14 +34,14 @@ const ChartNode = z.looseObject({
 const Chart = z.strictObject({
   machine: z.strictObject({ id: z.string(), version: z.string(), root: ChartNode }),
   active: StateValue,
-  n: z.number().int().positive().meta({ description: 'The record after which it is active.' }),
+  n: z.number().int().positive().meta({ description: 'The record after which the state is active.' }),
 });
 
 const ExportQuery = z.strictObject({
   records_only: z
     .enum(['true', 'false'])
     .default('false')
-    .meta({ description: 'Leaves out large fields that lie apart.' }),
+    .meta({ description: 'Omits large fields, which are stored separately.' }),
 });
 
 /** Adds them. */
@@ -48,7 +52,7 @@ export function readRoutes(app: App, context: GatewayContext): void {
       config: { scope: 'read' },
       schema: {
         operationId: 'tree',
-        summary: 'The session and all that were started below it.',
+        summary: 'Returns the session and its child sessions as a tree.',
         tags: ['sessions'],
         params: OfSession,
         querystring: NoQuery,
@@ -71,7 +75,7 @@ export function readRoutes(app: App, context: GatewayContext): void {
       config: { scope: 'read' },
       schema: {
         operationId: 'statechart',
-        summary: 'The machine, and the state that the session is in.',
+        summary: 'Returns the state machine and the state of the session.',
         tags: ['sessions'],
         params: OfSession,
         querystring: NoQuery,
@@ -92,13 +96,13 @@ export function readRoutes(app: App, context: GatewayContext): void {
       config: { scope: 'read' },
       schema: {
         operationId: 'export',
-        summary: 'The journal as lines that stand by themselves, for cox session import and cox session replay.',
+        summary: 'Returns the journal as JSON lines for cox session import and cox session replay.',
         tags: ['sessions'],
         params: OfSession,
         querystring: ExportQuery,
         response: {
           200: {
-            description: 'One JSON document a line; the last one is the closing line.',
+            description: 'One JSON document per line. The last one is the closing line.',
             content: { 'application/x-ndjson': { schema: z.string() } },
           },
           ...PROBLEMS,

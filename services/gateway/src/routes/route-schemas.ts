@@ -23,7 +23,7 @@ export const OfPending = z.strictObject({
   session_id: SessionId,
   target_command_id: z
     .union([CommandId, z.string().regex(/^hook:\d{1,15}-\d{1,15}:\d{1,4}$/)])
-    .meta({ description: 'The command that brought it; of a reminder that a hook has given, its id.' }),
+    .meta({ description: 'Id of the command that sent the message, or of the reminder of a hook.' }),
 });
 
 // What follows is checked as text and only then made a number, by pipes: of what is transformed, zod leaves the default out of the document.
@@ -39,7 +39,7 @@ export function wholeNumber(max: number) {
     .meta({ type: 'integer', minimum: 1, maximum: max });
 }
 
-const NO_RECORD = { error: 'must be a record’s number, from 1 on, or newest' };
+const NO_RECORD = { error: 'must be the number of a record (1 or more), or newest' };
 /** Where records are read from: the first one, by its number, or the newest that there is. */
 export const FirstRecord: z.ZodType<JournalStart> = z
   .string(NO_RECORD)
@@ -65,12 +65,12 @@ export const Waiting = z.strictObject({
     .optional()
     .meta({
       description:
-        'Answers once the command is stored, once the session has accepted it, once its message is delivered to the model, or, of the ' +
-        'cancelling of a call only, once its outcome is recorded. ' +
-        `Default: stored; of a start and a fork accepted, or stored after ${GATEWAY_BOUNDS.startAcceptedWithinMs / 1_000} seconds.`,
+        'Stage at which the response is sent: the command is stored, the session has accepted it, its message is delivered to the model, or (for ' +
+        'cancel_call only) its outcome is recorded. ' +
+        `Default: stored. For a start and a fork: accepted, or stored after ${GATEWAY_BOUNDS.startAcceptedWithinMs / 1_000} seconds.`,
     }),
   timeout_ms: wholeNumber(GATEWAY_BOUNDS.waitMaxMs).default(GATEWAY_BOUNDS.waitDefaultMs).meta({
-    description: 'How long `wait` waits at most; then the answer is a 504, and the command may still take effect.',
+    description: 'Limit of `wait`. After it the response is 504, and the command may still take effect.',
   }),
 });
 /** See {@link Waiting}. */
@@ -79,8 +79,7 @@ export type Waiting = z.infer<typeof Waiting>;
 /** A request's key; the schema is for the document, and idempotency.ts reads it. */
 export const IdempotencyHeader = z.looseObject({
   'idempotency-key': z.string().optional().meta({
-    description:
-      'The same request under the same key changes nothing the second time. 1 to 255 visible ASCII characters.',
+    description: 'A repeated request with the same key changes nothing. 1 to 255 visible ASCII characters.',
   }),
 });
 
@@ -88,12 +87,12 @@ export const IdempotencyHeader = z.looseObject({
 export const StoredCommand = z.strictObject({
   session_id: z.string(),
   command_id: z.string(),
-  seq: z.number().int().positive().meta({ description: 'Its position in the command stream.' }),
+  seq: z.number().int().positive().meta({ description: 'Sequence number in the command stream.' }),
   duplicate: z.boolean().meta({
     description:
-      'The bus had it already, and nothing was stored a second time; or it repeats the start of the session under its message id. The receipt is that of the first.',
+      'The command is a duplicate: it was stored before, or it repeats a start with the same message id. The receipt is that of the first command.',
   }),
-  receipt: Receipt.optional().meta({ description: 'The session’s receipt, where one was waited for and came.' }),
+  receipt: Receipt.optional().meta({ description: 'Receipt of the session, if `wait` asked for it and it arrived.' }),
 });
 /** See {@link StoredCommand}. */
 export type StoredCommand = z.infer<typeof StoredCommand>;
@@ -103,8 +102,8 @@ export const CancelledCall = z.strictObject({ ...StoredCommand.shape, ...CallCan
 
 /** Problems that every route may answer with. */
 export const PROBLEMS = {
-  '4xx': problem('What is wrong with the request: the code says it.'),
-  '5xx': problem('What the gateway cannot do at the moment, or has failed to do.'),
+  '4xx': problem('The request is invalid or was rejected; see the code.'),
+  '5xx': problem('The gateway failed or is unavailable; see the code.'),
 } as const;
 
 function problem(description: string) {
@@ -135,7 +134,7 @@ export function bodyOf(verb: Verb, without: readonly string[] = [], more: Readon
 
 /** What a command's own id is, for the document. */
 export const OWN_ID =
-  'The command’s own id: the same command under the same id is applied once. Default: a new UUIDv7, or one that follows from the idempotency key.';
+  'Id of the command. A command is applied once per id. Default: a new UUIDv7, or an id derived from the idempotency key.';
 
 /** The members that a verb's body has over HTTP. */
 export function membersOf(verb: Verb): readonly string[] {

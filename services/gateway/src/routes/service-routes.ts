@@ -16,7 +16,7 @@ export function serviceRoutes(app: App, context: GatewayContext): void {
       exposeHeadRoute: true,
       schema: {
         operationId: 'healthz',
-        summary: 'Answers as long as the process lives. Open to all.',
+        summary: 'Liveness: responds while the process runs. Needs no token.',
         tags: ['service'],
         response: { 200: Health, ...PROBLEMS },
       },
@@ -31,7 +31,7 @@ export function serviceRoutes(app: App, context: GatewayContext): void {
       exposeHeadRoute: true,
       schema: {
         operationId: 'readyz',
-        summary: 'Whether the bus answers. Open to all.',
+        summary: 'Readiness: checks that NATS responds. Needs no token.',
         tags: ['service'],
         response: { 200: Health, ...PROBLEMS },
       },
@@ -48,10 +48,10 @@ export function serviceRoutes(app: App, context: GatewayContext): void {
       config: { scope: 'read' },
       schema: {
         operationId: 'metrics',
-        summary: 'Prometheus metrics of this process. They name no tenant and no session.',
+        summary: 'Prometheus metrics of this process, without names of tenants and sessions.',
         tags: ['service'],
         response: {
-          200: { description: 'The text format of Prometheus.', content: { 'text/plain': { schema: z.string() } } },
+          200: { description: 'Prometheus text format.', content: { 'text/plain': { schema: z.string() } } },
           ...PROBLEMS,
         },
       },

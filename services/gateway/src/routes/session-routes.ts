@@ -44,24 +44,18 @@ import {
 const NEW_ID = {
   type: 'string',
   pattern: '^[A-Za-z0-9_-]{1,64}$',
-  description:
-    'The new session’s id. Default: one that follows from the message id or the idempotency key, else a random one.',
+  description: 'Id of the new session. Default: derived from the message id or the idempotency key, otherwise random.',
 };
 const ForkBody = z.strictObject({
-  at: z
-    .number()
-    .int()
-    .positive()
-    .optional()
-    .meta({ description: 'The record up to which the past is shared. Default: the newest.' }),
+  at: z.number().int().positive().optional().meta({ description: 'Last shared record. Default: the newest.' }),
   changes: ForkChanges.optional(),
-  session_id: SessionId.optional().meta({ description: 'The fork’s id. Default: a random one.' }),
+  session_id: SessionId.optional().meta({ description: 'Id of the fork. Default: random.' }),
   command_id: z.string().optional().meta({ description: OWN_ID }),
 });
 const FORK_MEMBERS = Object.keys(ForkBody.shape);
 const Forked = z.strictObject({
   ...StoredCommand.shape,
-  n: z.number().int().meta({ description: 'Where the fork begins.' }),
+  n: z.number().int().meta({ description: 'Fork point.' }),
 });
 
 /** Adds them. */
@@ -89,7 +83,7 @@ export function sessionRoutes(app: App, context: GatewayContext): void {
       config: { scope: 'read' },
       schema: {
         operationId: 'listSessions',
-        summary: 'Lists sessions, the one that was written to last first.',
+        summary: 'Lists sessions, the most recently changed first.',
         tags: ['sessions'],
         querystring: ListQuery,
         response: { 200: SessionsPage, ...PROBLEMS },
@@ -109,7 +103,7 @@ export function sessionRoutes(app: App, context: GatewayContext): void {
       config: { scope: 'read' },
       schema: {
         operationId: 'getSession',
-        summary: 'What a session is doing, after its newest record.',
+        summary: 'Returns the current state of a session.',
         tags: ['sessions'],
         params: OfSession,
         querystring: NoQuery,
@@ -125,7 +119,7 @@ export function sessionRoutes(app: App, context: GatewayContext): void {
       config: { scope: 'read' },
       schema: {
         operationId: 'listPending',
-        summary: 'What the session has accepted and not delivered yet, in order.',
+        summary: 'Returns the queued messages of the session in delivery order.',
         tags: ['pending'],
         params: OfSession,
         querystring: NoQuery,
@@ -141,12 +135,12 @@ export function sessionRoutes(app: App, context: GatewayContext): void {
       config: { scope: 'run' },
       schema: {
         operationId: 'fork',
-        summary: 'Starts a new session with this one’s past up to a record.',
+        summary: 'Forks the session: starts a new session with its history up to a record.',
         tags: ['sessions'],
         params: OfSession,
         querystring: Waiting,
         headers: IdempotencyHeader,
-        body: ForkBody.meta({ description: 'Where it begins, and what is to be otherwise.' }),
+        body: ForkBody.meta({ description: 'Fork point and changes.' }),
         response: { 202: Forked, ...PROBLEMS },
       },
       // Plain text, `actor` and unknown fields are rejected here, as for commands, before the schema is checked.
@@ -202,7 +196,7 @@ async function statusOf(context: GatewayContext, session: Session): Promise<Sess
     if (code === 'session_not_found' && context.known.has(session))
       throw new Problem(
         'session_not_found',
-        `there is no session ${session.id} yet: its start is stored, and no host has accepted it; ask again`,
+        `there is no session ${session.id} yet: its start is stored, and no host has accepted it yet; retry`,
         { sessionId: session.id },
       );
     throw error;

@@ -32,7 +32,7 @@ export async function prepareSockets(app: App, refuseUpgrade: (socket: Duplex) =
   });
   // It takes every upgrade for a WebSocket: of clients that would rather speak HTTP/2, too.
   const [takeSocket] = app.server.listeners('upgrade');
-  if (!takeSocket) throw new Error('nobody takes WebSockets');
+  if (!takeSocket) throw new Error('the app has no WebSocket server');
   app.server.removeAllListeners('upgrade');
   app.server.on('upgrade', (request, socket, head) => {
     if (request.headers.upgrade?.toLowerCase() === 'websocket') takeSocket.call(app.server, request, socket, head);
@@ -48,11 +48,11 @@ export function socketRoutes(app: App, context: GatewayContext): void {
     config: { scope: 'read' },
     schema: {
       operationId: 'socket',
-      summary: 'A WebSocket: records and deltas one way, commands the other.',
+      summary: 'WebSocket: receives records and deltas, sends commands.',
       description:
-        'Messages are JSON. Sent: `{type: "record", n, record}`, `{type: "delta", delta}`, `{type: "sent", ref, …}` and ' +
-        '`{type: "problem", ref?, problem}`. Taken: `{type: "command", ref?, verb, body?, wait?, timeout_ms?}`. A page offers the ' +
-        `protocols \`${SOCKET_PROTOCOL}\` and \`bearer.TOKEN\`, as it can send no header.`,
+        'Messages are JSON. The gateway sends `{type: "record", n, record}`, `{type: "delta", delta}`, `{type: "sent", ref, …}` and ' +
+        '`{type: "problem", ref?, problem}`. It accepts `{type: "command", ref?, verb, body?, wait?, timeout_ms?}`. A page offers the ' +
+        `protocols \`${SOCKET_PROTOCOL}\` and \`bearer.TOKEN\`, because it cannot send headers.`,
       tags: ['events'],
       params: OfSession,
       querystring: SocketQuery,
@@ -70,12 +70,12 @@ export function socketRoutes(app: App, context: GatewayContext): void {
     config: { scope: 'read' },
     schema: {
       operationId: 'inspect',
-      summary: 'A WebSocket: the session’s machine, for what speaks the protocol of XState’s inspector.',
+      summary: 'WebSocket: the state machine of the session, in the protocol of XState’s inspector.',
       description:
         'Messages are JSON, those of the library `@statelyai/inspect`: `@xstate.actor` with the machine’s definition and its first ' +
-        'snapshot, then for each event of the journal `@xstate.event` and `@xstate.snapshot`, first what was, then what comes. ' +
-        '`coxswain: {n, index}` says where in the journal that is. What is sent to it is not read. A token is offered as for ' +
-        'the other WebSocket, or as the password of Basic credentials. The reason of the close is a code.',
+        'snapshot, then for each event of the journal `@xstate.event` and `@xstate.snapshot`, first past, then live ones. ' +
+        '`coxswain: {n, index}` is the position in the journal. The gateway ignores incoming messages. A token is offered as for ' +
+        'the other WebSocket, or as the password of Basic credentials. The close reason is an error code.',
       tags: ['events'],
       params: OfSession,
       querystring: InspectQuery,
@@ -97,7 +97,7 @@ function expectSession(context: GatewayContext) {
 }
 
 async function onlyUpgraded(): Promise<never> {
-  throw new Problem('upgrade_required', 'this is a WebSocket’s address', {
+  throw new Problem('upgrade_required', 'this route is a WebSocket endpoint', {
     headers: { upgrade: 'websocket', connection: 'upgrade' },
   });
 }

@@ -16,7 +16,7 @@ export function startOptionRoutes(app: App, { starts, expensiveReads }: GatewayC
       config: { scope: 'run' },
       schema: {
         operationId: 'startOptions',
-        summary: 'What a form can offer to start a session with.',
+        summary: 'Returns options for a start form: personas, models and folders.',
         tags: ['sessions'],
         querystring: NoQuery,
         response: { 200: StartOptions, ...PROBLEMS },
@@ -31,14 +31,15 @@ export function startOptionRoutes(app: App, { starts, expensiveReads }: GatewayC
       config: { scope: 'run' },
       schema: {
         operationId: 'prepareDemo',
-        summary: 'Writes the files of the demo, and answers with the start that plays it.',
+        summary: 'Writes the files of the demo and returns the start body that plays it.',
         tags: ['sessions'],
         querystring: NoQuery,
         response: { 200: DemoStart, ...PROBLEMS },
       },
     },
     () => {
-      if (!starts?.prepareDemo) throw new Problem('not_found', 'this gateway has no demo; cox up on this machine has');
+      if (!starts?.prepareDemo)
+        throw new Problem('not_found', 'this gateway has no demo; use the gateway of cox up on this machine');
       return starts.prepareDemo();
     },
   );

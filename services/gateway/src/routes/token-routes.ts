@@ -9,7 +9,7 @@ const Holder = z.strictObject({
   name: z.string().meta({ description: 'Recorded as the actor of commands.' }),
   tenant: z.string(),
   scopes: z.array(Scope),
-  expires_at: z.string().nullable().meta({ description: 'When the token is over, ISO 8601; null where it is not.' }),
+  expires_at: z.string().nullable().meta({ description: 'Expiry of the token, ISO 8601; null for no expiry.' }),
 });
 
 /** Adds them. */
@@ -20,7 +20,7 @@ export function tokenRoutes(app: App): void {
       config: { scope: 'any' },
       schema: {
         operationId: 'whoami',
-        summary: 'Whose the token is, and what it may.',
+        summary: 'Returns the holder and the rights of the token.',
         tags: ['service'],
         querystring: NoQuery,
         response: { 200: Holder, ...PROBLEMS },

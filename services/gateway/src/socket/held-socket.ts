@@ -33,7 +33,7 @@ export class HeldSocket {
     // A close follows, which says all that there is to say.
     socket.on('error', leave);
     this.#callOff = whenStopping(context, () =>
-      this.#leaving.abort(problemFrom({ code: 'gateway_stopping', message: 'this gateway is about to end' })),
+      this.#leaving.abort(problemFrom({ code: 'gateway_stopping', message: 'this gateway is shutting down' })),
     );
     socket.on('pong', () => {
       this.#answered = true;

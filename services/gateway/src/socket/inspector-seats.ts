@@ -34,6 +34,6 @@ export class InspectorSeats {
 }
 
 function full(whose: string, most: number): Problem {
-  const message = `${most} connections inspect ${whose} already, which is as many as this gateway takes`;
+  const message = `${most} connections already inspect ${whose}, the maximum of this gateway`;
   return new Problem('too_many_watchers', message, { headers: { 'retry-after': '5' } });
 }

@@ -22,10 +22,11 @@ export const InspectQuery = z.strictObject({
   from: FirstRecord.meta({
     ...FIRST_RECORD_SCHEMA,
     description:
-      'The first record whose events are told, by its number, or `newest`. What came before is in the first snapshot.',
+      'Number of the first record whose events are sent, or `newest`. The first snapshot contains the earlier state.',
   }),
   context: z.enum(['true', 'false']).default('true').meta({
-    description: 'Whether snapshots have the machine’s context; without it they are a few hundred bytes each.',
+    description:
+      'Whether snapshots contain the context of the state machine. Without it they have a few hundred bytes.',
   }),
 });
 /** See {@link InspectQuery}. */
@@ -56,7 +57,7 @@ export async function serveInspector(
     const from = query.from === 'newest' ? Math.max(1, newest) : query.from;
     // The next one is waited for: so ask those who were cut off behind the newest.
     if (from > newest + 1)
-      throw new Problem('record_not_there', `from: ${from} is behind the end: the newest record is ${newest}`, {
+      throw new Problem('record_not_there', `from: ${from} does not exist yet: the newest record is ${newest}`, {
         field: 'from',
       });
     // A record before the first that is told is folded, too: it says where the machine stands.

@@ -14,11 +14,11 @@ import { SocketCommands } from './socket-commands.ts';
 
 /** From where the session is followed. */
 export const SocketQuery = z.strictObject({
-  from: FirstRecord.meta({ ...FIRST_RECORD_SCHEMA, description: 'The first record, by its number, or `newest`.' }),
+  from: FirstRecord.meta({ ...FIRST_RECORD_SCHEMA, description: 'Number of the first record, or `newest`.' }),
   deltas: z
     .enum(['true', 'false'])
     .default('true')
-    .meta({ description: 'Whether pieces of running answers are sent.' }),
+    .meta({ description: 'Whether deltas of streaming answers are sent.' }),
 });
 /** See {@link SocketQuery}. */
 export type SocketQuery = z.infer<typeof SocketQuery>;

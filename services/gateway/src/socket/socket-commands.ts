@@ -78,12 +78,15 @@ export class SocketCommands {
         const named = Ref.safeParse((value as { readonly ref?: unknown } | null)?.ref);
         if (named.success) ref = named.data;
         if (this.#underWay > GATEWAY_BOUNDS.socketCommandsMax)
-          throw new Problem('rate_limited', `${GATEWAY_BOUNDS.socketCommandsMax} commands of this socket wait already`);
+          throw new Problem(
+            'rate_limited',
+            `${GATEWAY_BOUNDS.socketCommandsMax} commands of this socket are already queued`,
+          );
         if (late > 0) throw rateLimited(late);
         this.#answer({ type: 'sent', ...(ref === undefined ? {} : { ref }), ...(await this.#send(value)) });
       } catch (error) {
         const problem = problemFrom(error);
-        if (problem.status === 500) this.#context.log.error({ error }, 'a command of a socket failed');
+        if (problem.status === 500) this.#context.log.error({ error }, 'a command over a WebSocket failed');
         this.#answer({ type: 'problem', ...(ref === undefined ? {} : { ref }), problem: problem.document });
       } finally {
         this.#underWay--;
@@ -94,7 +97,7 @@ export class SocketCommands {
   async #send(value: unknown) {
     const read = readStrictly(Command, value);
     if (!read.ok) {
-      const members = `; there are ${Object.keys(Command.shape).join(', ')}`;
+      const members = `; the fields are ${Object.keys(Command.shape).join(', ')}`;
       const { code, message, field } = problemOf(read.problems, undefined, members);
       throw new Problem(code, message, { field });
     }
@@ -104,7 +107,7 @@ export class SocketCommands {
     const scope = VERB_SCOPES[verb];
     if (!isAllowed(principal, scope)) throw new Problem('scope_missing', `${verb} needs the scope ${scope}`);
     if ('actor' in body)
-      throw new Problem('unknown_field', 'unknown field "actor": who acts is whose token it is', { field: 'actor' });
+      throw new Problem('unknown_field', 'unknown field "actor": the token determines the actor', { field: 'actor' });
     refuseUnknown(body, verb);
     expectMaySteer(principal, verb, body);
     const onNats = natsBodyOf(body) as BodyInput<Verb>;
@@ -137,7 +140,7 @@ function verbOf(named: string): Verb {
 }
 
 function parsed(data: RawData, isBinary: boolean): unknown {
-  if (isBinary) throw new Problem('invalid_json', 'messages are text: JSON');
+  if (isBinary) throw new Problem('invalid_json', 'messages must be JSON text');
   const text = Array.isArray(data)
     ? Buffer.concat(data).toString('utf8')
     : Buffer.from(data as Buffer).toString('utf8');

@@ -1,5 +1,4 @@
 /** Tools for calls that wait for a decision. */
-import { stateAfter } from '@coxswain/client';
 import { COMMAND_BODIES } from '@coxswain/protocol';
 import * as z from 'zod';
 import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
@@ -12,21 +11,23 @@ import { Approval, OfCall, OfSession, Taken, Why } from './tool-inputs.ts';
 const { approvalsMax } = MCP_SERVER_BOUNDS;
 const approveBody = COMMAND_BODIES.approve.shape;
 const Remember = approveBody.remember.describe(
-  'Decide later calls like it the same way: in this session, or wherever its persona works.',
+  'Remember the decision for similar calls: of this session, or of its persona.',
 );
 
 /** `list_approvals`. */
 export const listApprovals = mcpTool({
   name: 'list_approvals',
   title: 'List approvals',
-  description:
-    'Calls that wait for a decision, in all sessions or in one, the one that has waited longest coming first.',
+  description: 'List pending approvals of all sessions or of one session, the oldest first.',
   scope: 'read',
   input: z.strictObject({
     session_id: OfSession.session_id.optional(),
-    limit: z.number().int().min(1).max(approvalsMax).default(approvalsMax).describe('At most so many.'),
+    limit: z.number().int().min(1).max(approvalsMax).default(approvalsMax).describe('Maximum number of entries.'),
   }),
-  output: z.strictObject({ approvals: z.array(Approval), more: z.number().int().describe('How many are left out.') }),
+  output: z.strictObject({
+    approvals: z.array(Approval),
+    more: z.number().int().describe('Number of omitted entries.'),
+  }),
   run: async ({ session_id, limit }, { client }) => {
     const all = session_id === undefined ? await everywhere() : await ofOne(session_id);
     return { approvals: all.slice(0, limit), more: Math.max(0, all.length - limit) };
@@ -36,7 +37,7 @@ export const listApprovals = mcpTool({
     }
     async function ofOne(id: string) {
       const { session, newest } = await existingSession(client, id);
-      const status = await stateAfter(session, newest.n);
+      const status = await session.wire.stateAfter(newest.n);
       return status.approvals.map((one) => shownApproval(status, one));
     }
   },
@@ -47,14 +48,14 @@ export const approve = mcpTool({
   name: 'approve',
   title: 'Approve a call',
   description:
-    'Lets a waiting call run, as it was asked for or with other arguments. The first decision stands. Decide what you have ' +
-    'been trusted to decide; leave the rest to a person.',
+    'Approve a pending tool call, with its own or with other arguments. The first decision stays valid. Decide only what you ' +
+    'are trusted to decide; leave other decisions to a person.',
   scope: 'approve',
   destructive: true,
   input: z.strictObject({
     ...OfCall,
     reason: Why,
-    args: approveBody.args.describe('Run it with these arguments instead.'),
+    args: approveBody.args.describe('Replaces the arguments of the call.'),
     remember: Remember,
   }),
   output: Taken,
@@ -68,7 +69,8 @@ export const approve = mcpTool({
 export const deny = mcpTool({
   name: 'deny',
   title: 'Deny a call',
-  description: 'Refuses a waiting call; the session’s model is told why, and goes on. The first decision stands.',
+  description:
+    'Deny a pending tool call. The model of the session gets the reason and continues. The first decision stays valid.',
   scope: 'approve',
   input: z.strictObject({ ...OfCall, reason: Why, remember: Remember }),
   output: Taken,

@@ -13,14 +13,14 @@ const { treeMax } = MCP_SERVER_BOUNDS;
 
 const Node = z.strictObject({
   session_id: z.string(),
-  parent: z.string().nullable().describe('The session of this list that has started it; null at the top.'),
-  call_id: z.string().nullable().describe('The call of its parent that it works for.'),
+  parent: z.string().nullable().describe('Parent session in this list; null for the root.'),
+  call_id: z.string().nullable().describe('Tool call of the parent that it works for.'),
   persona: z.string().nullable(),
   model: z.string().nullable(),
-  state: z.string().nullable().describe('Null where its journal is not there yet.'),
+  state: z.string().nullable().describe('Null until its journal exists.'),
   stop_reason: z.string().nullable(),
-  approvals: z.number().int().describe('Calls that wait for a decision.'),
-  usage: Usage.describe('Of its own.'),
+  approvals: z.number().int().describe('Number of pending approvals.'),
+  usage: Usage.describe('Without its children.'),
   cost_usd: z.number().nullable(),
 });
 
@@ -28,15 +28,14 @@ const Node = z.strictObject({
 export const getTree = mcpTool({
   name: 'get_tree',
   title: 'See the sessions below a session',
-  description:
-    'A session and all that it has delegated to, each before those below it: who works, who waits for an approval, what each has cost.',
+  description: 'Return a session and its child sessions, parents first: state, pending approvals and cost of each.',
   scope: 'read',
   input: z.strictObject(OfSession),
   output: z.strictObject({
     session_id: z.string(),
-    above: z.string().nullable().describe('The session that has started this one.'),
+    above: z.string().nullable().describe('Parent session.'),
     sessions: z.array(Node),
-    left_out: z.number().int().describe('How many are left out.'),
+    left_out: z.number().int().describe('Number of omitted entries.'),
   }),
   run: async ({ session_id }, { client }) => {
     const { session } = await existingSession(client, session_id);
@@ -65,20 +64,18 @@ export const forkSession = mcpTool({
   name: 'fork_session',
   title: 'Fork a session',
   description:
-    'Starts a new session with the past of another up to a record, to try another way; the other one is left as it is. With prompt, ' +
-    'what the message of that record says otherwise, or what a session that had ended there is told next. read_events has the records.',
+    'Start a new session with the history of another session up to a record, which stays unchanged. prompt replaces ' +
+    'the message of that record, or is the next prompt if the session had ended there. read_events returns the records.',
   scope: 'run',
   input: z.strictObject({
     ...OfSession,
-    at: z.number().int().min(1).optional().describe('The record: the n of an event. Default: the newest.'),
-    prompt: changes.prompt.describe(
-      'Another text of the message that the record brings, or what the fork is told next.',
-    ),
-    result: z.string().optional().describe('What the call that ends in the record is to have returned.'),
-    model: changes.model.describe('Another model from there on, as provider/name.'),
-    fork_id: SessionId.optional().describe('The fork’s id. Default: a random one.'),
+    at: z.number().int().min(1).optional().describe('Record number: n of an event. Default: the newest.'),
+    prompt: changes.prompt.describe('New text of the message of the record, or the next prompt of the fork.'),
+    result: z.string().optional().describe('New result of the tool call that ends in the record.'),
+    model: changes.model.describe('Another model from there, as provider/name.'),
+    fork_id: SessionId.optional().describe('Id of the fork. Default: random.'),
   }),
-  output: Taken.extend({ forked_at: z.number().int().describe('The record up to which the past is the other’s.') }),
+  output: Taken.extend({ forked_at: z.number().int().describe('Last record that is shared with the origin.') }),
   run: async ({ session_id, at, fork_id, ...asked }, use) => {
     const { session } = await existingSession(use.client, session_id);
     const given = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined));

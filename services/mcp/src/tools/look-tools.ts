@@ -1,5 +1,5 @@
 /** Tools that look at sessions: lists, one session, its result. */
-import { hasEnded, SESSIONS_PAGE, stateAfter, topState } from '@coxswain/client';
+import { hasEnded, SESSIONS_PAGE, topState } from '@coxswain/client';
 import { type SessionStatus, Usage } from '@coxswain/protocol';
 import * as z from 'zod';
 import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
@@ -15,30 +15,30 @@ const { sessionsMax, sessionsDefault, entriesMax } = MCP_SERVER_BOUNDS;
 const ListedSession = z.strictObject({
   session_id: z.string(),
   ...StateFields,
-  at: z.string().describe('When the newest record was written.'),
+  at: z.string().describe('Time of the newest record.'),
   persona: z.string().nullable(),
   model: z.string().nullable(),
   turn: z.number().int().nullable(),
   cost_usd: z.number().nullable(),
-  approvals: z.number().int().describe('Calls that wait for a decision.'),
-  parent: z.string().nullable().describe('The session that started it.'),
+  approvals: z.number().int().describe('Number of pending approvals.'),
+  parent: z.string().nullable().describe('Parent session.'),
 });
 
 /** `list_sessions`. */
 export const listSessions = mcpTool({
   name: 'list_sessions',
   title: 'List sessions',
-  description: 'Lists sessions, the one that changed last coming first.',
+  description: 'List sessions, the most recently changed first.',
   scope: 'read',
   input: z.strictObject({
     state: z
       .string()
       .max(64)
       .optional()
-      .describe('Only those in this state, such as function_awaiting_approval or stopped.'),
-    persona: z.string().max(64).optional().describe('Only those of this persona.'),
-    limit: z.number().int().min(1).max(sessionsMax).default(sessionsDefault).describe('At most so many.'),
-    cursor: z.string().max(1_024).optional().describe('The next_cursor of the page before.'),
+      .describe('Only sessions in this state, such as function_awaiting_approval or stopped.'),
+    persona: z.string().max(64).optional().describe('Only sessions of this persona.'),
+    limit: z.number().int().min(1).max(sessionsMax).default(sessionsDefault).describe('Maximum number of entries.'),
+    cursor: z.string().max(1_024).optional().describe('next_cursor of the previous page.'),
   }),
   output: z.strictObject({ sessions: z.array(ListedSession), next_cursor: z.string().nullable() }),
   run: async ({ limit, ...query }, { client }) => {
@@ -72,8 +72,10 @@ const SessionShown = z.strictObject({
   usage: Usage,
   cost_usd: z.number().nullable(),
   budgets: z.array(z.strictObject({ budget: z.string(), used: z.number(), limit: z.number() })),
-  calls: z.array(z.strictObject({ call_id: z.string(), tool: z.string(), status: z.string() })).describe('Open calls.'),
-  approvals: z.array(Approval).describe('Calls that wait for a decision: approve or deny them.'),
+  calls: z
+    .array(z.strictObject({ call_id: z.string(), tool: z.string(), status: z.string() }))
+    .describe('Open tool calls.'),
+  approvals: z.array(Approval).describe('Pending approvals: approve or deny them.'),
   pending: z
     .array(
       z.strictObject({
@@ -84,7 +86,7 @@ const SessionShown = z.strictObject({
         actor: z.string().nullable(),
       }),
     )
-    .describe('What was said to it and is not delivered yet, in order.'),
+    .describe('Queued messages in delivery order.'),
   suspended: z
     .strictObject({
       since: z.string(),
@@ -93,23 +95,23 @@ const SessionShown = z.strictObject({
       signal: z.string().nullable(),
     })
     .nullable(),
-  waiting_for_persona: z.string().nullable().describe('A persona that nobody serves, or that is paused.'),
+  waiting_for_persona: z.string().nullable().describe('A persona that is paused or has no running instance.'),
   children: z.array(z.strictObject({ session_id: z.string(), persona: z.string(), call_id: z.string() })),
-  left_out: z.number().int().describe('Entries of these lists that are left out.'),
+  left_out: z.number().int().describe('Number of omitted entries of these lists.'),
 });
 
 /** `get_session`. */
 export const getSession = mcpTool({
   name: 'get_session',
   title: 'See a session',
-  description: 'What a session is doing now: state, open calls, approvals, what waits to be delivered, usage and cost.',
+  description: 'Return the current state of a session: open calls, approvals, queued messages, usage and cost.',
   scope: 'read',
   input: z.strictObject(OfSession),
   output: SessionShown,
   run: async ({ session_id }, { client, signal }) => {
     // Of a session that is not there no host would answer.
     const { session, newest } = await existingSession(client, session_id);
-    return shownSession(await stateAfter(session, newest.n, signal));
+    return shownSession(await session.wire.stateAfter(newest.n, { signal }));
   },
 });
 
@@ -150,7 +152,7 @@ export const getResult = mcpTool({
   name: 'get_result',
   title: 'Get the result of a session',
   description:
-    'The last answer of a session whose run has ended, how it ended, and what it used. Null while it works: wait_for it.',
+    'Return the last answer of an ended run, its stop reason and its usage. Null while the run continues: use wait_for.',
   scope: 'read',
   input: z.strictObject(OfSession),
   output: z.strictObject({ session_id: z.string(), ...StateFields, result: Result.nullable() }),

@@ -9,7 +9,7 @@ import { OfSession, SteerMode, Taken } from './tool-inputs.ts';
 
 const { remind: remindBody, revoke: revokeBody, replace: replaceBody, signal: signalBody } = COMMAND_BODIES;
 const PendingId = revokeBody.shape.command_id.describe(
-  'The command that brought it: command_id of steer, remind or follow_up, or of an entry of pending in get_session.',
+  'Id of the command that sent it: command_id of steer, remind or follow_up, or of an entry of pending in get_session.',
 );
 
 /** `remind`. */
@@ -17,28 +17,30 @@ export const remind = mcpTool({
   name: 'remind',
   title: 'Remind a session',
   description:
-    'Shows a session’s model something that nobody has said: a <system-reminder>, for good or for so many turns, beside what its ' +
-    'user says. To tell it what to do, steer it.',
+    'Add a <system-reminder> to the prompts of a session, permanently or for some turns, in addition to the messages of its ' +
+    'user. To give an instruction, use steer.',
   scope: 'steer',
   input: z.strictObject({
     ...OfSession,
-    body: remindBody.shape.body.describe('What it is to keep in mind.'),
+    body: remindBody.shape.body.describe('Text of the reminder.'),
     mode: SteerMode,
     preempt: z
       .boolean()
       .default(false)
-      .describe('With interrupt_immediate: also ends the answer that streams and the calls that run.'),
-    dedupe_key: remindBody.shape.dedupe_key.describe('A reminder under the same key makes way for this one.'),
-    ttl_turns: remindBody.shape.ttl_turns.describe('How many turns show it. Without it: all, until it is revoked.'),
-    preserve_on_compact: remindBody.shape.preserve_on_compact.describe('It outlives the compaction of its transcript.'),
+      .describe('With interrupt_immediate: also end the streaming answer and the running calls.'),
+    dedupe_key: remindBody.shape.dedupe_key.describe('Replaces the reminder with the same key.'),
+    ttl_turns: remindBody.shape.ttl_turns.describe(
+      'Number of turns that include it. Default: all, until it is revoked.',
+    ),
+    preserve_on_compact: remindBody.shape.preserve_on_compact.describe('Keep it after a compaction of the transcript.'),
     propagate: remindBody.shape.propagate.describe(
-      'session (default): this one and those that it starts itself. all: those below them, too. none: this one alone.',
+      'session (default): this session and its direct children. all: also their children. none: only this session.',
     ),
   }),
   output: Taken,
   run: async ({ session_id, body, preempt, mode, ...reminder }, use) => {
     if (preempt && mode !== 'interrupt_immediate')
-      throw new ToolRefusal('invalid_field', 'preempt: goes with the mode interrupt_immediate only', 'preempt');
+      throw new ToolRefusal('invalid_field', 'preempt: requires the mode interrupt_immediate', 'preempt');
     const { session } = await existingSession(use.client, session_id);
     const { dedupe_key: dedupeKey, ttl_turns: ttlTurns, preserve_on_compact: preserveOnCompact, propagate } = reminder;
     const when = preempt ? { preempt } : { mode };
@@ -50,10 +52,10 @@ export const remind = mcpTool({
 /** `revoke`. */
 export const revoke = mcpTool({
   name: 'revoke',
-  title: 'Take back what waits',
+  title: 'Withdraw a queued message',
   description:
-    'Takes back a steer, a follow-up or a reminder that has not been delivered yet, and a reminder that is shown. What a model has ' +
-    'been told cannot be taken back: already_delivered.',
+    'Withdraw a queued steering message, follow-up or reminder, or a reminder in force. A delivered message cannot be ' +
+    'withdrawn: already_delivered.',
   scope: 'steer',
   idempotent: true,
   input: z.strictObject({ ...OfSession, command_id: PendingId }),
@@ -67,13 +69,13 @@ export const revoke = mcpTool({
 /** `replace`. */
 export const replace = mcpTool({
   name: 'replace',
-  title: 'Say it otherwise',
-  description: 'Gives a steer, a follow-up or a reminder that has not been delivered yet another text, in its place.',
+  title: 'Replace a queued message',
+  description: 'Replace the text of a queued steering message, follow-up or reminder, which keeps its place.',
   scope: 'steer',
   input: z.strictObject({
     ...OfSession,
     command_id: PendingId,
-    body: replaceBody.shape.body.describe('What it is to say.'),
+    body: replaceBody.shape.body.describe('New text.'),
   }),
   output: Taken,
   run: async ({ session_id, command_id, body }, use) => {
@@ -87,13 +89,13 @@ export const signal = mcpTool({
   name: 'signal',
   title: 'Signal a session',
   description:
-    'Gives a session a signal by its name, with data: it wakes one that is suspended until that signal, and is kept for one that has ' +
-    'yet to wait for it. get_session says what a session waits for.',
+    'Send a named signal with data to a session. It wakes a session that is suspended until this signal, and is stored for one that ' +
+    'does not wait for it yet. get_session returns the expected signal.',
   scope: 'run',
   input: z.strictObject({
     ...OfSession,
-    name: signalBody.shape.name.describe('The signal’s name.'),
-    data: signalBody.shape.data.describe('Any JSON; the session’s model is told it.'),
+    name: signalBody.shape.name.describe('Name of the signal.'),
+    data: signalBody.shape.data.describe('Any JSON. The model of the session gets it.'),
   }),
   output: Taken,
   run: async ({ session_id, name, data }, use) => {

@@ -14,30 +14,30 @@ const LEFT_OUT: ReadonlySet<UiEvent['type']> = new Set(['state_changed', 'host_c
 
 const Page = z.strictObject({
   session_id: z.string(),
-  events: z.array(z.looseObject({ type: z.string() })).describe('In order; n is the record that each comes from.'),
+  events: z.array(z.looseObject({ type: z.string() })).describe('Events in order; n is the record of each.'),
   state: z.string().describe('The state after the last record of this page.'),
-  next_from: z.number().int().describe('Where the next page begins.'),
-  more: z.boolean().describe('Whether there are more records now.'),
+  next_from: z.number().int().describe('First record of the next page.'),
+  more: z.boolean().describe('Whether the journal has more records at the moment.'),
 });
 
 /** See the top of the file. */
 export const readEvents = mcpTool({
   name: 'read_events',
-  title: 'Read what happened',
+  title: 'Read events',
   description:
-    'The session’s events from a position on: prompts, answers, calls and their results, steering and where it was ' +
-    'delivered, approvals, ends of runs. Give next_from of one page as from of the next. Long texts are cut.',
+    'Return events of a session from a position: prompts, answers, tool calls and results, steering messages and their ' +
+    'delivery, approvals, ends of runs. Pass next_from of a page as from of the next. Long texts are truncated.',
   scope: 'read',
   input: z.strictObject({
     ...OfSession,
-    from: z.number().int().min(1).default(1).describe('The first record, by its number.'),
+    from: z.number().int().min(1).default(1).describe('Number of the first record.'),
     limit: z
       .number()
       .int()
       .min(1)
       .max(eventsMax)
       .default(eventsDefault)
-      .describe('About how many events at most; whole records come.'),
+      .describe('Approximate maximum of events; records stay whole.'),
   }),
   output: Page,
   run: async ({ session_id, from, limit }, { client }) => {

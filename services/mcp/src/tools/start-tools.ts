@@ -23,8 +23,8 @@ export const startSession = mcpTool({
   name: 'start_session',
   title: 'Start a session',
   description:
-    'Starts an agent on a prompt, and returns at once: the session works by itself, durably, also when you are gone. ' +
-    'Then wait_for it, watch it with read_events, steer it, and get_result.',
+    'Start an agent with a prompt and return at once: the session works durably in the background, also after you disconnect. ' +
+    'Then use wait_for, read_events, steer and get_result.',
   scope: 'run',
   input: StartWanted,
   output: Taken,
@@ -49,19 +49,19 @@ const FollowedUp = Taken.extend({
   became: z
     .enum(['prompt', 'followup'])
     .describe(
-      'prompt: the session had ended, and its next run has begun. followup: it is queued behind the present work.',
+      'prompt: the session had ended, and its next run has started. followup: it is queued after the current work.',
     ),
 });
 
 /** `follow_up`. */
 export const followUp = mcpTool({
   name: 'follow_up',
-  title: 'Give a session more to do',
+  title: 'Queue a follow-up',
   description:
-    'Queues what the session is to do after its present work; one that has ended begins its next run with it. To change ' +
-    'what it is doing now, steer it instead.',
+    'Queue a prompt for the end of the current work. In an ended session it starts the next run. To change ' +
+    'the current work, use steer.',
   scope: 'run',
-  input: z.strictObject({ ...OfSession, body: COMMAND_BODIES.followup.shape.body.describe('What it is to do.') }),
+  input: z.strictObject({ ...OfSession, body: COMMAND_BODIES.followup.shape.body.describe('Text of the prompt.') }),
   output: FollowedUp,
   run: async ({ session_id, body }, use) => {
     const { session, newest } = await existingSession(use.client, session_id);
@@ -102,12 +102,13 @@ async function takeBack(session: Session, { commandId }: SentCommand, use: ToolU
 export const listPersonas = mcpTool({
   name: 'list_personas',
   title: 'List personas',
-  description: 'Lists the personas (roles with a prompt, tools and a model) that start_session takes by name.',
+  description:
+    'List the personas (agent definitions with a prompt, tools and a model) that start_session accepts by name.',
   scope: 'read',
   input: z.strictObject({}),
   output: z.strictObject({
     personas: z.array(ListedPersona),
-    more: z.number().int().describe('How many are left out.'),
+    more: z.number().int().describe('Number of omitted entries.'),
   }),
   run: async (_input, { access, client }) => {
     const all = await access.personas(client);

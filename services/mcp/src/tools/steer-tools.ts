@@ -16,37 +16,37 @@ export const steer = mcpTool({
   name: 'steer',
   title: 'Steer a session',
   description:
-    'Says something to a session while it works: it is delivered to its model as a user message, when mode says. What is ' +
-    'said to one that has ended waits for its next run: give it more to do with follow_up.',
+    'Send a message into a running session. Its model gets it as a user message; mode sets the moment. A message ' +
+    'to an ended session waits for its next run: use follow_up to start one.',
   scope: 'steer',
   input: z.strictObject({
     ...OfSession,
-    body: steerBody.body.describe('What to tell it.'),
+    body: steerBody.body.describe('Text of the message.'),
     mode: SteerMode,
     preempt: z
       .boolean()
       .default(false)
-      .describe('With interrupt_immediate: also ends the answer that streams and the calls that run.'),
-    dedupe_key: steerBody.dedupe_key.describe('What waits under the same key makes way for this.'),
+      .describe('With interrupt_immediate: also end the streaming answer and the running calls.'),
+    dedupe_key: steerBody.dedupe_key.describe('Replaces the queued message with the same key.'),
     wait: z
       .enum(['accepted', 'delivered'])
       .default('accepted')
-      .describe('Return once the session has taken it, or once its model is shown it.'),
+      .describe('Return once the session has accepted it, or once the model gets it.'),
     timeout_ms: z
       .number()
       .int()
       .min(1)
       .max(waitMaxMs)
       .default(waitDefaultMs)
-      .describe('With wait delivered: how long at most.'),
+      .describe('Time limit of wait: delivered.'),
   }),
   output: Taken.extend({
-    seam: z.string().nullable().describe('Where it was delivered.'),
+    seam: z.string().nullable().describe('Injection point of the delivery.'),
     turn: z.number().int().nullable(),
   }),
   run: async ({ session_id, body, mode, preempt, dedupe_key, wait, timeout_ms }, use) => {
     if (preempt && mode !== 'interrupt_immediate')
-      throw new ToolRefusal('invalid_field', 'preempt: goes with the mode interrupt_immediate only', 'preempt');
+      throw new ToolRefusal('invalid_field', 'preempt: requires the mode interrupt_immediate', 'preempt');
     const { session } = await existingSession(use.client, session_id);
     const waiting = wait === 'delivered' ? ({ wait, timeoutMs: timeout_ms } as const) : {};
     const when = preempt ? { preempt } : { mode };
@@ -60,7 +60,7 @@ export const cancel = mcpTool({
   name: 'cancel',
   title: 'Cancel a session',
   description:
-    'Ends the run of a session at once, with its calls and its children. The session stays: follow_up begins its next run.',
+    'End the run of a session at once, with its tool calls and child sessions. The session stays: follow_up starts its next run.',
   scope: 'run',
   destructive: true,
   idempotent: true,
@@ -77,7 +77,7 @@ const CallCancelled = z.strictObject({
   command_id: z.string(),
   ...CallCancellation.shape,
   outcome: CallCancellation.shape.outcome.describe(
-    'cancelled, already_cancelled, not_found (it is not open), or timeout (it did not stop; its late answer is dropped).',
+    'cancelled, already_cancelled, not_found (it is not open), or timeout (it did not stop; its late result is dropped).',
   ),
 });
 
@@ -86,7 +86,7 @@ export const cancelCall = mcpTool({
   name: 'cancel_call',
   title: 'Cancel one call',
   description:
-    'Stops one call of a session; the session goes on, and its model is told. get_session lists the open calls.',
+    'Cancel one tool call. The session continues, and its model is notified. get_session lists the open calls.',
   scope: 'steer',
   destructive: true,
   idempotent: true,
@@ -105,12 +105,12 @@ export const suspend = mcpTool({
   name: 'suspend',
   title: 'Suspend a session',
   description:
-    'Parks a session at the end of its present turn, until it is resumed, so long has passed, or a signal comes. Costs nothing meanwhile.',
+    'Suspend a session at the end of its current turn, until it is resumed, a time has passed, or a signal arrives. It uses no resources meanwhile.',
   scope: 'run',
   input: z.strictObject({
     ...OfSession,
-    for_ms: COMMAND_BODIES.suspend.shape.for_ms.describe('Wake it after so long. Without it: when it is resumed.'),
-    until_signal: COMMAND_BODIES.suspend.shape.signal.describe('Wake it by a signal of this name; see signal.'),
+    for_ms: COMMAND_BODIES.suspend.shape.for_ms.describe('Wake it after this time. Default: when it is resumed.'),
+    until_signal: COMMAND_BODIES.suspend.shape.signal.describe('Wake it by this signal; see signal.'),
     reason: Why,
   }),
   output: Taken,
@@ -129,7 +129,7 @@ export const suspend = mcpTool({
 export const resume = mcpTool({
   name: 'resume',
   title: 'Resume a session',
-  description: 'Lets a suspended session go on.',
+  description: 'Resume a suspended session.',
   scope: 'run',
   input: z.strictObject(OfSession),
   output: Taken,

@@ -8,21 +8,19 @@ const start = COMMAND_BODIES.start.shape;
 
 /** The session that a tool is about. */
 export const OfSession = {
-  session_id: SessionId.describe('The session’s whole id, as start_session or list_sessions gave it.'),
+  session_id: SessionId.describe('Complete id of the session, from start_session or list_sessions.'),
 };
 /** A call of it. */
-export const OfCall = { ...OfSession, call_id: z.string().min(1).max(256).describe('The call’s id.') };
+export const OfCall = { ...OfSession, call_id: z.string().min(1).max(256).describe('Id of the tool call.') };
 
 /** What a new session is made of: the body of a `start`, in part. */
 export const StartWanted = z.strictObject({
-  prompt: z.string().min(1).describe('What the agent is to do.'),
+  prompt: z.string().min(1).describe('Task of the agent.'),
   persona: z
     .string()
     .regex(ID_PATTERN, { error: 'a name is 1 to 64 characters of A-Z a-z 0-9 _ -' })
     .optional()
-    .describe(
-      'Who works: the name of a persona, see list_personas. Without one: a plain agent with the built-in tools.',
-    ),
+    .describe('Name of a persona of list_personas. Default: a plain agent with the built-in tools.'),
   mode: start.mode.describe('One of the persona’s modes.'),
   model: ModelName.optional().describe(
     'provider/name, such as anthropic/claude-sonnet-4-5. Default: the persona’s, or the server’s own.',
@@ -32,15 +30,17 @@ export const StartWanted = z.strictObject({
     .min(1)
     .max(4_096)
     .optional()
-    .describe('The folder that its tools may touch. Default: the one in which the server was started.'),
+    .describe('Folder that its tools may access. Default: the folder in which the server was started.'),
   session_id: SessionId.optional().describe(
-    'The new session’s id; a start under an id that is there is refused. Default: a random one.',
+    'Id of the new session. A start with an existing id is rejected. Default: random.',
   ),
-  max_turns: start.max_turns.describe('At most so many turns (50).'),
-  limits: start.limits.describe('Budgets: what it may use before it is ended.'),
-  tools: start.tools.describe('Which tools it has, by globs.'),
-  permissions: start.permissions.describe('Rules: which calls run, wait for an approval (ask), or are refused.'),
-  metadata: start.metadata.describe('Anything; it is kept with the session.'),
+  max_turns: start.max_turns.describe('Maximum number of turns (50).'),
+  limits: start.limits.describe('Budgets of the run.'),
+  tools: start.tools.describe('Tools of the session, as globs.'),
+  permissions: start.permissions.describe(
+    'Permission rules: which calls run (allow), need an approval (ask), or are denied (deny).',
+  ),
+  metadata: start.metadata.describe('Any JSON object; stored with the session.'),
 });
 /** See {@link StartWanted}. */
 export type StartWanted = z.output<typeof StartWanted>;
@@ -51,8 +51,8 @@ export const ListedPersona = z.strictObject({
   description: z.string().nullable(),
   version: z.string().nullable(),
   modes: z.array(z.string()),
-  source: z.enum(['folder', 'served']).describe('A file of the server’s folder, or served by processes on the bus.'),
-  available: z.boolean().describe('False where it is paused, or nobody serves it now: a session of it would wait.'),
+  source: z.enum(['folder', 'served']).describe('Source: a file in the folder of the server, or instances on the bus.'),
+  available: z.boolean().describe('False if it is paused or has no running instance: a session would wait.'),
 });
 /** See {@link ListedPersona}. */
 export type ListedPersona = z.output<typeof ListedPersona>;
@@ -62,10 +62,10 @@ export const StateFields = {
   state: z
     .string()
     .describe(
-      'stopped and failed have ended; function_awaiting_approval, suspended and daemon_idle wait; others work.',
+      'stopped and failed: ended. function_awaiting_approval, suspended and daemon_idle: waiting. Others: working.',
     ),
-  stop_reason: StopReason.nullable().describe('How the newest run ended; null while it runs.'),
-  n: z.number().int().nonnegative().describe('The newest record: a position in its journal.'),
+  stop_reason: StopReason.nullable().describe('Stop reason of the newest run; null while it runs.'),
+  n: z.number().int().nonnegative().describe('Number of the newest record: the position in the journal.'),
 };
 
 /** A command that the session has taken. */
@@ -73,8 +73,8 @@ export const Taken = z.strictObject({
   session_id: z.string(),
   command_id: z.string(),
   stage: z.enum(['accepted', 'delivered']),
-  n: z.number().int().nullable().describe('The record that holds it.'),
-  pending_for_next_run: z.boolean().describe('It waits for the next run: this one has ended.'),
+  n: z.number().int().nullable().describe('Record that contains it.'),
+  pending_for_next_run: z.boolean().describe('The run has ended; the message waits for the next run.'),
 });
 
 /** A call that waits for a decision. */
@@ -83,11 +83,8 @@ export const Approval = z.strictObject({
   persona: z.string().nullable(),
   call_id: z.string(),
   tool: z.string(),
-  args: z.unknown().describe('Its arguments; a text of their JSON, cut, where they are long.'),
-  question: z
-    .string()
-    .nullable()
-    .describe('What is asked, where it is another question than whether the call may run.'),
+  args: z.unknown().describe('Arguments; long ones are a truncated JSON text.'),
+  question: z.string().nullable().describe('The question, if it is not whether the call may run.'),
   since: z.string(),
   expires_at: z.string().nullable(),
 });
@@ -95,18 +92,18 @@ export const Approval = z.strictObject({
 /** How a run ended. */
 export const Result = z.strictObject({
   stop_reason: StopReason,
-  text: z.string().describe(`The last answer; cut at ${answerMaxChars} characters.`),
+  text: z.string().describe(`The last answer, truncated at ${answerMaxChars} characters.`),
   turns: z.number().int(),
   usage: Usage,
   cost_usd: z.number().nullable(),
-  pending: z.number().int().describe('What waits for the next run.'),
+  pending: z.number().int().describe('Number of messages that wait for the next run.'),
   error: z.strictObject({ code: z.string(), message: z.string() }).nullable(),
 });
 
 /** When something said is delivered. */
 export const SteerMode = COMMAND_BODIES.steer.shape.mode.describe(
-  'finish_step (default): after the calls that run. interrupt_immediate: before the next call fires; calls not yet ' +
-    'started are skipped. audit_only: into the transcript at the end, shown to no model.',
+  'finish_step (default): after the running calls. interrupt_immediate: before the next call runs; calls not yet ' +
+    'started are skipped. audit_only: into the transcript at the end of the run, never to the model.',
 );
 /** Why. */
-export const Why = Reason.optional().describe('Why; it is recorded.');
+export const Why = Reason.optional().describe('Reason, recorded in the journal.');

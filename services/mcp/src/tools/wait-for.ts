@@ -1,5 +1,5 @@
 /** `wait_for`: until a session has ended or needs somebody, for a bounded time. */
-import { createEventTranslator, ResultCollector, stateAfter, topState, type UiEvent } from '@coxswain/client';
+import { createEventTranslator, ResultCollector, topState, type UiEvent } from '@coxswain/client';
 import type { JournalRecord } from '@coxswain/protocol';
 import * as z from 'zod';
 import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
@@ -23,10 +23,10 @@ const Until = z.enum(['ended', 'approval', 'suspended', 'idle']);
 
 const Waited = z.strictObject({
   session_id: z.string(),
-  reached: Until.nullable().describe('What was waited for and has come; null where the time was over first.'),
+  reached: Until.nullable().describe('The reached condition; null after a timeout.'),
   ...StateFields,
-  approvals: z.array(Approval).describe('Where it waits for a decision: which calls.'),
-  result: Result.nullable().describe('Where its run has ended: how, and its answer.'),
+  approvals: z.array(Approval).describe('Pending approvals, if it waits for a decision.'),
+  result: Result.nullable().describe('Result, if the run has ended.'),
 });
 
 /** See the top of the file. */
@@ -34,8 +34,8 @@ export const waitFor = mcpTool({
   name: 'wait_for',
   title: 'Wait for a session',
   description:
-    'Waits until the session has ended, or waits for an approval, is suspended or idle; says which, with its result or the ' +
-    'approvals. After timeout_ms it returns all the same (reached: null): call it again. Cancelling it changes nothing in the session.',
+    'Wait until the session has ended, waits for an approval, is suspended or idle. Return the condition, with its result or the ' +
+    'approvals. After timeout_ms it returns reached: null; call it again. Cancelling it does not change the session.',
   scope: 'read',
   input: z.strictObject({
     ...OfSession,
@@ -44,20 +44,20 @@ export const waitFor = mcpTool({
       .min(1)
       .max(4)
       .default(['ended', 'approval', 'suspended', 'idle'])
-      .describe('What is waited for: any of these.'),
+      .describe('Conditions; any one of them is enough.'),
     after: z
       .number()
       .int()
       .min(0)
       .default(0)
-      .describe('Only what comes in records behind this one counts: the n of what you have seen.'),
+      .describe('Ignore records up to this one: n of the last event that you have seen.'),
     timeout_ms: z
       .number()
       .int()
       .min(0)
       .max(waitMaxMs)
       .default(waitDefaultMs)
-      .describe('How long at most. Many clients give up a call after a minute unless they ask for progress.'),
+      .describe('Time limit. Many clients cancel a call after a minute unless they request progress.'),
   }),
   output: Waited,
   run: async ({ session_id, until, after, timeout_ms }, { client, signal, progress }) => {
@@ -85,7 +85,7 @@ export const waitFor = mcpTool({
       signal.throwIfAborted();
     }
     const state = topState(last.state);
-    const waits = state === 'function_awaiting_approval' ? await stateAfter(session, last.n, signal) : null;
+    const waits = state === 'function_awaiting_approval' ? await session.wire.stateAfter(last.n, { signal }) : null;
     const result = WAITED.ended?.includes(state) ? await newestResult(session.journal()) : null;
     return {
       session_id,

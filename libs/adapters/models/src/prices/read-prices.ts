@@ -1,7 +1,6 @@
 /** A table of prices from a file: YAML or JSON, `prices: [{model, input, output, cached_input?}]`. */
 import { readRegularFile } from '@coxswain/ports/regular-file';
 import { PriceTable, problemSentences, readStrictly } from '@coxswain/protocol';
-import { parse } from 'yaml';
 import * as z from 'zod';
 
 const FILE_MAX_BYTES = 1024 * 1024;
@@ -20,6 +19,7 @@ export async function readPrices(path: string): Promise<PriceTable> {
   let value: unknown;
   try {
     const { bytes } = await readRegularFile(path, FILE_MAX_BYTES);
+    const { parse } = await import('../yaml-parser.ts');
     // JSON is YAML. The bound on aliases keeps a small file from becoming a large value.
     value = parse(bytes.toString('utf8'), { maxAliasCount: 100 });
   } catch (error) {

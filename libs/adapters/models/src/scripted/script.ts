@@ -1,6 +1,6 @@
 /** Scripts: what a scripted model answers. The format is documented in docs/guides/scripted-models.md. */
 import { type Failure, Json, pathText, readStrictly, regexProblem, type SchemaProblem } from '@coxswain/protocol';
-import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from 'yaml';
+import type { Document, LineCounter } from 'yaml';
 import * as z from 'zod';
 import type { FileKind, RefuseFile } from '../kept-files.ts';
 
@@ -100,12 +100,13 @@ export interface Script {
 }
 
 /**
- * Reads a script's YAML; JSON is YAML too.
+ * Reads a script's YAML; JSON is YAML too. The parser is loaded at the first script: most hosts have none.
  * @returns the script, or the failure `script_invalid`. It states members, lines and columns, and quotes nothing of the text.
  */
-export function parseScript(file: string, yaml: string): Script | Failure {
-  const lines = new LineCounter();
-  const document = parseDocument(yaml, { lineCounter: lines });
+export async function parseScript(file: string, text: string): Promise<Script | Failure> {
+  const yaml = await import('../yaml-parser.ts');
+  const lines = new yaml.LineCounter();
+  const document = yaml.parseDocument(text, { lineCounter: lines });
   const [broken] = document.errors;
   if (broken) {
     const { line = 1, col = 1 } = broken.linePos?.[0] ?? {};
@@ -121,7 +122,9 @@ export function parseScript(file: string, yaml: string): Script | Failure {
   }
   const read = readStrictly(ScriptFile, value);
   if (!read.ok) {
-    const shown = read.problems.slice(0, PROBLEMS_SHOWN_MAX).map((problem) => sentenceOf(problem, document, lines));
+    const shown = read.problems
+      .slice(0, PROBLEMS_SHOWN_MAX)
+      .map((problem) => sentenceOf(yaml, problem, document, lines));
     return scriptInvalid(file, shown.join('; '));
   }
   const { turns, compactions, loop } = read.data;
@@ -130,13 +133,20 @@ export function parseScript(file: string, yaml: string): Script | Failure {
 
 const PROBLEMS_SHOWN_MAX = 5;
 
+type Nodes = Pick<typeof import('../yaml-parser.ts'), 'isMap' | 'isNode' | 'isScalar'>;
+
 /** A problem with its place. Of what the file says, only types of values are named, and members that a script has. */
-function sentenceOf({ path, kind, words }: SchemaProblem, document: Document, lines: LineCounter): string {
+function sentenceOf(
+  nodes: Nodes,
+  { path, kind, words }: SchemaProblem,
+  document: Document,
+  lines: LineCounter,
+): string {
   const own = kind === 'unknown_key' ? path.slice(0, -1) : path;
   // Below `args` the names are the file's own.
   const end = own.indexOf('args');
   const shown = end < 0 ? own : own.slice(0, end + 1);
-  const { line, col } = lines.linePos(offsetOf(document, path));
+  const { line, col } = lines.linePos(offsetOf(nodes, document, path));
   const at = `${pathText(shown)} (line ${line}, column ${col})`.trimStart();
   // A type is named with an article; what has none is the value itself.
   if (kind !== 'unknown_key') return `${at}: ${words.replace(/, not (?!an? |nothing$|null$).*$/, '')}`;
@@ -144,7 +154,7 @@ function sentenceOf({ path, kind, words }: SchemaProblem, document: Document, li
 }
 
 /** Where a member's key or an entry begins; of a member that is missing, the nearest that encloses it. */
-function offsetOf(document: Document, path: readonly PropertyKey[]): number {
+function offsetOf({ isMap, isNode, isScalar }: Nodes, document: Document, path: readonly PropertyKey[]): number {
   for (let steps = path.length; steps > 0; steps--) {
     const parent = steps === 1 ? document.contents : document.getIn(path.slice(0, steps - 1), true);
     const name = path[steps - 1];
@@ -187,7 +197,7 @@ export function readScripts(read: (name: string) => Promise<string>): Scripts {
       const before = kept.get(path);
       if (before) return before;
       try {
-        const script = parseScript(name, await read(name));
+        const script = await parseScript(name, await read(name));
         if ('code' in script) return script;
         if (kept.size >= SCRIPTS_KEPT_MAX) kept.clear();
         kept.set(path, script);

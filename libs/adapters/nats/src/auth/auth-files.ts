@@ -68,14 +68,14 @@ function ringKeyOf({ path, role, tenant, worker, publicKey }: KeyFile): RingKey 
   };
 }
 
-const WRITTEN = '# Written by cox admin auth. It holds public keys only: the secrets are in the files *.nk.\n';
+const WRITTEN = '# Written by cox admin auth. It contains only public keys: the secrets are in the files *.nk.\n';
 
-const SERVER = `# A server that takes these users and nobody else: nats-server -c server.conf
-# For more than one machine add tls { } and cluster { }; this file is only an example.
+const SERVER = `# A server for these users only: nats-server -c server.conf
+# For several machines add tls { } and cluster { }; this file is only an example.
 listen: "127.0.0.1:4222"
 max_payload: 2097152
 max_control_line: 65536
-# Who is too busy to say who it is in the 2 s that are usual would be refused, and after a second time give up for good.
+# The default of 2 s rejects busy clients, which stop reconnecting after the second rejection.
 authorization { timeout: 30 }
 jetstream {
   store_dir: "./jetstream"
@@ -88,13 +88,13 @@ function readme({ settings, keys }: Keyring): string {
     '# Keys of a bus',
     '',
     '`accounts.conf` is for the nats-server: include it in its configuration (`server.conf` is an example). Each other file is',
-    'the secret of one role. Give each program the one file that it needs, and nobody two:',
+    'the secret of one role. Give each program only the file that it needs:',
     '',
     '```',
     'NATS_URL=nats://bus:4222 NATS_NKEY=host.nk cox serve sessions',
     '```',
     '',
-    'First of all the admin makes the streams: `NATS_NKEY=admin.nk cox admin streams --nats nats://bus:4222`.',
+    'First create the streams with the key of the admin: `NATS_NKEY=admin.nk cox admin streams --nats nats://bus:4222`.',
     '',
     '| file | public key | for |',
     '|---|---|---|',

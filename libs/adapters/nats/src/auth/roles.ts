@@ -37,22 +37,21 @@ export type TenantRole = 'gateway' | 'viewer' | 'steerer' | 'approver' | 'operat
 /** What a role is for, as the reference and the README of the keys say it. */
 export const ROLES: Readonly<Record<SystemRole | TenantRole, string>> = {
   admin:
-    'Makes, changes and purges streams (`cox admin streams`), deletes sessions (`cox session delete`, `cox admin retention`); may do everything in their account.',
-  host: 'A session host: writes journals, snapshots, timers, files, what personas remember; reads commands; makes no stream but the bucket of beats.',
+    'Creates, changes and purges streams (`cox admin streams`), deletes sessions (`cox session delete`, `cox admin retention`); has all permissions in their account.',
+  host: 'A session host: writes journals, snapshots, timers, files and remembered rules; reads commands; creates no stream except the bucket of heartbeats.',
   retention:
     'The retention job (`cox serve retention`): purges records, timers, snapshots and files of deleted sessions, and sends `delete`; writes no journal.',
   gateway:
-    'Speaks for the tenant’s users: reads sessions, sends every command but delete; approves only where it was allowed to.',
+    'Acts for the users of the tenant: reads sessions, sends every command except delete; approves only with the permission.',
   viewer: 'Reads sessions: journals, live events, states.',
   steerer:
-    'Says something to sessions (steer, remind, followup, revoke, replace) and hears what is live; reads no journal.',
-  approver: 'Reads sessions, and approves and denies calls.',
-  operator: 'Reads sessions and sends every command but delete.',
-  hooks: 'A hook service: announces and answers hooks, tells of its jobs.',
+    'Sends messages to sessions (steer, remind, followup, revoke, replace) and follows live events; reads no journal.',
+  approver: 'Reads sessions; approves and denies tool calls.',
+  operator: 'Reads sessions and sends every command except delete.',
+  hooks: 'A hook service: announces and answers hooks, reports its jobs.',
   tools:
-    'A worker that may serve every tool of the tenant: announces and answers them, sends the outcomes of long calls.',
-  personas:
-    'Serves personas of the tenant: announces them and answers their steps and calls, and the questions to their own hooks.',
+    'A worker for every tool of the tenant: announces the tools, runs their calls, sends the outcomes of long calls.',
+  personas: 'Serves personas of the tenant: announces them, runs their steps and calls, and answers their own hooks.',
 };
 
 /** All roles of a tenant. */

@@ -14,7 +14,7 @@ export function newKey(): { readonly seed: string; readonly publicKey: string } 
 /** The text of a file for a user. */
 export function seedFile(role: string, { seed, inboxPrefix, tenant }: SeedCredentials): string {
   return [
-    `# Coxswain: the key of ${role}${tenant === undefined ? '' : ` of the tenant ${tenant}`}. Whoever has it is let in.`,
+    `# Coxswain: the key of ${role}${tenant === undefined ? '' : ` of the tenant ${tenant}`}. Keep it secret: its owner has the permissions of the role.`,
     `# inbox-prefix: ${inboxPrefix ?? '_INBOX'}`,
     ...(tenant === undefined ? [] : [`# tenant: ${tenant}`]),
     seed,

@@ -41,7 +41,7 @@ function readUrl(address: string): URL {
     url = new URL(address.includes('://') ? address : `nats://${address}`);
   } catch {
     // The cause would quote the address, and so its token.
-    throw new NatsUrlInvalidError('an address in it is no URL');
+    throw new NatsUrlInvalidError('it contains an invalid URL');
   }
   if (!['nats:', 'tls:', 'ws:', 'wss:'].includes(url.protocol)) {
     throw new NatsUrlInvalidError(`${url.protocol}// is not nats://, tls://, ws:// or wss://`);

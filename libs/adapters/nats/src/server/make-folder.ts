@@ -31,7 +31,7 @@ export async function makeFolder(path: string, mode = 0o700): Promise<void> {
     }
   }
   // EEXIST is also what a link to nowhere answers.
-  if (!(await isFolder(path, path))) throw new StateDirUnusableError(path, 'a link to nowhere stands there');
+  if (!(await isFolder(path, path))) throw new StateDirUnusableError(path, 'it is a broken link');
 }
 
 async function isFolder(path: string, asked: string): Promise<boolean> {
@@ -44,20 +44,21 @@ async function isFolder(path: string, asked: string): Promise<boolean> {
   throw new StateDirUnusableError(asked, path === asked ? 'it is not a folder' : `${path} is not a folder`);
 }
 
-/** Why a folder cannot be made or written, in words: also of what {@link makeFolder} throws. */
+/** Why a folder cannot be created or written, with the code of the system. Also accepts what {@link makeFolder} throws. */
 export function folderTrouble(error: unknown): string {
   if (error instanceof StateDirUnusableError) return error.reason;
   const { code } = error as NodeJS.ErrnoException;
   const reasons: Record<string, string> = {
-    EACCES: 'this user may not write there',
-    EPERM: 'this user may not write there',
-    EROFS: 'it lies on a file system that cannot be written',
-    ENOSPC: 'the disk is full',
-    EDQUOT: 'what this user may store there is used up',
-    EFBIG: 'files may not be as large there',
-    ENOTDIR: 'a part of its path is not a folder',
-    ENOENT: 'nothing can be made there',
-    ENAMETOOLONG: 'its path is too long',
+    EACCES: 'permission denied',
+    EPERM: 'permission denied',
+    EROFS: 'read-only file system',
+    ENOSPC: 'no space left on device',
+    EDQUOT: 'disk quota exceeded',
+    EFBIG: 'file too large',
+    ENOTDIR: 'a part of the path is not a folder',
+    ENOENT: 'no such file or directory',
+    ENAMETOOLONG: 'the path is too long',
   };
-  return (code && reasons[code]) ?? (error as Error).message;
+  const reason = code && reasons[code];
+  return reason ? `${reason} (${code})` : (error as Error).message;
 }

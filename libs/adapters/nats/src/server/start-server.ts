@@ -135,7 +135,7 @@ function settingsFrom(options: StartServerOptions): Settings {
     throw new ServerOptionInvalidError('a token must be 16 or more letters, digits, "-" and "_"');
   }
   if (!Number.isInteger(port) || port < 0 || port > 65_535) {
-    throw new ServerOptionInvalidError(`${port} is no port`);
+    throw new ServerOptionInvalidError(`${port} is not a port`);
   }
   return {
     binary: resolve(options.binary),

@@ -44,7 +44,7 @@ interface Changed {
 export async function changeKeys(out: string, changes: readonly Change[], flags: Flags): Promise<ExitCode> {
   for (const other of ['tenant', 'worker', 'gateway-approves'] as const)
     if (other === 'gateway-approves' ? flags.on(other) : flags.inOrder([other]).length > 0)
-      throw usageError(`--${other} does not go beside --add, --remove and --renew: ${INSTEAD[other]}`);
+      throw usageError(`--${other} cannot be combined with --add, --remove and --renew: ${INSTEAD[other]}`);
   const changed: Changed = { ring: await ringIn(out), added: new Map(), removed: new Set() };
   for (const change of changes) {
     try {
@@ -82,9 +82,9 @@ export async function changeKeys(out: string, changes: readonly Change[], flags:
 }
 
 const INSTEAD = {
-  tenant: '--add tenant=NAME and --remove tenant=NAME change those of a folder that is there',
+  tenant: '--add tenant=NAME and --remove tenant=NAME change the tenants of an existing folder',
   worker: '--add [TENANT/]worker=NAME=TOOL,TOOL',
-  'gateway-approves': 'it was decided when the folder was written',
+  'gateway-approves': 'the setting is fixed when the folder is written',
 };
 
 function changeKey(changed: Changed, { name, value }: Change): void {
@@ -153,7 +153,7 @@ function placeOf(flag: string, value: string, { settings }: Keyring): KeyPlace {
     // What lacks nothing but its tenant is told so.
     if (tenants.length > 1 && keyPlaceFrom(value, tenants.slice(0, 1)) !== null)
       throw usageError(
-        `--${flag} ${cutGraphemes(value, 120)} does not say of which tenant: ${tenants[0]}/${cutGraphemes(value, 120)}`,
+        `--${flag} ${cutGraphemes(value, 120)} names no tenant; write ${tenants[0]}/${cutGraphemes(value, 120)}`,
       );
     throw usageError(
       `--${flag} ${cutGraphemes(value, 120)} is not ${takes}, with a role of the README.md in the folder`,
@@ -215,5 +215,5 @@ function tell(
   // At the first time nats-server lets the users of a new account in, at the second it passes on what they send.
   const again = isTenantNew ? 'again, twice' : 'again';
   const reload = `servers have to read accounts.conf ${again}: nats-server --signal reload, or SIGHUP\n`;
-  standardStreams.err(isNew ? reload : 'accounts.conf has the rights that this version gives, as before\n');
+  standardStreams.err(isNew ? reload : 'accounts.conf already has the permissions of this version\n');
 }

@@ -48,7 +48,7 @@ export const run: CommandRun = async (invocation) => {
   }
   if (flags.on('print-seeds')) for (const { path, seed } of seeds) standardStreams.out(`${path} ${seed}\n`);
   standardStreams.err(
-    `${seeds.length} keys and the accounts of a server are in ${out}; its README.md says which is for whom\n`,
+    `${seeds.length} keys and the accounts of a server are in ${out}; its README.md lists the purpose of each\n`,
   );
   return EXIT.ok;
 };
@@ -70,7 +70,7 @@ function workersOf(given: readonly string[], tenants: readonly string[]): readon
   const workers = given.map((text): ToolWorkerKey => {
     const worker = readWorker('--worker ', text, tenants);
     if (!tenants.includes(worker.tenant))
-      throw usageError(`--worker ${cutGraphemes(text, 120)} is of a tenant that no --tenant names`);
+      throw usageError(`--worker ${cutGraphemes(text, 120)} names a tenant without --tenant`);
     return worker;
   });
   for (const [index, { tenant, name }] of workers.entries()) {
@@ -116,6 +116,6 @@ function unusable(out: string, error: unknown): CliError {
 }
 
 function exists(out: string): CliError {
-  const message = `auth_out_exists: --out ${out} is there already, and its keys may be in use: change them with --add and --remove, a tenant with --add tenant=NAME`;
+  const message = `auth_out_exists: --out ${out} already exists, and its keys may be in use: change keys with --add and --remove, tenants with --add tenant=NAME`;
   return new CliError(EXIT.error, 'auth_out_exists', message);
 }

@@ -1,6 +1,6 @@
 /** `cox admin retention`. */
 import { cutGraphemes, TenantId } from '@coxswain/protocol';
-import { type DeletePorts, type SweepOptions, sweepBlobs, sweepSessions } from '@coxswain/session';
+import type { DeletePorts, SweepOptions } from '@coxswain/session';
 import { withAdminPorts } from '../../instance/admin-ports.ts';
 import { withBusOnce } from '../../instance/open-bus.ts';
 import { CliError, EXIT, usageError } from '../../line/cli-error.ts';
@@ -26,7 +26,7 @@ export const run: CommandRun = async (invocation) => {
   const none = kept.find((text) => /(^|=)0+[hdw]$/.test(text));
   if (none !== undefined && !sure && !isInteractive())
     throw usageError(
-      `--keep ${none} keeps no session that has ended: nobody can be asked here, so give --yes, or 1h and more`,
+      `--keep ${none} deletes every ended session, and no terminal can confirm it: give --yes, or keep 1h or more`,
     );
   return withBusOnce(invocation, false, (bus) =>
     withAdminPorts(bus, async (ports) => {
@@ -36,6 +36,7 @@ export const run: CommandRun = async (invocation) => {
         standardStreams.err('nothing was deleted\n');
         return EXIT.error;
       }
+      const { sweepBlobs, sweepSessions } = await import('@coxswain/session');
       let deleted = 0;
       let refused = 0;
       for await (const { ref, deletion } of sweepSessions(ports, options)) {
@@ -53,7 +54,7 @@ export const run: CommandRun = async (invocation) => {
         );
       const would = dryRun ? 'would be ' : '';
       standardStreams.err(
-        `${counted(deleted, 'session')} and ${counted(files.deleted, 'file')} ${would}deleted${more ? '; there may be more: sweep again' : ''}\n`,
+        `${counted(deleted, 'session')} and ${counted(files.deleted, 'file')} ${would}deleted${more ? '; there may be more: run it again' : ''}\n`,
       );
       return refused > 0 ? EXIT.error : EXIT.ok;
     }),
@@ -67,15 +68,16 @@ export const run: CommandRun = async (invocation) => {
 function refuseUnknown(named: readonly string[], tenants: readonly string[], sure: boolean): void {
   const unknown = named.filter((tenant) => tenant !== OF_ALL && !tenants.includes(tenant));
   if (unknown.length === 0) return;
-  const there = tenants.length === 0 ? 'there is none of any' : `there are some of ${tenants.slice(0, 16).join(', ')}`;
-  const message = `--keep names ${unknown.join(', ')}, and no session is of such a tenant; ${there}`;
-  if (!sure)
-    throw new CliError(EXIT.error, 'tenant_not_found', `tenant_not_found: ${message}; --yes sweeps all the same`);
+  const there =
+    tenants.length === 0 ? 'no tenant has sessions' : `tenants with sessions: ${tenants.slice(0, 16).join(', ')}`;
+  const message = `--keep names ${unknown.join(', ')}, and no such tenant has sessions; ${there}`;
+  if (!sure) throw new CliError(EXIT.error, 'tenant_not_found', `tenant_not_found: ${message}; --yes ignores this`);
   standardStreams.err(`${message}\n`);
 }
 
 /** Says what would go, and asks. Where nothing would there is nothing to ask. */
 async function isConfirmed(ports: DeletePorts, options: SweepOptions): Promise<boolean> {
+  const { sweepSessions } = await import('@coxswain/session');
   const due = new Map<string, number>();
   for await (const { ref, deletion } of sweepSessions(ports, { ...options, dryRun: true }))
     if (deletion.status === 'would_delete') due.set(ref.tenant, (due.get(ref.tenant) ?? 0) + 1);

@@ -35,7 +35,7 @@ export const run: CommandRun = async ({ flags, env }) => {
   const maxBytes = limitsIn(flags.text('max-bytes'));
   const { address, stateDir } = await findBus(flags, env);
   if (!address) {
-    const message = `nothing runs on ${stateDir}; name a bus with --nats or NATS_URL: hosts of this machine make their own`;
+    const message = `nothing runs on ${stateDir}; name a bus with --nats or NATS_URL: hosts of this machine create their own streams`;
     throw new CliError(EXIT.error, 'not_running', message);
   }
   const client = await connectTo(address, env);
@@ -65,7 +65,9 @@ export const run: CommandRun = async ({ flags, env }) => {
     };
     if (flags.on('json')) standardStreams.out(`${JSON.stringify(line)}\n`);
     else
-      standardStreams.out(`${COUNT} streams and buckets are there, and as they have to be; ${said(before, after)}\n`);
+      standardStreams.out(
+        `${COUNT} streams and buckets exist with the required configuration; ${said(before, after)}\n`,
+      );
     return EXIT.ok;
   } finally {
     await client.close();
@@ -76,8 +78,8 @@ export const run: CommandRun = async ({ flags, env }) => {
 async function mayLower(before: Copies, replicas: number): Promise<boolean> {
   const change = `${copiesText(before)} -> ${replicas}`;
   if (!isInteractive())
-    throw usageError(`--replicas ${replicas} takes copies away (${change}): nobody can be asked here, so give --yes`);
-  return askYes(`Take copies of every stream away (${change})?`);
+    throw usageError(`--replicas ${replicas} removes replicas (${change}), and no terminal can confirm it: give --yes`);
+  return askYes(`Remove replicas of every stream (${change})?`);
 }
 
 /** Rewrites streams one after another. @throws CliError where one cannot be rewritten; those before it are. */
@@ -105,8 +107,8 @@ async function rewrite(
 
 function riskText(streams: readonly string[]): string {
   return (
-    `blocks of ${streams.join(', ')} were written compressed, and are until each server has restarted: kill -9 of a ` +
-    "server can still destroy that server's copy of them; cox admin streams --rewrite rewrites them, copy by copy, while " +
+    `blocks of ${streams.join(', ')} were written with compression, which servers use until they restart: kill -9 of a ` +
+    'server can destroy its replica of them; cox admin streams --rewrite rewrites them, replica by replica, while ' +
     'sessions run'
   );
 }
@@ -139,7 +141,7 @@ async function ensure(
   } catch (error) {
     if (!(error instanceof NatsRefusedError) || !TOO_FEW_SERVERS.has(error.errCode)) throw error;
     const message =
-      `too_few_servers: ${replicas} copies of every stream need as many servers in the cluster, with room for them ` +
+      `too_few_servers: ${replicas} replicas of every stream need as many servers in the cluster, with free space for them ` +
       `(${error.message})`;
     throw new CliError(EXIT.error, 'too_few_servers', message);
   } finally {
@@ -149,8 +151,8 @@ async function ensure(
 
 function incomplete({ whole, streams, most }: Copies): CliError {
   const message =
-    `copies_incomplete: ${streams - whole} of ${streams} streams do not have their ${most} copies yet; ` +
-    'copying goes on by itself where all servers are up: cox doctor tells how far it is';
+    `copies_incomplete: ${streams - whole} of ${streams} streams do not have their ${most} replicas yet; ` +
+    'replication continues while all servers run: cox doctor prints its progress';
   return new CliError(EXIT.error, 'copies_incomplete', message);
 }
 
@@ -158,6 +160,6 @@ function incomplete({ whole, streams, most }: Copies): CliError {
 function said(before: Copies, after: Copies): string {
   const isSame = before.streams === 0 || (before.fewest === after.fewest && before.most === after.most);
   const lacking = after.streams - after.whole;
-  const behind = lacking === 0 ? '' : `, which ${lacking} of them do not have up to date: cox doctor`;
+  const behind = lacking === 0 ? '' : `; ${lacking} not up to date: check with cox doctor`;
   return `copies of each: ${isSame ? '' : `${copiesText(before)} -> `}${copiesText(after)}${behind}`;
 }

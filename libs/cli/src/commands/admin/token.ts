@@ -20,7 +20,9 @@ export const run: CommandRun = async ({ flags, args, env }) => {
   if (!ACTIONS.some((one) => one === action))
     throw usageError(`cox admin token takes ${ACTIONS.join(', ')}, not "${cutGraphemes(String(action ?? ''), 64)}"`);
   if (action !== 'list' && (name === undefined || name.trim() === ''))
-    throw usageError(`cox admin token ${action} needs the token’s name: who holds it, as commands will say`);
+    throw usageError(
+      `cox admin token ${action} needs the name of the token: its holder, which commands record as their sender`,
+    );
   if (action === 'list') return list(file, flags.on('json'));
   return action === 'add' ? add(file, String(name), flags) : remove(file, String(name), flags.on('json'));
 };
@@ -28,8 +30,8 @@ export const run: CommandRun = async ({ flags, args, env }) => {
 async function add(file: string, name: string, flags: Invocation['flags']): Promise<ExitCode> {
   const { newToken, SCOPES, StoredToken, writeTokens } = await import('@coxswain/gateway');
   const scopes = flags.inOrder(['scope']).flatMap(({ value }) => value.split(','));
-  if (scopes.length === 0) throw usageError(`--scope says what the token may: ${SCOPES.join(', ')}`);
-  if (flags.inOrder(['tenant']).length > 1) throw usageError('a token is of one --tenant');
+  if (scopes.length === 0) throw usageError(`--scope lists the rights of the token: ${SCOPES.join(', ')}`);
+  if (flags.inOrder(['tenant']).length > 1) throw usageError('a token has exactly one --tenant');
   const tenant = flags.text('tenant') ?? DEFAULT_TENANT;
   if (!TenantId.safeParse(tenant).success) throw usageError('--tenant takes 1 to 64 characters of A-Z a-z 0-9 _ -');
   const lasts = flags.text('expires');
@@ -54,7 +56,7 @@ async function add(file: string, name: string, flags: Invocation['flags']): Prom
     throw new CliError(
       EXIT.error,
       'token_exists',
-      `token_exists: ${stored.name} of the tenant ${tenant} has a token in ${file}`,
+      `token_exists: ${stored.name} of the tenant ${tenant} already has a token in ${file}`,
     );
   await writeTokens(file, [...known, stored]);
   const { sha256: _, ...told } = stored;
@@ -62,7 +64,7 @@ async function add(file: string, name: string, flags: Invocation['flags']): Prom
   else {
     standardStreams.out(`${token}\n`);
     standardStreams.err(
-      `this is the only time that the token is shown; ${file} has its hash. Gateways know it within a second\n`,
+      `this is the only time that the token is shown; ${file} has its hash. Gateways accept it within a second\n`,
     );
   }
   return EXIT.ok;

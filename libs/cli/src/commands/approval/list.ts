@@ -29,14 +29,15 @@ export const run: CommandRun = (invocation) =>
       standardStreams.err(
         `${rest.length - shown.length} more: --after ${last.session_id}/${printable(last.call_id)}\n`,
       );
-    if (all.length === 0 && !invocation.flags.on('json')) standardStreams.err('nothing waits for an approval\n');
+    if (all.length === 0 && !invocation.flags.on('json')) standardStreams.err('no approval is pending\n');
     return EXIT.ok;
   });
 
 function behind(all: readonly WaitingApproval[], after: string | undefined): readonly WaitingApproval[] {
   if (after === undefined) return all;
   const at = all.findIndex(({ session_id, call_id }) => `${session_id}/${call_id}` === after);
-  if (at < 0) throw usageError(`--after ${cutGraphemes(after, 160)}: that approval waits no more; begin without it`);
+  if (at < 0)
+    throw usageError(`--after ${cutGraphemes(after, 160)}: that approval is no longer pending; start without --after`);
   return all.slice(at + 1);
 }
 
@@ -47,7 +48,7 @@ function print({ flags }: Invocation, approvals: readonly WaitingApproval[]): vo
 
 function rowOf({ session_id, persona, call_id, tool, args, since, expires_at, question }: WaitingApproval): string[] {
   const notes = [
-    question === undefined ? '' : 'a crash left open whether it ran',
+    question === undefined ? '' : 'outcome unknown after a crash',
     expires_at === undefined ? '' : `expires ${expires_at}`,
   ];
   const about = [summarizeArgs(args, DECISION_MAX_CHARS), ...notes].filter(Boolean).join('; ');
@@ -74,7 +75,7 @@ async function watch(invocation: Invocation, bus: OpenBus): Promise<typeof EXIT.
       if (now.has(key)) continue;
       if (invocation.flags.on('json'))
         standardStreams.out(`${JSON.stringify({ type: 'waits_no_more', session_id, call_id })}\n`);
-      else standardStreams.out(`${session_id}  ${printable(call_id)}  waits no more\n`);
+      else standardStreams.out(`${session_id}  ${printable(call_id)}  no longer pending\n`);
     }
     known = now;
   };
@@ -96,7 +97,7 @@ async function watch(invocation: Invocation, bus: OpenBus): Promise<typeof EXIT.
   const again = setInterval(lookSoon, LOOKED_AGAIN_MS);
   try {
     await look();
-    if (!invocation.flags.on('json')) standardStreams.err('watching; Ctrl-C ends it\n');
+    if (!invocation.flags.on('json')) standardStreams.err('watching; stop with Ctrl-C\n');
     await Promise.race([stop.promise, broken, gone(bus.gone)]);
     return EXIT.ok;
   } finally {

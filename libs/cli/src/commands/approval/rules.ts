@@ -9,8 +9,7 @@ import {
   type RememberedRule,
   type StoredRule,
 } from '@coxswain/protocol';
-import { type LoadedSession, ruleHolder } from '@coxswain/session';
-import { foldedState } from '../../instance/fold-status.ts';
+import type { LoadedSession } from '@coxswain/session';
 import { type OpenBus, reachedAt, withBus } from '../../instance/open-bus.ts';
 import { findSession } from '../../instance/resolve-session.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../../line/cli-error.ts';
@@ -35,6 +34,7 @@ export const run: CommandRun = (invocation) => {
   return withBus(invocation, false, async (bus) => {
     if (persona !== undefined) return ofPersona(invocation, bus, persona, revoke);
     const found = await findSession(bus.client, session as string);
+    const { foldedState } = await import('../../instance/fold-status.ts');
     if (revoke !== undefined) {
       const { remembered } = (await foldedState(bus, found)).state.context;
       return revokeIn(invocation, bus, choose(revoke, remembered));
@@ -58,6 +58,7 @@ async function rulesOfSession(bus: OpenBus, context: SessionContext): Promise<Li
   const isNew = (known: readonly StoredRule[], { id, session }: RememberedRule) =>
     !known.some(({ rule }) => rule.id === id && rule.session === session);
   const known = [...own, ...context.persona_rules.filter((rule) => isNew(own, rule)).map((rule) => ({ rule }))];
+  const { ruleHolder } = await import('@coxswain/session');
   const holder = ruleHolder(context);
   const listed = (stored: StoredRule): ListedRule => ({
     ...stored,
@@ -119,8 +120,7 @@ function choose<R extends { readonly id: string }>(given: string, rules: readonl
   const exact = matching.find(({ id }) => id === given);
   if (exact) return exact;
   if (!rule) throw new CliError(EXIT.error, 'unknown_command_id', `unknown_command_id: no rule ${given} is remembered`);
-  if (another)
-    throw usageError(`"${given}" could mean ${matching.map(({ id }) => id).join(', ')}; give more of the id`);
+  if (another) throw usageError(`"${given}" matches ${matching.map(({ id }) => id).join(', ')}; give more of the id`);
   return rule;
 }
 
@@ -157,6 +157,6 @@ function list({ flags }: Invocation, rules: readonly ListedRule[]): ExitCode {
     printable(`${describeRule(rule)} (${problem ?? describeHolder(rule)})`),
   ]);
   if (rows.length > 0) standardStreams.out(table(rows));
-  else standardStreams.err('nothing is remembered\n');
+  else standardStreams.err('no decision is remembered\n');
   return EXIT.ok;
 }

@@ -18,7 +18,7 @@ export const run: CommandRun = (invocation) =>
         standardStreams.out(`${JSON.stringify({ session_id: session.id, kind: 'reminder', ...entry })}\n`);
       return EXIT.ok;
     }
-    if (pending.length === 0) standardStreams.err('nothing is pending\n');
+    if (pending.length === 0) standardStreams.err('no messages are queued\n');
     standardStreams.out(pendingTable({ pending, reminders }));
     return EXIT.ok;
   });

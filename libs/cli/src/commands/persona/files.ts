@@ -27,7 +27,7 @@ export const list: CommandRun = async (invocation) => {
     return listServed(invocation);
   }
   const onlyOfBus = ['nats', 'nkey', 'state-dir', 'tenant'].find((name) => flags.on(name));
-  if (onlyOfBus !== undefined) throw usageError(`--${onlyOfBus} goes with --served: files need no bus`);
+  if (onlyOfBus !== undefined) throw usageError(`--${onlyOfBus} needs --served: files need no bus`);
   return listFiles(typedIn(env), args, flags.on('json'));
 };
 
@@ -89,7 +89,7 @@ async function listFiles(folder: string, named: readonly string[], json: boolean
       ),
     );
     if (found.length === 0)
-      standardStreams.err(`no persona lies in ${named.length > 0 ? named.join(', ') : `${PERSONAS_FOLDER}/`}\n`);
+      standardStreams.err(`no persona in ${named.length > 0 ? named.join(', ') : `${PERSONAS_FOLDER}/`}\n`);
   }
   return EXIT.ok;
 }

@@ -31,7 +31,7 @@ export const pause: CommandRun = (invocation) => {
     const { tenant } = client;
     const announced = await listServedPersonas(nc, tenant);
     await expectKnownPersona(client, announced, typedIn(invocation.env), name);
-    if (!(await pausePersona(nc, tenant, name, reason))) refuse('persona_paused', `${name} is paused already`);
+    if (!(await pausePersona(nc, tenant, name, reason))) refuse('persona_paused', `${name} is already paused`);
     const isServed = (await listServedPersonas(nc, tenant)).some(
       (one) => one.name === name && one.instances.length > 0,
     );

@@ -79,7 +79,7 @@ async function jwtOptions(flags: Invocation['flags'], env: NodeJS.ProcessEnv) {
   if (jwks === undefined && issuer === undefined && audience === undefined) return undefined;
   if (jwks === undefined || issuer === undefined || audience === undefined)
     throw usageError(
-      '--jwks, --issuer and --audience go together: a token is taken only from whom, and for whom, it was issued',
+      '--jwks, --issuer and --audience are needed together: a token is valid only from its issuer and for its audience',
     );
   const { keyAddressOf } = await import('@coxswain/gateway');
   let isAddress: boolean;

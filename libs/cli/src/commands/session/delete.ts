@@ -1,6 +1,5 @@
 /** `cox session delete`. */
 import { BOUNDS, cutGraphemes, SessionId, sessionRef } from '@coxswain/protocol';
-import { sweepBlobs } from '@coxswain/session';
 import { withAdminPorts } from '../../instance/admin-ports.ts';
 import { withBusOnce } from '../../instance/open-bus.ts';
 import { CliError, EXIT, usageError } from '../../line/cli-error.ts';
@@ -24,7 +23,7 @@ export const run: CommandRun = async (invocation) => {
     throw usageError(`--reason may have at most ${BOUNDS.reasonMaxBytes} bytes`);
   const dryRun = flags.on('dry-run');
   const asks = !dryRun && !flags.on('yes');
-  if (asks && !isInteractive()) throw usageError('nobody can be asked here whether to delete for good: give --yes');
+  if (asks && !isInteractive()) throw usageError('no terminal can confirm the permanent deletion: give --yes');
   const options = { by: whoDeletes(env), reason: flags.text('reason'), unreadable: flags.on('unreadable'), dryRun };
   return withBusOnce(invocation, false, (bus) =>
     withAdminPorts(bus, async (ports) => {
@@ -49,10 +48,11 @@ export const run: CommandRun = async (invocation) => {
         standardStreams.err('nothing was deleted\n');
         return EXIT.error;
       }
+      const { sweepBlobs } = await import('@coxswain/session');
       const { left } = await sweepBlobs(ports.purge, { only: blobs });
       if (left > 0)
         standardStreams.err(
-          `${counted(left, 'file')} ${left === 1 ? 'is' : 'are'} too new to say that nobody else uses ${left === 1 ? 'it' : 'them'}: cox admin retention, a day from now\n`,
+          `${counted(left, 'file')} ${left === 1 ? 'is' : 'are'} too new to prove that no other session uses ${left === 1 ? 'it' : 'them'}: run cox admin retention in a day\n`,
         );
       return refused > 0 ? EXIT.error : EXIT.ok;
     }),
@@ -66,7 +66,7 @@ function idsOf({ args }: Invocation): readonly string[] {
       throw new CliError(
         EXIT.usage,
         'invalid_id',
-        `invalid_id: "${cutGraphemes(id, 80)}" is no session’s id: 1 to 64 characters of A-Z a-z 0-9 _ -`,
+        `invalid_id: "${cutGraphemes(id, 80)}" is not a session id: 1 to 64 characters of A-Z a-z 0-9 _ -`,
       );
   }
   if (args.length > SESSIONS_MAX) throw usageError(`at most ${SESSIONS_MAX} sessions at once`);

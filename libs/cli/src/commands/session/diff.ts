@@ -2,7 +2,7 @@
 
 import { printable } from '@coxswain/client';
 import { cutGraphemes, type Json } from '@coxswain/protocol';
-import { type Difference, diffJournals, type JournalDiff } from '@coxswain/session';
+import type { Difference, JournalDiff } from '@coxswain/session';
 import { withBus } from '../../instance/open-bus.ts';
 import { EXIT, type ExitCode, usageError } from '../../line/cli-error.ts';
 import type { CommandRun, Invocation } from '../../line/command-spec.ts';
@@ -27,6 +27,7 @@ export const run: CommandRun = async (invocation) => {
 };
 
 async function tell({ flags }: Invocation, a: OpenJournal, b: OpenJournal): Promise<ExitCode> {
+  const { diffJournals } = await import('@coxswain/session');
   const diff = await diffJournals(recordsOf(a), recordsOf(b));
   standardStreams.out(flags.on('json') ? `${JSON.stringify({ type: 'journal_diff', ...diff })}\n` : forPeople(diff));
   return diff.first === null ? EXIT.ok : EXIT.error;
@@ -38,7 +39,7 @@ async function* recordsOf(journal: OpenJournal) {
 
 function forPeople({ a, b, first, differences, more }: JournalDiff): string {
   const names = `a: ${a.session_id} (${counted(a.records, 'record')})\nb: ${b.session_id} (${counted(b.records, 'record')})\n`;
-  if (first === null) return `${names}the same, but for ids and times\n`;
+  if (first === null) return `${names}identical except for ids and times\n`;
   const { n, path, is } = first;
   const common = n[0] === null ? a.records : n[0] - 1;
   const same = common === 0 ? 'they differ from the first record on' : `the same up to record ${common}`;
@@ -50,7 +51,7 @@ function forPeople({ a, b, first, differences, more }: JournalDiff): string {
     return `${isNew ? `${placeOf(difference)}\n` : ''}  ${lineOf(difference)}\n`;
   });
   const unshown = differences.length - lines.length + more;
-  return `${names}${head}${lines.join('')}${unshown > 0 ? `… and ${unshown} more: --json has them\n` : ''}`;
+  return `${names}${head}${lines.join('')}${unshown > 0 ? `… and ${unshown} more: --json prints them\n` : ''}`;
 }
 
 function placeOf({ run, turn }: Difference): string {

@@ -1,7 +1,6 @@
 /** `cox session import`. */
 import { createReadStream } from 'node:fs';
 import { SessionId } from '@coxswain/protocol';
-import { linesOf } from '@coxswain/session';
 import { reachedAt, withBusOnce } from '../../instance/open-bus.ts';
 import { typedIn } from '../../instance/state-dir.ts';
 import { EXIT, usageError } from '../../line/cli-error.ts';
@@ -20,6 +19,7 @@ export const run: CommandRun = async (invocation) => {
   try {
     return await withBusOnce(invocation, false, async (bus) => {
       const { tenant } = bus.client;
+      const { linesOf } = await import('@coxswain/session');
       const lines = () => linesOf(createReadStream(path));
       const { ref, origin, records, isTailProven } = await importTo(reachedAt(bus), { lines, tenant, as }, (text) => {
         if (flags.on('tenant')) standardStreams.err(text);

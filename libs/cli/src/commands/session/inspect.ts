@@ -1,13 +1,12 @@
 /** `cox session inspect`. */
-import { hasEnded, SessionNotFoundError } from '@coxswain/client';
-import { SessionInspector } from '@coxswain/session';
+import { type BusClient, hasEnded, SessionNotFoundError } from '@coxswain/client';
+import type { SessionInspector } from '@coxswain/session';
 import { withBus, withBusOnce } from '../../instance/open-bus.ts';
 import { findSession } from '../../instance/resolve-session.ts';
 import { stopSignal } from '../../instance/stop-signal.ts';
 import { EXIT, type ExitCode, usageError } from '../../line/cli-error.ts';
 import type { CommandRun, Invocation } from '../../line/command-spec.ts';
 import { recordNotThere } from '../../line/record-not-there.ts';
-import { printInspection, printJournal } from '../../run/inspection-lines.ts';
 import { journalSource, needsBus } from '../../run/journal-source.ts';
 import { showFile, showSession } from '../../run/show-machine.ts';
 
@@ -18,19 +17,21 @@ export const run: CommandRun = async (invocation) => {
   const port = flags.whole('gateway-port', { min: 1, max: 65_535 });
   const source = await journalSource(args[0] as string, env);
   if (flags.on('follow') && source.kind !== 'session')
-    throw usageError('--follow is for a session: nothing more comes in a file');
+    throw usageError('--follow needs a session: a file does not change');
   if (!flags.on('json') && process.stdout.isTTY === true) {
-    if (flags.on('follow')) throw usageError('--follow goes with --json: the viewer stays on as it is');
+    if (flags.on('follow')) throw usageError('--follow needs --json: the viewer always follows');
     const wanted = { asked: args[0] as string, from, port };
     return source.kind === 'session' ? showSession(invocation, wanted) : showFile(invocation, wanted);
   }
   if (port !== undefined)
-    throw usageError(
-      '--gateway-port is for the viewer, and this prints JSON lines: its address is shown on a terminal only',
-    );
+    throw usageError('--gateway-port is for the viewer, which needs a terminal; this prints JSON lines');
   if (source.kind === 'session') return printSession(invocation, from);
-  if (!(await needsBus(invocation, [source]))) return printJournal(await source.open(null), from);
-  return withBusOnce(invocation, false, async (bus) => printJournal(await source.open(bus.client), from));
+  const printFile = async (client: BusClient | null) => {
+    const { printJournal } = await import('../../run/inspection-lines.ts');
+    return printJournal(await source.open(client), from);
+  };
+  if (!(await needsBus(invocation, [source]))) return printFile(null);
+  return withBusOnce(invocation, false, ({ client }) => printFile(client));
 };
 
 /** What was, then what comes, to the end of the run. */
@@ -46,7 +47,11 @@ function printSession(invocation: Invocation, from: number | undefined): Promise
     // What comes next is waited for, where something will.
     const last = isOver && !stays ? newest.n : newest.n + 1;
     if (inspector === null && from !== undefined && from > last) throw recordNotThere(`--from ${from}`, newest.n, true);
-    // Where the bus was opened again it goes on behind what was told.
+    const [{ SessionInspector }, { printInspection }] = await Promise.all([
+      import('@coxswain/session'),
+      import('../../run/inspection-lines.ts'),
+    ]);
+    // A reopened bus continues after the last printed record.
     inspector ??= new SessionInspector(session.id, { from });
     const told = stopSignal();
     const leaving = new AbortController();

@@ -40,7 +40,7 @@ export const run: CommandRun = (invocation) => {
     const last = listed.at(-1);
     if (left > 0 && last) {
       if (json) standardStreams.out(`${JSON.stringify({ type: 'more', sessions: left, after: last.session_id })}\n`);
-      standardStreams.err(`${left} more: the same with --after ${last.session_id}\n`);
+      standardStreams.err(`${left} more: add --after ${last.session_id}\n`);
     }
     if (unlisted > 0) standardStreams.err(`${unlisted} deleted: cox session list --deleted\n`);
     return EXIT.ok;
@@ -55,7 +55,7 @@ async function requireStreams({ address, client }: OpenBus): Promise<void> {
   const { streams } = await client.busInfo();
   const missing = streams.find(({ name, present }) => !present && JOURNALS.has(name));
   if (!missing) return;
-  const message = `streams_missing: this bus has no stream ${missing.name}: cox admin streams makes them, or a session host that may`;
+  const message = `streams_missing: this bus has no stream ${missing.name}: create it with cox admin streams, or start a session host with the permission`;
   throw new CliError(EXIT.error, 'streams_missing', message);
 }
 

@@ -1,7 +1,6 @@
 /** `cox session replay`. */
 
 import { ExportLineInvalidError } from '@coxswain/protocol';
-import { replayJournal } from '@coxswain/session';
 import { withBus } from '../../instance/open-bus.ts';
 import { EXIT, type ExitCode } from '../../line/cli-error.ts';
 import type { CommandRun, Invocation } from '../../line/command-spec.ts';
@@ -18,9 +17,10 @@ export const run: CommandRun = async (invocation) => {
 };
 
 async function tell({ flags }: Invocation, { name, records: bytes, blobs, exported }: OpenJournal): Promise<ExitCode> {
+  const { replayJournal } = await import('@coxswain/session');
   try {
     const { records, sessionId } = await replayJournal(bytes, blobs);
-    if (records === 0) throw new ExportLineInvalidError(`${name} is no export of a session: it holds no record`);
+    if (records === 0) throw new ExportLineInvalidError(`${name} is not a session export: it contains no record`);
     const isTailProven = exported?.isTailProven === true;
     if (flags.on('json')) {
       standardStreams.out(

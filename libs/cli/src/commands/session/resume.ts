@@ -12,7 +12,7 @@ export const run: CommandRun = (invocation) =>
     } catch (error) {
       const { code } = error as { code?: unknown };
       if (code !== 'not_running' && code !== 'not_suspended') throw error;
-      const hint = `the run has ended; to go on with it: cox run "…" --session ${session.id}`;
+      const hint = `the run has ended; to continue the session: cox run "…" --session ${session.id}`;
       throw new CliError(EXIT.error, code, `${code}: ${code === 'not_running' ? hint : (error as Error).message}`);
     }
   });

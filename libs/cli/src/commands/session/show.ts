@@ -31,7 +31,7 @@ export const run: CommandRun = (invocation) => {
 function contextLine({ tokens, window, window_from, messages, compactions }: SessionStatus['context']): string {
   const count = (value: number) => value.toLocaleString('en-US');
   const of = window === null ? '' : ` of ${count(window)}`;
-  const learned = window_from === 'overflow' ? '; the provider refused a prompt of that size as too long' : '';
+  const learned = window_from === 'overflow' ? '; the provider rejected a prompt of this size as too long' : '';
   const passes = compactions === 0 ? '' : `, compacted ${compactions === 1 ? 'once' : `${compactions} times`}`;
   return `~${count(tokens)}${of} tokens in ${count(messages)} message${messages === 1 ? '' : 's'}${passes}${learned}`;
 }

@@ -1,6 +1,6 @@
 /** `cox session trace`. */
 import { once } from 'node:events';
-import { SessionNotFoundError } from '@coxswain/client';
+import { type BusClient, SessionNotFoundError } from '@coxswain/client';
 import type { EndedSpan } from '@coxswain/protocol';
 import { namedTenant } from '../../instance/named-tenant.ts';
 import { withBusOnce } from '../../instance/open-bus.ts';
@@ -8,7 +8,7 @@ import { findSession } from '../../instance/resolve-session.ts';
 import { EXIT, type ExitCode, usageError } from '../../line/cli-error.ts';
 import type { CommandRun } from '../../line/command-spec.ts';
 import { writeOut } from '../../line/output.ts';
-import { type CollectedTrace, traceOfJournal, traceOfSession } from '../../run/collect-trace.ts';
+import type { CollectedTrace } from '../../run/collect-trace.ts';
 import { journalSource, needsBus } from '../../run/journal-source.ts';
 import { otlpLine } from '../../run/otlp-lines.ts';
 import { counted } from '../../terminal/counted.ts';
@@ -30,15 +30,18 @@ export const run: CommandRun = async (invocation) => {
   if (source.kind === 'session')
     return withBusOnce(invocation, false, async ({ client }) => {
       const session = await findSession(client, asked);
+      const { traceOfSession } = await import('../../run/collect-trace.ts');
       const trace = await traceOfSession(client, session.id);
       if (trace.spans.length === 0 && (await session.newest()) === null) throw new SessionNotFoundError(session.id);
       return show(trace);
     });
   const tenant = namedTenant(flags, undefined);
-  if (!(await needsBus(invocation, [source]))) return show(await traceOfJournal(await source.open(null), tenant));
-  return withBusOnce(invocation, false, async ({ client }) =>
-    show(await traceOfJournal(await source.open(client), tenant)),
-  );
+  const showFile = async (client: BusClient | null) => {
+    const { traceOfJournal } = await import('../../run/collect-trace.ts');
+    return show(await traceOfJournal(await source.open(client), tenant));
+  };
+  if (!(await needsBus(invocation, [source]))) return showFile(null);
+  return withBusOnce(invocation, false, ({ client }) => showFile(client));
 };
 
 /** The runs of the session that is asked for, each with all below it. */
@@ -64,7 +67,7 @@ async function draw(trace: CollectedTrace, runNumber: number | undefined, env: N
   const style = createStyle(wantsColour(process.stdout, env));
   const columns = process.stdout.columns || Number(env.COLUMNS) || COLUMNS;
   const trees = treesOf(trace, runNumber);
-  if (trees.length === 0) standardStreams.err('no run of the session has begun yet\n');
+  if (trees.length === 0) standardStreams.err('no run of the session has started yet\n');
   for (const [at, tree] of trees.entries()) {
     const { span } = tree;
     const head = `run ${String(span.attributes['coxswain.run'])} of ${trace.sessionId}`;
@@ -72,6 +75,6 @@ async function draw(trace: CollectedTrace, runNumber: number | undefined, env: N
     const line = `${head}, ${took}, ${new Date(span.startMs).toISOString()}, trace ${span.context.traceId}`;
     standardStreams.out(`${at > 0 ? '\n' : ''}${style.dim(line)}\n${waterfall(tree, columns, style)}`);
   }
-  if (trace.leftOut > 0) standardStreams.err(`${counted(trace.leftOut, 'session')} below it not shown\n`);
+  if (trace.leftOut > 0) standardStreams.err(`${counted(trace.leftOut, 'session')} below it are not shown\n`);
   return EXIT.ok;
 }

@@ -86,6 +86,6 @@ function rowsOf(node: WireTreeNode, lead: string, below: string): string[][] {
 
 function doing({ state, stop_reason, approvals, problem }: WireTreeNode): string {
   if (problem !== null) return problem;
-  if (state === null) return 'not begun';
+  if (state === null) return 'not started';
   return `${describeState(state, stop_reason)}${approvals > 0 ? `, ${approvals} to approve` : ''}`;
 }

@@ -28,7 +28,7 @@ export function usageTable({ runs, personas, usage, costUsd }: UsageReport): str
     `${tokens(used.usage.inputTokens)} in`,
     `${tokens(used.usage.cachedInputTokens ?? 0)} cached`,
     `${tokens(used.usage.outputTokens)} out`,
-    used.costUsd === null ? 'price not known' : dollars(used.costUsd),
+    used.costUsd === null ? 'unknown price' : dollars(used.costUsd),
     ...about,
   ];
   const isShared = personas.length > 1;
@@ -39,7 +39,7 @@ export function usageTable({ runs, personas, usage, costUsd }: UsageReport): str
       `run ${one.run}`,
       one,
       isShared ? turns(one.turns) : turnsOn(one),
-      one.stopReason === null ? 'goes on' : endState(one.stopReason),
+      one.stopReason === null ? 'in progress' : endState(one.stopReason),
     ),
   );
   const shared = isShared ? personas.map((one) => line(one.persona, one, turnsOn(one))) : [];

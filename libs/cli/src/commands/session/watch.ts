@@ -24,7 +24,7 @@ export const run: CommandRun = (invocation) => {
     const told = stopSignal();
     const leaving = new AbortController();
     void told.promise.then(() => leaving.abort());
-    if (!bus.hosted) view.notice('nothing runs this session now: this is what is recorded');
+    if (!bus.hosted) view.notice('no host runs this session now: these are the recorded events');
     try {
       const end = await followSession({
         session,

@@ -1,0 +1,2 @@
+/** The YAML parser, to be imported dynamically: bundled in chunks, a CommonJS package has named exports only for static imports. */
+export { isMap, isNode, isScalar, LineCounter, parse, parseDocument } from 'yaml';

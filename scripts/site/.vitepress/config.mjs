@@ -1,0 +1,127 @@
+// The documentation site: the pages that stage-pages.mjs has copied. Its search needs no network.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join, posix } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { renderMermaidSVG } from 'beautiful-mermaid';
+import { slug } from 'github-slugger';
+import { defineConfig } from 'vitepress';
+import llmsFiles from 'vitepress-plugin-llms';
+
+const pages = fileURLToPath(new URL('../dist/pages', import.meta.url));
+
+/** Draws diagrams while the site is built: readers load no renderer. */
+function withDiagrams(md) {
+  const renderFence = md.renderer.rules.fence;
+  md.renderer.rules.fence = (tokens, index, ...rest) => {
+    const { info, content } = tokens[index];
+    if (info.trim() !== 'mermaid') return renderFence(tokens, index, ...rest);
+    const svg = renderMermaidSVG(content, { bg: 'var(--vp-c-bg)', fg: 'var(--vp-c-text-1)', transparent: true });
+    // Its font would come from another host.
+    const drawn = svg
+      .replace(/@import url\([^)]*\);/, '')
+      .replace('style="', 'style="max-width: 1100px; height: auto; ');
+    return `<div v-pre style="overflow-x: auto">${drawn}</div>\n`;
+  };
+}
+
+/** Links to copied source files are no pages: the browser opens them. */
+function withSourceLinks(md) {
+  const renderLink = md.renderer.rules.link_open;
+  md.renderer.rules.link_open = (tokens, index, ...rest) => {
+    if (tokens[index].attrGet('href')?.startsWith('/source/')) tokens[index].attrSet('target', '_blank');
+    return renderLink(tokens, index, ...rest);
+  };
+}
+
+/** Code is text, also where it has the braces of Vue's templates. */
+function withPlainCode(md) {
+  const renderCode = md.renderer.rules.code_inline;
+  md.renderer.rules.code_inline = (tokens, index, ...rest) => {
+    tokens[index].attrSet('v-pre', '');
+    return renderCode(tokens, index, ...rest);
+  };
+}
+
+/** An entry of the sidebar: a page by its first heading. */
+function entry(path) {
+  const heading = /^# (.*)$/m.exec(readFileSync(join(pages, path), 'utf8'))?.[1] ?? path;
+  return { text: heading.replaceAll('`', ''), link: `/${path.replace(/(index)?\.md$/, '')}` };
+}
+
+/** The pages of a folder: those that are named first, then the others by name. */
+function entries(folder, first = []) {
+  if (!existsSync(join(pages, folder))) return [];
+  const names = readdirSync(join(pages, folder)).filter((name) => name.endsWith('.md'));
+  const others = names.filter((name) => !first.includes(name)).sort();
+  return [...first.filter((name) => names.includes(name)), ...others].map((name) => entry(posix.join(folder, name)));
+}
+
+/** The guides by topic, by file name. The build fails if one is missing here, or no longer exists. */
+const GUIDES = {
+  'Steer and approve':
+    'steering steer-from-anything steering-file suspend approvals remembered-approvals approval-notifications',
+  'Write agents':
+    'personas persona-steps persona-hooks structured-output models scripted-models context limits testing',
+  'Give agents tools': 'tools built-in-tools own-tools bus-tools long-running-tools mcp-tools sandbox',
+  'Control agents with hooks': 'hooks run-hooks hook-jobs',
+  'Combine agents': 'crews hand-offs session-messages personas-as-services',
+  'Write programs': 'client client-commands embedding chat-page gateway http-commands http-events ag-ui mcp-server',
+  'Use the command and the console': 'cli cli-scripts terminal console editors acp inspector replay-and-fork',
+  'Secure and observe':
+    'security policy trust-a-folder threat-model observability traces embedded-server troubleshooting',
+};
+
+function guides() {
+  const groups = Object.entries(GUIDES).map(([text, names]) => ({ text, names: names.split(' ') }));
+  const grouped = groups.flatMap(({ names }) => names);
+  const files = readdirSync(join(pages, 'guides')).map((name) => name.replace(/\.md$/, ''));
+  const wrong = [
+    ...files.filter((name) => !grouped.includes(name)),
+    ...grouped.filter((name) => !files.includes(name)),
+  ];
+  if (wrong.length > 0) throw new Error(`GUIDES and the folder docs/guides differ: ${wrong.join(', ')}`);
+  return groups.map(({ text, names }) => ({
+    text,
+    items: names.map((name) => entry(`guides/${name}.md`)),
+    collapsed: true,
+  }));
+}
+
+export default defineConfig({
+  srcDir: 'dist/pages',
+  outDir: '../../docs-site',
+  base: process.env.COX_SITE_BASE ?? '/',
+  title: 'Coxswain',
+  description: 'A durable runtime for AI agents that you can steer while they work',
+  lang: 'en',
+  metaChunk: true,
+  // Their addresses are examples, or of a server that the reader starts.
+  ignoreDeadLinks: 'localhostLinks',
+  markdown: {
+    html: false,
+    anchor: { slugify: slug },
+    config: (md) => md.use(withDiagrams).use(withSourceLinks).use(withPlainCode),
+  },
+  themeConfig: {
+    search: { provider: 'local' },
+    outline: [2, 3],
+    nav: [
+      { text: 'Tutorial', link: '/tutorial' },
+      { text: 'Guides', link: '/' },
+      { text: 'Troubleshooting', link: '/guides/troubleshooting' },
+      { text: 'Errors', link: '/reference/errors' },
+    ],
+    sidebar: [
+      { text: 'Start', items: entries('.', ['index.md', 'tutorial.md', 'faq.md', 'comparison.md']) },
+      { text: 'Tutorials', items: entries('tutorials') },
+      { text: 'Concepts', items: entries('concepts', ['index.md']) },
+      ...guides(),
+      { text: 'Operations', items: entries('operations', ['index.md']) },
+      { text: 'Reference', items: entries('reference'), collapsed: true },
+      { text: 'Reports', items: entries('reports'), collapsed: true },
+      { text: 'Decisions', items: entries('adr', ['index.md']), collapsed: true },
+      { text: 'Repository', items: [...entries('repository'), entry('repository/examples/index.md')], collapsed: true },
+    ].filter(({ items }) => items.length > 0),
+  },
+  vite: { plugins: [llmsFiles()] },
+});
