@@ -96,7 +96,7 @@ test('a host that stood still while another took over calls and aborts nothing a
   await eventOf(fixture.bus, id, 'owned', ({ epoch }) => epoch === 2);
   await until('the new owner to ask', () => orders.some(({ epoch }) => epoch === 2));
   zombie.process.kill('SIGCONT');
-  await zombie.says('it leaves its sessions to them');
+  await zombie.says('it releases its sessions to them');
   // What it says late is refused by its epoch where the call runs: said here in its name.
   const refused = await fixture.bus.bare.request(
     subjects.toolInstances('default', name),

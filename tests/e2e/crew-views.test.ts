@@ -30,7 +30,7 @@ test('of two who decide at once one is told who did', async () => {
   );
   expect(await run(['deny', 'two', 'c1_1'], { COX_ACTOR: 'ada' })).toMatchObject({ code: 0 });
   const late = await run(['approve', 'two', 'c1_1'], { COX_ACTOR: 'bob' });
-  expect(late).toMatchObject({ code: 1, stderr: expect.stringContaining('ada has decided this call: deny') });
+  expect(late).toMatchObject({ code: 1, stderr: expect.stringContaining('ada already decided this call: deny') });
   expect((await journalOf(fixture.bus, 'two')).of('approval_decided')).toMatchObject([
     { actor: { name: 'ada', verified: false } },
   ]);
@@ -103,7 +103,7 @@ test('a step that waits for a person ends the command where nobody sits at a ter
     /the step one has failed; resume the session to retry it.*\n.*resume stepped .*attach stepped/,
   );
   expect((await run(['session', 'show', 'stepped'])).stdout).toMatch(
-    /^suspended +automatically, .*the step one has failed/m,
+    /^suspended +automatically, .*the step one failed/m,
   );
   expect(await run(['session', 'resume', 'stepped'])).toMatchObject({ code: 0 });
   expect(await run(['attach', 'stepped'])).toMatchObject({ code: 0, stdout: 'Listed.\n' });

@@ -182,7 +182,7 @@ test.each([
   [
     ['session', 'fork', 'origin', '--at', '2', '--result', 'y'],
     1,
-    /fork_change_misfit.*record 2 is the resolving of persona/,
+    /fork_change_misfit.*record 2 is the resolution of persona/,
   ],
   [['session', 'fork', 'origin', '--model', 'nameless'], 2, /--model nameless/],
   [['session', 'import', '/no/such/file'], 2, /is not a file/],
