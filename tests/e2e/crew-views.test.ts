@@ -100,10 +100,10 @@ test('a step that waits for a person ends the command where nobody sits at a ter
   const stopped = await run(['run', 'Go.', '--id', 'stepped', '--persona', 'stepper', '--model', model]);
   expect(stopped.code, stopped.told).toBe(6);
   expect(stopped.stderr).toMatch(
-    /the step one has failed, and waits for a person.*\n.*resume stepped .*attach stepped/,
+    /the step one has failed; resume the session to retry it.*\n.*resume stepped .*attach stepped/,
   );
   expect((await run(['session', 'show', 'stepped'])).stdout).toMatch(
-    /^suspended +by itself, .*the step one has failed/m,
+    /^suspended +automatically, .*the step one has failed/m,
   );
   expect(await run(['session', 'resume', 'stepped'])).toMatchObject({ code: 0 });
   expect(await run(['attach', 'stepped'])).toMatchObject({ code: 0, stdout: 'Listed.\n' });

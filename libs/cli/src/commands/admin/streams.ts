@@ -160,6 +160,6 @@ function incomplete({ whole, streams, most }: Copies): CliError {
 function said(before: Copies, after: Copies): string {
   const isSame = before.streams === 0 || (before.fewest === after.fewest && before.most === after.most);
   const lacking = after.streams - after.whole;
-  const behind = lacking === 0 ? '' : `, which ${lacking} of them do not have up to date: cox doctor`;
+  const behind = lacking === 0 ? '' : `; ${lacking} not up to date: check with cox doctor`;
   return `copies of each: ${isSame ? '' : `${copiesText(before)} -> `}${copiesText(after)}${behind}`;
 }
