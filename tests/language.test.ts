@@ -25,8 +25,6 @@ const NOT_YET = [
   'docs/reference/coverage.md',
   // Subjects are long lists without a full stop.
   'docs/reference/roles.md',
-  // Part of recorded traces.
-  'examples/crews/code-review/personas/',
   'tests/',
 ];
 

@@ -102,7 +102,9 @@ test('a step that waits for a person ends the command where nobody sits at a ter
   expect(stopped.stderr).toMatch(
     /the step one has failed; resume the session to retry it.*\n.*resume stepped .*attach stepped/,
   );
-  expect((await run(['session', 'show', 'stepped'])).stdout).toMatch(/^suspended +by itself, .*the step one failed/m);
+  expect((await run(['session', 'show', 'stepped'])).stdout).toMatch(
+    /^suspended +automatically, .*the step one failed/m,
+  );
   expect(await run(['session', 'resume', 'stepped'])).toMatchObject({ code: 0 });
   expect(await run(['attach', 'stepped'])).toMatchObject({ code: 0, stdout: 'Listed.\n' });
 }, 120_000);

@@ -371,7 +371,7 @@ test('of a manifest: its tools run, a blocked prompt ends cox run with 5, and er
       { cwd: folder, env: { INIT_CWD: folder } },
     );
   const blocked = await run('my key is sk-123');
-  expect([blocked.code, blocked.told]).toEqual([5, expect.stringContaining('coxswain.yaml are used')]);
+  expect([blocked.code, blocked.told]).toEqual([5, expect.stringContaining('using the hooks of')]);
   const passed = await run('hello');
   expect([passed.code, passed.stdout]).toEqual([0, expect.stringMatching(/seven(.|\n)*Done\./)]);
 
