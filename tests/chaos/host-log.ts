@@ -25,7 +25,7 @@ interface LogLine {
 
 const SAYS: Readonly<Record<string, HostLine['what']>> = {
   'session host is up': 'up',
-  'effect begins': 'began',
+  'effect starts': 'began',
   'late outcome dropped': 'late',
 };
 

@@ -121,7 +121,7 @@ describe('a cluster of three servers', () => {
   it('has not servers enough for four copies, and says so', async () => {
     const refused = await run('admin', 'streams', '--replicas', '4');
     expect(refused.code).toBe(1);
-    expect(refused.json).toMatchObject([{ code: 'too_few_servers', message: expect.stringContaining('4 copies') }]);
+    expect(refused.json).toMatchObject([{ code: 'too_few_servers', message: expect.stringContaining('4 replicas') }]);
   });
 
   it('is read by nobody while two of three stand still: every command says so in one sentence, and ends', async () => {

@@ -221,7 +221,7 @@ test('any other call is lost when its instance was killed, and after 15 s when i
   killed.first.process.kill();
   await pass(5_000);
   expect(gone.outcome?.status).toBe('lost');
-  expect(textOf(gone)).toBe('the process that ran this call has gone');
+  expect(textOf(gone)).toBe('the process that ran this call ended');
 
   const frozen = await pair();
   const silent = frozen.call(false);

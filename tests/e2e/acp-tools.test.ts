@@ -68,7 +68,7 @@ describe('MCP servers of an editor', () => {
       refused(editor.agent.request(methods.agent.session.new, { cwd, mcpServers: [server] }));
     expect(await ask({ type: 'sse', name: 'old', url: 'http://127.0.0.1:9', headers: [] })).toMatchObject({
       code: -32_602,
-      message: expect.stringContaining('mcpServers.0.type: sse is not there'),
+      message: expect.stringContaining('mcpServers.0.type: sse is not supported'),
     });
     expect(await ask({ type: 'http', name: 'odd', url: 'ftp://127.0.0.1', headers: [] })).toMatchObject({
       message: expect.stringContaining('mcpServers.0.url'),

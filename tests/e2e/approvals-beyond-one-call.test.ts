@@ -115,7 +115,7 @@ test('remember session: the same command runs unasked, another asks; revoked, it
   );
   expect(receipt).toMatchObject({
     stage: 'accepted',
-    detail: { says: 'allow run_command "echo a", also with further words', remembered: { id: 'the-rule' } },
+    detail: { says: 'allow run_command "echo a", also with more words', remembered: { id: 'the-rule' } },
   });
   // The second runs by the rule; the third is another command.
   await parked('session-rule', 'c3_1');

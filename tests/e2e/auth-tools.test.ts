@@ -151,7 +151,7 @@ test('instances with the key of a worker hear which versions others serve, and p
   services.push(next);
   await next.says(/was announced as another version/, 'stderr');
   await next.kill();
-  await old.service.says(/which nobody serves any more: this one counts now/, 'stderr');
+  await old.service.says(/which has no instances: this version is now in use/, 'stderr');
 });
 
 test('who serves a tool that its key is not for is told so once', async () => {
@@ -274,7 +274,7 @@ test.each([
   [['--worker', 'stock=read_file'], 'its tool'],
   [['--worker', 'stock=a,a'], 'twice'],
   [['--worker', 'stock=a', '--worker', 'stock=b'], 'twice'],
-  [['--worker', 'red/stock=a'], 'no --tenant'],
+  [['--worker', 'red/stock=a'], 'without --tenant'],
   [['--tenant', 'red', '--tenant', 'blue', '--worker', 'stock=a'], 'names no tenant'],
 ])('cox admin auth %j is refused: %s', async (args, said) => {
   const ended = await cox(['admin', 'auth', '--out', 'x', ...args], { cwd: await scratchFolder('bad') });

@@ -96,7 +96,7 @@ test('a host that stood still while another took over calls and aborts nothing a
   await eventOf(fixture.bus, id, 'owned', ({ epoch }) => epoch === 2);
   await until('the new owner to ask', () => orders.some(({ epoch }) => epoch === 2));
   zombie.process.kill('SIGCONT');
-  await zombie.says('it leaves its sessions to them');
+  await zombie.says('it releases its sessions to them');
   // What it says late is refused by its epoch where the call runs: said here in its name.
   const refused = await fixture.bus.bare.request(
     subjects.toolInstances('default', name),
@@ -210,8 +210,8 @@ test('three instances share the calls of many sessions; one is killed and one dr
   expect(await drained).toEqual({ code: 0, signal: null });
   const all = (await Promise.all(ids.map(endings))).flat();
   expect(all).toHaveLength(6 * 20);
-  // What the killed one had in its hands is interrupted; nothing else is, and nothing ran twice.
-  expect(new Set(all.map(({ status }) => status))).toEqual(new Set(['ok', 'interrupted']));
+  // Calls of the killed instance are interrupted, if it ran any at that moment; no call fails, and none runs twice.
+  expect(all.filter(({ status }) => status !== 'ok' && status !== 'interrupted')).toEqual([]);
   expect((await module.log()).length).toBeLessThanOrEqual(6 * 20);
 });
 

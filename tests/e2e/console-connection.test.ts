@@ -43,7 +43,7 @@ function inBrowser(): void {
 
     first.child.kill();
     await first.child.exited;
-    await page.getByText(/Disconnected from the gateway since \d.*tried again/).waitFor();
+    await page.getByText(/Disconnected from the gateway since \d.*Reconnecting/).waitFor();
     await where.getByText(/^reconnecting, record/).waitFor();
     await picture(page, 'connection-lost-light');
     await page.emulateMedia({ colorScheme: 'dark' });

@@ -30,7 +30,7 @@ test('of two who decide at once one is told who did', async () => {
   );
   expect(await run(['deny', 'two', 'c1_1'], { COX_ACTOR: 'ada' })).toMatchObject({ code: 0 });
   const late = await run(['approve', 'two', 'c1_1'], { COX_ACTOR: 'bob' });
-  expect(late).toMatchObject({ code: 1, stderr: expect.stringContaining('ada has decided this call: deny') });
+  expect(late).toMatchObject({ code: 1, stderr: expect.stringContaining('ada already decided this call: deny') });
   expect((await journalOf(fixture.bus, 'two')).of('approval_decided')).toMatchObject([
     { actor: { name: 'ada', verified: false } },
   ]);
@@ -100,10 +100,10 @@ test('a step that waits for a person ends the command where nobody sits at a ter
   const stopped = await run(['run', 'Go.', '--id', 'stepped', '--persona', 'stepper', '--model', model]);
   expect(stopped.code, stopped.told).toBe(6);
   expect(stopped.stderr).toMatch(
-    /the step one has failed, and waits for a person.*\n.*resume stepped .*attach stepped/,
+    /the step one has failed; resume the session to retry it.*\n.*resume stepped .*attach stepped/,
   );
   expect((await run(['session', 'show', 'stepped'])).stdout).toMatch(
-    /^suspended +by itself, .*the step one has failed/m,
+    /^suspended +automatically, .*the step one failed/m,
   );
   expect(await run(['session', 'resume', 'stepped'])).toMatchObject({ code: 0 });
   expect(await run(['attach', 'stepped'])).toMatchObject({ code: 0, stdout: 'Listed.\n' });

@@ -102,7 +102,7 @@ test.skipIf(process.platform === 'win32')(
       .map((text) => JSON.parse(text) as Check);
     expect(checks.find(({ name }) => name === 'state_dir')).toMatchObject({
       status: 'failed',
-      message: `state folder ${join(folder, 'state')} cannot be written: file too large`,
+      message: `state folder ${join(folder, 'state')} cannot be written: file too large (EFBIG)`,
       remedy: expect.stringContaining('free disk space'),
     });
     expect(await readdir(join(folder, 'state'))).toEqual([]);

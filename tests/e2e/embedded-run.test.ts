@@ -18,10 +18,19 @@ beforeEach(async () => {
   - {text: Done.}
 `,
   );
+  await bed.file(
+    'held.yaml',
+    `turns:
+  - {text: I wait., calls: [{tool: run_command, args: {command: 'until [ -e released ]; do sleep 0.1; done'}}]}
+  - {text: Done.}
+`,
+  );
 }, 180_000);
 afterEach(() => bed.remove(), 180_000);
 
 const slow = ['--model', 'scripted/slow.yaml', '--allow', 'run_command'];
+/** Runs until the file `released` exists, so that no test depends on the speed of the machine. */
+const held = ['--model', 'scripted/held.yaml', '--allow', 'run_command'];
 
 test('the demo plays through by itself: steered, cancelled, approved, ended, replayed', async () => {
   await mkdir(bed.stateDir);
@@ -92,7 +101,7 @@ test('runs that start at once in a fresh state folder share the instance that on
 }, 120_000);
 
 test('cox up waits for a command that works on the state folder, says for which, and comes up when that has ended', async () => {
-  const run = bed.start(['run', 'go', '--id', 'before', ...slow]);
+  const run = bed.start(['run', 'go', '--id', 'before', ...held]);
   await run.seen(/▸ run_command/);
   const hasty = await bed.run(['up', '--json', '--no-gateway', '--wait-for-folder', '1ms']);
   expect(hasty.code, hasty.stderr).toBe(1);
@@ -100,6 +109,7 @@ test('cox up waits for a command that works on the state folder, says for which,
   expect(hasty.stderr).toMatch(/in use by process \d+, cox run: wait for its end/);
   const up = bed.start(['up', '--json', '--no-gateway']);
   await up.seen(/^cox run \(process \d+\) uses \S+; cox up starts after it has ended$/m);
+  await bed.file('released', '');
   expect(await run.end).toMatchObject({ code: 0, stdout: 'Done.\n' });
   await up.seen(/"type":"ready"/);
   expect((await bed.run(['session', 'show', 'before'])).stdout).toContain('end_turn');
@@ -110,12 +120,13 @@ test('cox up waits for a command that works on the state folder, says for which,
 }, 120_000);
 
 test('a cox up that is told to stop while it waits ends at once, with nothing started', async () => {
-  const run = bed.start(['run', 'go', '--id', 'before', ...slow]);
+  const run = bed.start(['run', 'go', '--id', 'before', ...held]);
   await run.seen(/▸ run_command/);
   const up = bed.start(['up', '--json']);
   await up.seen(/cox up starts after it has ended/);
   up.child.kill('SIGTERM');
   expect(await up.end).toMatchObject({ code: 0, stdout: '' });
+  await bed.file('released', '');
   expect(await run.end).toMatchObject({ code: 0, stdout: 'Done.\n' });
 }, 120_000);
 

@@ -182,10 +182,10 @@ test.each([
   [
     ['session', 'fork', 'origin', '--at', '2', '--result', 'y'],
     1,
-    /fork_change_misfit.*record 2 is the resolving of persona/,
+    /fork_change_misfit.*record 2 is the resolution of persona/,
   ],
   [['session', 'fork', 'origin', '--model', 'nameless'], 2, /--model nameless/],
-  [['session', 'import', '/no/such/file'], 2, /is no file/],
+  [['session', 'import', '/no/such/file'], 2, /is not a file/],
   [['session', 'import', '-', '--as', 'a b'], 2, /--as takes/],
   [['session', 'diff', 'origin'], 2, /<a> <b>|session/],
 ])('%j ends with %i', async (args, code, says) => {

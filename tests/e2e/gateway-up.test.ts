@@ -55,7 +55,7 @@ test('a shell that has taken in what cox env says is told the same again, and wh
 test('cox doctor says of it that it answers, also where another bus is asked about', async () => {
   const { stdout } = await bed.run(['doctor', '--json', '--nats', 'nats://127.0.0.1:9']);
   const found = jsonLines(stdout).find((check) => check.name === 'gateway');
-  expect(found).toMatchObject({ status: 'ok', message: `the gateway at ${ready.gateway_url} answers` });
+  expect(found).toMatchObject({ status: 'ok', message: `the gateway at ${ready.gateway_url} responds` });
 });
 
 test('the token is readable by this user only, and another state folder has another', async () => {
@@ -114,7 +114,7 @@ test.each([
   const end = await bed.run(['up', '--state-dir', 'taken', flag, port]);
   expect(end.code).toBe(1);
   expect(words.exec(end.stderr)?.[1]).toBe(port);
-  expect(end.stderr).not.toMatch(/EADDRINUSE| {4}at /);
+  expect(end.stderr).not.toMatch(/ {4}at /);
   expect((await bed.run(['env', '--state-dir', 'taken'])).stderr).toContain('nothing runs on');
 });
 

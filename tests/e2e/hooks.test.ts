@@ -197,7 +197,7 @@ test('a changed module is served at once, and a broken one leaves the version be
   expect(service.stderr).toContain(`${file}:1`);
   expect(await reasonOf()).toContain('the first');
   await writeFile(file, deny('the second'));
-  await service.says('loaded again', 'stderr');
+  await service.says('hooks reloaded', 'stderr');
   expect(await reasonOf()).toContain('the second');
 });
 
@@ -371,7 +371,7 @@ test('of a manifest: its tools run, a blocked prompt ends cox run with 5, and er
       { cwd: folder, env: { INIT_CWD: folder } },
     );
   const blocked = await run('my key is sk-123');
-  expect([blocked.code, blocked.told]).toEqual([5, expect.stringContaining('coxswain.yaml are used')]);
+  expect([blocked.code, blocked.told]).toEqual([5, expect.stringContaining('using the hooks of')]);
   const passed = await run('hello');
   expect([passed.code, passed.stdout]).toEqual([0, expect.stringMatching(/seven(.|\n)*Done\./)]);
 

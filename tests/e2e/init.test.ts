@@ -152,7 +152,7 @@ test('a folder that cannot be made ends with why, also on a file system that say
   const below = await init(folder, 'taken/agents');
   expect(below.code).toBe(2);
   expect(below.stderr).toContain(
-    `${join(folder, 'taken/agents')} cannot be written: a part of its path is not a folder`,
+    `${join(folder, 'taken/agents')} cannot be written: a part of the path is not a folder (ENOTDIR)`,
   );
   if (process.platform !== 'linux') return;
   const nowhere = await init(folder, '/proc/nowhere/agents');
@@ -167,9 +167,9 @@ test('what is no folder is told for what it is, and nothing is written', async (
   await symlink('file', join(folder, 'to-file'));
   for (const [name, said] of [
     ['', 'was given an empty name'],
-    ['file', 'cox: file is a file; give'],
-    ['dangling', 'cox: dangling is a link to nothing: nothing is not there; give'],
-    ['to-file', 'cox: to-file is a link to file, which is not a folder; give'],
+    ['file', 'cox: file is a file; name'],
+    ['dangling', 'cox: dangling is a link to nothing: nothing is missing; name'],
+    ['to-file', 'cox: to-file is a link to file, which is not a folder; name'],
   ] as const)
     for (const force of [[], ['--force']]) {
       const refused = await init(folder, name, ...force);

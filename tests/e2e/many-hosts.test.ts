@@ -143,7 +143,7 @@ test('a host that stood still past its lease begins nothing, and nothing of it c
   const records = new Map<string, number>();
   for (const id of all) records.set(id, (await journalOf(bus, id)).records.length);
   still.process.kill('SIGCONT');
-  await still.says('it leaves its sessions to them');
+  await still.says('it releases its sessions to them');
   // What it holds in its hands is refused by the fence; what it does from now on, it owns anew.
   await sleep(500);
   for (const id of all) {

@@ -504,7 +504,7 @@ describe('transcripts', () => {
   test('of what there is not are an error of the protocol', async () => {
     const read = (uri: string) => mcp.client.readResource({ uri });
     await expect(read('coxswain://sessions/nobody')).rejects.toMatchObject({ code: -32_002 });
-    await expect(read('file:///etc/passwd')).rejects.toThrow(/there are coxswain:\/\/sessions/);
+    await expect(read('file:///etc/passwd')).rejects.toThrow(/resources have the form coxswain:\/\/sessions/);
     await expect(read('coxswain://sessions/../x')).rejects.toMatchObject({ code: -32_002 });
   });
 

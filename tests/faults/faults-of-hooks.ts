@@ -61,7 +61,7 @@ export const FAULTS_OF_HOOKS: readonly PlantedFault[] = [
   {
     name: 'a table that is the same leaves another record',
     file: 'decide.ts',
-    find: "  if (context.pinned?.hooks_fingerprint === fingerprint) return { kind: 'ignored', reason: 'the same table' };\n",
+    find: "  if (context.pinned?.hooks_fingerprint === fingerprint) return { kind: 'ignored', reason: 'unchanged hook table' };\n",
     instead: '',
   },
   // ---- the machine: what an answer causes ----
@@ -74,7 +74,7 @@ export const FAULTS_OF_HOOKS: readonly PlantedFault[] = [
   {
     name: 'a hook of which no answer came has no objection',
     file: 'decide-consult.ts',
-    find: "return own ?? { hook, failure: { code: 'hook_unavailable', message: 'it gave no answer' } };",
+    find: "return own ?? { hook, failure: { code: 'hook_unavailable', message: 'the hook did not answer' } };",
     instead: 'return own ?? { hook, not_run: true };',
   },
   {

@@ -267,7 +267,7 @@ export class ToolCalls {
     const returned = outcome === LATER ? outcome : withEdited(outcome, [...edited]);
     work?.end(returned === LATER ? { status: 'ok' } : { status: returned.status, code: codeOf(returned) });
     if (returned === LATER && isLongRunning) {
-      this.#ledger.end(entry, failed('its outcome comes from elsewhere'));
+      this.#ledger.end(entry, failed('another process delivers the outcome'));
       // It may be told to stop still, as long as the ledger keeps it.
       entry.ending = null;
       this.#accept(entry, epoch);
@@ -366,7 +366,7 @@ export function failed(message: string, code = 'tool_failed'): CallEnding {
 }
 
 function cancelledBefore(reason: string): CallEnding {
-  return { status: 'cancelled', result: textResult(`cancelled before it ran: ${reason}`, true) };
+  return { status: 'cancelled', result: textResult(`cancelled before the tool ran: ${reason}`, true) };
 }
 
 function textResult(text: string, is_error: boolean, detail?: JsonObject): ToolResult {

@@ -50,27 +50,27 @@ const whole = (description: string, maximum: number) => ({ type: 'integer', desc
 export const DELEGATE_TOOL: ToolDefinition = {
   name: 'delegate',
   description:
-    'Gives a piece of work to a session of its own, of a persona that you name, and waits for its answer, which is the ' +
-    'result. It knows nothing of this conversation but the prompt: say there all that it needs. Several calls in one ' +
-    'answer work at the same time.',
+    'Delegates work to a new session with the persona that you name, and returns its answer as the result. The new ' +
+    'session sees only the prompt, not this conversation: include all that it needs. Several calls in one response ' +
+    'run in parallel.',
   input_schema: {
     type: 'object',
     properties: {
-      persona: text('The name of the persona that is to do it; your own is allowed.', 64),
-      prompt: text('The work: what is to be done, with what, and what to answer.', 128 * 1024),
+      persona: text('The persona that does the work. Your own is allowed.', 64),
+      prompt: text('The task: what to do, with which inputs, and what to answer.', 128 * 1024),
       mode: text('A mode of that persona.', 64),
       restart: {
         type: 'string',
         enum: Restart.options,
-        description: 'Whether it is begun again if it fails. never if not given.',
+        description: 'When a failed session is restarted. Default: never.',
       },
-      max_restarts: whole('How often, with on_failure; 1 if not given.', BOUNDS.restartsMax),
+      max_restarts: whole('Restarts with on_failure. Default: 1.', BOUNDS.restartsMax),
       limits: {
         type: 'object',
-        description: 'Tighter limits than its share of yours.',
+        description: 'Tighter limits than its share of your budget.',
         properties: {
           max_turns: whole('Turns.', 1_000_000),
-          tokens: whole('Tokens in and out, of it and all that it starts.', 1e12),
+          tokens: whole('Tokens in and out, with all sessions that it starts.', 1e12),
           usd: { type: 'number', description: 'USD.', minimum: 0.000_001, maximum: 1_000_000 },
           wall_time_ms: whole('Milliseconds from its start to its end.', 31_536_000_000),
         },
@@ -88,14 +88,14 @@ export const DELEGATE_TOOL: ToolDefinition = {
 export const HANDOFF_TOOL: ToolDefinition = {
   name: HANDOFF,
   description:
-    'Hands this conversation over to another persona, which goes on in your place from the next turn, with its own ' +
-    'instructions and tools; it sees all that was said. Other calls of the same answer are finished first. Only one ' +
-    'hand-off of an answer counts.',
+    'Hands this conversation off to another persona. From the next turn it continues with its own instructions and ' +
+    'tools, and it sees the whole conversation. Other calls of the same response finish first. Only the first hand-off ' +
+    'of a response counts.',
   input_schema: {
     type: 'object',
     properties: {
-      to: text('The name of the persona that is to go on.', 64),
-      brief: text('What it is told first: what is wanted, what was done, what is left to do.', BOUNDS.briefMaxChars),
+      to: text('The name of the persona that continues.', 64),
+      brief: text('Its first message: the goal, the work done, and the work left.', BOUNDS.briefMaxChars),
     },
     required: ['to', 'brief'],
     additionalProperties: false,
@@ -108,20 +108,20 @@ export const HANDOFF_TOOL: ToolDefinition = {
 export const SEND_MESSAGE_TOOL: ToolDefinition = {
   name: 'send_message',
   description:
-    'Says something to another session, by its id: for instance to one that has sent you a message, or to one that waits ' +
-    'for jobs. The result says only that it was stored for it. It is told which session the message is from; an answer, ' +
-    'if one comes, comes as a message to you.',
+    'Sends a message to another session, for example to one that sent you a message or waits for jobs. The result ' +
+    'confirms only that the message is stored. The receiver sees the id of your session. An answer, if any, arrives ' +
+    'as a message to you.',
   input_schema: {
     type: 'object',
     properties: {
       to: { type: 'string', description: 'The id of the session.', pattern: '^[A-Za-z0-9_-]{1,64}$' },
-      body: text('What is said.', 128 * 1024),
+      body: text('The text of the message.', 128 * 1024),
       mode: {
         type: 'string',
         enum: MessageMode.options,
         description:
-          'steer (the default) reaches it between two steps of what it does, interrupt stops what it does, followup waits ' +
-          'until it has done that, prompt also begins its next run if it has ended.',
+          'steer (default) arrives between two steps, interrupt stops its work, followup waits for the end of its work, ' +
+          'prompt also starts a new run if it has ended.',
       },
     },
     required: ['to', 'body'],

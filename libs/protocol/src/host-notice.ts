@@ -2,7 +2,7 @@
 
 const TAG = 'host-notice';
 /** The first line of every notice. */
-export const NOTICE_HEAD = "Not from a person. The session's surroundings report:";
+export const NOTICE_HEAD = 'Not from a person. The environment of this session reports:';
 
 /**
  * The text of one notice, as a record has it. What a server or a tool wrote cannot end it and go on in a person's voice. Models

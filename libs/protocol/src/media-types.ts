@@ -54,12 +54,12 @@ export function shownMediaType(
   beginning: Uint8Array,
 ): { readonly mediaType: string } | { readonly refused: string } {
   const mediaType = (said.split(';', 1)[0] as string).trim().toLowerCase().replace('image/jpg', 'image/jpeg');
-  if (!MEDIA_TYPE.test(mediaType)) return { refused: 'its media type is none' };
+  if (!MEDIA_TYPE.test(mediaType)) return { refused: 'its media type is invalid' };
   const signed = signedMediaType(beginning);
   if (VERIFIED.has(mediaType) && signed !== mediaType) {
     return signed !== null && VERIFIED.has(signed)
       ? { mediaType: signed }
-      : { refused: `it is not ${mediaType}, as it says` };
+      : { refused: `its content is not ${mediaType}` };
   }
   return { mediaType };
 }

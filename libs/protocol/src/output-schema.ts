@@ -44,7 +44,7 @@ export function outputInstruction(schema: JsonObject): string {
   return [
     '# Output',
     'When the work is done, answer with one JSON value that fits the JSON Schema below.',
-    'That answer contains the JSON and nothing else: no introduction, no explanation, no code fence.',
+    'That answer contains only the JSON: no introduction, no explanation, no code fence.',
     '',
     canonicalJson(schema),
   ].join('\n');
@@ -131,12 +131,12 @@ class Refusal extends Error {}
 export function outputSchemaProblem(schema: JsonObject): string | null {
   const bytes = new TextEncoder().encode(JSON.stringify(schema)).length;
   if (bytes > BOUNDS.outputSchemaMaxBytes)
-    return `the output schema has ${bytes} bytes, at most ${BOUNDS.outputSchemaMaxBytes} are taken`;
+    return `the output schema has ${bytes} bytes; the limit is ${BOUNDS.outputSchemaMaxBytes}`;
   try {
     const size = expandedSize(schema);
     return size <= BOUNDS.outputSchemasMax
       ? null
-      : `the output schema has ${size} subschemas with every $ref written out, at most ${BOUNDS.outputSchemasMax} are taken`;
+      : `the output schema has ${size} subschemas with every $ref expanded; the limit is ${BOUNDS.outputSchemasMax}`;
   } catch (error) {
     if (error instanceof Refusal) return error.message;
     throw error;

@@ -179,7 +179,7 @@ function readList(point: HookPoint, raw: readonly unknown[], calls: number | und
 
 function listOfReminders(point: HookPoint, raw: readonly unknown[]): HookReturn | HookFailure {
   if (raw.length > BOUNDS.remindersPerReturnMax)
-    return invalid(point, `${raw.length} reminders in one return, at most ${BOUNDS.remindersPerReturnMax} are taken`);
+    return invalid(point, `${raw.length} reminders in one return; the limit is ${BOUNDS.remindersPerReturnMax}`);
   const reminders: HookReminder[] = [];
   for (const [index, member] of raw.entries()) {
     const isWrapped = typeof member === 'object' && member !== null && Object.hasOwn(member, 'reminder');
@@ -234,7 +234,7 @@ function hostileKey(root: unknown): string | null {
     if (depth >= BOUNDS.jsonDepthMax) return `it is nested more than ${BOUNDS.jsonDepthMax} deep`;
     if (!Array.isArray(value)) {
       const key = Object.keys(value).find((name) => PROTOTYPE_KEYS.has(name));
-      if (key !== undefined) return `the key "${key}" is refused wherever it stands`;
+      if (key !== undefined) return `the key "${key}" is not allowed`;
     }
     for (const member of Array.isArray(value) ? value : Object.values(value)) open.push([member, depth + 1]);
   }

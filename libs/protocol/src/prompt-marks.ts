@@ -44,8 +44,8 @@ export function reminderText(body: string): string {
 /** What stands for the messages that a compaction has replaced. */
 export function summaryText(kind: 'summary' | 'notes', text: string): string {
   return kind === 'notes'
-    ? `The notes of this session so far stand for its earlier messages:\n${tagged('session-notes', text)}`
-    : `This summary stands for the earlier messages of this session:\n${tagged('session-summary', text)}`;
+    ? `These notes replace the earlier messages of this session:\n${tagged('session-notes', text)}`
+    : `This summary replaces the earlier messages of this session:\n${tagged('session-summary', text)}`;
 }
 
 // What the host itself has to say, and the hook services of the tenant. Everything else quotes a server or a tool.

@@ -14,7 +14,7 @@ export function regexProblem(source: string): string | null {
     const size = compiled(source).programSize();
     return size <= BOUNDS.regexInstructionsMax
       ? null
-      : `the regular expression ${JSON.stringify(source)} is too large: its counted repeats make ${size} instructions, at most ${BOUNDS.regexInstructionsMax} are taken`;
+      : `the regular expression ${JSON.stringify(source)} is too large: its counted repeats make ${size} instructions; the limit is ${BOUNDS.regexInstructionsMax}`;
   } catch (error) {
     return `invalid regular expression ${JSON.stringify(source)}: ${(error as Error).message}`;
   }

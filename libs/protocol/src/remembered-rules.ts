@@ -109,12 +109,12 @@ const PLAIN = /^[A-Za-z0-9_@%+=:,./ -]+$/;
  */
 export function matchOf(tool: string, args: Json): RememberedMatch | string {
   if (typeof args !== 'object' || args === null || Array.isArray(args))
-    return 'its arguments are no object, so nothing can be like it';
+    return 'its arguments are not an object, so no later call can match it';
   const match = byArgument(tool, args) ?? { kind: 'args' as const, args };
   const bytes = new TextEncoder().encode(canonicalJson(match as unknown as Json)).length;
   return bytes <= BOUNDS.rememberedMatchMaxBytes
     ? match
-    : `what would be remembered has ${bytes} bytes, at most ${BOUNDS.rememberedMatchMaxBytes} are kept`;
+    : `the rule would have ${bytes} bytes; the limit is ${BOUNDS.rememberedMatchMaxBytes}`;
 }
 
 function byArgument(tool: string, args: JsonObject): RememberedMatch | null {
@@ -173,7 +173,7 @@ export function describeRule({ action, tool, match }: Pick<RememberedRule, 'acti
       return `${action} ${tool} of ${JSON.stringify(match.path)}`;
     case 'command': {
       const folder = match.cwd === '.' ? '' : ` in ${JSON.stringify(match.cwd)}`;
-      const more = match.prefix ? ', also with further words' : '';
+      const more = match.prefix ? ', also with more words' : '';
       return `${action} ${tool} ${JSON.stringify(match.command)}${folder}${more}`;
     }
     case 'args':

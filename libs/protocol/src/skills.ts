@@ -94,7 +94,7 @@ export function skillIndex(skills: readonly Skill[]): string {
   // A description may have several lines; in a list each is one.
   const rows = skills.map(({ name, description }) => `- ${name}: ${description.trim().replaceAll(/\s+/g, ' ')}`);
   return [
-    `You have skills: instructions for particular kinds of work. Where one fits the task, load it with ${LOAD_SKILL} before you begin.`,
+    `You have skills: instructions for particular kinds of work. If one fits the task, load it with ${LOAD_SKILL} before you start.`,
     ...rows,
   ].join('\n');
 }

@@ -28,7 +28,7 @@ export function argumentsProblem(tool: Pick<ToolDefinition, 'input_schema'>, arg
   const where = error?.instancePath ? `${error.instancePath.slice(1).replaceAll('/', '.')} ` : '';
   const what =
     error?.keyword === 'additionalProperties'
-      ? `has an unknown member ${JSON.stringify(error.params.additionalProperty)}`
+      ? `has an unknown property ${JSON.stringify(error.params.additionalProperty)}`
       : error?.message;
   return `The arguments do not fit the tool's schema: ${where}${what ?? 'they are not valid'}.`;
 }

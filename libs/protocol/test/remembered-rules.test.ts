@@ -110,7 +110,7 @@ describe('a call of another tool', () => {
     expect(like('files__write', { path: 'a', mode: 'read' })({ path: 'a', mode: 'delete' })).toBe(false);
   });
   test('that says too much cannot be remembered', () => {
-    expect(matchOf('refund', { note: 'x'.repeat(BOUNDS.rememberedMatchMaxBytes) })).toMatch(/at most 4096 are kept/);
+    expect(matchOf('refund', { note: 'x'.repeat(BOUNDS.rememberedMatchMaxBytes) })).toMatch(/the limit is 4096/);
     expect(matchOf('refund', null)).toMatch(/no object/);
   });
 });
@@ -120,7 +120,7 @@ test('a rule reads as a sentence', () => {
   if (typeof match === 'string') expect.fail(match);
   else
     expect(describeRule({ action: 'allow', tool: 'run_command', match })).toBe(
-      'allow run_command "npm test", also with further words',
+      'allow run_command "npm test", also with more words',
     );
 });
 

@@ -47,7 +47,7 @@ describe('is refused by path:', () => {
 
 test('the index has a line for each skill, and nothing where there is none', () => {
   expect(skillIndex([skill('a', { description: 'One\n two. ' })])).toMatch(
-    /load_skill before you begin\.\n- a: One two\.$/,
+    /load_skill before you start\.\n- a: One two\.$/,
   );
   expect(skillIndex([])).toBe('');
 });

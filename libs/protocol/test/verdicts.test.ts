@@ -217,7 +217,7 @@ describe('what is no answer', () => {
     });
     expect(parseReturn('PreToolUse', JSON.parse('{"args": {"a": {"__proto__": 1}}}'))).toEqual({
       code: 'verdict_invalid',
-      message: 'PreToolUse: the key "__proto__" is refused wherever it stands',
+      message: 'PreToolUse: the key "__proto__" is not allowed',
     });
   });
 

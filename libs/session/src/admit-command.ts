@@ -101,13 +101,13 @@ const badActor: CommandProblem = {
 };
 const feignedActor: CommandProblem = {
   code: 'invalid_field',
-  message: 'actor: only a session acts as session:<id>',
+  message: 'actor: only a session can use the name session:<id>',
   field: 'actor',
 };
 const badReceipt: CommandProblem = {
   code: 'receipt_subject_refused',
   message:
-    'receipts go to inboxes only, _INBOX.<tokens> or _INBOX_<name>.<tokens>, and to none of a host or of another tenant',
+    'receipts go only to an inbox, _INBOX.<tokens> or _INBOX_<name>.<tokens>, that belongs neither to a host nor to another tenant',
   field: 'Cox-Receipt-To',
 };
 

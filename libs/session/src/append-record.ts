@@ -29,6 +29,6 @@ export async function appendRecord(
   } catch (error) {
     return { status: 'unavailable', cause: `the object store: ${(error as Error).message}` };
   }
-  if (isLeft()) return { status: 'unavailable', cause: 'the session was left' };
+  if (isLeft()) return { status: 'unavailable', cause: 'this host released the session' };
   return commit(journal, clock, ref, sealed, fence, isLeft, bounds);
 }

@@ -125,7 +125,7 @@ function checkedCalls<P extends { readonly type: string }>(
 function tooLarge(bytes: number): CallPart['problem'] {
   return {
     code: 'arguments_too_large',
-    message: `The arguments have ${bytes} bytes. The calls of one answer may have ${BOUNDS.batchArgsMaxBytes} together. Split the work.`,
+    message: `The arguments have ${bytes} bytes. All tool calls of one response may have at most ${BOUNDS.batchArgsMaxBytes} bytes. Split the work.`,
   };
 }
 
@@ -133,7 +133,7 @@ function problemOf(call: CallPart, position: number, tools: readonly ToolDefinit
   if (position > BOUNDS.callsPerBatchMax) {
     return {
       code: 'too_many_calls',
-      message: `A batch may have ${BOUNDS.callsPerBatchMax} calls; this is number ${position}.`,
+      message: `A response may have at most ${BOUNDS.callsPerBatchMax} tool calls; this is call ${position}.`,
     };
   }
   const tool = tools.find((candidate) => candidate.name === call.tool);
@@ -141,7 +141,7 @@ function problemOf(call: CallPart, position: number, tools: readonly ToolDefinit
     const names = tools.slice(0, 32).map((candidate) => candidate.name);
     return {
       code: 'unknown_tool',
-      message: `There is no tool ${call.tool}. There are: ${names.join(', ') || 'none'}.`,
+      message: `There is no tool ${call.tool}. Available tools: ${names.join(', ') || 'none'}.`,
     };
   }
   const problem = argumentsProblem(tool, call.args);

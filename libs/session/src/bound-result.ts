@@ -55,7 +55,7 @@ export async function boundResult(blobs: Blobs, outcome: ToolOutcome, frame: Res
   };
 }
 
-const WHOLE_NOT_KEPT = `[A part is shown. The whole has more than ${BOUNDS.toolResultKeptMaxBytes} bytes of text and was not kept.]`;
+const WHOLE_NOT_KEPT = `[Only a part is shown. The complete result has more than ${BOUNDS.toolResultKeptMaxBytes} bytes of text and was not stored.]`;
 
 function fitsWhole(whole = ''): boolean {
   const max = BOUNDS.toolResultKeptMaxBytes;
@@ -64,8 +64,8 @@ function fitsWhole(whole = ''): boolean {
 
 function tooLarge(outcome: ToolOutcome, bytes: string): ToolOutcome {
   const text =
-    `The call ${outcome.status === 'ok' ? 'has run' : 'has ended'}, but its result has ${bytes} bytes of text; ` +
-    `${BOUNDS.toolResultKeptMaxBytes} are kept at most. Ask for less of it.`;
+    `The tool call ${outcome.status === 'ok' ? 'ran' : 'ended'}, but its result has ${bytes} bytes of text. ` +
+    `At most ${BOUNDS.toolResultKeptMaxBytes} bytes can be stored. Request a smaller result.`;
   const status = outcome.status === 'cancelled' ? 'cancelled' : 'error';
   return {
     status,
@@ -93,20 +93,20 @@ async function boundText(
   const detail = stored ? { whole: { sha256, bytes: whole.length } } : undefined;
   const readOn = (offset: number) =>
     !stored
-      ? 'The rest could not be kept.'
+      ? 'The rest could not be stored.'
       : readsOn
-        ? `Read on with ${READ_ON_TOOL} {"ref": "${sha256}", "offset": ${offset}}.`
-        : `The whole is kept as sha256 ${sha256}.`;
+        ? `To continue, call ${READ_ON_TOOL} with {"ref": "${sha256}", "offset": ${offset}}.`
+        : `The complete text is stored as sha256 ${sha256}.`;
   if (fits) {
     // How much there was in all only the tool knows: it may have kept less.
-    const shown = stored ? `${whole.length} bytes are kept, of which a part is shown` : 'A part is shown';
+    const shown = stored ? `Only a part of ${whole.length} stored bytes is shown` : 'Only a part is shown';
     const note = `[${shown}. ${readOn(0)}]`;
     return { content: [...texts, { type: 'text', text: note }], detail };
   }
   const shown = cutUtf8(Buffer.from(shownText, 'utf8'), maxBytes - NOTE_MAX_BYTES);
   const shownBytes = Buffer.byteLength(shown, 'utf8');
   // What the tool has cut itself begins and ends elsewhere than the whole does.
-  const note = `\n[Cut: ${whole.length} bytes in all, the first ${shownBytes} shown. ${readOn(given === undefined ? shownBytes : 0)}]`;
+  const note = `\n[Truncated: the first ${shownBytes} of ${whole.length} bytes are shown. ${readOn(given === undefined ? shownBytes : 0)}]`;
   return { content: [{ type: 'text', text: shown + note }], detail };
 }
 
@@ -116,7 +116,7 @@ async function boundFiles(blobs: Blobs, files: readonly FilePart[], room: number
   let bytes = 0;
   for (const [index, file] of files.entries()) {
     if (index >= BOUNDS.toolResultPartsMax) {
-      parts.push(note(`${files.length - index} files more`, `a result may have ${BOUNDS.toolResultPartsMax}`));
+      parts.push(note(`${files.length - index} more files`, `a result may have at most ${BOUNDS.toolResultPartsMax}`));
       break;
     }
     const { filename } = file;
@@ -131,7 +131,10 @@ async function boundFiles(blobs: Blobs, files: readonly FilePart[], room: number
     if (bytes > BOUNDS.toolResultFilesMaxBytes) {
       bytes -= data.length;
       parts.push(
-        note(name, `it has ${data.length} bytes; the files of a result may have ${BOUNDS.toolResultFilesMaxBytes}`),
+        note(
+          name,
+          `it has ${data.length} bytes; all files of a result may have at most ${BOUNDS.toolResultFilesMaxBytes}`,
+        ),
       );
       continue;
     }
@@ -152,12 +155,12 @@ async function boundFiles(blobs: Blobs, files: readonly FilePart[], room: number
     }
     const sha256 = sha256Hex(data);
     const stored = await kept(blobs, sha256, data);
-    parts.push(stored ? { ...head, data: { sha256, bytes: data.length } } : note(name, 'it could not be kept'));
+    parts.push(stored ? { ...head, data: { sha256, bytes: data.length } } : note(name, 'it could not be stored'));
   }
   return parts;
 }
 
-const note = (what: string, why: string): TextPart => ({ type: 'text', text: `[${what} left out: ${why}]` });
+const note = (what: string, why: string): TextPart => ({ type: 'text', text: `[${what} omitted: ${why}]` });
 
 // A name comes from a stranger and goes into prompts and headers.
 function nameOf(filename: string | undefined): string {

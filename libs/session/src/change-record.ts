@@ -81,11 +81,11 @@ function changeVerdicts(
   const { input } = record;
   const { consult, calls, hooks: table } = state.context;
   if (input.type !== 'consult_outcome' || !consult)
-    return misfit(record, 'verdicts', 'no hook returned anything there');
-  if (input.status !== 'answered') return misfit(record, 'verdicts', 'they were broken off');
+    return misfit(record, 'verdicts', 'this record contains no hook returns');
+  if (input.status !== 'answered') return misfit(record, 'verdicts', 'the hooks were interrupted');
   const { point, hooks, call_id } = consult;
   const stranger = Object.keys(verdicts).find((hook) => hook !== EVERY_HOOK && !hooks.includes(hook));
-  if (stranger !== undefined) return misfit(record, `verdicts.${stranger}`, 'this hook was not among them');
+  if (stranger !== undefined) return misfit(record, `verdicts.${stranger}`, 'this hook was not asked at this record');
   const view = point === 'transform_context' ? transcript.view() : undefined;
   const answers: HookAnswer[] = [];
   let { payload } = consult;
@@ -95,14 +95,14 @@ function changeVerdicts(
     const recorded = input.answers.find((answer) => answer.hook === hook) ?? { hook, not_run: true };
     const key = [hook, EVERY_HOOK].find((candidate) => Object.hasOwn(verdicts, candidate));
     if (key !== undefined && !registration)
-      return misfit(record, `verdicts.${hook}`, `${hook} was registered no more when it was to answer`);
+      return misfit(record, `verdicts.${hook}`, `${hook} was no longer registered when its turn came`);
     let answer: HookAnswer = hasEnded ? { hook, not_run: true } : recorded;
     if (key !== undefined && registration && !hasEnded) {
       const said = verdicts[key] as Json;
       answer = answerTo(registration, point, said, Buffer.byteLength(JSON.stringify(said), 'utf8'), payload, view);
       if (answer.failure) return misfit(record, `verdicts.${hook}`, answer.failure.message);
     } else if (answer.not_run && !hasEnded && !(registration && isBesideIt(registration, [consult.payload, payload]))) {
-      const message = `${hook} was not asked, as a hook before it had refused; say what it returns, too`;
+      const message = `${hook} was not asked because an earlier hook denied; give its return, too`;
       return misfit(record, `verdicts.${hook}`, message);
     }
     answers.push(answer);
@@ -138,7 +138,7 @@ async function changeResult(
   const { input } = record;
   const callId = calledIn(record);
   const row = state.context.calls.find((candidate) => candidate.call_id === callId);
-  if (row?.status !== 'running') return misfit(record, 'result', 'no call returned anything there');
+  if (row?.status !== 'running') return misfit(record, 'result', 'this record contains no result of a tool call');
   const { tools } = transcript.frame;
   const said = { content: [{ type: 'text' as const, text }], is_error };
   const { status, result } = await boundResult(

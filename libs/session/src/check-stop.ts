@@ -33,7 +33,7 @@ async function answerOf(
   signal: AbortSignal,
 ): Promise<Omit<StopAnswer, 'predicate'>> {
   const failed = (message: string) => ({ holds: false, failure: { code: 'predicate_failed' as const, message } });
-  if (!predicate) return failed('this host has not registered it');
+  if (!predicate) return failed('this host has no such predicate');
   const over = new AbortController();
   const both = AbortSignal.any([signal, over.signal]);
   const late = clock.sleep(BOUNDS.predicateTimeoutMs, both).then(() => failed('it did not answer in time'));

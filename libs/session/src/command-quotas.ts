@@ -91,7 +91,7 @@ export class CommandQuotas {
     if (QUEUED.has(verb) && tenant.pendingBytes + command.bytes > quotas.pending_bytes)
       return {
         quota: 'pending_bytes',
-        message: `injections of ${tenant.pendingBytes} bytes are queued in the tenant's sessions, of at most ${quotas.pending_bytes}`,
+        message: `the sessions of the tenant have ${tenant.pendingBytes} bytes of queued messages; the quota is ${quotas.pending_bytes}`,
       };
     return this.#storedProblem(tenant, quotas);
   }
@@ -105,7 +105,7 @@ export class CommandQuotas {
     if (!measured || measured.sessions + tenant.started < quotas.sessions) return null;
     return {
       quota: 'sessions',
-      message: `the tenant has ${measured.sessions + tenant.started} sessions, of at most ${quotas.sessions}`,
+      message: `the tenant has ${measured.sessions + tenant.started} sessions; the quota is ${quotas.sessions}`,
     };
   }
 
@@ -132,14 +132,14 @@ export class CommandQuotas {
     if (own > 0)
       return {
         quota: 'sender_commands_per_second',
-        message: `this sender may send ${quotas.sender_commands_per_second} commands a second; send it again in ${own} s`,
+        message: `this sender may send ${quotas.sender_commands_per_second} commands per second; retry in ${own} s`,
         retryAfterMs: own * 1_000,
       };
     const wait = all.take('');
     if (wait === 0) return null;
     return {
       quota: 'commands_per_second',
-      message: `the tenant may send ${quotas.commands_per_second} commands a second; send it again in ${wait} s`,
+      message: `the tenant may send ${quotas.commands_per_second} commands per second; retry in ${wait} s`,
       retryAfterMs: wait * 1_000,
     };
   }
@@ -147,7 +147,7 @@ export class CommandQuotas {
   #storedProblem(tenant: Tenant, { stored_bytes: most }: Quotas): QuotaProblem | null {
     const bytes = tenant.measured?.storedBytes ?? 0;
     if (most === null || bytes < most) return null;
-    return { quota: 'stored_bytes', message: `the tenant's journals have ${bytes} bytes, of at most ${most}` };
+    return { quota: 'stored_bytes', message: `the journals of the tenant have ${bytes} bytes; the quota is ${most}` };
   }
 
   #measured(id: TenantId, tenant: Tenant): MeasuredUsage | null {

@@ -44,7 +44,7 @@ export async function commit(
     if (result.status === 'refused') {
       const settled = await settle(journal, ref, sealed.hash, fence);
       if (settled) return settled;
-      cause = 'refused, and the record that stands in the way cannot be read';
+      cause = 'the append was rejected, and the conflicting record cannot be read';
     } else cause = result.cause;
     if (isDropped()) break;
     await clock.sleep(delayMs);

@@ -116,7 +116,7 @@ async function askOne(
   if (registration.unavailable) return failed(registration, UNHEARD);
   const bytes = Buffer.byteLength(JSON.stringify(payload), 'utf8');
   if (bytes > BOUNDS.hookPayloadMaxBytes) {
-    const message = `not asked: the payload has ${bytes} bytes, at most ${BOUNDS.hookPayloadMaxBytes} are sent`;
+    const message = `not asked: the payload has ${bytes} bytes; the limit is ${BOUNDS.hookPayloadMaxBytes}`;
     return failed(registration, { code: 'hook_unavailable', message });
   }
   const waiting = new AbortController();
@@ -130,7 +130,7 @@ async function askOne(
   const reply = await boundedBy(clock, registration.timeout_ms, answer, waiting, signal);
   if (reply === 'timeout') {
     const message = signal.aborted
-      ? 'the run ended while it was asked'
+      ? 'the run ended before the hook answered'
       : `no answer within ${registration.timeout_ms} ms`;
     return failed(registration, { code: 'hook_timeout', message });
   }
@@ -160,7 +160,7 @@ async function boundedBy(
 }
 
 /** Made once: an abort without a reason captures a stack, for each question anew. */
-const NOBODY_WAITS = new DOMException('nobody waits for this answer any more', 'AbortError');
+const NOBODY_WAITS = new DOMException('this answer is no longer awaited', 'AbortError');
 
 /** A registration's answer, from what its handler returned: what it means, and how it stands on the tape. */
 export function answerTo(
@@ -192,7 +192,7 @@ export function answerTo(
   };
 }
 
-const UNHEARD: HookFailure = { code: 'hook_unavailable', message: 'what serves it has not been heard of' };
+const UNHEARD: HookFailure = { code: 'hook_unavailable', message: 'no live instance serves this hook' };
 
 // The bound of a registration holds for what its handler has made of the result.
 function cutTo(most: number | undefined, verdict: Verdict, payload: JsonObject): Verdict {
@@ -224,7 +224,7 @@ function jsonOf(
     if (text === undefined) return { ok: true, value: undefined, bytes: 0 };
     const bytes = Buffer.byteLength(text, 'utf8');
     if (bytes <= maxBytes) return { ok: true, value: JSON.parse(text) as Json, bytes };
-    const message = `the return has ${bytes} bytes, at most ${maxBytes} are taken`;
+    const message = `the return has ${bytes} bytes; the limit is ${maxBytes}`;
     return { ok: false, failure: { code: 'return_unreadable', message } };
   } catch (error) {
     return {
@@ -257,7 +257,7 @@ function onTape(parsed: HookReturn | HookFailure, view: readonly Message[] | und
   });
   return bytes <= BOUNDS.transformedMessagesMaxBytes
     ? { ...parsed, verdict: { kind: 'replace_messages', messages } }
-    : invalid(`messages of its own have ${bytes} bytes, at most ${BOUNDS.transformedMessagesMaxBytes} are taken`);
+    : invalid(`new messages have ${bytes} bytes; the limit is ${BOUNDS.transformedMessagesMaxBytes}`);
 }
 
 function shownBy(taped: readonly (number | Message)[], view: readonly Message[]): readonly Message[] {

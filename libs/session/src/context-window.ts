@@ -51,6 +51,6 @@ export function resolveCompaction(settings: CompactionSettings | undefined, mode
 export function compactionProblem(settings: CompactionSettings | undefined, model: ModelSettings): Failure | null {
   const { window, reserve } = resolveCompaction(settings, model);
   if (reserve < window) return null;
-  const message = `compaction.reserve is ${reserve} tokens, and the window of ${model.name} has no more than ${window}`;
+  const message = `compaction.reserve is ${reserve} tokens, but the context window of ${model.name} has only ${window}`;
   return { code: 'provision_failed', message };
 }

@@ -69,7 +69,7 @@ export async function* copiedInputs(
     yield { n, at: record.at, input: ofItself(input, n === 1 ? copy : undefined) };
     if (n === copy.n) return;
   }
-  throw new OriginGoneError(`${copy.session} has ${n} records, ${copy.n} were to be copied`);
+  throw new OriginGoneError(`${copy.session} has ${n} records, but the copy needs ${copy.n}`);
 }
 
 async function checkOrigin(origin: OriginRecords, copy: CopyOrigin): Promise<void> {
@@ -77,16 +77,16 @@ async function checkOrigin(origin: OriginRecords, copy: CopyOrigin): Promise<voi
   for await (const bytes of origin.read()) {
     if (++n < copy.n) continue;
     if (sha256Hex(bytes) === copy.hash) return;
-    throw new OriginGoneError(`record ${n} of ${copy.session} is not the one that it was`);
+    throw new OriginGoneError(`record ${n} of ${copy.session} has changed`);
   }
-  throw new OriginGoneError(`${copy.session} has ${n} records, ${copy.n} were to be copied`);
+  throw new OriginGoneError(`${copy.session} has ${n} records, but the copy needs ${copy.n}`);
 }
 
 async function readOrGone(bytes: Uint8Array, blobs: Blobs, n: number): Promise<JournalRecord> {
   try {
     const record = await readRecord(bytes, blobs);
     if (record.n === n) return record;
-    throw new OriginGoneError(`record ${n} is not there`);
+    throw new OriginGoneError(`record ${n} is missing`);
   } catch (error) {
     const { code, message } = error as Error & { code?: string };
     if (isUnfit(code)) throw new OriginGoneError(message);

@@ -97,7 +97,8 @@ export class SessionCopy {
       const before = () => ({ state: now().actor.state, transcript: transcriptOf(now()) });
       for await (const { n, at, input } of copiedInputs(this.#ports.blobs, origin, copy, session.n, before)) {
         if (!(await runner.step(now(), input, n === 1 ? cursor : undefined, at))) return null;
-        if (now().n !== n) return { code: 'replay_diverged', message: `record ${n} of ${copy.session} was not taken` };
+        if (now().n !== n)
+          return { code: 'replay_diverged', message: `record ${n} of ${copy.session} was not applied` };
         // A long copy must not keep the host's other sessions waiting.
         await this.#ports.clock.yield();
         if (runner.hasLeft()) return null;

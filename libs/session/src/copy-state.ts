@@ -22,7 +22,7 @@ export function copyAfter(
 export class ImportUnfinishedError extends Error {
   readonly code = 'import_unfinished';
   constructor(sessionId: string, n: number) {
-    super(`${sessionId} is being imported, or its import was broken off at record ${n}: import it again`);
+    super(`the import of ${sessionId} is in progress, or was interrupted at record ${n}: import it again`);
   }
 }
 

@@ -79,20 +79,21 @@ export async function startChild(
   };
   const persona = await untilAnswered(ports.clock, signal, () => chosenPersona(ports, session, effect.args.persona));
   // Its outcome is not waited for: the effect was stopped, or the session left.
-  if (!persona) return failed({ code: 'child_not_started', message: 'the child was not started' });
+  if (!persona) return failed({ code: 'child_not_started', message: 'the child session was not started' });
   if ('code' in persona) return failed(persona);
   const body = startOf(session, effect, persona, ports.telemetry?.spans);
   const payload = encode(body);
   const read = parseCrewCommand('start_child', payload);
   if (!read.ok)
-    return failed({ code: read.problem.code, message: `the child cannot be started: ${read.problem.message}` });
+    return failed({ code: read.problem.code, message: `the child session cannot be started: ${read.problem.message}` });
   const to = sessionRef(child.session, ref.tenant);
   const full = ports.quotas?.sessionProblem(ref.tenant);
-  if (full) return failed({ code: 'quota_exceeded', message: `the child was not started: ${full.message}` });
+  if (full) return failed({ code: 'quota_exceeded', message: `the child session was not started: ${full.message}` });
   const other = await strangerAt(ports, to, body.parent, signal);
   if (other) return failed(other);
   const refused = await store(ports, ref, to, 'start_child', payload, `start-${effect_id}`, signal, traceparent);
-  if (refused) return failed({ code: 'child_not_started', message: `the child was not started: ${refused.message}` });
+  if (refused)
+    return failed({ code: 'child_not_started', message: `the child session was not started: ${refused.message}` });
   return { type: 'call_accepted', effect_id, call_id, epoch: state.context.epoch };
 }
 
@@ -118,7 +119,7 @@ export async function chosenPersona(
     ...(await personaNames(known, ref.tenant)),
   ]);
   const there = [...names].filter((one) => one !== undefined).sort();
-  return { code: 'persona_not_found', message: `there is no persona ${name}; there are: ${there.join(', ')}` };
+  return { code: 'persona_not_found', message: `there is no persona ${name}; known personas: ${there.join(', ')}` };
 }
 
 function startOf(
@@ -184,7 +185,7 @@ async function strangerAt(
   { session, effect_id }: ParentLink,
   signal: AbortSignal,
 ): Promise<Failure | null> {
-  const stranger = { code: 'session_exists', message: `there is another session ${child.sessionId}` };
+  const stranger = { code: 'session_exists', message: `another session already has the id ${child.sessionId}` };
   const first = await asked(ports, () => ports.journal.firstAfter(child, 0), signal);
   if (!first) return null;
   if (tombstoneIn(first.bytes)) return stranger;
@@ -246,11 +247,11 @@ function reportOf(
   const said = answerText(transcript.answered.last);
   const { failure, cancel_reason, spent_by_children: spent } = context;
   const why = failure?.message ?? cancel_reason;
-  const head = `The session ${ref.sessionId} gave no answer: it ended as ${stop_reason}${why ? `: ${why}` : '.'}`;
+  const head = `Session ${ref.sessionId} returned no answer. Its run ended with ${stop_reason}${why ? `: ${why}` : '.'}`;
   const text = isAnswer
-    ? said || '(It ended without an answer in words.)'
+    ? said || '(The session ended without a text answer.)'
     : said
-      ? `${head}\n\nIt had said:\n${said}`
+      ? `${head}\n\nIts last text:\n${said}`
       : head;
   const detail: JsonObject = { session: ref.sessionId, stop_reason, ...(isAnswer ? {} : { code: 'child_failed' }) };
   return {
@@ -271,7 +272,9 @@ function answerText(answer: AssistantMessage | null): string {
   // JSON may take six bytes for one unit, and a command has a bound.
   const max = BOUNDS.childAnswerMaxBytes / 4;
   const shown = cutText(text, max);
-  return shown === text ? text : `${shown}\n[… ${text.length - shown.length} characters more in its journal]`;
+  return shown === text
+    ? text
+    : `${shown}\n[… ${text.length - shown.length} more characters in the journal of the session]`;
 }
 
 /** Says something to another session. */
@@ -294,19 +297,19 @@ export async function sendMessage(
   });
   const { mode = 'steer' } = args;
   const forbidden = messageProblem(rulesOfSession(ports, ref.tenant, state.context.settings), mode);
-  if (forbidden) return ended('error', `Nothing was sent. ${forbidden.message}`, forbidden.code);
+  if (forbidden) return ended('error', `The message was not sent. ${forbidden.message}`, forbidden.code);
   const to = sessionRef(args.to, ref.tenant);
   const last = await asked(ports, () => ports.journal.last(to), signal);
   if (!signal.aborted && (!last || tombstoneIn(last.bytes)))
-    return ended('error', `There is no session ${args.to}. Nothing was sent.`, 'session_not_found');
+    return ended('error', `There is no session ${args.to}. The message was not sent.`, 'session_not_found');
   const body: MessageBody = { from: ref.sessionId, hops, body: args.body, mode };
   const payload = encode(body);
   const read = parseCrewCommand('message', payload);
-  if (!read.ok) return ended('error', `The message cannot be sent: ${read.problem.message}`, read.problem.code);
+  if (!read.ok) return ended('error', `The message was not sent: ${read.problem.message}`, read.problem.code);
   const refused = await store(ports, ref, to, 'message', payload, messageId(ref, effect_id), signal);
   if (refused) return ended('error', `The message was not sent: ${refused.message}`, 'tool_failed');
-  if (signal.aborted) return ended('cancelled', 'Cancelled; it may have been sent.', 'tool_interrupted');
-  return ended('ok', `Stored for session ${args.to}.`);
+  if (signal.aborted) return ended('cancelled', 'Cancelled. The message may have been sent.', 'tool_interrupted');
+  return ended('ok', `The message is stored for session ${args.to}.`);
 }
 
 // Unlike a child, a receiver has messages of several senders.
@@ -372,7 +375,10 @@ async function store(
     } catch (error) {
       const { code = '', message } = error as Error & { code?: string };
       if (REFUSALS.has(code)) return { code, message };
-      ports.log.warn({ session_id: from.sessionId, to: to.sessionId, verb }, `not stored, sent again: ${message}`);
+      ports.log.warn(
+        { session_id: from.sessionId, to: to.sessionId, verb },
+        `command not stored, retrying: ${message}`,
+      );
     }
     await ports.clock.sleep(delayMs, signal);
   }

@@ -76,12 +76,12 @@ export async function deleteSession(
   if (!isNew && !(await ports.purge.hasBefore(ref, fence))) {
     // Also what a host has written meanwhile that had not heard of it.
     if (!options.dryRun) await ports.purge.snapshots(ref);
-    return refused('session_deleted', `it was deleted already, at ${tombstone.deleted_at}`);
+    return refused('session_deleted', `the session was already deleted at ${tombstone.deleted_at}`);
   }
   if (options.dryRun) return { status: 'would_delete', records: tombstone.records };
   if (await isNoted(ports.active, ref)) await ports.tellHost(ref);
   if (!(await forksAreDone(ports, ref, options.forksWithinMs ?? FORKS_WITHIN_MS))) {
-    const message = `${ref.sessionId} is deleted, and a fork still copies its records; they go when this is done again`;
+    const message = `${ref.sessionId} is deleted, but a fork still copies its records; repeat the deletion to remove them`;
     return refused('session_being_copied', message);
   }
   await ports.purge.timers(ref);

@@ -7,7 +7,7 @@ export function describeRecord({ input, events }: Pick<JournalRecord, 'input' | 
     case 'command':
       return describeCommand(input, events);
     case 'provision_outcome':
-      return 'the resolving of persona, model and tools';
+      return 'the resolution of persona, model and tools';
     case 'model_outcome':
       return 'an answer of the model';
     case 'compact_outcome':
@@ -18,26 +18,26 @@ export function describeRecord({ input, events }: Pick<JournalRecord, 'input' | 
       return `the result of call ${input.call_id}${tool}`;
     }
     case 'call_accepted':
-      return `the taking up of call ${input.call_id}`;
+      return `the acceptance of call ${input.call_id}`;
     case 'consult_outcome': {
       const returned = events.find((event) => event.type === 'hook_returned');
       const hooks = input.answers.map(({ hook }) => hook).join(', ');
-      return `what hooks returned${returned ? ` at ${returned.point}` : ''} (${hooks})`;
+      return `the hook returns${returned ? ` at ${returned.point}` : ''} (${hooks})`;
     }
     case 'close_outcome':
       return 'the closing of the tools';
     case 'stop_outcome':
-      return 'what the predicates of stop conditions said';
+      return 'the results of stop predicates';
     case 'notify_outcome':
       return 'the report to the parent';
     case 'notice_outcome':
-      return 'what became of a notice of a waiting approval';
+      return 'the outcome of an approval notice';
     case 'owned':
-      return 'the takeover by a host';
+      return 'the claim by a host';
     case 'hooks_changed':
       return 'a change of the hooks';
     case 'persona_step':
-      return 'how a step of a served persona fares';
+      return 'the progress of a step of a served persona';
     case 'feedback':
       return 'inbox feedback';
     case 'session_failed':

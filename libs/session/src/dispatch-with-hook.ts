@@ -88,7 +88,8 @@ async function run(toolset: Toolset, clock: Clock, dispatch: Dispatch, signal: A
     const known = inDoubt ? await whatBecameOf(toolset, clock, { ...dispatch, call }, signal) : null;
     if (known && known.status !== 'lost') return checked(known, tool, signal);
     if (inDoubt && !known && !tool.traits.idempotent) break;
-    if (!known && signal.aborted) return textOutcome('cancelled', 'Cancelled before it was sent.', 'tool_interrupted');
+    if (!known && signal.aborted)
+      return textOutcome('cancelled', 'Cancelled before the tool call was dispatched.', 'tool_interrupted');
     const beforeMs = clock.monotonicMs();
     const outcome = known ?? (await toolset.call(call, signal));
     if (inDoubt && isUnserved(outcome)) {
@@ -106,13 +107,13 @@ async function run(toolset: Toolset, clock: Clock, dispatch: Dispatch, signal: A
   }
   return why === null
     ? INTERRUPTED
-    : textOutcome('interrupted', `Interrupted: ${why}. ${NOT_AGAIN}`, 'tool_interrupted');
+    : textOutcome('interrupted', `The outcome of this tool call is unknown: ${why}. ${NOT_AGAIN}`, 'tool_interrupted');
 }
 
 /** Why a call is lost, as its toolset says. */
 function wordsOf({ result }: ToolOutcome): string {
   const [said] = result.content;
-  return said?.type === 'text' && said.text !== '' ? said.text : 'the process that ran this call has gone';
+  return said?.type === 'text' && said.text !== '' ? said.text : 'the process that ran this call ended';
 }
 
 // Another owner of the session is no reason to wait.
@@ -147,15 +148,15 @@ function checked(outcome: ToolOutcome, { name, traits }: ToolDefinition, signal:
   if (outcome.status === 'cancelled' && !signal.aborted)
     return textOutcome(
       'interrupted',
-      `Interrupted: ${name} stopped the call by itself. ${NOT_AGAIN}`,
+      `The outcome of this tool call is unknown: ${name} stopped the call by itself. ${NOT_AGAIN}`,
       'tool_interrupted',
     );
   if (outcome.status !== 'accepted' || traits.long_running) return outcome;
-  return textOutcome('error', `${name} answers later, and is not declared long_running.`, 'tool_failed');
+  return textOutcome('error', `${name} deferred its result, but it is not declared long_running.`, 'tool_failed');
 }
 
 /** What follows for the model from an unknown outcome. */
-const NOT_AGAIN = 'Whether it took effect is not known; it was not run again.';
+const NOT_AGAIN = 'It was not re-run.';
 
 /** An outcome of one sentence. */
 export function textOutcome<S extends Ended['status']>(
@@ -169,6 +170,6 @@ export function textOutcome<S extends Ended['status']>(
 /** The end of a call that an earlier owner of the session may have sent, and that must not run twice. */
 export const INTERRUPTED = textOutcome(
   'interrupted',
-  `Interrupted: the host ended while this call ran. ${NOT_AGAIN}`,
+  `The outcome of this tool call is unknown: the host ended while the call ran. ${NOT_AGAIN}`,
   'tool_interrupted',
 );

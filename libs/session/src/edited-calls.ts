@@ -8,5 +8,5 @@ export function editedNote({ args, actor }: EventOf<'approval_decided'>): string
   const text = canonicalJson(args ?? {});
   const shown = text.length > SHOWN_MAX_CHARS ? `${cutText(text, SHOWN_MAX_CHARS)}…` : text;
   const who = actor ? `${labelText(actor.name)} (a person)` : 'A person';
-  return `[${who} has edited the arguments of this call before it was run. It was run with ${shown}]`;
+  return `[${who} edited the arguments of this tool call before it ran. It ran with ${shown}]`;
 }

@@ -109,7 +109,7 @@ export class EffectTable {
       const entry = this.#running.get(id);
       if (!entry?.settled) continue;
       const again = poisoned.has(id)
-        ? this.#worker.stopped(entry.effect, 'its outcome could not be taken in', false)
+        ? this.#worker.stopped(entry.effect, 'its outcome could not be recorded', false)
         : outcome;
       this.#kept.set(id, again);
       this.#offer(again);
@@ -157,7 +157,7 @@ export class EffectTable {
 
   async #perform(entry: Running): Promise<void> {
     const { id, kind } = entry.effect;
-    this.#log.debug({ session_id: this.#sessionId, effect_id: id, kind }, 'effect begins');
+    this.#log.debug({ session_id: this.#sessionId, effect_id: id, kind }, 'effect starts');
     let outcome: Outcome;
     try {
       outcome = await this.#worker.perform(entry.effect, entry.controller.signal, () => {
@@ -165,7 +165,7 @@ export class EffectTable {
       });
     } catch (error) {
       // A worker never rejects: this is a broken invariant of ours, and the run ends over it.
-      outcome = this.#worker.stopped(entry.effect, `it broke: ${(error as Error).message}`, false);
+      outcome = this.#worker.stopped(entry.effect, `it failed: ${(error as Error).message}`, false);
       if (!this.#closed) this.#broken(error as Error);
     }
     this.#settle(entry, outcome);

@@ -24,7 +24,7 @@ export async function whyNotEnded(
   const copy = first && copyAfter(null, first, ref.sessionId);
   if (copy?.how === 'import' && record.n < copy.n) return null;
   if (hasEnded(record.state))
-    return `what followed the end of the run of ${ref.sessionId} goes on still; delete it in a moment`;
+    return `work after the end of the run of ${ref.sessionId} is still in progress; retry the deletion in a moment`;
   return `${ref.sessionId} is ${topState(record.state)}; end its run first: cox cancel ${ref.sessionId}`;
 }
 

@@ -54,7 +54,9 @@ export class ExportedJournal implements Pick<Blobs, 'get'> {
       if (this.#isTailProven) throw new ExportLineInvalidError('a line follows the closing line');
       if (this.#takeApart(bytes) || this.#takeEnd(bytes)) continue;
       if (bytes.length > BOUNDS.recordMaxBytes)
-        throw new ExportLineInvalidError(`it has ${bytes.length} bytes, a record has at most ${BOUNDS.recordMaxBytes}`);
+        throw new ExportLineInvalidError(
+          `it has ${bytes.length} bytes; the limit of a record is ${BOUNDS.recordMaxBytes}`,
+        );
       this.#records++;
       this.#newest = bytes;
       yield bytes;
@@ -78,10 +80,12 @@ export class ExportedJournal implements Pick<Blobs, 'get'> {
   }
 
   #keep(sha256: string, bytes: Uint8Array): void {
-    if (sha256Hex(bytes) !== sha256) throw new ExportLineInvalidError(`its bytes are not those of sha256 ${sha256}`);
+    if (sha256Hex(bytes) !== sha256) throw new ExportLineInvalidError(`its bytes do not match sha256 ${sha256}`);
     this.#bytes += this.#blobs.has(sha256) ? 0 : bytes.length;
     if (this.#bytes > BOUNDS.exportedBlobsMaxBytes)
-      throw new ExportLineInvalidError(`what lies apart has more than ${BOUNDS.exportedBlobsMaxBytes} bytes together`);
+      throw new ExportLineInvalidError(
+        `the large fields have more than ${BOUNDS.exportedBlobsMaxBytes} bytes in total`,
+      );
     this.#blobs.set(sha256, bytes);
   }
 }

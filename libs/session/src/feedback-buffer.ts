@@ -84,5 +84,5 @@ function jsonBytes(text: string): number {
 
 /** Says that nobody will be told what was said here. */
 export function noteLostFeedback(log: Log, sessionId: string): void {
-  log.warn({ session_id: sessionId }, 'inbox feedback that no record held is lost');
+  log.warn({ session_id: sessionId }, 'inbox feedback without a record is lost');
 }

@@ -20,7 +20,7 @@ export interface FoundPersona {
 /** The persona of a session that names none. */
 const PLAIN_PERSONA: Persona = {
   name: 'assistant',
-  prompt: 'You are a careful assistant. Use the tools that you are given; say what you did and what you found.',
+  prompt: 'You are a careful assistant. Use the tools that are available. Report what you did and what you found.',
 };
 
 /** The persona that a start asks for; a failure where there is none of that name. */
@@ -39,7 +39,7 @@ export async function findPersona(
     const names = await personaNames(known, tenant);
     return {
       code: 'persona_not_found',
-      message: `there is no persona ${String(asked)}; there are: ${names.join(', ') || 'none'}`,
+      message: `there is no persona ${String(asked)}; known personas: ${names.join(', ') || 'none'}`,
     };
   }
   return found;

@@ -36,7 +36,7 @@ export function seenTable(
   // To leave some out would be to let through what they guard.
   if (!parsed.ok) {
     const told = problemSentences(parsed.problems).join('; ');
-    return { code: 'hooks_invalid', message: `the table of hooks cannot be used: ${told}` };
+    return { code: 'hooks_invalid', message: `the hook table is invalid: ${told}` };
   }
   return { table: parsed.data, fingerprint: sha256Hex(canonicalJson(parsed.data)) };
 }
@@ -57,7 +57,7 @@ export function asker(hooks: Hooks, served: ServedPersonas | undefined): Pick<Ho
       const { persona = '', persona_version } = request.registration;
       if (persona_version === undefined) return hooks.ask(request, signal);
       if (served) return served.askHook(request, signal);
-      const message = `nobody serves ${persona} ${persona_version}, where its handlers run`;
+      const message = `no instance of persona ${persona} ${persona_version} is alive to run its handlers`;
       return { status: 'failed', code: 'hook_unavailable', message };
     },
   };

@@ -250,7 +250,7 @@ export class HostPartitions {
         this.#warned.clear();
       } catch (error) {
         if (this.#isLeaving) break;
-        this.#warn(error, 'partitions could not be taken now');
+        this.#warn(error, 'partitions could not be claimed now');
         await this.#ports.clock.sleep(LOOK_AGAIN_MS, this.#ended.signal);
         this.#isStale = true;
       }
@@ -417,7 +417,10 @@ export class HostPartitions {
   async #claimUnnoted(ref: SessionRef): Promise<void> {
     const noted = await this.#notedIn(partitionOf(ref.sessionId));
     if (noted.has(keyOf(ref)) || this.#sessions.isHere(ref) || !this.isOwn(ref)) return;
-    this.#ports.log.warn({ session_id: ref.sessionId }, 'a session has work and no note: this host claims it');
+    this.#ports.log.warn(
+      { session_id: ref.sessionId },
+      'a session has work but no active-session note: this host claims it',
+    );
     this.#find({ ref, host: null, revision: 0 });
   }
 
@@ -475,7 +478,7 @@ export class HostPartitions {
   #lapsed(isGivenUp: boolean): void {
     // Nobody could have taken over from a host that is alone, and what it does is worth more than caution.
     if (!isGivenUp && !this.#peers.hasOthers) return;
-    this.#ports.log.warn({}, 'this host was not heard by the others: it leaves its sessions to them');
+    this.#ports.log.warn({}, 'other hosts received no heartbeat from this host: it releases its sessions to them');
     this.#isCut = true;
     this.#assigned = new Set();
     this.#sessions.assigned(this.#assigned);
@@ -507,7 +510,7 @@ export class HostPartitions {
       await this.#peers.rename(this.#newName());
       return true;
     } catch (error) {
-      this.#warn(error, 'the line between hosts is cut again');
+      this.#warn(error, 'the host channel is disconnected again');
       return false;
     }
   }

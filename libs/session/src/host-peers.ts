@@ -246,7 +246,7 @@ export class HostPeers {
         return;
       }
     } catch (error) {
-      this.#log.debug({ error }, 'the line between hosts is cut');
+      this.#log.debug({ error }, 'the host channel is disconnected');
     } finally {
       late.abort();
     }
@@ -276,13 +276,13 @@ export class HostPeers {
     try {
       await this.#line.caughtUp();
     } catch (error) {
-      this.#log.debug({ error }, 'the line between hosts is cut');
+      this.#log.debug({ error }, 'the host channel is disconnected');
       return;
     }
     const silent = this.#silent();
     if (silent.length === 0 || !this.hasLease || this.#ended.signal.aborted) return;
     for (const host of silent) {
-      this.#log.warn({ host }, 'a host is not heard any more');
+      this.#log.warn({ host }, 'a host sends no heartbeat');
       this.#forget(host);
       this.#giveUp(host);
     }

@@ -104,8 +104,8 @@ const DONE = { done: true, value: undefined } as const;
 
 function taken({ sessionId }: SessionRef, bytes: Uint8Array = new Uint8Array()): ImportRefusedError {
   const tombstone = tombstoneIn(bytes);
-  if (tombstone) return new ImportRefusedError('session_deleted', 0, `${deletionSentence(tombstone)}; give another id`);
-  return new ImportRefusedError('session_exists', 0, `there is a session ${sessionId} already; give another id`);
+  if (tombstone) return new ImportRefusedError('session_deleted', 0, `${deletionSentence(tombstone)}; use another id`);
+  return new ImportRefusedError('session_exists', 0, `there is already a session ${sessionId}; use another id`);
 }
 
 interface Checked {
@@ -129,18 +129,18 @@ async function check(lines: AsyncIterable<Uint8Array>, elsewhere: Pick<Blobs, 'g
     if (code === undefined || !isErrorCode(code)) throw error;
     throw new ImportRefusedError(code, exported.line, message, error);
   }
-  if (!first) throw new ImportRefusedError('record_unreadable', 0, 'it holds no record');
+  if (!first) throw new ImportRefusedError('record_unreadable', 0, 'the journal contains no record');
   const { sessionId, n, hash } = replay;
   return { copy: { how: 'import', session: sessionId, n, hash, ...lineage(first) }, exported };
 }
 
 function follows(record: JournalRecord, replay: JournalReplay): void {
   const is = `it is record ${record.n} of ${record.session_id}`;
-  if (record.n !== replay.n + 1) throw new ChainBrokenError(`${is}, and record ${replay.n + 1} should be here`);
+  if (record.n !== replay.n + 1) throw new ChainBrokenError(`${is}, but record ${replay.n + 1} is expected here`);
   if (replay.n > 0 && record.session_id !== replay.sessionId)
-    throw new ChainBrokenError(`${is}, and this is the journal of ${replay.sessionId}`);
+    throw new ChainBrokenError(`${is}, but this is the journal of ${replay.sessionId}`);
   if (record.prev_hash !== replay.hash)
-    throw new ChainBrokenError(`${is}, and does not chain to the record before it: one of the two was changed`);
+    throw new ChainBrokenError(`${is}, but its hash does not chain to the previous record: one of the two was changed`);
 }
 
 /** The records under the session's id, with a chain of their own. */

@@ -115,7 +115,7 @@ export class InboxReader {
         doorbell.ack();
         acknowledged.push(doorbell.seq);
       } else
-        this.#log.debug({ session_id: this.#ref.sessionId, seq: doorbell.seq }, 'a command that rang was not found');
+        this.#log.debug({ session_id: this.#ref.sessionId, seq: doorbell.seq }, 'a notified command was not found');
     }
     return acknowledged;
   }
@@ -154,7 +154,10 @@ export class InboxReader {
     try {
       return await this.#inbox.read(this.#ref, after, last);
     } catch (error) {
-      this.#log.warn({ session_id: this.#ref.sessionId, error: (error as Error).message }, 'inbox not readable now');
+      this.#log.warn(
+        { session_id: this.#ref.sessionId, error: (error as Error).message },
+        'the inbox cannot be read now',
+      );
       return null;
     }
   }

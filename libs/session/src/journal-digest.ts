@@ -71,7 +71,7 @@ export class JournalDigest {
         const { message } = event;
         const text = textOf(message);
         if (text !== '' || callsOf(message).length === 0)
-          this.#say('answer', null, message.partial ? `${text} (broken off)` : text);
+          this.#say('answer', null, message.partial ? `${text} (interrupted)` : text);
         for (const { call_id, tool, args } of callsOf(message))
           this.#say('call', call_id, `${tool} ${canonicalJson(args)}`);
         return;

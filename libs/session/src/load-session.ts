@@ -45,7 +45,7 @@ export type LiveSession = Omit<LoadedSession, 'tail'>;
 
 /** What a session has said so far. @throws Error where that was not read yet: a broken invariant. */
 export function transcriptOf({ transcript, n }: LiveSession): Transcript {
-  if (!transcript) throw new Error(`record ${n}: the transcript was not read yet`);
+  if (!transcript) throw new Error(`record ${n}: the transcript is not loaded yet`);
   return transcript;
 }
 
@@ -187,9 +187,7 @@ async function fold(
     onRecord(record);
     if (isKnown) {
       if (chain.n === known && (chain.hash !== hash || stored.fence !== fence))
-        throw new ChainBrokenError(
-          `record ${known} of ${ref.sessionId} is not the one that its snapshot was made after`,
-        );
+        throw new ChainBrokenError(`record ${known} of ${ref.sessionId} differs from the record of its snapshot`);
       continue;
     }
     const atMs = Date.parse(record.at);

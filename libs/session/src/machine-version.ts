@@ -30,13 +30,13 @@ export function checkReplayed(record: JournalRecord, replayed: ReadonlySet<numbe
   const version = machineOf(record);
   if (version === undefined || replayed.has(version)) return;
   const own = [...replayed].join(', ');
-  const message = `record ${record.n} begins a run of machine version ${version}; this release replays version ${own}`;
+  const message = `record ${record.n} starts a run of machine version ${version}; this release replays version ${own}`;
   throw new MachineVersionUnknownError(record.n, version, message);
 }
 
 /** What it is where a record's events do not lead this release's machine where the record says; null: nobody else's doing. */
 export function otherMachine(n: number, made: number | undefined, diverged: string): Error | null {
   if (made === undefined || made === MACHINE_VERSION) return null;
-  const message = `${diverged}: machine version ${made} has made it, this release has version ${MACHINE_VERSION}`;
+  const message = `${diverged}: machine version ${made} wrote it; this release has version ${MACHINE_VERSION}`;
   return new MachineVersionUnknownError(n, made, message);
 }

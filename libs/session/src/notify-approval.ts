@@ -24,7 +24,7 @@ export async function notifyApproval(
   if (!row) return { ...head, status: 'cancelled', attempts: 0 };
   // The run began on a host that tells somebody, and goes on on one that does not.
   if (!notices) {
-    const error = { code: 'notice_failed', message: 'this host has nobody to tell' } as const;
+    const error = { code: 'notice_failed', message: 'this host has no recipient for notices' } as const;
     return { ...head, status: 'failed', attempts: 0, error };
   }
   const { tool, args, requested_by = '', in_doubt, expiry, asked_at_ms = context.at_ms } = row;

@@ -111,7 +111,7 @@ export class PassivatedSessions {
       this.#unread.delete(partition);
       return true;
     } catch (error) {
-      this.#ports.log.debug({ partition, error: (error as Error).message }, 'sessions could not be counted now');
+      this.#ports.log.debug({ partition, error: (error as Error).message }, 'sessions cannot be counted now');
       return false;
     } finally {
       this.#reading = null;

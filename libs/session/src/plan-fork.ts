@@ -40,7 +40,7 @@ export async function planFork(
   const { session, n, changes } = command.body.fork as unknown as ForkRequest;
   const refuse = (code: ErrorCode, message: string, field: string) => ({ problem: { code, message, field } });
   if (n > BOUNDS.forkRecordsMax) {
-    const message = `record ${n} is too far: a fork copies at most ${BOUNDS.forkRecordsMax} records`;
+    const message = `record ${n} is too late: a fork copies at most ${BOUNDS.forkRecordsMax} records`;
     return refuse('fork_too_long', message, 'fork.n');
   }
   const deleted = await origin.deleted();
@@ -61,7 +61,7 @@ export async function planFork(
     }
     first ??= last;
     if (last.input.type === 'command' && last.input.command_id === command.command_id) {
-      const message = `record ${last.n} of ${session} has a command of the id ${command.command_id}`;
+      const message = `record ${last.n} of ${session} already has the command id ${command.command_id}`;
       return refuse('command_id_taken', message, 'id');
     }
     if (replay.n === n) break;
@@ -70,7 +70,7 @@ export async function planFork(
   }
   if (!first || !last) return refuse('fork_origin_not_found', `there is no session ${session}`, 'fork.session');
   if (replay.n < n)
-    return refuse('fork_record_not_found', `there is no record ${n}: ${session} has ${replay.n}`, 'fork.n');
+    return refuse('fork_record_not_found', `there is no record ${n}: ${session} has ${replay.n} records`, 'fork.n');
   const asked = changes ? splitPrompt(last, changes) : {};
   if (asked.prompt !== undefined && !isEnded(replay.state)) return misfit(last, 'prompt', NO_PROMPT);
   const tried = asked.changes
@@ -81,7 +81,7 @@ export async function planFork(
 }
 
 const NO_PROMPT =
-  'it brings no message to change, and the run goes on after it; fork where the session has ended, or steer the fork';
+  'it contains no message to change, and the run continues after it; fork at the end of a run, or steer the fork';
 
 /** A prompt is the record's own, or one for after it. */
 function splitPrompt(record: JournalRecord, changes: ForkChanges): Pick<CopyOrigin, 'changes' | 'prompt'> {
@@ -116,7 +116,8 @@ async function tryChanges(
   const actor = new SessionActor(record.session_id, { value: value as never, context });
   const { decision, events } = actor.step(changed.input, record.n, Date.parse(record.at));
   const field = (['prompt', 'verdicts', 'result'] as const).find((key) => changes[key] !== undefined) ?? 'model';
-  if (decision.kind === 'ignored') return misfit(record, field, `the session would not take it: ${decision.reason}`);
+  if (decision.kind === 'ignored')
+    return misfit(record, field, `the session would ignore the changed record: ${decision.reason}`);
   try {
     const frame = { ...record, sessionId: record.session_id, prevHash: record.prev_hash };
     sealRecord(buildRecord(frame, changed.input, events, actor.state));

@@ -215,7 +215,7 @@ async function provision(
   if (rules.stand_ins === 'none' && Object.keys(standIns ?? {}).length > 0)
     return failed({
       code: 'not_allowed_by_policy',
-      message: 'stand_ins: the session names tools that stand in for built-in ones; policy.stand_ins is "none"',
+      message: 'stand_ins: the session replaces built-in tools, but policy.stand_ins is "none"',
     });
   const serving = served && { name: persona.name, version: personaVersion(persona), tools: pinned.servedTools };
   const { skills } = persona;
@@ -262,7 +262,7 @@ function unknownPredicate(persona: Persona, known: StopPredicates): Failure | nu
   const registered = Object.keys(known).sort().join(', ') || 'none';
   return {
     code: 'predicate_unknown',
-    message: `persona ${persona.name}: stop_when names the predicate ${missing}, which this host has not registered; it has: ${registered}`,
+    message: `persona ${persona.name}: stop_when names the predicate ${missing}, which this host has not registered; registered: ${registered}`,
   };
 }
 
@@ -275,7 +275,7 @@ function limitInMoney({ budgets }: RunLimits, { steps = [] }: Persona): string |
 function priceUnknown({ name }: ModelSettings, limit: string): Failure {
   return {
     code: 'price_unknown',
-    message: `${limit} needs the price of ${name}, which no table has: add a row {model: "${name}", input: …, output: …}, USD per million tokens, to a file and name it in COX_PRICES`,
+    message: `${limit} needs the price of ${name}, which no price table contains: add a row {model: "${name}", input: …, output: …}, in USD per million tokens, to a file, and name the file in COX_PRICES`,
   };
 }
 
@@ -300,7 +300,7 @@ async function rulesOf(
   try {
     return (await untilAnswered(clock, signal, () => rememberedRules.of(tenant, holder))) ?? [];
   } catch (error) {
-    const message = `what persona ${persona} was made to remember could not be read: ${(error as Error).message}`;
+    const message = `the remembered rules of persona ${persona} cannot be read: ${(error as Error).message}`;
     return { code: 'provision_failed', message };
   }
 }
@@ -324,7 +324,7 @@ export function chooseModel(
   if (defaultModel !== undefined) return { name: defaultModel, ...base };
   return {
     code: 'model_not_given',
-    message: 'neither the start nor the persona names a model; give one as provider/name',
+    message: 'neither the start nor the persona names a model; name one as provider/name',
   };
 }
 
@@ -362,7 +362,7 @@ function promptOfMode(mode: string | undefined, persona: Persona): string | Fail
 // An index of what nobody can load would be a riddle to the model. A persona that denies the tool wants none.
 function unreadableSkills({ name, skills = [] }: Persona, tools: readonly ToolDefinition[]): Failure | null {
   if (skills.length === 0 || tools.some((tool) => tool.name === LOAD_SKILL)) return null;
-  const message = `the persona ${name} has skills, and this host's tools have no ${LOAD_SKILL}`;
+  const message = `the persona ${name} has skills, but this host has no tool ${LOAD_SKILL}`;
   return { code: 'skills_unavailable', message };
 }
 

@@ -88,7 +88,7 @@ export class Receipts {
     const purge = within && { records_within_ms: within.recordsMs, files_within_ms: within.filesMs };
     const message = within
       ? `records are purged within ${within.recordsMs / 1_000} s, files within ${within.filesMs / 3_600_000} h`
-      : 'no retention job answers: records stay in the store until one runs (cox serve retention), or cox admin retention';
+      : 'no retention job is alive: records stay in the store until cox serve retention or cox admin retention runs';
     this.#send(input.receipt_to, {
       ...this.#head(input.command_id),
       stage: 'accepted',

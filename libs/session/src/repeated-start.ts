@@ -36,7 +36,7 @@ export async function repeatedStart(
   const body = toWellFormed(input.body);
   if (started === null || started.body.message_id !== body.message_id) return null;
   if (comparable(started.body) === comparable(body)) return { first: started.commandId };
-  const message = `message_id: the session ${ref.sessionId} was started under this message id with another body; that start stands`;
+  const message = `message_id: the session ${ref.sessionId} was started with this message id and another body; the first start is valid`;
   return { problem: { code: 'message_id_reused', message, field: 'message_id' } };
 }
 

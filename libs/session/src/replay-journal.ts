@@ -135,16 +135,16 @@ function outOfPlace(recorded: JournalRecord, n: number, sessionId: string): Repl
   const diverged = (path: string, expected: Json, actual: Json, said: string) =>
     new ReplayDivergedError(n, path, expected, actual, said);
   if (recorded.session_id !== sessionId) {
-    const said = `record ${n} is of the session ${recorded.session_id}; those before it are of ${sessionId}`;
+    const said = `record ${n} belongs to session ${recorded.session_id}; earlier records belong to ${sessionId}`;
     return diverged('/session_id', recorded.session_id, sessionId, said);
   }
   if (recorded.n === n) return null;
   const said =
     n === 1
-      ? `record 1 is missing: the journal begins with record ${recorded.n}`
+      ? `record 1 is missing: the journal starts with record ${recorded.n}`
       : recorded.n > n
-        ? `record ${n} is missing: record ${recorded.n} stands behind record ${n - 1}`
-        : `record ${n} should stand behind record ${n - 1}, and record ${recorded.n} stands there again`;
+        ? `record ${n} is missing: record ${recorded.n} follows record ${n - 1}`
+        : `record ${n} should follow record ${n - 1}, but record ${recorded.n} is repeated there`;
   return diverged('/n', recorded.n, n, said);
 }
 

@@ -119,12 +119,12 @@ export function startRetentionJob(
         if (clock.monotonicMs() - sweptMs >= sweepFilesEveryMs) {
           sweptMs = clock.monotonicMs();
           const { deleted } = await sweepBlobs(purge);
-          if (deleted > 0) log.info({ deleted }, 'files that no record refers to are deleted');
+          if (deleted > 0) log.info({ deleted }, 'files without a reference in any record are deleted');
         }
         last = null;
       } catch (error) {
         last = error as Error;
-        log.error({ error: last.message }, 'deleted sessions are not purged; the next look tries again');
+        log.error({ error: last.message }, 'deleted sessions are not purged; the next pass retries');
       }
       if (!isStopped) await Promise.race([clock.sleep(lookEveryMs), new Promise<void>((resolve) => (wake = resolve))]);
     }

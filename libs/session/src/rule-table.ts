@@ -62,7 +62,7 @@ export class RuleTable {
       } catch (error) {
         this.#log.warn(
           { session_id: this.#ref.sessionId, rule: stored.rule.id, error: (error as Error).message },
-          'a remembered rule could not be kept for later sessions; it is tried again',
+          'a remembered rule could not be stored for later sessions; this host retries',
         );
       }
       await this.#clock.sleep(delayMs, this.#closed.signal);

@@ -273,7 +273,7 @@ class Host implements SessionHost, PartitionedSessions {
     try {
       await this.#partitions.retire();
     } catch (error) {
-      this.#ports.log.warn({ error: (error as Error).message }, 'the inbox could not be closed in order');
+      this.#ports.log.warn({ error: (error as Error).message }, 'the inbox could not be closed cleanly');
     }
   }
 
@@ -309,7 +309,7 @@ class Host implements SessionHost, PartitionedSessions {
       if (isDeleted(error)) return this.#notes.forget(ref, revision);
       this.#ports.log.error(
         { session_id: ref.sessionId, error: (error as Error).message },
-        'a session cannot be taken up now',
+        'a session cannot be claimed now',
       );
       void this.#retry(ref, keyOf(ref));
       return;
@@ -429,7 +429,7 @@ class Host implements SessionHost, PartitionedSessions {
   #stray(command: StrayCommand): void {
     const published = publishedAs(command.subject);
     const subject = shortened(published);
-    this.#ports.log.warn({ subject, seq: command.seq }, 'a command for no session was rejected');
+    this.#ports.log.warn({ subject, seq: command.seq }, 'a command with an invalid subject was rejected');
     if (command.receiptTo && isReceiptSubject(command.receiptTo, published.split('.')[1] ?? '')) {
       this.#ports.publisher.receipt(command.receiptTo, {
         type: 'receipt',
@@ -487,7 +487,7 @@ class Host implements SessionHost, PartitionedSessions {
       // Nobody will go on with it; what it was told, and what its calls returned, goes with it.
       this.#retries.delete(key);
       this.#notes.forget(ref);
-      this.#ports.log.info({ session_id: ref.sessionId }, `session left: ${dropped.message}`);
+      this.#ports.log.info({ session_id: ref.sessionId }, `session released: ${dropped.message}`);
       return;
     }
     if (OWNERSHIP_LOST.has(dropped.reason))
@@ -507,7 +507,7 @@ class Host implements SessionHost, PartitionedSessions {
     }
     this.#notes.drop(ref);
     if (this.#stopping) return;
-    this.#ports.log.warn({ session_id: ref.sessionId, reason: dropped.reason }, `session left: ${dropped.message}`);
+    this.#ports.log.warn({ session_id: ref.sessionId, reason: dropped.reason }, `session released: ${dropped.message}`);
     // The next command tries again, and is answered. What was left with everything else, as the lease had run out, comes back
     // by its note, unless another host has it.
     if (dropped.reason === 'unreadable' || dropped.reason === 'abandoned') return;

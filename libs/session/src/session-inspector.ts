@@ -52,7 +52,7 @@ export class SessionInspector {
     if (after === undefined) return;
     if (after.sessionId !== sessionId || after.n >= from)
       throw new ChainBrokenError(
-        `record ${from} of ${sessionId} is not behind record ${after.n} of ${after.sessionId}`,
+        `record ${from} of ${sessionId} does not follow record ${after.n} of ${after.sessionId}`,
       );
     this.#n = after.n;
     this.#machine = after.machine;
@@ -103,7 +103,7 @@ export class SessionInspector {
     }
     const said = leafOf({ value: record.state } as Pick<SessionState, 'value'>);
     if (leafOf(this.#state) !== said)
-      throw this.#diverged(`record ${n} of ${sessionId} leads to ${leafOf(this.#state)}, it says ${said}`);
+      throw this.#diverged(`record ${n} of ${sessionId} leads to ${leafOf(this.#state)}, but it names ${said}`);
     // Whoever asks for what is yet to come sees the machine meanwhile.
     if (!isTold && n === this.#from - 1) yield this.#actor(n, at);
   }

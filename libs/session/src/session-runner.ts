@@ -474,7 +474,7 @@ export class SessionRunner {
         // What was loaded for a delivery that was only to be acknowledged has nothing to write, so that no fence says
         // what another host has made of it since.
         if (job.isNews && !(await this.#isNewest(session))) {
-          this.#drop('journal_unavailable', 'it is not known who wrote last');
+          this.#drop('journal_unavailable', 'the writer of the last record is unknown');
           return;
         }
         // What was delivered to another host is delivered again only when that host's time for it is over.
@@ -677,7 +677,7 @@ export class SessionRunner {
       const problem: CommandProblem = tooLarge
         ? {
             code: 'body_too_large',
-            message: `what follows from this body is too much: ${error.message}`,
+            message: `the record that this body causes is too large: ${error.message}`,
             field: 'body',
           }
         : { code: 'session_failed', message: (error as Error).message };
@@ -716,7 +716,7 @@ export class SessionRunner {
     } catch (error) {
       this.#ports.log.warn(
         { session_id: this.#ref.sessionId, error: (error as Error).message },
-        'journal not readable now',
+        'the journal cannot be read now',
       );
     }
     return false;
@@ -760,7 +760,7 @@ export class SessionRunner {
       const { code, message } = error as Error & { readonly code?: ErrorCode };
       // What can never be compared is decided by the state of the session.
       if (code !== undefined && UNREADABLE.has(code)) return input;
-      this.#ports.log.warn({ session_id: this.#ref.sessionId, error: message }, 'journal not readable now');
+      this.#ports.log.warn({ session_id: this.#ref.sessionId, error: message }, 'the journal cannot be read now');
       return false;
     }
   }
@@ -967,7 +967,7 @@ export class SessionRunner {
     } catch (error) {
       this.#ports.log.warn(
         { session_id: this.#ref.sessionId, error: (error as Error).message },
-        'snapshot not kept; the journal stands',
+        'the snapshot was not stored; the journal is complete',
       );
     }
   }
@@ -1001,7 +1001,7 @@ export class SessionRunner {
   /** An outcome that breaks the machine is replaced by a plain stop, once; where even that breaks it, no run can end here. */
   async #poison(outcome: Outcome, error: Error): Promise<void> {
     if (this.#poisoned.has(outcome.effect_id)) {
-      this.#drop('unrecoverable', `the end of effect ${outcome.effect_id} cannot be taken in: ${error.message}`);
+      this.#drop('unrecoverable', `the outcome of effect ${outcome.effect_id} cannot be recorded: ${error.message}`);
       return;
     }
     this.#poisoned = new Set([...this.#poisoned, outcome.effect_id]);
@@ -1021,7 +1021,7 @@ export class SessionRunner {
     const code = 'code' in error && typeof error.code === 'string' ? error.code : 'session_failed';
     this.#ports.log.error(
       { session_id: this.#ref.sessionId, code, stack: error.stack },
-      'session failed; folding it again',
+      'the session failed; this host rebuilds its state from the journal',
     );
     const n = this.#session?.n ?? 0;
     const session = await this.#foldAgain();
@@ -1033,7 +1033,7 @@ export class SessionRunner {
       this.#reconcile();
       this.#effects.offerAgain(this.#poisoned);
     } catch (again) {
-      this.#drop('unrecoverable', `${error.message}; and again while ending the run: ${(again as Error).message}`);
+      this.#drop('unrecoverable', `${error.message}; ending the run failed, too: ${(again as Error).message}`);
     }
   }
 

@@ -309,7 +309,7 @@ export class SessionWorker implements EffectWorker {
       case 'stop_call':
       case 'call_tool': {
         const text = timedOut
-          ? `It did not stop within its grace: ${reason}. Whatever it does now is dropped.`
+          ? `The tool did not stop within its grace period: ${reason}. Its later output is ignored.`
           : `Cancelled: ${reason}.`;
         const { result } = textOutcome('cancelled', text, 'tool_interrupted');
         const head = {
@@ -384,7 +384,7 @@ export class SessionWorker implements EffectWorker {
     const inDoubt = effect.epoch < epoch;
     const toolset = this.#toolset ?? (await this.#reopen(transcript));
     if (!toolset) {
-      const text = `The tools of this session could not be opened again; ${effect.tool} was not run.`;
+      const text = `The tools of this session could not be reopened. ${effect.tool} was not run.`;
       const { status, result } = inDoubt ? INTERRUPTED : textOutcome('error', text, 'tool_unavailable');
       return { type: 'call_outcome', effect_id: effect.id, call_id: effect.callId, status, result, duration_ms: 0 };
     }
@@ -446,7 +446,7 @@ export class SessionWorker implements EffectWorker {
     const toolset = this.#toolset ?? (await this.#reopen(transcript));
     const told = (await toolset?.stop?.(this.#key(effect.id), effect.tool, reason, state.context.epoch)) ?? false;
     if (told) await this.#ports.clock.sleep(graceMs, signal);
-    return this.stopped(effect, told ? reason : `${reason}; nobody could be told`, true);
+    return this.stopped(effect, told ? reason : `${reason}; the cancel reached no worker`, true);
   }
 
   /** A tool that was given up has nothing more to say to this run. */
@@ -487,7 +487,7 @@ export class SessionWorker implements EffectWorker {
     if (isFailure(opened)) {
       this.#ports.log.warn(
         { session_id: this.#ref.sessionId, code: opened.code },
-        `tools could not be opened again: ${opened.message}`,
+        `tools could not be reopened: ${opened.message}`,
       );
       return null;
     }

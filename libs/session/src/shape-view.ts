@@ -65,7 +65,7 @@ function shortened(message: ToolMessage, chars: number): ToolMessage {
     else if (text !== '') content.push({ ...part, text });
     left -= text.length;
   }
-  content.push({ type: 'text', text: `[… ${total - chars} more characters left out]` });
+  content.push({ type: 'text', text: `[… ${total - chars} more characters omitted]` });
   return { ...message, content };
 }
 

@@ -161,6 +161,6 @@ type Told = PersonaStepInput extends infer One
   : never;
 
 function gaveUp(persona: string, lost: number) {
-  const message = `those who ran the step of ${persona} have gone ${lost} times, one after another: see why they end, then prompt the session again`;
+  const message = `${lost} instances that ran the step of persona ${persona} were lost one after another: find out why they end, then prompt the session again`;
   return { code: 'persona_unavailable', message, retryable: true };
 }

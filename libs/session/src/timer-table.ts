@@ -64,7 +64,7 @@ export class TimerTable {
       } catch (error) {
         this.#log.warn(
           { session_id: this.#ref.sessionId, effect_id: id, error: (error as Error).message },
-          'a timer could not be scheduled; it is tried again',
+          'a timer could not be scheduled; this host retries',
         );
       }
       await this.#clock.sleep(delayMs, this.#closed.signal);

@@ -282,7 +282,7 @@ export class Transcript {
 
   /** A model takes its own text for complete, unless the text says that it is not. */
   #marked(message: AssistantMessage): AssistantMessage {
-    const text = quoteHostTags(`\n[This answer was cut off here${because(this.#cancelled)}. It is not complete.]`);
+    const text = quoteHostTags(`\n[This response was cut off here${because(this.#cancelled)}. It is incomplete.]`);
     return { ...message, content: [...message.content, { type: 'text', text }] };
   }
 
@@ -367,7 +367,7 @@ function stub(message: ToolMessage, args: Json | undefined): ToolMessage {
   const shown = JSON.stringify(args ?? {});
   const short = shown.length > STUB_ARGS_CHARS ? `${cutText(shown, STUB_ARGS_CHARS)}…` : shown;
   const size = [chars > 0 && `${chars} characters`, files > 0 && `${files} file${files === 1 ? '' : 's'}`];
-  const text = `[Cleared to save room: ${size.filter(Boolean).join(' and ')}, the result of ${message.tool} ${short}]`;
+  const text = `[Cleared to save space: ${size.filter(Boolean).join(' and ')}, the result of ${message.tool} ${short}]`;
   const { note: _, ...rest } = message;
   return { ...rest, content: [{ type: 'text', text }] };
 }

@@ -82,7 +82,7 @@ describe('a notice', () => {
   });
 });
 
-test('a model is told that a person has edited the arguments of its call, before the result', async () => {
+test('a model is told that a person edited the arguments of its call, before the result', async () => {
   const bed = testBed();
   bed.tools = { ask: {} };
   bed.models.answers = [ask(call('a', 'ask')), say('Done.')];
@@ -92,6 +92,6 @@ test('a model is told that a person has edited the arguments of its call, before
   await bed.time.advance(1_000);
   const shown = bed.models.requests.at(-1)?.messages.find(({ role }) => role === 'tool');
   expect(shown?.role === 'tool' && shown.note).toMatch(
-    /^\[ann \(a person\) has edited the arguments .*\{"path":"safe"\}\]/,
+    /^\[ann \(a person\) edited the arguments .*\{"path":"safe"\}\]/,
   );
 });

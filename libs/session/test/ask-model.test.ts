@@ -13,14 +13,14 @@ const SCHEMA = {
 
 describe('a call that can never run is marked, gets an error result and does not run', () => {
   test.each([
-    ['an unknown tool', call('c1', 'raed', {}), 'unknown_tool', 'There are: read.'],
+    ['an unknown tool', call('c1', 'raed', {}), 'unknown_tool', 'Available tools: read.'],
     ['a missing argument', call('c1', 'read', {}), 'invalid_call_arguments', "must have required property 'path'"],
     ['a wrong type', call('c1', 'read', { path: 7 }), 'invalid_call_arguments', 'path must be string'],
     [
       'an unknown argument',
       call('c1', 'read', { path: 'a', mode: 1 }),
       'invalid_call_arguments',
-      'unknown member "mode"',
+      'unknown property "mode"',
     ],
     ['no object', call('c1', 'read', [1]), 'invalid_call_arguments', 'not a JSON object'],
     [

@@ -110,7 +110,7 @@ describe('a running session', () => {
     expect(writers.lastIndexOf(first.id)).toBeLessThan(writers.indexOf(second.id));
     expect(tried.filter((attempt) => attempt === first.id)).toHaveLength(1);
     expect(bed.toolSource.runs[0]).toMatchObject({ callId: 'c1', aborted: true });
-    const log = bed.log.filter((line) => line.message.startsWith('session left'));
+    const log = bed.log.filter((line) => line.message.startsWith('session released'));
     expect(log).toMatchObject([{ fields: { reason: 'foreign_writer' } }]);
   });
 

@@ -142,7 +142,7 @@ test('cleared results are told by their calls; the newest turns keep theirs', as
   expect(prompts(bed).at(-1)).toEqual([
     'user: hello',
     'assistant: <c1>',
-    'tool c1 ok: [Cleared to save room: 500 characters, the result of read {"path":"a.txt"}]',
+    'tool c1 ok: [Cleared to save space: 500 characters, the result of read {"path":"a.txt"}]',
     'assistant: <c2>',
     `tool c2 ok: ${'x'.repeat(500)}`,
   ]);
@@ -249,7 +249,7 @@ describe('a prompt that the provider refuses as too long', () => {
     expect(prompts(bed)).toHaveLength(3);
     expect((await bed.eventsOf('agent_end'))[0]).toMatchObject({
       stop_reason: 'error',
-      error: { code: 'context_overflow', message: 'too long (a compaction did not make it short enough)' },
+      error: { code: 'context_overflow', message: 'too long (the compaction did not free enough space)' },
     });
   });
 });
@@ -278,7 +278,7 @@ describe('transform_context of a persona', () => {
     const [, , result] = bed.models.requests.at(-1)?.messages ?? [];
     expect(result?.content.map((part) => (part as { text: string }).text)).toEqual([
       'read',
-      '[… 4 more characters left out]',
+      '[… 4 more characters omitted]',
     ]);
   });
 
@@ -414,7 +414,7 @@ describe('the window of a model', () => {
     await bed.start(persona({ reserve: 1_000 }));
     expect((await bed.eventsOf('run_failed'))[0]?.error).toEqual({
       code: 'provision_failed',
-      message: 'compaction.reserve is 1000 tokens, and the window of fake/model has no more than 1000',
+      message: 'compaction.reserve is 1000 tokens, but the context window of fake/model has only 1000',
     });
     expect(bed.models.requests).toEqual([]);
   });

@@ -553,7 +553,7 @@ describe('the retention job', () => {
 
   test.each([
     { purgesWithin: { recordsMs: 60_000, filesMs: 172_800_000 }, says: 'within 60 s, files within 48 h' },
-    { purgesWithin: null, says: 'no retention job answers' },
+    { purgesWithin: null, says: 'no retention job is alive' },
   ])('the receipt of a deletion says $says', async ({ purgesWithin, says }) => {
     const bed = testBed();
     bed.models.answers = [say('done')];

@@ -55,7 +55,7 @@ test('at a veto with the other verdict: the verdict, the result and the answer',
     path: '/input/answers/0/raw',
     a: { deny: 'not on a Friday' },
     b: true,
-    is: ['what hooks returned at PreToolUse (policy)', 'what hooks returned at PreToolUse (policy)'],
+    is: ['the hook returns at PreToolUse (policy)', 'the hook returns at PreToolUse (policy)'],
   });
   expect(differences.map(({ turn, what, of, a, b }) => [turn, what, of, a, b])).toEqual([
     [1, 'verdict', 'policy PreToolUse c1', '{"kind":"deny","reason":"not on a Friday"}', '{"kind":"no_objection"}'],

@@ -43,7 +43,7 @@ describe('a result', () => {
     expect(Buffer.byteLength(textOf(outcome))).toBeLessThanOrEqual(bound);
     expect(textOf(outcome)).not.toContain('\ufffd');
     expect(outcome.result.detail).toEqual({ whole: { sha256: sha256Hex(whole), bytes: whole.length } });
-    expect(textOf(outcome)).toContain(`${whole.length} bytes in all`);
+    expect(textOf(outcome)).toContain(`of ${whole.length} bytes are shown`);
     expect(Buffer.from((await bed.bus.blobs.get(sha256Hex(whole))) as Uint8Array)).toEqual(whole);
   });
 
@@ -62,7 +62,7 @@ describe('a result', () => {
     await bed.start();
     const [ended] = await bed.eventsOf('call_ended');
     expect(ended).toMatchObject({ status: 'ok' });
-    expect(JSON.stringify(ended?.result)).toContain('could not be kept');
+    expect(JSON.stringify(ended?.result)).toContain('could not be stored');
     expect(bed.toolSource.runs).toHaveLength(1);
   });
 

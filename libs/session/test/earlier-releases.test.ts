@@ -83,7 +83,7 @@ describe('a journal of another machine version', () => {
       code: 'machine_version_unknown',
       n: begins,
       version: OTHER,
-      message: `record ${begins} begins a run of machine version ${OTHER}; this release replays version ${MACHINE_VERSION}`,
+      message: `record ${begins} starts a run of machine version ${OTHER}; this release replays version ${MACHINE_VERSION}`,
     });
   });
 
@@ -125,7 +125,7 @@ describe('a journal of another machine version', () => {
     const bed = await elsewhere(remade(records, astray), from);
     const id = await bed.send('prompt', 'and now');
     expect(bed.told(id)).toEqual(['rejected machine_version_unknown']);
-    expect(bed.receipts.at(-1)?.message).toContain(`machine version ${OTHER} has made it`);
+    expect(bed.receipts.at(-1)?.message).toContain(`machine version ${OTHER} wrote it`);
     bed.forget('s1');
   });
 });

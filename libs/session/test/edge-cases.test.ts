@@ -225,7 +225,7 @@ test('8: text that had been streamed before an abort is kept, marked as partial,
   // The journal holds what the model said, the model reads that it was cut off, by whom and why.
   expect(said?.content).toEqual([
     { type: 'text', text: 'as far as I' },
-    { type: 'text', text: '\n[This answer was cut off here: ada cancelled the run: enough. It is not complete.]' },
+    { type: 'text', text: '\n[This response was cut off here: ada cancelled the run: enough. It is incomplete.]' },
   ]);
 });
 

@@ -209,7 +209,7 @@ describe('feedback whose record nobody has answered for', () => {
   test('is let go, and noted, where another host has worked on the session since: it runs its calls itself', async () => {
     const bed = await told(['lost', 'lost', 'lost'], async (its) => void (await its.rival(bounds)));
     expect(received(await bed.lines())).toEqual([]);
-    expect(bed.log.map(({ message }) => message)).toContain('inbox feedback that no record held is lost');
+    expect(bed.log.map(({ message }) => message)).toContain('inbox feedback without a record is lost');
   });
 });
 

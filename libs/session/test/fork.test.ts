@@ -404,7 +404,7 @@ describe('at a veto', () => {
       stage: 'rejected',
       code: 'fork_change_misfit',
       field: 'fork.changes.verdicts.policy',
-      message: expect.stringMatching(/policy was registered no more/),
+      message: expect.stringMatching(/policy was no longer registered/),
     });
   });
 
@@ -422,11 +422,11 @@ describe('at a veto', () => {
 
   test.each([
     [{ verdicts: { policy: true } }, 'fork.changes.verdicts.audit', /audit was not asked/],
-    [{ verdicts: { stranger: true } }, 'fork.changes.verdicts.stranger', /this hook was not among them/],
+    [{ verdicts: { stranger: true } }, 'fork.changes.verdicts.stranger', /this hook was not asked at this record/],
     [{ verdicts: { policy: { dney: 'x' } } }, 'fork.changes.verdicts.policy', /dney/],
     [{ verdicts: { policy: { messages: [] } } }, 'fork.changes.verdicts.policy', /not allowed here/],
-    [{ result: 'x' }, 'fork.changes.result', /what hooks returned at PreToolUse \(policy, audit\)/],
-    [{ prompt: 'x' }, 'fork.changes.prompt', /what hooks returned at PreToolUse/],
+    [{ result: 'x' }, 'fork.changes.result', /the hook returns at PreToolUse \(policy, audit\)/],
+    [{ prompt: 'x' }, 'fork.changes.prompt', /the hook returns at PreToolUse/],
   ])('what does not fit is refused, naming field and record: %j', async (changes, field, message) => {
     const bed = testBed();
     const id = await fork(bed, await vetoed(bed), changes as JsonObject);

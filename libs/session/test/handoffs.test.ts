@@ -123,7 +123,9 @@ describe('a hand-off', () => {
     await bed.begin('desk');
     expect(await results(bed)).toEqual(['h1 error persona_not_found']);
     const [ended] = await bed.eventsOf('call_ended');
-    expect(JSON.stringify(ended?.result.content)).toContain('there is no persona ghost; there are: clerk, coder, desk');
+    expect(JSON.stringify(ended?.result.content)).toContain(
+      'there is no persona ghost; known personas: clerk, coder, desk',
+    );
     expect(await personas(bed)).toEqual(['desk']);
     expect(await end(bed)).toBe('end_turn');
   });

@@ -142,7 +142,7 @@ const STAGES: { readonly [P in HookPoint]?: Stage } = {
       return `${result && textOf({ role: 'user', content: result.content as never })} ${is_error}`.slice(0, 22);
     },
     goesOn: 'read ran false',
-    refused: 'The call ran and took ',
+    refused: 'The tool call ran and ',
   },
   post_turn: told(),
   file_edited: told({ answers: reads }),
@@ -220,7 +220,7 @@ const STAGES: { readonly [P in HookPoint]?: Stage } = {
       deny: 'step_denied, error, Do plan.',
       rewrite_output: ({ output }) => {
         const text = typeof output === 'string' ? output : JSON.stringify(output);
-        const note = `What step plan came to is taken as this:\n${text}`;
+        const note = `A hook replaced the output of step plan with this:\n${text}`;
         return `completed as ${JSON.stringify(output)}, end_turn, Do plan., ${note} Do write.`;
       },
     },

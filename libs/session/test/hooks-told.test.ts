@@ -126,7 +126,7 @@ describe('a job of a hook', () => {
     expect([...bed.told(first), ...bed.told(again)]).toEqual(['accepted', 'rejected job_unknown']);
     await bed.time.advance(200);
     await bed.send('prompt', { body: 'and?' });
-    const notice = shown(bed).find((text) => text.includes('Job j1 has failed. It says: line 3'));
+    const notice = shown(bed).find((text) => text.includes('Job j1 has failed. Error: line 3'));
     expect(notice).toContain('hook:h');
   });
 

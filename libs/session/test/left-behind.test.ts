@@ -35,7 +35,7 @@ test('where another host has the session it is dropped, and the log says so of e
   left.drop(({ sessionId }) => sessionId === 's1');
   expect(lines).toEqual([
     ['late outcome dropped', { session_id: 's1', effect_id: '7-0' }],
-    ['inbox feedback that no record held is lost', { session_id: 's1' }],
+    ['inbox feedback without a record is lost', { session_id: 's1' }],
   ]);
   expect(left.take(refOf('s1'))).toBeUndefined();
   expect(left.take(refOf('s2'))).toBe(carried);

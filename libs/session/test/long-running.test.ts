@@ -251,7 +251,7 @@ test('a persona that asks about unknown outcomes parks the call, shows the quest
   const second = await bed.host();
   await bed.time.settle();
   const [asked] = await bed.eventsOf('approval_requested');
-  expect(asked?.question).toContain('Allow to run it again, deny to tell the model that it was interrupted.');
+  expect(asked?.question).toContain('Allow to re-run it. Deny to report the unknown outcome to the model.');
   expect((await second.status(refOf()))?.approvals).toMatchObject([{ call_id: 'c1', question: asked?.question }]);
   await bed.send('approve', { call_id: 'c1', decision: 'allow' });
   expect(await ends(bed)).toEqual(['c1 ok']);

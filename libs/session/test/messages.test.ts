@@ -116,7 +116,7 @@ describe('a message', () => {
       expect(result?.content).toEqual([
         {
           type: 'text',
-          text: 'Nothing was sent. mode: a message to another session may not have the mode interrupt; policy.session_messages is "steer" and allows steer, followup, prompt',
+          text: 'The message was not sent. mode: a message to another session may not have the mode interrupt; policy.session_messages is "steer" and allows steer, followup, prompt',
         },
       ]);
       expect(await decisions(bed)).toEqual([]);

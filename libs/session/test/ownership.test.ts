@@ -286,7 +286,7 @@ test('a host that stood still past its lease aborts what it did, begins nothing,
   expect(bed.toolSource.runs[0]).toMatchObject({ aborted: true });
   expect(bed.journal.tried).toHaveLength(tried);
   expect(bed.log.map(({ message }) => message)).toContain(
-    'this host was not heard by the others: it leaves its sessions to them',
+    'other hosts received no heartbeat from this host: it releases its sessions to them',
   );
   // Its share comes back to it, and the session with it where it has work.
   await bed.time.advance(5_000);

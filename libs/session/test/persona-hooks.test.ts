@@ -315,7 +315,7 @@ describe('code of a persona', () => {
     const [returned] = await bed.eventsOf('hook_returned');
     expect(returned?.failure).toEqual({
       code: 'hook_unavailable',
-      message: 'nobody serves writer v1, where its handlers run',
+      message: 'no instance of persona writer v1 is alive to run its handlers',
     });
   });
 

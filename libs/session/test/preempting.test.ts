@@ -5,7 +5,7 @@ import { ask, call, say } from './fake-model.ts';
 import { deaf, taking } from './fake-tools.ts';
 import { ASKING, testBed } from './test-bed.ts';
 
-const CUT_OFF = '\n[This answer was cut off here. It is not complete.]';
+const CUT_OFF = '\n[This response was cut off here. It is incomplete.]';
 const now = { body: 'the other file', mode: 'interrupt_immediate', preempt: true };
 
 test('a model that streams is stopped at once; what it had said stands in the journal and in the next prompt', async () => {

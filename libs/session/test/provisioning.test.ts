@@ -176,7 +176,9 @@ describe('a run that cannot be provisioned ends as failed, with its code', () =>
   test('the message names what there is', async () => {
     const bed = testBed();
     await started(bed, { persona: 'nobody' });
-    expect((await bed.eventsOf('run_failed'))[0]?.error.message).toBe('there is no persona nobody; there are: coder');
+    expect((await bed.eventsOf('run_failed'))[0]?.error.message).toBe(
+      'there is no persona nobody; known personas: coder',
+    );
   });
 
   test('and the session goes on with the next prompt, once the world is mended', async () => {
@@ -298,7 +300,7 @@ describe('a persona with skills', () => {
     expect(system).toBe(
       [
         'You review.',
-        'You have skills: instructions for particular kinds of work. Where one fits the task, load it with load_skill before you begin.\n- review: How to review.',
+        'You have skills: instructions for particular kinds of work. If one fits the task, load it with load_skill before you start.\n- review: How to review.',
         'Be strict.',
       ].join('\n\n'),
     );

@@ -174,17 +174,12 @@ describe('the replay stops with replay_diverged', () => {
   });
 
   test.each<[string, (records: readonly Uint8Array[]) => Uint8Array[], string, number]>([
-    ['whose beginning was cut off', (all) => all.slice(3), 'record 1 is missing: the journal begins with record 4', 1],
-    [
-      'with a gap',
-      (all) => [...all.slice(0, 2), ...all.slice(3)],
-      'record 3 is missing: record 4 stands behind record 2',
-      3,
-    ],
+    ['whose beginning was cut off', (all) => all.slice(3), 'record 1 is missing: the journal starts with record 4', 1],
+    ['with a gap', (all) => [...all.slice(0, 2), ...all.slice(3)], 'record 3 is missing: record 4 follows record 2', 3],
     [
       'with a record twice',
       (all) => [...all.slice(0, 3), ...all.slice(2)],
-      'record 4 should stand behind record 3, and record 3 stands there again',
+      'record 4 should follow record 3, but record 3 is repeated there',
       4,
     ],
     [
@@ -205,10 +200,10 @@ describe('the replay stops with replay_diverged', () => {
     const { records } = await journal();
     const again = records.length + 1;
     await expect(replayJournal([...records, ...records])).rejects.toThrow(
-      `record ${again} should stand behind record ${again - 1}, and record 1 stands there again`,
+      `record ${again} should follow record ${again - 1}, but record 1 is repeated there`,
     );
     const other = changed(records, 2, (raw) => ({ ...raw, session_id: 's2' }));
-    await expect(replayJournal(other)).rejects.toThrow('record 2 is of the session s2; those before it are of s1');
+    await expect(replayJournal(other)).rejects.toThrow('record 2 belongs to session s2; earlier records belong to s1');
   });
 
   test('and says what was expected and what came', async () => {

@@ -57,14 +57,15 @@ describe('a result over its bound', () => {
       ['long'],
     ]);
     const ref = sha256Hex(long);
-    const match = /\n\[Cut: (\d+) bytes in all, the first (\d+) shown\. Read on with read_result (\{.*\})\.\]$/.exec(
-      textOf(first),
-    );
-    expect(match?.[1]).toBe(String(bytes));
-    expect(JSON.parse(match?.[3] as string)).toEqual({ ref, offset: Number(match?.[2]) });
+    const match =
+      /\n\[Truncated: the first (\d+) of (\d+) bytes are shown\. To continue, call read_result with (\{.*\})\.\]$/.exec(
+        textOf(first),
+      );
+    expect(match?.[2]).toBe(String(bytes));
+    expect(JSON.parse(match?.[3] as string)).toEqual({ ref, offset: Number(match?.[1]) });
     const { results } = bed.toolSource.specs[0] as { results: KeptResults };
     let all = textOf(first).slice(0, match?.index);
-    for (let offset: number | null = Number(match?.[2]); offset !== null; ) {
+    for (let offset: number | null = Number(match?.[1]); offset !== null; ) {
       const piece = await results.read(ref, offset, 10_001);
       if (typeof piece === 'string') throw new Error(piece);
       expect(piece.offset).toBe(offset);
@@ -120,7 +121,7 @@ describe('a result over its bound', () => {
 
   test('without a tool to read on names its hash', async () => {
     const [result] = await shown(testBed(), { long: giving({ content: [text(long)] }) }, [['long']]);
-    expect(textOf(result)).toMatch(new RegExp(`The whole is kept as sha256 ${sha256Hex(long)}\\.\\]$`));
+    expect(textOf(result)).toMatch(new RegExp(`The complete text is stored as sha256 ${sha256Hex(long)}\\.\\]$`));
   });
 
   test('that a tool has cut itself is kept whole, and stays as the tool shows it', async () => {
@@ -128,7 +129,7 @@ describe('a result over its bound', () => {
     const tools = { cut: giving({ content: [text('begin … end')] }, long), read_result: reading(bed) };
     const [result] = await shown(bed, tools, [['cut']]);
     expect(textOf(result)).toMatch(
-      /^begin … end\n\[\d+ bytes are kept, of which a part is shown\. Read on with read_result/,
+      /^begin … end\n\[Only a part of \d+ stored bytes is shown\. To continue, call read_result/,
     );
     expect(refIn(result)).toBe(sha256Hex(long));
   });
@@ -149,7 +150,9 @@ describe('a result over its bound', () => {
     const bed = testBed();
     const [result] = await shown(bed, { cut: giving({ content: [text('begin … end')] }, whole) }, [['cut']]);
     expect((await bed.eventsOf('call_ended')).map((event) => event.status)).toEqual(['ok']);
-    expect(textOf(result)).toMatch(/^begin … end\n\[A part is shown\. The whole has more than \d+ bytes/);
+    expect(textOf(result)).toMatch(
+      /^begin … end\n\[Only a part is shown\. The complete result has more than \d+ bytes/,
+    );
     expect(result?.detail?.whole).toBeUndefined();
   });
 
@@ -250,22 +253,22 @@ describe('a file in a result', () => {
   });
 
   test.each([
-    ['a media type that is none', file('image', PNG), '[file left out: its media type is none]'],
-    ['a hostile one', file('text/html\r\nX-Evil: 1', PNG), '[file left out: its media type is none]'],
+    ['a media type that is none', file('image', PNG), '[file omitted: its media type is invalid]'],
+    ['a hostile one', file('text/html\r\nX-Evil: 1', PNG), '[file omitted: its media type is invalid]'],
     [
       'another kind than it says',
       file('image/png', Buffer.from('GIF nothing')),
-      '[file left out: it is not image/png, as it says]',
+      '[file omitted: its content is not image/png]',
     ],
     [
       'a reference of its own',
       { ...file('image/png', PNG), data: { sha256: 'a'.repeat(64), bytes: 3 } },
-      '[file left out: it is a reference, not a file]',
+      '[file omitted: it is a reference, not a file]',
     ],
     [
       'too many bytes',
       file('image/png', Buffer.concat([PNG, Buffer.alloc(BOUNDS.toolResultFilesMaxBytes)]), 'big.png'),
-      `[big.png left out: it has ${BOUNDS.toolResultFilesMaxBytes + PNG.length} bytes; the files of a result may have ${BOUNDS.toolResultFilesMaxBytes}]`,
+      `[big.png omitted: it has ${BOUNDS.toolResultFilesMaxBytes + PNG.length} bytes; all files of a result may have at most ${BOUNDS.toolResultFilesMaxBytes}]`,
     ],
   ])('with %s is left out, and that is said', async (_what, part, said) => {
     const [result] = await shown(testBed(), { draw: giving({ content: [part] }) }, [['draw']]);

@@ -100,7 +100,7 @@ test('it waits as long as the limit says, also over a restart of its host, and t
     error: {
       code: 'persona_unavailable',
       message: expect.stringMatching(
-        /^nobody has served reviewer v1 for 1 min \(limits\.wait_for_persona_ms\): start an instance with cox serve personas/,
+        /^no instance of persona reviewer v1 was available for 1 min \(limits\.wait_for_persona_ms\): start one with cox serve personas/,
       ),
     },
   });

@@ -197,6 +197,6 @@ test('nobody goes on from another session, or from behind the first record that 
   const inspector = new SessionInspector(records[0]?.session_id ?? '');
   for (const record of records.slice(0, 2)) for (const _ of inspector.take(record));
   const { fold } = inspector;
-  expect(() => new SessionInspector('another', { from: 9, after: fold })).toThrow('is not behind record 2');
-  expect(() => new SessionInspector(fold.sessionId, { from: 2, after: fold })).toThrow('is not behind record 2');
+  expect(() => new SessionInspector('another', { from: 9, after: fold })).toThrow('does not follow record 2');
+  expect(() => new SessionInspector(fold.sessionId, { from: 2, after: fold })).toThrow('does not follow record 2');
 });

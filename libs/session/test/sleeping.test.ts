@@ -102,9 +102,7 @@ test('parked for 30 days, its host restarted five times, a session goes on with 
   const [, request] = bed.models.requests;
   expect(request?.system).toContain('Stay on watch.');
   expect(request?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'reminder', 'user', 'user']);
-  expect(textOf(request?.messages[3] as never)).toMatch(
-    /^You had parked this session \(the tide\)\. It slept for 30 d/,
-  );
+  expect(textOf(request?.messages[3] as never)).toMatch(/^You parked this session \(the tide\)\. It slept for 30 d/);
 });
 
 test('whatever waits, waits with it: after 30 days and five hosts each is delivered once, where it belongs', async () => {
@@ -283,7 +281,7 @@ test('a signal wakes a session that has left memory, and its data reaches the mo
   expect((await host.status(refOf()))?.suspended).toMatchObject({ signal: 'deployed', by_itself: true });
   await bed.send('signal', { name: 'deployed', data: { version: '1.4' } });
   expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
-  expect(reminders(bed)[0]).toContain('The signal "deployed" has come, with this data: {"version":"1.4"}');
+  expect(reminders(bed)[0]).toContain('The signal "deployed" arrived with this data: {"version":"1.4"}');
 });
 
 test('the tool park refuses what does not go together, and the session stays awake', async () => {
@@ -303,7 +301,7 @@ test('a daemon wakes by its interval, also after it has left memory, and shows w
   expect((await host.status(refOf()))?.wakes_at).toBe('2030-01-01T01:00:00.000Z');
   await bed.time.advance(HOUR);
   expect(bed.models.requests).toHaveLength(2);
-  expect(reminders(bed)).toEqual([expect.stringContaining('Nothing has come for 1 h')]);
+  expect(reminders(bed)).toEqual([expect.stringContaining('No input arrived for 1 h')]);
   expect((await host.status(refOf()))?.state).toEqual({ daemon_idle: 'waiting' });
 });
 

@@ -82,7 +82,7 @@ describe('a predicate that fails does not hold:', () => {
 test('one that nobody has registered is refused before the model is asked', async () => {
   const bed = await run({ other: () => true }, 'enough');
   expect(await bed.lines()).toContain('run_failed provisioning predicate_unknown');
-  expect((await bed.eventsOf('run_failed'))[0]?.error.message).toMatch(/enough.*it has: other/);
+  expect((await bed.eventsOf('run_failed'))[0]?.error.message).toMatch(/enough.*registered: other/);
   expect(bed.models.requests).toEqual([]);
 });
 

@@ -152,7 +152,7 @@ test('a session whose note was lost is found by its journal, and one that has no
   expect(await bed.lines('busy')).toContain('owned 2');
   expect(await bed.lines('busy')).toContainEqual(expect.stringContaining('c1 interrupted'));
   expect(await bed.lines('ended')).toEqual(ended);
-  const claimed = bed.log.filter(({ message }) => message.includes('no note'));
+  const claimed = bed.log.filter(({ message }) => message.includes('no active-session note'));
   expect(claimed.map(({ fields }) => fields)).toEqual([{ session_id: 'busy' }]);
 });
 

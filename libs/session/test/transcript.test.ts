@@ -110,7 +110,7 @@ test('partial text of a broken answer stands in the next run, its unfinished cal
   await bed.send('prompt', 'go on');
   expect(shown(bed)).toEqual([
     'user: hello',
-    'assistant: I was about \n[This answer was cut off here. It is not complete.]',
+    'assistant: I was about \n[This response was cut off here. It is incomplete.]',
     'user: go on',
   ]);
 });

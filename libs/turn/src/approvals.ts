@@ -94,12 +94,8 @@ export function approvalExpired({ calls }: SessionContext, timerId: string): Ses
 
 /** The end of a call that was refused by nobody in person: in time's stead, or in that of a hook that was told of the question. */
 export function refusedUnasked(row: CallRow, { hook, reason, expired }: CallDecision): SessionEvent {
-  if (row.in_doubt)
-    return endedUnknown(
-      row,
-      expired ? NOT_IN_TIME : `It is not to be run again, as hook ${hook} says${because(reason)}.`,
-    );
-  if (expired) return denied(row, { by: 'expiry', reason: NOT_IN_TIME }, `Not run. ${NOT_IN_TIME}`);
+  if (row.in_doubt) return endedUnknown(row, expired ? NOT_IN_TIME : `Hook ${hook} denied a re-run${because(reason)}.`);
+  if (expired) return denied(row, { by: 'expiry', reason: NOT_IN_TIME }, `The tool call was not run. ${NOT_IN_TIME}`);
   return denied(
     row,
     { by: 'hook', ...(hook === undefined ? {} : { hook }), ...(reason === undefined ? {} : { reason }) },
@@ -108,7 +104,7 @@ export function refusedUnasked(row: CallRow, { hook, reason, expired }: CallDeci
 }
 
 /** What everybody is told of an approval that has expired. */
-export const NOT_IN_TIME = 'Nobody had decided about it in time: the approval has expired.';
+export const NOT_IN_TIME = 'The approval expired before a decision was made.';
 
 /**
  * What hooks cause that were told of a question: the first that refuses has decided, if nobody was quicker. One that

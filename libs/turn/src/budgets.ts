@@ -213,6 +213,6 @@ export function exhaustion(event: Extract<SessionEvent, { type: 'budget_threshol
   const unit = budget === 'wall_time_ms' ? ' ms' : '';
   const figures = `${used}${unit} of ${limit}${unit} used`;
   return needed === undefined
-    ? `the ${name} is used up: ${figures}`
-    : `the ${name} cannot cover another answer: ${figures}, at least ${needed} more needed`;
+    ? `the ${name} is exhausted: ${figures}`
+    : `the ${name} cannot cover another model response: ${figures}, at least ${needed} more needed`;
 }

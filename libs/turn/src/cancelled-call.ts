@@ -48,7 +48,9 @@ export function resultAfterCancel(
   outcome: Pick<CallOutcome, 'status' | 'result' | 'timed_out'>,
 ): ToolResult {
   const { who, reason } = cancellerOf(context, row);
-  const mayStillRun = outcome.timed_out ? ' It did not stop in time: whether it took effect is unknown.' : '';
+  const mayStillRun = outcome.timed_out
+    ? ' The tool did not stop in time, so the outcome of this tool call is unknown.'
+    : '';
   const note = { type: 'text' as const, text: `Cancelled by ${who}${because(reason)}.${mayStillRun}` };
   const answered = outcome.status === 'ok' || outcome.status === 'error';
   const isShown = answered && q.hooksFor(context, 'PostToolUse', row.tool).length === 0;
@@ -64,7 +66,7 @@ export function cancelReminder(
   { call_id, tool }: CallRow,
   { command_id, actor, reason }: Pick<CallCancel, 'command_id' | 'actor' | 'reason'>,
 ): SessionEvent {
-  const text = `The call ${call_id} of ${tool} was cancelled by ${nameOf(actor)}${because(reason)}. It did not fail by itself.`;
+  const text = `Tool call ${call_id} (${tool}) was cancelled by ${nameOf(actor)}${because(reason)}. The tool itself did not fail.`;
   return {
     type: 'message_injected',
     command_id,

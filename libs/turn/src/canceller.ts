@@ -12,7 +12,7 @@ export interface Canceller {
 
 /** A sender's name. Commands on the bus need not have one. */
 export function nameOf(actor: Actor | null | undefined): string {
-  return actor?.name ?? 'a sender without a name';
+  return actor?.name ?? 'an unnamed sender';
 }
 
 /** Who ended the run before its time: the sender of its cancel, or the host, for a used-up budget or a failure. */
@@ -32,5 +32,5 @@ export function cancellerOf(context: SessionContext, { cancel, preempted }: Call
 
 /** The result of a call that PostToolUse hooks had no chance to see: they may be there to keep it back. */
 export function unseenText({ who, reason }: Canceller): string {
-  return `Cancelled by ${who}, after it had run${because(reason)}. Its result is withheld: hooks had not seen it.`;
+  return `Cancelled by ${who} after the tool had run${because(reason)}. The result is withheld because hooks had not checked it.`;
 }

@@ -93,7 +93,7 @@ export function decideCompact(context: SessionContext, outcome: CompactOutcome):
   if (context.compacting?.id !== outcome.effect_id || !pass) return late(outcome.effect_id);
   const { usage, attempts, duration_ms } = outcome;
   if (context.aborting) {
-    const error = { code: 'compaction_aborted', message: 'the run was ended while older messages were summarised' };
+    const error = { code: 'compaction_aborted', message: 'the run ended during the compaction' };
     return events({ type: 'compaction_skipped', ...said(context, pass), error, usage });
   }
   const text = outcome.text.trim();
@@ -101,7 +101,8 @@ export function decideCompact(context: SessionContext, outcome: CompactOutcome):
     return events(done(context, pass, pass.strategy, { summary: text, usage, attempts, duration_ms }));
   const error = outcome.error ?? {
     code: outcome.status === 'complete' ? 'summary_empty' : 'model_stream_broken',
-    message: outcome.status === 'complete' ? 'the summary has no text' : 'the summary was broken off',
+    message:
+      outcome.status === 'complete' ? 'the summary is empty' : 'the model stream ended before the summary was complete',
   };
   return events(...withoutStep(context, pass, error, usage));
 }
@@ -114,13 +115,16 @@ export function withoutStep(context: SessionContext, pass: Pass, error: Failure,
     return [done(context, pass, 'clear_tool_results', { ...spent, instead_of })];
   const skipped: SessionEvent = { type: 'compaction_skipped', ...said(context, pass), error, ...spent };
   if (pass.mode === 'window') return [skipped];
-  return [skipped, overflowFailed(`the prompt is too long for the model, and compacting it failed: ${error.message}`)];
+  return [
+    skipped,
+    overflowFailed(`the prompt exceeds the context window of the model, and the compaction failed: ${error.message}`),
+  ];
 }
 
 /** A hook has refused the open compaction: a prompt that the provider has refused cannot go out as it is. */
 export function afterVeto(context: SessionContext, hook: string): SessionEvent[] {
   return context.pass?.mode === 'overflow'
-    ? [overflowFailed(`the prompt is too long for the model, and hook ${hook} vetoed its compaction`)]
+    ? [overflowFailed(`the prompt exceeds the context window of the model, and hook ${hook} vetoed the compaction`)]
     : [];
 }
 
@@ -145,9 +149,13 @@ export function decideOverflow(context: SessionContext, outcome: ModelOutcome): 
 
 /** Why the model's answer failed; of a prompt that is too long also what was done about it. */
 export function modelFailure(context: SessionContext, outcome: ModelOutcome): Failure {
-  const error = outcome.error ?? { code: 'model_stream_broken', message: 'the answer was broken off' };
+  const error = outcome.error ?? {
+    code: 'model_stream_broken',
+    message: 'the model stream ended before the response was complete',
+  };
   if (!isOverflow(outcome)) return error;
-  const why = context.overflows > 0 ? 'a compaction did not make it short enough' : 'nothing older is left to compact';
+  const why =
+    context.overflows > 0 ? 'the compaction did not free enough space' : 'no older messages are left to compact';
   return { ...error, message: `${error.message} (${why})` };
 }
 

@@ -106,7 +106,7 @@ function placeOf(leaf: ChartNode): Place {
     }
     for (const transition of node.always ?? []) {
       const way = wayOf(transition);
-      if (way.evolves || way.leaf === null) throw new Error(`an eventless way out of ${node.id} cannot be compiled`);
+      if (way.evolves || way.leaf === null) throw new Error(`an eventless transition of ${node.id} cannot be compiled`);
       always.push(way);
     }
   }
@@ -118,7 +118,7 @@ function wayOf({ guard, actions, target, source }: Transition): Way {
   const asked = guard === undefined ? null : guards[guard as string];
   const evolves = actions.length > 0;
   if (asked === undefined || (evolves && (actions.length > 1 || actions[0] !== 'evolve')) || (target?.length ?? 0) > 1)
-    throw new Error(`a way out of ${source.id} cannot be compiled`);
+    throw new Error(`a transition of ${source.id} cannot be compiled`);
   const to = target?.[0];
   return { guard: asked as Guard | null, evolves, leaf: to ? nameOf(firstLeaf(to)) : null };
 }

@@ -19,7 +19,7 @@ export function decideApproval(state: SessionState, input: CommandInput, atMs: n
   if (!row) return reject(input, 'call_unknown', `there is no call ${callId} in the open batch`, { field: 'call_id' });
   if (row.decided) return alreadyDecided(input, row.decided);
   if (row.status !== 'parked') {
-    return reject(input, 'not_pending', `call ${callId} waits for no approval: it is ${row.ended ?? row.status}`, {
+    return reject(input, 'not_pending', `call ${callId} has no pending approval: it is ${row.ended ?? row.status}`, {
       field: 'call_id',
     });
   }
@@ -65,7 +65,7 @@ export function alreadyDecided(
   { decision, actor, hook, expired }: CallDecision,
 ): Extract<Decision, { kind: 'rejected' }> {
   const who = expired ? 'expiry' : hook === undefined ? (actor?.name ?? 'someone') : `hook ${hook}`;
-  const message = expired ? NOT_IN_TIME : `${who} has decided this call: ${decision}`;
+  const message = expired ? NOT_IN_TIME : `${who} already decided this call: ${decision}`;
   return reject(input, 'already_decided', message, { field: 'call_id', detail: { by: who, decision } });
 }
 

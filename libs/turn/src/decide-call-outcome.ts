@@ -40,11 +40,15 @@ export function decideCallOutcome(
   };
   const row = isEnded(state) ? undefined : q.callRow(context, call_id);
   if (row?.status !== 'running' || row.effect_id !== effect_id || !isBroughtByWorker(context.tools[row.tool])) {
-    const what = row ? (row.effect_id === effect_id ? (row.ended ?? row.status) : 'another sending') : 'not there';
+    const what = row
+      ? row.effect_id === effect_id
+        ? (row.ended ?? row.status)
+        : 'open under another effect id'
+      : 'not open';
     return reject(
       input,
       'call_not_open',
-      `call ${call_id} waits for no outcome of effect ${effect_id}: it is ${what}`,
+      `call ${call_id} does not accept an outcome of effect ${effect_id}: it is ${what}`,
       {
         field: 'call_id',
       },
@@ -54,10 +58,15 @@ export function decideCallOutcome(
   const first = row.accepted ?? row.epoch ?? context.epoch;
   const last = row.accepted ?? context.epoch;
   if (epoch < first || epoch > last) {
-    const sent = first === last ? `epoch ${first}` : `an epoch from ${first} to ${last}`;
-    return reject(input, 'stale_epoch', `call ${call_id} was sent with ${sent}, this outcome is of ${epoch}`, {
-      field: 'epoch',
-    });
+    const sent = first === last ? `epoch ${first}` : `one of the epochs ${first} to ${last}`;
+    return reject(
+      input,
+      'stale_epoch',
+      `call ${call_id} was dispatched in ${sent}; this outcome is from epoch ${epoch}`,
+      {
+        field: 'epoch',
+      },
+    );
   }
   const decision = decideCall(context, { type: 'call_outcome', call_id, effect_id, status, result, duration_ms });
   if (decision.kind !== 'events') return decision;

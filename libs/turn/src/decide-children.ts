@@ -26,7 +26,7 @@ import { isEnded, type SessionState, topStateOf } from './state.ts';
 
 /** A child's first record. */
 export function decideStartChild({ context }: SessionState, input: CommandInput): Decision {
-  if (context.run > 0) return reject(input, 'session_exists', 'the session has had a run');
+  if (context.run > 0) return reject(input, 'session_exists', 'the session already had a run');
   const { prompt, parent, reminders, ...settings } = input.body as unknown as StartChildBody;
   return events(
     ...copiedFrom(input),
@@ -48,8 +48,9 @@ export function decideCancelChild(state: SessionState, input: CommandInput): Dec
   const { context } = state;
   const { from, effect_id, reason } = input.body as unknown as CancelChildBody;
   if (context.parent?.session !== from || context.parent.effect_id !== effect_id)
-    return reject(input, 'not_running', `session ${from} has not started this one by effect ${effect_id}`);
-  if (isEnded(state) || context.run !== 1) return reject(input, 'not_running', 'what it was started for has ended');
+    return reject(input, 'not_running', `session ${from} did not start this session with effect ${effect_id}`);
+  if (isEnded(state) || context.run !== 1)
+    return reject(input, 'not_running', 'the delegated run of this session has ended');
   return events({
     type: 'control_outcome',
     control: 'cancel',
@@ -72,7 +73,7 @@ export function decideChildEnded(
   const report = input.body as unknown as ChildEndedBody;
   const child = context.children.find(({ effect_id }) => effect_id === report.effect_id);
   if (!child)
-    return reject(input, 'call_not_open', `no child that effect ${report.effect_id} has started is open`, {
+    return reject(input, 'call_not_open', `effect ${report.effect_id} has no open child session`, {
       field: 'effect_id',
     });
   const { session, stop_reason, turns, usage, nano_usd, error } = report;
@@ -115,7 +116,11 @@ export function decideMessage(state: SessionState, input: CommandInput, atMs: nu
   const { context } = state;
   const { from: session, hops, body, mode } = input.body as unknown as MessageBody;
   if (hops > BOUNDS.hopsMax)
-    return reject(input, 'too_many_hops', `${hops} messages have led to one another, at most ${BOUNDS.hopsMax} may`);
+    return reject(
+      input,
+      'too_many_hops',
+      `the chain of messages between sessions has ${hops} hops; the limit is ${BOUNDS.hopsMax}`,
+    );
   const from = { session, hops };
   const actor = sessionActor(session);
   if (mode === 'prompt' && isEnded(state) && !context.notice) {

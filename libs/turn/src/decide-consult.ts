@@ -63,7 +63,7 @@ function answersOf(consult: OpenConsult, outcome: ConsultOutcome): HookAnswer[] 
   return consult.hooks.map((hook, index) => {
     const answer = outcome.answers[index];
     const own = answer?.hook === hook ? answer : outcome.answers.find((candidate) => candidate.hook === hook);
-    return own ?? { hook, failure: { code: 'hook_unavailable', message: 'it gave no answer' } };
+    return own ?? { hook, failure: { code: 'hook_unavailable', message: 'the hook did not answer' } };
   });
 }
 
@@ -150,7 +150,7 @@ function promptGuarded(context: SessionContext, outcome: ConsultOutcome): Sessio
   const block = blocked(context, outcome.answers);
   if (!block) return [];
   const { hook, reason, code } = block;
-  const error = { code, message: `${hook} blocked the prompt${because(reason)}` };
+  const error = { code, message: `hook ${hook} blocked the prompt${because(reason)}` };
   return [
     vetoed('user_prompt_submit', hook, 'block', reason),
     { type: 'run_failed', source: 'prompt', error, stop_reason: 'user_prompt_submit_blocked' },
@@ -187,7 +187,7 @@ function notSuspended(
   hook: string,
   reason: string | undefined,
 ): SessionEvent {
-  const text = `Hook ${hook} did not let the session be suspended${because(reason)}.`;
+  const text = `Hook ${hook} denied the suspension of the session${because(reason)}.`;
   if (command_id !== undefined) {
     return {
       type: 'control_outcome',
@@ -226,7 +226,7 @@ function contextTransformed(context: SessionContext, outcome: ConsultOutcome): S
   const failed = outcome.answers.find((answer) => failsClosed(context, answer));
   if (!failed?.failure) return [];
   const { code, message } = failed.failure;
-  const error = { code, message: `${failed.hook} could not transform the context: ${message}` };
+  const error = { code, message: `hook ${failed.hook} could not transform the context: ${message}` };
   return [{ type: 'run_failed', source: 'model', error, stop_reason: 'error' }];
 }
 
@@ -250,7 +250,7 @@ function vetted(context: SessionContext, row: CallRow, outcome: ConsultOutcome):
   if (outcome.needs_approval && list[last]) list[last] = { ...list[last], needs_approval: true } as SessionEvent;
   const problem = outcome.args_problem;
   if (problem)
-    list.push(ended(row, 'error', `${problem.message} The call was not run.`, { detail: { code: problem.code } }));
+    list.push(ended(row, 'error', `${problem.message} The tool call was not run.`, { detail: { code: problem.code } }));
   return list;
 }
 
@@ -288,7 +288,7 @@ function gated(context: SessionContext, consult: OpenConsult, outcome: ConsultOu
       const said = entry && 'allow' in entry ? entry : null;
       if (said?.allow) continue;
       settled.add(call_id);
-      const unread = entry && 'invalid' in entry ? entry.invalid : 'it returned no verdict for this call';
+      const unread = entry && 'invalid' in entry ? entry.invalid : 'the hook returned no verdict for this call';
       const reason = said ? said.reason : (answer.failure?.message ?? unread);
       list.push(
         vetoed('gate_tool_calls', answer.hook, 'deny', reason, call_id),
@@ -317,9 +317,9 @@ function asked(context: SessionContext, row: CallRow, outcome: ConsultOutcome): 
 
 /** What a model must know of a call whose result it does not see: it must not repeat what took effect. */
 function effectOf(status: NonNullable<CallRow['returned']>['status']): string {
-  if (status === 'ok') return 'The call ran and took effect; do not repeat it to see its result.';
-  if (status === 'error') return 'The call ran and ended with an error; it may have taken effect.';
-  return 'Whether the call took effect is not known.';
+  if (status === 'ok') return 'The tool call ran and took effect. Do not repeat it to see its result.';
+  if (status === 'error') return 'The tool call ran and ended with an error. It may have taken effect.';
+  return 'The outcome of this tool call is unknown.';
 }
 
 function rewritten(context: SessionContext, row: CallRow, outcome: ConsultOutcome): SessionEvent[] {

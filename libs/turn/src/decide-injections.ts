@@ -27,20 +27,28 @@ export function decideInjection(context: SessionContext, input: CommandInput, at
   const dedupeKey = body.dedupe_key as string | undefined;
   const older = dedupeKey === undefined ? undefined : waitingUnder(context, verb, dedupeKey);
   if (!older && context.pending.length + context.followups.length >= BOUNDS.pendingInjectionsMax)
-    return reject(input, 'too_many_pending', `${BOUNDS.pendingInjectionsMax} injections wait already`);
+    return reject(
+      input,
+      'too_many_pending',
+      `the session already has ${BOUNDS.pendingInjectionsMax} queued messages, which is the limit`,
+    );
   const bytes = textBytes(body.body as string);
   const full = fullProblem(context, bytes, older);
   if (full !== null) return reject(input, 'pending_full', full);
   const superseded = supersededBy(context, { command_id, dedupe_key: dedupeKey });
   const takesNoRoom = older !== undefined || superseded !== undefined;
   if (verb === 'remind' && !takesNoRoom && remindersOf(context) >= BOUNDS.remindersLiveMax)
-    return reject(input, 'too_many_reminders', `${BOUNDS.remindersLiveMax} reminders wait or are shown already`);
+    return reject(
+      input,
+      'too_many_reminders',
+      `the session already has ${BOUNDS.remindersLiveMax} queued or visible reminders, which is the limit`,
+    );
   const freed = (older ? bodyBytes(older) : 0) + (superseded ? bodyBytes(superseded) : 0);
   if (verb === 'remind' && reminderBytes(context) - freed + bytes > BOUNDS.remindersLiveMaxBytes)
     return reject(
       input,
       'too_many_reminders',
-      `reminders that wait or are shown may have ${BOUNDS.remindersLiveMaxBytes} bytes together; with this one of ${bytes} bytes they have more`,
+      `this reminder has ${bytes} bytes; queued and visible reminders together may have at most ${BOUNDS.remindersLiveMaxBytes} bytes`,
     );
   const received = receivedEvent(input, new Date(atMs).toISOString());
   if (!older) return events(received);
@@ -63,7 +71,7 @@ function fullProblem(
 ): string | null {
   const waiting = pendingBytes(context) - (replaced ? bodyBytes(replaced) : 0);
   if (waiting + bytes <= BOUNDS.pendingInjectionsMaxBytes) return null;
-  return `injections of ${waiting} bytes wait already, and this one has ${bytes}; together they may have ${BOUNDS.pendingInjectionsMaxBytes} bytes`;
+  return `queued messages have ${waiting} bytes, and this one has ${bytes}; together they may have at most ${BOUNDS.pendingInjectionsMaxBytes} bytes`;
 }
 
 function receivedEvent(input: CommandInput, at: string): SessionEvent {
@@ -133,15 +141,15 @@ function rejectFate(input: CommandInput, target: string, fate: 'delivered' | 're
   const field = { field: 'command_id' };
   switch (fate) {
     case 'delivered':
-      return reject(input, 'already_delivered', `${target} is in the transcript already`, field);
+      return reject(input, 'already_delivered', `${target} is already in the transcript`, field);
     case 'revoked':
       return reject(
         input,
         'already_revoked',
-        `${target} is gone already: revoked or cleared, collapsed into a newer one, or blocked`,
+        `${target} is no longer queued: it was revoked, cleared, blocked or collapsed into a newer message`,
         field,
       );
     case 'unknown':
-      return reject(input, 'unknown_command_id', `no injection of the id ${target} is known`, field);
+      return reject(input, 'unknown_command_id', `there is no queued message with the id ${target}`, field);
   }
 }

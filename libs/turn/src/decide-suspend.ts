@@ -28,7 +28,8 @@ export function decideSuspend(state: SessionState, input: CommandInput, atMs: nu
   if (topStateOf(state) === 'tearing_down') return reject(input, 'not_running', 'the run is ending');
   // One that is over, and of which only hooks are still told, does not stand in the way of the next.
   const sleeps = topStateOf(state) === 'suspended' && leafOf(state) !== 'suspended.post_resume';
-  if (sleeps || context.suspend) return reject(input, 'already_suspended', 'the session is suspended, or about to be');
+  if (sleeps || context.suspend)
+    return reject(input, 'already_suspended', 'the session is already suspended, or about to be suspended');
   const fields = input.body as ParkingFields;
   const problem = parkingTimeProblem(fields, atMs);
   if (problem) return reject(input, 'invalid_field', `until: ${problem}`, { field: 'until' });
@@ -41,7 +42,7 @@ export function decideSuspend(state: SessionState, input: CommandInput, atMs: nu
 /** Decides `resume`. One that comes before the suspension has taken hold withdraws it. */
 export function decideResume(state: SessionState, input: CommandInput): Decision {
   const { context } = state;
-  if (isEnded(state)) return reject(input, 'not_running', 'the run has ended; go on with `cox run --session`');
+  if (isEnded(state)) return reject(input, 'not_running', 'the run has ended; continue with `cox run --session`');
   if (
     context.aborting ||
     topStateOf(state) === 'tearing_down' ||
@@ -60,7 +61,12 @@ export function decideSignal(state: SessionState, input: CommandInput): Decision
   const name = input.body.name as string;
   const wakes = leafOf(state) === 'suspended.parked' && context.suspension?.signal === name;
   if (!wakes && context.signals.length >= BOUNDS.signalsStoredMax)
-    return reject(input, 'too_many_signals', `${BOUNDS.signalsStoredMax} signals wait already`, { field: 'name' });
+    return reject(
+      input,
+      'too_many_signals',
+      `the session already stores ${BOUNDS.signalsStoredMax} signals, which is the limit`,
+      { field: 'name' },
+    );
   const data = input.body.data as Json | undefined;
   return events(
     {
@@ -77,8 +83,7 @@ export function decideSignal(state: SessionState, input: CommandInput): Decision
 /** Decides a due timer. One that the session does not wait for is dropped: none needs cancelling. */
 export function decideTimer(state: SessionState, input: TimerInput): Decision {
   const timer = timersOf(state).find(({ id }) => id === input.effect_id);
-  if (timer?.dueAtMs !== input.due_at_ms)
-    return { kind: 'ignored', reason: `no timer ${input.effect_id} is waited for` };
+  if (timer?.dueAtMs !== input.due_at_ms) return { kind: 'ignored', reason: `no pending timer ${input.effect_id}` };
   return events(
     { type: 'timer_fired', effect_id: timer.id, what: timer.what },
     ...(timer.what === 'approval' ? approvalExpired(state.context, timer.id) : []),
@@ -109,8 +114,8 @@ function parkingRefused(
   // One that hooks have yet to see has come first all the same.
   const earlier = suspend?.call_id ?? calls.find(({ returned }) => returned?.park)?.call_id;
   if (earlier === undefined && !suspend) return null;
-  const who = earlier === undefined ? 'by somebody else' : `by the call ${earlier}`;
-  const text = `The session is to be parked already, as asked ${who}; this request was not taken.`;
+  const who = earlier === undefined ? 'another request' : `call ${earlier}`;
+  const text = `This request was ignored: ${who} already asked to park the session.`;
   return { text, code: 'already_suspended' };
 }
 

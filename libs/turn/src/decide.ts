@@ -133,7 +133,7 @@ function decideVerb(state: SessionState, input: CommandInput, atMs: number): Dec
     return reject(
       input,
       'command_too_old',
-      `the id ${input.command_id} is older than the ${BOUNDS.commandIdsRemembered} that are remembered`,
+      `the id ${input.command_id} is older than the last ${BOUNDS.commandIdsRemembered} command ids, which the session remembers`,
     );
   }
   if (input.problem) return reject(input, input.problem.code, input.problem.message, { field: input.problem.field });
@@ -177,7 +177,7 @@ function decideVerb(state: SessionState, input: CommandInput, atMs: number): Dec
     case 'delete':
       return decideDelete(state, input);
     default:
-      return reject(input, 'not_yet_available', `${input.verb} is not there yet in this release`, { field: 'verb' });
+      return reject(input, 'not_yet_available', `this release does not support ${input.verb} yet`, { field: 'verb' });
   }
 }
 
@@ -197,12 +197,16 @@ function decidePrompt(state: SessionState, input: CommandInput): Decision {
     return reject(input, 'session_busy', `the session is ${topStateOf(state)}; ${insteadOfAPrompt(state)}`);
   // Its answer is read from its last run's.
   if (context.notice)
-    return reject(input, 'session_busy', 'its parent is being told how it ended; prompt it in a moment');
+    return reject(
+      input,
+      'session_busy',
+      'the session is reporting its end to its parent; retry the prompt in a moment',
+    );
   if (input.verb === 'start' && context.run > 0)
-    return reject(input, 'session_exists', 'the session has had a run; go on with prompt, or use another id');
+    return reject(input, 'session_exists', 'the session already had a run; continue it with prompt, or use another id');
   // What a host has not put into the copy of its origin's first record, it has not looked at.
   if (input.body.fork !== undefined)
-    return reject(input, 'fork_origin_not_found', 'nobody has looked for the session to fork', { field: 'fork' });
+    return reject(input, 'fork_origin_not_found', 'the host did not look up the session to fork', { field: 'fork' });
   const { prompt, messages, message_id: _, ...settings } = input.body;
   const text = input.verb === 'start' ? prompt : input.body.body;
   const changed = input.verb === 'prompt' ? settingsOfPrompt(input) : [];
@@ -247,7 +251,11 @@ function decideDelete(state: SessionState, input: CommandInput): Decision {
     return reject(input, 'session_busy', `the session is ${topStateOf(state)}; cancel its run, then delete it`);
   // What is still told to hooks after the end would come back to a session that is not there.
   if (openEffectIds(state).length > 0)
-    return reject(input, 'session_busy', 'what followed the end of its run goes on still; delete it in a moment');
+    return reject(
+      input,
+      'session_busy',
+      'work after the end of the run is still in progress; retry the deletion in a moment',
+    );
   return { kind: 'ignored', reason: 'deleted by its host', deletes: true };
 }
 
@@ -256,7 +264,7 @@ function decideCancel(state: SessionState, input: CommandInput): Decision {
   const cancelled = context.stop_reason === 'cancelled';
   if (isEnded(state)) {
     return cancelled
-      ? reject(input, 'already_cancelled', 'the run was cancelled already')
+      ? reject(input, 'already_cancelled', 'the run was already cancelled')
       : reject(input, 'not_running', 'the session is not running');
   }
   return events({
@@ -267,7 +275,7 @@ function decideCancel(state: SessionState, input: CommandInput): Decision {
 
 const unrunText = (row: CallRow, { who, reason }: Canceller) =>
   row.in_doubt
-    ? `Cancelled by ${who}${because(reason)}. The end of an earlier host had left open whether it took effect before.`
+    ? `Cancelled by ${who}${because(reason)}. The outcome of this tool call is unknown: an earlier host ended while the call ran.`
     : `Cancelled by ${who} before it was run${because(reason)}.`;
 
 function decideCancelCall(state: SessionState, input: CommandInput): Decision {
@@ -321,7 +329,7 @@ function decideProvision(context: SessionContext, outcome: ProvisionOutcome): De
     const error =
       outcome.status === 'failed'
         ? outcome.error
-        : { code: 'provision_failed', message: 'provisioning was broken off' };
+        : { code: 'provision_failed', message: 'provisioning was interrupted' };
     return events({ type: 'run_failed', source: 'provisioning', error, stop_reason: 'error' });
   }
   const { provision } = outcome;
@@ -473,12 +481,12 @@ function decideOwned(state: SessionState, input: OwnedInput): Decision {
   const owned: SessionEvent = { type: 'owned', epoch: input.epoch, host: input.host };
   const { compacting, model, pass } = context;
   if (compacting && pass && compacting.restarts + 1 > BOUNDS.modelRestartsMax && !context.aborting) {
-    const message = `the summary was begun again ${BOUNDS.modelRestartsMax} times, each after its host had ended`;
+    const message = `the summary was restarted ${BOUNDS.modelRestartsMax} times, each time because its host ended`;
     return events(owned, ...withoutStep(context, pass, { code: 'model_restarts_exhausted', message }));
   }
   if (!model || model.restarts + 1 <= BOUNDS.modelRestartsMax || context.aborting || model.preempted)
     return events(owned);
-  const message = `the model call was begun again ${BOUNDS.modelRestartsMax} times, each after its host had ended`;
+  const message = `the model call was restarted ${BOUNDS.modelRestartsMax} times, each time because its host ended`;
   return events(owned, {
     type: 'run_failed',
     source: 'model',
@@ -490,8 +498,8 @@ function decideOwned(state: SessionState, input: OwnedInput): Decision {
 /** Between runs nobody reads the table, and a run's first one comes with its provision. */
 function decideHooksChanged(state: SessionState, { fingerprint, table }: HooksChangedInput): Decision {
   const { context } = state;
-  if (isEnded(state) || !context.run_started) return { kind: 'ignored', reason: 'no run is on' };
-  if (context.pinned?.hooks_fingerprint === fingerprint) return { kind: 'ignored', reason: 'the same table' };
+  if (isEnded(state) || !context.run_started) return { kind: 'ignored', reason: 'no run is active' };
+  if (context.pinned?.hooks_fingerprint === fingerprint) return { kind: 'ignored', reason: 'unchanged hook table' };
   return events({ type: 'hooks_changed', fingerprint, table });
 }
 

@@ -40,7 +40,7 @@ export function crewRefusal(
   if (tool === 'handoff') return handoffRefusal(context, row);
   if (tool === 'send_message') {
     if (context.hops < BOUNDS.hopsMax) return null;
-    const text = `${BOUNDS.hopsMax} messages between sessions have led to one another already. Nothing was sent.`;
+    const text = `The message was not sent: its chain of messages between sessions already has ${BOUNDS.hopsMax} hops, which is the limit.`;
     return { code: 'too_many_hops', text };
   }
   return delegationRefusal(context, row);
@@ -49,15 +49,15 @@ export function crewRefusal(
 function delegationRefusal(context: SessionContext, row: CallRow) {
   const { children, depth } = context.pinned?.delegation ?? { children: 0, depth: 0 };
   if (depth < 1) {
-    const text = 'No session may be started below this one: limits.depth is used up. Nothing was started.';
+    const text = 'No session was started: limits.depth allows no delegation from this session.';
     return { code: 'too_deep', text };
   }
   if (context.children.length >= children) {
-    const text = `${context.children.length} children are open, ${children} may be at once. Nothing was started.`;
+    const text = `No session was started: the limit of open child sessions, ${children}, is reached.`;
     return { code: 'too_many_children', text };
   }
   if (shareOf(context, row) === null) {
-    const text = 'Too little of the budget is left to share, beside what open children hold. Nothing was started.';
+    const text = 'No session was started: too little of the budget is left after the shares of open child sessions.';
     return { code: 'budget_not_left', text };
   }
   return null;

@@ -61,11 +61,16 @@ export function decideEdit(
   atMs: number,
 ): Decision {
   const { edit, call_id } = row;
-  if (edit?.command_id === input.command_id) return { kind: 'ignored', reason: 'hooks are asked about this edit' };
+  if (edit?.command_id === input.command_id) return { kind: 'ignored', reason: 'hooks are already checking this edit' };
   if (edit)
-    return reject(input, 'edit_pending', `hooks are asked about another edit of call ${call_id}; decide again soon`, {
-      field: 'args',
-    });
+    return reject(
+      input,
+      'edit_pending',
+      `hooks are still checking another edit of call ${call_id}; retry the decision in a moment`,
+      {
+        field: 'args',
+      },
+    );
   const refused = tooLarge(context, input, row, args) ?? refusedByRule(context, input, row, args);
   if (refused) return refused;
   if (hooksOn(context, row, args).length === 0) return settleApproval(context, input, row, args, atMs);
@@ -89,7 +94,7 @@ function tooLarge({ calls }: SessionContext, input: CommandInput, row: CallRow, 
   const held = calls.map((other) => (other === row ? args : (other.edit?.args ?? other.args)));
   const bytes = held.reduce<number>((sum, one) => sum + textBytes(canonicalJson(one)), 0);
   if (bytes <= BOUNDS.batchArgsMaxBytes) return null;
-  const message = `with this edit the arguments of the batch have ${bytes} bytes; together they may have ${BOUNDS.batchArgsMaxBytes}`;
+  const message = `with this edit the arguments of the batch have ${bytes} bytes; the limit is ${BOUNDS.batchArgsMaxBytes}`;
   return reject(input, 'body_too_large', message, { field: 'args' });
 }
 
@@ -104,7 +109,7 @@ function denyEdit(
   detail: Pick<Denial, 'by' | 'rule' | 'hook' | 'reason' | 'args'>,
   because: string,
 ): Decision {
-  const message = `the edited call was not run: ${because}; call ${call_id} still waits`;
+  const message = `the edited call was not run: ${because}; call ${call_id} still waits for approval`;
   return reject(input, 'edited_call_denied', message, { field: 'args', detail: detail as unknown as JsonObject });
 }
 
@@ -122,7 +127,10 @@ export function consultEdit(context: SessionContext, effectId: string): SessionE
   if (!row?.edit) return null;
   const { command_id, args } = row.edit;
   const hook = hooksOn(context, row, args)[consult?.hooks.length ?? 0];
-  if (!hook) return consult ? null : rejectionOf(row.edit, 'edit_pending', 'the hooks changed meanwhile; decide again');
+  if (!hook)
+    return consult
+      ? null
+      : rejectionOf(row.edit, 'edit_pending', 'the hooks changed in the meantime; retry the decision');
   const payload = consult?.payload ?? payloadOf(context, row, args);
   const { call_id } = row;
   return {
@@ -221,7 +229,7 @@ function refusalIn(
   return null;
 }
 
-const REWRITES = 'it would change the edited arguments, and a call runs as it was approved';
+const REWRITES = 'it would change the approved arguments';
 
 // ---- the end of an edit ----
 
@@ -236,7 +244,7 @@ export function overruledEdit({ calls, session_id }: SessionContext): SessionEve
   const input = commandOf(row, edit);
   if (edit.rejected !== undefined) return controlOutcome(session_id, input, edit.rejected);
   if (row.decided) return alreadyDecided(input, row.decided).events[0];
-  return rejectionOf(edit, 'not_pending', `call ${row.call_id} waits for no approval any longer`);
+  return rejectionOf(edit, 'not_pending', `call ${row.call_id} no longer has a pending approval`);
 }
 
 function rejectionOf({ command_id }: ProposedEdit, code: 'edit_pending' | 'not_pending', message: string) {

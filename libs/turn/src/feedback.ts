@@ -68,7 +68,7 @@ function rendered({ source, body }: PendingFeedback, dropped: number): string {
   const notices = dropped === 1 ? 'notice was' : 'notices were';
   return hostNotice(
     source,
-    `${body}\n[${dropped} more ${notices} dropped: only ${BOUNDS.feedbackPendingMax} wait at a time.]`,
+    `${body}\n[${dropped} more ${notices} dropped: the queue holds at most ${BOUNDS.feedbackPendingMax}.]`,
   );
 }
 

@@ -83,18 +83,18 @@ export function handoffRefusal(
   const { to } = handoffArgs(row);
   const first = comesBefore(context, row);
   if (first) {
-    const text = `The call ${first.call_id} of this answer hands off already. Nothing was done.`;
+    const text = `This hand-off was ignored: call ${first.call_id} of the same response already hands off.`;
     return { code: 'second_handoff', text };
   }
   const listed = context.pinned?.handoffs ?? [];
   if (!listed.includes(to) || to === context.pinned?.persona) {
     const meant = nearestWord(to, listed);
     const hint = meant === null ? '' : ` Did you mean ${meant}?`;
-    const text = `You may not hand off to ${to}, but to: ${listed.join(', ') || 'nobody'}.${hint} You have the session still.`;
+    const text = `You cannot hand off to ${to}. You can hand off to: ${listed.join(', ') || 'no persona'}.${hint} The session stays with you.`;
     return { code: 'handoff_not_listed', text };
   }
   if (context.relay.count >= BOUNDS.handoffsMax) {
-    const text = `${BOUNDS.handoffsMax} hand-offs have followed one another already. You have the session still: go on with it yourself.`;
+    const text = `The limit of ${BOUNDS.handoffsMax} consecutive hand-offs is reached. The session stays with you: continue the work yourself.`;
     return { code: 'too_many_handoffs', text };
   }
   return null;
@@ -142,9 +142,9 @@ export function decideHandoff(
     return ended('error', `The session stays with you: ${outcome.error.message}`, outcome.error.code);
   // What came too late changes nobody's hold.
   if (outcome.status === 'cancelled' || context.aborting || row.cancel || row.preempted)
-    return ended('cancelled', 'The hand-off was broken off: the session stays with its persona.');
+    return ended('cancelled', 'The hand-off was interrupted. The session stays with its persona.');
   const to = outcome.provision.persona.name;
-  const end = ended('ok', `${to} has the session from here on.`);
+  const end = ended('ok', `${to} now continues this session.`);
   if (end.kind !== 'events') return end;
   const from = context.pinned?.persona ?? '';
   const left = leavesStep(context);

@@ -70,7 +70,7 @@ export function decideFeedbackCommand(context: SessionContext, input: CommandInp
   if (consult === null) return reject(input, 'job_unknown', unknownText(job), { field: JOB_ID });
   const deferred = consult.reports ?? [];
   if (deferred.some((one) => one.command_id === command_id))
-    return { kind: 'ignored', reason: 'the report is deferred already' };
+    return { kind: 'ignored', reason: 'the report is already deferred' };
   if (deferred.length >= BOUNDS.jobsOpenMax) return reject(input, 'job_unknown', unknownText(job), { field: JOB_ID });
   return events({ type: 'job_report_deferred', ...report });
 }
@@ -125,8 +125,8 @@ function outcomeText(job: JobReceipt): string | undefined {
   if (isOpenJob(job)) return undefined;
   const { job_id, status, affected_paths = [], error, retry_hint } = job;
   const told = [`Job ${job_id} has ${status === 'skipped' ? 'been skipped' : status}.`];
-  if (error) told.push(`It says: ${error.message}`);
+  if (error) told.push(`Error: ${error.message}`);
   if (affected_paths.length > 0) told.push(`Files: ${affected_paths.join(', ')}.`);
-  if (retry_hint?.retryable) told.push('It may be tried again.');
+  if (retry_hint?.retryable) told.push('A retry is possible.');
   return cutText(told.join(' '), BOUNDS.feedbackBodyMaxBytes / 6);
 }

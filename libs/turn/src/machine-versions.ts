@@ -10,7 +10,7 @@
  */
 
 /** The version of this release's machine. */
-export const MACHINE_VERSION = 2;
+export const MACHINE_VERSION = 3;
 
 /** The versions of which this machine computes journals again, byte for byte. */
 export const REPLAYED_VERSIONS: ReadonlySet<number> = new Set([MACHINE_VERSION]);

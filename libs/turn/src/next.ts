@@ -173,8 +173,9 @@ function owed(context: SessionContext): SessionEvent | null {
   if (skipped !== undefined) {
     const row = q.callRow(context, skipped);
     if (row?.status === 'parked') return { type: 'approval_decided', call_id: skipped, decision: 'superseded' };
-    if (row?.in_doubt) return endedUnknown(row, 'A message arrived before anybody had decided to run it again.');
-    if (row) return ended(row, 'skipped', 'Skipped: a message arrived before this call was started. See it below.');
+    if (row?.in_doubt) return endedUnknown(row, 'A message arrived before anyone approved a re-run.');
+    if (row)
+      return ended(row, 'skipped', 'Skipped: a message arrived before this tool call started. The message is below.');
   }
   const told = context.waking?.messages[0];
   if (context.waking && told) {
@@ -250,7 +251,9 @@ function dispatchCheckpoint(context: SessionContext): SessionEvent | null {
 function refuseMalformed(context: SessionContext): SessionEvent | null {
   const row = context.calls.find((candidate) => candidate.problem && candidate.status !== 'ended');
   if (!row?.problem) return null;
-  return ended(row, 'error', `${row.problem.message} The call was not run.`, { detail: { code: row.problem.code } });
+  return ended(row, 'error', `${row.problem.message} The tool call was not run.`, {
+    detail: { code: row.problem.code },
+  });
 }
 
 function runCalls(context: SessionContext): SessionEvent | null {
@@ -292,7 +295,7 @@ function refuse(context: SessionContext, row: CallRow): SessionEvent {
   if (row.decided) {
     const { actor, reason } = row.decided;
     const who = actor ? ` by ${actor.name}` : '';
-    if (row.in_doubt) return endedUnknown(row, `It is not to be run again, as decided${who}${because(reason)}.`);
+    if (row.in_doubt) return endedUnknown(row, `A re-run was denied${who}${because(reason)}.`);
     return denied(
       row,
       { by: 'user', ...(actor ? { actor } : {}), ...(reason === undefined ? {} : { reason }) },
@@ -306,9 +309,9 @@ function refuse(context: SessionContext, row: CallRow): SessionEvent {
 function abortUnsent(context: SessionContext): SessionEvent | null {
   for (const row of context.calls) {
     if (row.status === 'parked') return { type: 'approval_decided', call_id: row.call_id, decision: 'aborted' };
-    if (row.in_doubt && row.status !== 'ended') return endedUnknown(row, 'The run was ended before it was run again.');
+    if (row.in_doubt && row.status !== 'ended') return endedUnknown(row, 'The run ended before a re-run.');
     if (row.status === 'proposed' || row.status === 'allowed') {
-      return ended(row, 'aborted', `Not run: ${endedFirst(context)}.`);
+      return ended(row, 'aborted', `The tool call was not run: ${endedFirst(context)}.`);
     }
     if (row.status === 'returned' && context.consult?.call_id !== row.call_id)
       return ended(row, 'cancelled', unseenText(cancellerOf(context, row)));
@@ -318,8 +321,8 @@ function abortUnsent(context: SessionContext): SessionEvent | null {
 
 function endedFirst(context: SessionContext): string {
   const { cancel_actor, cancel_reason, failure, stop_reason } = context;
-  if (stop_reason === 'cancelled') return `${nameOf(cancel_actor)} cancelled the run first${because(cancel_reason)}`;
-  return `the run was ended first${because(cancel_reason ?? failure?.message)}`;
+  if (stop_reason === 'cancelled') return `${nameOf(cancel_actor)} cancelled the run${because(cancel_reason)}`;
+  return `the run ended${because(cancel_reason ?? failure?.message)}`;
 }
 
 /** A call's end with a result that the runtime wrote. */

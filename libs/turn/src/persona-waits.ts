@@ -47,7 +47,7 @@ export function decidePersonaStep(context: SessionContext, input: PersonaStepInp
   switch (input.state) {
     case 'waits': {
       const { persona, version, why, reason, wait_ms } = input;
-      if (wait?.why === why) return { kind: 'ignored', reason: 'it is known to wait for that' };
+      if (wait?.why === why) return { kind: 'ignored', reason: 'the wait is already recorded' };
       return events(...ended, {
         type: 'waiting_for_persona',
         effect_id,
@@ -59,7 +59,7 @@ export function decidePersonaStep(context: SessionContext, input: PersonaStepInp
       });
     }
     case 'goes_on':
-      return wait ? events(...ended) : { kind: 'ignored', reason: 'it has not waited' };
+      return wait ? events(...ended) : { kind: 'ignored', reason: 'no wait is recorded' };
     case 'lost': {
       const { persona, version, instance, cause } = input;
       const lost = lostTries(context, effect_id) + 1;
@@ -93,7 +93,7 @@ export function waitedTooLong(context: SessionContext): SessionEvent[] {
   if (!wait || context.model?.preempted) return [];
   const { persona, version, since_ms, timer } = wait;
   const waited = timer ? ` for ${inWords(timer.due_at_ms - since_ms)} (limits.wait_for_persona_ms)` : '';
-  const message = `nobody has served ${persona} ${version}${waited}: start an instance with cox serve personas, then prompt the session again`;
+  const message = `no instance of persona ${persona} ${version} was available${waited}: start one with cox serve personas, then prompt the session again`;
   const error = { code: 'persona_unavailable', message, retryable: true };
   const failed: EventOf<'run_failed'> = { type: 'run_failed', source: 'model', error, stop_reason: 'error' };
   // As when the model itself has failed: what that means to a declared step its error boundary says (ST4).

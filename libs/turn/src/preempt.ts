@@ -13,7 +13,7 @@ import type { AbortOrder } from './effects.ts';
 import * as q from './queries.ts';
 
 /** Why an effect is stopped that an interrupt does not wait for, in the words that models and tools are given. */
-export const PREEMPTED = 'a message came that does not wait';
+export const PREEMPTED = 'a preempting message arrived';
 
 /** What tells the outside world to stop, and how long it may take. */
 export const PREEMPT_ORDER: AbortOrder = { reason: PREEMPTED, graceMs: BOUNDS.abortGraceMs };

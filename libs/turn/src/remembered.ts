@@ -78,7 +78,7 @@ export function rememberedBy(
     return reject(
       input,
       'not_rememberable',
-      'the question is whether this call ran, which no later one is like',
+      'the approval is about the unknown outcome of this call, which no later call matches',
       field,
     );
   const holder = ruleHolder(context);
@@ -86,13 +86,18 @@ export function rememberedBy(
     return reject(
       input,
       'not_rememberable',
-      'this session was started by an earlier version, which recorded no identity of its persona',
+      'an earlier version started this session and recorded no identity of its persona',
       field,
     );
   const match = matchOf(row.tool, args);
   if (typeof match === 'string') return reject(input, 'not_rememberable', match, field);
   if (context.remembered.filter(({ revoked }) => !revoked).length >= BOUNDS.rememberedRulesMax)
-    return reject(input, 'too_many_rules', `${BOUNDS.rememberedRulesMax} rules are remembered already`, field);
+    return reject(
+      input,
+      'too_many_rules',
+      `the session already remembers ${BOUNDS.rememberedRulesMax} rules, which is the limit`,
+      field,
+    );
   const { reason } = input.body;
   const rule: RememberedRule = {
     id: input.command_id,
@@ -115,7 +120,7 @@ export function decideForget(context: SessionContext, input: CommandInput, atMs:
   const rule = context.remembered.find(({ id }) => id === target);
   if (!rule) return null;
   if (rule.revoked)
-    return reject(input, 'already_revoked', `the rule ${rule.id} is revoked already`, { field: 'command_id' });
+    return reject(input, 'already_revoked', `the rule ${rule.id} is already revoked`, { field: 'command_id' });
   const { command_id } = input;
   const at = new Date(atMs).toISOString();
   return events(controlOutcome(context.session_id, input, 'revoked'), {

@@ -89,11 +89,11 @@ export class SessionActor {
     const after = actor.getSnapshot();
     if (after.status === 'error') {
       const why = (after.error as Error).message;
-      const message = `${leafOf(before)} cannot take ${event.type} (record ${n}): ${why}`;
+      const message = `state ${leafOf(before)} cannot apply ${event.type} (record ${n}): ${why}`;
       throw new EventNotAcceptedError(message, { cause: after.error });
     }
     if (after.context === before.context) {
-      throw new EventNotAcceptedError(`${leafOf(before)} does not take ${event.type} (record ${n})`);
+      throw new EventNotAcceptedError(`state ${leafOf(before)} does not accept ${event.type} (record ${n})`);
     }
   }
 
@@ -118,7 +118,7 @@ export class SessionActor {
     }
     for (let derived = next(this.state); derived; derived = next(this.state)) {
       if (events.length >= DERIVED_MAX)
-        throw new DerivationUnboundedError(`${events.length} events follow from one ${input.type} (record ${n})`);
+        throw new DerivationUnboundedError(`one ${input.type} causes ${events.length} events (record ${n})`);
       this.send(derived, n, atMs);
       events.push(derived);
     }
@@ -151,7 +151,7 @@ export function restoreState(stored: StoredState): SessionState {
 export function applyEvent(state: SessionState, event: SessionEvent, n: number, atMs: number): SessionState {
   const [after] = transition(turnMachine, state, { ...event, n, at_ms: atMs });
   if (after.context === state.context)
-    throw new EventNotAcceptedError(`${leafOf(state)} does not take ${event.type} (record ${n})`);
+    throw new EventNotAcceptedError(`state ${leafOf(state)} does not accept ${event.type} (record ${n})`);
   return after;
 }
 
@@ -167,6 +167,6 @@ export function traceEvent(state: SessionState, event: SessionEvent, n: number, 
   const entered: string[] = [];
   const after = takeEvent(state, { ...event, n, at_ms: atMs }, entered);
   if (after === null || after.context === state.context)
-    throw new EventNotAcceptedError(`${leafOf(state)} does not take ${event.type} (record ${n})`);
+    throw new EventNotAcceptedError(`state ${leafOf(state)} does not accept ${event.type} (record ${n})`);
   return { after, entered };
 }

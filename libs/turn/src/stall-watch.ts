@@ -22,16 +22,16 @@ export function stallNotice({ stall, calls }: SessionContext): Feedback | null {
   const isNews = (source: string) => !stall.told.includes(source);
   if (stall.repeats >= BOUNDS.stallIdenticalCalls && isNews(IDENTICAL_CALLS)) {
     const tool = calls.at(-1)?.tool ?? 'the same tool';
-    const body = `You have called ${tool} ${stall.repeats} times in a row with the same arguments. Its answer will hardly be another next time: use what you have, try something else, or say what is in the way.`;
+    const body = `You called ${tool} ${stall.repeats} times in a row with the same arguments. The result is unlikely to change. Use the results you have, try another approach, or say what blocks you.`;
     return { source: IDENTICAL_CALLS, body };
   }
   if (stall.stale_turns >= BOUNDS.stallTurnsWithoutNewResult && isNews(NO_NEW_RESULT)) {
-    const body = `For ${stall.stale_turns} turns no call has brought a result that you had not seen before. Try another way, or end with what you have and say what is missing.`;
+    const body = `For ${stall.stale_turns} turns no tool call has returned a new result. Try another approach, or finish with what you have and say what is missing.`;
     return { source: NO_NEW_RESULT, body };
   }
   const refusal = stall.refusals[0];
   if (!refusal) return null;
-  const body = `A permission rule (${refusal.rule}) refuses such calls of ${refusal.tool} in this session. No person is asked, and asking for the same again will not change it.`;
+  const body = `Permission rule ${refusal.rule} denies such calls of ${refusal.tool} in this session. No person is asked. A repeated call is denied again.`;
   return { source: policyOf(refusal.rule), body };
 }
 

@@ -132,7 +132,7 @@ export function endsStep(context: SessionContext): SessionEvent | null {
   if (isComplete(context, context.delivered_at_end)) return finished(context, { status: 'completed' });
   const spent = overspent(context, open);
   if (spent === null) return null;
-  const error = { code: 'step_budget_exceeded', message: `the step ${open.name} has used ${spent}` };
+  const error = { code: 'step_budget_exceeded', message: `the step ${open.name} used up its budget: ${spent}` };
   return finished(context, { status: 'failed', error, error_boundary: open.error_boundary });
 }
 
@@ -144,9 +144,8 @@ export function isComplete(context: SessionContext, delivered: number): boolean 
 
 function overspent(context: SessionContext, { max_tokens, max_nano_usd }: PinnedStep): string | null {
   const { tokens, nano_usd } = used(context);
-  if (max_tokens !== undefined && tokens >= max_tokens) return `${tokens} of its ${max_tokens} tokens`;
-  if (max_nano_usd !== undefined && nano_usd >= max_nano_usd)
-    return `${usdOf(nano_usd)} of its ${usdOf(max_nano_usd)} USD`;
+  if (max_tokens !== undefined && tokens >= max_tokens) return `${tokens} of ${max_tokens} tokens`;
+  if (max_nano_usd !== undefined && nano_usd >= max_nano_usd) return `${usdOf(nano_usd)} of ${usdOf(max_nano_usd)} USD`;
   return null;
 }
 
@@ -220,7 +219,7 @@ export function stepConsulted(
   const events: SessionEvent[] = [];
   const refused = (hook: string, reason: string | undefined): SessionEvent[] => {
     const why = reason === undefined ? '' : `: ${reason}`;
-    const what = point === 'PreStep' ? 'did not let the step begin' : 'refused what the step came to';
+    const what = point === 'PreStep' ? 'denied the start of the step' : 'rejected the output of the step';
     const error = { code: 'step_denied', message: `hook ${hook} ${what}${why}` };
     return [...events, vetoed(point, hook, reason), ...(stepFails(context, error, runFailed(error)) ?? [])];
   };
@@ -270,7 +269,8 @@ export function stepEvolved(context: SessionContext, event: StepEvent): Partial<
   if (status === 'completed') {
     const { output } = event;
     const text = typeof output === 'string' ? output : output === undefined ? undefined : canonicalJson(output);
-    const note = text === undefined ? {} : { note: `What step ${event.step} came to is taken as this:\n${text}` };
+    const note =
+      text === undefined ? {} : { note: `A hook replaced the output of step ${event.step} with this:\n${text}` };
     return { step: { ...closed, index: index + 1, attempt: 1, ...note } };
   }
   const model = { model: null };
@@ -282,15 +282,15 @@ export function stepEvolved(context: SessionContext, event: StepEvent): Partial<
           ...closed,
           index: index + 1,
           attempt: 1,
-          note: `Step ${event.step} has failed, and is passed over: ${message}`,
+          note: `Step ${event.step} failed and was skipped: ${message}`,
         },
       };
     case 'escalate':
       return {
         ...model,
-        step: { ...closed, attempt: attempt + 1, note: `This step has failed before: ${message}` },
+        step: { ...closed, attempt: attempt + 1, note: `The previous attempt of this step failed: ${message}` },
         // Whoever has asked for a suspension already is served by that one.
-        suspend: context.suspend ?? { reason: `the step ${event.step} has failed: ${message}`, step: event.step },
+        suspend: context.suspend ?? { reason: `the step ${event.step} failed: ${message}`, step: event.step },
       };
     default: {
       const stop_reason = error?.code === 'step_budget_exceeded' ? 'budget_exceeded' : 'error';

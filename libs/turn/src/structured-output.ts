@@ -65,7 +65,7 @@ export function rejectsOutput(context: SessionContext, isCapped: boolean): Sessi
       [
         'Your answer does not fit the output schema:',
         ...problems.map((problem) => `- ${problem}`),
-        'Answer again with the whole JSON, and with nothing else.',
+        'Answer again with the complete JSON value and nothing else.',
       ].join('\n'),
     ),
   };

@@ -39,7 +39,7 @@ export function lapsedSuspension({ session_id, suspend }: SessionContext): Event
     status: 'lapsed',
     target: session_id,
     ...(actor ? { actor } : {}),
-    reason: 'the run ended before the suspension took hold',
+    reason: 'the run ended before the suspension took effect',
   };
 }
 
@@ -98,7 +98,7 @@ export function endsSuspension(context: SessionContext): SessionEvent | null {
   }
   if (!suspension.expired) return null;
   if (suspension.on_timeout !== 'fail') return { ...head, cause: 'timeout' };
-  const message = `the suspension has expired: ${waitedFor(suspension)}`;
+  const message = `the suspension expired: ${waitedFor(suspension)}`;
   return {
     type: 'run_failed',
     source: 'suspension',
@@ -123,14 +123,14 @@ export function wakingFrom(suspension: Suspension, event: EventOf<'resumed'>): W
 /** What the model is told when a daemon wakes because its interval is over. */
 export function wakingFromInterval(timerId: string, intervalMs: number): Waking {
   const text =
-    `Nothing has come for ${durationText(intervalMs)}, which is this session's wake interval. ` +
-    'See whether there is anything to do now; if not, say so briefly.';
+    `No input arrived for ${durationText(intervalMs)}, which is the wake interval of this session. ` +
+    'Check whether there is work to do now. If there is none, say so briefly.';
   return { id: timerId, seam: 'daemon_idle_post', messages: [reminder(text)], takes_turn: true };
 }
 
 function sleepReminder(suspension: Suspension, event: EventOf<'resumed'>): ReminderMessage {
   const { since_ms, reason, call_id } = suspension;
-  const began = call_id === undefined ? 'The session was suspended' : 'You had parked this session';
+  const began = call_id === undefined ? 'The session was suspended' : 'You parked this session';
   const because = reason === undefined ? '' : ` (${reason})`;
   const slept = `It slept for ${durationText(event.slept_ms)}, from ${timeText(since_ms)} to ${timeText(since_ms + event.slept_ms)}.`;
   return reminder(`${began}${because}. ${slept} ${wokenBy(suspension, event)}`);
@@ -139,12 +139,12 @@ function sleepReminder(suspension: Suspension, event: EventOf<'resumed'>): Remin
 function wokenBy(suspension: Suspension, event: EventOf<'resumed'>): string {
   switch (event.cause) {
     case 'command':
-      return 'It was resumed by hand.';
+      return 'A resume command woke it.';
     case 'interrupt':
-      return 'A message has woken it.';
+      return 'A message woke it.';
     case 'signal': {
       const { name, data } = event.signal ?? { name: '' };
-      return `The signal "${name}" has come${data === undefined ? '.' : `, with this data: ${canonicalJson(data)}`}`;
+      return `The signal "${name}" arrived${data === undefined ? '.' : ` with this data: ${canonicalJson(data)}`}`;
     }
     case 'timeout':
       return `${waitedFor(suspension)[0]?.toUpperCase()}${waitedFor(suspension).slice(1)}.`;
@@ -152,10 +152,10 @@ function wokenBy(suspension: Suspension, event: EventOf<'resumed'>): string {
 }
 
 function waitedFor({ signal, until_ms }: Suspension): string {
-  const until = until_ms === undefined ? 'its time' : timeText(until_ms);
+  const until = until_ms === undefined ? 'its end time' : timeText(until_ms);
   return signal === undefined
-    ? `it waited until ${until}, and that time has come`
-    : `it waited for the signal "${signal}" until ${until}, and the signal did not come`;
+    ? `it waited until ${until}, and that time was reached`
+    : `it waited for the signal "${signal}" until ${until}, and the signal did not arrive`;
 }
 
 function reminder(text: string): ReminderMessage {

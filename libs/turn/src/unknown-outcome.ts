@@ -9,8 +9,8 @@ export const UNKNOWN_OUTCOME = 'unknown_outcome';
 
 /** The question. */
 export const UNKNOWN_QUESTION =
-  'The host or the process that ran this call stopped answering; whether it took effect is not known. ' +
-  'Allow to run it again, deny to tell the model that it was interrupted.';
+  'The outcome of this tool call is unknown: the host or process that ran it stopped responding. ' +
+  'Allow to re-run it. Deny to report the unknown outcome to the model.';
 
 /** Whether a person is to be asked about a call that came back as interrupted. An interrupt that waits answers for them. */
 export function asksAboutUnknown(context: SessionContext, row: CallRow): boolean {
@@ -33,7 +33,7 @@ export function askAboutUnknown(context: SessionContext, { call_id, tool, args }
 
 /** The end of a call in doubt that is not run again. `why` is a sentence about what ended the question. */
 export function endedUnknown({ call_id, tool }: CallRow, why: string): SessionEvent {
-  const text = `Interrupted: the host or the process that ran this call stopped answering. Whether it took effect is not known. ${why}`;
+  const text = `The outcome of this tool call is unknown: the host or process that ran it stopped responding. It was not re-run. ${why}`;
   const result: ToolResult = {
     content: [{ type: 'text', text }],
     is_error: true,

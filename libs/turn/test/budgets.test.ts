@@ -113,7 +113,7 @@ describe('at 100 percent the run ends with what it has', () => {
         'tools_closed',
         'agent_end budget_exceeded',
       )
-      .thenEvent('agent_end', { reason: 'the token budget is used up: 100 of 100 used', turns: 1 })
+      .thenEvent('agent_end', { reason: 'the token budget is exhausted: 100 of 100 used', turns: 1 })
       .thenState('stopped');
   });
 
@@ -177,7 +177,7 @@ describe('no answer is begun that a budget cannot cover', () => {
       )
       .thenEvent('budget_threshold', { percent: 100, used: 61, limit: 100, needed: 40 })
       .thenEvent('agent_end', {
-        reason: 'the token budget cannot cover another answer: 61 of 100 used, at least 40 more needed',
+        reason: 'the token budget cannot cover another model response: 61 of 100 used, at least 40 more needed',
       })
       .thenCount('turn_start', 1);
   });
@@ -385,7 +385,7 @@ describe('the clock tells of a threshold by itself', () => {
     const outcome = given(running(around), answered(), toolsClosed, prompted('again'), provisioned(around)).when(
       earlier,
     );
-    outcome.thenNothing('no timer 2-0 is waited for');
+    outcome.thenNothing('no pending timer 2-0');
     given(running(around))
       .when({ ...earlier, due_at_ms: 501 })
       .thenNothing();

@@ -76,7 +76,7 @@ describe('a call that can never run', () => {
       .when(asked(call('a', 'nosuch', unknown)))
       .thenEvent('call_ended', {
         result: {
-          content: [{ type: 'text', text: 'There is no such tool. The call was not run.' }],
+          content: [{ type: 'text', text: 'There is no such tool. The tool call was not run.' }],
           is_error: true,
           detail: { code: 'unknown_tool' },
         },

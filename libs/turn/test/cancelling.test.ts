@@ -272,7 +272,7 @@ describe('cancel_call', () => {
       .thenEvent('message_injected', {
         message: {
           role: 'reminder',
-          content: [{ type: 'text', text: 'The call a of read was cancelled by ada. It did not fail by itself.' }],
+          content: [{ type: 'text', text: 'Tool call a (read) was cancelled by ada. The tool itself did not fail.' }],
         },
       });
     given(one, callCancelled('a', { inject_reminder: false }))
@@ -301,7 +301,7 @@ describe('cancel_call', () => {
       .thenEvent('call_ended', {
         result: {
           content: [
-            { type: 'text', text: 'Cancelled by a sender without a name.' },
+            { type: 'text', text: 'Cancelled by an unnamed sender.' },
             { type: 'text', text: 'result of a' },
           ],
           is_error: true,
@@ -316,7 +316,7 @@ describe('cancel_call', () => {
       .thenEvent('call_ended', {
         result: {
           content: [
-            { type: 'text', text: 'Cancelled by a sender without a name.' },
+            { type: 'text', text: 'Cancelled by an unnamed sender.' },
             { type: 'text', text: 'nobody knows of a' },
           ],
           is_error: true,
@@ -355,7 +355,7 @@ describe('cancel_call', () => {
     ],
     [
       'a person, and that the outcome of a call that did not stop is unknown',
-      'Cancelled by ada: too slow. It did not stop in time: whether it took effect is unknown.',
+      'Cancelled by ada: too slow. The tool did not stop in time, so the outcome of this tool call is unknown.',
       [
         calling('read'),
         callCancelled('a', { reason: 'too slow' }, 'c', 'ada'),
@@ -377,19 +377,19 @@ describe('cancel_call', () => {
     ],
     [
       'a person who cancels the run before it has run',
-      'Not run: ada cancelled the run first: enough.',
+      'The tool call was not run: ada cancelled the run: enough.',
       [running({ parallelCalls: 1 }), asked(call('b', 'read'), call('a', 'read')), cancelled('c', 'enough', 'ada')],
       'aborted',
     ],
     [
       'a message that does not wait',
-      'Cancelled by ada: a message came that does not wait.',
+      'Cancelled by ada: a preempting message arrived.',
       [calling('read'), preempted('m', 'steer', 'ada'), returned('a', 'cancelled')],
       'cancelled',
     ],
     [
       'the time budget',
-      'Cancelled by the host, with the run: the time budget is used up: 1000 ms of 1000 ms used.',
+      'Cancelled by the host, with the run: the time budget is exhausted: 1000 ms of 1000 ms used.',
       [calling('read', { budgets: { wall_time_ms: 1_000 } }), later(1_000), reminded('r'), returned('a', 'cancelled')],
       'cancelled',
     ],
@@ -502,7 +502,7 @@ describe('cancel_call', () => {
             content: [
               {
                 type: 'text',
-                text: 'Cancelled by ada, after it had run. Its result is withheld: hooks had not seen it.',
+                text: 'Cancelled by ada after the tool had run. The result is withheld because hooks had not checked it.',
               },
             ],
             is_error: true,

@@ -269,7 +269,7 @@ describe('a refusal names what would have been right:', () => {
       .when(revoked('r', 'revoke-again'))
       .thenEvent('command_rejected', {
         code: 'already_revoked',
-        message: 'r is gone already: revoked or cleared, collapsed into a newer one, or blocked',
+        message: 'r is no longer queued: it was revoked, cleared, blocked or collapsed into a newer message',
       });
   });
 });

@@ -304,7 +304,7 @@ describe('a prompt that the provider refuses as too long', () => {
       .when(overflowed())
       .thenIncludes('run_failed model context_overflow', 'turn_end 2')
       .thenEvent('run_failed', {
-        error: { code: 'context_overflow', message: 'too long (a compaction did not make it short enough)' },
+        error: { code: 'context_overflow', message: 'too long (the compaction did not free enough space)' },
       });
   });
 
@@ -363,7 +363,7 @@ describe('a prompt that the provider refuses as too long', () => {
       .when(overflowed())
       .thenNever('context_overflowed')
       .thenEvent('run_failed', {
-        error: { code: 'context_overflow', message: 'too long (nothing older is left to compact)' },
+        error: { code: 'context_overflow', message: 'too long (no older messages are left to compact)' },
       });
   });
 

@@ -79,7 +79,7 @@ describe('an edited call', () => {
       'would change the arguments',
       { args: { amount: 100, password: 'hunter2' } },
       {
-        reason: 'it would change the edited arguments, and a call runs as it was approved',
+        reason: 'it would change the approved arguments',
         args: { amount: 100, password: '[redacted]' },
       },
     ],
@@ -200,7 +200,7 @@ describe('while hooks are asked about an edited call', () => {
       .thenJournal('command_rejected edit_pending second', 'control_outcome approve edit_pending a')
       .when(noObjection)
       .thenIncludes('approval_decided a allow edited');
-    given(hooked(), edit()).when(edit()).thenNothing('hooks are asked about this edit');
+    given(hooked(), edit()).when(edit()).thenNothing('hooks are already checking this edit');
   });
 
   test('a host that takes the session over asks them again', () => {

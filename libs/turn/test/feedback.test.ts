@@ -99,7 +99,7 @@ describe('the model can tell that no person speaks:', () => {
   test('a notice says so, and from where it is', () => {
     const outcome = given(calling('read'), fedBack(1, 0, 'mcp:every')).when(returned('a'));
     expect(said(outcome)).toEqual([
-      '<host-notice from="mcp:every">\nNot from a person. The session\'s surroundings report:\nnotice 1\n</host-notice>',
+      '<host-notice from="mcp:every">\nNot from a person. The environment of this session reports:\nnotice 1\n</host-notice>',
     ]);
   });
 
@@ -128,7 +128,7 @@ describe('as much as may wait:', () => {
     );
     const texts = said(outcome);
     expect(texts).toHaveLength(MAX);
-    expect(texts.findIndex((text) => text.includes('[1 more notice was dropped: only 64 wait at a time.]'))).toBe(
+    expect(texts.findIndex((text) => text.includes('[1 more notice was dropped: the queue holds at most 64.]'))).toBe(
       MAX - 1,
     );
   });

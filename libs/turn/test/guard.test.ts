@@ -138,7 +138,7 @@ describe('a verdict', () => {
   test('a hook that gives no answer blocks', () => {
     given(guarded(), steered('m'))
       .when(hooksCancelled)
-      .thenIncludes('injection_blocked m: door: it gave no answer', 'guard_ended m blocked');
+      .thenIncludes('injection_blocked m: door: the hook did not answer', 'guard_ended m blocked');
   });
 
   test('comes once: the same outcome again changes nothing', () => {

@@ -116,7 +116,7 @@ describe('a hand-off', () => {
         content: [
           {
             type: 'text',
-            text: 'You may not hand off to testr, but to: tester, writer. Did you mean tester? You have the session still.',
+            text: 'You cannot hand off to testr. You can hand off to: tester, writer. Did you mean tester? The session stays with you.',
           },
         ],
       },

@@ -109,7 +109,7 @@ describe('a consult', () => {
       .thenIncludes('hook_call new PreToolUse a')
       .thenNever('hook_call old')
       .when(hooksChanged(table))
-      .thenNothing('the same table');
+      .thenNothing('unchanged hook table');
   });
 });
 
@@ -501,9 +501,9 @@ describe('PostToolUse', () => {
   });
 
   test.each([
-    ['ok', 'The call ran and took effect; do not repeat it to see its result.'],
-    ['error', 'The call ran and ended with an error; it may have taken effect.'],
-    ['interrupted', 'Whether the call took effect is not known.'],
+    ['ok', 'The tool call ran and took effect. Do not repeat it to see its result.'],
+    ['error', 'The tool call ran and ended with an error. It may have taken effect.'],
+    ['interrupted', 'The outcome of this tool call is unknown.'],
   ] as const)('that fails closed withholds the result, and says what became of a call that is %s', (status, effect) => {
     const text = `${effect} The result is withheld: hook post failed: hook_timeout.`;
     given(running(around), asked(call('a', 'read')), returned('a', status))

@@ -44,7 +44,7 @@ describe('a step that nobody serves', () => {
   });
 
   test('says so once', () => {
-    given(running(), unserved).when(unserved).thenNothing('it is known to wait for that');
+    given(running(), unserved).when(unserved).thenNothing('the wait is already recorded');
   });
 
   test('is given up when its time is over, and the run fails', () => {
@@ -122,5 +122,5 @@ describe('a step whose instance has gone', () => {
 });
 
 test('what has not waited does not go on', () => {
-  given(running()).when(goesOn).thenNothing('it has not waited');
+  given(running()).when(goesOn).thenNothing('no wait is recorded');
 });

@@ -220,7 +220,7 @@ describe('while calls run', () => {
         is_error: true,
         result: {
           content: [
-            { type: 'text', text: 'Cancelled by a sender without a name: a message came that does not wait.' },
+            { type: 'text', text: 'Cancelled by an unnamed sender: a preempting message arrived.' },
             { type: 'text', text: 'result of a' },
           ],
           is_error: true,
@@ -269,7 +269,7 @@ describe('while calls run', () => {
       .thenEvent('call_ended', {
         status: 'cancelled',
         result: {
-          content: [{ type: 'text', text: 'Cancelled by a sender without a name: a message came that does not wait.' }],
+          content: [{ type: 'text', text: 'Cancelled by an unnamed sender: a preempting message arrived.' }],
           is_error: true,
         },
       })

@@ -36,13 +36,13 @@ describe('an event that a state has no transition for', () => {
   ])('is refused, by the actor and by the fold: %s', (_name, event) => {
     const unfit = event as SessionEvent;
     expect(() => new SessionActor('s1').send(unfit, 1, 0)).toThrow(EventNotAcceptedError);
-    expect(() => applyEvent(emptyState('s1'), unfit, 1, 0)).toThrow(/stopped does not take/);
+    expect(() => applyEvent(emptyState('s1'), unfit, 1, 0)).toThrow(/stopped does not accept/);
   });
 
   // XState throws an error of its own actor from a timer, where nothing catches it, and Vitest fails the run.
   test('is refused where its members do not fit its type, and nothing is thrown outside of the call', async () => {
     const unfit = { type: 'prompt_received', run: 1 } as unknown as SessionEvent;
-    expect(() => new SessionActor('s1').send(unfit, 1, 0)).toThrow(/stopped cannot take prompt_received/);
+    expect(() => new SessionActor('s1').send(unfit, 1, 0)).toThrow(/stopped cannot apply prompt_received/);
     await new Promise((resolve) => setTimeout(resolve));
   });
 

@@ -68,7 +68,7 @@ describe('a suspension until a time', () => {
       )
       .thenEffects('call_model');
     expect(told(outcome)).toEqual([
-      'reminder: The session was suspended. It slept for 1 h, from 1970-01-01T00:00:00.000Z to 1970-01-01T01:00:00.000Z. It waited until 1970-01-01T01:00:00.000Z, and that time has come.',
+      'reminder: The session was suspended. It slept for 1 h, from 1970-01-01T00:00:00.000Z to 1970-01-01T01:00:00.000Z. It waited until 1970-01-01T01:00:00.000Z, and that time was reached.',
     ]);
   });
 
@@ -148,11 +148,7 @@ describe('a suspension until a time', () => {
   test('leaves its timer to fire into the void once it is over', () => {
     const outcome = given(parked({ for_ms: HOUR })).when();
     const timer = { type: 'timer', effect_id: '4-0', due_at_ms: HOUR } as const;
-    outcome
-      .when(resumed())
-      .thenEffects('call_model')
-      .when(later(HOUR), timer)
-      .thenNothing('no timer 4-0 is waited for');
+    outcome.when(resumed()).thenEffects('call_model').when(later(HOUR), timer).thenNothing('no pending timer 4-0');
     outcome.when(cancelled()).when(timer).thenNothing();
   });
 
@@ -190,7 +186,7 @@ describe('a suspension until a signal', () => {
       .thenIncludes('signal_received deployed s', 'resumed signal s', 'turn_start 2')
       .thenEvent('resumed', { slept_ms: 90_000 });
     expect(told(outcome)).toEqual([
-      'reminder: The session was suspended (the build). It slept for 1 min 30 s, from 1970-01-01T00:00:00.000Z to 1970-01-01T00:01:30.000Z. The signal "deployed" has come, with this data: {"at":[1],"version":"1.4"}',
+      'reminder: The session was suspended (the build). It slept for 1 min 30 s, from 1970-01-01T00:00:00.000Z to 1970-01-01T00:01:30.000Z. The signal "deployed" arrived with this data: {"at":[1],"version":"1.4"}',
     ]);
   });
 
@@ -224,7 +220,7 @@ describe('a suspension until a signal', () => {
       .thenEffects(`timer suspension at ${HOUR}`)
       .when(later(HOUR), timerFires);
     expect(told(outcome)[0]).toContain(
-      'It waited for the signal "deployed" until 1970-01-01T01:00:00.000Z, and the signal did not come.',
+      'It waited for the signal "deployed" until 1970-01-01T01:00:00.000Z, and the signal did not arrive.',
     );
   });
 
@@ -274,7 +270,7 @@ describe('what wakes a suspended session', () => {
     const outcome = given(parked({ signal: 'deployed', for_ms: HOUR }))
       .when(later(1_500), steered('m', INTERRUPT))
       .thenIncludes('resumed interrupt m', 'turn_start 2', 'loop_checkpoint iteration_start delivers m');
-    expect(told(outcome)[0]).toMatch(/It slept for 1.5 s, .* A message has woken it\.$/);
+    expect(told(outcome)[0]).toMatch(/It slept for 1.5 s, .* A message woke it\.$/);
   });
 
   test('an interrupt that came after it was asked for, and was delivered before it took hold', () => {
@@ -362,7 +358,7 @@ describe('what wakes a suspended session', () => {
     test('a signal that came in time, and its timer then fires into the void', () => {
       const outcome = given(both, later(HOUR)).when(signalled('deployed'));
       outcome.thenIncludes('resumed signal signal-deployed');
-      outcome.when({ type: 'timer', effect_id: '4-0', due_at_ms: HOUR }).thenNothing('no timer 4-0 is waited for');
+      outcome.when({ type: 'timer', effect_id: '4-0', due_at_ms: HOUR }).thenNothing('no pending timer 4-0');
     });
   });
 
@@ -412,7 +408,7 @@ describe('a session that parks itself', () => {
     const outcome = given(parks({ for_ms: HOUR, reason: 'wait for the tide' }))
       .when(later(HOUR), timerFires)
       .thenIncludes('resumed timeout', 'turn_start 2');
-    expect(told(outcome)[0]).toMatch(/^reminder: You had parked this session \(wait for the tide\)\. It slept for 1 h/);
+    expect(told(outcome)[0]).toMatch(/^reminder: You parked this session \(wait for the tide\)\. It slept for 1 h/);
   });
 
   test('waits for its siblings', () => {
@@ -439,7 +435,7 @@ describe('a session that parks itself', () => {
       content: [
         {
           type: 'text' as const,
-          text: `The session is to be parked already, as asked ${by}; this request was not taken.`,
+          text: `This request was ignored: ${by} already asked to park the session.`,
         },
       ],
       is_error: true,
@@ -451,12 +447,12 @@ describe('a session that parks itself', () => {
     given(calling('read'), suspended('suspend-1', { signal: 'go' }))
       .when(returned('a', 'ok', { park: { for_ms: HOUR } }))
       .thenIncludes('call_ended a error', 'suspended suspend-1 or go')
-      .thenEvent('call_ended', refusedAs('by somebody else'))
+      .thenEvent('call_ended', refusedAs('another request'))
       .thenNever('suspend_requested a');
     given(running(), asked(call('a', 'read'), call('b', 'read')), returned('a', 'ok', { park: { signal: 'go' } }))
       .when(returned('b', 'ok', { park: { for_ms: HOUR } }))
       .thenIncludes('call_ended b error', 'suspended a or go')
-      .thenEvent('call_ended', refusedAs('by the call a'))
+      .thenEvent('call_ended', refusedAs('call a'))
       .thenNever('suspend_requested b');
   });
 
@@ -465,7 +461,7 @@ describe('a session that parks itself', () => {
       .when(returned('a', 'ok', { park: { signal: 'go' } }), returned('b', 'ok', { park: { for_ms: HOUR } }))
       .when(hooksSaid(undefined), hooksSaid(undefined))
       .thenIncludes('call_ended a ok', 'call_ended b error', 'suspended a or go')
-      .thenEvent('call_ended', refusedAs('by the call a'));
+      .thenEvent('call_ended', refusedAs('call a'));
   });
 
   test('is not parked by a call that failed, or was cancelled', () => {
@@ -558,7 +554,7 @@ describe('hooks around a suspension', () => {
     const outcome = given(calling('read', around), returned('a', 'ok', { park: {} }))
       .when(hooksSaid({ block: true, reason: 'not now' }))
       .thenIncludes('message_injected a direct at direct', 'turn_start 2');
-    expect(told(outcome)).toEqual(['reminder: Hook pre_suspend did not let the session be suspended: not now.']);
+    expect(told(outcome)).toEqual(['reminder: Hook pre_suspend denied the suspension of the session: not now.']);
   });
 
   test('that are told of its end do not stand in the way of the next one', () => {
@@ -614,7 +610,9 @@ describe('a daemon with a wake interval', () => {
         'loop_checkpoint daemon_idle_post',
         'turn_start 2',
       );
-    expect(told(outcome)[0]).toMatch(/^reminder: Nothing has come for 1 h, which is this session's wake interval\./);
+    expect(told(outcome)[0]).toMatch(
+      /^reminder: No input arrived for 1 h, which is the wake interval of this session\./,
+    );
   });
 
   test('begins a new interval at each idling', () => {
@@ -627,7 +625,7 @@ describe('a daemon with a wake interval', () => {
   test('is woken by a job before, and that timer fires into the void', () => {
     given(idle, followedUp('job'))
       .when({ type: 'timer', effect_id: '3-0', due_at_ms: HOUR })
-      .thenNothing('no timer 3-0 is waited for')
+      .thenNothing('no pending timer 3-0')
       .thenState('assistant_streaming.streaming');
   });
 
@@ -713,7 +711,7 @@ test('a suspension that was asked for before the run has begun keeps its conditi
 });
 
 describe('a suspension that was asked for lapses where the run ends first, and its sender is told:', () => {
-  const lapsed = 'control_outcome suspend lapsed because the run ended before the suspension took hold';
+  const lapsed = 'control_outcome suspend lapsed because the run ended before the suspension took effect';
   const inTheLastTurn: Move = [running({ maxTurns: 1 }), asked(call('a', 'read')), suspended()];
 
   test('at the cap', () => {
@@ -725,7 +723,7 @@ describe('a suspension that was asked for lapses where the run ends first, and i
         command_id: 'suspend-1',
         status: 'lapsed',
         target: 's1',
-        reason: 'the run ended before the suspension took hold',
+        reason: 'the run ended before the suspension took effect',
       })
       .thenCount(lapsed, 1);
   });

@@ -118,7 +118,7 @@ describe('turns without a new result', () => {
     const said = outcome.session.steps.flatMap(({ events }) =>
       events.flatMap((event) => (event.type === 'message_injected' ? [textOf(event.message)] : [])),
     );
-    expect(said).toEqual([expect.stringContaining(`For ${TURNS} turns no call has brought a result`)]);
+    expect(said).toEqual([expect.stringContaining(`For ${TURNS} turns no tool call has returned a new result`)]);
   });
 
   test(`over ${TURNS}: it is told once, not every turn`, () => {

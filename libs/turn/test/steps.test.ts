@@ -185,7 +185,7 @@ describe('a budget of a step', () => {
       .when(returned('a'))
       .thenIncludes('step_finished plan failed step_budget_exceeded: continue', 'turn_end 1', 'step_started write');
     expect(instructions(outcome).at(-1)).toBe(
-      'Step 2 of 2: write\n\nStep plan has failed, and is passed over: the step plan has used 100 of its 100 tokens\n\nDo write.',
+      'Step 2 of 2: write\n\nStep plan failed and was skipped: the step plan used up its budget: 100 of 100 tokens\n\nDo write.',
     );
   });
 
@@ -232,14 +232,14 @@ describe('a model that fails in a step', () => {
     const outcome = given(running(bounded('escalate')))
       .when(modelFailed())
       .thenIncludes('step_finished plan failed model_unavailable: escalate', 'turn_end 1', 'suspended')
-      .thenEvent('suspended', { reason: 'the step plan has failed: gone' })
+      .thenEvent('suspended', { reason: 'the step plan failed: gone' })
       .thenState('suspended.parked')
       .thenEffects()
       .when(resumed())
       .thenIncludes('resumed command resume-1', 'step_started plan attempt 2', 'turn_start 2')
       .thenEffects('call_model');
     expect(instructions(outcome).at(-1)).toBe(
-      'Step 1 of 2: plan, attempt 2\n\nThis step has failed before: gone\n\nDo plan.',
+      'Step 1 of 2: plan, attempt 2\n\nThe previous attempt of this step failed: gone\n\nDo plan.',
     );
   });
 
@@ -396,7 +396,7 @@ describe('PostStep hooks', () => {
       .thenIncludes('step_output_rewritten plan by hook:post', 'step_finished plan completed')
       .thenEvent('step_finished', { output: 'a better plan' });
     expect(instructions(outcome).at(-1)).toBe(
-      'Step 2 of 2: write\n\nWhat step plan came to is taken as this:\na better plan\n\nDo write.',
+      'Step 2 of 2: write\n\nA hook replaced the output of step plan with this:\na better plan\n\nDo write.',
     );
   });
 
@@ -405,7 +405,7 @@ describe('PostStep hooks', () => {
       .when(hooksSaid({ deny: 'too thin' }), toolsClosed)
       .thenIncludes('step_finished plan failed step_denied: fail', 'run_failed step step_denied', 'agent_end error')
       .thenEvent('run_failed', {
-        error: { code: 'step_denied', message: 'hook post refused what the step came to: too thin' },
+        error: { code: 'step_denied', message: 'hook post rejected the output of the step: too thin' },
       });
     given(running(hooked('continue')), answered())
       .when(hooksSaid({ deny: 'too thin' }))

@@ -24,5 +24,5 @@ test.each(journalNames)('of every event of %s', (name) => {
 test('an event that the state does not take is refused, one that there is not, too', () => {
   const of = (event: object) => () => traceEvent(emptyState('s1'), event as SessionEvent, 1, 0);
   expect(of({ type: 'turn_start', turn: 1 })).toThrow(EventNotAcceptedError);
-  expect(of({ type: 'no_such_event' })).toThrow(/stopped does not take no_such_event \(record 1\)/);
+  expect(of({ type: 'no_such_event' })).toThrow(/stopped does not accept no_such_event \(record 1\)/);
 });

@@ -71,6 +71,20 @@ const GUIDES = {
     'security policy trust-a-folder threat-model observability traces embedded-server troubleshooting',
 };
 
+/** Pages of operations, in the order of the life of a deployment; the others follow by name. */
+const OPERATIONS_FIRST = [
+  'index',
+  'deploy-with-compose',
+  'deploy-without-docker',
+  'configure-services',
+  'manage-keys',
+  'scale',
+  'upgrade',
+  'back-up-and-restore',
+  'delete-sessions',
+  'set-quotas',
+].map((name) => `${name}.md`);
+
 function guides() {
   const groups = Object.entries(GUIDES).map(([text, names]) => ({ text, names: names.split(' ') }));
   const grouped = groups.flatMap(({ names }) => names);
@@ -116,7 +130,7 @@ export default defineConfig({
       { text: 'Tutorials', items: entries('tutorials') },
       { text: 'Concepts', items: entries('concepts', ['index.md']) },
       ...guides(),
-      { text: 'Operations', items: entries('operations', ['index.md']) },
+      { text: 'Operations', items: entries('operations', OPERATIONS_FIRST) },
       { text: 'Reference', items: entries('reference'), collapsed: true },
       { text: 'Reports', items: entries('reports'), collapsed: true },
       { text: 'Decisions', items: entries('adr', ['index.md']), collapsed: true },

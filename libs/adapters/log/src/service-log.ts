@@ -51,7 +51,7 @@ export function createServiceLog(
   const service = typeof target === 'string' ? {} : { name };
   const log = pino({ level: isLevel ? asked : 'info', redact, serializers: errors, ...service }, { write });
   if (!isLevel)
-    log.warn({ given: asked }, `COX_LOG_LEVEL is none of ${LEVELS.join(', ')}: the log is kept as if it were info`);
+    log.warn({ given: asked }, `COX_LOG_LEVEL is none of ${LEVELS.join(', ')}: the log uses the level info`);
   return log;
 }
 

@@ -72,8 +72,8 @@ class BoundedParts {
     if (bytes <= room) this.#push(text);
     else if (room > 0) {
       const kept = wholeCharacters(Buffer.from(text), room);
-      this.#push(`${kept}\n[cut: ${bytes - Buffer.byteLength(kept)} bytes of text are left out]`);
-    } else this.#push(`[left out: ${bytes} bytes of text]`);
+      this.#push(`${kept}\n[truncated: ${bytes - Buffer.byteLength(kept)} bytes of text are omitted]`);
+    } else this.#push(`[omitted: ${bytes} bytes of text]`);
   }
 
   file(mediaType: string | undefined, base64: string, filename?: string): void {
@@ -81,7 +81,7 @@ class BoundedParts {
     const data = Buffer.from(base64, 'base64').toString('base64');
     const media_type = mediaType === undefined || mediaType === '' ? 'application/octet-stream' : mediaType;
     if (this.#fileBytes + data.length > MCP_BOUNDS.resultFilesMaxBytes) {
-      this.#push(`[left out: a file (${media_type}) of ${Math.floor((data.length * 3) / 4)} bytes]`);
+      this.#push(`[omitted: a file (${media_type}) of ${Math.floor((data.length * 3) / 4)} bytes]`);
       return;
     }
     this.#fileBytes += data.length;

@@ -74,12 +74,12 @@ export class McpServerTools {
 
   /** Runs one call of a tool, by the name that the server knows. Never rejects. */
   async call(tool: string, call: ToolCall, signal: AbortSignal): Promise<ToolOutcome> {
-    if (signal.aborted) return cancelled('cancelled before it ran');
+    if (signal.aborted) return cancelled('cancelled before the tool ran');
     const first = await this.#attempt(tool, call, signal);
     if ('status' in first) return first;
     const second = await this.#attempt(tool, call, signal);
     if ('status' in second) return second;
-    return unavailable(`the MCP server ${this.name} does not take the call: ${second.neverRan}`);
+    return unavailable(`the MCP server ${this.name} did not accept the call: ${second.neverRan}`);
   }
 
   /** Ends the connection. Never rejects; returns what could not be closed, in words. */
@@ -125,7 +125,7 @@ export class McpServerTools {
 
   async #outcomeOfError(error: unknown, connection: Connection, signal: AbortSignal): Promise<ToolOutcome | NeverRan> {
     const { name } = this;
-    if (signal.aborted) return cancelled(`cancelled; the MCP server ${name} was told to stop`);
+    if (signal.aborted) return cancelled(`cancelled; the host asked the MCP server ${name} to stop`);
     if (this.#closing.signal.aborted)
       return failed('tool_failed', 'the tools of this session were closed while it ran');
 
@@ -147,10 +147,7 @@ export class McpServerTools {
     }
     if (error instanceof AnswerLostError) {
       await this.#drop(connection);
-      return failed(
-        'tool_failed',
-        `the MCP server ${name}: ${error.message}; whether the call took effect is not known`,
-      );
+      return failed('tool_failed', `the MCP server ${name}: ${error.message}; the outcome of the call is unknown`);
     }
     if (error instanceof McpError && error.code === ErrorCode.RequestTimeout) {
       return failed('tool_failed', `the MCP server ${name} did not answer within ${this.#spec.callTimeoutMs} ms`);
@@ -175,7 +172,7 @@ export class McpServerTools {
         const end = this.#connection?.lost();
         const words = this.#connection === null ? '' : this.#connection.redact(quoted(this.#connection));
         return unavailable(
-          `the MCP server ${name} ${end ?? 'could not be started'} and was started again ${this.#restarts} times; it is not any more${words}`,
+          `the MCP server ${name} ${end ?? 'could not be started'} and was restarted ${this.#restarts} times; it is not restarted again${words}`,
         );
       }
       this.#restarts += 1;
@@ -186,10 +183,10 @@ export class McpServerTools {
     try {
       await orAborted(this.#reconnecting, signal);
     } catch (error) {
-      if (signal.aborted) return cancelled('cancelled before it ran');
+      if (signal.aborted) return cancelled('cancelled before the tool ran');
       return unavailable((error as Error).message);
     }
-    return this.#connection ?? unavailable(`the MCP server ${name} was lost again at once`);
+    return this.#connection ?? unavailable(`the MCP server ${name} ended again immediately`);
   }
 
   async #reconnect(): Promise<void> {

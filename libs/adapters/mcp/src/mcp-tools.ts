@@ -200,7 +200,7 @@ class McpToolset implements Toolset {
     const said = `${server}\0${tool.name}\0${why}`;
     if (!this.#saidLeftOut.has(said) && this.#saidLeftOut.size < MCP_BOUNDS.serverToolsMax) {
       this.#saidLeftOut.add(said);
-      this.#notice(server, 'warning', `the tool ${tool.name} is left out: ${why}`);
+      this.#notice(server, 'warning', `the tool ${tool.name} is omitted: ${why}`);
     }
     return false;
   }
@@ -217,10 +217,10 @@ class McpToolset implements Toolset {
 }
 
 function whyLeftOut(tool: Tool): string | null {
-  if (tool.execution?.taskSupport === 'required') return 'it runs only as an MCP task, which is not supported';
+  if (tool.execution?.taskSupport === 'required') return 'it runs only as an MCP task, which Coxswain does not support';
   const bytes = Buffer.byteLength(JSON.stringify(tool.inputSchema));
   return bytes > MCP_BOUNDS.schemaMaxBytes
-    ? `its schema has ${bytes} bytes, ${MCP_BOUNDS.schemaMaxBytes} are allowed`
+    ? `its schema has ${bytes} bytes; the limit is ${MCP_BOUNDS.schemaMaxBytes}`
     : null;
 }
 

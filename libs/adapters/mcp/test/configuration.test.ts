@@ -150,7 +150,7 @@ describe('a result', () => {
     const { result } = outcomeOf({ content: [{ type: 'text', text: 'x'.repeat(bytes) }] });
     const [part] = result.content;
     const text = part?.type === 'text' ? part.text : '';
-    expect(text.endsWith('[cut: 1 bytes of text are left out]')).toBe(cut);
+    expect(text.endsWith('[truncated: 1 bytes of text are omitted]')).toBe(cut);
     expect(text.startsWith('x'.repeat(resultTextMaxBytes))).toBe(true);
   });
 
@@ -164,7 +164,7 @@ describe('a result', () => {
     const image = { type: 'image' as const, mimeType: 'image/png', data };
     const { result } = outcomeOf({ content: [image, image] });
     expect(result.content.map(({ type }) => type)).toEqual(['file', 'text']);
-    expect(result.content[1]).toMatchObject({ text: expect.stringContaining('[left out: a file (image/png) of') });
+    expect(result.content[1]).toMatchObject({ text: expect.stringContaining('[omitted: a file (image/png) of') });
   });
 
   test('of audio, of an unnamed kind, and with lax base64 has the journal’s shape', () => {

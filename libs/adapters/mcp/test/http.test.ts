@@ -115,7 +115,7 @@ describe('server-everything', () => {
       server.kill('SIGKILL'),
     );
     expect([outcome.status, codeOf(outcome)]).toEqual(['error', 'tool_failed']);
-    expect(textOf(outcome)).toContain('whether the call took effect is not known');
+    expect(textOf(outcome)).toContain('the outcome of the call is unknown');
 
     const down = await call('every__echo', { message: 'down' });
     expect([down.status, codeOf(down)]).toEqual(['unavailable', 'tool_unavailable']);

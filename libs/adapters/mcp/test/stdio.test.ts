@@ -297,7 +297,7 @@ describe('a server that misbehaves', () => {
     for (let crash = 0; crash < 3; crash++) expect(codeOf(await call('raw__exit'))).toBe('tool_failed');
     const outcome = await call('raw__where');
     expect([outcome.status, codeOf(outcome)]).toEqual(['unavailable', 'tool_unavailable']);
-    expect(textOf(outcome)).toContain('was started again 2 times');
+    expect(textOf(outcome)).toContain('was restarted 2 times');
     expect(textOf(outcome)).toContain('out of memory');
   });
 

@@ -24,7 +24,7 @@ export function readArguments(text: string): ReadArguments {
  */
 export function argumentsCutOff(finishReason: string): ReadArguments {
   return unusable(
-    `The answer was cut off (${finishReason}) before any arguments had come; write {} where there are none.`,
+    `The response was cut off (${finishReason}) before any arguments arrived. Write {} if there are none.`,
   );
 }
 

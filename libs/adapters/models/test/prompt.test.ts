@@ -121,8 +121,11 @@ describe('what people and the runtime say', () => {
         content: [
           { type: 'file', mediaType: 'image/png', data: base64('png'), filename: 'a.png' },
           { type: 'text', text: data('file n.md', '# hé') },
-          { type: 'text', text: '[z.zip (application/zip, 5 bytes) is not shown: this model takes no such files]' },
-          { type: 'text', text: '[big.png (image/png, 9 bytes) is stored apart and is not shown]' },
+          {
+            type: 'text',
+            text: '[z.zip (application/zip, 5 bytes) is not shown: this model does not accept such files]',
+          },
+          { type: 'text', text: '[big.png (image/png, 9 bytes) is stored separately and is not shown]' },
         ],
       },
     ]);

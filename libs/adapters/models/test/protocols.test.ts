@@ -120,7 +120,7 @@ describe.each(PROTOCOLS)('$title', ({ name, hello, usage, end, cutCall, overload
     const body = JSON.stringify(server.bodies);
     expect(body).toContain(image);
     expect(body).toContain('image/png');
-    expect(body).toContain('z.zip (application/zip, 4 bytes) is not shown: this model takes no such files');
+    expect(body).toContain('z.zip (application/zip, 4 bytes) is not shown: this model does not accept such files');
     expect(body).not.toContain('UEsDBA==');
   });
 

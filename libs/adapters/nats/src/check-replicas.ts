@@ -281,11 +281,11 @@ function firstOfEach(findings: readonly ReplicaFinding[]): ReplicaFinding[] {
 function remedyOf({ kind, server }: Pick<ReplicaFinding, 'kind' | 'server'>): string {
   switch (kind) {
     case 'offline':
-      return `start server ${server}; its replicas catch up by themselves`;
+      return `start server ${server}; its replicas catch up automatically`;
     case 'lagging':
     case 'unchecked':
-      return `see that server ${server} runs and is reached by the others, then check again; a lagging replica catches up by itself`;
+      return `make sure that server ${server} runs and that the others reach it, then check again; a lagging replica catches up automatically`;
     default:
-      return `while the other replicas are whole: stop server ${server}, move its JetStream store away, and start it again; it copies every stream from the others`;
+      return `while the other replicas are complete: stop server ${server}, move its JetStream store away, and start it again; it copies every stream from the others`;
   }
 }

@@ -96,7 +96,7 @@ export async function createNatsInbox(
       .then(async (there) => {
         if (!there) return leave();
         await ensureConsumers(nc, commandConsumers());
-        log.warn({}, 'consumers of the command stream were missing and have been made again');
+        log.warn({}, 'missing consumers of the command stream were recreated');
         warned = false;
       })
       .catch((error: Error) => {

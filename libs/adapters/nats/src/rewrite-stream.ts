@@ -129,7 +129,7 @@ class Rewrite {
           if (servers.includes(server)) servers.splice(servers.indexOf(server), 1);
           servers.push(server);
         }
-        this.#tell(`${this.#stream}: the replica on ${added.join(', ')} is written anew (${messages} messages)`);
+        this.#tell(`${this.#stream}: the replica on ${added.join(', ')} is rewritten (${messages} messages)`);
       }
     } catch (error) {
       const { [REWRITE_REPLICAS]: _, ...metadata } = config.metadata ?? {};
@@ -240,7 +240,7 @@ class Rewrite {
       const found = await read(await this.#info());
       if (found !== null) return found;
       if (performance.now() > giveUpAtMs)
-        throw new RewriteStoppedError(this.#stream, `waited ${STEP_WITHIN_MS / 1_000} s in vain for ${what}`);
+        throw new RewriteStoppedError(this.#stream, `waited ${STEP_WITHIN_MS / 1_000} s without success for ${what}`);
       await sleep(ASKED_EVERY_MS);
     }
   }

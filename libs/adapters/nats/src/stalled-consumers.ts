@@ -42,7 +42,7 @@ export function watchForStalledConsumers(
       before = now;
       if (names.length === 0) return names;
       await renewConsumers(nc, names);
-      log.warn({ consumers: names }, 'consumers of the command stream stood still and have been made anew');
+      log.warn({ consumers: names }, 'stalled consumers of the command stream were recreated');
       return names;
     } catch (error) {
       log.debug({ error: (error as Error).message }, 'consumers of the command stream could not be looked at');

@@ -11,12 +11,12 @@ import { systemProblem, ToolProblem } from './tool-problem.ts';
 const parameters = {
   path: {
     type: 'string',
-    description: 'Path of the file, relative to the root folder. A missing file is made, and so are missing folders.',
+    description: 'Path of the file, relative to the root folder. Missing files and folders are created.',
     minLength: 1,
   },
   content: {
     type: 'string',
-    description: 'Text to put at the end of the file, exactly; begin or end it with a newline where one is wanted.',
+    description: 'Text to append, exactly as given. Start or end it with a newline where you need one.',
     minLength: 1,
   },
 } as const;
@@ -24,7 +24,7 @@ const parameters = {
 /** See the file's header. */
 export const appendFileTool: BuiltInTool<typeof parameters> = {
   name: 'append_file',
-  description: 'Adds text at the end of a file inside the root folder. Nothing of what is in it is changed.',
+  description: 'Appends text to a file inside the root folder. The existing content does not change.',
   parameters,
   fileArgument: 'path',
   async run({ path, content }, { root, edited }) {
@@ -32,7 +32,7 @@ export const appendFileTool: BuiltInTool<typeof parameters> = {
     if (bytes.length > TOOL_BOUNDS.writeMaxBytes) {
       throw new ToolProblem(
         'tool_failed',
-        `${bytes.length} bytes are too many; append_file takes ${TOOL_BOUNDS.writeMaxBytes}`,
+        `${bytes.length} bytes are too many; append_file accepts at most ${TOOL_BOUNDS.writeMaxBytes}`,
       );
     }
     const place = await root.openPlace(path);

@@ -49,7 +49,7 @@ export function middleCut(head: string, tail: string, droppedBytes: number, maxB
   // Behind a gap only the tail is whole; without one, what the head did not keep is the tail's beginning.
   const end = tailWithin(droppedBytes > 0 ? tail : head.slice(kept.length) + tail, room - jsonBytes(kept));
   const lost = droppedBytes + Buffer.byteLength(head + tail) - Buffer.byteLength(kept) - Buffer.byteLength(end);
-  return `${kept}\n[... ${lost} bytes of output are left out here ...]\n${end}`;
+  return `${kept}\n[... ${lost} bytes of output are omitted here ...]\n${end}`;
 }
 
 const CUT_LINE_MAX_BYTES = 128;

@@ -19,7 +19,7 @@ export function createCodeTools(tools: readonly Tool<any>[]): ToolSource {
     if (unusable !== null) throw new ToolDefinitionError(`the tool ${definition.name}: ${unusable}`);
     if (names.has(definition.name)) throw new ToolDefinitionError(`two tools are named ${definition.name}`);
     if (forSession !== undefined)
-      throw new ToolDefinitionError(`the tool ${definition.name}: forSession applies to tools on the bus alone`);
+      throw new ToolDefinitionError(`the tool ${definition.name}: forSession applies only to tools on the bus`);
     names.add(definition.name);
   }
   return {

@@ -60,7 +60,7 @@ export async function startCommandRunner(path: string): Promise<CommandRunner> {
   }
   return {
     async ping() {
-      if (!(await isAnswered(path))) throw new Error(`nothing answers at ${path}`);
+      if (!(await isAnswered(path))) throw new Error(`no process answers at ${path}`);
     },
     async stop() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
@@ -157,7 +157,7 @@ function refused(code: Refusal['code'], message: string): Refusal {
 }
 
 async function refuseFull(socket: Socket): Promise<void> {
-  const message = `the command runner runs ${TOOL_BOUNDS.commandsAtOnceMax} commands already`;
+  const message = `the command runner already runs ${TOOL_BOUNDS.commandsAtOnceMax} commands, which is the limit`;
   await answerLast(socket, refused('tool_unavailable', message));
 }
 

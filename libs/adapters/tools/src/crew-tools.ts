@@ -11,7 +11,7 @@ export function createCrewTools(): ToolSource {
   return {
     open: async () => ({
       tools: [DELEGATE_TOOL, HANDOFF_TOOL, SEND_MESSAGE_TOOL],
-      call: async ({ tool }) => unavailable(`${tool} is carried out by its session`),
+      call: async ({ tool }) => unavailable(`the session itself runs ${tool}`),
       probe: async () => ({ state: 'unknown' }),
       close: async () => [],
     }),

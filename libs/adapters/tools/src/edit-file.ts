@@ -16,19 +16,19 @@ const parameters = {
   old_text: {
     type: 'string',
     description:
-      'The text to replace, exactly as it stands in the file, with its whitespace and line ends. It must occur once; ' +
-      'take in lines around it until it does, or set replace_all.',
+      'The text to replace, exactly as in the file, with whitespace and line endings. It must occur exactly once: ' +
+      'include surrounding lines until it does, or set replace_all.',
     minLength: 1,
   },
-  new_text: { type: 'string', description: 'What to put in its place; empty to delete it.' },
-  replace_all: { type: 'boolean', description: 'Replace every occurrence; false if not given.', optional: true },
+  new_text: { type: 'string', description: 'The replacement text; empty to delete the old text.' },
+  replace_all: { type: 'boolean', description: 'Replace every occurrence. Default: false.', optional: true },
 } as const;
 
 /** See the file's header. */
 export const editFileTool: BuiltInTool<typeof parameters> = {
   name: 'edit_file',
   description:
-    'Replaces one piece of text in a UTF-8 file inside the root folder by another. Fails, and changes nothing, ' +
+    'Replaces text in a UTF-8 file inside the root folder. Fails without a change ' +
     'unless old_text occurs exactly once or replace_all is set.',
   parameters,
   fileArgument: 'path',
@@ -90,7 +90,7 @@ async function readWhole(file: OpenedFile): Promise<{ text: string; read: Stats 
 function tooLarge(path: string, bytes: number): ToolProblem {
   return new ToolProblem(
     'tool_failed',
-    `${path}: ${bytes} bytes are too many; edit_file takes ${TOOL_BOUNDS.writeMaxBytes}`,
+    `${path}: ${bytes} bytes are too many; edit_file accepts at most ${TOOL_BOUNDS.writeMaxBytes}`,
   );
 }
 
@@ -116,6 +116,6 @@ function notFound(path: string, text: string, wanted: string): string {
   }
   const original = restoreHostTags(wanted);
   if (original !== wanted && text.includes(original))
-    return `${sentence}: leave out "${QUOTED}", which the host puts before its own tags where it shows you a text`;
+    return `${sentence}: remove "${QUOTED}", which the host adds before its own tags when it shows you a text`;
   return `${sentence}; read the file again and copy the text exactly`;
 }

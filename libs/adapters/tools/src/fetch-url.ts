@@ -35,7 +35,7 @@ export function fetchUrlTool(options: FetchUrlOptions): BuiltInTool<typeof param
   return {
     name: 'fetch_url',
     description:
-      'Fetches a document with GET and returns it: text as it is, images and other files as the file itself. ' +
+      'Fetches a document with GET and returns it: text as text, images and other files as files. ' +
       `Follows up to ${TOOL_BOUNDS.fetchRedirectsMax} redirects. Sends no cookies and no credentials.`,
     parameters,
     traits: { idempotent: true },
@@ -46,7 +46,8 @@ export function fetchUrlTool(options: FetchUrlOptions): BuiltInTool<typeof param
         return documentOutcome(document, bounds);
       } catch (error) {
         if (error instanceof ToolProblem || signal.aborted) throw error;
-        if (timeout.aborted) throw new ToolProblem('tool_failed', `${url} was not there within ${timeoutMs} ms`);
+        if (timeout.aborted)
+          throw new ToolProblem('tool_failed', `${url} did not arrive within ${timeoutMs} ms (timeout)`);
         throw new ToolProblem('tool_failed', `${url} could not be fetched: ${messageOf(error)}`);
       }
     },
@@ -99,20 +100,17 @@ function parseUrl(text: string, base?: URL): URL {
 
 function refuseUrl(url: URL, { hosts, privateAddresses }: FetchUrlOptions): void {
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-    throw new ToolProblem('invalid_call_arguments', `${url.protocol} is not fetched, only http: and https:`, {
+    throw new ToolProblem('invalid_call_arguments', `${url.protocol} is not supported, only http: and https:`, {
       field: 'url',
     });
   }
   if (url.username !== '' || url.password !== '') {
-    throw new ToolProblem('invalid_call_arguments', 'a URL with a user name or password is not fetched', {
+    throw new ToolProblem('invalid_call_arguments', 'a URL with a user name or password is not allowed', {
       field: 'url',
     });
   }
   if (hosts !== undefined && !hosts.some((glob) => globMatches(glob, url.hostname))) {
-    throw new ToolProblem(
-      'tool_failed',
-      `${url.hostname} is not among the hosts that may be fetched from: ${hosts.join(', ')}`,
-    );
+    throw new ToolProblem('tool_failed', `${url.hostname} is not an allowed host; allowed: ${hosts.join(', ')}`);
   }
   if (privateAddresses !== true) refuseAddressInUrl(url);
 }
@@ -153,7 +151,7 @@ function documentOutcome(document: FetchedDocument, bounds: ResultBounds): ToolO
   const told = isError ? [`[HTTP status ${status}]`] : [];
   if (!isText(mediaType, body)) {
     if (cut)
-      throw new ToolProblem('tool_failed', `${url} (${mediaType}) has more than ${bounds.fileMaxBytes} bytes`, detail);
+      throw new ToolProblem('tool_failed', `${url} (${mediaType}) is larger than ${bounds.fileMaxBytes} bytes`, detail);
     const file = { type: 'file' as const, media_type: mediaType, data: body.toString('base64') };
     const result = { content: [file], is_error: isError, detail };
     return { status: isError ? 'error' : 'ok', result };

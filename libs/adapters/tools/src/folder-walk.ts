@@ -35,7 +35,7 @@ export async function* walk(
     for (const entry of await folder.entries()) {
       signal.throwIfAborted();
       if (++seen > TOOL_BOUNDS.walkEntriesMax) {
-        notes.add(`stopped after ${TOOL_BOUNDS.walkEntriesMax} entries: begin further down`);
+        notes.add(`stopped after ${TOOL_BOUNDS.walkEntriesMax} entries: start in a subfolder`);
         return;
       }
       const path = prefix + entry.name;
@@ -43,8 +43,8 @@ export async function* walk(
       yield { folder, name: entry.name, path, kind };
       if (!recursive || kind !== 'folder') continue;
       if (NOT_LOOKED_INTO.has(entry.name))
-        notes.add(`${entry.name} folders are not looked into; name one as path to do so`);
-      else if (depth >= TOOL_BOUNDS.walkDepthMax) notes.add(`not looked into, too deep: ${path}`);
+        notes.add(`${entry.name} folders are not searched; give one as path to search it`);
+      else if (depth >= TOOL_BOUNDS.walkDepthMax) notes.add(`not searched, too deep: ${path}`);
       else yield* inFolder(folder, entry.name, path, depth);
     }
   }
@@ -60,7 +60,7 @@ export async function* walk(
       folder = await above.openFolder(name);
     } catch (error) {
       // It may be gone or be a link by now, or not be readable: said, and the walk goes on beside it.
-      notes.add(`not looked into: ${path}${systemCode(error) === 'EACCES' ? ' (permission denied)' : ''}`);
+      notes.add(`not searched: ${path}${systemCode(error) === 'EACCES' ? ' (permission denied)' : ''}`);
       return;
     }
     try {
@@ -83,7 +83,7 @@ function kindOf(entry: Dirent): WalkEntry['kind'] {
 export function shownNotes(notes: WalkNotes): string[] {
   const all = [...notes];
   const shown = all.slice(0, NOTES_SHOWN_MAX).map((note) => `[${note}]`);
-  if (all.length > shown.length) shown.push(`[${all.length - shown.length} further remarks of this kind]`);
+  if (all.length > shown.length) shown.push(`[${all.length - shown.length} more notes of this kind]`);
   return shown;
 }
 

@@ -33,9 +33,9 @@ export function functionToolset(tools: readonly FunctionTool[]): Toolset {
 
   async function call(request: ToolCall, signal: AbortSignal): Promise<ToolOutcome> {
     const tool = byName.get(request.tool);
-    if (tool === undefined) return unavailable(`there is no tool ${request.tool} here`);
+    if (tool === undefined) return unavailable(`there is no tool ${request.tool}`);
     if (closed) return unavailable('the tools of this session are closed');
-    if (signal.aborted) return cancelled('cancelled before it ran');
+    if (signal.aborted) return cancelled('cancelled before the tool ran');
 
     const stop = new AbortController();
     const forward = () => stop.abort(signal.reason);

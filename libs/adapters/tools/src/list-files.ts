@@ -9,27 +9,27 @@ import { succeeded } from './tool-outcome.ts';
 const parameters = {
   path: {
     type: 'string',
-    description: 'Path of the folder, relative to the root folder; the root folder itself if not given.',
+    description: 'Path of the folder, relative to the root folder. Default: the root folder.',
     minLength: 1,
     optional: true,
   },
   glob: {
     type: 'string',
     description:
-      'List only what matches, for example *.ts, src/**/*.ts or **/{a,b}.json. * stays within a name, ** goes over ' +
-      'folders; a glob without a slash is matched against names alone.',
+      'List only matching paths, for example *.ts, src/**/*.ts or **/{a,b}.json. * matches within a name, ** matches across ' +
+      'folders. A glob without a slash matches names only.',
     minLength: 1,
     maxLength: TOOL_BOUNDS.globMaxChars,
     optional: true,
   },
   recursive: {
     type: 'boolean',
-    description: 'Look into the folders below as well; if not given, only where a glob is.',
+    description: 'List subfolders, too. Default: true with a glob, false without.',
     optional: true,
   },
   limit: {
     type: 'integer',
-    description: `How many entries to list; ${TOOL_BOUNDS.listEntriesDefault} if not given.`,
+    description: `The number of entries to list. Default: ${TOOL_BOUNDS.listEntriesDefault}.`,
     minimum: 1,
     maximum: TOOL_BOUNDS.listEntriesMax,
     optional: true,
@@ -40,8 +40,8 @@ const parameters = {
 export const listFilesTool: BuiltInTool<typeof parameters> = {
   name: 'list_files',
   description:
-    'Lists a folder inside the root folder, one path per line, relative to the root and sorted. Folders end in /, ' +
-    'symbolic links in @. Folders named .git and node_modules are listed and not looked into.',
+    'Lists a folder inside the root folder, one sorted path per line, relative to the root. Folders end in /, ' +
+    'symbolic links in @. Folders named .git and node_modules are listed, but their content is not.',
   parameters,
   traits: { idempotent: true },
   async run({ path = '.', glob, recursive = glob !== undefined, limit = TOOL_BOUNDS.listEntriesDefault }, context) {
@@ -62,7 +62,7 @@ export const listFilesTool: BuiltInTool<typeof parameters> = {
     } finally {
       await folder.close();
     }
-    if (more) notes.add(`there are more than these ${lines.count}: raise limit, or narrow path or glob`);
+    if (more) notes.add(`there are more than these ${lines.count} entries: raise limit, or narrow path or glob`);
     if (lines.count === 0) notes.add(glob === undefined ? 'the folder is empty' : 'nothing matches');
     return succeeded(lines.text, shownNotes(notes), { entries: lines.count, more });
   },

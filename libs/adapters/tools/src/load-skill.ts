@@ -15,10 +15,10 @@ import { succeeded } from './tool-outcome.ts';
 import { ToolProblem } from './tool-problem.ts';
 
 const parameters = {
-  name: { type: 'string', description: 'The skill, by its name.', minLength: 1, maxLength: 64 },
+  name: { type: 'string', description: 'The name of the skill.', minLength: 1, maxLength: 64 },
   file: {
     type: 'string',
-    description: `A file of the skill, by its path as the skill lists it; ${SKILL_FILE}, its instructions, if not given.`,
+    description: `The path of a file of the skill, as the skill lists it. Default: ${SKILL_FILE}, its instructions.`,
     minLength: 1,
     maxLength: 512,
     optional: true,
@@ -31,8 +31,8 @@ export function loadSkillTool(skills: readonly Skill[]): FunctionTool {
     definition: {
       name: LOAD_SKILL,
       description:
-        'Loads one of your skills: its instructions, and the list of its files. Give file to read one of those. ' +
-        `You have the skills ${skills.map(({ name }) => name).join(', ')}.`,
+        'Loads one of your skills: its instructions and the list of its files. Set file to read one of these files. ' +
+        `Your skills: ${skills.map(({ name }) => name).join(', ')}.`,
       input_schema: inputSchema(parameters),
       source: 'built_in',
       traits: { ...DEFAULT_TRAITS, idempotent: true },
@@ -58,7 +58,7 @@ export function createLoadSkillTool(): ToolSource {
 
 function instructions({ body, files = [] }: Skill): ToolOutcome {
   const list = files.map(({ path }) => path).join(', ');
-  const note = `[Files of this skill, read with ${LOAD_SKILL} and file: ${list}]`;
+  const note = `[Files of this skill, to read with ${LOAD_SKILL} and file: ${list}]`;
   return succeeded(body.trim() === '' ? '(This skill has no instructions.)' : body, files.length > 0 ? [note] : []);
 }
 
@@ -82,5 +82,5 @@ function binary({ path, base64 }: Extract<SkillFile, { base64: string }>): ToolO
 function unknown(what: string, asked: string, there: readonly string[]): ToolProblem {
   const meant = nearestWord(asked, there);
   const hint = meant === null ? '' : `; did you mean ${meant}?`;
-  return new ToolProblem('skill_unknown', `${what}; there are: ${there.join(', ')}${hint}`);
+  return new ToolProblem('skill_unknown', `${what}; available: ${there.join(', ')}${hint}`);
 }

@@ -10,14 +10,16 @@ const parameters = {
 export const notifyFileEditedTool: BuiltInTool<typeof parameters> = {
   name: 'notify_file_edited',
   description:
-    'Says that a file inside the root folder was changed or deleted by something else than write_file, append_file ' +
-    'or edit_file, for example by a command, so that whatever checks edited files looks at it. Changes nothing.',
+    'Reports that a file inside the root folder was changed or deleted without write_file, append_file ' +
+    'or edit_file, for example by a command. Hooks that check edited files then check it. Changes no file.',
   parameters,
   traits: { idempotent: true },
   async run({ path }, { root, edited }) {
     const located = await root.locate(path);
     edited(located.path);
-    const text = located.exists ? `noted that ${located.path} was edited` : `noted that ${located.path} was deleted`;
+    const text = located.exists
+      ? `reported that ${located.path} was edited`
+      : `reported that ${located.path} was deleted`;
     return succeeded(text, [], { path: located.path, exists: located.exists });
   },
 };

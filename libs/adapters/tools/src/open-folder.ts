@@ -55,7 +55,9 @@ export interface Confines {
 
 /** The refusal of a path that belongs to the host. */
 export function hostsOwn(path: string): ToolProblem {
-  return new ToolProblem('outside_root', `${JSON.stringify(path)} belongs to the host; no session opens it`, { path });
+  return new ToolProblem('outside_root', `${JSON.stringify(path)} belongs to the host; no session can open it`, {
+    path,
+  });
 }
 
 /** Opens a file or folder by its real path and makes sure that what is open lies inside the root. */
@@ -206,7 +208,7 @@ export class OpenFolder {
 
   #at(name: string): string {
     if (name === '' || name === '.' || name === '..' || name.includes('/') || name.includes('\0')) {
-      throw new Error(`not the name of an entry: ${JSON.stringify(name)}`);
+      throw new Error(`invalid entry name: ${JSON.stringify(name)}`);
     }
     return this.#anchoring === 'descriptor' ? `/proc/self/fd/${this.#handle.fd}/${name}` : join(this.path, name);
   }

@@ -61,7 +61,7 @@ export function inputSchema(parameters: Parameters): JsonObject {
 export function readArguments<P extends Parameters>(parameters: P, args: JsonObject): ArgumentsOf<P> {
   for (const name of Object.keys(args)) {
     if (!Object.hasOwn(parameters, name))
-      throw refused(name, `is not known; there are ${Object.keys(parameters).join(', ')}`);
+      throw refused(name, `is unknown; known arguments: ${Object.keys(parameters).join(', ')}`);
   }
   for (const [name, parameter] of Object.entries(parameters)) {
     const value = args[name];
@@ -89,7 +89,7 @@ function whatIsWrong(parameter: Parameter, value: unknown): string | null {
       if (parameter.enum && !parameter.enum.includes(value)) return `must be one of ${parameter.enum.join(', ')}`;
       if (value.length < (parameter.minLength ?? 0)) return 'must not be empty';
       const { maxLength } = parameter;
-      return maxLength !== undefined && value.length > maxLength ? `may have ${maxLength} characters` : null;
+      return maxLength !== undefined && value.length > maxLength ? `may have at most ${maxLength} characters` : null;
     }
   }
 }

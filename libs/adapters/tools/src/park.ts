@@ -7,7 +7,7 @@ import { succeeded } from './tool-outcome.ts';
 import { ToolProblem } from './tool-problem.ts';
 
 const parameters = {
-  reason: { type: 'string', description: 'Why it is parked, for people who look at it.', optional: true },
+  reason: { type: 'string', description: 'The reason, for people who inspect the session.', optional: true },
   until: {
     type: 'string',
     description: 'Wake at this time: ISO 8601 with Z or an offset, for example 2030-01-31T09:00:00Z.',
@@ -15,14 +15,14 @@ const parameters = {
   },
   for_ms: {
     type: 'integer',
-    description: 'Wake after so many milliseconds. Instead of until.',
+    description: 'Wake after this number of milliseconds. Use it instead of until.',
     minimum: 1,
     maximum: BOUNDS.parkMaxMs,
     optional: true,
   },
   signal: {
     type: 'string',
-    description: 'Wake when a signal of this name comes. May be given beside a time, which is then the latest.',
+    description: 'Wake when a signal of this name arrives. A time given with it is the latest time to wake.',
     minLength: 1,
     maxLength: 64,
     optional: true,
@@ -30,8 +30,8 @@ const parameters = {
   on_timeout: {
     type: 'string',
     description:
-      'What happens when the time has come: resume_with_summary goes on and says what was waited for (the default), ' +
-      'resume_with_input goes on with input as a message, fail ends the run.',
+      'The action at the given time: resume_with_summary (the default) continues with a summary of the wait, ' +
+      'resume_with_input continues with input as a message, fail ends the run.',
     enum: OnTimeout.options,
     optional: true,
   },
@@ -43,9 +43,9 @@ export const parkTool: FunctionTool = {
   definition: {
     name: 'park',
     description:
-      'Parks this session at the end of the present turn and costs nothing while it sleeps: use it instead of waiting ' +
-      'or asking again and again. It wakes at a time, at a signal, or when somebody resumes or interrupts it; you are ' +
-      'then told how long it slept and why it woke. A message that arrives before the turn has ended keeps it awake.',
+      'Parks this session at the end of the current turn. A parked session costs nothing: use it instead of waiting ' +
+      'or polling. The session wakes at a time, at a signal, or when a person resumes or interrupts it. A reminder ' +
+      'then states how long it slept and why it woke. A message that arrives before the end of the turn keeps it awake.',
     input_schema: inputSchema(parameters),
     source: 'built_in',
     traits: { ...DEFAULT_TRAITS, idempotent: true },
@@ -71,6 +71,6 @@ export function createParkTool(): ToolSource {
 
 function wokenBy({ until, for_ms, signal }: ParkRequest): string {
   const time = until === undefined ? (for_ms === undefined ? null : `for ${for_ms} ms`) : `until ${until}`;
-  const awaited = signal === undefined ? null : `until the signal "${signal}" comes`;
-  return [time, awaited].filter((part) => part !== null).join(' or ') || 'until somebody resumes it';
+  const awaited = signal === undefined ? null : `until the signal "${signal}" arrives`;
+  return [time, awaited].filter((part) => part !== null).join(' or ') || 'until a person resumes it';
 }

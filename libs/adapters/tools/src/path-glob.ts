@@ -64,7 +64,7 @@ function expandBraces(glob: string): string[] {
     if (open.length + done.length > TOOL_BOUNDS.globAlternativesMax) {
       throw new ToolProblem(
         'invalid_call_arguments',
-        `the braces of ${JSON.stringify(glob)} spell out more than ${TOOL_BOUNDS.globAlternativesMax} globs`,
+        `the braces of ${JSON.stringify(glob)} expand to more than ${TOOL_BOUNDS.globAlternativesMax} globs`,
         { field: 'glob' },
       );
     }

@@ -15,14 +15,14 @@ const parameters = {
   path: { type: 'string', description: 'Path of the file, relative to the root folder.', minLength: 1 },
   offset: {
     type: 'integer',
-    description: 'Number of the first line to read; the first line of a file is 1. Text files only.',
+    description: 'The number of the first line to read, from 1. Text files only.',
     minimum: 1,
     maximum: Number.MAX_SAFE_INTEGER,
     optional: true,
   },
   limit: {
     type: 'integer',
-    description: `How many lines to read; ${TOOL_BOUNDS.readLinesDefault} if not given. Text files only.`,
+    description: `The number of lines to read. Default: ${TOOL_BOUNDS.readLinesDefault}. Text files only.`,
     minimum: 1,
     maximum: TOOL_BOUNDS.readLinesMax,
     optional: true,
@@ -33,9 +33,9 @@ const parameters = {
 export const readFileTool: BuiltInTool<typeof parameters> = {
   name: 'read_file',
   description:
-    'Reads a file inside the root folder. Text comes back exactly as it stands in the file, without line numbers; ' +
-    'if there is more than fits, a note says with which offset to go on. Images and other binary files come back ' +
-    'as the file itself.',
+    'Reads a file inside the root folder. Text is returned exactly as in the file, without line numbers. ' +
+    'If the file is longer, a note gives the offset to continue with. Images and other binary files are returned ' +
+    'as files.',
   parameters,
   fileArgument: 'path',
   traits: { idempotent: true },
@@ -55,14 +55,14 @@ export const readFileTool: BuiltInTool<typeof parameters> = {
 async function wholeFile(file: OpenedFile, mediaType: string, maxBytes: number): Promise<ToolOutcome> {
   const { path, bytes } = file;
   if (bytes > maxBytes) {
-    throw new ToolProblem('tool_failed', `${path} (${mediaType}) has ${bytes} bytes; ${maxBytes} can be handed over`, {
+    throw new ToolProblem('tool_failed', `${path} (${mediaType}) has ${bytes} bytes; the limit is ${maxBytes}`, {
       path,
       bytes,
     });
   }
   // One byte more than is allowed shows that the file has grown since.
   const content = await readAt(file.handle, 0, maxBytes + 1);
-  if (content.length > maxBytes) throw new ToolProblem('tool_failed', `${path} is growing while it is read`);
+  if (content.length > maxBytes) throw new ToolProblem('tool_failed', `${path} grew during the read`);
   const filename = path.slice(path.lastIndexOf('/') + 1);
   return {
     status: 'ok',
@@ -106,10 +106,7 @@ async function readWindow(
   while (!fileEnded && line < beyond && text.length <= maxBytes) {
     signal.throwIfAborted();
     if (position > TOOL_BOUNDS.readScanMaxBytes) {
-      throw new ToolProblem(
-        'tool_failed',
-        `line ${offset} lies beyond the first ${TOOL_BOUNDS.readScanMaxBytes} bytes`,
-      );
+      throw new ToolProblem('tool_failed', `line ${offset} is beyond the first ${TOOL_BOUNDS.readScanMaxBytes} bytes`);
     }
     const bytes = await readAt(handle, position, CHUNK_BYTES);
     position += bytes.length;
@@ -158,11 +155,13 @@ function describeWindow(file: OpenedFile, offset: number, window: Window): ToolO
     notes.push(lines === 0 ? '[the file is empty]' : `[the file ends before line ${offset}: it has ${lines} lines]`);
   }
   if (cutLine !== null) {
-    notes.push(`[line ${cutLine} is cut: it is longer than a result may be. The line after it is offset ${next}]`);
+    notes.push(
+      `[line ${cutLine} is truncated: it is longer than the limit of a result. The next line has offset ${next}]`,
+    );
   } else if (next !== null) {
-    notes.push(`[the file goes on: read on with offset ${next}]`);
+    notes.push(`[the file continues: read more with offset ${next}]`);
   }
-  if (replaced) notes.push('[U+FFFD stands for bytes that are not UTF-8]');
+  if (replaced) notes.push('[U+FFFD replaces bytes that are not UTF-8]');
   return succeeded(text, notes, {
     path: file.path,
     bytes: file.bytes,

@@ -9,20 +9,20 @@ import { ToolProblem } from './tool-problem.ts';
 const parameters = {
   ref: {
     type: 'string',
-    description: 'The reference that stands at the end of the result that was cut.',
+    description: 'The reference at the end of the truncated result.',
     minLength: 1,
     maxLength: 64,
   },
   offset: {
     type: 'integer',
-    description: 'The byte at which to go on; 0, the beginning, if not given.',
+    description: 'The byte to continue at. Default: 0, the start.',
     minimum: 0,
     maximum: Number.MAX_SAFE_INTEGER,
     optional: true,
   },
   limit: {
     type: 'integer',
-    description: `How many bytes to read; ${TOOL_BOUNDS.resultPieceDefaultBytes} if not given.`,
+    description: `The number of bytes to read. Default: ${TOOL_BOUNDS.resultPieceDefaultBytes}.`,
     minimum: 16,
     maximum: TOOL_BOUNDS.resultMaxBytes,
     optional: true,
@@ -34,8 +34,8 @@ export function readResultTool(results: KeptResults): BuiltInTool<typeof paramet
   return {
     name: 'read_result',
     description:
-      'Reads more of an earlier result that was too long to be shown whole. The end of such a result gives the ' +
-      'reference and the offset to go on with.',
+      'Reads more of an earlier result that was truncated. The end of such a result gives the ' +
+      'reference and the offset to continue with.',
     parameters,
     traits: { idempotent: true },
     async run({ ref, offset = 0, limit = TOOL_BOUNDS.resultPieceDefaultBytes }, { bounds }) {
@@ -48,7 +48,7 @@ export function readResultTool(results: KeptResults): BuiltInTool<typeof paramet
       const end = piece.offset + Buffer.byteLength(text, 'utf8');
       const next = cut ? end : piece.next;
       const where = `bytes ${piece.offset} to ${end} of ${piece.bytes}`;
-      const note = next === null ? `[${where}: the end]` : `[${where}: read on with offset ${next}]`;
+      const note = next === null ? `[${where}: the end]` : `[${where}: read more with offset ${next}]`;
       return succeeded(text, [note], { bytes: piece.bytes, ...(next === null ? {} : { next_offset: next }) });
     },
   };

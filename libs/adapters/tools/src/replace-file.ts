@@ -19,10 +19,16 @@ export async function replaceFile(place: Place, content: Uint8Array, unchangedSi
   try {
     const before = await place.folder.look(place.name);
     if (before !== null && !before.isFile()) {
-      throw new ToolProblem('tool_failed', `${place.path} is ${before.isDirectory() ? 'a folder' : 'no regular file'}`);
+      throw new ToolProblem(
+        'tool_failed',
+        `${place.path} is ${before.isDirectory() ? 'a folder' : 'not a regular file'}`,
+      );
     }
     if (unchangedSince && !isUnchanged(unchangedSince, before)) {
-      throw new ToolProblem('tool_failed', `${place.path} was changed by someone else meanwhile; read it again`);
+      throw new ToolProblem(
+        'tool_failed',
+        `${place.path} was changed by another process in the meantime; read it again`,
+      );
     }
     try {
       await writeBeside(place, content, before);

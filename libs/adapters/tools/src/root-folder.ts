@@ -159,9 +159,9 @@ export class RootFolder {
 
   /** The deepest part of a path that exists, real, and the names below it that do not. */
   async #resolve(path: string): Promise<{ existing: string; missing: string[] }> {
-    if (path.includes('\0')) throw outsideRoot(path, 'holds a NUL byte');
+    if (path.includes('\0')) throw outsideRoot(path, 'contains a NUL byte');
     if (path.length > TOOL_BOUNDS.pathMaxChars) {
-      throw new ToolProblem('tool_failed', `a path may have ${TOOL_BOUNDS.pathMaxChars} characters`);
+      throw new ToolProblem('tool_failed', `a path may have at most ${TOOL_BOUNDS.pathMaxChars} characters`);
     }
     const wanted = this.#normal(path);
     if (!isInside(this.path, wanted)) throw outsideRoot(path, 'leads out of the root');
@@ -174,8 +174,8 @@ export class RootFolder {
         if (!isInside(this.path, real)) throw outsideRoot(path, 'leads out of the root through a symbolic link');
         return { existing: real, missing };
       }
-      if (await stands(candidate)) throw outsideRoot(path, 'goes through a symbolic link that leads nowhere');
-      if (candidate === this.path) throw new ToolProblem('root_not_local', 'the root folder is gone');
+      if (await stands(candidate)) throw outsideRoot(path, 'goes through a broken symbolic link');
+      if (candidate === this.path) throw new ToolProblem('root_not_local', 'the root folder no longer exists');
       missing.unshift(basename(candidate));
       candidate = dirname(candidate);
     }
@@ -193,7 +193,7 @@ export class RootFolder {
       return await this.#system.realpath(candidate);
     } catch (error) {
       if (systemCode(error) === 'ENOENT') return null;
-      if (systemCode(error) === 'ELOOP') throw outsideRoot(path, 'goes through symbolic links that lead nowhere');
+      if (systemCode(error) === 'ELOOP') throw outsideRoot(path, 'goes through broken symbolic links');
       throw error;
     }
   }

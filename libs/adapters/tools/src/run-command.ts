@@ -39,15 +39,15 @@ export function runCommandTool(options: RunCommandOptions): BuiltInTool<ReturnTy
     name: 'run_command',
     description:
       'Runs a shell command with the root folder as its working directory and returns its output (standard output ' +
-      'and standard error together) and its exit code. It gets no input. Processes that it leaves in the background ' +
-      'are ended with it. Of long output the beginning and the end are kept.',
+      'and standard error combined) and its exit code. The command gets no input. Background processes that it leaves ' +
+      'are terminated. Of long output only the beginning and the end are kept.',
     parameters: parametersFor(byDefault, maximum),
     traits: {},
     async run(
       { command, timeout_ms = byDefault, cwd = '.' },
       { root, bounds, abortSignal: signal, progress, feedback },
     ) {
-      if (command.includes('\0')) throw new ToolProblem('invalid_call_arguments', 'the command holds a NUL byte');
+      if (command.includes('\0')) throw new ToolProblem('invalid_call_arguments', 'the command contains a NUL byte');
       const folder = await root.openFolder(cwd);
       await folder.close();
       const output = new KeptOutput(TOOL_BOUNDS.commandKeptMaxBytes, bounds.textMaxBytes);
@@ -86,19 +86,19 @@ function parametersFor(byDefault: number, maximum: number) {
   return {
     command: {
       type: 'string',
-      description: 'The command line, as for a shell.',
+      description: 'The shell command line.',
       minLength: 1,
       maxLength: TOOL_BOUNDS.commandMaxChars,
     },
     cwd: {
       type: 'string',
-      description: 'Folder to run it in, relative to the root folder; the root folder itself if not given.',
+      description: 'Working directory, relative to the root folder. Default: the root folder.',
       minLength: 1,
       optional: true,
     },
     timeout_ms: {
       type: 'integer',
-      description: `Milliseconds after which the command and all it started are ended; ${byDefault} if not given.`,
+      description: `Milliseconds after which the command and its child processes are terminated. Default: ${byDefault}.`,
       minimum: 1,
       maximum,
       optional: true,
@@ -129,9 +129,9 @@ function shownOutput(output: KeptOutput, maxBytes: number): ShownOutput {
 
 function commandOutcome(end: GroupEnd, { text, whole, total, dropped }: ShownOutput, timeoutMs: number): ToolOutcome {
   const notes = [endInWords(end, timeoutMs)];
-  if (dropped > 0) notes.push(`[${total} bytes of output in all; ${dropped} in the middle were not kept]`);
+  if (dropped > 0) notes.push(`[${total} bytes of output in total; ${dropped} in the middle were not kept]`);
   if (text === '') notes.push('[no output]');
-  if (end.leftovers) notes.push('[processes that it left in the background were ended]');
+  if (end.leftovers) notes.push('[its background processes were terminated]');
   const detail: JsonObject = {
     ...(end.why === 'timeout' ? { code: 'command_timeout' } : {}),
     exit_code: end.exitCode,
@@ -144,9 +144,10 @@ function commandOutcome(end: GroupEnd, { text, whole, total, dropped }: ShownOut
 }
 
 function endInWords({ why, exitCode, exitSignal }: GroupEnd, timeoutMs: number): string {
-  if (why === 'timeout') return `[timed out after ${timeoutMs} ms; the command and all it started were ended]`;
-  if (why === 'aborted') return '[cancelled; the command and all it started were ended]';
-  return exitCode === null ? `[ended by ${exitSignal}]` : `[exit code ${exitCode}]`;
+  if (why === 'timeout')
+    return `[timed out after ${timeoutMs} ms; the command and its child processes were terminated]`;
+  if (why === 'aborted') return '[cancelled; the command and its child processes were terminated]';
+  return exitCode === null ? `[terminated by ${exitSignal}]` : `[exit code ${exitCode}]`;
 }
 
 const COMMAND_SHOWN_CHARS = 200;
@@ -164,14 +165,14 @@ function policyNotices(
   if (end.why === 'timeout') {
     const more =
       timeoutMs < timeoutMaxMs
-        ? `Commands that need longer take timeout_ms, up to ${timeoutMaxMs}.`
-        : 'That is the longest that this host allows: divide the work.';
-    notices.push(`The command was ended after ${timeoutMs} ms: ${shown}\n${more}`);
+        ? `Set timeout_ms, at most ${timeoutMaxMs}, for commands that need longer.`
+        : 'This is the longest time that the host allows: divide the work.';
+    notices.push(`The host terminated the command after ${timeoutMs} ms: ${shown}\n${more}`);
   }
   // What was kept can be read on, as the result says; the rest is gone.
   if (dropped > 0) {
     notices.push(
-      `Of the command's output, ${total} bytes, only the beginning and the end were kept: ${shown}\nTo see what is between, filter it, or write it to a file and read that in parts.`,
+      `The command wrote ${total} bytes of output. Only the beginning and the end were kept: ${shown}\nTo see the rest, filter the output, or write it to a file and read the file in parts.`,
     );
   }
   return notices;

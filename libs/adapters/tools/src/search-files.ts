@@ -17,32 +17,32 @@ const parameters = {
   pattern: {
     type: 'string',
     description:
-      'Regular expression in RE2 syntax (no look-around, no back-references), looked for in each line by itself.',
+      'Regular expression in RE2 syntax (no look-around, no back-references). Each line is searched separately.',
     minLength: 1,
     // The (?i) of ignore_case has to fit as well.
     maxLength: 500,
   },
   path: {
     type: 'string',
-    description: 'Folder or file to search, relative to the root folder; the root folder itself if not given.',
+    description: 'Folder or file to search, relative to the root folder. Default: the root folder.',
     minLength: 1,
     optional: true,
   },
   glob: {
     type: 'string',
-    description: 'Search only files that match, for example *.ts or src/**/*.{ts,tsx}; as for list_files.',
+    description: 'Search only matching files, for example *.ts or src/**/*.{ts,tsx}, as for list_files.',
     minLength: 1,
     maxLength: TOOL_BOUNDS.globMaxChars,
     optional: true,
   },
   ignore_case: {
     type: 'boolean',
-    description: 'Take upper and lower case as the same; false if not given.',
+    description: 'Ignore case. Default: false.',
     optional: true,
   },
   limit: {
     type: 'integer',
-    description: `How many matching lines to show; ${TOOL_BOUNDS.searchMatchesDefault} if not given.`,
+    description: `The number of matching lines to show. Default: ${TOOL_BOUNDS.searchMatchesDefault}.`,
     minimum: 1,
     maximum: TOOL_BOUNDS.searchMatchesMax,
     optional: true,
@@ -54,7 +54,7 @@ export const searchFilesTool: BuiltInTool<typeof parameters> = {
   name: 'search_files',
   description:
     'Searches text files inside the root folder and shows the matching lines as path:line:text. Binary files, very ' +
-    'large files, symbolic links and folders named .git and node_modules are passed over.',
+    'large files, symbolic links and folders named .git and node_modules are skipped.',
   parameters,
   traits: { idempotent: true },
   async run({ pattern, path = '.', glob, ignore_case = false, limit = TOOL_BOUNDS.searchMatchesDefault }, context) {
@@ -169,7 +169,7 @@ class Search {
   #matches(line: string): boolean {
     const { searchLineScanMaxChars: max } = TOOL_BOUNDS;
     if (line.length <= max) return regexMatches(this.#expression, line);
-    this.notes.add(`of lines with more than ${max} characters only the beginning was searched`);
+    this.notes.add(`only the beginning of lines with more than ${max} characters was searched`);
     return regexMatches(this.#expression, line.slice(0, max));
   }
 

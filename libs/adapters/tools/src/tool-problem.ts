@@ -30,8 +30,8 @@ export function messageOf(error: unknown): string {
 
 const SYSTEM_MESSAGES: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file or folder',
-  EACCES: 'the host may not do that here (permission denied)',
-  EPERM: 'the host may not do that here (operation not permitted)',
+  EACCES: 'permission denied (EACCES)',
+  EPERM: 'operation not permitted (EPERM)',
   ENOTDIR: 'a part of the path is a file, not a folder',
   EISDIR: 'it is a folder',
   ENOSPC: 'no space left on device',

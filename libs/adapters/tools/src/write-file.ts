@@ -10,13 +10,13 @@ import { ToolProblem } from './tool-problem.ts';
 const parameters = {
   path: {
     type: 'string',
-    description: 'Path of the file, relative to the root folder. Missing folders are made.',
+    description: 'Path of the file, relative to the root folder. Missing folders are created.',
     minLength: 1,
   },
-  content: { type: 'string', description: 'The whole content of the file.' },
+  content: { type: 'string', description: 'The complete content of the file.' },
   encoding: {
     type: 'string',
-    description: 'How content is written down: utf8 (text; if not given) or base64 (any bytes).',
+    description: 'The encoding of content: utf8 (text, the default) or base64 (any bytes).',
     enum: ['utf8', 'base64'],
     optional: true,
   },
@@ -26,7 +26,7 @@ const parameters = {
 export const writeFileTool: BuiltInTool<typeof parameters> = {
   name: 'write_file',
   description:
-    'Writes a file inside the root folder, whole. What was in it before is lost; to change a part of a file use ' +
+    'Writes a complete file inside the root folder. The previous content is lost. To change a part of a file, use ' +
     'edit_file.',
   parameters,
   fileArgument: 'path',
@@ -37,7 +37,7 @@ export const writeFileTool: BuiltInTool<typeof parameters> = {
     if (bytes.length > TOOL_BOUNDS.writeMaxBytes) {
       throw new ToolProblem(
         'tool_failed',
-        `${bytes.length} bytes are too many; write_file takes ${TOOL_BOUNDS.writeMaxBytes}`,
+        `${bytes.length} bytes are too many; write_file accepts at most ${TOOL_BOUNDS.writeMaxBytes}`,
       );
     }
     const place = await root.openPlace(path);

@@ -28,7 +28,7 @@ describe.each([
     expect(resultBytes(outcome)).toBeLessThanOrEqual(BOUNDS.toolResultInlineMaxBytes);
     expect(textOf(outcome)).toBe(
       cut
-        ? `${'x'.repeat(TEXT_MAX)}\n[line 1 is cut: it is longer than a result may be. The line after it is offset 2]`
+        ? `${'x'.repeat(TEXT_MAX)}\n[line 1 is truncated: it is longer than the limit of a result. The next line has offset 2]`
         : 'x'.repeat(bytes),
     );
   });
@@ -42,7 +42,7 @@ describe.each([
     const text = output?.type === 'text' ? output.text : '';
     if (!cut) expect(text === 'x'.repeat(bytes)).toBe(true);
     else {
-      const missing = Number(/\[\.\.\. (\d+) bytes of output are left out here/.exec(text)?.[1]);
+      const missing = Number(/\[\.\.\. (\d+) bytes of output are omitted here/.exec(text)?.[1]);
       expect(text.split('x').length - 1 + missing).toBe(bytes);
     }
   });

@@ -107,7 +107,10 @@ test('a runner takes no more connections than its bound', async () => {
     }),
   );
   const outcome = await run('true');
-  expect([outcome.status, textOf(outcome)]).toEqual(['unavailable', 'the command runner runs 64 commands already']);
+  expect([outcome.status, textOf(outcome)]).toEqual([
+    'unavailable',
+    'the command runner already runs 64 commands, which is the limit',
+  ]);
   for (const peer of held) peer.destroy();
   await eventually(async () => (await run('true')).status === 'ok', 'a command runs');
 });

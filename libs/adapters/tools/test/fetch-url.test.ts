@@ -94,8 +94,8 @@ describe('redirects', () => {
 
   test.each([
     ['without end', '/', 'redirects more than 5 times'],
-    ['to a file', 'file:///etc/passwd', 'file: is not fetched'],
-    ['to a host that is not allowed', 'http://localhost/', 'localhost is not among the hosts'],
+    ['to a file', 'file:///etc/passwd', 'file: is not supported'],
+    ['to a host that is not allowed', 'http://localhost/', 'localhost is not an allowed host'],
   ])('%s are not', async (_name, location, message) => {
     const origin = await serving((_request, response) => response.writeHead(302, { location }).end());
     const { call } = await builtIns({ fetchUrl: { privateAddresses: true, hosts: ['127.*'] } });

@@ -103,7 +103,7 @@ describe('read_file', () => {
     const [first, second] = outcome.result.content;
     expect(first).toEqual({ type: 'text', text });
     if (note === null) expect(second).toBeUndefined();
-    else expect(second).toEqual({ type: 'text', text: `[the file goes on: read on with ${note}]` });
+    else expect(second).toEqual({ type: 'text', text: `[the file continues: read more with ${note}]` });
   });
 
   test('following its notes reads a file of any size exactly', async () => {
@@ -143,7 +143,7 @@ describe('read_file', () => {
     const { root, call } = await builtIns();
     await writeFile(join(root, 'latin.txt'), Buffer.from('caf\xe9', 'latin1'));
     expect(textOf(await call('read_file', { path: 'latin.txt' }))).toBe(
-      'caf\ufffd\n[U+FFFD stands for bytes that are not UTF-8]',
+      'caf\ufffd\n[U+FFFD replaces bytes that are not UTF-8]',
     );
   });
 
@@ -304,7 +304,7 @@ describe('edit_file', () => {
     const { root, call } = await builtIns();
     await writeFile(join(root, 'a.txt'), 'return `<system-reminder>`;');
     const edit = (old_text: string) => call('edit_file', { path: 'a.txt', old_text, new_text: '<b>' });
-    expect(textOf(await edit('<quoted-system-reminder>'))).toContain('leave out "quoted-"');
+    expect(textOf(await edit('<quoted-system-reminder>'))).toContain('remove "quoted-"');
     expect((await edit('<system-reminder>')).status).toBe('ok');
   });
 
@@ -327,7 +327,7 @@ describe('edit_file', () => {
     await writeFile(join(root, 'a.txt'), 'changed');
     const place = await (await RootFolder.open(root)).openPlace('a.txt');
     const replaced = replaceFile(place, Buffer.from('new'), read);
-    await expect(replaced).rejects.toThrow('was changed by someone else meanwhile');
+    await expect(replaced).rejects.toThrow('was changed by another process in the meantime');
     await place.folder.close();
     expect(await readdir(root)).toEqual(['a.txt']);
     expect(await readFile(join(root, 'a.txt'), 'utf8')).toBe('changed');
@@ -350,8 +350,8 @@ describe('notify_file_edited', () => {
     const { root, call } = await builtIns();
     await writeFile(join(root, 'a.txt'), 'a');
     await utimes(join(root, 'a.txt'), 1, 1);
-    expect(textOf(await call('notify_file_edited', { path: './a.txt' }))).toBe('noted that a.txt was edited');
-    expect(textOf(await call('notify_file_edited', { path: 'gone.txt' }))).toBe('noted that gone.txt was deleted');
+    expect(textOf(await call('notify_file_edited', { path: './a.txt' }))).toBe('reported that a.txt was edited');
+    expect(textOf(await call('notify_file_edited', { path: 'gone.txt' }))).toBe('reported that gone.txt was deleted');
     expect((await stat(join(root, 'a.txt'))).mtimeMs).toBe(1_000);
   });
 });
@@ -387,8 +387,8 @@ describe('list_files', () => {
     return tools;
   }
   const NOT_LOOKED_INTO = [
-    '[.git folders are not looked into; name one as path to do so]',
-    '[node_modules folders are not looked into; name one as path to do so]',
+    '[.git folders are not searched; give one as path to search it]',
+    '[node_modules folders are not searched; give one as path to search it]',
   ];
 
   test.each([
@@ -405,7 +405,7 @@ describe('list_files', () => {
     [
       'up to a limit',
       { limit: 2 },
-      ['.git/', 'link@', '[there are more than these 2: raise limit, or narrow path or glob]'],
+      ['.git/', 'link@', '[there are more than these 2 entries: raise limit, or narrow path or glob]'],
     ],
   ])('lists %s', async (_name, args, lines) => {
     const { call } = await tree();

@@ -40,7 +40,7 @@ test('it is there only where the persona has skills, with or without the other b
 test('a skill is its instructions, and the list of its files', async () => {
   const { call } = await opened();
   expect(textOf(await call({ name: 'review' }))).toBe(
-    'Look closely.\n[Files of this skill, read with load_skill and file: references/forms.md, logo.png]',
+    'Look closely.\n[Files of this skill, to read with load_skill and file: references/forms.md, logo.png]',
   );
   expect(textOf(await call({ name: 'write', file: 'SKILL.md' }))).toBe('Plainly.');
 });
@@ -55,10 +55,10 @@ test('its files are read by their paths, text as text, an image as a file', asyn
 
 describe('what the skill has not is an error that says what it has:', () => {
   test.each<[JsonObject, string]>([
-    [{ name: 'reviw' }, 'there is no skill reviw; there are: review, write; did you mean review?'],
+    [{ name: 'reviw' }, 'there is no skill reviw; available: review, write; did you mean review?'],
     [{ name: 'write', file: 'references/forms.md' }, 'the skill write has no file references/forms.md'],
     [{ name: 'review', file: '../../etc/passwd' }, 'the skill review has no file ../../etc/passwd'],
-    [{ name: 'review', file: '/etc/passwd' }, 'there are: SKILL.md, references/forms.md, logo.png'],
+    [{ name: 'review', file: '/etc/passwd' }, 'available: SKILL.md, references/forms.md, logo.png'],
   ])('%j', async (args, message) => {
     const outcome = await (await opened()).call(args);
     expect(outcome.status).toBe('error');

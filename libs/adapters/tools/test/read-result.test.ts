@@ -39,7 +39,7 @@ describe('a piece', () => {
     const outcome = await call({ ref: 'a'.repeat(64) });
     expect(outcome.result.content).toEqual([
       { type: 'text', text: 'exactly this' },
-      { type: 'text', text: '[bytes 10 to 22 of 1000000: read on with offset 22]' },
+      { type: 'text', text: '[bytes 10 to 22 of 1000000: read more with offset 22]' },
     ]);
     expect(outcome.result.detail).toEqual({ bytes: 1_000_000, next_offset: 22 });
   });
@@ -95,7 +95,7 @@ test.each([
 test('what a command wrote beyond its bound is kept whole for reading on', async () => {
   const { call } = await builtIns();
   const outcome = await call('run_command', { command: 'seq 1 30000' });
-  expect(textOf(outcome)).toContain('bytes of output are left out here');
+  expect(textOf(outcome)).toContain('bytes of output are omitted here');
   expect(outcome.whole).toBe(Array.from({ length: 30_000 }, (_, index) => `${index + 1}\n`).join(''));
   expect((await call('run_command', { command: 'seq 1 30' })).whole).toBeUndefined();
 });

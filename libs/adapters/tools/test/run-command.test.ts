@@ -33,7 +33,12 @@ describe.each(PLACES)('a command %s', (_place, builtIns) => {
   test.each([
     ['that fails', 'echo so; exit 3', 'so\n\n[exit code 3]', { exit_code: 3 }],
     ['that is not there', 'no-such-program-anywhere 2>/dev/null', '[exit code 127]\n[no output]', { exit_code: 127 }],
-    ['that ends itself', 'kill -9 $$', '[ended by SIGKILL]\n[no output]', { exit_code: null, exit_signal: 'SIGKILL' }],
+    [
+      'that ends itself',
+      'kill -9 $$',
+      '[terminated by SIGKILL]\n[no output]',
+      { exit_code: null, exit_signal: 'SIGKILL' },
+    ],
   ])('%s is an error with its output', async (_name, command, text, detail) => {
     const { call } = await builtIns();
     const outcome = await call('run_command', { command });
@@ -81,7 +86,7 @@ describe('what the host does to a command is told to the model, and how it can d
     const { call, feedback } = await builtIns();
     await call('run_command', { command: 'echo begun; sleep 60', timeout_ms: 200 });
     expect(feedback).toEqual([
-      'The command was ended after 200 ms: echo begun; sleep 60\nCommands that need longer take timeout_ms, up to 3600000.',
+      'The host terminated the command after 200 ms: echo begun; sleep 60\nSet timeout_ms, at most 3600000, for commands that need longer.',
     ]);
   });
 
@@ -89,7 +94,7 @@ describe('what the host does to a command is told to the model, and how it can d
     const { call, feedback } = await builtIns({ runCommand: { timeoutMs: 200, timeoutMaxMs: 200 } });
     await call('run_command', { command: `sleep 60 # ${'x'.repeat(300)}` });
     expect(feedback).toEqual([
-      expect.stringMatching(/^The command was ended after 200 ms: sleep 60 # x{189}…\nThat is/),
+      expect.stringMatching(/^The host terminated the command after 200 ms: sleep 60 # x{189}…\nThis is/),
     ]);
   });
 
@@ -97,10 +102,12 @@ describe('what the host does to a command is told to the model, and how it can d
     const { call, feedback } = await builtIns();
     const command = 'head -c 10000000 /dev/zero | tr "\\0" x';
     const outcome = await call('run_command', { command });
-    expect(feedback).toEqual([expect.stringContaining("Of the command's output, 10000000 bytes, only the beginning")]);
+    expect(feedback).toEqual([
+      expect.stringContaining('The command wrote 10000000 bytes of output. Only the beginning'),
+    ]);
     expect(outcome.result.detail).toMatchObject({ output_bytes: 10_000_000 });
     const [, gone] =
-      /\n\[10000000 bytes of output in all; (\d+) in the middle were not kept\]$/.exec(textOf(outcome)) ?? [];
+      /\n\[10000000 bytes of output in total; (\d+) in the middle were not kept\]$/.exec(textOf(outcome)) ?? [];
     expect((outcome.whole ?? '').split('x').length - 1).toBe(10_000_000 - Number(gone));
   });
 
@@ -159,7 +166,7 @@ describe.each(PLACES)('the whole process group, %s, ends:', (_place, builtIns) =
     const command = `${GRANDCHILD} until [ -s pid ]; do sleep 0.02; done; echo done`;
     const outcome = await call('run_command', { command });
     expect(outcome.status).toBe('ok');
-    expect(textOf(outcome)).toBe('done\n\n[exit code 0]\n[processes that it left in the background were ended]');
+    expect(textOf(outcome)).toBe('done\n\n[exit code 0]\n[its background processes were terminated]');
     const pid = await pidIn(join(root, 'pid'));
     await eventually(() => hasEnded(pid), `process ${pid} has ended`);
   });

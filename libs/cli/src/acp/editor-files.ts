@@ -49,8 +49,8 @@ export class EditorFiles {
     }
     if (count === 0 && lines[0] !== undefined) shown = cutText(lines[0], SHOWN_MAX_BYTES / 8);
     const next = offset + Math.max(count, 1);
-    const notes = lines.length > count ? [`[the file goes on: read on with offset ${next}]`] : [];
-    if (content === '') notes.push(`[nothing stands there from line ${offset} on]`);
+    const notes = lines.length > count ? [`[the file continues: read more with offset ${next}]`] : [];
+    if (content === '') notes.push(`[the file ends before line ${offset}]`);
     return textResult([shown, ...notes], { path: this.shown(file), ...(notes.length ? { next_offset: next } : {}) });
   }
 

@@ -69,7 +69,7 @@ export class SessionObserver {
   #trace(sink: SpanSink, record: JournalRecord, cause: TraceContext | null): void {
     if (this.#waiting) {
       this.#waiting.push({ record, cause });
-      if (this.#waiting.length > WAITING_MAX) this.#giveUp('its journal is being read for too long');
+      if (this.#waiting.length > WAITING_MAX) this.#giveUp('reading its journal takes too long');
       return;
     }
     if (!this.#spans && record.n > 1) {
@@ -107,6 +107,6 @@ export class SessionObserver {
     this.#givenUp = true;
     this.#waiting = null;
     this.#spans = null;
-    this.#ports.log.warn({ session_id: this.#ref.sessionId, error: why }, 'the spans of a session are left out');
+    this.#ports.log.warn({ session_id: this.#ref.sessionId, error: why }, 'the spans of a session are omitted');
   }
 }

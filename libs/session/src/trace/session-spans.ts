@@ -486,7 +486,7 @@ export class SessionSpans {
     const text = this.#content && first?.type === 'text' ? shownText(first.text, this.#masked) : '';
     const known = isErrorCode(type)
       ? ERROR_CATALOGUE[type].meaning
-      : `the call of ${tool} ended with the status ${status}`;
+      : `the tool call ${tool} ended with status ${status}`;
     return this.#errorOf({ code: type, message: text || known });
   }
 

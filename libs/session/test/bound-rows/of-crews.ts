@@ -117,7 +117,7 @@ export const OF_CREWS: BoundRows = {
     await bed.begin('lead');
     const [end] = await bed.eventsOf('call_ended');
     const said = textOf({ role: 'user', content: end?.result.content ?? [] } as Parameters<typeof textOf>[0]);
-    return said === answer ? 'ok' : said.endsWith(' in its journal]') ? 'cut' : said.slice(0, 80);
+    return said === answer ? 'ok' : said.endsWith(' in the journal of the session]') ? 'cut' : said.slice(0, 80);
   }),
   crewResendMs: from('waits', 'sent again', (ms) => sentAgain(1, ms)),
   crewResendMaxMs: from('waits', 'sent again', (ms) => sentAgain(10, ms)),

@@ -24,7 +24,9 @@ export function showFile(part: FilePart, takes: RegExp, of = ''): ShownFile | Fi
   const mediaType = (part.media_type.split(';', 1)[0] as string).trim().toLowerCase();
   const name = labelText(part.filename ?? 'file');
   if (typeof part.data !== 'string')
-    return { note: `[${name} (${labelText(mediaType)}, ${part.data.bytes} bytes) is stored apart and is not shown]` };
+    return {
+      note: `[${name} (${labelText(mediaType)}, ${part.data.bytes} bytes) is stored separately and is not shown]`,
+    };
   if (TEXTUAL.test(mediaType)) {
     const text = Buffer.from(part.data, 'base64').toString('utf8');
     return { type: 'text', text: untrustedText(`file ${name}${of}`, text) };
@@ -33,7 +35,9 @@ export function showFile(part: FilePart, takes: RegExp, of = ''): ShownFile | Fi
     return { type: 'file', mediaType, data: part.data, ...(part.filename ? { filename: name } : {}) };
   }
   const bytes = Buffer.byteLength(part.data, 'base64');
-  return { note: `[${name} (${labelText(mediaType)}, ${bytes} bytes) is not shown: this model takes no such files]` };
+  return {
+    note: `[${name} (${labelText(mediaType)}, ${bytes} bytes) is not shown: this model does not accept such files]`,
+  };
 }
 
 /** The same where a note stands for itself. */

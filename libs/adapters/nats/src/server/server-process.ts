@@ -145,7 +145,7 @@ function watch(pid: number, exited: Promise<ProcessExit>): void {
       if (over) return;
       if (count < maxWatchdogs) return start(count + 1);
       process.emitWarning(`The watchdog of nats-server (process ${pid}) was lost ${count} times, last: ${reason}. If \
-this process is killed, that server will go on running.`);
+this process is killed, the server will continue to run.`);
     };
     watchdog.once('error', (error) => lost(error.message));
     watchdog.once('exit', (code, signal) => lost(`ended by ${signal ?? code}`));

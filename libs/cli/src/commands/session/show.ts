@@ -67,7 +67,7 @@ function forPeople(
   ];
   if (status.suspended) {
     const { since, reason, by_itself } = status.suspended;
-    const how = `${by_itself ? 'by itself' : 'by command'}, ${ago(since)}${reason === null ? '' : ` (${printable(reason)})`}`;
+    const how = `${by_itself ? 'automatically' : 'by command'}, ${ago(since)}${reason === null ? '' : ` (${printable(reason)})`}`;
     rows.push(['suspended', `${how}${waitsFor(status.suspended) || ', until it is resumed'}`]);
   }
   const { waiting_for_persona: persona } = status;
