@@ -43,7 +43,7 @@ import {
   type WireSentCommand,
 } from './outgoing-command.ts';
 import { ResultCollector, type RunResult } from './run-result.ts';
-import { type AwaitedCommand, isCommand, runToShow } from './run-to-show.ts';
+import { type AwaitedCommand, isCommand, rejectionAt, runToShow } from './run-to-show.ts';
 import { type SessionTree, treeFromWire } from './session-tree.ts';
 import type { JournalEntry, JournalStart, Transport, WatchItem } from './transport.ts';
 import type { UiEvent } from './ui-events.ts';
@@ -204,6 +204,8 @@ export class Session {
   #sent: SentCommand | null = null;
   /** The start that this handle has sent without waiting for its receipt. */
   #unanswered: UnansweredStart | null = null;
+  /** Whether that start has a message id, and is the newest command: it may repeat the session's first start. */
+  #mayRepeat = false;
   #forkedAt: number | null = null;
 
   /** Made by a client. */
@@ -286,7 +288,11 @@ export class Session {
       this.#sent = sent;
       this.#forkedAt = (body as { readonly fork?: { readonly n: number } }).fork?.n ?? null;
     }
-    if (verb === 'start' || verb === 'prompt') this.#awaited = awaitedOf(sent, body as RunStart);
+    if (verb !== 'start' && verb !== 'prompt') return;
+    this.#awaited = awaitedOf(verb, sent, body as RunStart);
+    const { message_id } = body as RunStart;
+    this.#mayRepeat = verb === 'start' && message_id !== undefined && sent.receipt === undefined;
+    if (this.#mayRepeat) this.#awaited = null;
   }
 
   /** Null where a receipt has answered the start. */
@@ -299,7 +305,7 @@ export class Session {
     return new UnansweredStart(async (asked) => {
       const again = { ...options, ...asked, id: commandId, wait: 'accepted' } as const;
       try {
-        await this.#transport.send(this.ref, 'start', body, again);
+        return sentCommand(await this.#transport.send(this.ref, 'start', body, again)).receipt;
       } catch (error) {
         throw inCallersNames('start', error);
       }
@@ -392,9 +398,9 @@ export class Session {
   async *#approvals(signal: AbortSignal): AsyncGenerator<Approval, void, undefined> {
     const present = await this.lastNumber();
     if (present === 0 && !this.#isStarted) throw new SessionNotFoundError(this.id);
-    const { first, end } = await this.#runToShow(undefined);
+    const { first, end, follow } = await this.#runToShow(undefined, signal);
     const isEnd = (record: JournalRecord) => {
-      this.#saw(record);
+      follow(record);
       return end.isAt(record);
     };
     yield* approvalsOf(this, this.records({ from: first, signal }), { present, isEnd });
@@ -468,8 +474,12 @@ export class Session {
     checkSignal(signal);
     const read = (stop: AbortSignal | undefined): AsyncGenerator<JournalRecord | WatchItem, void, undefined> =>
       deltas === true ? this.#transport.watch(this.ref, from, stop) : this.#transport.follow(this.ref, from, stop);
-    const isRecord = (item: JournalRecord | WatchItem) => 'n' in item || item.record !== undefined;
-    return this.#unanswered ? this.#unanswered.untilRejected(read, isRecord, signal) : read(signal);
+    const startId = this.#sent?.commandId;
+    const isStart = (item: JournalRecord | WatchItem) => {
+      const record = 'n' in item ? item : item.record;
+      return record !== undefined && isStartOf(record, startId);
+    };
+    return this.#unanswered ? this.#unanswered.untilRejected(read, isStart, signal) : read(signal);
   }
 
   /**
@@ -478,7 +488,8 @@ export class Session {
    * first; a session that does not exist yet is waited for.
    * @param options `from`: the first record to show, by its number; default the first of the run. `signal` ends the loop earlier.
    *   `follow: true` does not end with the run, and shows later runs too.
-   * @throws CommandRejectedError where this handle has sent the start, and the host has rejected it; SessionDeletedError, and what reading the journal throws.
+   * @throws CommandRejectedError where the host has rejected the start or the prompt whose run is shown; with `follow: true` a rejected prompt
+   *   is the event `command_rejected` instead. SessionDeletedError, and what reading the journal throws.
    */
   stream({ from, signal, follow = false, ...others }: StreamOptions = {}): AsyncGenerator<UiEvent, void, undefined> {
     refuseOthers(others);
@@ -493,13 +504,14 @@ export class Session {
     follow: boolean,
     signal: AbortSignal,
   ): AsyncGenerator<UiEvent, void, undefined> {
-    const { first, end } = await this.#runToShow(from);
+    const shown = await this.#runToShow(from, signal, { promptsThrow: !follow });
+    const { first, end } = shown;
     const translator = createEventTranslator({ after: first - 1 });
     let isConnected = true;
     for await (const { record, delta, connected } of this.records({ from: first, signal, deltas: true })) {
       if (record) {
+        shown.follow(record);
         yield* translator.record(record);
-        this.#saw(record);
         if (end.isAt(record) && !follow) return;
       } else if (delta) yield* translator.delta(delta);
       else if (connected !== isConnected) {
@@ -576,7 +588,7 @@ export class Session {
    * @param after count only ends in this record or later ones: give the `n` of a prompt's receipt. By default the run is the one that this
    *   handle has started or prompted last, else the newest, also when it has ended already.
    * @throws SessionNotFoundError where there is no such session, unless this handle has sent its start: that one is waited for.
-   *   CommandRejectedError where the host has rejected that start.
+   *   CommandRejectedError where the host has rejected the start or the prompt whose run is waited for.
    *   CoxswainError `aborted` where the signal aborts; ClientClosedError.
    */
   async result(options: ResultOptions = {}): Promise<RunResult> {
@@ -585,11 +597,11 @@ export class Session {
     checkRecordNumber('after', after);
     checkSignal(signal);
     if ((await this.newest()) === null && !this.#isStarted) throw new SessionNotFoundError(this.id);
-    const { end } = await this.#runToShow(1);
+    const { end, follow } = await this.#runToShow(1, signal, { promptsThrow: after === undefined });
     const results = new ResultCollector();
     for await (const record of this.records({ signal })) {
       results.add(record);
-      this.#saw(record);
+      follow(record);
       const { newest } = results;
       const isOver =
         after === undefined ? end.isAt(record) : hasEnded(record.state) && newest !== null && newest.n >= after;
@@ -599,12 +611,54 @@ export class Session {
     throw this.#transport.guard.errorOf(options.signal?.reason, options.signal);
   }
 
-  #runToShow(from: number | undefined): ReturnType<typeof runToShow> {
-    return runToShow(this, from, this.#awaited);
+  /**
+   * The run that a loop shows. The loop gives each of its records to `follow`.
+   * @param promptsThrow whether a rejected prompt ends the loop, too. A rejected start always does.
+   * @throws CommandRejectedError, also from `follow`, where the command of the run is rejected: no other run takes its place.
+   */
+  async #runToShow(
+    from: number | undefined,
+    signal: AbortSignal | undefined,
+    { promptsThrow = true } = {},
+  ): Promise<Omit<Awaited<ReturnType<typeof runToShow>>, 'command'> & { follow(record: JournalRecord): void }> {
+    if (this.#mayRepeat) await this.#findRepeatedStart(signal);
+    const awaited = this.#awaited;
+    const follow = (record: JournalRecord) => {
+      if (awaited === null) return;
+      const rejection = promptsThrow || awaited.verb === 'start' ? rejectionAt(record, awaited, this.ref) : null;
+      if (rejection !== null) throw rejection;
+      if (this.#awaited === awaited && isCommand(record, awaited.commandId)) this.#awaited = null;
+    };
+    const journal = {
+      lastNumber: () => this.lastNumber(),
+      journal: () => this.#transport.journal(this.ref, 1),
+    };
+    const { command, ...shown } = await runToShow(journal, from, awaited);
+    if (command !== null && rejectionAt(command, awaited as AwaitedCommand, this.ref) !== null) follow(command);
+    return { ...shown, follow };
   }
 
-  #saw(record: JournalRecord): void {
-    if (this.#awaited !== null && isCommand(record, this.#awaited.commandId)) this.#awaited = null;
+  /**
+   * Finds the command whose run belongs to a start under a message id without a receipt: the start itself, or the one that it repeats.
+   * A repetition leaves no record.
+   */
+  async #findRepeatedStart(signal: AbortSignal | undefined): Promise<void> {
+    const { commandId } = this.#sent as SentCommand;
+    const unanswered = this.#unanswered as UnansweredStart;
+    const last = await this.lastNumber();
+    let awaited: AwaitedCommand | null = null;
+    for await (const record of this.records({ signal })) {
+      if (isStartOf(record, commandId)) awaited = { commandId, verb: 'start', n: record.n };
+      if (awaited !== null || record.n >= last) break;
+    }
+    if (awaited === null && !signal?.aborted) {
+      const receipt = await unanswered.receipt(signal);
+      awaited = awaitedOf('start', { commandId, receipt } as SentCommand, {});
+    }
+    if (!this.#mayRepeat || awaited === null) return;
+    // A fork starts no run: the newest one continues.
+    this.#awaited = this.#forkedAt === null ? awaited : null;
+    this.#mayRepeat = false;
   }
 
   /** A handle of the same kind on another session. */
@@ -617,13 +671,22 @@ export class Session {
 /** What of a start or a prompt decides which run it belongs to. */
 type RunStart = Pick<BodyInput<'start'>, 'message_id'> & Pick<BodyInput<'prompt'>, 'if_running'>;
 
+/** Whether a record holds a start. The first record of a fork is a copy, which names the start of the fork. */
+function isStartOf({ input }: JournalRecord, commandId: string | undefined): boolean {
+  if (input.type !== 'command') return false;
+  return input.command_id === commandId || input.copied_from?.command_id === commandId;
+}
+
 /**
- * The command that starts the run of a sent start or prompt. A start under a message id may repeat an earlier one, which its record
- * names instead; without a receipt that is not known, and the newest run is shown.
+ * The command that starts the run of a sent start or prompt. A start under a message id may repeat an earlier one, which its receipt
+ * names.
  */
-function awaitedOf({ commandId, receipt }: SentCommand, { message_id, if_running }: RunStart): AwaitedCommand | null {
-  if (receipt === undefined && message_id !== undefined) return null;
+function awaitedOf(
+  verb: 'start' | 'prompt',
+  { commandId, receipt }: SentCommand,
+  { if_running }: RunStart,
+): AwaitedCommand {
   const { detail, duplicate, n = null } = receipt ?? {};
   const first = duplicate ? detail?.commandId : undefined;
-  return { commandId: typeof first === 'string' ? first : commandId, n, maySteer: if_running === 'steer' };
+  return { commandId: typeof first === 'string' ? first : commandId, verb, n, maySteer: if_running === 'steer' };
 }
