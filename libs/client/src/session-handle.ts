@@ -45,6 +45,7 @@ import {
 import { ResultCollector, type RunResult } from './run-result.ts';
 import { type AwaitedCommand, isCommand, rejectionAt, runToShow } from './run-to-show.ts';
 import { type SessionTree, treeFromWire } from './session-tree.ts';
+import { TextPieces } from './text-pieces.ts';
 import type { JournalEntry, JournalStart, Transport, WatchItem } from './transport.ts';
 import type { UiEvent } from './ui-events.ts';
 import { UnansweredStart } from './unanswered-start.ts';
@@ -361,15 +362,22 @@ export class Session {
   /**
    * Lets a call run that waits for a decision. The first decision stands.
    * @param callId default: the only one that waits.
-   * @throws CommandRejectedError `not_pending` where none waits; InvalidOptionError where several do and none is named.
+   * @returns once the session has accepted the decision; with `wait: 'stored'` once the command is stored.
+   * @throws CommandRejectedError `already_decided`, `call_unknown`, `invalid_arguments`, and `not_pending` where none waits;
+   *   InvalidOptionError where several wait and none is named; ReceiptTimeoutError without a host that answers.
    */
-  async approve(callId?: string, options: ApproveOptions = {}): Promise<SentCommand> {
-    return this.#send('approve', { callId: callId ?? (await this.#onlyPendingCall()), decision: 'allow' }, options);
+  approve(callId?: string, options: ApproveOptions = {}): Promise<SentCommand> {
+    return this.#decide('allow', callId, options);
   }
 
   /** Refuses such a call. Otherwise as {@link approve}. */
-  async deny(callId?: string, options: DenyOptions = {}): Promise<SentCommand> {
-    return this.#send('approve', { callId: callId ?? (await this.#onlyPendingCall()), decision: 'deny' }, options);
+  deny(callId?: string, options: DenyOptions = {}): Promise<SentCommand> {
+    return this.#decide('deny', callId, options);
+  }
+
+  async #decide(decision: 'allow' | 'deny', given: string | undefined, options: ApproveOptions): Promise<SentCommand> {
+    const callId = given ?? (await this.#onlyPendingCall());
+    return this.#send('approve', { callId, decision }, { ...options, wait: options.wait ?? 'accepted' });
   }
 
   async #onlyPendingCall(): Promise<string> {
@@ -522,20 +530,13 @@ export class Session {
   }
 
   /**
-   * The text of the run's answers as it streams: {@link stream} without the rest. An empty line separates one answer from the next, and from
-   * an answer that starts again after an error.
+   * The text of the run's answers as it streams: {@link stream} without the rest. An empty line separates one answer from the next. An
+   * answer that starts again, such as after the end of a host, continues after the text that was yielded. If its new text differs, the
+   * whole new text follows after an empty line.
    */
   async *textStream(options: StreamOptions = {}): AsyncGenerator<string, void, undefined> {
-    let isSeparate = false;
-    let hasText = false;
-    for await (const event of this.stream(options)) {
-      if (event.type === 'text_appended') {
-        if (isSeparate) yield '\n\n';
-        isSeparate = false;
-        hasText = true;
-        yield event.text;
-      } else if (event.type === 'answer_ended' || event.type === 'answer_restarted') isSeparate = hasText;
-    }
+    const text = new TextPieces();
+    for await (const event of this.stream(options)) yield* text.of(event);
   }
 
   /** The records that are stored now. */
