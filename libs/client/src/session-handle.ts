@@ -539,11 +539,27 @@ export class Session {
     for await (const event of this.stream(options)) yield* text.of(event);
   }
 
-  /** The records that are stored now. */
+  /**
+   * The records that are stored now.
+   * @throws SessionNotFoundError where there is no such session, unless this handle has sent its start.
+   */
   journal({ from = 1, ...others }: Pick<ReadFrom, 'from'> = {}): AsyncGenerator<JournalEntry, void, undefined> {
     refuseOthers(others);
     checkRecordNumber('from', from);
-    return this.#transport.journal(this.ref, from);
+    return this.existing(this.#transport.journal(this.ref, from));
+  }
+
+  /**
+   * Stored records, which a session that exists has. @internal
+   * @throws SessionNotFoundError where there are none, there is no such session, and this handle has not sent its start.
+   */
+  protected async *existing<Entry>(stored: AsyncGenerator<Entry, void, undefined>): typeof stored {
+    let isEmpty = true;
+    for await (const entry of stored) {
+      isEmpty = false;
+      yield entry;
+    }
+    if (isEmpty && !this.#isStarted && (await this.lastNumber()) === 0) throw new SessionNotFoundError(this.id);
   }
 
   /**
@@ -561,7 +577,7 @@ export class Session {
     return receipt && commandReceipt(receipt);
   }
 
-  /** The newest record, or null where there is no such session. */
+  /** The newest record, or null where there is no such session: for programs that ask whether it exists. */
   newest(): Promise<JournalRecord | null> {
     return this.#transport.newest(this.ref);
   }

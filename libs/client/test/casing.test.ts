@@ -67,7 +67,11 @@ test('settings and options are sent in the form of the wire; arguments and metad
   expect(sent).toEqual([
     ['start', { prompt: 'go', base_url: 'http://127.0.0.1', limits: { max_turns: 3 }, metadata }, { wait: 'accepted' }],
     ['remind', { body: 'x', ttl_turns: 2, dedupe_key: 'k' }, {}],
-    ['approve', { call_id: 'c', decision: 'allow', args: { filePath: 'a', file_path: 'b' }, remember: 'session' }, { wait: 'accepted' }],
+    [
+      'approve',
+      { call_id: 'c', decision: 'allow', args: { filePath: 'a', file_path: 'b' }, remember: 'session' },
+      { wait: 'accepted' },
+    ],
     ['cancel_call', { call_id: 'c', inject_reminder: false, timeout_ms: 5 }, { wait: 'outcome', timeoutMs: 30_005 }],
     ['suspend', { for_ms: 1, on_timeout: 'fail' }, {}],
   ]);

@@ -243,10 +243,18 @@ test('approvals of a run are those that wait and those that come, and end with i
   expect(seen).toEqual(['b', 'c']);
 });
 
-test('approvals() of a session that does not exist is rejected', async () => {
-  const opened = new Journal().session.approvals().next();
-  await expect(opened).rejects.toMatchObject({ code: 'session_not_found', sessionId: 's' });
-});
+test.each(['approvals', 'journal'] as const)(
+  '%s() of a session that does not exist is rejected, unless the handle has sent its start',
+  async (loop) => {
+    const journal = new Journal();
+    const opened = journal.session[loop]().next();
+    await expect(opened).rejects.toMatchObject({ code: 'session_not_found', sessionId: 's' });
+    if (loop === 'approvals') return;
+    journal.sends = 'later';
+    await journal.session.start({ prompt: 'go' }, {});
+    expect(await journal.session.journal().next()).toEqual({ done: true, value: undefined });
+  },
+);
 
 test.each(['stream', 'textStream', 'approvals'] as const)(
   '%s() ends when the client closes while it searches for the run, and throws on a closed client',
