@@ -61,7 +61,9 @@ export async function startClients({ servers, history, folder }: World, plan: Lo
     sinceBegan: () => monotonicMs() - beganMs,
     async recordsFrom(session: string, n: number) {
       const records: JournalRecord[] = [];
-      for await (const { record } of client.session(session).journal({ from: n })) records.push(record);
+      const handle = client.session(session);
+      if ((await handle.lastNumber()) < n) return records;
+      for await (const { record } of handle.journal({ from: n })) records.push(record);
       return records;
     },
     loadEnded: load.signal,

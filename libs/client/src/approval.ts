@@ -46,15 +46,15 @@ export class Approval {
   /**
    * Lets the call run.
    * @returns once the session has taken the decision.
-   * @throws CommandRejectedError: `already_decided`, `not_pending`, `invalid_arguments`.
+   * @throws CommandRejectedError: `already_decided`, `not_pending`, `invalid_arguments`; InvalidOptionError.
    */
   allow(options: ApproveOptions = {}): Promise<SentCommand> {
-    return this.session.approve(this.callId, { wait: 'accepted', ...options });
+    return this.session.approve(this.callId, options);
   }
 
   /** Refuses the call; the model reads the reason. Otherwise as {@link allow}. */
   deny(options: DenyOptions = {}): Promise<SentCommand> {
-    return this.session.deny(this.callId, { wait: 'accepted', ...options });
+    return this.session.deny(this.callId, options);
   }
 }
 

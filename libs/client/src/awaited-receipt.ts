@@ -1,14 +1,9 @@
 /** The receipts of one command that somebody waits for. */
 import { BOUNDS, type CommandId, Receipt, type SessionRef } from '@coxswain/protocol';
 import { deferred, type NatsConnection } from '@nats-io/nats-core';
-import {
-  CommandBlockedError,
-  CommandRejectedError,
-  CommandRevokedError,
-  ReceiptTimeoutError,
-  SessionNotFoundError,
-} from './client-errors.ts';
+import { ReceiptTimeoutError } from './client-errors.ts';
 import type { WireSentCommand } from './outgoing-command.ts';
+import { failureOfReceipt } from './receipt-failure.ts';
 import { type OpenInbox, openInbox } from './receipt-inboxes.ts';
 
 /** The receipts of one command, until the awaited stage or one that ends the waiting. */
@@ -114,26 +109,5 @@ function readReceipt(bytes: Uint8Array): Receipt | null {
   } catch {
     // Not a receipt; see the caller.
     return null;
-  }
-}
-
-/** The error of a receipt for the caller that waits for its command; null for a successful command. */
-export function failureOfReceipt(receipt: Receipt, ref: SessionRef): Error | null {
-  switch (receipt.stage) {
-    case 'rejected':
-      return receipt.code === 'session_not_found'
-        ? new SessionNotFoundError(ref.sessionId)
-        : new CommandRejectedError(receipt.code ?? 'rejected', receipt.message ?? receipt.code ?? 'rejected', {
-            field: receipt.field,
-            commandId: receipt.command_id,
-            detail: receipt.detail,
-          });
-    case 'blocked':
-      return new CommandBlockedError(receipt.command_id, receipt.reason);
-    case 'revoked':
-      return new CommandRevokedError(receipt.command_id, receipt.reason);
-    case 'accepted':
-    case 'delivered':
-      return null;
   }
 }

@@ -37,12 +37,12 @@ export class BusSession extends Session {
     this.#guard = transport.guard;
   }
 
-  /** The records that are stored now, each with its bytes as stored. */
+  /** The records that are stored now, each with its bytes as stored. Otherwise as {@link Session.journal}. */
   override journal({
     from = 1,
     ...reading
   }: Pick<ReadFrom, 'from'> & JournalReading = {}): AsyncGenerator<StoredJournalRecord, void, undefined> {
-    return this.#guard.read(() => readJournal(this.#bus, this.ref, from, reading));
+    return this.existing(this.#guard.read(() => readJournal(this.#bus, this.ref, from, reading)));
   }
 
   /** How many of its commands are stored and not processed by a host yet. @throws as all calls of a client. */

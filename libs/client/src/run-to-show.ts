@@ -1,5 +1,7 @@
 /** Which run of a session a stream shows, and where that run ends. */
-import { hasEnded, type JournalRecord } from '@coxswain/protocol';
+import { type CommandId, hasEnded, type JournalRecord, rejectionIn, type SessionRef } from '@coxswain/protocol';
+import { inCallersNames } from './command-form.ts';
+import { failureOfReceipt } from './receipt-failure.ts';
 import type { JournalEntry } from './transport.ts';
 
 /** A command that starts a run, as it was sent. */
@@ -7,6 +9,7 @@ export interface AwaitedCommand {
   readonly commandId: string;
   /** The record that holds it, where its receipt says so. */
   readonly n: number | null;
+  readonly verb: 'start' | 'prompt';
   /** Whether it becomes a steer while a run is active: then it belongs to that run. */
   readonly maySteer?: boolean | undefined;
 }
@@ -56,6 +59,14 @@ export function isCommand({ input }: JournalRecord, commandId: string): boolean 
   return input.type === 'command' && input.command_id === commandId;
 }
 
+/** The error of a command that this record rejects; null for any other record. */
+export function rejectionAt(record: JournalRecord, { commandId, verb }: AwaitedCommand, ref: SessionRef): unknown {
+  const rejected = isCommand(record, commandId) ? rejectionIn(record.events, commandId) : null;
+  if (rejected === null) return null;
+  const head = { type: 'receipt', session_id: ref.sessionId, command_id: commandId as CommandId, n: record.n } as const;
+  return inCallersNames(verb, failureOfReceipt({ ...head, ...rejected }, ref));
+}
+
 function isPrompt({ events }: JournalRecord): boolean {
   return events.some(({ type }) => type === 'prompt_received');
 }
@@ -63,38 +74,46 @@ function isPrompt({ events }: JournalRecord): boolean {
 /**
  * The run that a stream shows: of the awaited command, else the newest.
  * @param from the first record to show; undefined for the first of the run.
- * @returns `first`: the record to read from, 1 for a session that does not exist yet.
+ * @returns `first`: the record to read from, 1 for a session that does not exist yet. `command`: the record of the awaited command; null
+ *   while there is none.
  * @throws what reading the journal throws.
  */
 export async function runToShow(
   session: RunJournal,
   from: number | undefined,
   awaited: AwaitedCommand | null,
-): Promise<{ readonly first: number; readonly end: RunEnd }> {
+): Promise<ShownRun> {
   const last = await session.lastNumber();
   if (awaited !== null) {
-    const { n, run } = await placeOf(session, awaited);
-    return { first: from ?? (awaited.maySteer ? run : n) ?? last + 1, end: new RunEnd(0, { ...awaited, n }) };
+    const { command, n, run } = await placeOf(session, awaited);
+    const first = from ?? (awaited.maySteer ? run : n) ?? last + 1;
+    return { first, end: new RunEnd(0, { ...awaited, n }), command };
   }
   const first = from ?? (last === 0 ? null : await lastWhere(session, isPrompt)) ?? 1;
-  return { first, end: new RunEnd(first > last ? 0 : last, null) };
+  return { first, end: new RunEnd(first > last ? 0 : last, null), command: null };
+}
+
+interface ShownRun {
+  readonly first: number;
+  readonly end: RunEnd;
+  readonly command: JournalRecord | null;
 }
 
 /** The record of a command, and the first record of its run; null for what is not recorded yet. */
 async function placeOf(
   session: RunJournal,
   { commandId, n: inRecord }: AwaitedCommand,
-): Promise<{ readonly n: number | null; readonly run: number | null }> {
+): Promise<{ readonly command: JournalRecord | null; readonly n: number | null; readonly run: number | null }> {
   let run: number | null = null;
   let isOver = true;
   for await (const { record } of session.journal()) {
     const { n, state } = record;
     if (isPrompt(record)) run = n;
     else if (isOver) run = null;
-    if (n === inRecord || isCommand(record, commandId)) return { n, run };
+    if (n === inRecord || isCommand(record, commandId)) return { command: record, n, run };
     isOver = hasEnded(state);
   }
-  return { n: inRecord, run: isOver ? inRecord : run };
+  return { command: null, n: inRecord, run: isOver ? inRecord : run };
 }
 
 async function lastWhere(session: RunJournal, is: (record: JournalRecord) => boolean): Promise<number | null> {

@@ -22,7 +22,7 @@ import { headers, type NatsConnection } from '@nats-io/nats-core';
 import { asTrouble, isUnanswered, isUnheard } from './ask-store.ts';
 import { awaitCancellation } from './await-cancellation.ts';
 import { awaitFate } from './await-fate.ts';
-import { AwaitedReceipt, failureOfReceipt } from './awaited-receipt.ts';
+import { AwaitedReceipt } from './awaited-receipt.ts';
 import {
   BusNotPreparedError,
   CommandNotStoredError,
@@ -43,6 +43,7 @@ import {
   type WireSentCommand,
 } from './outgoing-command.ts';
 import { followJournal, lastNumber } from './read-journal.ts';
+import { failureOfReceipt } from './receipt-failure.ts';
 
 const STORE_TIMEOUT_MS = 5_000;
 const OFFERED_AGAIN_MS = 250;

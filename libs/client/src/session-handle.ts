@@ -33,7 +33,7 @@ import {
 import { createEventTranslator } from './event-translator.ts';
 import { newSessionId, sessionIdOfMessage } from './fresh-ids.ts';
 import { GuardedTransport } from './guarded-transport.ts';
-import { checkRecordNumber, checkSignal } from './option-checks.ts';
+import { checkBoolean, checkOptions, checkRecordNumber, checkSignal } from './option-checks.ts';
 import {
   type BodyInput,
   RECEIPT_TIMEOUT_MS,
@@ -43,8 +43,9 @@ import {
   type WireSentCommand,
 } from './outgoing-command.ts';
 import { ResultCollector, type RunResult } from './run-result.ts';
-import { type AwaitedCommand, isCommand, runToShow } from './run-to-show.ts';
+import { type AwaitedCommand, isCommand, rejectionAt, runToShow } from './run-to-show.ts';
 import { type SessionTree, treeFromWire } from './session-tree.ts';
+import { TextPieces } from './text-pieces.ts';
 import type { JournalEntry, JournalStart, Transport, WatchItem } from './transport.ts';
 import type { UiEvent } from './ui-events.ts';
 import { UnansweredStart } from './unanswered-start.ts';
@@ -204,6 +205,8 @@ export class Session {
   #sent: SentCommand | null = null;
   /** The start that this handle has sent without waiting for its receipt. */
   #unanswered: UnansweredStart | null = null;
+  /** Whether that start has a message id, and is the newest command: it may repeat the session's first start. */
+  #mayRepeat = false;
   #forkedAt: number | null = null;
 
   /** Made by a client. */
@@ -264,6 +267,7 @@ export class Session {
 
   /** Sends a command. @param options how it is sent, and members of its body. */
   async #send(verb: Verb, members: object, options: object): Promise<SentCommand> {
+    checkOptions(options, "{ wait: 'accepted' }");
     const { sending, others } = splitOptions(options);
     const body = wireBody(verb, { ...others, ...members });
     return sentCommand(await this.#sendOnWire(verb, body, sending));
@@ -286,7 +290,11 @@ export class Session {
       this.#sent = sent;
       this.#forkedAt = (body as { readonly fork?: { readonly n: number } }).fork?.n ?? null;
     }
-    if (verb === 'start' || verb === 'prompt') this.#awaited = awaitedOf(sent, body as RunStart);
+    if (verb !== 'start' && verb !== 'prompt') return;
+    this.#awaited = awaitedOf(verb, sent, body as RunStart);
+    const { message_id } = body as RunStart;
+    this.#mayRepeat = verb === 'start' && message_id !== undefined && sent.receipt === undefined;
+    if (this.#mayRepeat) this.#awaited = null;
   }
 
   /** Null where a receipt has answered the start. */
@@ -299,7 +307,7 @@ export class Session {
     return new UnansweredStart(async (asked) => {
       const again = { ...options, ...asked, id: commandId, wait: 'accepted' } as const;
       try {
-        await this.#transport.send(this.ref, 'start', body, again);
+        return sentCommand(await this.#transport.send(this.ref, 'start', body, again)).receipt;
       } catch (error) {
         throw inCallersNames('start', error);
       }
@@ -315,7 +323,9 @@ export class Session {
    * Says something to the session, whatever it does: a steer during a run, else the prompt of the next run. The session decides
    * when it takes the command; the receipt says what it became (`became`).
    */
-  say(text: string, options: SendOptions = {}): Promise<SentCommand> {
+  async say(text: string, options: SendOptions = {}): Promise<SentCommand> {
+    checkOptions(options, "{ wait: 'accepted' }");
+    refuseOthers(splitOptions(options).others);
     return this.#send('prompt', { body: text, ifRunning: 'steer' }, options);
   }
 
@@ -355,15 +365,23 @@ export class Session {
   /**
    * Lets a call run that waits for a decision. The first decision stands.
    * @param callId default: the only one that waits.
-   * @throws CommandRejectedError `not_pending` where none waits; InvalidOptionError where several do and none is named.
+   * @returns once the session has accepted the decision; with `wait: 'stored'` once the command is stored.
+   * @throws CommandRejectedError `already_decided`, `call_unknown`, `invalid_arguments`, and `not_pending` where none waits;
+   *   InvalidOptionError where several wait and none is named; ReceiptTimeoutError without a host that answers.
    */
-  async approve(callId?: string, options: ApproveOptions = {}): Promise<SentCommand> {
-    return this.#send('approve', { callId: callId ?? (await this.#onlyPendingCall()), decision: 'allow' }, options);
+  approve(callId?: string, options: ApproveOptions = {}): Promise<SentCommand> {
+    return this.#decide('allow', callId, options);
   }
 
   /** Refuses such a call. Otherwise as {@link approve}. */
-  async deny(callId?: string, options: DenyOptions = {}): Promise<SentCommand> {
-    return this.#send('approve', { callId: callId ?? (await this.#onlyPendingCall()), decision: 'deny' }, options);
+  deny(callId?: string, options: DenyOptions = {}): Promise<SentCommand> {
+    return this.#decide('deny', callId, options);
+  }
+
+  async #decide(decision: 'allow' | 'deny', given: string | undefined, options: ApproveOptions): Promise<SentCommand> {
+    checkOptions(options, "{ reason: 'no longer needed' }");
+    const callId = given ?? (await this.#onlyPendingCall());
+    return this.#send('approve', { callId, decision }, { ...options, wait: options.wait ?? 'accepted' });
   }
 
   async #onlyPendingCall(): Promise<string> {
@@ -392,9 +410,9 @@ export class Session {
   async *#approvals(signal: AbortSignal): AsyncGenerator<Approval, void, undefined> {
     const present = await this.lastNumber();
     if (present === 0 && !this.#isStarted) throw new SessionNotFoundError(this.id);
-    const { first, end } = await this.#runToShow(undefined);
+    const { first, end, follow } = await this.#runToShow(undefined, signal);
     const isEnd = (record: JournalRecord) => {
-      this.#saw(record);
+      follow(record);
       return end.isAt(record);
     };
     yield* approvalsOf(this, this.records({ from: first, signal }), { present, isEnd });
@@ -419,7 +437,9 @@ export class Session {
    * @throws ReceiptTimeoutError where nothing is recorded within `timeoutMs` and 30 s more, such as without a running host: the command
    *   is stored and may still take effect. What sending a command throws.
    */
-  async cancelCall(callId: string, { timeoutMs, ...options }: CancelCallOptions = {}): Promise<CancelledCall> {
+  async cancelCall(callId: string, given: CancelCallOptions = {}): Promise<CancelledCall> {
+    checkOptions(given, "{ reason: 'no longer needed' }");
+    const { timeoutMs, ...options } = given;
     const { sending, others } = splitOptions(options);
     const body = wireBody('cancel_call', { ...others, callId, timeoutMs });
     const waitMs = (timeoutMs ?? BOUNDS.abortGraceMs) + RECEIPT_TIMEOUT_MS;
@@ -468,8 +488,12 @@ export class Session {
     checkSignal(signal);
     const read = (stop: AbortSignal | undefined): AsyncGenerator<JournalRecord | WatchItem, void, undefined> =>
       deltas === true ? this.#transport.watch(this.ref, from, stop) : this.#transport.follow(this.ref, from, stop);
-    const isRecord = (item: JournalRecord | WatchItem) => 'n' in item || item.record !== undefined;
-    return this.#unanswered ? this.#unanswered.untilRejected(read, isRecord, signal) : read(signal);
+    const startId = this.#sent?.commandId;
+    const isStart = (item: JournalRecord | WatchItem) => {
+      const record = 'n' in item ? item : item.record;
+      return record !== undefined && isStartOf(record, startId);
+    };
+    return this.#unanswered ? this.#unanswered.untilRejected(read, isStart, signal) : read(signal);
   }
 
   /**
@@ -478,10 +502,14 @@ export class Session {
    * first; a session that does not exist yet is waited for.
    * @param options `from`: the first record to show, by its number; default the first of the run. `signal` ends the loop earlier.
    *   `follow: true` does not end with the run, and shows later runs too.
-   * @throws CommandRejectedError where this handle has sent the start, and the host has rejected it; SessionDeletedError, and what reading the journal throws.
+   * @throws CommandRejectedError where the host has rejected the start or the prompt whose run is shown; with `follow: true` a rejected prompt
+   *   is the event `command_rejected` instead. SessionDeletedError, and what reading the journal throws.
    */
-  stream({ from, signal, follow = false, ...others }: StreamOptions = {}): AsyncGenerator<UiEvent, void, undefined> {
+  stream(options: StreamOptions = {}): AsyncGenerator<UiEvent, void, undefined> {
+    checkOptions(options, '{ follow: true }');
+    const { from, signal, follow = false, ...others } = options;
     refuseOthers(others);
+    checkBoolean('follow', follow);
     checkRecordNumber('from', from);
     checkSignal(signal);
     // The search for the run belongs to the loop: a client that closes meanwhile ends the loop, and does not reject it.
@@ -493,13 +521,14 @@ export class Session {
     follow: boolean,
     signal: AbortSignal,
   ): AsyncGenerator<UiEvent, void, undefined> {
-    const { first, end } = await this.#runToShow(from);
+    const shown = await this.#runToShow(from, signal, { promptsThrow: !follow });
+    const { first, end } = shown;
     const translator = createEventTranslator({ after: first - 1 });
     let isConnected = true;
     for await (const { record, delta, connected } of this.records({ from: first, signal, deltas: true })) {
       if (record) {
+        shown.follow(record);
         yield* translator.record(record);
-        this.#saw(record);
         if (end.isAt(record) && !follow) return;
       } else if (delta) yield* translator.delta(delta);
       else if (connected !== isConnected) {
@@ -510,27 +539,36 @@ export class Session {
   }
 
   /**
-   * The text of the run's answers as it streams: {@link stream} without the rest. An empty line separates one answer from the next, and from
-   * an answer that starts again after an error.
+   * The text of the run's answers as it streams: {@link stream} without the rest. An empty line separates one answer from the next. An
+   * answer that starts again, such as after the end of a host, continues after the text that was yielded. If its new text differs, the
+   * whole new text follows after an empty line.
    */
   async *textStream(options: StreamOptions = {}): AsyncGenerator<string, void, undefined> {
-    let isSeparate = false;
-    let hasText = false;
-    for await (const event of this.stream(options)) {
-      if (event.type === 'text_appended') {
-        if (isSeparate) yield '\n\n';
-        isSeparate = false;
-        hasText = true;
-        yield event.text;
-      } else if (event.type === 'answer_ended' || event.type === 'answer_restarted') isSeparate = hasText;
-    }
+    const text = new TextPieces();
+    for await (const event of this.stream(options)) yield* text.of(event);
   }
 
-  /** The records that are stored now. */
+  /**
+   * The records that are stored now.
+   * @throws SessionNotFoundError where there is no such session, unless this handle has sent its start.
+   */
   journal({ from = 1, ...others }: Pick<ReadFrom, 'from'> = {}): AsyncGenerator<JournalEntry, void, undefined> {
     refuseOthers(others);
     checkRecordNumber('from', from);
-    return this.#transport.journal(this.ref, from);
+    return this.existing(this.#transport.journal(this.ref, from));
+  }
+
+  /**
+   * Stored records, which a session that exists has. @internal
+   * @throws SessionNotFoundError where there are none, there is no such session, and this handle has not sent its start.
+   */
+  protected async *existing<Entry>(stored: AsyncGenerator<Entry, void, undefined>): typeof stored {
+    let isEmpty = true;
+    for await (const entry of stored) {
+      isEmpty = false;
+      yield entry;
+    }
+    if (isEmpty && !this.#isStarted && (await this.lastNumber()) === 0) throw new SessionNotFoundError(this.id);
   }
 
   /**
@@ -548,7 +586,7 @@ export class Session {
     return receipt && commandReceipt(receipt);
   }
 
-  /** The newest record, or null where there is no such session. */
+  /** The newest record, or null where there is no such session: for programs that ask whether it exists. */
   newest(): Promise<JournalRecord | null> {
     return this.#transport.newest(this.ref);
   }
@@ -576,7 +614,7 @@ export class Session {
    * @param after count only ends in this record or later ones: give the `n` of a prompt's receipt. By default the run is the one that this
    *   handle has started or prompted last, else the newest, also when it has ended already.
    * @throws SessionNotFoundError where there is no such session, unless this handle has sent its start: that one is waited for.
-   *   CommandRejectedError where the host has rejected that start.
+   *   CommandRejectedError where the host has rejected the start or the prompt whose run is waited for.
    *   CoxswainError `aborted` where the signal aborts; ClientClosedError.
    */
   async result(options: ResultOptions = {}): Promise<RunResult> {
@@ -585,11 +623,11 @@ export class Session {
     checkRecordNumber('after', after);
     checkSignal(signal);
     if ((await this.newest()) === null && !this.#isStarted) throw new SessionNotFoundError(this.id);
-    const { end } = await this.#runToShow(1);
+    const { end, follow } = await this.#runToShow(1, signal, { promptsThrow: after === undefined });
     const results = new ResultCollector();
     for await (const record of this.records({ signal })) {
       results.add(record);
-      this.#saw(record);
+      follow(record);
       const { newest } = results;
       const isOver =
         after === undefined ? end.isAt(record) : hasEnded(record.state) && newest !== null && newest.n >= after;
@@ -599,12 +637,54 @@ export class Session {
     throw this.#transport.guard.errorOf(options.signal?.reason, options.signal);
   }
 
-  #runToShow(from: number | undefined): ReturnType<typeof runToShow> {
-    return runToShow(this, from, this.#awaited);
+  /**
+   * The run that a loop shows. The loop gives each of its records to `follow`.
+   * @param promptsThrow whether a rejected prompt ends the loop, too. A rejected start always does.
+   * @throws CommandRejectedError, also from `follow`, where the command of the run is rejected: no other run takes its place.
+   */
+  async #runToShow(
+    from: number | undefined,
+    signal: AbortSignal | undefined,
+    { promptsThrow = true } = {},
+  ): Promise<Omit<Awaited<ReturnType<typeof runToShow>>, 'command'> & { follow(record: JournalRecord): void }> {
+    if (this.#mayRepeat) await this.#findRepeatedStart(signal);
+    const awaited = this.#awaited;
+    const follow = (record: JournalRecord) => {
+      if (awaited === null) return;
+      const rejection = promptsThrow || awaited.verb === 'start' ? rejectionAt(record, awaited, this.ref) : null;
+      if (rejection !== null) throw rejection;
+      if (this.#awaited === awaited && isCommand(record, awaited.commandId)) this.#awaited = null;
+    };
+    const journal = {
+      lastNumber: () => this.lastNumber(),
+      journal: () => this.#transport.journal(this.ref, 1),
+    };
+    const { command, ...shown } = await runToShow(journal, from, awaited);
+    if (command !== null && rejectionAt(command, awaited as AwaitedCommand, this.ref) !== null) follow(command);
+    return { ...shown, follow };
   }
 
-  #saw(record: JournalRecord): void {
-    if (this.#awaited !== null && isCommand(record, this.#awaited.commandId)) this.#awaited = null;
+  /**
+   * Finds the command whose run belongs to a start under a message id without a receipt: the start itself, or the one that it repeats.
+   * A repetition leaves no record.
+   */
+  async #findRepeatedStart(signal: AbortSignal | undefined): Promise<void> {
+    const { commandId } = this.#sent as SentCommand;
+    const unanswered = this.#unanswered as UnansweredStart;
+    const last = await this.lastNumber();
+    let awaited: AwaitedCommand | null = null;
+    for await (const record of this.records({ signal })) {
+      if (isStartOf(record, commandId)) awaited = { commandId, verb: 'start', n: record.n };
+      if (awaited !== null || record.n >= last) break;
+    }
+    if (awaited === null && !signal?.aborted) {
+      const receipt = await unanswered.receipt(signal);
+      awaited = awaitedOf('start', { commandId, receipt } as SentCommand, {});
+    }
+    if (!this.#mayRepeat || awaited === null) return;
+    // A fork starts no run: the newest one continues.
+    this.#awaited = this.#forkedAt === null ? awaited : null;
+    this.#mayRepeat = false;
   }
 
   /** A handle of the same kind on another session. */
@@ -617,13 +697,22 @@ export class Session {
 /** What of a start or a prompt decides which run it belongs to. */
 type RunStart = Pick<BodyInput<'start'>, 'message_id'> & Pick<BodyInput<'prompt'>, 'if_running'>;
 
+/** Whether a record holds a start. The first record of a fork is a copy, which names the start of the fork. */
+function isStartOf({ input }: JournalRecord, commandId: string | undefined): boolean {
+  if (input.type !== 'command') return false;
+  return input.command_id === commandId || input.copied_from?.command_id === commandId;
+}
+
 /**
- * The command that starts the run of a sent start or prompt. A start under a message id may repeat an earlier one, which its record
- * names instead; without a receipt that is not known, and the newest run is shown.
+ * The command that starts the run of a sent start or prompt. A start under a message id may repeat an earlier one, which its receipt
+ * names.
  */
-function awaitedOf({ commandId, receipt }: SentCommand, { message_id, if_running }: RunStart): AwaitedCommand | null {
-  if (receipt === undefined && message_id !== undefined) return null;
+function awaitedOf(
+  verb: 'start' | 'prompt',
+  { commandId, receipt }: SentCommand,
+  { if_running }: RunStart,
+): AwaitedCommand {
   const { detail, duplicate, n = null } = receipt ?? {};
   const first = duplicate ? detail?.commandId : undefined;
-  return { commandId: typeof first === 'string' ? first : commandId, n, maySteer: if_running === 'steer' };
+  return { commandId: typeof first === 'string' ? first : commandId, verb, n, maySteer: if_running === 'steer' };
 }

@@ -111,6 +111,7 @@ async function findChild(read: ReadRecords, begun: EventOf<'child_started'>): Pr
   try {
     return await find(read, begun.session, begun);
   } catch (error) {
+    if (error instanceof SessionNotFoundError) return { node: nodeOf(begun.session, begun), begun: [], parent: null };
     const { code } = error as { readonly code?: unknown };
     const problem = typeof code === 'string' && isErrorCode(code) ? code : 'record_unreadable';
     return { node: { ...nodeOf(begun.session, begun), problem }, begun: [], parent: null };

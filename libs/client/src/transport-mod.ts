@@ -3,12 +3,12 @@
  * import `@coxswain/client` instead.
  */
 export { awaitCancellation } from './await-cancellation.ts';
-export { failureOfReceipt } from './awaited-receipt.ts';
 export { CallGuard } from './call-guard.ts';
 export { Closing } from './closing.ts';
 export { CommandFate } from './command-fate.ts';
 export type { PlacedSession } from './newest-sessions.ts';
 export { checkedCommandId, checkedPayload, RECEIPT_TIMEOUT_MS } from './outgoing-command.ts';
 export { pageOf } from './page-of-sessions.ts';
+export { failureOfReceipt } from './receipt-failure.ts';
 export { listingFrom } from './session-listing.ts';
 export { type WatchedSession, watchRecords } from './watch-session.ts';

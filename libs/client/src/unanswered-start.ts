@@ -1,9 +1,11 @@
 /**
- * A start whose receipt was not waited for. A session host may reject it, and a rejected start leaves no record: a loop over the
- * session would wait indefinitely. So a loop that sees no record for a moment sends the start again under its command id, which changes
- * nothing: a host that rejected it rejects it again, with the reason.
+ * A start whose receipt was not waited for. A session host may reject it without a record, or take it as a repetition of the session's
+ * first start: a loop over the session would wait indefinitely. So a loop that does not see the record of the start for a moment sends
+ * the start again under its command id, which changes nothing: a host gives the same answer again.
  */
+
 import { CommandRejectedError, ReceiptTimeoutError } from './client-errors.ts';
+import type { CommandReceipt } from './command-form.ts';
 
 /** A live host records a start within milliseconds. */
 const SILENT_MS = 1_000;
@@ -13,8 +15,11 @@ const SILENT_MS = 1_000;
  */
 const ASKED_FOR_MS = [5_000, 10_000, 20_000, 40_000, 60_000, 60_000, 60_000, 60_000] as const;
 
-/** Sends the start again and waits for its receipt. A rejection is a `CommandRejectedError`, no receipt a `ReceiptTimeoutError`. */
-type AskForReceipt = (wait: { readonly timeoutMs: number; readonly signal: AbortSignal }) => Promise<unknown>;
+/** Sends the start again and returns its receipt. A rejection is a `CommandRejectedError`, no receipt a `ReceiptTimeoutError`. */
+type AskForReceipt = (wait: {
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}) => Promise<CommandReceipt | undefined>;
 
 /** See the top of the file. */
 export class UnansweredStart {
@@ -23,8 +28,7 @@ export class UnansweredStart {
   #rejection: CommandRejectedError | null = null;
   #isAnswered = false;
 
-  /** @param silentMs how long a loop waits for a first record before it asks, milliseconds.
-   */
+  /** @param silentMs how long a loop waits for the record of the start before it asks, milliseconds. */
   constructor(ask: AskForReceipt, silentMs = SILENT_MS) {
     this.#ask = ask;
     this.#silentMs = silentMs;
@@ -33,12 +37,12 @@ export class UnansweredStart {
   /**
    * The items of a source, until the start is known to be rejected.
    * @param open starts the source, which ends when `stop` aborts.
-   * @param isRecord whether an item is a record, so that the start was accepted.
+   * @param isAnswer whether an item is the record of the start.
    * @throws CommandRejectedError, as the host rejected the start; what the source throws.
    */
   async *untilRejected<T>(
     open: (stop: AbortSignal) => AsyncGenerator<T, void, undefined>,
-    isRecord: (item: T) => boolean,
+    isAnswer: (item: T) => boolean,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<T, void, undefined> {
     if (this.#rejection) throw this.#rejection;
@@ -52,7 +56,7 @@ export class UnansweredStart {
         );
     try {
       for await (const item of open(signal ? AbortSignal.any([signal, leaving.signal]) : leaving.signal)) {
-        if (!this.#isAnswered && isRecord(item)) {
+        if (!this.#isAnswered && isAnswer(item)) {
           this.#isAnswered = true;
           clearTimeout(timer);
           asking.abort();
@@ -66,18 +70,28 @@ export class UnansweredStart {
     if (this.#rejection) throw this.#rejection;
   }
 
-  async #asked(signal: AbortSignal): Promise<void> {
-    for (const timeoutMs of ASKED_FOR_MS) {
+  /**
+   * The receipt of the start.
+   * @throws CommandRejectedError, as the host rejected the start; ReceiptTimeoutError after five minutes without a host that answers; what
+   *   sending a command throws.
+   */
+  async receipt(signal = new AbortController().signal): Promise<CommandReceipt | undefined> {
+    if (this.#rejection) throw this.#rejection;
+    for (let asked = 0; ; asked++) {
       try {
-        await this.#ask({ timeoutMs, signal });
+        const receipt = await this.#ask({ timeoutMs: ASKED_FOR_MS[asked] as number, signal });
         this.#isAnswered = true;
+        return receipt;
       } catch (error) {
         if (error instanceof CommandRejectedError) this.#rejection = error;
-        // No host has answered yet.
-        else if (error instanceof ReceiptTimeoutError && !signal.aborted) continue;
-        // Anything else says nothing about the start: the loop has ended, or it throws the same error itself.
+        const isUnanswered = error instanceof ReceiptTimeoutError && !signal.aborted;
+        if (!isUnanswered || asked + 1 === ASKED_FOR_MS.length) throw error;
       }
-      return;
     }
+  }
+
+  /** Only a rejection counts. Any other error says nothing about the start: the loop has ended, or throws the same error itself. */
+  async #asked(signal: AbortSignal): Promise<void> {
+    await this.receipt(signal).catch(() => undefined);
   }
 }

@@ -67,7 +67,11 @@ test('settings and options are sent in the form of the wire; arguments and metad
   expect(sent).toEqual([
     ['start', { prompt: 'go', base_url: 'http://127.0.0.1', limits: { max_turns: 3 }, metadata }, { wait: 'accepted' }],
     ['remind', { body: 'x', ttl_turns: 2, dedupe_key: 'k' }, {}],
-    ['approve', { call_id: 'c', decision: 'allow', args: { filePath: 'a', file_path: 'b' }, remember: 'session' }, {}],
+    [
+      'approve',
+      { call_id: 'c', decision: 'allow', args: { filePath: 'a', file_path: 'b' }, remember: 'session' },
+      { wait: 'accepted' },
+    ],
     ['cancel_call', { call_id: 'c', inject_reminder: false, timeout_ms: 5 }, { wait: 'outcome', timeoutMs: 30_005 }],
     ['suspend', { for_ms: 1, on_timeout: 'fail' }, {}],
   ]);
@@ -119,6 +123,15 @@ test.each<[option: string, call: (client: Client) => unknown]>([
   ['timeoutMs', (client) => client.session('s').say('x', { wait: 'accepted', timeoutMs: -1 })],
   ['timeoutMs', (client) => client.session('s').say('x', { wait: 'accepted', timeoutMs: 2 ** 31 })],
   ['signal', (client) => client.session('s').say('x', { signal: 5 } as never)],
+  ['options', (client) => client.session('s').deny('c', 'no' as never)],
+  ['options', (client) => client.session('s').cancelCall('c', 'because' as never)],
+  ['options', (client) => client.session('s').steer('x', 5 as never)],
+  ['options', async (client) => client.sessions(5 as never)],
+  ['options', async (client) => client.pendingApprovals(...([{ foo: 1 }] as never))],
+  ['options', async () => connect('nats://x' as never)],
+  ['mode', (client) => client.session('s').say('x', { mode: 'plan' } as never)],
+  ['follow', async (client) => client.session('s').stream({ follow: 'yes' } as never)],
+  ['sessionId', async (client) => client.session(undefined as never)],
   ['from', (client) => client.session('s').stream({ from: 0 }).next()],
   [
     'from',

@@ -1,5 +1,6 @@
 /** Requests of a client, against a gateway that is a function: what is tried again, what is not, and what is never kept. */
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { bearerHeader } from '../src/http/gateway-options.ts';
 import { unreached } from '../src/http/gateway-requests.ts';
 import { connect, sessionIdOfMessage } from '../src/http.ts';
 
@@ -265,6 +266,11 @@ test('an answer without end is not read to it', async () => {
   const endless = new ReadableStream<Uint8Array>({ pull: (out) => out.enqueue(new Uint8Array(4 * 1024 * 1024)) });
   const { client } = await clientOf([new Response(endless)]);
   await expect(client.session('s').tree()).rejects.toMatchObject({ code: 'answer_unreadable' });
+});
+
+test('a function that gives no token in time is rejected', async () => {
+  const late = bearerHeader(() => new Promise(() => undefined), 0);
+  await expect(late).rejects.toMatchObject({ code: 'invalid_option', option: 'token' });
 });
 
 test('no token stands in an address, and none is quoted', async () => {

@@ -34,11 +34,16 @@ class Journal {
             throw new CommandRejectedError('provider_unknown', `refused ${id}`, { field: 'base_url' });
           return { commandId: 'start-1', seq: 1, duplicate: false };
         }
-        const commandId = `${verb}-${this.records.length + 1}`;
+        const commandId = id ?? `${verb}-${this.records.length + 1}`;
         const repeats = { n: 1, duplicate: true, detail: { command_id: 'first' } };
+        if (this.sends === 'repeats' && wait === 'accepted')
+          return { commandId, seq: 1, duplicate: true, receipt: repeats };
+        if (this.sends === 'reused' && wait === 'accepted')
+          throw new CommandRejectedError('message_id_reused', 'another body', { field: 'message_id' });
+        if (this.sends === 'repeats' || this.sends === 'reused') return { commandId, seq: 1, duplicate: false };
         if (this.sends === 'repeated') return { commandId, seq: 1, duplicate: true, receipt: repeats };
         const receipt = this.sends === 'receipt' ? { n: this.records.length + 1 } : undefined;
-        if (this.sends === 'rejected') this.add([], 'stopped', commandId);
+        if (this.sends === 'rejected') this.reject(verb, commandId);
         else if (this.sends === 'steers') this.add([], 'steering_check', commandId);
         else if (this.sends !== 'later') this.run(commandId, 'said');
         return { commandId, seq: 1, duplicate: false, ...(receipt ? { receipt } : {}) };
@@ -56,6 +61,15 @@ class Journal {
     } as JournalRecord;
     this.records.push(record);
     this.item({ record });
+  }
+
+  reject(verb: string, command_id: string): void {
+    const why = { code: 'session_busy', message: 'the session is busy', field: 'base_url' };
+    this.add(
+      [{ type: 'command_rejected', command_id, verb, ...why } as never],
+      this.records.at(-1)?.state as never,
+      command_id,
+    );
   }
 
   item(item: WatchItem): void {
@@ -178,25 +192,23 @@ describe('a stream shows', () => {
     expect(await result).toMatchObject({ text: 'and third' });
   });
 
-  test('the run of the first start, where a start repeats it; without a receipt the newest run', async () => {
+  test.each(['repeated', 'repeats'])('the run of the first start, where a start repeats it (%s)', async (sends) => {
     const journal = new Journal();
     journal.run('first', 'one');
     journal.run('next', 'two');
-    journal.sends = 'repeated';
-    const start = { prompt: 'go', message_id: 'm' };
-    await journal.session.wire.send('start', start);
+    journal.sends = sends;
+    await journal.session.start({ prompt: 'go', messageId: 'm' }, {});
     expect(await textOf(journal.session)).toBe('one');
-    journal.sends = 'later';
-    await journal.session.wire.send('start', start);
-    expect(await textOf(journal.session)).toBe('two');
   });
 
-  test('nothing of a prompt that is rejected after a run has ended', async () => {
+  test('the run of a start under a message id that is recorded later', async () => {
     const journal = new Journal();
-    journal.run('a', 'first');
-    journal.sends = 'rejected';
-    await journal.session.prompt('go on');
-    expect(await textOf(journal.session)).toBe('');
+    journal.sends = 'later';
+    await journal.session.start({ prompt: 'go', messageId: 'm' }, {});
+    const reading = textOf(journal.session);
+    await new Promise((resolve) => setImmediate(resolve));
+    journal.run(journal.session.sent?.commandId as string, 'one');
+    expect(await reading).toBe('one');
   });
 
   test('a session that does not exist yet, and whether its connection holds', async () => {
@@ -231,10 +243,18 @@ test('approvals of a run are those that wait and those that come, and end with i
   expect(seen).toEqual(['b', 'c']);
 });
 
-test('approvals() of a session that does not exist is rejected', async () => {
-  const opened = new Journal().session.approvals().next();
-  await expect(opened).rejects.toMatchObject({ code: 'session_not_found', sessionId: 's' });
-});
+test.each(['approvals', 'journal'] as const)(
+  '%s() of a session that does not exist is rejected, unless the handle has sent its start',
+  async (loop) => {
+    const journal = new Journal();
+    const opened = journal.session[loop]().next();
+    await expect(opened).rejects.toMatchObject({ code: 'session_not_found', sessionId: 's' });
+    if (loop === 'approvals') return;
+    journal.sends = 'later';
+    await journal.session.start({ prompt: 'go' }, {});
+    expect(await journal.session.journal().next()).toEqual({ done: true, value: undefined });
+  },
+);
 
 test.each(['stream', 'textStream', 'approvals'] as const)(
   '%s() ends when the client closes while it searches for the run, and throws on a closed client',
@@ -252,6 +272,63 @@ test('startSession() rejects an id in the body, which would not be the id of the
   await expect(client.startSession({ prompt: 'go', id: 'mine' } as never)).rejects.toMatchObject({
     code: 'invalid_option',
     option: 'id',
+  });
+});
+
+/** A session with a run that has ended, or with one that has not. */
+function begun(state: 'ended' | 'running'): Journal {
+  const journal = new Journal();
+  journal.prompt('a');
+  journal.answer('of another command');
+  if (state === 'ended') journal.end();
+  return journal;
+}
+
+/** @returns the ways to the run of a handle. */
+function waysOf(session: Session): Promise<unknown>[] {
+  const loops = [session.stream(), session.stream({ from: 1 }), session.textStream(), session.approvals()];
+  const ended = async (loop: AsyncIterable<unknown>) => {
+    for await (const _ of loop);
+  };
+  return [session.result(), ...loops.map(ended)];
+}
+
+describe('result() and loops never show the run of another command: they throw the rejection', () => {
+  test.each(['ended', 'running'] as const)('of a recorded start or prompt, each time (%s)', async (state) => {
+    for (const send of ['start', 'prompt'] as const) {
+      const journal = begun(state);
+      journal.sends = 'rejected';
+      await (send === 'start' ? journal.session.start({ prompt: 'go' }, {}) : journal.session.prompt('go'));
+      if (state === 'running') journal.end();
+      const rejection = { code: 'session_busy', field: 'baseUrl', commandId: expect.any(String) };
+      const ways = [...waysOf(journal.session), ...waysOf(journal.session)];
+      await Promise.all(ways.map((way) => expect(way).rejects.toMatchObject(rejection)));
+    }
+  });
+
+  test('of a prompt that is recorded while they wait', async () => {
+    const journal = begun('running');
+    journal.sends = 'later';
+    const { commandId } = await journal.session.prompt('go');
+    const ways = waysOf(journal.session).map((way) => expect(way).rejects.toMatchObject({ code: 'session_busy' }));
+    await new Promise((resolve) => setImmediate(resolve));
+    journal.reject('prompt', commandId);
+    await Promise.all(ways);
+  });
+
+  test('of a start whose message id belongs to another start', async () => {
+    const journal = begun('ended');
+    journal.sends = 'reused';
+    await journal.session.start({ prompt: 'go', messageId: 'm' }, {});
+    const rejection = { code: 'message_id_reused', field: 'messageId' };
+    await Promise.all(waysOf(journal.session).map((way) => expect(way).rejects.toMatchObject(rejection)));
+  });
+
+  test('but a loop over all runs shows a rejected prompt as an event', async () => {
+    const journal = begun('ended');
+    journal.sends = 'rejected';
+    await journal.session.prompt('go');
+    for await (const { type } of journal.session.stream({ follow: true })) if (type === 'command_rejected') break;
   });
 });
 

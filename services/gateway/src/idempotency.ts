@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import type { Session } from '@coxswain/client';
 import { canonicalJson, type JournalRecord, type JsonObject, parseBody, type Verb } from '@coxswain/protocol';
 import type { Principal } from './auth/principal.ts';
+import { storedRecords } from './feed/stored-records.ts';
 import type { LimitedReads } from './limited-reads.ts';
 import { Problem } from './problem.ts';
 
@@ -60,7 +61,7 @@ function digest(what: string, parts: readonly string[]): string {
  * @throws Problem `idempotency_key_reused`.
  */
 export async function refuseOtherStart(session: Session, startId: string | undefined): Promise<void> {
-  for await (const { record } of session.journal()) {
+  for await (const { record } of storedRecords(session.journal())) {
     const { input } = record;
     if (input.type === 'command' && (input.copied_from?.command_id ?? input.command_id) === startId) return;
     throw reused(session);
@@ -149,7 +150,7 @@ async function inJournal(
   const giveUpAtMs = performance.now() + READ_WITHIN_MS;
   return reads.run(async () => {
     let n = 0;
-    for await (const { record } of session.journal()) {
+    for await (const { record } of storedRecords(session.journal())) {
       const found = compare(record);
       if (found) return { found, n };
       if (performance.now() > giveUpAtMs) return { found: null, n: null };

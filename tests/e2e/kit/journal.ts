@@ -19,11 +19,13 @@ export interface ReadJournal {
   of<T extends SessionEvent['type']>(type: T): readonly (Extract<SessionEvent, { type: T }> & { readonly n: number })[];
 }
 
-/** Reads a session's journal. */
+/** Reads a session's journal; empty for a session that does not exist yet. */
 export async function journalOf(bus: Pick<TestBus, 'client'>, sessionId: string): Promise<ReadJournal> {
   const bytes: Uint8Array[] = [];
   const records: JournalRecord[] = [];
-  for await (const stored of bus.client.session(sessionId).journal()) {
+  const session = bus.client.session(sessionId);
+  const journal = (await session.lastNumber()) === 0 ? [] : session.journal();
+  for await (const stored of journal) {
     // A connection hands on Buffers and plain arrays, as its reads fall: alike, they can be compared.
     bytes.push(Uint8Array.from(stored.bytes));
     records.push(stored.record);

@@ -21,7 +21,7 @@ export class LateApproval {
       const approve = () => {
         this.#say(`no answer came: the demo approves ${tool}`);
         // A decision that was quicker is in the journal, and shown from there.
-        this.#session.approve(callId, { actor: 'demo' }).catch((error: Error) => {
+        this.#session.approve(callId, { actor: 'demo', wait: 'stored' }).catch((error: Error) => {
           this.#say(`not approved: ${error.message}`);
         });
       };

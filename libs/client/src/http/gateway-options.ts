@@ -7,7 +7,7 @@ export interface GatewayOptions {
   readonly gateway: string | URL;
   /** A client has one transport. */
   readonly servers?: undefined;
-  /** A bearer token, or what gives one whenever a request is about to be sent: for tokens that are renewed. */
+  /** A bearer token, or a function that gives one before each request, within 5 s: for tokens that are renewed. */
   readonly token: string | (() => string | Promise<string>);
   /** How long the first answer may take, milliseconds. Default 10,000. */
   readonly connectTimeoutMs?: number | undefined;
@@ -39,9 +39,16 @@ export function gatewayAddress(gateway: string | URL): string {
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
 }
 
-/** The value of the header. @throws InvalidOptionError for a token that no header takes, without quoting it. */
-export async function bearerHeader(token: GatewayOptions['token']): Promise<string> {
-  const given = typeof token === 'function' ? await renewed(token) : token;
+/** The time limit of a function that gives a token, milliseconds. */
+const TOKEN_WITHIN_MS = 5_000;
+
+/**
+ * The value of the header.
+ * @param withinMs the time limit of a function, milliseconds.
+ * @throws InvalidOptionError for a token that no header takes, without quoting it; for a function that rejects or does not resolve in time.
+ */
+export async function bearerHeader(token: GatewayOptions['token'], withinMs = TOKEN_WITHIN_MS): Promise<string> {
+  const given = typeof token === 'function' ? await renewed(token, withinMs) : token;
   if (typeof given !== 'string' || !/^[\x21-\x7e]+$/.test(given))
     throw new InvalidOptionError('the token is empty, or has characters that no token has', 'token');
   return `Bearer ${given}`;
@@ -51,10 +58,16 @@ function invalid(message: string): InvalidOptionError {
   return new InvalidOptionError(message, 'gateway');
 }
 
-async function renewed(token: () => string | Promise<string>): Promise<string> {
+async function renewed(token: () => string | Promise<string>, withinMs: number): Promise<string> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`it did not resolve within ${withinMs} ms`)), withinMs);
+  });
   try {
-    return await token();
+    return await Promise.race([token(), late]);
   } catch (error) {
     throw new InvalidOptionError(`the function gave no token: ${(error as Error)?.message}`, 'token', { cause: error });
+  } finally {
+    clearTimeout(timer);
   }
 }

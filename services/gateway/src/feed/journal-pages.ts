@@ -6,6 +6,7 @@ import { type BusSession, JournalGapError, type JournalPlace } from '@coxswain/c
 import type { JournalRecord } from '@coxswain/protocol';
 import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
 import type { LimitedReads } from '../limited-reads.ts';
+import { storedRecords } from './stored-records.ts';
 
 /** What a page is to have. */
 export interface PageRequest {
@@ -66,8 +67,8 @@ export class JournalPages {
     let bytes = 0;
     let last: JournalPlace | null = null;
     let more = false;
-    const stored = session.journal({ from, after, atOnce: Math.min(recordsMax + 1, GATEWAY_BOUNDS.pageReadAhead) });
-    for await (const { record, bytes: text, seq } of stored) {
+    const atOnce = Math.min(recordsMax + 1, GATEWAY_BOUNDS.pageReadAhead);
+    for await (const { record, bytes: text, seq } of storedRecords(session.journal({ from, after, atOnce }))) {
       if (records.length >= recordsMax || bytes >= maxBytes) {
         more = true;
         break;
