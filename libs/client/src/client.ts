@@ -97,10 +97,10 @@ export class Client<S extends Session = Session> {
    * Runs one prompt in a new session, from its start to the end of its run.
    * @param persona the name of a persona that the host knows or that is served, or a definition without code.
    * @returns how the run ended, as {@link Session.result}; a run that fails is a result with `error`.
-   * @throws CommandRejectedError for a start that is refused; CoxswainError `aborted` where the signal aborts; what `onApproval` throws,
-   *   after the run is cancelled; InvalidOptionError for an invalid argument, for a persona with functions as hooks, which has to be
-   *   served, and for an `onApproval` that returns without a decision, after the run is cancelled; CoxswainError `output_invalid` for an
-   *   output that does not pass the checks of its Zod schema.
+   * @throws CommandRejectedError for a rejected start. InvalidOptionError for an invalid argument, and for a persona with functions as
+   *   hooks, which must be served. CoxswainError `aborted` where the signal aborts. What `onApproval` throws, after the run is cancelled;
+   *   InvalidOptionError if it returns without a decision. CoxswainError `output_invalid` for an output that does not pass the checks of
+   *   its Zod schema.
    */
   async run<Schema extends OutputSource = never, PersonaValue = unknown>(
     persona: string | (PersonaDefinition & TypedPersona<PersonaValue>),
