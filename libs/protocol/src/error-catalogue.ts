@@ -422,7 +422,7 @@ export const ERROR_CATALOGUE = {
     'Correct the schema at the place that the message names.',
   ),
   output_invalid: outcome(
-    'The final answer does not match the output schema, and the repair turns (`limits.output_repairs`) are exhausted.',
+    'The final answer does not match the output schema, and the repair turns (`limits.output_repairs`) are exhausted. In a program: the output does not pass a check of its Zod schema.',
     'Ends the run as failed. The journal contains the answers, and the problems of each in output_rejected.',
     'Read the problems in the message. Simplify the schema, describe its members, or use a stronger model.',
   ),
