@@ -128,11 +128,12 @@ async function progress({ id, ended }: Subject): Promise<void> {
   const session = bus.client.session(id);
   const from = ((await session.newest())?.n ?? 0) + 1;
   await until(`an outcome in ${id}`, async () => {
+    const newest = await session.newest();
+    if (newest === null) return false;
     for await (const { record } of session.journal({ from })) {
       if (record.input.type.endsWith('_outcome')) return true;
     }
-    const newest = await session.newest();
-    return newest?.state === 'stopped' || newest?.state === 'failed';
+    return newest.state === 'stopped' || newest.state === 'failed';
   });
 }
 

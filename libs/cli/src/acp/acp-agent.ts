@@ -306,7 +306,9 @@ export class AcpAgent {
   async #beginningOf(id: string): Promise<Beginning | null> {
     if (!SessionId.safeParse(id).success) throw new SessionNotFoundError(id);
     const { client } = await this.#options.bus.open();
-    for await (const { record } of client.session(id).journal()) {
+    const session = client.session(id);
+    if ((await session.newest()) === null) return null;
+    for await (const { record } of session.journal()) {
       const beginning = beginningIn(record);
       // Starts that were rejected may have records of their own before it.
       if (beginning || record.n >= ACP_BOUNDS.beginningWithinRecords) return beginning;
