@@ -25,6 +25,8 @@ export function uiEventReference(): string {
     'order. The type is `UiEvent`.\n',
     '- An event of a record has `n`, the number of the record, and `at`, its time in ISO 8601. A page that reconnects continues at `n + 1`.',
     '- The other events (pieces of an answer, progress of a call, the connection) are live only.',
+    '- A `StateValue` is the state as records have it: a text such as `stopped`, or an object with one member per nested state, such as',
+    '  `{ "function_awaiting_approval": "parked" }`. The `state` of `session.state()` has the same form.',
     '- AG-UI (`coxswain.*` events) and the MCP tool `read_events` have the same events with names in snake_case.\n',
     table(
       ['`type`', 'Meaning', 'Fields', 'Of a record'],

@@ -6,7 +6,7 @@ import { refuseOthers, type SessionSettings, splitOptions } from './command-form
 import type { PersonaDefinition } from './define-persona.ts';
 import { newSessionId, sessionIdOfMessage } from './fresh-ids.ts';
 import { GuardedTransport } from './guarded-transport.ts';
-import { checkLimit } from './option-checks.ts';
+import { checkLimit, checkOptions } from './option-checks.ts';
 import type { SendOptions } from './outgoing-command.ts';
 import { type OutputSource, outputJsonSchema, type StartedOutput, type TypedPersona } from './output-schema.ts';
 import { namedHandlers } from './persona-handlers.ts';
@@ -47,9 +47,11 @@ export class Client<S extends Session = Session> {
 
   /**
    * A handle on a session, which need not exist yet.
-   * @throws InvalidIdError where the id is none.
+   * @throws InvalidIdError where the id is none; InvalidOptionError where it is missing, or not a text.
    */
   session(id: string): S {
+    if (typeof id !== 'string')
+      throw new InvalidOptionError('session() takes the id of a session: session("my-session")', 'sessionId');
     return this.#handle(sessionRef(id, this.tenant));
   }
 
@@ -128,13 +130,9 @@ export class Client<S extends Session = Session> {
    * @param query `limit`: how many at most; default all.
    * @throws InvalidOptionError for an option or a state that does not exist.
    */
-  sessions({
-    state,
-    persona,
-    details,
-    limit,
-    ...others
-  }: SessionsQuery = {}): AsyncGenerator<ListedSession, void, undefined> {
+  sessions(query: SessionsQuery = {}): AsyncGenerator<ListedSession, void, undefined> {
+    checkOptions(query, '{ limit: 20 }');
+    const { state, persona, details, limit, ...others } = query;
     refuseOthers(others);
     checkLimit(limit);
     if (state !== undefined && !SESSION_STATE_NAMES.includes(state))
@@ -166,7 +164,12 @@ export class Client<S extends Session = Session> {
    * The approvals that wait now, across sessions, the longest first. Hosts are asked, a few sessions at a time. The approvals of a run, also
    * later ones, are {@link Session.approvals}.
    */
-  async *pendingApprovals(): AsyncGenerator<Approval, void, undefined> {
+  pendingApprovals(...options: readonly []): AsyncGenerator<Approval, void, undefined> {
+    if (options.length > 0) throw new InvalidOptionError('pendingApprovals() takes no options', 'options');
+    return this.#pendingApprovals();
+  }
+
+  async *#pendingApprovals(): AsyncGenerator<Approval, void, undefined> {
     for (const pending of await this.wire.approvals()) yield new Approval(this.session(pending.session_id), pending);
   }
 

@@ -38,6 +38,21 @@ export function checkSendOptions(verb: Verb, { wait, timeoutMs, acceptedWithinMs
   checkSignal(signal);
 }
 
+/**
+ * Checks that the options of a call are an object: a text or a list has keys of its own, and a number has none.
+ * @param example what is right.
+ * @throws InvalidOptionError.
+ */
+export function checkOptions(options: unknown, example: string): void {
+  if (typeof options === 'object' && options !== null && !Array.isArray(options)) return;
+  throw new InvalidOptionError(`the options must be an object, such as ${example}`, 'options');
+}
+
+/** Checks an option that is true or false. @throws InvalidOptionError naming the option. */
+export function checkBoolean(name: string, value: unknown): void {
+  if (typeof value !== 'boolean') throw new InvalidOptionError(`${name} must be true or false`, name);
+}
+
 /** Checks a time in milliseconds. @throws InvalidOptionError naming the option. */
 export function checkTime(name: string, time: unknown): void {
   if (time === undefined || (typeof time === 'number' && time >= 0 && time <= WAIT_MAX_MS)) return;

@@ -33,7 +33,7 @@ import {
 import { createEventTranslator } from './event-translator.ts';
 import { newSessionId, sessionIdOfMessage } from './fresh-ids.ts';
 import { GuardedTransport } from './guarded-transport.ts';
-import { checkRecordNumber, checkSignal } from './option-checks.ts';
+import { checkBoolean, checkOptions, checkRecordNumber, checkSignal } from './option-checks.ts';
 import {
   type BodyInput,
   RECEIPT_TIMEOUT_MS,
@@ -267,6 +267,7 @@ export class Session {
 
   /** Sends a command. @param options how it is sent, and members of its body. */
   async #send(verb: Verb, members: object, options: object): Promise<SentCommand> {
+    checkOptions(options, "{ wait: 'accepted' }");
     const { sending, others } = splitOptions(options);
     const body = wireBody(verb, { ...others, ...members });
     return sentCommand(await this.#sendOnWire(verb, body, sending));
@@ -322,7 +323,9 @@ export class Session {
    * Says something to the session, whatever it does: a steer during a run, else the prompt of the next run. The session decides
    * when it takes the command; the receipt says what it became (`became`).
    */
-  say(text: string, options: SendOptions = {}): Promise<SentCommand> {
+  async say(text: string, options: SendOptions = {}): Promise<SentCommand> {
+    checkOptions(options, "{ wait: 'accepted' }");
+    refuseOthers(splitOptions(options).others);
     return this.#send('prompt', { body: text, ifRunning: 'steer' }, options);
   }
 
@@ -376,6 +379,7 @@ export class Session {
   }
 
   async #decide(decision: 'allow' | 'deny', given: string | undefined, options: ApproveOptions): Promise<SentCommand> {
+    checkOptions(options, "{ reason: 'no longer needed' }");
     const callId = given ?? (await this.#onlyPendingCall());
     return this.#send('approve', { callId, decision }, { ...options, wait: options.wait ?? 'accepted' });
   }
@@ -433,7 +437,9 @@ export class Session {
    * @throws ReceiptTimeoutError where nothing is recorded within `timeoutMs` and 30 s more, such as without a running host: the command
    *   is stored and may still take effect. What sending a command throws.
    */
-  async cancelCall(callId: string, { timeoutMs, ...options }: CancelCallOptions = {}): Promise<CancelledCall> {
+  async cancelCall(callId: string, given: CancelCallOptions = {}): Promise<CancelledCall> {
+    checkOptions(given, "{ reason: 'no longer needed' }");
+    const { timeoutMs, ...options } = given;
     const { sending, others } = splitOptions(options);
     const body = wireBody('cancel_call', { ...others, callId, timeoutMs });
     const waitMs = (timeoutMs ?? BOUNDS.abortGraceMs) + RECEIPT_TIMEOUT_MS;
@@ -499,8 +505,11 @@ export class Session {
    * @throws CommandRejectedError where the host has rejected the start or the prompt whose run is shown; with `follow: true` a rejected prompt
    *   is the event `command_rejected` instead. SessionDeletedError, and what reading the journal throws.
    */
-  stream({ from, signal, follow = false, ...others }: StreamOptions = {}): AsyncGenerator<UiEvent, void, undefined> {
+  stream(options: StreamOptions = {}): AsyncGenerator<UiEvent, void, undefined> {
+    checkOptions(options, '{ follow: true }');
+    const { from, signal, follow = false, ...others } = options;
     refuseOthers(others);
+    checkBoolean('follow', follow);
     checkRecordNumber('from', from);
     checkSignal(signal);
     // The search for the run belongs to the loop: a client that closes meanwhile ends the loop, and does not reject it.
