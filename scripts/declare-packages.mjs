@@ -1,5 +1,5 @@
-// Declares the types of the packages that projects import, for editors and for `tsc`. Done at `cox init` and not with the
-// bundles: it costs a compiler some seconds, which every `npm ci` would pay.
+// Declares the types of the packages that projects import, for editors and for `tsc`. Done at `cox init` and by `npm run types`,
+// not with the bundles: it costs a compiler some seconds, which every `npm ci` would pay.
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -140,4 +140,9 @@ function whole(path, contents) {
   const unfinished = `${path}.${process.pid}`;
   writeFileSync(unfinished, contents);
   renameSync(unfinished, path);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const isMade = await declarePackages(() => console.log('declaring the types of the packages'));
+  if (!isMade) throw new Error('TypeScript is not installed: run npm ci');
 }

@@ -311,6 +311,12 @@ function unverifiedEntries(lock: string): string[] {
     .map(([path]) => path);
 }
 
+test('the types of a clone are those that npm run types writes', () => {
+  const { exports, scripts } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8'));
+  expect(exports['.'].types).toBe(exports['.'].default.replace(/\.mjs$/, '.d.mts'));
+  expect(scripts.types).toBe('node scripts/declare-packages.mjs');
+});
+
 test('every package of the lock file has a checksum and names no registry host', () => {
   expect(unverifiedEntries(readFileSync(join(repository, 'package-lock.json'), 'utf8'))).toEqual([]);
   const integrity = `sha512-${'A'.repeat(86)}==`;

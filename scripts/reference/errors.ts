@@ -5,16 +5,20 @@ import { code, generatedFrom, table } from './markdown.ts';
 /** docs/reference/errors.md */
 export function errorReference(): string {
   const kinds: readonly [CatalogueEntry['kind'], string, string][] = [
-    ['rejection', 'Rejections', 'A host rejected a command. It recorded the rejection and changed nothing else.'],
+    [
+      'rejection',
+      'Rejections',
+      'A host rejected a command. The sender gets a receipt. The journal gets a record, of at most 64 of the newest 256 commands ([quota](../operations/set-quotas.md#rejections-in-the-journal)). Nothing else changes, unless the meaning says so.',
+    ],
     [
       'refusal',
       'Refusals',
-      'A gateway rejected a request. It sent nothing to a session. [HTTP](http.md) lists the status codes.',
+      'A gateway rejected a request. It answers with a problem document, and sends nothing to a session. [HTTP](http.md) lists the status codes.',
     ],
     [
       'outcome',
       'Outcomes',
-      'A model, a tool, a hook or another external system failed. The session records the failure and continues.',
+      'A model, a tool, a hook or another external system failed. The session records the failure. The run continues or ends, as each row says. The session accepts the next prompt.',
     ],
     [
       'exception',
@@ -28,14 +32,38 @@ export function errorReference(): string {
     '# Errors\n',
     ...kinds.flatMap(([kind, title, intro]) => [
       `## ${title}\n\n${intro}\n`,
-      table(
-        ['Code', 'Meaning', 'What the runtime does', 'What you can do'],
-        entries
-          .filter(([, entry]) => entry.kind === kind)
-          .sort(([a], [b]) => (a < b ? -1 : 1))
-          .map(([name, entry]) => [code(name), entry.meaning, entry.runtime, entry.caller]),
+      tableOf(
+        kind === 'rejection' || kind === 'refusal',
+        entries.filter(([, entry]) => entry.kind === kind).sort(([a], [b]) => (a < b ? -1 : 1)),
       ),
       '',
     ]),
   ].join('\n');
+}
+
+/**
+ * The codes of one kind. If most of them share what the runtime does, the text above the table says it once: the table has
+ * no column for it, and an entry that differs says so in its meaning.
+ */
+function tableOf(isShared: boolean, entries: readonly [string, CatalogueEntry][]): string {
+  if (!isShared)
+    return table(
+      ['Code', 'Meaning', 'What the runtime does', 'What you can do'],
+      entries.map(([name, entry]) => [code(name), entry.meaning, entry.runtime, entry.caller]),
+    );
+  const usual = mostFrequent(entries.map(([, { runtime }]) => runtime));
+  return table(
+    ['Code', 'Meaning', 'What you can do'],
+    entries.map(([name, { meaning, runtime, caller }]) => [
+      code(name),
+      runtime === usual ? meaning : `${meaning} ${runtime}`,
+      caller,
+    ]),
+  );
+}
+
+function mostFrequent(texts: readonly string[]): string | undefined {
+  const counts = new Map<string, number>();
+  for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1);
+  return [...counts].sort(([, a], [, b]) => b - a)[0]?.[0];
 }

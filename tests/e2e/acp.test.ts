@@ -142,7 +142,7 @@ describe('a prompt', () => {
       message: expect.stringContaining('prompt.0: audio is not supported'),
     });
     const picture = (data: string, mimeType = 'image/png') => prompt({ type: 'image', data, mimeType });
-    expect(await picture('aGk=')).toMatchObject({ message: expect.stringContaining('it is not image/png') });
+    expect(await picture('aGk=')).toMatchObject({ message: expect.stringContaining('is not image/png') });
     expect(await picture('no base64')).toMatchObject({ message: expect.stringContaining('prompt.0.data') });
     expect(await picture('aGk=', 'image/tiff')).toMatchObject({ message: expect.stringContaining('not image/tiff') });
     const large = Buffer.concat([Buffer.from(PIXEL, 'base64'), Buffer.alloc(256 * 1024)]).toString('base64');

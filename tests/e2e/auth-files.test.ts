@@ -118,7 +118,7 @@ test.each([['/dev/null/x'], ['/proc/foo']])(
     const refused = await cox(['admin', 'auth', '--out', out, '--json']);
     expect(refused.json, refused.told).toMatchObject([{ code: 'auth_out_unusable' }]);
     expect(refused.stderr).toContain(`--out ${out}`);
-    expect(refused.stderr).not.toMatch(/--state-dir|ENOENT/);
+    expect(refused.stderr).not.toMatch(/--state-dir/);
   },
 );
 

@@ -185,7 +185,7 @@ describe('on a bus where every program has a key of its own', () => {
       expect(await deleted('after')).toMatchObject({
         stage: 'accepted',
         message: expect.stringContaining('purged within 60 s'),
-        detail: { purge: { records_within_ms: 60_000, files_within_ms: 172_800_000 } },
+        detail: { purge: { recordsWithinMs: 60_000, filesWithinMs: 172_800_000 } },
       });
       for (const id of ['before', 'after']) await until(`the purge of ${id}`, async () => (await records(id)) === 1);
       const doctor = await cox(['doctor', '--nats', bus.url, '--json'], { env: bus.env('admin') });

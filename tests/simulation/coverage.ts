@@ -53,7 +53,7 @@ function detailOf(event: SessionEvent): string[] {
     case 'hook_returned':
       return [
         ...(event.verdict?.kind === 'job' ? ['hook: begins a job'] : []),
-        ...(event.failure?.message.includes('heard of') ? ['hook: not heard of'] : []),
+        ...(event.failure?.message.includes('no live instance') ? ['hook: not heard of'] : []),
       ];
     case 'message_complete':
       return event.message.partial ? ['cut short'] : [];

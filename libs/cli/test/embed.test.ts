@@ -117,6 +117,98 @@ describe('run() in memory', () => {
   });
 });
 
+describe('run() checks the output by its Zod schema', () => {
+  const output = z.object({
+    total: z.number().refine((n) => n > 100, 'must be more than 100'),
+    currency: z.string().default('EUR'),
+  });
+  const models = {
+    'test/small': { turns: [{ text: '{"total": 5}' }] },
+    'test/large': { turns: [{ text: '{"total": 500}' }] },
+  };
+
+  test('rejects a value that does not pass a refinement, by its path', async () => {
+    const clerk = definePersona({ name: 'clerk', model: 'test/small' });
+    const rejection = { code: 'output_invalid', message: expect.stringContaining('total: must be more than 100') };
+    await expect(run(clerk, 'How much?', { models, env, output })).rejects.toMatchObject(rejection);
+    const typed = definePersona({ name: 'clerk', model: 'test/small', output });
+    await expect(run(typed, 'How much?', { models, env })).rejects.toMatchObject(rejection);
+    await using coxswain = await startCoxswain({ bus: 'memory', models, env });
+    const session = await coxswain.startSession({ persona: typed, prompt: 'How much?' });
+    await expect(session.result()).rejects.toMatchObject(rejection);
+  });
+
+  test('fills in defaults, which the model may leave out', async () => {
+    const persona = definePersona({
+      name: 'clerk',
+      model: 'test/large',
+      output,
+      hooks: [{ event: 'PreToolUse', handler: () => allow() }],
+    });
+    expect(await run(persona, 'How much?', { models, env })).toMatchObject({
+      turns: 1,
+      output: { total: 500, currency: 'EUR' },
+    });
+  });
+});
+
+describe('run() names the argument that is invalid', () => {
+  const settings = { models, tools: [pay], env };
+  test.each<[string, unknown[], string, RegExp]>([
+    ['no persona', [undefined, 'Hello.', settings], 'persona', /must be a name/],
+    ['no prompt', [greeter], 'prompt', /must be a text or a list of messages/],
+    ['a number as prompt', [greeter, 5, settings], 'prompt', /must be a text/],
+    ['options that are no object', [greeter, 'Hello.', 'fast'], 'options', /must be an object/],
+    ['onApproval: true', [greeter, 'Hello.', { ...settings, onApproval: true }], 'onApproval', /must be a function/],
+    [
+      'a misspelt option',
+      [greeter, 'Hello.', { ...settings, onAproval() {} }],
+      'onAproval',
+      /did you mean onApproval\?/,
+    ],
+    ['no client', [greeter, 'Hello.', { client: {} }], 'client', /must be a client: await connect\(\)/],
+    ['null as client', [greeter, 'Hello.', { client: null }], 'client', /must be a client: await connect\(\)/],
+  ])('%s', async (_name, given, option, message) => {
+    const error = await (run as (...all: unknown[]) => Promise<unknown>)(...given).catch((thrown) => thrown);
+    expect(error).toMatchObject({ code: 'invalid_option', option, message: expect.stringMatching(message) });
+  });
+});
+
+test('run() refuses a promise of a client, whose failure does not end the program', async () => {
+  const client = Promise.reject(new Error('no bus'));
+  await expect(run('greeter', 'Hello.', { client } as never)).rejects.toMatchObject({
+    code: 'invalid_option',
+    option: 'client',
+    message: expect.stringContaining('not a promise of one: await connect()'),
+  });
+});
+
+describe('onApproval', () => {
+  const settings = { models, tools: [pay], env };
+
+  test('that returns without a decision cancels the run and rejects', async () => {
+    paid.length = 0;
+    const running = run(payer, 'Pay five.', { ...settings, onApproval: () => undefined });
+    await expect(running).rejects.toMatchObject({
+      code: 'invalid_option',
+      option: 'onApproval',
+      message: expect.stringMatching(/without a decision on the call c1_1 of pay; .*approval\.allow\(\)/),
+    });
+    expect(paid).toEqual([]);
+  });
+
+  test('may decide by the session, and without waiting for its decision', async () => {
+    paid.length = 0;
+    await run(payer, 'Pay five.', {
+      ...settings,
+      onApproval: ({ session, callId }) => {
+        void session.approve(callId);
+      },
+    });
+    expect(paid).toEqual([5]);
+  });
+});
+
 describe('startCoxswain() in memory', () => {
   test('has the sessions of a client: streams, approvals, messages, lists', async () => {
     await using coxswain = await startCoxswain({
@@ -160,6 +252,8 @@ describe('startCoxswain() in memory', () => {
 test.each([
   [{ tool: [] }, 'tool', /there is no option tool; did you mean tools\?/],
   [{ bus: 7 }, 'bus', /bus: must be "embedded", "memory" or the address/],
+  [{ bus: 'mem' }, 'bus', /bus: must be "embedded", "memory" or the address/],
+  [{ bus: 'http://host:4222' }, 'bus', /bus: must be .*nats:\/\/host:4222/],
   [{ bus: 'memory', stateDir: 'here' }, 'stateDir', /stores nothing/],
   [{ nkey: 'a.nk' }, 'nkey', /needs the address/],
   [{ bus: 'memory', tools: [7] }, 'tools', /tools: \[0\] must be what defineTool\(\) returns/],

@@ -2,7 +2,14 @@ import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { gatewayOf, keepAccess, keptAccessFile, readKeptAccess, startOnPort } from '../src/instance/kept-access.ts';
+import {
+  gatewayOf,
+  isOwnServer,
+  keepAccess,
+  keptAccessFile,
+  readKeptAccess,
+  startOnPort,
+} from '../src/instance/kept-access.ts';
 
 const NATS = { token: 'of-this-test-alone', port: 41_222 };
 const GATEWAY = { token: 'cox_full-of-this-test', read_token: 'cox_read-of-this-test', port: 41_223 };
@@ -29,6 +36,16 @@ test('the access of a gateway on the bus of the user is for that bus only', () =
   expect(gatewayOf(kept, null)).toBe(GATEWAY);
   expect(gatewayOf(kept, 'nats://a:4222')?.token).toBe('cox_of-that-bus-alone');
   expect(gatewayOf(kept, 'nats://b:4222')).toBeUndefined();
+});
+
+test.each([
+  [`nats://${NATS.token}@127.0.0.1:${NATS.port}`, true],
+  [`nats://${NATS.token}@127.0.0.1:4222`, false],
+  [`nats://other@127.0.0.1:${NATS.port}`, false],
+  [`nats://${NATS.token}@127.0.0.1:${NATS.port},nats://${NATS.token}@b:4222`, false],
+])('%s is recognised as the server of the state folder: %s', (address, isOwn) => {
+  expect(isOwnServer({ nats: NATS }, address)).toBe(isOwn);
+  expect(isOwnServer({}, address)).toBe(false);
 });
 
 test.skipIf(process.platform === 'win32')(

@@ -26,7 +26,7 @@ test('is approved once, and the demo says so', () => {
   vi.advanceTimersByTime(APPROVED_AFTER_MS - 1);
   expect(approve).not.toHaveBeenCalled();
   vi.advanceTimersByTime(1);
-  expect(approve.mock.calls).toEqual([['c3_1', { actor: 'demo' }]]);
+  expect(approve.mock.calls).toEqual([['c3_1', { actor: 'demo', wait: 'stored' }]]);
   expect(said).toEqual(['no answer came: the demo approves edit_file']);
 });
 

@@ -184,6 +184,7 @@ describe('a wrong command line is refused with exit 2', () => {
     [['message', 'withdraw', 'k3'], 'cox message withdraw needs <message>'],
     [['message', 'withdraw', 'k3', 'm1', '--reason', 'x'], 'cox message withdraw has no flag --reason'],
     [['message', 'edit', 'k3', 'm1'], 'cox message edit needs <text>'],
+    [['deny', 'k3', 'c1', 'no way'], 'cox deny has an unexpected argument "no way"; --reason gives a reason'],
     [['message', 'edit', 'k3', 'm1', 'two', 'words'], 'cox message edit has an unexpected argument "words"'],
     [['session', 'suspend', 'k3', '2h'], 'cox session suspend has an unexpected argument "2h"'],
     [['session', 'suspend', 'k3', '--for'], '--for needs a value: DURATION'],

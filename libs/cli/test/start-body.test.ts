@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { COMMANDS } from '../src/line/command-table.ts';
 import { parseLine } from '../src/line/parse-line.ts';
-import { keysFound, sessionIdOf, startBody } from '../src/run/start-body.ts';
+import { expectRoot, keysFound, sessionIdOf, startBody } from '../src/run/start-body.ts';
 
 let folder: string;
 beforeAll(async () => {
@@ -23,6 +23,14 @@ function body(argv: string[], env: NodeJS.ProcessEnv = {}) {
   if (line.kind !== 'command') throw new Error(line.kind);
   return startBody({ flags: line.flags, env: { INIT_CWD: folder, ...env } }, 'do it');
 }
+
+test('a root folder that does not exist is a wrong command line', () => {
+  const line = parseLine(['run', 'do it', '--root', 'missing'], COMMANDS);
+  if (line.kind !== 'command') throw new Error(line.kind);
+  expect(() => expectRoot(line, { root: join(folder, 'missing') })).toThrow(/--root .*missing is not a folder/);
+  expect(() => expectRoot(line, { root: join(folder, 'p.yaml') })).toThrow(/is not a folder/);
+  expect(() => expectRoot(line, { root: folder })).not.toThrow();
+});
 
 test('the flags make the body of a start; the root is where the person typed', async () => {
   const made = await body(

@@ -1,15 +1,19 @@
 /** The client: the sessions of one tenant, over the bus or over HTTP. */
-import { SESSION_STATE_NAMES, type SessionRef, sessionRef, type TenantId } from '@coxswain/protocol';
+import { nearestWord, SESSION_STATE_NAMES, type SessionRef, sessionRef, type TenantId } from '@coxswain/protocol';
 import { Approval } from './approval.ts';
-import { ClientClosedError, InvalidOptionError } from './client-errors.ts';
+import { ClientClosedError, CoxswainError, InvalidOptionError } from './client-errors.ts';
 import { refuseOthers, type SessionSettings, splitOptions } from './command-form.ts';
 import type { PersonaDefinition } from './define-persona.ts';
 import { newSessionId, sessionIdOfMessage } from './fresh-ids.ts';
 import { GuardedTransport } from './guarded-transport.ts';
+<<<<<<< HEAD
 import { checkLimit, checkOptions } from './option-checks.ts';
+=======
+import { checkLimit, checkOptions, checkRunArguments } from './option-checks.ts';
+>>>>>>> main
 import type { SendOptions } from './outgoing-command.ts';
 import { type OutputSource, outputJsonSchema, type StartedOutput, type TypedPersona } from './output-schema.ts';
-import { namedHandlers } from './persona-handlers.ts';
+import { namedHandlers, outputSchemaOf } from './persona-handlers.ts';
 import type { RunResult } from './run-result.ts';
 import type { Prompted, Session, StartedSession, TypedResult } from './session-handle.ts';
 import { type ListedSession, listedSession, SESSIONS_PAGE, type SessionsQuery } from './session-listing.ts';
@@ -22,7 +26,10 @@ export type RunOptions<Schema = OutputSource> = Omit<SessionSettings<Schema>, 'p
   readonly sessionId?: string | undefined;
   /** Its abort cancels the run. */
   readonly signal?: AbortSignal | undefined;
-  /** Decides each call that waits for an approval, one after another. Without it, the calls wait for someone else. */
+  /**
+   * Decides each call that waits for an approval, one after another: it calls `allow()` or `deny()` before its promise settles. Without
+   * it, the calls wait for someone else.
+   */
   readonly onApproval?: ((approval: Approval) => Promise<unknown> | unknown) | undefined;
 };
 
@@ -85,7 +92,10 @@ export class Client<S extends Session = Session> {
     const schema = output === undefined ? undefined : outputJsonSchema(output, 'startSession()');
     const { messageId } = settings;
     const session = this.session(sessionId ?? (messageId ? await sessionIdOfMessage(messageId) : newSessionId()));
-    await session.start({ ...settings, output: schema }, sending as SendOptions);
+    const personas = output === undefined ? outputSchemaOf(given.persona) : undefined;
+    const source: OutputSource | undefined = output ?? personas;
+    const started = source && { schema: source, isPersonas: personas !== undefined };
+    await session.start({ ...settings, output: schema }, sending as SendOptions, started);
     return session as TypedResult<StartedOutput<Schema, PersonaValue>> & StartedSession<S>;
   }
 
@@ -93,14 +103,18 @@ export class Client<S extends Session = Session> {
    * Runs one prompt in a new session, from its start to the end of its run.
    * @param persona the name of a persona that the host knows or that is served, or a definition without code.
    * @returns how the run ended, as {@link Session.result}; a run that fails is a result with `error`.
-   * @throws CommandRejectedError for a start that is refused; CoxswainError `aborted` where the signal aborts; what `onApproval` throws,
-   *   after the run is cancelled; InvalidOptionError for a persona with functions as hooks, which has to be served.
+   * @throws CommandRejectedError for a rejected start. InvalidOptionError for an invalid argument, and for a persona with functions as
+   *   hooks, which must be served. CoxswainError `aborted` where the signal aborts. What `onApproval` throws, after the run is cancelled;
+   *   InvalidOptionError if it returns without a decision. CoxswainError `output_invalid` for an output that does not pass the checks of
+   *   its Zod schema.
    */
   async run<Schema extends OutputSource = never, PersonaValue = unknown>(
     persona: string | (PersonaDefinition & TypedPersona<PersonaValue>),
     prompt: Prompted,
-    { sessionId, signal, onApproval, ...settings }: RunOptions<Schema> = {},
+    options: RunOptions<Schema> = {},
   ): Promise<RunResult<StartedOutput<Schema, PersonaValue>>> {
+    checkRunArguments(persona, prompt, options);
+    const { sessionId, signal, onApproval, ...settings } = options;
     const { definition, handlers } = namedHandlers(persona);
     if (Object.keys(handlers).length > 0)
       throw new InvalidOptionError(
@@ -109,15 +123,20 @@ export class Client<S extends Session = Session> {
       );
     const said = typeof prompt === 'string' ? { prompt } : { messages: [...prompt] };
     const body = { ...settings, ...said, persona: definition } as SessionSettings<Schema, PersonaValue>;
-    const session = await this.startSession(body, { sessionId, signal, wait: 'accepted' });
+    const session = await this.startSession(body, { sessionId, signal, wait: 'accepted' }).catch(withOwnNames);
     const decideAll = async () => {
       if (!onApproval) return;
-      for await (const approval of session.approvals({ signal })) await onApproval(approval);
+      for await (const approval of session.approvals({ signal })) {
+        await onApproval(approval);
+        if (signal?.aborted !== true && (await session.isUndecided(approval.callId))) throw undecided(approval);
+      }
     };
     try {
       const [result] = await Promise.all([session.result(signal ? { signal } : {}), decideAll()]);
       return result;
     } catch (error) {
+      // The run has ended, with an output that the schema in this program does not accept.
+      if (error instanceof CoxswainError && error.code === 'output_invalid') throw error;
       // The run must not go on without its caller. A closed client cannot cancel it.
       if (!(error instanceof ClientClosedError)) await session.cancel('the caller of run() stopped waiting');
       throw error;
@@ -185,4 +204,21 @@ export class Client<S extends Session = Session> {
   closed(): Promise<Error | null> {
     return this.#transport.closed();
   }
+}
+
+/** Options of {@link Client.run} that are not fields of a start. */
+const RUN_OPTIONS = ['sessionId', 'signal', 'onApproval'];
+
+/** Adds the option of `run()` that an unknown one is close to. */
+function withOwnNames(error: unknown): never {
+  if (!(error instanceof InvalidOptionError) || !error.message.endsWith('is unknown')) throw error;
+  const meant = nearestWord(error.option, RUN_OPTIONS);
+  throw meant === null ? error : new InvalidOptionError(`${error.message}; did you mean ${meant}?`, error.option);
+}
+
+function undecided({ callId, tool }: Approval): InvalidOptionError {
+  return new InvalidOptionError(
+    `onApproval: it returned without a decision on the call ${callId} of ${tool}; it must call approval.allow() or approval.deny()`,
+    'onApproval',
+  );
 }

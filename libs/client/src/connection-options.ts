@@ -50,6 +50,7 @@ export const CONNECT_OPTIONS: Readonly<Record<keyof ConnectOptions, true>> = {
  */
 export function natsOptions(options: ConnectOptions): NodeConnectionOptions {
   const listed = typeof options.servers === 'string' ? options.servers.split(',') : options.servers;
+  if (listed.length === 0) throw new InvalidOptionError('servers: is empty; expected nats://host:port', 'servers');
   const servers: string[] = [];
   let token = options.token;
   let user = options.user;

@@ -12,7 +12,7 @@ import {
   type ToolApprovalContext,
   type ToolCallContext,
   ToolDefinitionError,
-  toolResultToWire,
+  toolAnswerToWire,
 } from '@coxswain/protocol';
 
 export {
@@ -41,7 +41,7 @@ export interface CheckedTool {
   check(args: JsonObject): Promise<{ readonly args: unknown } | { readonly problem: string }>;
   /** Whether a person must approve the call. Never rejects. Absent: no. */
   needsApproval?(args: JsonObject, context: ToolApprovalContext): Promise<boolean>;
-  /** The return is a text, a result in the form of the wire, or {@link LATER}. */
+  /** The return is a result in the form of the wire, or {@link LATER}. */
   run(args: unknown, context: ToolCallContext): Promise<unknown>;
 }
 
@@ -75,8 +75,8 @@ export async function checkTool(given: unknown): Promise<CheckedTool> {
     ...(definition.needs_approval ? { needsApproval: tool.needsApproval } : {}),
     async run(args, context) {
       const returned = await tool.execute(args, context);
-      if (returned === LATER || typeof returned === 'string') return returned;
-      const read = toolResultToWire(returned);
+      if (returned === LATER) return returned;
+      const read = toolAnswerToWire(returned);
       if (!read.ok) throw new Error(`the tool returned an invalid result: ${read.problem}`);
       return read.result;
     },

@@ -78,3 +78,29 @@ export function checkLimit(limit: unknown): void {
   if (Number.isSafeInteger(limit) && (limit as number) >= 0) return;
   throw new InvalidOptionError('limit must be a whole number, 0 or more', 'limit');
 }
+
+/**
+ * Checks the arguments of `run()`.
+ * @throws InvalidOptionError naming the argument and what is right.
+ */
+export function checkRunArguments(persona: unknown, prompt: unknown, options: unknown): void {
+  if (!isText(persona) && !isObject(persona))
+    throw new InvalidOptionError('persona: must be a name, or what definePersona() returns', 'persona');
+  if (!isText(prompt) && !(Array.isArray(prompt) && prompt.length > 0))
+    throw new InvalidOptionError("prompt: must be a text or a list of messages: run(persona, 'Say hello.')", 'prompt');
+  if (!isObject(options)) throw new InvalidOptionError('options: must be an object', 'options');
+  const { onApproval } = options as { readonly onApproval?: unknown };
+  if (onApproval !== undefined && typeof onApproval !== 'function')
+    throw new InvalidOptionError(
+      'onApproval: must be a function that decides: (approval) => approval.allow()',
+      'onApproval',
+    );
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string' && value.trim() !== '';
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

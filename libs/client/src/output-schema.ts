@@ -2,15 +2,21 @@
  * Structured output in programs: the schema of a final answer, as Zod or JSON Schema, and the type of its value.
  */
 import { CoxswainError, type Json, type JsonObject } from '@coxswain/protocol';
+import type { RunResult } from './run-result.ts';
 
 /** A schema of Zod 4, or of another library that implements Standard Schema and Standard JSON Schema. */
 export interface ValueSchema<Value = unknown> {
   readonly '~standard': {
     readonly version: 1;
     readonly types?: { readonly output: Value } | undefined;
+    readonly validate?: (value: unknown) => CheckedValue | Promise<CheckedValue>;
     readonly jsonSchema?: { readonly output: (options: { readonly target: string }) => Record<string, unknown> };
   };
 }
+
+type CheckedValue =
+  | { readonly value: unknown; readonly issues?: undefined }
+  | { readonly issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[] };
 
 /** The schema of a final answer: Zod, or JSON Schema (draft 7 or 2020-12). */
 export type OutputSource = ValueSchema | JsonObject;
@@ -39,9 +45,37 @@ export class OutputSchemaError extends CoxswainError {
   }
 }
 
+/** The number of problems that a message names. */
+const PROBLEMS_MAX = 5;
+
+/**
+ * Checks the output of a run by the schema in this program, which may say more than its JSON Schema: refinements and defaults of Zod.
+ * @param schema JSON Schema is not checked again: the session host has validated the output by it.
+ * @returns the result with the value that the schema returns, which has its defaults.
+ * @throws CoxswainError `output_invalid` naming the paths that do not fit.
+ */
+export async function checkedResult(schema: OutputSource | undefined, result: RunResult): Promise<RunResult> {
+  if (schema === undefined || result.output === undefined || !isValueSchema(schema)) return result;
+  const checked = await schema['~standard'].validate?.(result.output);
+  if (checked === undefined) return result;
+  if (checked.issues === undefined) return { ...result, output: checked.value as Json };
+  const problems = checked.issues
+    .slice(0, PROBLEMS_MAX)
+    .map(({ path, message }) => `${path?.length ? path.map(segmentOf).join('.') : 'the value'}: ${message}`);
+  throw new CoxswainError(
+    'output_invalid',
+    `the output does not pass the checks of its schema: ${problems.join('; ')}`,
+  );
+}
+
+/** A segment of a path is a key, or an object that has it. */
+function segmentOf(segment: unknown): string {
+  return String(typeof segment === 'object' && segment !== null && 'key' in segment ? segment.key : segment);
+}
+
 /**
  * The JSON Schema of a schema; JSON Schema is returned as it is. Where Zod states a format, its pattern is left out: it is not
- * RE2.
+ * RE2. A property with a default is not required.
  * @param place what has the schema, for the message of an error: `startSession()`.
  * @throws OutputSchemaError where the schema has no JSON Schema, as one with a transform.
  */
@@ -51,24 +85,39 @@ export function outputJsonSchema(schema: OutputSource, place: string): JsonObjec
   if (!jsonSchema)
     throw new OutputSchemaError(`${place}: the output schema has no JSON Schema; Zod 4.2 and later has one`);
   try {
-    return withoutFormatPatterns(jsonSchema.output({ target: 'draft-2020-12' }) as Json) as JsonObject;
+    return adapted(jsonSchema.output({ target: 'draft-2020-12' }) as Json) as JsonObject;
   } catch (error) {
     throw new OutputSchemaError(`${place}: the output schema has no JSON Schema: ${(error as Error).message}`);
   }
 }
 
-function isValueSchema(schema: OutputSource): schema is ValueSchema {
+/** Whether a schema has code, and is not JSON Schema. */
+export function isValueSchema(schema: OutputSource): schema is ValueSchema {
   return typeof schema['~standard'] === 'object' && schema['~standard'] !== null;
 }
 
-function withoutFormatPatterns(schema: Json): Json {
-  if (Array.isArray(schema)) return schema.map(withoutFormatPatterns);
+function adapted(schema: Json): Json {
+  if (Array.isArray(schema)) return schema.map(adapted);
   if (typeof schema !== 'object' || schema === null) return schema;
-  const { pattern, ...rest } = schema;
-  const kept = typeof schema.format === 'string' && typeof pattern === 'string' ? rest : schema;
+  const { pattern, required, ...rest } = schema;
+  const kept = {
+    ...rest,
+    ...(pattern === undefined || (typeof schema.format === 'string' && typeof pattern === 'string') ? {} : { pattern }),
+    ...(required === undefined ? {} : { required: requiredOf(required, schema.properties) }),
+  };
   return Object.fromEntries(
-    Object.entries(kept).map(([key, member]) => [key, VALUES.has(key) ? member : withoutFormatPatterns(member)]),
+    Object.entries(kept).map(([key, member]) => [key, VALUES.has(key) ? member : adapted(member)]),
   );
+}
+
+/** Without the names of properties that have a default: the check in the program fills them in. */
+function requiredOf(required: Json, properties: Json | undefined): Json {
+  if (!Array.isArray(required) || typeof properties !== 'object' || properties === null) return required;
+  const hasDefault = (name: Json) => {
+    const property = (properties as JsonObject)[String(name)];
+    return typeof property === 'object' && property !== null && 'default' in property;
+  };
+  return required.filter((name) => !hasDefault(name));
 }
 
 /** Keywords whose members are values, not schemas. */

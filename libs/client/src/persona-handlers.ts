@@ -1,6 +1,6 @@
 /** A definition as it is sent: names instead of the functions of its hooks, and the JSON Schema of its output. */
 import type { AnyHandler } from '@coxswain/protocol';
-import { type OutputSource, outputJsonSchema } from './output-schema.ts';
+import { isValueSchema, type OutputSource, outputJsonSchema } from './output-schema.ts';
 
 /** Functions of a persona by their path in its definition. */
 export type PersonaHandlers = Readonly<Record<string, AnyHandler>>;
@@ -13,6 +13,16 @@ export interface NamedHandlers {
 
 /** Kept on a definition, unseen by JSON; for every copy of this module the same. */
 const HANDLERS = Symbol.for('coxswain.persona-handlers');
+
+/** The output schema of Zod that a definition had, kept in the same way. */
+const OUTPUT = Symbol.for('coxswain.persona-output');
+
+/** The output schema of a definition as it was written; undefined without one, or for the name of a persona. */
+export function outputSchemaOf(given: unknown): OutputSource | undefined {
+  if (typeof given !== 'object' || given === null) return undefined;
+  const { [OUTPUT]: kept, output } = given as { readonly [OUTPUT]?: OutputSource; readonly output?: unknown };
+  return kept ?? (typeof output === 'object' && output !== null ? (output as OutputSource) : undefined);
+}
 
 /**
  * Replaces the functions of a definition by their paths, such as `hooks[0]`. The code of a handler is not part of the
@@ -45,7 +55,10 @@ export function namedHandlers(given: unknown): NamedHandlers {
   const schema =
     typeof output === 'object' && output !== null ? outputJsonSchema(output as OutputSource, 'the persona') : output;
   if (Object.keys(handlers).length === before && schema === output) return { definition: given, handlers };
-  return { definition: { ...given, ...own, ...(output === undefined ? {} : { output: schema }) }, handlers };
+  const definition = { ...given, ...own, ...(output === undefined ? {} : { output: schema }) };
+  const written = outputSchemaOf(given);
+  if (written !== undefined && isValueSchema(written)) Object.defineProperty(definition, OUTPUT, { value: written });
+  return { definition, handlers };
 }
 
 /** The definition together with its code, for this program to serve it. */

@@ -42,6 +42,7 @@ import {
   type WaitStage,
   type WireSentCommand,
 } from './outgoing-command.ts';
+import { checkedResult, type OutputSource } from './output-schema.ts';
 import { ResultCollector, type RunResult } from './run-result.ts';
 import { type AwaitedCommand, isCommand, rejectionAt, runToShow } from './run-to-show.ts';
 import { type SessionTree, treeFromWire } from './session-tree.ts';
@@ -189,6 +190,16 @@ export interface TypedResult<Output> {
 /** A fork that this program has started. */
 export type ForkedSession<S extends Session> = StartedSession<S> & { readonly forkedAt: number };
 
+/** The schema of the output of a session that this program has started. */
+interface StartedSchema {
+  readonly schema: OutputSource;
+  /** Whether the persona of the start has it: it does not apply after a hand-off. */
+  readonly isPersonas: boolean;
+}
+
+/** The maximum number of decided calls that a handle remembers. */
+const DECIDED_MAX = 1_000;
+
 /** A handle on one session. Making one asks nothing of anybody. */
 export class Session {
   readonly ref: SessionRef;
@@ -208,6 +219,9 @@ export class Session {
   /** Whether that start has a message id, and is the newest command: it may repeat the session's first start. */
   #mayRepeat = false;
   #forkedAt: number | null = null;
+  #outputSchema: StartedSchema | null = null;
+  /** Calls that this handle has decided, or is deciding. */
+  readonly #decided = new Set<string>();
 
   /** Made by a client. */
   constructor(transport: Transport, ref: SessionRef) {
@@ -259,9 +273,11 @@ export class Session {
 
   /**
    * Starts this session. @internal
+   * @param output the schema that checks the output of results in this program.
    * @throws InvalidOptionError for a setting that a start does not have.
    */
-  async start(settings: SessionSettings<JsonObject>, options: SendOptions): Promise<void> {
+  async start(settings: SessionSettings<JsonObject>, options: SendOptions, output?: StartedSchema): Promise<void> {
+    this.#outputSchema = output ?? null;
     await this.#send('start', settings, options);
   }
 
@@ -369,19 +385,43 @@ export class Session {
    * @throws CommandRejectedError `already_decided`, `call_unknown`, `invalid_arguments`, and `not_pending` where none waits;
    *   InvalidOptionError where several wait and none is named; ReceiptTimeoutError without a host that answers.
    */
-  approve(callId?: string, options: ApproveOptions = {}): Promise<SentCommand> {
+  async approve(callId?: string, options: ApproveOptions = {}): Promise<SentCommand> {
     return this.#decide('allow', callId, options);
   }
 
   /** Refuses such a call. Otherwise as {@link approve}. */
-  deny(callId?: string, options: DenyOptions = {}): Promise<SentCommand> {
+  async deny(callId?: string, options: DenyOptions = {}): Promise<SentCommand> {
     return this.#decide('deny', callId, options);
   }
 
+<<<<<<< HEAD
   async #decide(decision: 'allow' | 'deny', given: string | undefined, options: ApproveOptions): Promise<SentCommand> {
     checkOptions(options, "{ reason: 'no longer needed' }");
     const callId = given ?? (await this.#onlyPendingCall());
+=======
+  async #decide(decision: 'allow' | 'deny', named: string | undefined, options: ApproveOptions): Promise<SentCommand> {
+    checkOptions(options, "{ reason: 'no longer needed' }");
+    // A decision that fails is an error of this call.
+    if (named !== undefined) this.#noteDecided(named);
+    const callId = named ?? (await this.#onlyPendingCall());
+    if (named === undefined) this.#noteDecided(callId);
+>>>>>>> main
     return this.#send('approve', { callId, decision }, { ...options, wait: options.wait ?? 'accepted' });
+  }
+
+  #noteDecided(callId: string): void {
+    this.#decided.add(callId);
+    const [oldest] = this.#decided;
+    if (this.#decided.size > DECIDED_MAX && oldest !== undefined) this.#decided.delete(oldest);
+  }
+
+  /**
+   * Whether a call still waits for a decision, and this handle has not sent one. The host is asked only where this handle has not.
+   * @internal
+   */
+  async isUndecided(callId: string): Promise<boolean> {
+    if (this.#decided.has(callId)) return false;
+    return (await this.state()).approvals.some((approval) => approval.callId === callId);
   }
 
   async #onlyPendingCall(): Promise<string> {
@@ -625,13 +665,15 @@ export class Session {
     if ((await this.newest()) === null && !this.#isStarted) throw new SessionNotFoundError(this.id);
     const { end, follow } = await this.#runToShow(1, signal, { promptsThrow: after === undefined });
     const results = new ResultCollector();
+    let schema = this.#outputSchema;
     for await (const record of this.records({ signal })) {
       results.add(record);
       follow(record);
+      if (schema?.isPersonas && record.events.some(isHandOff)) schema = null;
       const { newest } = results;
       const isOver =
         after === undefined ? end.isAt(record) : hasEnded(record.state) && newest !== null && newest.n >= after;
-      if (isOver && newest !== null) return newest;
+      if (isOver && newest !== null) return checkedResult(schema?.schema, newest);
     }
     // The loop ends only by the signal or with the client.
     throw this.#transport.guard.errorOf(options.signal?.reason, options.signal);
@@ -715,4 +757,8 @@ function awaitedOf(
   const { detail, duplicate, n = null } = receipt ?? {};
   const first = duplicate ? detail?.commandId : undefined;
   return { commandId: typeof first === 'string' ? first : commandId, verb, n, maySteer: if_running === 'steer' };
+}
+
+function isHandOff(event: JournalRecord['events'][number]): boolean {
+  return event.type === 'persona_changed' && event.handoff !== undefined;
 }

@@ -1,5 +1,6 @@
 /**
- * What a transport of this client is made of, for packages that bring one of their own: see `Transport`. Programs that use sessions
+ * What a transport of this client is made of, for packages that bring one of their own: see `Transport`; and the checks of `run()` for
+ * packages that wrap it. Programs that use sessions
  * import `@coxswain/client` instead.
  */
 export { awaitCancellation } from './await-cancellation.ts';
@@ -7,8 +8,11 @@ export { CallGuard } from './call-guard.ts';
 export { Closing } from './closing.ts';
 export { CommandFate } from './command-fate.ts';
 export type { PlacedSession } from './newest-sessions.ts';
+export { checkRunArguments } from './option-checks.ts';
 export { checkedCommandId, checkedPayload, RECEIPT_TIMEOUT_MS } from './outgoing-command.ts';
+export { checkedResult } from './output-schema.ts';
 export { pageOf } from './page-of-sessions.ts';
+export { outputSchemaOf } from './persona-handlers.ts';
 export { failureOfReceipt } from './receipt-failure.ts';
 export { listingFrom } from './session-listing.ts';
 export { type WatchedSession, watchRecords } from './watch-session.ts';

@@ -36,6 +36,10 @@ test.each([{}, null, undefined])('%j leads nowhere, and it is said what would', 
   await expect(connect(options as never)).rejects.toThrow(/\{ servers \}.*\{ gateway, token \}/);
 });
 
+test('an empty list of servers is refused', async () => {
+  await expect(connect({ servers: [] })).rejects.toMatchObject({ code: 'invalid_option', option: 'servers' });
+});
+
 describe('connect() without options', () => {
   const variables = ['NATS_URL', 'NATS_NKEY', 'COX_GATEWAY_URL', 'COX_GATEWAY_TOKEN', 'COX_STATE_DIR'];
   let folder: string;

@@ -232,6 +232,13 @@ test('arguments are checked again, and a result that is none or too large is an 
   }
 });
 
+test('a value that is no result becomes its JSON text', async () => {
+  const { ask } = await bed({ execute: () => ({ total: 5 }) });
+  const said = ask(asked('1-1'));
+  await settled(() => said.length === 2);
+  expect(said[1]).toMatchObject({ status: 'ok', result: { content: [{ type: 'text', text: '{"total":5}' }] } });
+});
+
 test('a drain waits for what runs, and takes nothing more', async () => {
   const { ask, calls, end } = await bed();
   const said = ask(asked('1-1'));

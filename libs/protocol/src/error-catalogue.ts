@@ -422,7 +422,7 @@ export const ERROR_CATALOGUE = {
     'Correct the schema at the place that the message names.',
   ),
   output_invalid: outcome(
-    'The final answer does not match the output schema, and the repair turns (`limits.output_repairs`) are exhausted.',
+    'The final answer does not match the output schema, and the repair turns (`limits.output_repairs`) are exhausted. In a program: the output does not pass a check of its Zod schema.',
     'Ends the run as failed. The journal contains the answers, and the problems of each in output_rejected.',
     'Read the problems in the message. Simplify the schema, describe its members, or use a stronger model.',
   ),
@@ -464,7 +464,7 @@ export const ERROR_CATALOGUE = {
   summary_empty: outcome(
     'The model returned an empty summary of older messages.',
     'Clears old tool results instead, or continues without a compaction.',
-    'Use another model, or the strategy clear_tool_results.',
+    'Use another model, or set `compaction: {strategy: clear_tool_results}` in the persona.',
   ),
   compaction_aborted: outcome(
     'The run ended during the summary of older messages.',
@@ -492,7 +492,7 @@ export const ERROR_CATALOGUE = {
     'Prompt the session again. If the error persists, check the status of the provider or choose another model.',
   ),
   model_restarts_exhausted: outcome(
-    'The model call was restarted after host crashes more often than the limit allows.',
+    'The model call was restarted after host crashes more often than the limit of ten allows.',
     'Ends the run as failed.',
     'Find out why hosts crash, then prompt the session again.',
   ),
@@ -593,9 +593,9 @@ export const ERROR_CATALOGUE = {
     'Read the message. After an upgrade of hosts, renew the permissions with `cox admin auth --renew`.',
   ),
   tool_unavailable: outcome(
-    'No worker serves the tool at the moment.',
+    'Nothing that runs the tool is available: no worker, its MCP server or the command runner.',
     'The model gets an error result.',
-    'Start a worker of the tool: `cox serve tools FILE`.',
+    'Check `cox tool list`. Start `cox serve tools FILE`, the MCP server or `cox serve commands`.',
   ),
   tool_interrupted: outcome(
     'A crash or a network failure interrupted the tool call. Its outcome is unknown: it may have taken effect.',
@@ -776,7 +776,7 @@ export const ERROR_CATALOGUE = {
   ),
   hook_service_serving: exception(
     'The hook service cannot be removed from the registry: instances of it are running.',
-    'Changes nothing: the running instances would silently receive no more requests.',
+    'Changes nothing, because the running instances would silently receive no more requests.',
     'Stop the instances that `cox hook list` prints, then remove the service.',
   ),
   // Personas and tools on the bus
@@ -797,7 +797,7 @@ export const ERROR_CATALOGUE = {
   ),
   persona_serving: exception(
     'The announcement of the persona cannot be removed: instances of it are running.',
-    'Changes nothing: the next instance to start would announce it again.',
+    'Changes nothing, because the next instance to start would announce it again.',
     'Stop the instances that `cox persona list --served` prints, then remove the announcement.',
   ),
   persona_module_invalid: exception(
@@ -822,7 +822,7 @@ export const ERROR_CATALOGUE = {
   ),
   tool_serving: exception(
     'The announcement of the tool cannot be removed: instances of it are running.',
-    'Changes nothing: the next instance to start would announce it again.',
+    'Changes nothing, because the next instance to start would announce it again.',
     'Stop the instances that `cox tool list` prints, then remove the announcement.',
   ),
   tool_module_invalid: exception(
@@ -874,7 +874,7 @@ export const ERROR_CATALOGUE = {
   streams_missing: exception(
     'A stream is missing, and the NATS user of this process may not create streams.',
     'Stops.',
-    'Run cox admin streams with the key of an admin.',
+    'Run `cox admin streams` with the key of an admin.',
   ),
   seed_file_unusable: exception(
     'The file that --nkey or NATS_NKEY names cannot be read, or contains no user seed.',
@@ -959,12 +959,12 @@ export const ERROR_CATALOGUE = {
   transport_unavailable: exception(
     'The browser client was given the address of a bus, which it cannot connect to.',
     'Does not connect.',
-    'Give `gateway` and `token`. On a server, import the client for Node.js.',
+    'Give `gateway` and `token`. On a server, import `@coxswain/client`, not `@coxswain/client/http`.',
   ),
   nats_unreachable: exception(
     'No NATS server responds at the address, or JetStream is not available: it elects a leader or has lost its quorum.',
     'Stops. Reads are retried for ten seconds.',
-    'Check the address, the token and the servers with `cox doctor`. Retry after a restart of a server.',
+    'Check the address, the token and the servers with `cox doctor`. Retry after a restart of a server. If the message says Authorization Violation, the key or token is wrong or revoked: give a new one.',
   ),
   too_few_servers: exception(
     'The requested number of stream replicas exceeds the number of servers in the cluster.',

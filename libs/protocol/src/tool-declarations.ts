@@ -14,8 +14,21 @@ import type { ToolApprovalContext, ToolCallContext } from './tool-call-context.t
 /** Returned by the function of a `longRunning` tool whose outcome is sent later, by `session.endCall()`. */
 export const LATER: unique symbol = Symbol.for('coxswain.outcome-comes-later') as never;
 
-/** The return of a tool's function: a text, a whole result (`{ content, isError, detail }`), or {@link LATER}. */
-export type ToolAnswer = string | CamelCased<ToolResult> | typeof LATER;
+/**
+ * The return of a tool's function: a text, a whole result (`{ content, isError, detail }`), or {@link LATER}. Any other value becomes
+ * its JSON text, and no value an empty text. An object with the member `content` is always read as a whole result.
+ */
+export type ToolAnswer =
+  | string
+  | CamelCased<ToolResult>
+  | typeof LATER
+  | object
+  | number
+  | boolean
+  | null
+  | undefined
+  // biome-ignore lint/suspicious/noConfusingVoidType: a function without a return statement is of this type
+  | void;
 
 /** A result in the form of the wire; or why it is invalid, in a sentence. */
 export type WireToolResult =
@@ -23,9 +36,32 @@ export type WireToolResult =
   | { readonly ok: false; readonly problem: string };
 
 /**
- * The whole result that a program returned, in the form of the wire. The program may be JavaScript, or return another type than it declares.
+ * The return of a tool's function as a result in the form of the wire. The function may be JavaScript, or return another type than it
+ * declares.
+ * @param returned what the function returned, except {@link LATER}. See {@link ToolAnswer}.
  */
-export function toolResultToWire(returned: unknown): WireToolResult {
+export function toolAnswerToWire(returned: unknown): WireToolResult {
+  if (typeof returned === 'object' && returned !== null && 'content' in returned) return wholeResult(returned);
+  if (returned === undefined || typeof returned === 'string') return textResult(returned ?? '');
+  const written = jsonText(returned);
+  return written.ok ? textResult(written.text) : written;
+}
+
+function textResult(text: string): WireToolResult {
+  return { ok: true, result: { content: [{ type: 'text', text }], is_error: false } };
+}
+
+function jsonText(value: unknown): { readonly ok: true; readonly text: string } | (WireToolResult & { ok: false }) {
+  try {
+    const text: string | undefined = JSON.stringify(value);
+    if (text !== undefined) return { ok: true, text };
+    return { ok: false, problem: `a ${typeof value} has no JSON` };
+  } catch (error) {
+    return { ok: false, problem: `it cannot be written as JSON: ${String((error as Error)?.message ?? error)}` };
+  }
+}
+
+function wholeResult(returned: object): WireToolResult {
   const form = toWire(ToolResult, returned as never);
   if (!form.ok) return { ok: false, problem: `${pathText(form.path)} ${form.words}` };
   const read = readStrictly(ToolResult, form.value);

@@ -111,7 +111,7 @@ describe('a call of another tool', () => {
   });
   test('that says too much cannot be remembered', () => {
     expect(matchOf('refund', { note: 'x'.repeat(BOUNDS.rememberedMatchMaxBytes) })).toMatch(/the limit is 4096/);
-    expect(matchOf('refund', null)).toMatch(/no object/);
+    expect(matchOf('refund', null)).toMatch(/not an object/);
   });
 });
 

@@ -49,10 +49,10 @@ export function unavailable(message: string, code: ErrorCode = 'tool_unavailable
   return { status: 'unavailable', result: textOf(message, true, code) };
 }
 
-/** Why the outcome of a call is unknown, as the end of a sentence that begins with "Interrupted:". */
+/** Why the outcome of a call is unknown, as the end of a sentence that says so. */
 export const LOST = {
-  gone: 'the process that ran this call has gone',
-  silent: `the process that runs this call has not answered for ${TOOL_LIVENESS.silentMaxMs / 1_000} seconds`,
+  gone: 'the process that ran this call ended',
+  silent: `the process that runs this call did not answer for ${TOOL_LIVENESS.silentMaxMs / 1_000} seconds`,
   left: 'this host has left the session',
 } as const;
 

@@ -1,6 +1,6 @@
 /** Tools that the embedding program gives as functions. */
 import type { ToolOutcome, ToolSource } from '@coxswain/ports';
-import { LATER, readTool, type Tool, ToolDefinitionError, toolResultToWire } from '@coxswain/protocol';
+import { LATER, readTool, type Tool, ToolDefinitionError, toolAnswerToWire } from '@coxswain/protocol';
 import { schemaProblem } from '@coxswain/protocol/validate-arguments';
 import { type FunctionTool, functionToolset } from './function-toolset.ts';
 import { failed, textResult } from './tool-outcome.ts';
@@ -45,8 +45,7 @@ export function createCodeTools(tools: readonly Tool<any>[]): ToolSource {
 
 function outcomeOf(returned: unknown): ToolOutcome {
   if (returned === LATER) return { status: 'accepted', result: textResult(false, ['']) };
-  if (typeof returned === 'string') return { status: 'ok', result: textResult(false, [returned]) };
-  const read = toolResultToWire(returned);
+  const read = toolAnswerToWire(returned);
   if (!read.ok) return failed('tool_failed', `the tool returned an invalid result: ${read.problem}`);
   return { status: read.result.is_error ? 'error' : 'ok', result: read.result };
 }

@@ -68,14 +68,25 @@ describe('a code tool', () => {
     ['a string', () => 'text', 'ok', 'text'],
     ['a result', async () => ({ content: [{ type: 'text', text: 'whole' }], isError: false }), 'ok', 'whole'],
     ['a result that is an error', () => ({ content: [{ type: 'text', text: 'no' }], isError: true }), 'error', 'no'],
-    ['nothing of the kind', (() => ({ answer: 42 })) as unknown as Tool['execute'], 'error', 'an invalid result'],
+    ['an object', () => ({ answer: 42 }), 'ok', '{"answer":42}'],
+    ['a list', async () => [1, 'two'], 'ok', '[1,"two"]'],
+    ['a number', () => 5, 'ok', '5'],
+    ['null', () => null, 'ok', 'null'],
+    ['nothing at all', () => undefined, 'ok', ''],
+    [
+      'a bigint in an object',
+      () => ({ n: 1n }),
+      'error',
+      'cannot be written as JSON: Do not know how to serialize a BigInt',
+    ],
+    ['a function', () => () => 'x', 'error', 'an invalid result: a function has no JSON'],
+    ['an object with content that is no list', () => ({ content: 'no list' }), 'error', 'content'],
     [
       'a result with a name of the wire',
-      (() => ({ content: [], is_error: true })) as unknown as Tool['execute'],
+      () => ({ content: [], is_error: true }),
       'error',
       'is_error is unknown; did you mean isError?',
     ],
-    ['nothing at all', (() => undefined) as unknown as Tool['execute'], 'error', 'an invalid result'],
   ])('that returns %s', async (_name, run, status, text) => {
     const { call } = await opened(tool('t', run));
     const outcome = await call('t', {});

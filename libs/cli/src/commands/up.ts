@@ -7,7 +7,7 @@ import { type EmbeddedInstance, startEmbedded } from '../instance/embedded.ts';
 import { answersFolder } from '../instance/folder-trust.ts';
 import { removeGatewayFile, writeGatewayFile } from '../instance/gateway-file.ts';
 import { answerHealth } from '../instance/health-socket.ts';
-import { gatewayOf, keepAccess, readKeptAccess, startOnPort } from '../instance/kept-access.ts';
+import { gatewayOf, isOwnServer, keepAccess, readKeptAccess, startOnPort } from '../instance/kept-access.ts';
 import { chooseManifest, manifestNotice } from '../instance/manifest.ts';
 import { metricsAddressOf, metricsLine, metricsMember } from '../instance/metrics-address.ts';
 import { gatewayLines, type OwnGatewayOptions, ownGatewayPort, startOwnGateway } from '../instance/own-gateway.ts';
@@ -19,6 +19,7 @@ import { stateDirOf } from '../instance/state-dir.ts';
 import { stopSignal } from '../instance/stop-signal.ts';
 import { upLog } from '../instance/up-log.ts';
 import { whenFree } from '../instance/when-free.ts';
+import { whyUnreachable } from '../instance/why-unreachable.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
 import type { CommandRun, Invocation } from '../line/command-spec.ts';
 import { type ReportedBus, reportSessions } from '../run/report-sessions.ts';
@@ -28,18 +29,37 @@ import { standardStreams } from '../terminal/streams.ts';
 const FOLDER_FREE_WITHIN_MS = 60_000;
 
 /** Runs everything on this machine until it is told to stop, or its server ends. */
-export const run: CommandRun = (invocation) => {
+export const run: CommandRun = async (invocation) => {
   const { flags, env } = invocation;
   const port = flags.whole('port', { min: 1, max: 65_535 });
   // Whoever names a state folder or a port asks for a server of their own.
   const inherited = flags.on('state-dir') || port !== undefined ? undefined : env.NATS_URL?.trim() || undefined;
-  const external = flags.text('nats') ?? inherited;
+  const named = flags.text('nats');
+  const external = named ?? inherited;
   if (external !== undefined && port !== undefined)
     throw usageError('--port applies to an embedded server, and --nats names another server');
   if (external !== undefined && flags.on('wait-for-folder'))
     throw usageError('--wait-for-folder applies to an embedded server, and another server is named');
-  return external === undefined ? upEmbedded(invocation, port) : upOnBus(invocation, external);
+  if (external === undefined || (named === undefined && (await namesOwnServer(invocation, external))))
+    return upEmbedded(invocation, port);
+  try {
+    return await upOnBus(invocation, external);
+  } catch (error) {
+    if (named !== undefined || (error as { readonly code?: unknown }).code !== 'nats_unreachable') throw error;
+    const why = whyUnreachable(error, { source: 'NATS_URL', servers: external });
+    throw new CliError(
+      EXIT.error,
+      'nats_unreachable',
+      `nats_unreachable: NATS_URL in the environment cannot be used: ${why}`,
+    );
+  }
 };
+
+/** Whether `eval "$(cox env)"` has set the address of the instance that is to be started: NATS_URL then names no other bus. */
+async function namesOwnServer({ flags, env }: Invocation, address: string): Promise<boolean> {
+  // A file that cannot be used is reported when the instance starts.
+  return isOwnServer(await readKeptAccess(stateDirOf(flags, env), () => undefined), address);
+}
 
 async function upEmbedded(invocation: Invocation, port: number | undefined): Promise<ExitCode> {
   const { flags, env } = invocation;

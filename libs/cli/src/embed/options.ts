@@ -14,7 +14,8 @@ export type EmbeddedTool = Tool<any>;
 export interface CoxswainOptions {
   /**
    * Where sessions are kept. `embedded`, the default: a NATS server of this program, with its state folder; sessions survive the
-   * program. `memory`: in this process alone; they end with it. Otherwise the address of a NATS server: `nats://host:4222`.
+   * program. `memory`: in this process alone; they end with it. Otherwise the address of a NATS server: `nats://host:4222`, or several
+   * with commas between them.
    */
   readonly bus?: 'embedded' | 'memory' | (string & {}) | undefined;
   /** Path of a key file, for the address of a server. */
@@ -49,7 +50,7 @@ const text: Check = (value) => (typeof value === 'string' && value.trim() !== ''
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
 const CHECKS: Readonly<Record<keyof CoxswainOptions, Check>> = {
-  bus: (value) => (text(value) === null ? null : 'must be "embedded", "memory" or the address of a NATS server'),
+  bus: busProblem,
   nkey: text,
   stateDir: text,
   tenant: (value) => (TenantId.safeParse(value).success ? null : 'must be 1 to 64 characters of A-Z a-z 0-9 _ -'),
@@ -88,6 +89,16 @@ export function checkOptions(options: CoxswainOptions): void {
   if (stateDir !== undefined) throw new InvalidOptionError("stateDir: bus: 'memory' stores nothing", 'stateDir');
   if (policy !== undefined)
     throw new InvalidOptionError("policy: bus: 'memory' has no sender but this program", 'policy');
+}
+
+function busProblem(value: unknown): string | null {
+  if (value === 'embedded' || value === 'memory') return null;
+  const isAddress =
+    typeof value === 'string' && value.split(',').every((one) => /^(nats|tls):\/\/\S/i.test(one.trim()));
+  // The value is not quoted: an address may hold a token.
+  return isAddress
+    ? null
+    : 'must be "embedded", "memory" or the address of a NATS server: nats://host:4222 or tls://host:4222';
 }
 
 function modelName(value: unknown): string | null {

@@ -10,6 +10,7 @@ import {
   type StartedOutput,
   type TypedPersona,
 } from '@coxswain/client';
+import { checkRunArguments } from '@coxswain/client/transport';
 import { loadPersona } from '@coxswain/personas';
 import type { CoxswainOptions } from './options.ts';
 import { isPath, startCoxswain } from './start-coxswain.ts';
@@ -34,17 +35,19 @@ const IN_MEMORY = ['models', 'tools', 'hooks', 'personas', 'env'] as const satis
  * them. With `client` it is a session of the client's bus, which survives this program.
  * @param persona a definition; the path of a file, a folder or a module, which has a dot or a slash; or a name: of one of `personas`, or of
  *   one that the client's bus knows.
- * @throws InvalidOptionError, and what `Client.run` and `startCoxswain` throw.
+ * @throws InvalidOptionError naming the argument that is invalid, and what `Client.run` and `startCoxswain` throw.
  */
 export async function run<Schema extends OutputSource = never, PersonaValue = unknown>(
   persona: string | (PersonaDefinition & TypedPersona<PersonaValue>),
   prompt: Prompted,
   settings: RunSettings<Schema> = {},
 ): Promise<RunResult<StartedOutput<Schema, PersonaValue>>> {
+  checkRunArguments(persona, prompt, settings);
   const { client, models, tools, hooks, personas, env, ...others } = settings;
   const options = others as RunOptions<Schema>;
   const inMemory = { models, tools, hooks, personas, env };
-  if (client) {
+  if (client !== undefined) {
+    checkClient(client);
     const other = IN_MEMORY.find((name) => inMemory[name] !== undefined);
     if (other) throw new InvalidOptionError(`${other}: needs a run in memory, not client`, other);
     const isFile = typeof persona === 'string' && isPath(persona);
@@ -63,4 +66,15 @@ export async function run<Schema extends OutputSource = never, PersonaValue = un
   } finally {
     await coxswain.close();
   }
+}
+
+/** @throws InvalidOptionError unless the client can run a prompt. */
+function checkClient(client: unknown): void {
+  if (typeof (client as Client | null)?.run === 'function') return;
+  if (client instanceof Promise) {
+    // The error below reports the mistake. A connection that fails later must not end the program before that is handled.
+    client.catch(() => undefined);
+    throw new InvalidOptionError('client: must be a client, not a promise of one: await connect()', 'client');
+  }
+  throw new InvalidOptionError('client: must be a client: await connect()', 'client');
 }

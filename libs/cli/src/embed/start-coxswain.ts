@@ -15,6 +15,7 @@ import type {
   TypedPersona,
   TypedResult,
 } from '@coxswain/client';
+import { checkedResult, checkRunArguments, outputSchemaOf } from '@coxswain/client/transport';
 import { loadPersona } from '@coxswain/personas';
 import { defaultStateDir } from '@coxswain/ports/discovery';
 import type { Instance } from './instance.ts';
@@ -78,7 +79,11 @@ export class Coxswain<C extends Client = Client> implements AsyncDisposable {
     prompt: Prompted,
     options?: RunOptions<Schema>,
   ): Promise<RunResult<StartedOutput<Schema, PersonaValue>>> {
-    return this.client.run<Schema, PersonaValue>(await this.#named(persona), prompt, options);
+    checkRunArguments(persona, prompt, options ?? {});
+    const result = await this.client.run<Schema, PersonaValue>(await this.#named(persona), prompt, options);
+    if (options?.output !== undefined) return result;
+    // The bus knows the persona by the JSON Schema of its output alone.
+    return checkedResult(outputSchemaOf(persona), result as RunResult) as Promise<typeof result>;
   }
 
   /** Makes a persona known under its name: a definition or a path. Its code runs in this process. @throws what reading the persona throws. */

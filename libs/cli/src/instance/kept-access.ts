@@ -1,6 +1,7 @@
 /** Tokens and ports that a state folder keeps over restarts, so that connected clients come back by themselves. */
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
+import { parseConnectionUrl } from '@coxswain/adapter-nats';
 import { readPrivateJson } from '@coxswain/ports/discovery';
 import { readStrictly } from '@coxswain/protocol';
 import * as z from 'zod';
@@ -47,6 +48,15 @@ export async function readKeptAccess(stateDir: string, say: (problem: string) =>
 export function gatewayOf(kept: KeptAccess, bus: string | null): z.infer<typeof Gateway> | undefined {
   if (bus === null) return kept.gateway;
   return kept.bus_gateway?.bus === bus ? kept.bus_gateway : undefined;
+}
+
+/**
+ * Whether an address is that of the NATS server of the state folder, as `cox env` prints it: its port on this machine, and its token.
+ * @throws NatsUrlInvalidError
+ */
+export function isOwnServer({ nats }: KeptAccess, address: string): boolean {
+  const { servers, token } = parseConnectionUrl(address);
+  return nats !== undefined && token === nats.token && servers.join() === `nats://127.0.0.1:${nats.port}`;
 }
 
 /** Keeps access for the next start, readable by this user only. Parts that are not named stay as they are. */

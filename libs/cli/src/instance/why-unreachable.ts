@@ -44,7 +44,9 @@ const REASONS: readonly Reason[] = [
   {
     when: /\bECONNREFUSED\b|connection refused/i,
     words: (at, meant) =>
-      `connection refused by ${at} (ECONNREFUSED); start a NATS server there, check the port in ${meant}, or start your own bus with cox up`,
+      `connection refused by ${at} (ECONNREFUSED); start a NATS server there, check the port in ${meant}, or ${
+        meant === 'NATS_URL' ? 'unset NATS_URL to use a server on this machine' : 'start your own bus with cox up'
+      }`,
   },
   {
     when: /authorization violation|authentication|nkey|permissions violation/i,

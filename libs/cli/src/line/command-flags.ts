@@ -27,7 +27,7 @@ export const PORT: FlagSpec = { value: 'N', help: 'Port of the embedded server (
 /** `--manifest` */
 export const MANIFEST: FlagSpec = {
   value: 'FILE',
-  help: 'Hooks and tools, or none (COX_MANIFEST; a trusted coxswain.yaml)',
+  help: 'Hooks and tools: a file, or none (COX_MANIFEST, trusted coxswain.yaml)',
 };
 /** `--policy` */
 export const POLICY: FlagSpec = { value: 'FILE', help: 'Policy file in YAML that limits requests (COX_POLICY)' };
@@ -46,7 +46,7 @@ export const FROM: FlagSpec = { value: 'N', help: 'Start at record N' };
 /** `--dry-run` */
 export const DRY_RUN: FlagSpec = { help: 'Print what would be deleted, and delete nothing' };
 /** `--tenant` */
-export const TENANT: FlagSpec = { value: 'NAME', help: 'Tenant (the key’s, else default)' };
+export const TENANT: FlagSpec = { value: 'NAME', help: 'Tenant (the key’s, else the tenant default)' };
 /** `--tokens` */
 export const TOKENS: FlagSpec = { value: 'FILE', help: 'File of gateway tokens, which cox admin token writes' };
 
@@ -88,14 +88,14 @@ export const ON_ASK = {
   'on-ask': {
     value: 'deny|wait',
     words: ['deny', 'wait'],
-    help: 'Handling of approvals without a terminal (exit 6)',
+    help: 'Without a terminal: deny calls that ask, or wait (default: exit 6)',
   },
 } satisfies FlagTable;
 
 /** `--steering-file` */
 export const STEERING_FILE: FlagSpec = {
   value: 'PATH',
-  help: 'Steer with lines of a file (AGENT_STEERING_FILE; in the state dir)',
+  help: 'Steer with lines of this file (AGENT_STEERING_FILE, or in state dir)',
 };
 
 /** `--plain` */
@@ -111,7 +111,7 @@ export const TAKE_PART = {
 export const RUN = {
   ...BUS,
   port: PORT,
-  persona: { value: 'NAME|FILE', short: 'p', help: 'Persona: a name in personas/, a YAML or JSON file, or a folder' },
+  persona: { value: 'NAME|FILE', short: 'p', help: 'Persona: a name in personas/ or on the host, a file, or a folder' },
   'persona-mode': { value: 'NAME', help: 'Mode of the persona' },
   crew: {
     value: 'NAME|PATH',
@@ -199,8 +199,8 @@ export const REMIND = {
     words: ['session', 'all', 'none'],
   },
   'role-hint': {
-    value: 'VOICE',
-    help: 'Role: system (default), developer, user_block or ephemeral_cache',
+    value: 'ROLE',
+    help: 'Provider role: system (default), developer, user_block, ephemeral_cache',
     words: ['system', 'developer', 'user_block', 'ephemeral_cache'],
   },
 } satisfies FlagTable;
@@ -221,16 +221,20 @@ export const APPROVE = {
   remember: REMEMBER,
 } satisfies FlagTable;
 /** The flags of `cox deny`. */
-export const DENY = { ...COMMAND, reason: REASON, remember: REMEMBER } satisfies FlagTable;
+export const DENY = {
+  ...COMMAND,
+  reason: { ...REASON, help: 'Reason: the model reads it, the journal keeps it' },
+  remember: REMEMBER,
+} satisfies FlagTable;
 
 /** The flags of `cox session fork`. */
 export const FORK = {
   ...BUS,
   port: PORT,
-  at: AT,
+  at: { ...AT, help: 'Fork at record N instead of the newest' },
   id: RUN.id,
   prompt: { value: 'TEXT', help: 'New text of that record, or the next prompt of an ended session' },
-  persona: RUN.persona,
+  persona: { ...RUN.persona, help: 'Persona from that record on: a name, a file or a folder' },
   model: RUN.model,
   'base-url': RUN['base-url'],
   verdict: { value: '[HOOK=]JSON', help: 'New return value of the hooks of that record', repeatable: true },

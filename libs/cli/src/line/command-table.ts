@@ -186,7 +186,7 @@ const SESSION: readonly CommandSpec[] = [
     name: 'session watch',
     args: ['<session>'],
     help: 'Follow a session without taking part',
-    flags: { ...TENANT_BUS, from: FROM, plain: PLAIN, follow: { ...FOLLOW, help: 'Stay after the session has ended' } },
+    flags: { ...TENANT_BUS, from: FROM, plain: PLAIN, follow: { ...FOLLOW, help: 'Stay after the run has ended' } },
     load: () => import('../commands/session/watch.ts'),
   },
   {
@@ -215,7 +215,7 @@ const SESSION: readonly CommandSpec[] = [
     flags: {
       ...TENANT_BUS,
       from: FROM,
-      follow: { ...FOLLOW, help: 'Stay after the session has ended' },
+      follow: { ...FOLLOW, help: 'Stay after the run has ended' },
       'gateway-port': GATEWAY_PORT,
     },
     examples: [

@@ -72,7 +72,10 @@ export function parseLine(argv: readonly string[], commands: readonly CommandSpe
   }
   if (args.length > command.args.length && !/…[>\]]$/.test(command.args.at(-1) ?? '')) {
     const extra = args[command.args.length] as string;
-    throw usageError(`cox ${command.name} has an unexpected argument "${extra}"; put quotes around text with spaces`);
+    // Text with spaces was quoted.
+    const isReason = /\s/.test(extra) && Object.hasOwn(command.flags, 'reason');
+    const hint = isReason ? '--reason gives a reason' : 'put quotes around text with spaces';
+    throw usageError(`cox ${command.name} has an unexpected argument "${extra}"; ${hint}`);
   }
   return { kind: 'command', command, flags: new Flags(withFormat(given)), args };
 }

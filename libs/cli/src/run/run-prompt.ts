@@ -9,7 +9,7 @@ import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts'
 import type { Invocation } from '../line/command-spec.ts';
 import { namedSteeringFile } from '../steering-file/steer-from-file.ts';
 import { standardStreams } from '../terminal/streams.ts';
-import { baseUrlOf, modelOf, sessionIdOf, startBody } from './start-body.ts';
+import { baseUrlOf, expectRoot, modelOf, sessionIdOf, startBody } from './start-body.ts';
 import { takePart } from './take-part.ts';
 
 const ACCEPTED_WITHIN_MS = 20_000;
@@ -61,6 +61,7 @@ async function prepare(invocation: Invocation, prompt: string): Promise<(bus: Op
     const body = await startBody(invocation, prompt);
     const sessionId = sessionIdOf(invocation) ?? newSessionId();
     return async (bus) => {
+      if (bus.embedded) expectRoot(invocation, body);
       const session = bus.client.session(sessionId);
       const sent = await session.wire.send('start', body, { id, ...SENDING, signal: bus.gone });
       return { session, sent };

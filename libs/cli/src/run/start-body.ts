@@ -1,5 +1,5 @@
 /** From the flags of `cox run` to the body of a `start`. */
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { BodyInput } from '@coxswain/client';
 import { CommandId, ModelName, modeProblem, type PermissionRule, SessionId } from '@coxswain/protocol';
@@ -69,6 +69,15 @@ export async function startBody(
     ...(maxTurns === undefined ? {} : { max_turns: maxTurns }),
     ...limitsOf(flags),
   };
+}
+
+/**
+ * Expects the root folder that `--root` names to exist, for a session host in this process. A host elsewhere has other folders.
+ * @throws CliError with exit code 2.
+ */
+export function expectRoot({ flags }: Pick<Invocation, 'flags'>, { root }: Pick<BodyInput<'start'>, 'root'>): void {
+  if (!flags.on('root') || root === undefined || statSync(root, { throwIfNoEntry: false })?.isDirectory()) return;
+  throw usageError(`--root ${root} is not a folder`);
 }
 
 // Of a persona that is only named the host knows which modes it has.

@@ -56,6 +56,10 @@ export const run: CommandRun = async (invocation) => {
       standardStreams.err(
         `${counted(deleted, 'session')} and ${counted(files.deleted, 'file')} ${would}deleted${more ? '; there may be more: run it again' : ''}\n`,
       );
+      if (kept.length === 0)
+        standardStreams.err(
+          'no retention is configured: sessions are deleted only by age with --keep, such as --keep 30d\n',
+        );
       return refused > 0 ? EXIT.error : EXIT.ok;
     }),
   );
