@@ -6,11 +6,7 @@ import { refuseOthers, type SessionSettings, splitOptions } from './command-form
 import type { PersonaDefinition } from './define-persona.ts';
 import { newSessionId, sessionIdOfMessage } from './fresh-ids.ts';
 import { GuardedTransport } from './guarded-transport.ts';
-<<<<<<< HEAD
-import { checkLimit, checkOptions } from './option-checks.ts';
-=======
 import { checkLimit, checkOptions, checkRunArguments } from './option-checks.ts';
->>>>>>> main
 import type { SendOptions } from './outgoing-command.ts';
 import { type OutputSource, outputJsonSchema, type StartedOutput, type TypedPersona } from './output-schema.ts';
 import { namedHandlers, outputSchemaOf } from './persona-handlers.ts';

@@ -37,14 +37,10 @@ export async function connect(...given: [options?: ConnectOptions | GatewayOptio
   if (given.length === 0) return connect(await discovered(process.env));
   const options = given[0] as ConnectOptions | GatewayOptions;
   if (typeof options === 'string' || Array.isArray(options))
-<<<<<<< HEAD
-    throw new InvalidOptionError('connect takes an object: connect({ servers }) or connect({ gateway, token })', 'options');
-=======
     throw new InvalidOptionError(
       'connect takes an object: connect({ servers }) or connect({ gateway, token })',
       'options',
     );
->>>>>>> main
   // Programs in JavaScript have no compiler that reports these.
   if (options?.gateway !== undefined && options.servers !== undefined)
     throw new InvalidOptionError('connect takes either servers or gateway, not both', 'servers');

@@ -394,18 +394,12 @@ export class Session {
     return this.#decide('deny', callId, options);
   }
 
-<<<<<<< HEAD
-  async #decide(decision: 'allow' | 'deny', given: string | undefined, options: ApproveOptions): Promise<SentCommand> {
-    checkOptions(options, "{ reason: 'no longer needed' }");
-    const callId = given ?? (await this.#onlyPendingCall());
-=======
   async #decide(decision: 'allow' | 'deny', named: string | undefined, options: ApproveOptions): Promise<SentCommand> {
     checkOptions(options, "{ reason: 'no longer needed' }");
     // A decision that fails is an error of this call.
     if (named !== undefined) this.#noteDecided(named);
     const callId = named ?? (await this.#onlyPendingCall());
     if (named === undefined) this.#noteDecided(callId);
->>>>>>> main
     return this.#send('approve', { callId, decision }, { ...options, wait: options.wait ?? 'accepted' });
   }
 

@@ -127,11 +127,7 @@ test.each<[option: string, call: (client: Client) => unknown]>([
   ['options', (client) => client.session('s').cancelCall('c', 'because' as never)],
   ['options', (client) => client.session('s').steer('x', 5 as never)],
   ['options', async (client) => client.sessions(5 as never)],
-<<<<<<< HEAD
-  ['options', async (client) => client.pendingApprovals(...([{ foo: 1 }] as never))],
-=======
   ['options', async (client) => Reflect.apply(client.pendingApprovals, client, [{ foo: 1 }])],
->>>>>>> main
   ['options', async () => connect('nats://x' as never)],
   ['mode', (client) => client.session('s').say('x', { mode: 'plan' } as never)],
   ['follow', async (client) => client.session('s').stream({ follow: 'yes' } as never)],
