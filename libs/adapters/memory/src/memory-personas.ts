@@ -97,7 +97,11 @@ export function createMemoryPersonas(): MemoryPersonas {
     const [instance] = serving(ref.tenant, persona, persona_version);
     const handler = instance?.handlers[id.slice(persona.length + 1)];
     if (!instance || !handler)
-      return { status: 'failed', code: 'hook_unavailable', message: `no instance serves ${persona} ${persona_version}` };
+      return {
+        status: 'failed',
+        code: 'hook_unavailable',
+        message: `no instance serves ${persona} ${persona_version}`,
+      };
     const question: HookQuestion = {
       ...rest,
       ref,

@@ -1,7 +1,10 @@
 /** The records that a session has now, also of a session whose start is not recorded yet. */
 import { SessionNotFoundError } from '@coxswain/client';
 
-/** @returns the records of a journal; none where there is no such session. @throws what else reading the journal throws. */
+/**
+ * Reads a journal that may not exist yet.
+ * @returns its records; none for an unknown session. @throws every other error of the journal.
+ */
 export async function* storedRecords<Entry>(
   journal: AsyncGenerator<Entry, void, undefined>,
 ): AsyncGenerator<Entry, void, undefined> {
