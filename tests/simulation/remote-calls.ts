@@ -36,7 +36,7 @@ export class RemoteCalls {
     if (living.length === 0) return { ...answer('nobody serves it', 'error'), status: 'unavailable' };
     const asked: ToolAsked = { ...named(call), call_id: call.callId, hold: 1, args: call.args };
     const worker = this.#world.random.pick(living);
-    return this.#follow(worker, call, signal, (to) => worker.ask(call.tool, asked, to));
+    return this.#follow(worker, call, signal, true, (to) => worker.ask(call.tool, asked, to));
   }
 
   /** As the tool port's: everybody that may live is asked, and those that have just died are waited for. */
@@ -54,7 +54,7 @@ export class RemoteCalls {
             state: 'running',
             attach: (call, signal) => {
               this.#world.history.push({ what: 'host', host: this.#host, did: 'attaches to a call' });
-              return this.#follow(worker, call, signal, (to) => worker.order(tool, attach, to));
+              return this.#follow(worker, call, signal, false, (to) => worker.order(tool, attach, to));
             },
           };
         });
@@ -81,20 +81,24 @@ export class RemoteCalls {
     return told;
   }
 
+  /** @param isNew the worker holds the call until this host orders it to begin. */
   #follow(
     worker: WorkerProcess,
     call: ToolCall,
     signal: AbortSignal,
-    begin: (to: Answer) => void,
+    isNew: boolean,
+    send: (to: Answer) => void,
   ): Promise<ToolOutcome> {
     return new Promise((resolve) => {
       let settled = false;
+      let isUnanswered = isNew;
       const settle = (outcome: ToolOutcome) => {
         settled = true;
         resolve(outcome);
       };
       const lost = () => settle({ ...answer('whoever ran it has gone', 'error'), status: 'lost' });
       const hear: Answer = (said) => {
+        isUnanswered = false;
         if (said.type === 'running') call.onTaken?.();
         else if (said.type === 'progress') call.onProgress(said.text);
         else if (said.type === 'feedback') call.onFeedback(said.text);
@@ -120,9 +124,11 @@ export class RemoteCalls {
             if (type === 'refused') this.#refused();
           }),
         );
+        // Without an answer, this host sent no order to begin: the call never ran.
+        if (isUnanswered) settle({ ...answer('cancelled before it began', 'error'), status: 'cancelled' });
       };
       signal.addEventListener('abort', aborted, { once: true });
-      void this.#hop().then(() => begin(to));
+      void this.#hop().then(() => send(to));
       if (signal.aborted) aborted();
       void (async () => {
         while (!settled) {
