@@ -231,7 +231,7 @@ test('any other call is lost when its instance was killed, and after 15 s when i
   expect(silent.outcome).toBeUndefined();
   await pass(3_000);
   expect(silent.outcome?.status).toBe('lost');
-  expect(textOf(silent)).toBe('the process that runs this call has not answered for 15 seconds');
+  expect(textOf(silent)).toBe('the process that runs this call did not answer for 15 seconds');
   expect([killed.runs, frozen.runs]).toEqual([['a'], ['a']]);
 });
 

@@ -227,7 +227,7 @@ export const ERROR_CATALOGUE = {
     caller: 'Run `cox session delete` again, or `cox admin retention` later. Both continue the deletion.',
   },
   session_busy: rejection(
-    'The session is running. It accepts no second prompt and cannot be deleted.',
+    'The session runs, waits or sleeps. It accepts no second prompt and cannot be deleted.',
     'Steer it, queue a follow-up, or wait for its end. Cancel its run before you delete it.',
   ),
   message_id_reused: rejection(
@@ -264,7 +264,7 @@ export const ERROR_CATALOGUE = {
     'Decide again after a moment. A decision without edited arguments is accepted at once.',
   ),
   not_rememberable: rejection(
-    'This decision cannot be remembered: the arguments are too large, or the question is whether the call ran.',
+    'This decision cannot be remembered: the arguments are too large, or the approval is about an unknown outcome.',
     'Decide this call without remember. A permission rule of the persona applies to later calls.',
   ),
   too_many_rules: rejection(
@@ -669,7 +669,7 @@ export const ERROR_CATALOGUE = {
   ),
   too_much_feedback: outcome(
     'The session already has 64 pieces of queued feedback, the maximum.',
-    'Counts further feedback. The model gets the number with the last piece that it is shown.',
+    'Drops further feedback and counts it. The last piece that the model reads names the number.',
     'Send less feedback per turn.',
   ),
   // Ours
@@ -1028,7 +1028,7 @@ export const ERROR_CATALOGUE = {
     'Read the list of attempts in nats_server_not_found.',
   ),
   command_failed: exception(
-    'A program that the download needs has failed.',
+    'A program that downloads or unpacks nats-server has failed.',
     'Tries the next source.',
     'Read the list of attempts in nats_server_not_found.',
   ),
