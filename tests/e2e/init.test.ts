@@ -85,7 +85,7 @@ console.log(typeof http.connect, http.CommandRejectedError === both.CommandRejec
 import { connect } from '@coxswain/client/http';
 import { given, prompt } from '@coxswain/testing';
 import { startCoxswain } from 'coxswain';
-export const tool = defineTool({ name: 'five', description: 'five', inputSchema: {}, execute: () => 5 });
+export const tool = defineTool({ name: 'five', description: 'five', inputSchema: {}, execute: () => 5n });
 export const hooks = defineHooks({ PreToolUse: () => 'maybe' });
 export const scene = given({ modle: [] });
 export const journal = await given({ model: [] }).when(prompt(1));

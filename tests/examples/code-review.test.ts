@@ -27,7 +27,7 @@ describe('code review', () => {
 
   test.each([
     ['a folder that is no repository', '--root personas', 'script.yaml', 0, 'This folder is no git repository'],
-    ['a folder that is not there', '--root nowhere', 'script.yaml', 1, 'root_not_local'],
+    ['a folder that is not there', '--root nowhere', 'script.yaml', 2, 'is not a folder'],
     ['a model without its key', '--root .', 'anthropic/claude-sonnet-4-5', 2, 'set ANTHROPIC_API_KEY'],
     ['a crew that is not there', '--root . --crew nobody', 'script.yaml', 2, 'nobody.yaml'],
   ])('%s is told', async (_what, flags, model, code, says) => {

@@ -75,7 +75,7 @@ export class UnansweredStart {
    * @throws CommandRejectedError, as the host rejected the start; ReceiptTimeoutError after five minutes without a host that answers; what
    *   sending a command throws.
    */
-  async receipt(signal = new AbortController().signal): Promise<CommandReceipt | undefined> {
+  async receipt(signal: AbortSignal = new AbortController().signal): Promise<CommandReceipt | undefined> {
     if (this.#rejection) throw this.#rejection;
     for (let asked = 0; ; asked++) {
       try {
