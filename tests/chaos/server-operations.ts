@@ -49,7 +49,7 @@ export const SERVER_OPERATIONS: Readonly<Record<string, Operation>> = {
   async pause_server(world, { on, forMs = 12_000 }) {
     const node = await struckNode(world, on);
     note(world, node, 'paused');
-    node.pause();
+    await node.pause();
     await sleep(forMs);
     node.resume();
     await node.ready();

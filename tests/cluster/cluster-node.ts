@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { stopProcess } from '../contracts/stop-process.ts';
 import { askUntil } from '../e2e/kit/ask-until.ts';
 import type { NodeAddress } from './node-config.ts';
 
@@ -98,10 +99,11 @@ export class ClusterNode {
     return this.#end('SIGTERM');
   }
 
-  /** Stops it where it stands: its connections stay open and nothing answers. */
-  pause(): void {
-    this.#child?.kill('SIGSTOP');
-    this.#isPaused = this.#child !== null;
+  /** Stops the process: its connections stay open, and nothing answers once this has resolved. Does nothing while it is down. */
+  async pause(): Promise<void> {
+    const pid = this.#child?.pid;
+    this.#isPaused = pid !== undefined;
+    if (pid !== undefined) await stopProcess(pid);
   }
 
   /** Lets it go on. */

@@ -30,7 +30,7 @@ describe('a cluster of three servers', () => {
 
   it('leads on without a node that stands still, and takes it back', async () => {
     const leader = await cluster.awaitLeader(STREAM);
-    cluster.node(leader).pause();
+    await cluster.node(leader).pause();
     // A signal takes its moment.
     await vi.waitFor(async () => expect(await cluster.node(leader).isHealthy()).toBe(false), { timeout: 30_000 });
     await cluster.awaitLeader(STREAM, leader);

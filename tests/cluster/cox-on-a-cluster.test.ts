@@ -136,7 +136,7 @@ describe('a cluster of three servers', () => {
       'abc',
     );
     expect(imported.code, imported.told).toBe(0);
-    for (const node of others) node.pause();
+    for (const node of others) await node.pause();
     // Whoever sends looks first at what it sends to, where that can still be read: then it is the command that is not stored.
     const notSent = expect.stringMatching(/^(command_not_stored|nats_unreachable)$/);
     const lines: [string[], unknown][] = [

@@ -21,8 +21,7 @@ it('is not healthy while two of three servers stand still, and is again when the
   const isHealthy = async () => (await cox(['health', '--json'], { env })).code === 0;
   expect(await isHealthy()).toBe(true);
   const [first, second] = fixture.cluster.nodes;
-  first?.pause();
-  second?.pause();
+  await Promise.all([first?.pause(), second?.pause()]);
   await askUntil('it is not healthy', async () => !(await isHealthy()), PATIENCE_MS);
   first?.resume();
   second?.resume();

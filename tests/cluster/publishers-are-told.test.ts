@@ -21,7 +21,7 @@ async function oneServer(onTestFinished: TestContext['onTestFinished']): Promise
 
 it.concurrent.for([
   ['is killed', (target: Cluster) => target.node('n1').kill()],
-  ['stands still', async (target: Cluster) => target.node('n1').pause()],
+  ['stands still', (target: Cluster) => target.node('n1').pause()],
 ] as const)('while the server %s', async ([how, strike], { expect, onTestFinished }) => {
   const { cluster, client } = await oneServer(onTestFinished);
   const id = how.replaceAll(' ', '-');

@@ -21,7 +21,7 @@ describe('a server that stands still', () => {
   ] satisfies [string, () => Promise<NatsConnection>][])('is left by %s', async (_who, connected) => {
     const nc = await connected();
     const before = nc.getServer();
-    cluster.nodes.find(({ url }) => url.endsWith(before))?.pause();
+    await cluster.nodes.find(({ url }) => url.endsWith(before))?.pause();
     for await (const { type } of nc.status()) if (type === 'reconnect') break;
     expect(nc.getServer()).not.toBe(before);
     await nc.flush();
