@@ -120,7 +120,7 @@ export const FAULTS_OF_COPIES: readonly PlantedFault[] = [
     instead: 'return unsent.length < 0 ? {',
   },
   {
-    name: 'a fork under the command id of its origin is begun',
+    name: 'a fork under the command id of its origin is started',
     room: 'session',
     file: 'plan-fork.ts',
     find: "if (last.input.type === 'command' && last.input.command_id === command.command_id) {",

@@ -465,14 +465,14 @@ export const FAULTS_OF_HOOKS: readonly PlantedFault[] = [
     instead: "return { kind: 'no_objection' };",
   },
   {
-    name: 'a misspelt key beside a reminder is passed over',
+    name: 'a misspelt key next to a reminder is ignored',
     room: 'protocol',
     file: 'parse-return.ts',
     find: "Object.keys(raw).filter((key) => key !== 'reminder' && key !== 'then')",
     instead: "Object.keys(raw).filter((key) => key === '')",
   },
   {
-    name: 'a key that changes prototypes is let in',
+    name: 'a key that changes prototypes is accepted',
     room: 'protocol',
     file: 'parse-return.ts',
     find: '  if (refused !== null) return invalid(point, refused);\n',

@@ -44,7 +44,7 @@ export function checkSendOptions(verb: Verb, { wait, timeoutMs, acceptedWithinMs
  * @throws InvalidOptionError.
  */
 export function checkOptions(options: unknown, example: string): void {
-  if (typeof options === 'object' && options !== null && !Array.isArray(options)) return;
+  if (isObject(options)) return;
   throw new InvalidOptionError(`the options must be an object, such as ${example}`, 'options');
 }
 

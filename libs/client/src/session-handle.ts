@@ -266,7 +266,7 @@ export class Session {
     if (n === 0) throw new SessionNotFoundError(this.id);
     const byMessage = messageId === undefined ? {} : { messageId };
     const id = sessionId ?? (messageId === undefined ? newSessionId() : await sessionIdOfMessage(messageId));
-    const session = this.#beside(id);
+    const session = this.#handleOn(id);
     await session.#send('start', { fork: { session: this.id, n, ...changed }, ...byMessage }, sending);
     return session as ForkedSession<this>;
   }
@@ -396,10 +396,9 @@ export class Session {
 
   async #decide(decision: 'allow' | 'deny', named: string | undefined, options: ApproveOptions): Promise<SentCommand> {
     checkOptions(options, "{ reason: 'no longer needed' }");
-    // A decision that fails is an error of this call.
-    if (named !== undefined) this.#noteDecided(named);
     const callId = named ?? (await this.#onlyPendingCall());
-    if (named === undefined) this.#noteDecided(callId);
+    // Noted before it is sent: a decision that fails is an error of this call.
+    this.#noteDecided(callId);
     return this.#send('approve', { callId, decision }, { ...options, wait: options.wait ?? 'accepted' });
   }
 
@@ -724,7 +723,7 @@ export class Session {
   }
 
   /** A handle of the same kind on another session. */
-  #beside(id: string): this {
+  #handleOn(id: string): this {
     const Handle = this.constructor as new (transport: Transport, ref: SessionRef) => this;
     return new Handle(this.#unguarded, sessionRef(id, this.ref.tenant));
   }

@@ -15,4 +15,5 @@ export { pageOf } from './page-of-sessions.ts';
 export { outputSchemaOf } from './persona-handlers.ts';
 export { failureOfReceipt } from './receipt-failure.ts';
 export { listingFrom } from './session-listing.ts';
+export { storedRecords } from './stored-records.ts';
 export { type WatchedSession, watchRecords } from './watch-session.ts';

@@ -3,7 +3,6 @@
  * first start: a loop over the session would wait indefinitely. So a loop that does not see the record of the start for a moment sends
  * the start again under its command id, which changes nothing: a host gives the same answer again.
  */
-
 import { CommandRejectedError, ReceiptTimeoutError } from './client-errors.ts';
 import type { CommandReceipt } from './command-form.ts';
 

@@ -276,7 +276,7 @@ test('startSession() rejects an id in the body, which would not be the id of the
 });
 
 /** A session with a run that has ended, or with one that has not. */
-function begun(state: 'ended' | 'running'): Journal {
+function startedJournal(state: 'ended' | 'running'): Journal {
   const journal = new Journal();
   journal.prompt('a');
   journal.answer('of another command');
@@ -296,7 +296,7 @@ function waysOf(session: Session): Promise<unknown>[] {
 describe('result() and loops never show the run of another command: they throw the rejection', () => {
   test.each(['ended', 'running'] as const)('of a recorded start or prompt, each time (%s)', async (state) => {
     for (const send of ['start', 'prompt'] as const) {
-      const journal = begun(state);
+      const journal = startedJournal(state);
       journal.sends = 'rejected';
       await (send === 'start' ? journal.session.start({ prompt: 'go' }, {}) : journal.session.prompt('go'));
       if (state === 'running') journal.end();
@@ -307,7 +307,7 @@ describe('result() and loops never show the run of another command: they throw t
   });
 
   test('of a prompt that is recorded while they wait', async () => {
-    const journal = begun('running');
+    const journal = startedJournal('running');
     journal.sends = 'later';
     const { commandId } = await journal.session.prompt('go');
     const ways = waysOf(journal.session).map((way) => expect(way).rejects.toMatchObject({ code: 'session_busy' }));
@@ -317,7 +317,7 @@ describe('result() and loops never show the run of another command: they throw t
   });
 
   test('of a start whose message id belongs to another start', async () => {
-    const journal = begun('ended');
+    const journal = startedJournal('ended');
     journal.sends = 'reused';
     await journal.session.start({ prompt: 'go', messageId: 'm' }, {});
     const rejection = { code: 'message_id_reused', field: 'messageId' };
@@ -325,7 +325,7 @@ describe('result() and loops never show the run of another command: they throw t
   });
 
   test('but a loop over all runs shows a rejected prompt as an event', async () => {
-    const journal = begun('ended');
+    const journal = startedJournal('ended');
     journal.sends = 'rejected';
     await journal.session.prompt('go');
     for await (const { type } of journal.session.stream({ follow: true })) if (type === 'command_rejected') break;

@@ -82,7 +82,7 @@ describe('a notice', () => {
   });
 });
 
-test('a model is told that a person edited the arguments of its call, before the result', async () => {
+test('a model reads that a person edited the arguments of its call, before the result', async () => {
   const bed = testBed();
   bed.tools = { ask: {} };
   bed.models.answers = [ask(call('a', 'ask')), say('Done.')];

@@ -32,6 +32,7 @@ import {
   type SessionSettings,
   type Tool,
 } from '@coxswain/client';
+import { storedRecords } from '@coxswain/client/transport';
 import { DEFAULT_TENANT, type HookDefinitions, hasEnded, type JsonObject, TenantId } from '@coxswain/protocol';
 import { type SessionsService, startSessionsService } from '@coxswain/sessions';
 import { type EventPattern, expectInOrder } from './expect-events.ts';
@@ -242,8 +243,7 @@ class Bus implements TestBus {
 
   async journal(session: BusSession): Promise<Journal> {
     const bytes: Uint8Array[] = [];
-    // A session that has not started yet has none.
-    if ((await session.newest()) !== null) for await (const stored of session.journal()) bytes.push(stored.bytes);
+    for await (const stored of storedRecords(session.journal())) bytes.push(stored.bytes);
     return readJournalOf(bytes, { get: (sha256) => this.client.blob(sha256) });
   }
 

@@ -1,9 +1,9 @@
 /** Idempotency keys: the same request again means the same session and the same command, whichever gateway takes it. */
 import { createHash } from 'node:crypto';
 import type { Session } from '@coxswain/client';
+import { storedRecords } from '@coxswain/client/transport';
 import { canonicalJson, type JournalRecord, type JsonObject, parseBody, type Verb } from '@coxswain/protocol';
 import type { Principal } from './auth/principal.ts';
-import { storedRecords } from './feed/stored-records.ts';
 import type { LimitedReads } from './limited-reads.ts';
 import { Problem } from './problem.ts';
 

@@ -36,7 +36,7 @@ export interface ToolService {
   ping(): Promise<void>;
   /** Takes no more calls, ends when those that it has have ended. The announcements stay. */
   stop(): Promise<void>;
-  /** Ends at once, for a process whose code has thrown where nobody could catch it: the outcome of in-flight calls is unknown, and hosts know it. */
+  /** Ends at once, after an uncaught exception: the outcome of in-flight calls is unknown, and hosts know it. */
   abandon(why: Error): Promise<void>;
 }
 

@@ -19,6 +19,7 @@ import {
   RequestError,
 } from '@agentclientprotocol/sdk';
 import { newSessionId, type Session, SessionNotFoundError } from '@coxswain/client';
+import { storedRecords } from '@coxswain/client/transport';
 import { SessionId, type StandIns } from '@coxswain/protocol';
 import { VERSION } from '@coxswain/protocol/version';
 import { ACP_BOUNDS } from './acp-bounds.ts';
@@ -306,9 +307,7 @@ export class AcpAgent {
   async #beginningOf(id: string): Promise<Beginning | null> {
     if (!SessionId.safeParse(id).success) throw new SessionNotFoundError(id);
     const { client } = await this.#options.bus.open();
-    const session = client.session(id);
-    if ((await session.newest()) === null) return null;
-    for await (const { record } of session.journal()) {
+    for await (const { record } of storedRecords(client.session(id).journal())) {
       const beginning = beginningIn(record);
       // Starts that were rejected may have records of their own before it.
       if (beginning || record.n >= ACP_BOUNDS.beginningWithinRecords) return beginning;

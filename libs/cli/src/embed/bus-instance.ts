@@ -1,5 +1,4 @@
 /** A session host on a bus: on a NATS server of this program, or on one that already runs. */
-
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gatherHooks } from '@coxswain/adapter-hooks';
 import { createServiceLog } from '@coxswain/adapter-log';

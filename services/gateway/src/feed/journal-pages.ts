@@ -3,10 +3,10 @@
  * there is a bound on what waits for them.
  */
 import { type BusSession, JournalGapError, type JournalPlace } from '@coxswain/client';
+import { storedRecords } from '@coxswain/client/transport';
 import type { JournalRecord } from '@coxswain/protocol';
 import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
 import type { LimitedReads } from '../limited-reads.ts';
-import { storedRecords } from './stored-records.ts';
 
 /** What a page is to have. */
 export interface PageRequest {

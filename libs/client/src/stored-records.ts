@@ -1,5 +1,5 @@
 /** The records that a session has now, also of a session whose start is not recorded yet. */
-import { SessionNotFoundError } from '@coxswain/client';
+import { SessionNotFoundError } from './client-errors.ts';
 
 /**
  * Reads a journal that may not exist yet.
