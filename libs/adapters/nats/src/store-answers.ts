@@ -7,11 +7,15 @@ import { wireOf } from './wire.ts';
 /** A leader hears from each follower about once a second. */
 const SILENT_AFTER_MS = 10_000;
 
-/** What a leader reports of a follower. */
-interface Follower {
-  readonly offline?: boolean;
-  /** How long it has been silent, nanoseconds. */
-  readonly active?: number;
+/** The raft group of a stream, as the server reports it. */
+interface StreamGroup {
+  /** Empty or absent while the group has no leader. A member may answer then, and lists all members, itself included. */
+  readonly leader?: string;
+  readonly replicas?: readonly {
+    readonly offline?: boolean;
+    /** How long it has been silent, nanoseconds; 0 where the server that answers has never heard it. */
+    readonly active?: number;
+  }[];
 }
 
 /**
@@ -21,16 +25,17 @@ interface Follower {
  */
 export async function storeAnswers(nc: NatsConnection): Promise<void> {
   const answer = await wireOf(nc).request(`$JS.API.STREAM.INFO.${STREAMS.commands}`, new Uint8Array());
-  const { error, cluster } = answerOf<{ readonly cluster?: { readonly replicas?: readonly Follower[] } }>(answer);
+  const { error, cluster } = answerOf<{ readonly cluster?: StreamGroup }>(answer);
   if (error) throw failureOf('asking for the command stream', error);
-  if (!hasQuorum(cluster?.replicas ?? []))
-    throw new NatsUnavailableError(
-      'the command stream has no quorum: its leader does not hear a majority of the replicas',
-    );
+  if (!hasQuorum(cluster))
+    throw new NatsUnavailableError('the command stream has no quorum: no leader hears a majority of the replicas');
 }
 
-/** Whether a leader hears enough of its followers to store a message. It may answer for a while after it has lost them. */
-export function hasQuorum(followers: readonly Follower[]): boolean {
+/** Whether a leader hears enough of its followers to store a message. A server outside a cluster reports no group. */
+export function hasQuorum(group: StreamGroup | undefined): boolean {
+  if (group === undefined) return true;
+  const { leader, replicas: followers = [] } = group;
+  if (!leader) return false;
   const heard = followers.filter(({ offline, active = 0 }) => !offline && active < SILENT_AFTER_MS * 1_000_000).length;
   return 2 * (heard + 1) > followers.length + 1;
 }
