@@ -1,6 +1,6 @@
 /** `cox up`. */
 import { join } from 'node:path';
-import { connectionUrl, parseConnectionUrl, type ServerExit } from '@coxswain/adapter-nats';
+import { connectionTo, connectionUrl, connectNats, parseConnectionUrl, type ServerExit } from '@coxswain/adapter-nats';
 import type { GatewayService } from '@coxswain/gateway';
 import { DEFAULT_TENANT } from '@coxswain/protocol';
 import { type EmbeddedInstance, startEmbedded } from '../instance/embedded.ts';
@@ -191,12 +191,14 @@ async function beside<T>(instance: EmbeddedInstance, start: () => Promise<T>): P
 async function upOnBus(invocation: Invocation, url: string): Promise<ExitCode> {
   const { flags, env } = invocation;
   const metrics = await metricsAddressOf(invocation);
-  const { startRetentionService, startSessionsService } = await import('@coxswain/sessions');
   const gatewayPort = ownGatewayPort(flags);
   const stateDir = stateDirOf(flags, env);
   const manifest = await chooseManifest(flags, env);
   const policyFile = policyOf(flags, env);
   if (manifest) standardStreams.err(manifestNotice(manifest));
+  // An address that does not answer is reported before the engine is loaded.
+  await (await connectNats({ ...connectionTo({ servers: url }), name: 'cox-up' })).close();
+  const { startRetentionService, startSessionsService } = await import('@coxswain/sessions');
   const log = await upLog(stateDir, echoesLog(flags));
   return serveUntilTold(
     { name: 'up', stateDir, title: ({ hostId }) => `the session host ${hostId}` },
