@@ -295,9 +295,12 @@ test('a later run is a trace of its own, linked to the one before and to who has
   );
   expect(run.parentSpanId).toBeUndefined();
   expect([CALLER.traceId, '1'.repeat(32)]).not.toContain(run.traceId);
-  const request = collector.spans.find(({ name }) => name === 'POST /v1/sessions/:session_id/prompt');
+  // The gateway exports its spans independently of the host.
+  const request = await until('the span of the request was received', () =>
+    collector.spans.find(({ name }) => name === 'POST /v1/sessions/:session_id/prompt'),
+  );
   expect(request).toMatchObject({ traceId: '1'.repeat(32), parentSpanId: '2'.repeat(16) });
-  expect(run.links).toEqual([named('invoke_agent lead').spanId, request?.spanId]);
+  expect(run.links).toEqual([named('invoke_agent lead').spanId, request.spanId]);
 });
 
 test('lines of logs name session, run, turn, call and trace', () => {
