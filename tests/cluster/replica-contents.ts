@@ -13,6 +13,9 @@ import { askUntil } from '../e2e/kit/ask-until.ts';
 /** The bound of a replica's catch-up after the restart of its server, before its reads count. */
 const CATCH_UP_MS = 60_000;
 
+/** A busy server may miss the time of one read, and reads find their server by chance: only a server that misses them all is unreadable. */
+const READS_MAX = 3;
+
 /**
  * All messages of a stream, in order, as each server's own replica serves them. Of a server that stops to answer these are
  * the messages before that; of one that never answers there are none.
@@ -23,15 +26,20 @@ export async function replicaContents(
   servers: readonly string[],
 ): Promise<Map<string, StoredMessage[]>> {
   const reads = openTracedReads(nc);
-  const contents = new Map(servers.map((server): [string, StoredMessage[]] => [server, []]));
   try {
     await answering(reads, stream, servers);
-    for await (const window of readReplicas(reads, stream, servers))
-      for (const [server, messages] of servedIn(window)) contents.get(server)?.push(...messages);
+    for (let read = 1; ; read++) {
+      const contents = new Map(servers.map((server): [string, StoredMessage[]] => [server, []]));
+      let areAll = true;
+      for await (const window of readReplicas(reads, stream, servers)) {
+        for (const [server, messages] of servedIn(window)) contents.get(server)?.push(...messages);
+        areAll &&= window.silent.length === 0;
+      }
+      if (areAll || read === READS_MAX) return contents;
+    }
   } finally {
     reads.close();
   }
-  return contents;
 }
 
 /** Waits for every server to answer; a damaged replica may never do. */
