@@ -43,8 +43,6 @@ const excluded = [
   ...ownServers.map((file) => `tests/e2e/${file}`),
 ];
 const files = ['libs/**/test/*.test.ts', 'services/**/test/*.test.ts', 'tests/**/*.test.ts'];
-/** Sets environment variables for the files that it imports: it needs a process of its own. */
-const onACluster = 'tests/e2e/on-a-cluster.test.ts';
 
 /** Every file that needs no container engine, each in a process of its own. */
 export const suite = defineConfig({
@@ -60,9 +58,8 @@ export default defineConfig({
       // Files share the modules that their worker has loaded: loading them for each file took a third of the run.
       {
         ...everywhere,
-        test: { ...everyTest, name: 'suite', isolate: false, include: files, exclude: [...excluded, onACluster] },
+        test: { ...everyTest, name: 'suite', isolate: false, include: files, exclude: excluded },
       },
-      { ...everywhere, test: { ...everyTest, name: 'cluster', include: [onACluster], exclude: excluded } },
       // Where no engine answers, the reporter names what was left out. A run on chosen servers has no containers.
       ...(chosen === '' && (await answeringEngine()) !== null
         ? [

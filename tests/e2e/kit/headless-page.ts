@@ -8,7 +8,7 @@ export const BROWSER = findBrowser();
 
 function findBrowser(): string | null {
   const named = process.env.COX_E2E_BROWSER;
-  for (const name of named ? [named] : ['chromium', 'google-chrome', 'chrome']) {
+  for (const name of named ? [named] : ['chromium-headless-shell', 'chromium', 'google-chrome', 'chrome']) {
     try {
       return execFileSync('which', [name], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
     } catch {

@@ -32,7 +32,6 @@ export const OWN_SERVER_FILES: Readonly<Record<string, string>> = {
   'init.test.ts': 'installs, tests and runs a project of its own',
   'main-job.test.ts': 'cox starts its embedded server, which is killed',
   'mcp-embedded.test.ts': 'cox mcp starts its embedded server',
-  'on-a-cluster.test.ts': 'starts a cluster of its own',
   'own-keys.test.ts': 'a server that knows the users of cox admin auth',
   'personas.test.ts': 'cox run starts its embedded server',
   'roles.test.ts': 'a server that knows the users of cox admin auth',
