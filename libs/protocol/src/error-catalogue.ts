@@ -905,7 +905,7 @@ export const ERROR_CATALOGUE = {
     'Use a key that the message lists.',
   ),
   key_is_last: exception(
-    'The key is the last one of its role. The bus needs at least one host and one admin.',
+    'The key is the last one of its role. The bus keeps at least one key of each of the roles host, admin and retention.',
     'Stops and changes nothing.',
     'Add another key of the role first.',
   ),
