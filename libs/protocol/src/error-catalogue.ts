@@ -862,7 +862,7 @@ export const ERROR_CATALOGUE = {
   nats_server_not_found: exception(
     'No nats-server was found on this machine, and none could be downloaded.',
     'Stops with the list of all attempts.',
-    'Install nats-server 2.12 or newer, or set NATS_URL.',
+    'Reinstall coxswain with optional dependencies, install nats-server 2.12 or newer, or set NATS_URL.',
   ),
   nats_server_too_old: exception(
     'The nats-server is older than 2.12 and would silently ignore parts of the configuration.',
