@@ -27,6 +27,7 @@ const SEARCHES: readonly Search[] = [
     command: vitest('libs/turn/test/random-runs.test.ts'),
     env: { TURN_RUNS: '10000', TURN_SEED: seed },
   },
+  { name: 'paths', command: vitest('libs/turn/test/paths.test.ts'), env: { COX_NIGHTLY: '1' } },
   { name: 'fence-duel', command: vitest('tests/cluster/fence-duel.test.ts'), env: { COX_NIGHTLY: '1' } },
   { name: 'crews', command: vitest('tests/simulation/crews.test.ts'), env: { COX_NIGHTLY: '1' } },
   { name: 'watchers', command: vitest('tests/e2e/gateway-watchers.test.ts'), env: { COX_NIGHTLY: '1' } },
