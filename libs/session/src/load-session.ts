@@ -78,7 +78,7 @@ export interface LoadPorts {
  * Shape of a snapshot; it rises with the shape of what the context's members hold, not with every machine version. A
  * cache: one that does not fit is passed over, and the journal read from its beginning.
  */
-const SNAPSHOT_VERSION = 8;
+export const SNAPSHOT_VERSION = 8;
 /** Which members the context has: with others, what a snapshot holds is not what the machine goes on from. */
 const CONTEXT_MEMBERS = Object.keys(emptyContext('')).sort();
 const CONTEXT_SHAPE = sha256Hex(Buffer.from(CONTEXT_MEMBERS.join(' '))).slice(0, 16);

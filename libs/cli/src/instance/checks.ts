@@ -18,10 +18,12 @@ import {
   NatsUnavailableError,
   type ReplicaFinding,
   readConnection,
+  serverSourceName,
   serverVersionAtLeast,
 } from '@coxswain/adapter-nats';
 import { type BusClient, NoHostError, newSessionId, SessionNotFoundError, type StreamPresence } from '@coxswain/client';
 import { ERROR_CATALOGUE, isErrorCode } from '@coxswain/protocol';
+import { FORMAT_VERSIONS } from '@coxswain/session';
 import { CliError, EXIT } from '../line/cli-error.ts';
 import type { Flags } from '../line/flags.ts';
 import { PERSONAS_FOLDER, personaPaths, readPersona, whatLiesAt } from '../run/persona-file.ts';
@@ -48,6 +50,7 @@ const NODE_MINIMUM = [20, 19] as const;
 
 /** Looks at everything, in the order in which one would mend it. */
 export async function* checks(flags: Flags, env: NodeJS.ProcessEnv): AsyncGenerator<Check> {
+  yield versionsCheck();
   yield nodeCheck(process.versions.node);
   const stateDir = stateDirOf(flags, env);
   const { address, problem } = await busOrProblem(flags, env);
@@ -86,6 +89,16 @@ async function busOrProblem(
 /** The process id of the server that runs on the state folder; undefined where none does, or it cannot be told. */
 async function ownServer(stateDir: string): Promise<number | undefined> {
   return (await readConnection(stateDir).catch(() => undefined))?.pid;
+}
+
+/** The versions of this installation, which a bug report and an upgrade need. */
+export function versionsCheck(): Check {
+  const { version, machine_version, record_version, snapshot_version } = FORMAT_VERSIONS;
+  return {
+    name: 'versions',
+    status: 'ok',
+    message: `coxswain ${version}: turn machine ${machine_version}, journal records ${record_version}, snapshots ${snapshot_version}`,
+  };
 }
 
 /** Whether this Node is new enough. */
@@ -149,7 +162,7 @@ async function* serverChecks(env: NodeJS.ProcessEnv): AsyncGenerator<Check> {
     // A check fetches nothing; what would be fetched is said.
     const found = await findServer({ env: { ...env, NATS_URL: undefined, COX_FETCH: 'never' } });
     if (found.kind === 'binary') {
-      const message = `nats-server ${found.version} from ${found.source}: ${found.path}`;
+      const message = `nats-server ${found.version} from ${serverSourceName(found.source)}: ${found.path}`;
       yield { name: 'nats_server', status: 'ok', message };
     }
   } catch (error) {
