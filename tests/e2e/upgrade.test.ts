@@ -251,7 +251,9 @@ async function replayedBy(build: Build, id: string): Promise<string> {
   return child.stdout + child.stderr;
 }
 
-test('sessions in every state of rest continue with the next release, and with the former one again', async () => {
+test('sessions in every state of rest continue with the next release, and with the former one again', {
+  timeout: 300_000,
+}, async () => {
   const next = await nextRelease();
   const former = await hostOf(released, 'r1');
   await startChild(released, ['serve', 'tools', module.file]).says('"type":"ready"');
@@ -308,7 +310,9 @@ async function replayOf({ bytes }: ReadJournal, machines: ReadonlySet<number>): 
 
 // A host that meets such records is tested in libs/session/test/earlier-releases.test.ts.
 if (IS_WHOLE)
-  test('records of a new shape end the way back: the former release rejects commands and changes nothing', async () => {
+  test('records of a new shape end the way back: the former release rejects commands and changes nothing', {
+    timeout: 300_000,
+  }, async () => {
     const reshaped = await nextRecordShape();
     const former = await hostOf(released, 'r1');
     const fleet = new Fleet('shape', 'waits', 'idle');
