@@ -104,6 +104,12 @@ test('every service is healthy, and what runs once has ended well', async () => 
   expect(once.map(({ State }) => State)).toEqual(['exited', 'exited']);
 });
 
+test('the image by itself plays the demo, with a read-only root file system', async () => {
+  const run = ['run', '--rm', '--read-only', '--tmpfs', '/tmp', 'coxswain:test', 'start'];
+  const { stdout } = await promisify(execFile)('docker', run);
+  expect(stdout).toContain('byte-identical');
+});
+
 test('nothing is root, nothing may write but where it has to, and the key that a service holds is its own', async () => {
   for (const service of LASTING) {
     const inside = (command: string) => project.compose('exec', '-T', service, 'sh', '-c', command);
