@@ -18,6 +18,7 @@ import {
   NatsUnavailableError,
   type ReplicaFinding,
   readConnection,
+  serverSourceName,
   serverVersionAtLeast,
 } from '@coxswain/adapter-nats';
 import { type BusClient, NoHostError, newSessionId, SessionNotFoundError, type StreamPresence } from '@coxswain/client';
@@ -161,7 +162,7 @@ async function* serverChecks(env: NodeJS.ProcessEnv): AsyncGenerator<Check> {
     // A check fetches nothing; what would be fetched is said.
     const found = await findServer({ env: { ...env, NATS_URL: undefined, COX_FETCH: 'never' } });
     if (found.kind === 'binary') {
-      const message = `nats-server ${found.version} from ${found.source}: ${found.path}`;
+      const message = `nats-server ${found.version} from ${serverSourceName(found.source)}: ${found.path}`;
       yield { name: 'nats_server', status: 'ok', message };
     }
   } catch (error) {
