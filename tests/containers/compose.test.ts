@@ -2,7 +2,9 @@
  * docker-compose.yml as a newcomer brings it up: everything becomes healthy, a session is started, asks a tool worker, waits for a
  * person, is steered past a hook service, and goes on when a host or a server of the bus is killed.
  */
+import { execFile } from 'node:child_process';
 import { request } from 'node:http';
+import { promisify } from 'node:util';
 import { connectNats } from '@coxswain/adapter-nats';
 import type { BusClient } from '@coxswain/client';
 import { JOURNAL_STREAMS, journalStreamOf, sessionRef, subjects } from '@coxswain/protocol';
