@@ -23,7 +23,6 @@ import {
 } from '@coxswain/adapter-nats';
 import { type BusClient, NoHostError, newSessionId, SessionNotFoundError, type StreamPresence } from '@coxswain/client';
 import { ERROR_CATALOGUE, isErrorCode } from '@coxswain/protocol';
-import { FORMAT_VERSIONS } from '@coxswain/session';
 import { CliError, EXIT } from '../line/cli-error.ts';
 import type { Flags } from '../line/flags.ts';
 import { PERSONAS_FOLDER, personaPaths, readPersona, whatLiesAt } from '../run/persona-file.ts';
@@ -50,7 +49,6 @@ const NODE_MINIMUM = [20, 19] as const;
 
 /** Looks at everything, in the order in which one would mend it. */
 export async function* checks(flags: Flags, env: NodeJS.ProcessEnv): AsyncGenerator<Check> {
-  yield versionsCheck();
   yield nodeCheck(process.versions.node);
   const stateDir = stateDirOf(flags, env);
   const { address, problem } = await busOrProblem(flags, env);
@@ -70,6 +68,7 @@ export async function* checks(flags: Flags, env: NodeJS.ProcessEnv): AsyncGenera
   yield* personaChecks(typedIn(env));
   yield await modelCheck(env);
   yield keysCheck(env, address);
+  yield await versionsCheck();
 }
 
 /** The bus that is meant; a mistake in the command line is thrown still. */
@@ -92,7 +91,9 @@ async function ownServer(stateDir: string): Promise<number | undefined> {
 }
 
 /** The versions of this installation, which a bug report and an upgrade need. */
-export function versionsCheck(): Check {
+async function versionsCheck(): Promise<Check> {
+  // Loads the engine, which the checks of the bus need not wait for.
+  const { FORMAT_VERSIONS } = await import('@coxswain/session');
   const { version, machine_version, record_version, snapshot_version } = FORMAT_VERSIONS;
   return {
     name: 'versions',
