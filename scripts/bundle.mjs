@@ -51,9 +51,11 @@ const VENDORS_INSIDE = {
 /**
  * @param vendors whether packages of others stay what npm installed (`stay`), or go into the bundle, too (`inside`): such
  *   programs read a few large files instead of 600 small ones, and start with 0.2 s less of CPU time.
+ * @param plugins run before the bundle's own.
  * @returns the files as they would be written; entries are paths from the root, by name.
  */
-export async function bundle(entryPoints, outdir, vendors = 'stay') {
+export async function bundle(entryPoints, outdir, vendors = 'stay', plugins = []) {
+  const forVendors = vendors === 'inside' ? VENDORS_INSIDE : VENDORS_STAY;
   const { outputFiles } = await build({
     write: false,
     absWorkingDir: root,
@@ -72,7 +74,8 @@ export async function bundle(entryPoints, outdir, vendors = 'stay') {
     minifySyntax: true,
     lineLimit: 200,
     logLevel: 'warning',
-    ...(vendors === 'inside' ? VENDORS_INSIDE : VENDORS_STAY),
+    ...forVendors,
+    plugins: [...plugins, ...forVendors.plugins],
   });
   return outputFiles;
 }

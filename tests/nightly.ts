@@ -31,6 +31,7 @@ const SEARCHES: readonly Search[] = [
   { name: 'fence-duel', command: vitest('tests/cluster/fence-duel.test.ts'), env: { COX_NIGHTLY: '1' } },
   { name: 'crews', command: vitest('tests/simulation/crews.test.ts'), env: { COX_NIGHTLY: '1' } },
   { name: 'watchers', command: vitest('tests/e2e/gateway-watchers.test.ts'), env: { COX_NIGHTLY: '1' } },
+  { name: 'upgrade', command: vitest('tests/e2e/upgrade.test.ts'), env: { COX_NIGHTLY: '1' } },
   { name: 'traces-on-nats', command: vitest('tests/traces/on-nats.test.ts'), env: { COX_NIGHTLY: '1' } },
   {
     name: 'console-looks',

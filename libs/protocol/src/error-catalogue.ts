@@ -636,9 +636,9 @@ export const ERROR_CATALOGUE = {
     'Start the hook service: `cox serve hooks FILE`.',
   ),
   hooks_invalid: outcome(
-    'The hook table has more than 256 registrations, or an invalid one.',
+    'A hook of the session or of its persona is invalid, or there are more than 256.',
     'Ends a run that would start with the table. A running run keeps its table.',
-    'Register fewer hooks, and each id once at a point.',
+    'Correct the hook that the message names. `cox hook list` lists the hooks.',
   ),
   return_unreadable: outcome(
     'A hook returned a value that JSON cannot represent, or more than 256 KiB.',
@@ -1082,7 +1082,7 @@ export const ERROR_CATALOGUE = {
     'Run a host on the bus: `cox up --nats URL`.',
   ),
   not_left_running: exception(
-    'The background instance did not start.',
+    '`cox up` did not start in the background.',
     'Exits with 1. The sessions are kept.',
     'Read the log that the message names.',
   ),

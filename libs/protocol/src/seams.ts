@@ -51,7 +51,7 @@ export const SEAMS: Readonly<Record<SeamKind, Seam>> = {
     drains: ['interrupt_immediate'],
     feedback: false,
     where:
-      'before calls start: when the answer is complete, and again after each wait (hooks, an approval, a free slot); in the record of `call_started`',
+      'before calls start: when the answer is complete, and again after each wait (hooks, an approval, a free slot). The same record holds `call_started`',
   },
   iteration_end: {
     drains: ['interrupt_immediate', 'finish_step'],

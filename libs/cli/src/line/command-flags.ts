@@ -235,7 +235,7 @@ export const FORK = {
   id: RUN.id,
   prompt: { value: 'TEXT', help: 'New text of the message in record N, or the next prompt after a run' },
   persona: { ...RUN.persona, help: 'Persona from record N on: a name, a file or a folder' },
-  model: RUN.model,
+  model: { ...RUN.model, help: 'Model from record N on (default: unchanged)' },
   'base-url': RUN['base-url'],
   verdict: { value: '[HOOK=]JSON', help: 'New return value of the hooks in record N', repeatable: true },
   result: { value: 'TEXT', help: 'New result of the tool call in record N' },
