@@ -54,7 +54,13 @@ const VENDORS_INSIDE = {
  * @returns the files as they would be written; entries are paths from the root, by name.
  */
 export async function bundle(entryPoints, outdir, vendors = 'stay') {
-  const { outputFiles } = await build({
+  const { outputFiles } = await build(bundleOptions(entryPoints, outdir, vendors));
+  return outputFiles;
+}
+
+/** The options of esbuild for `bundle`: nothing is written. */
+export function bundleOptions(entryPoints, outdir, vendors) {
+  return {
     write: false,
     absWorkingDir: root,
     entryPoints,
@@ -73,6 +79,5 @@ export async function bundle(entryPoints, outdir, vendors = 'stay') {
     lineLimit: 200,
     logLevel: 'warning',
     ...(vendors === 'inside' ? VENDORS_INSIDE : VENDORS_STAY),
-  });
-  return outputFiles;
+  };
 }
