@@ -2,13 +2,14 @@
 #   docker build -t coxswain . && docker run --rm coxswain serve sessions --nats nats://bus:4222
 ARG NODE_IMAGE=node:24.21.0-bookworm-slim
 
+# What is installed and built is JavaScript, the same on every platform: both stages run on the platform of the builder.
 # The package files of the workspace alone: what is installed depends on nothing else, so that a changed source installs nothing anew.
-FROM ${NODE_IMAGE} AS manifests
+FROM --platform=$BUILDPLATFORM ${NODE_IMAGE} AS manifests
 COPY . /src
 RUN mkdir /manifests && cd /src \
     && find . \( -name 'package*.json' -o -name .npmrc \) -not -path './libs/cli/starter/*' -exec cp --parents {} /manifests/ \;
 
-FROM ${NODE_IMAGE} AS build
+FROM --platform=$BUILDPLATFORM ${NODE_IMAGE} AS build
 WORKDIR /src
 COPY --from=manifests /manifests ./
 RUN --mount=type=cache,target=/root/.npm --mount=type=secret,id=npmrc,target=/root/.npmrc \
@@ -33,9 +34,11 @@ RUN ln -s /opt/coxswain/libs/cli/bin/cox.mjs /usr/local/bin/cox \
     && install -d -o node -g node /workspace
 ARG VERSION=0.1.0
 ARG REVISION=unknown
+ARG SOURCE
 LABEL org.opencontainers.image.title="Coxswain" \
       org.opencontainers.image.description="Durable, steerable AI agent sessions on NATS." \
       org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.source="${SOURCE}" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
 # Node uses HTTP_PROXY and HTTPS_PROXY for model requests only with this setting.
@@ -45,5 +48,7 @@ USER 1000:1000
 # The root of sessions that name none.
 WORKDIR /workspace
 STOPSIGNAL SIGTERM
+# Asks the service over its socket. A container that runs no service has none to ask: docker run --no-healthcheck.
+HEALTHCHECK --interval=5s --timeout=5s --start-period=30s --retries=3 CMD ["cox-health"]
 ENTRYPOINT ["/usr/bin/tini", "--", "cox"]
 CMD ["--help"]

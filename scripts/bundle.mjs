@@ -51,15 +51,17 @@ const VENDORS_INSIDE = {
 /**
  * @param vendors whether packages of others stay what npm installed (`stay`), or go into the bundle, too (`inside`): such
  *   programs read a few large files instead of 600 small ones, and start with 0.2 s less of CPU time.
+ * @param plugins run before the bundle's own.
  * @returns the files as they would be written; entries are paths from the root, by name.
  */
-export async function bundle(entryPoints, outdir, vendors = 'stay') {
-  const { outputFiles } = await build(bundleOptions(entryPoints, outdir, vendors));
+export async function bundle(entryPoints, outdir, vendors = 'stay', plugins = []) {
+  const { outputFiles } = await build(bundleOptions(entryPoints, outdir, vendors, plugins));
   return outputFiles;
 }
 
 /** The options of esbuild for `bundle`: nothing is written. */
-export function bundleOptions(entryPoints, outdir, vendors) {
+export function bundleOptions(entryPoints, outdir, vendors = 'stay', plugins = []) {
+  const forVendors = vendors === 'inside' ? VENDORS_INSIDE : VENDORS_STAY;
   return {
     write: false,
     absWorkingDir: root,
@@ -78,6 +80,7 @@ export function bundleOptions(entryPoints, outdir, vendors) {
     minifySyntax: true,
     lineLimit: 200,
     logLevel: 'warning',
-    ...(vendors === 'inside' ? VENDORS_INSIDE : VENDORS_STAY),
+    ...forVendors,
+    plugins: [...plugins, ...forVendors.plugins],
   };
 }

@@ -5,6 +5,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { commandReference } from './reference/commands.ts';
+import { compatibilityReference } from './reference/compatibility.ts';
 import { coverageReference } from './reference/coverage.ts';
 import { errorReference } from './reference/errors.ts';
 import { hookReference } from './reference/hooks.ts';
@@ -18,9 +19,10 @@ import { stateReference } from './reference/states.ts';
 import { subjectReference } from './reference/subjects.ts';
 import { uiEventReference } from './reference/ui-events.ts';
 
-/** Every generated page: its path in the repository, and the function that writes its text from the code. */
+/** Every page with generated text: its path in the repository, and the function that returns the text of the whole page. */
 const PAGES: Readonly<Record<string, () => string | Promise<string>>> = {
   'docs/reference/commands.md': commandReference,
+  'docs/reference/compatibility.md': compatibilityReference,
   'docs/reference/coverage.md': coverageReference,
   'docs/reference/errors.md': errorReference,
   'docs/reference/hooks.md': hookReference,

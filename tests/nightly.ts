@@ -1,6 +1,6 @@
 /**
- * `npm run test:nightly [-- --only NAME,…]`: the long searches, which `npm test` only samples. Each runs as its own process,
- * also after a failure; the last line counts them as `N passed, N failed`. Exits with 1 if one has failed.
+ * `npm run test:nightly [-- --only NAME,…]`: the long searches, which `npm test` only samples. `--list` prints their names as a
+ * JSON array. Each runs as its own process, also after a failure; the last line counts them as `N passed, N failed`. Exits with 1 if one has failed.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -27,9 +27,11 @@ const SEARCHES: readonly Search[] = [
     command: vitest('libs/turn/test/random-runs.test.ts'),
     env: { TURN_RUNS: '10000', TURN_SEED: seed },
   },
+  { name: 'paths', command: vitest('libs/turn/test/paths.test.ts'), env: { COX_NIGHTLY: '1' } },
   { name: 'fence-duel', command: vitest('tests/cluster/fence-duel.test.ts'), env: { COX_NIGHTLY: '1' } },
   { name: 'crews', command: vitest('tests/simulation/crews.test.ts'), env: { COX_NIGHTLY: '1' } },
   { name: 'watchers', command: vitest('tests/e2e/gateway-watchers.test.ts'), env: { COX_NIGHTLY: '1' } },
+  { name: 'upgrade', command: vitest('tests/e2e/upgrade.test.ts'), env: { COX_NIGHTLY: '1' } },
   { name: 'traces-on-nats', command: vitest('tests/traces/on-nats.test.ts'), env: { COX_NIGHTLY: '1' } },
   {
     name: 'console-looks',
@@ -37,6 +39,7 @@ const SEARCHES: readonly Search[] = [
     env: { COX_NIGHTLY: '1' },
   },
   { name: 'kills', command: vitest('tests/e2e/kill.test.ts'), env: { COX_KILLS: '300' } },
+  { name: 'node-versions', command: npm('test:node') },
   { name: 'site', command: npm('docs:site') },
   { name: 'e2e-on-a-cluster', command: npm('test:e2e', '--servers', 'cluster') },
   ...[...SCENARIOS, ...SOUND_TABLES].map(({ name }) => ({
@@ -45,7 +48,11 @@ const SEARCHES: readonly Search[] = [
   })),
 ];
 
-const { values } = parseArgs({ options: { only: { type: 'string' } } });
+const { values } = parseArgs({ options: { only: { type: 'string' }, list: { type: 'boolean' } } });
+if (values.list) {
+  console.log(JSON.stringify(SEARCHES.map(({ name }) => name)));
+  process.exit(0);
+}
 const wanted = values.only?.split(',');
 const unknown = wanted?.filter((name) => !SEARCHES.some((search) => search.name === name)) ?? [];
 if (unknown.length > 0) {

@@ -8,7 +8,7 @@ export function errorReference(): string {
     [
       'rejection',
       'Rejections',
-      'A host rejected a command. The sender gets a receipt. The journal gets a record, of at most 64 of the newest 256 commands ([quota](../operations/set-quotas.md#rejections-in-the-journal)). Nothing else changes, unless the meaning says so.',
+      'A host rejected a command. The sender gets a receipt. The journal records the rejection, unless 64 of the newest 256 commands of the session already are recorded rejections ([quota](../operations/set-quotas.md#rejections-in-the-journal)). Nothing else changes, unless the meaning says so.',
     ],
     [
       'refusal',

@@ -9,9 +9,10 @@ export function seamReference(): string {
   return [
     generatedFrom('libs/protocol/src/seams.ts', 'libs/turn/src/turn-machine.ts'),
     '# Seams\n',
-    'A **seam** is an injection point: a fixed place in the loop where queued messages are delivered. These are all seams, in the order of',
-    'a turn. Each pass writes one `loop_checkpoint` event, also if nothing is delivered. [Steering and seams](../concepts/steering-and-seams.md)',
-    'explains them.\n',
+    'A **seam** is an injection point: a fixed place in the loop where queued messages are delivered. The table lists all seams in the',
+    'order of a turn. A turn without calls passes `iteration_end`. A turn with calls passes `post_tool_dispatch`, unless an interrupt',
+    'skips all its calls. Each pass writes one `loop_checkpoint` event, also if nothing is delivered.',
+    '[Steering and seams](../concepts/steering-and-seams.md) explains the concept.\n',
     table(
       ['Seam', 'Where', 'Delivers', 'Feedback', 'State'],
       SEAM_KINDS.map((kind) => [
@@ -34,8 +35,10 @@ export function seamReference(): string {
       ]),
     ),
     '',
-    '`interrupt` is another spelling of `interrupt_immediate`, `steer` of `finish_step`, which is the default. An unknown mode is rejected.',
-    'Follow-ups are delivered in `steering_check`, when a run would otherwise end with a plain answer.\n',
+    'The default is `finish_step`. `steer` is another name of it, and `interrupt` of `interrupt_immediate`. An unknown mode is rejected.\n',
+    'With `preempt`, an interrupt first ends the streaming answer and the running calls, and is therefore the quickest message:',
+    '[choose the mode](../guides/steering.md#choose-the-mode). A follow-up is delivered in the state `steering_check`, when a run would',
+    'otherwise end.\n',
   ].join('\n');
 }
 

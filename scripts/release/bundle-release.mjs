@@ -40,13 +40,12 @@ const NAMED_EXPORTERS = {
  */
 export async function bundleRelease() {
   const entryPoints = Object.assign({}, ...Object.values(PACKAGES).map(({ entries }) => entries));
-  const options = bundleOptions(entryPoints, OUT, 'inside');
+  const options = bundleOptions(entryPoints, OUT, 'inside', [NAMED_EXPORTERS]);
   const { outputFiles, metafile } = await build({
     ...options,
     metafile: true,
     banner: {},
     external: ['esbuild'],
-    plugins: [...options.plugins, NAMED_EXPORTERS],
     charset: 'utf8',
   });
   const texts = new Map(outputFiles.map(({ path, text }) => [basename(path), text]));

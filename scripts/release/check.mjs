@@ -1,14 +1,14 @@
 /**
  * Proves a release as a user meets it: packs it, publishes it to a registry on this machine, and installs and uses it in a folder
  * outside the checkout, with an empty home and an empty npm cache. Packages of others come from the registry that npm is configured
- * for. Prints the time of each step, and ends with `N passed, N failed`.
+ * for. Prints the time of each step, and ends with `N passed, N failed`. With `--twice` it packs twice, and compares the bytes.
  */
 import { execFile, spawn } from 'node:child_process';
 import { createWriteStream } from 'node:fs';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { promisify } from 'node:util';
 import { client as acpClient, methods, ndJsonStream, PROTOCOL_VERSION } from '@agentclientprotocol/sdk';
@@ -52,6 +52,7 @@ console.log(error instanceof CoxswainError && error.code);
 
 const folder = await mkdtemp(join(tmpdir(), 'coxswain-release-'));
 const project = join(folder, 'my-agents');
+const server = await serverOfThisMachine();
 const env = await userEnvironment();
 /** What the last step started or made, undone from the end. */
 const undo = [() => rm(folder, { recursive: true, force: true })];
@@ -65,6 +66,11 @@ try {
     for (const { name, size, unpackedSize } of packed)
       console.log(`    ${name}: ${kB(size)} packed, ${kB(unpackedSize)} unpacked`);
   });
+  if (process.argv.includes('--twice'))
+    await step('the same bytes twice', async () => {
+      for (const { name, integrity } of await packRelease())
+        if (integrity !== packed.find((one) => one.name === name).integrity) throw new Error(`${name} differs`);
+    });
   await step('publint', async () => {
     for (const { name, archive } of packed) {
       const tarball = new Uint8Array(await readFile(archive)).buffer;
@@ -87,6 +93,11 @@ try {
   await step('publish', async () => {
     for (const { archive } of packed) await printed('npm', ['publish', archive, '--provenance=false'], { cwd: folder });
   });
+  if (server !== null)
+    await step(`nats-server of this machine, as the package of its platform (${server})`, async () => {
+      for (const built of await buildServerPackage(server))
+        await printed('npm', ['publish', built, '--provenance=false'], { cwd: folder });
+    });
   await step('npm create coxswain my-agents', async () => {
     const { stdout } = await printed('npm', ['create', 'coxswain@latest', 'my-agents'], { cwd: folder });
     expect(stdout, /npm install/);
@@ -99,8 +110,11 @@ try {
     expect(stdout, /byte-identical/);
     expect(stdout, /stopped \(end_turn\)/);
   });
-  await step('npx cox and npx coxswain init --link in the project', async () => {
-    expect((await printed('npx', ['cox', '--version'], { cwd: project })).stdout, /^\d+\.\d+\.\d+$/m);
+  await step('cox and npx coxswain init --link in the project', async () => {
+    expect(
+      (await printed(join(project, 'node_modules/.bin/cox'), ['--version'], { cwd: project })).stdout,
+      /^\d+\.\d+\.\d+$/m,
+    );
     const linked = await printed('npx', ['coxswain', 'init', 'linked', '--link'], { cwd: project }).catch(
       (error) => error,
     );
@@ -179,25 +193,41 @@ async function subfolder(name) {
   return made;
 }
 
+/** A `nats-server` that COX_NATS_SERVER names, or that was downloaded to COX_CACHE_DIR before; null if there is none. */
+async function serverOfThisMachine() {
+  const { COX_NATS_SERVER, COX_CACHE_DIR } = process.env;
+  if (COX_NATS_SERVER) return COX_NATS_SERVER;
+  if (!COX_CACHE_DIR) return null;
+  const found = await readdir(join(COX_CACHE_DIR, 'nats-server'), { recursive: true, withFileTypes: true }).catch(
+    () => [],
+  );
+  const binary = found.find((entry) => entry.isFile() && entry.name === 'nats-server');
+  return binary ? join(binary.parentPath, binary.name) : null;
+}
+
+/** @returns the folder of the package, which the local registry alone gets: the script makes it private. */
+async function buildServerPackage(binary) {
+  const out = await subfolder('nats-server');
+  const script = ['--conditions=coxswain-source', '--import', 'tsx', 'scripts/release/build-nats-server-packages.ts'];
+  await run(process.execPath, [...script, '--out', out, '--binary', binary], { cwd: root });
+  const built = (await readdir(out, { recursive: true })).filter((path) => basename(path) === 'package.json');
+  for (const path of built) {
+    const { private: _, ...manifest } = JSON.parse(await readFile(join(out, path), 'utf8'));
+    await writeFile(join(out, path), JSON.stringify(manifest, null, 2));
+  }
+  return built.map((path) => dirname(join(out, path)));
+}
+
 /**
- * The environment of a user who has nothing yet. A `nats-server` that this machine has is used: COX_NATS_SERVER names it, or
- * COX_CACHE_DIR the folder of one that was downloaded.
+ * The environment of a user who has nothing yet. Nothing is downloaded but from the registry, if it has the package of a server.
+ * Else the command finds one as it does everywhere.
  */
 async function userEnvironment() {
-  const kept = [
-    'PATH',
-    'LANG',
-    'TMPDIR',
-    'COX_NATS_SERVER',
-    'COX_CACHE_DIR',
-    'COX_FETCH',
-    'HTTPS_PROXY',
-    'HTTP_PROXY',
-    'NO_PROXY',
-  ];
+  const kept = ['PATH', 'LANG', 'TMPDIR', 'HTTPS_PROXY', 'HTTP_PROXY', 'NO_PROXY'];
   const home = await subfolder('home');
   return {
     ...Object.fromEntries(kept.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : []))),
+    ...(server === null ? {} : { COX_FETCH: 'never' }),
     HOME: home,
     NO_COLOR: '1',
     npm_config_userconfig: join(home, '.npmrc'),

@@ -1,10 +1,5 @@
 /** The packages of a release: what each contains, needs and may weigh. */
-
-/**
- * The packages that carry `nats-server`, one for each platform. They are optional dependencies of `coxswain`, and of its
- * exact version.
- */
-export const NATS_SERVER_PACKAGES = [];
+import { NATS_SERVER_PACKAGES } from './nats-server-packages.mjs';
 
 /** The repository that npm shows, and that a build's provenance has to name. */
 const REPOSITORY = 'https://github.com/coxswain/coxswain';
@@ -13,7 +8,7 @@ const REPOSITORY = 'https://github.com/coxswain/coxswain';
  * By name, in the order in which they are published: a package comes after its dependencies.
  * - `entries`: the source of each bundled module of the package, by the name of its file in `dist`.
  * - `exports`: the entry behind each exported path; `browser` names the entry for pages.
- * - `dependencies`: what is not bundled. `null` stands for the version of the release.
+ * - `dependencies`: what is not bundled. `null` stands for the version of the release, `installed` for that of this checkout.
  * - `packedMaxBytes`, `unpackedMaxBytes`: the build fails above them.
  */
 export const PACKAGES = {
@@ -69,7 +64,7 @@ export const PACKAGES = {
  * @param installed versions of this checkout, by name.
  */
 export function manifestOf(name, version, installed) {
-  const { description, exports, dependencies, optionalDependencies = [], bin, sideEffects } = PACKAGES[name];
+  const { description, exports, dependencies, optionalDependencies, bin, sideEffects } = PACKAGES[name];
   const exact = (entries) =>
     Object.fromEntries(
       Object.entries(entries).map(([dependency, from]) => [
@@ -109,9 +104,7 @@ export function manifestOf(name, version, installed) {
     ...(bin ? { bin } : {}),
     ...(name === 'coxswain' ? { man: [] } : {}),
     ...(Object.keys(dependencies).length > 0 ? { dependencies: exact(dependencies) } : {}),
-    ...(optionalDependencies.length > 0
-      ? { optionalDependencies: Object.fromEntries(optionalDependencies.map((dependency) => [dependency, version])) }
-      : {}),
+    ...(optionalDependencies ? { optionalDependencies } : {}),
     publishConfig: { access: 'public', provenance: true },
   };
 }

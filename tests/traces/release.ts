@@ -1,6 +1,9 @@
-/** `npm run trace:release`: keeps the traces as they are now as those of the version that `package.json` names. */
+/** `npm run trace:release`: freezes the golden traces as those of the version in `package.json`. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { VERSION } from '@coxswain/protocol';
-import { releaseTraces, traceNames } from './trace-files.ts';
+import { freezeTraces, frozenFiles, releasedVersions } from './released-traces.ts';
 
-await releaseTraces(VERSION);
-console.log(`${traceNames().length} traces kept for ${VERSION}`);
+const changelog = readFileSync(join(import.meta.dirname, '../../CHANGELOG.md'), 'utf8');
+freezeTraces(VERSION, releasedVersions(changelog));
+console.log(`${frozenFiles(VERSION).size} files frozen for ${VERSION}`);

@@ -1,108 +1,154 @@
 /**
- * Journals of a release lie on users' disks: every later release reads them, and replays them or says by their machine
- * version that it does not.
+ * Journals of a release lie on users' disks: every later release reads them, and replays them or rejects them by their
+ * machine version.
  */
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { canonicalJson } from '@coxswain/protocol';
 import { sha256Hex } from '@coxswain/session';
 import { MACHINE_VERSION, REPLAYED_VERSIONS } from '@coxswain/turn';
 import { afterEach, describe, expect, test } from 'vitest';
-import { AS_IT_MUST_BE, verdictOn } from './released-traces.ts';
-import { RELEASED, readTrace, releasesWithTraces, releaseTraces, traceBytes, traceNames } from './trace-files.ts';
+import {
+  freezeTraces,
+  frozenFiles,
+  frozenVersions,
+  keepFrozen,
+  releasedVersions,
+  SOUND_VERDICTS,
+  type TraceFiles,
+  verdictOn,
+} from './released-traces.ts';
+import { goldenFiles, recordsIn, traceBytes } from './trace-files.ts';
+
+const released = releasedVersions(readFileSync(join(import.meta.dirname, '../../CHANGELOG.md'), 'utf8'));
+const golden = goldenFiles();
+/** Enough for the rules. */
+const few: TraceFiles = new Map([...golden].filter(([path]) => /^(tool-calls|daemon|approval-of-three)\./.test(path)));
+const hashesOf = (files: TraceFiles) => [...files].map(([path, bytes]) => `${path} ${sha256Hex(bytes)}`);
 
 describe('the traces of a release:', () => {
-  test('each release of the changelog has its traces', async () => {
-    const changelog = await readFile(join(import.meta.dirname, '../../CHANGELOG.md'), 'utf8');
-    const released = [...changelog.matchAll(/^## \[(\d[^\]]*)\]/gm)].map(([, version]) => version as string);
-    expect(releasesWithTraces()).toEqual(released.sort());
+  test('each release of the changelog has its traces', () => {
+    expect(frozenVersions()).toEqual(expect.arrayContaining(released));
   });
 
-  const traces = releasesWithTraces().flatMap((version) =>
-    traceNames(join(RELEASED, version)).map((name) => [version, name] as const),
-  );
-  test.each(traces)('%s: %s', async (version, name) => {
-    expect(AS_IT_MUST_BE).toContain(await verdictOn(name, join(RELEASED, version)));
+  test('a version that is not released yet has the golden traces', () => {
+    for (const version of frozenVersions().filter((one) => !released.includes(one)))
+      expect([...frozenFiles(version).keys()], 'run npm run trace:release').toEqual([...golden.keys()]);
+  });
+
+  // The golden traces are replayed by their own test: only other bytes are replayed here.
+  test.each(frozenVersions())('%s: every trace replays, or is rejected by its machine version', async (version) => {
+    const files = frozenFiles(version);
+    for (const [path, bytes] of files) {
+      const isGolden = sha256Hex(golden.get(path) ?? '') === sha256Hex(bytes);
+      if (isGolden || !path.endsWith('.jsonl')) continue;
+      expect([path, SOUND_VERDICTS]).toEqual([path, expect.arrayContaining([await verdictOn(files, nameOf(path))])]);
+    }
+  });
+
+  test('the changelog names released versions', () => {
+    expect(releasedVersions('## 0.1.0, not yet released\n')).toEqual([]);
+    expect(releasedVersions('## [0.2.0] - 2027-01-01\n\n## 0.1.0, 2026-12-01\n')).toEqual(['0.1.0', '0.2.0']);
   });
 });
 
-// There may be no release yet: what would be held against one is shown on today's traces, kept as if this were its day.
-describe('what is kept at a release', () => {
+// Before the first release: the rules for a release, on golden traces that are frozen for the length of a test.
+describe('frozen traces', () => {
   const folders: string[] = [];
   afterEach(async () => {
     for (const folder of folders.splice(0)) await rm(folder, { recursive: true });
   });
 
-  async function released(): Promise<string> {
+  async function frozen(versions: readonly string[] = ['1.0.0']): Promise<string> {
     const folder = await mkdtemp(join(tmpdir(), 'released-'));
     folders.push(folder);
-    await releaseTraces('1.0.0', folder);
-    return join(folder, '1.0.0');
+    for (const version of versions) freezeTraces(version, [], few, folder);
+    return folder;
   }
 
-  /** One trace, as another machine would have made it: changed, and chained again. */
-  async function remade(folder: string, name: string, change: (record: Changeable) => void): Promise<void> {
+  /** Those traces with one that another machine could have made: changed, and chained again. */
+  function remade(name: string, change: (record: Changeable) => void): TraceFiles {
     let prevHash: string | undefined;
-    const records = readTrace(name, folder).map((bytes) => {
+    const records = recordsIn(few.get(`${name}.jsonl`) as Uint8Array).map((bytes) => {
       const record = JSON.parse(Buffer.from(bytes).toString('utf8')) as Changeable;
       change(record);
       if (prevHash !== undefined) record.prev_hash = prevHash;
-      const remade = Buffer.from(canonicalJson(record), 'utf8');
-      prevHash = sha256Hex(remade);
-      return remade;
+      const changed = Buffer.from(canonicalJson(record), 'utf8');
+      prevHash = sha256Hex(changed);
+      return changed;
     });
-    await writeFile(join(folder, `${name}.jsonl`), traceBytes(records));
+    return new Map([...few, [`${name}.jsonl`, traceBytes(records)]]);
   }
   type Changeable = { n: number; prev_hash: string; events: Record<string, unknown>[]; [member: string]: unknown };
   const madeBy = (version: number) => (record: Changeable) => {
     for (const event of record.events) if (event.type === 'agent_start') event.machine_version = version;
   };
 
-  test('is every trace with what it refers to, and replays on the day itself', async () => {
-    const folder = await released();
-    expect(traceNames(folder)).toEqual(traceNames());
-    for (const name of traceNames(folder)) expect([name, await verdictOn(name, folder)]).toEqual([name, 'replays']);
+  test('store no second copy of the golden traces', async () => {
+    const folder = await frozen();
+    expect(hashesOf(frozenFiles('1.0.0', golden, folder))).toEqual(hashesOf(few));
+    expect(existsSync(join(folder, '1.0.0.br'))).toBe(false);
   });
 
-  test('is never kept a second time: it would be another', async () => {
-    const folder = await released();
-    await expect(releaseTraces('1.0.0', join(folder, '..'))).rejects.toThrow('1.0.0 has its traces already');
+  test('of a released version never change', async () => {
+    const folder = await frozen();
+    freezeTraces('1.0.0', ['1.0.0'], few, folder);
+    const later = remade('tool-calls', madeBy(MACHINE_VERSION + 1));
+    expect(() => freezeTraces('1.0.0', ['1.0.0'], later, folder)).toThrow('1.0.0 is released');
   });
 
-  test('is refused by a later machine that has taken its version off the list', async () => {
-    const folder = await released();
+  test('of a released version are packed before a new recording replaces one, those of the next follow it', async () => {
+    const folder = await frozen(['1.0.0', '1.1.0']);
+    const later = remade('tool-calls', madeBy(MACHINE_VERSION + 1));
+    keepFrozen(['1.0.0'], few, later, folder);
+    expect(hashesOf(frozenFiles('1.0.0', later, folder))).toEqual(hashesOf(few));
+    expect(hashesOf(frozenFiles('1.1.0', later, folder))).toEqual(hashesOf(later));
+    // A second recording finds the files packed.
+    keepFrozen(['1.0.0'], later, few, folder);
+    expect(hashesOf(frozenFiles('1.0.0', new Map(), folder))).toEqual(hashesOf(few));
+  });
+
+  test('are missing, by version, if a golden trace was replaced by hand', async () => {
+    const folder = await frozen();
+    const edited = remade('tool-calls', madeBy(9));
+    expect(() => frozenFiles('1.0.0', edited, folder)).toThrow('a trace of 1.0.0 is missing');
+    await writeFile(join(folder, '1.0.0.sha256'), `${'0'.repeat(64)}  tool-calls.jsonl\n`);
+    expect(() => frozenFiles('1.0.0', golden, folder)).toThrow('a trace of 1.0.0 is missing');
+  });
+
+  test('are rejected by a later machine that has removed their version from its list', async () => {
     const later = new Set([...REPLAYED_VERSIONS].filter((version) => version !== MACHINE_VERSION));
-    expect(await verdictOn('tool-calls', folder, later)).toBe('refused by its machine version');
-    await remade(folder, 'tool-calls', madeBy(MACHINE_VERSION + 1));
-    expect(await verdictOn('tool-calls', folder)).toBe('refused by its machine version');
+    expect(await verdictOn(few, 'tool-calls', later)).toBe('refused by its machine version');
+    const files = remade('tool-calls', madeBy(MACHINE_VERSION + 1));
+    expect(await verdictOn(files, 'tool-calls')).toBe('refused by its machine version');
   });
 
-  test('replays on a later machine that keeps its version on the list and decides as it did', async () => {
-    const folder = await released();
+  test('replay on a later machine that keeps their version on its list and decides the same', async () => {
     const earlier = MACHINE_VERSION + 1;
     for (const name of ['tool-calls', 'daemon', 'approval-of-three']) {
-      await remade(folder, name, madeBy(earlier));
-      expect(await verdictOn(name, folder, new Set([...REPLAYED_VERSIONS, earlier]))).toBe('replays');
+      const files = remade(name, madeBy(earlier));
+      expect(await verdictOn(files, name, new Set([...REPLAYED_VERSIONS, earlier]))).toBe('replays');
     }
   });
 
-  test('refutes a machine that has it on the list and decides otherwise', async () => {
-    const folder = await released();
-    await remade(folder, 'tool-calls', (record) => {
+  test('fail for a machine that lists their version and decides otherwise', async () => {
+    const files = remade('tool-calls', (record) => {
       for (const event of record.events) if (event.type === 'turn_end') event.turn = 7;
     });
-    const verdict = await verdictOn('tool-calls', folder);
+    const verdict = await verdictOn(files, 'tool-calls');
     expect(verdict).toMatch(/^replay_diverged: record \d+ differs at \/events\/\d+\/turn/);
-    expect(AS_IT_MUST_BE).not.toContain(verdict);
+    expect(SOUND_VERDICTS).not.toContain(verdict);
   });
 
-  test('refutes a release that cannot read it, whatever it says of its machine', async () => {
-    const folder = await released();
-    await remade(folder, 'tool-calls', (record) => {
+  test('fail for a release that cannot read them, whatever their machine version', async () => {
+    const files = remade('tool-calls', (record) => {
       record.v = 99;
       madeBy(MACHINE_VERSION + 1)(record);
     });
-    await expect(verdictOn('tool-calls', folder)).rejects.toThrow('is of version 99');
+    await expect(verdictOn(files, 'tool-calls')).rejects.toThrow('is of version 99');
   });
 });
+
+const nameOf = (path: string) => path.slice(0, -'.jsonl'.length);

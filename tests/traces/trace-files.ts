@@ -1,14 +1,12 @@
 /** Traces as files: one record a line, exactly as it was stored; large fields beside them, by their hash. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { cp, mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Blobs } from '@coxswain/ports';
 import type { Trace } from './record-trace.ts';
 
 /** Where traces lie. */
 export const TRACES = import.meta.dirname;
-/** Where the traces of each release lie, in a folder of its version: as they were when it was released, for ever. */
-export const RELEASED = join(TRACES, 'released');
 /** Where traces lie that must not replay. */
 export const BROKEN = join(TRACES, 'broken');
 const BLOBS = join(TRACES, 'blobs');
@@ -25,7 +23,11 @@ export function traceNames(folder = TRACES): string[] {
 
 /** The records of a trace, byte for byte. */
 export function readTrace(name: string, folder = TRACES): Uint8Array[] {
-  const bytes = readFileSync(join(folder, `${name}.jsonl`));
+  return recordsIn(readFileSync(join(folder, `${name}.jsonl`)));
+}
+
+/** Splits the bytes of a trace file into records. */
+export function recordsIn(bytes: Uint8Array): Uint8Array[] {
   const records: Uint8Array[] = [];
   for (let from = 0; from < bytes.length; ) {
     const end = bytes.indexOf(NEWLINE, from);
@@ -41,31 +43,23 @@ export function traceBytes(records: readonly Uint8Array[]): Buffer {
   return Buffer.concat(records.flatMap((record) => [record, Buffer.from('\n')]));
 }
 
-/** The blobs that lie beside the traces of a folder. */
-export function blobsBeside(folder: string): Pick<Blobs, 'get'> {
-  return {
-    async get(sha256) {
-      const file = join(folder, 'blobs', sha256);
-      return existsSync(file) ? readFileSync(file) : null;
-    },
-  };
-}
+/** The blobs of the golden traces. */
+export const traceBlobs: Pick<Blobs, 'get'> = {
+  async get(sha256) {
+    const file = join(BLOBS, sha256);
+    return existsSync(file) ? readFileSync(file) : null;
+  },
+};
 
-/** The blobs that lie beside the newest traces. */
-export const traceBlobs = blobsBeside(TRACES);
-
-/** The releases that have a folder of traces. */
-export function releasesWithTraces(): string[] {
-  return existsSync(RELEASED) ? readdirSync(RELEASED).sort() : [];
-}
-
-/** Keeps the traces as they are now as those of a release. @throws where it has some already: they never change. */
-export async function releaseTraces(version: string, releases = RELEASED): Promise<void> {
-  const folder = join(releases, version);
-  if (existsSync(folder)) throw new Error(`${version} has its traces already, and they never change`);
-  await mkdir(folder, { recursive: true });
-  for (const name of traceNames()) await cp(join(TRACES, `${name}.jsonl`), join(folder, `${name}.jsonl`));
-  await cp(BLOBS, join(folder, 'blobs'), { recursive: true });
+/** The golden traces and their blobs: bytes by path, as `daemon.jsonl` or `blobs/<sha256>`. */
+export function goldenFiles(): Map<string, Uint8Array> {
+  const paths = [
+    ...traceNames().map((name) => `${name}.jsonl`),
+    ...readdirSync(BLOBS)
+      .sort()
+      .map((sha256) => `blobs/${sha256}`),
+  ];
+  return new Map(paths.map((path) => [path, readFileSync(join(TRACES, path))]));
 }
 
 /** Puts new traces in the place of all that there were. */

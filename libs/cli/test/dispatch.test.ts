@@ -1,6 +1,7 @@
 /** What a command line that fails is answered. */
 import { CommandRejectedError, CoxswainError } from '@coxswain/client';
 import { ERROR_CATALOGUE } from '@coxswain/protocol';
+import { FORMAT_VERSIONS } from '@coxswain/session';
 import { RequestError } from '@nats-io/nats-core';
 import { afterEach, expect, test, vi } from 'vitest';
 import { COMMANDS } from '../src/line/command-table.ts';
@@ -24,6 +25,12 @@ async function told(error: Error): Promise<{ code: number; err: string; out: str
   });
   return { code: await dispatch(['env', '--json'], {}), err, out };
 }
+
+test('--version --json reports the versions of all formats', async () => {
+  const info = vi.spyOn(console, 'info').mockImplementation(() => undefined);
+  expect(await dispatch(['--version', '--json'], {})).toBe(0);
+  expect(JSON.parse(info.mock.calls[0]?.[0])).toEqual({ type: 'version', ...FORMAT_VERSIONS });
+});
 
 test('what the server does not let this user do is not_permitted, and no mistake of ours', async () => {
   const violation = Object.assign(new Error('Permissions Violation for Publish to "x"'), {

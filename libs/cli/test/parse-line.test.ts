@@ -84,8 +84,8 @@ describe('a command line', () => {
     expect(parse()).toEqual({ kind: 'help', command: null });
     expect(parse('-h')).toEqual({ kind: 'help', command: null });
     expect(parse('run', '--help')).toMatchObject({ kind: 'help', command: { name: 'run' } });
-    expect(parse('--version')).toEqual({ kind: 'version' });
-    expect(parse('-v')).toEqual({ kind: 'version' });
+    expect(parse('--version')).toEqual({ kind: 'version', json: false });
+    expect(parse('-v', '--json')).toEqual({ kind: 'version', json: true });
   });
 });
 

@@ -607,10 +607,11 @@ export class Session {
   /**
    * The lines of an export: the records as stored, and before them what lies apart of them. Without line breaks.
    * @param recordsOnly leaves out what lies apart.
+   * @throws SessionNotFoundError where there is no such session, unless this handle has sent its start.
    */
   export({ recordsOnly = false, ...others } = {}): AsyncGenerator<Uint8Array, void, undefined> {
     refuseOthers(others);
-    return this.#transport.exportLines(this.ref, recordsOnly);
+    return this.existing(this.#transport.exportLines(this.ref, recordsOnly));
   }
 
   /** What became of a command, by the records that are stored now; null where none of them holds it. */

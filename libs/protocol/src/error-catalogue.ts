@@ -217,14 +217,16 @@ export const ERROR_CATALOGUE = {
   session_deleted: {
     kind: 'rejection',
     meaning: 'The session was deleted. The message says when, by whom and why. Its id is never used again.',
-    runtime: 'Sends the receipt and records nothing: the journal no longer exists.',
+    runtime: 'The host sends the receipt and records nothing: the journal no longer exists.',
     caller: 'Use another id. An export of the session can be imported with --as.',
   },
   session_being_copied: {
     kind: 'rejection',
-    meaning: 'The session is deleted, and a fork is still copying its records.',
-    runtime: 'Accepts no commands and no further forks. Completes the fork.',
-    caller: 'Run `cox session delete` again, or `cox admin retention` later. Both continue the deletion.',
+    meaning: 'A deletion waits for a fork that is still copying the records of the session.',
+    runtime:
+      'The session is marked as deleted: it accepts no command and no further fork. The fork is completed; the records are not yet purged.',
+    caller:
+      'When the fork is complete, run `cox session delete` again or `cox admin retention`. A running retention job needs no command: it tries again by itself.',
   },
   session_busy: rejection(
     'The session runs, waits or sleeps. It accepts no second prompt and cannot be deleted.',
@@ -320,7 +322,7 @@ export const ERROR_CATALOGUE = {
   quota_exceeded: {
     kind: 'rejection',
     meaning: 'The tenant or the sender has exhausted a quota of the host. The message names the quota.',
-    runtime: 'Sends the receipt and counts the rejection. Records nothing and does not remember the id.',
+    runtime: 'The host sends the receipt and counts the rejection. It records nothing and does not remember the id.',
     caller: 'Send the command again under the same id after the time in the message, or have the quota raised.',
   },
   invalid_arguments: rejection(
@@ -391,9 +393,10 @@ export const ERROR_CATALOGUE = {
   ),
   not_allowed_by_policy: {
     kind: 'rejection',
-    meaning: 'The policy of the host does not allow a value of the request. The message names the field and the line.',
+    meaning:
+      'The policy of the host does not allow a value of the request. The message names the field of the request and the line of the policy.',
     runtime:
-      'Rejects the command before any effect, and logs the rejection. Ends a run as failed if an imported, forked or older session names the value.',
+      'The host rejects the command before any effect, and logs the rejection. If an imported, forked or older session names the value, its run ends as failed.',
     caller:
       'Use a value that the message lists, or ask the operator of the host to add it to the policy. See the guide “Policy of a host”.',
   },
@@ -507,9 +510,9 @@ export const ERROR_CATALOGUE = {
     'Correct the path of the script, or the member that the message names.',
   ),
   replay_exhausted: outcome(
-    'The recorded journal has no further model answer.',
+    'A model `replay/<file>` answers from a recorded journal, and the journal has no further answer or summary.',
     'Ends the run as failed.',
-    'Record a longer journal.',
+    'Use a journal with an answer for each request of the run, or a scripted model. See “Answers from a journal” in the guide “Models”.',
   ),
   invalid_call_arguments: outcome(
     'The arguments of the tool call are invalid JSON or do not match the schema of the tool.',
@@ -633,9 +636,9 @@ export const ERROR_CATALOGUE = {
     'Start the hook service: `cox serve hooks FILE`.',
   ),
   hooks_invalid: outcome(
-    'The hook table has more than 256 registrations, or an invalid one.',
+    'A hook of the session or of its persona is invalid, or there are more than 256.',
     'Ends a run that would start with the table. A running run keeps its table.',
-    'Register fewer hooks, and each id once at a point.',
+    'Correct the hook that the message names. `cox hook list` lists the hooks.',
   ),
   return_unreadable: outcome(
     'A hook returned a value that JSON cannot represent, or more than 256 KiB.',
@@ -668,9 +671,9 @@ export const ERROR_CATALOGUE = {
     'Report the end of jobs as feedback.',
   ),
   too_much_feedback: outcome(
-    'The session already has 64 pieces of queued feedback, the maximum.',
-    'Drops further feedback and counts it. The last piece that the model reads names the number.',
-    'Send less feedback per turn.',
+    'The session has 64 pieces of feedback that the model has not read yet, the maximum. Tools, hooks and MCP servers send feedback: text for the model outside a result.',
+    'Drops further feedback. The last piece that the model reads says how many pieces were dropped.',
+    'In the tool, hook or MCP server, send less feedback per turn.',
   ),
   // Ours
   session_failed: exception(
@@ -859,7 +862,7 @@ export const ERROR_CATALOGUE = {
   nats_server_not_found: exception(
     'No nats-server was found on this machine, and none could be downloaded.',
     'Stops with the list of all attempts.',
-    'Install nats-server 2.12 or newer, or set NATS_URL.',
+    'Reinstall coxswain with optional dependencies, install nats-server 2.12 or newer, or set NATS_URL.',
   ),
   nats_server_too_old: exception(
     'The nats-server is older than 2.12 and would silently ignore parts of the configuration.',
@@ -902,7 +905,7 @@ export const ERROR_CATALOGUE = {
     'Use a key that the message lists.',
   ),
   key_is_last: exception(
-    'The key is the last one of its role. The bus needs at least one host and one admin.',
+    'The key is the last one of its role. The bus keeps at least one key of each of the roles host, admin and retention.',
     'Stops and changes nothing.',
     'Add another key of the role first.',
   ),
@@ -1079,7 +1082,7 @@ export const ERROR_CATALOGUE = {
     'Run a host on the bus: `cox up --nats URL`.',
   ),
   not_left_running: exception(
-    'The background instance did not start.',
+    '`cox up` did not start in the background.',
     'Exits with 1. The sessions are kept.',
     'Read the log that the message names.',
   ),

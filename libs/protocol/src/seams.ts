@@ -11,7 +11,7 @@ export const ModeInput = z
   .enum(['interrupt_immediate', 'finish_step', 'audit_only', 'interrupt', 'steer'])
   .transform((mode): Mode => (mode === 'interrupt' ? 'interrupt_immediate' : mode === 'steer' ? 'finish_step' : mode));
 
-/** The seams, in the order in which a turn meets them. */
+/** The seams, in the order of a turn. A turn passes `iteration_end` or `post_tool_dispatch`. */
 export const SEAM_KINDS = [
   'iteration_start',
   'pre_compact',
@@ -43,27 +43,27 @@ export const SEAMS: Readonly<Record<SeamKind, Seam>> = {
   iteration_start: {
     drains: ['interrupt_immediate', 'finish_step'],
     feedback: false,
-    where: 'top of each turn, after turn_start',
+    where: 'start of each turn, after `turn_start`',
   },
-  pre_compact: { drains: [], feedback: true, where: 'before compaction is considered, every turn' },
-  post_compact: { drains: [], feedback: true, where: 'after compaction was considered' },
+  pre_compact: { drains: [], feedback: true, where: 'in each turn, before the host decides about a compaction' },
+  post_compact: { drains: [], feedback: true, where: 'in each turn, after that decision and the compaction' },
   pre_tool_dispatch: {
     drains: ['interrupt_immediate'],
     feedback: false,
     where:
-      'before calls start: as soon as the answer is there, and again after every wait, in the record of call_started',
+      'before calls start: when the answer is complete, and again after each wait (hooks, an approval, a free slot). The same record holds `call_started`',
   },
   iteration_end: {
     drains: ['interrupt_immediate', 'finish_step'],
     feedback: false,
-    where: 'a plain answer, before the run would end',
+    where: 'after an answer without calls, before the run would end',
   },
   post_tool_dispatch: {
     drains: ['interrupt_immediate', 'finish_step'],
     feedback: false,
-    where: 'after a batch that ran, results recorded',
+    where: 'after a batch of calls, when all results are recorded',
   },
   daemon_idle_pre: { drains: ['interrupt_immediate'], feedback: false, where: 'before a daemon session waits' },
   daemon_idle_post: { drains: ['interrupt_immediate'], feedback: false, where: 'after a daemon session waited' },
-  loop_exit: { drains: ['audit_only'], feedback: false, where: 'after the loop, before the end is written' },
+  loop_exit: { drains: ['audit_only'], feedback: false, where: 'at the end of a run, before `agent_end` is recorded' },
 };

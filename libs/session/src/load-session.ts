@@ -13,7 +13,14 @@ import {
   UPCASTS,
   type Upcast,
 } from '@coxswain/protocol';
-import { emptyContext, leafOf, SessionActor, type SessionState, type StoredState } from '@coxswain/turn';
+import {
+  EventNotAcceptedError,
+  emptyContext,
+  leafOf,
+  SessionActor,
+  type SessionState,
+  type StoredState,
+} from '@coxswain/turn';
 import * as z from 'zod';
 import { copyAfter } from './copy-state.ts';
 import { machineOf, otherMachine } from './machine-version.ts';
@@ -71,7 +78,7 @@ export interface LoadPorts {
  * Shape of a snapshot; it rises with the shape of what the context's members hold, not with every machine version. A
  * cache: one that does not fit is passed over, and the journal read from its beginning.
  */
-const SNAPSHOT_VERSION = 8;
+export const SNAPSHOT_VERSION = 8;
 /** Which members the context has: with others, what a snapshot holds is not what the machine goes on from. */
 const CONTEXT_MEMBERS = Object.keys(emptyContext('')).sort();
 const CONTEXT_SHAPE = sha256Hex(Buffer.from(CONTEXT_MEMBERS.join(' '))).slice(0, 16);
@@ -191,7 +198,12 @@ async function fold(
       continue;
     }
     const atMs = Date.parse(record.at);
-    for (const event of record.events) actor.send(event, record.n, atMs);
+    try {
+      for (const event of record.events) actor.send(event, record.n, atMs);
+    } catch (error) {
+      if (!(error instanceof EventNotAcceptedError)) throw error;
+      throw otherMachine(record.n, machine, `record ${record.n} of ${ref.sessionId}: ${error.message}`) ?? error;
+    }
     // XState takes a state that has gone, and an event that no longer leads on, in silence.
     if (leafOf(actor.state) !== leafOf({ value: record.state } as Pick<SessionState, 'value'>)) {
       const folded = `${leafOf(actor.state)}, the record says ${JSON.stringify(record.state)}`;

@@ -1,4 +1,6 @@
-/** Journals of earlier releases: another shape of records, another version of the machine. */
+/** Journals of other releases: another shape of records, another version of the machine. */
+import { createParkTool } from '@coxswain/adapter-tools';
+import type { Journal } from '@coxswain/ports';
 import { canonicalJson, type Json, RECORD_VERSION, type Upcast } from '@coxswain/protocol';
 import { MACHINE_VERSION } from '@coxswain/turn';
 import { describe, expect, test } from 'vitest';
@@ -65,6 +67,61 @@ describe('records of an earlier shape', () => {
   });
 });
 
+describe('records of a later shape', () => {
+  const HOUR = 3_600_000;
+
+  /** The journal as a host of an earlier release reads it: it does not know the version of the records. */
+  function asEarlierHost(bed: TestBed): Journal {
+    const later = (bytes: Uint8Array) =>
+      Buffer.from(
+        Buffer.from(bytes)
+          .toString('utf8')
+          .replace(/"v":\d+}$/, `"v":${RECORD_VERSION + 1}}`),
+        'utf8',
+      );
+    const { journal } = bed.bus;
+    return {
+      append: (...given) => bed.journal.append(...given),
+      firstAfter: (...given) => journal.firstAfter(...given),
+      sessions: (...given) => journal.sessions(...given),
+      sessionsOf: (...given) => journal.sessionsOf(...given),
+      async *read(...given) {
+        for await (const stored of journal.read(...given)) yield { ...stored, bytes: later(stored.bytes) };
+      },
+      async last(...given) {
+        const stored = await journal.last(...given);
+        return stored && { ...stored, bytes: later(stored.bytes) };
+      },
+    };
+  }
+
+  test('are left unchanged by a host that cannot read them; the host that can continues, also after a lost timer', async () => {
+    const bed = testBed();
+    bed.models.answers = [ask(call('c1', 'park', { for_ms: HOUR })), say('awake')];
+    const options = { passivateAfterMs: 1_000, sweepEveryMs: 500 };
+    const tools = createParkTool();
+    const later = await bed.host(options, { tools });
+    await bed.start();
+    await bed.time.advance(5_000);
+    await later.stop();
+    const before = await bed.bytes();
+
+    const earlier = await bed.host(options, { tools, journal: asEarlierHost(bed) });
+    const id = await bed.send('steer', 'hello');
+    expect(bed.told(id)).toEqual(['rejected record_unreadable']);
+    expect(bed.receipts.at(-1)?.message).toContain(`is of version ${RECORD_VERSION + 1}`);
+    // The timer fires for the host that cannot use it.
+    await bed.time.advance(2 * HOUR);
+    expect(await bed.bytes()).toEqual(before);
+    await earlier.stop();
+
+    await bed.host(options, { tools });
+    await bed.time.advance(5_000);
+    expect(await bed.eventsOf('resumed')).toMatchObject([{ cause: 'timeout' }]);
+    expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+  });
+});
+
 describe('a journal of another machine version', () => {
   const OTHER = MACHINE_VERSION + 6;
   const madeByOther = ({ cursor: _, ...raw }: Raw): Raw => ({
@@ -118,10 +175,14 @@ describe('a journal of another machine version', () => {
     bed.forget('s1');
   });
 
-  test('is refused by its version where they lead elsewhere, and whoever commands it is told', async () => {
+  test.each<[what: string, change: (raw: Raw) => object]>([
+    ['lead elsewhere', () => ({ state: 'failed' })],
+    // A second end of the run: this machine has no transition for it.
+    ['cannot be applied', ({ events }) => ({ events: [...events, ...events.slice(-1)] })],
+  ])('is rejected by its version where its events %s', async (_what, change) => {
     const from = await ended();
     const records = await from.bytes();
-    const astray = (raw: Raw) => madeByOther(raw.n === records.length ? { ...raw, state: 'failed' } : raw);
+    const astray = (raw: Raw) => madeByOther(raw.n === records.length ? { ...raw, ...change(raw) } : raw);
     const bed = await elsewhere(remade(records, astray), from);
     const id = await bed.send('prompt', 'and now');
     expect(bed.told(id)).toEqual(['rejected machine_version_unknown']);

@@ -116,7 +116,7 @@ const SERVE_PERSONA_KEYS: readonly (keyof ServePersonaOptions)[] = [
 ];
 
 /**
- * Starts a bus. The server is found as `cox` finds it: `COX_NATS_SERVER`, the PATH, or fetched once.
+ * Starts a bus. The server is found as `cox` finds it: `COX_NATS_SERVER`, the PATH, the npm package, or fetched once.
  * @throws NatsServerNotFoundError where there is none and none can be fetched: a test may be skipped for it.
  * @throws SceneError for an unknown key; what else finding and starting a server throws, which says what to do.
  */

@@ -4,7 +4,7 @@ import { type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
 import { NoHostError, ReceiptTimeoutError, type Session } from '@coxswain/client';
 import type { EndedSpan } from '@coxswain/protocol';
-import { RequestRates } from '@coxswain/session';
+import { FORMAT_VERSIONS, RequestRates } from '@coxswain/session';
 import { describe, expect, test, vi } from 'vitest';
 import { SessionFeeds } from '../src/feed/session-feeds.ts';
 import type { GatewayClient } from '../src/gateway-context.ts';
@@ -125,7 +125,9 @@ test('a gateway that is about to end takes nothing new', async () => {
 
 test('a bus that is away makes it unready, and not dead', async () => {
   const { app } = await appOnNothing();
-  expect((await app.inject({ url: '/healthz', headers: { host } })).statusCode).toBe(200);
+  const alive = await app.inject({ url: '/healthz', headers: { host } });
+  expect(alive.statusCode).toBe(200);
+  expect(alive.json()).toEqual({ status: 'ok', ...FORMAT_VERSIONS });
   const ready = await app.inject({ url: '/readyz', headers: { host } });
   expect(ready.statusCode).toBe(503);
   expect(ready.json()).toMatchObject({ code: 'nats_unreachable' });

@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import type { Plugin } from 'esbuild';
 import { bundle, root } from '../../../scripts/bundle.mjs';
 
 /** By the name of their bundle: from the root of the repository. */
@@ -22,12 +23,31 @@ const FOLDER = join(root, 'libs/cli/dist/tested');
 const KEPT_MS = 60 * 60 * 1_000;
 
 /** @returns the folder that holds each program as `<name>.mjs`; made once for all who find the same source. */
-export async function bundledPrograms(): Promise<string> {
-  const folder = join(FOLDER, fingerprint());
+export function bundledPrograms(): Promise<string> {
+  return bundled(fingerprint(), PROGRAMS, 'inside');
+}
+
+/**
+ * Bundles `cox` from source that a plugin changes. Packages of others are not bundled: that takes two thirds of the time, and
+ * few processes run such a program.
+ * @param name of the change: one that is bundled already is not bundled again.
+ * @returns the path of the program.
+ */
+export async function bundledVariant(name: string, change: Plugin): Promise<string> {
+  return join(await bundled(`${fingerprint()}-${name}`, { main: PROGRAMS.main }, 'stay', [change]), 'main.mjs');
+}
+
+async function bundled(
+  name: string,
+  programs: Readonly<Record<string, string>>,
+  vendors: 'stay' | 'inside',
+  plugins: readonly Plugin[] = [],
+): Promise<string> {
+  const folder = join(FOLDER, name);
   if (existsSync(folder)) return folder;
   const unfinished = `${folder}.${process.pid}`;
   mkdirSync(unfinished, { recursive: true });
-  for (const { path, contents } of await bundle(PROGRAMS, unfinished, 'inside'))
+  for (const { path, contents } of await bundle(programs, unfinished, vendors, plugins))
     writeFileSync(join(unfinished, basename(path)), contents);
   try {
     renameSync(unfinished, folder);

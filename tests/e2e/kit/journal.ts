@@ -30,6 +30,11 @@ export async function journalOf(bus: Pick<TestBus, 'client'>, sessionId: string)
     bytes.push(Uint8Array.from(stored.bytes));
     records.push(stored.record);
   }
+  return toReadJournal(bytes, records);
+}
+
+/** Bytes and the records that they hold, with the events in order. */
+export function toReadJournal(bytes: readonly Uint8Array[], records: readonly JournalRecord[]): ReadJournal {
   const events = records.flatMap(({ n, events }) => events.map((event) => ({ ...event, n })));
   return {
     bytes,

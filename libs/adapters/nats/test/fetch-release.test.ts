@@ -4,10 +4,10 @@ import { createServer, type RequestListener } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { fetchRelease, pinnedDigests } from '../src/server/fetch-release.ts';
+import { fetchRelease } from '../src/server/fetch-release.ts';
 import { findServer, reportTo } from '../src/server/mod.ts';
+import { fetchedServerVersion, pinnedDigests, releaseAsset, serverPlatforms } from '../src/server/official-release.ts';
 import { serverCache } from '../src/server/server-cache.ts';
-import { fetchedServerVersion } from '../src/server/server-version.ts';
 import { fileFromZip } from '../src/server/zip-entry.ts';
 import { tarGz, zip } from './release-archives.ts';
 import { temporaryDir, versionScript, writeExecutable } from './server-binary.ts';
@@ -247,4 +247,16 @@ test('pinned digests are of the version that is fetched', () => {
     ['amd64', 'arm64'].map((cpu) => `nats-server-v${fetchedServerVersion}-linux-${cpu}.tar.gz`),
   );
   for (const digest of Object.values(pinnedDigests)) expect(digest).toMatch(/^[0-9a-f]{64}$/);
+});
+
+test('archives have the names of the official releases', () => {
+  expect(serverPlatforms.map((platform) => releaseAsset('2.15.1', platform))).toEqual([
+    'nats-server-v2.15.1-linux-amd64.tar.gz',
+    'nats-server-v2.15.1-linux-arm64.tar.gz',
+    'nats-server-v2.15.1-darwin-amd64.tar.gz',
+    'nats-server-v2.15.1-darwin-arm64.tar.gz',
+    'nats-server-v2.15.1-windows-amd64.zip',
+    'nats-server-v2.15.1-windows-arm64.zip',
+  ]);
+  expect(releaseAsset('2.15.1', { platform: 'linux', arch: 'riscv64' })).toBeUndefined();
 });

@@ -7,17 +7,21 @@ import { temporaryDir, versionScript, writeExecutable } from './server-binary.ts
 const arch = 'x64';
 const platform = 'linux';
 
-/** A machine of which everything is known: one folder on the PATH, one cache, nothing to be fetched. */
+const packageName = '@coxswain/nats-server-linux-x64';
+
+/** A machine of which everything is known: one folder on the PATH, one installation, one cache, nothing to be fetched. */
 function machine() {
   const root = temporaryDir();
   const path = join(root, 'bin');
   const cache = join(root, 'cache');
+  const project = join(root, 'work', 'project');
   const said: string[] = [];
   const env: NodeJS.ProcessEnv = { PATH: `${path}:/bin:/usr/bin`, COX_CACHE_DIR: cache, COX_FETCH: 'never' };
   const options: FindServerOptions = {
     env,
     platform,
     arch,
+    moduleDir: join(project, 'node_modules', 'coxswain', 'dist', 'cox'),
     report: { line: (text) => said.push(text), progress: () => {} },
     // Port 9 of loopback refuses; an empty folder is no Debian.
     release: { baseUrl: 'http://127.0.0.1:9' },
@@ -29,6 +33,9 @@ function machine() {
     options,
     said,
     onPath: (version: string) => writeExecutable(join(path, 'nats-server'), versionScript(version)),
+    /** @param folder of the `node_modules` folder, from the project's. */
+    inPackage: (version: string, folder = '.') =>
+      writeExecutable(join(project, folder, 'node_modules', packageName, 'bin', 'nats-server'), versionScript(version)),
     inCache: (version: string, content = versionScript(version)) =>
       writeExecutable(join(cache, 'nats-server', `${version}-${platform}-${arch}`, 'nats-server'), content),
     find: () => findServer(options),
@@ -66,11 +73,73 @@ describe.skipIf(process.platform === 'win32')('the server is looked for', () => 
     expect(await find()).toEqual({ kind: 'binary', source: 'COX_NATS_SERVER', path, version: '2.13.1' });
   });
 
-  test('on the PATH before the cache', async () => {
-    const { onPath, inCache, find } = machine();
+  test('on the PATH before the npm package', async () => {
+    const { onPath, inPackage, find } = machine();
     const path = onPath('2.12.0');
-    inCache('2.15.1');
+    inPackage('2.15.1');
     expect(await find()).toEqual({ kind: 'binary', source: 'path', path, version: '2.12.0' });
+  });
+
+  test('in the npm package before the cache, if the one on the PATH is too old', async () => {
+    const { onPath, inPackage, inCache, find } = machine();
+    onPath('2.11.9');
+    const path = inPackage('2.15.1');
+    inCache('2.15.2');
+    expect(await find()).toEqual({ kind: 'binary', source: 'package', path, version: '2.15.1' });
+  });
+
+  test('in the package that is nested in that of Coxswain before the hoisted one', async () => {
+    const { inPackage, find } = machine();
+    inPackage('2.15.0');
+    const path = inPackage('2.15.1', 'node_modules/coxswain');
+    expect(await find()).toMatchObject({ source: 'package', path });
+  });
+
+  test('in the package next to that of Coxswain in the store of a package manager', async () => {
+    const { options, inPackage } = machine();
+    const store = 'node_modules/.pnpm/coxswain@0.1.0';
+    const path = inPackage('2.15.1', store);
+    const moduleDir = join(path, '../../../../coxswain/dist');
+    expect(await findServer({ ...options, moduleDir })).toMatchObject({ source: 'package', path });
+  });
+
+  test('and not in a package of the working directory or of NODE_PATH', async () => {
+    const { root, env, inPackage, find } = machine();
+    const hostile = join(root, 'hostile');
+    inPackage('2.99.0', '../../hostile');
+    env.NODE_PATH = join(hostile, 'node_modules');
+    const before = process.cwd();
+    process.chdir(hostile);
+    try {
+      await expect(find()).rejects.toThrow(`the npm package ${packageName}: is not installed with Coxswain`);
+    } finally {
+      process.chdir(before);
+    }
+  });
+
+  test.each([
+    ['an installation', 'project/node_modules/coxswain/dist'],
+    ['a checkout', 'checkout/libs/adapters'],
+  ])('and not in a package of a folder above %s', async (_what, module) => {
+    const { root, options, inPackage } = machine();
+    inPackage('2.99.0', '..');
+    const error = findServer({ ...options, moduleDir: join(root, 'work', module) });
+    await expect(error).rejects.toThrow(`the npm package ${packageName}: is not installed with Coxswain`);
+  });
+
+  test('in the cache when the package has a server that is too old or does not run here', async () => {
+    const { root, inPackage, inCache, find } = machine();
+    inPackage('2.11.0');
+    const path = inCache('2.15.1');
+    expect(await find()).toMatchObject({ source: 'cache', path });
+    writeExecutable(join(root, 'work/project/node_modules', packageName, 'bin/nats-server'), 'not a program');
+    expect(await find()).toMatchObject({ source: 'cache', path });
+  });
+
+  test('in the cache where there is no package for the platform', async () => {
+    const { options } = machine();
+    const error = findServer({ ...options, arch: 'riscv64' });
+    await expect(error).rejects.toThrow('the npm package of nats-server: does not exist for linux on riscv64');
   });
 
   test('in the cache when the one on the PATH is too old, the newest that runs', async () => {
@@ -110,12 +179,13 @@ describe.skipIf(process.platform === 'win32')('when every source fails', () => {
     const { attempts, message } = error as { attempts: { source: string; outcome: string }[]; message: string };
     expect(attempts.map(({ source }) => source.replace(options.env?.COX_CACHE_DIR ?? '', '<cache>'))).toEqual([
       'nats-server on the PATH',
+      `the npm package ${packageName}`,
       'the cache <cache>/nats-server',
       'the official release',
       "the distribution's package",
     ]);
     expect(attempts[0]?.outcome).toContain('2.10.1');
-    expect(attempts[2]?.outcome).toContain('ECONNREFUSED');
+    expect(attempts[3]?.outcome).toContain('ECONNREFUSED');
     expect(message).toContain('COX_NATS_SERVER');
     expect(said[0]).toContain('http://127.0.0.1:9/v');
   });

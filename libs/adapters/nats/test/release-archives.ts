@@ -1,9 +1,14 @@
 import { deflateRawSync, gzipSync } from 'node:zlib';
 
-/** A tar.gz as releases have it: a folder, a read-me, the server. */
+/** A tar.gz as releases have it: a folder, a read-me, the licence, the server. */
 export function tarGz(folder: string, server: string): Buffer {
-  const parts = [tarEntry(`${folder}/`, '', '5'), tarEntry(`${folder}/README.md`, 'nats-server', '0')];
-  return gzipSync(Buffer.concat([...parts, tarEntry(`${folder}/nats-server`, server, '0'), Buffer.alloc(1024)]));
+  const parts = [
+    tarEntry(`${folder}/`, '', '5'),
+    tarEntry(`${folder}/README.md`, 'nats-server', '0'),
+    tarEntry(`${folder}/LICENSE`, 'the licence', '0'),
+    tarEntry(`${folder}/nats-server`, server, '0'),
+  ];
+  return gzipSync(Buffer.concat([...parts, Buffer.alloc(1024)]));
 }
 
 function tarEntry(name: string, content: string, type: string): Buffer {
@@ -23,6 +28,7 @@ function tarEntry(name: string, content: string, type: string): Buffer {
 export function zip(folder: string, server: string): Buffer {
   const files = [
     { name: `${folder}/README.md`, content: Buffer.from('nats-server') },
+    { name: `${folder}/LICENSE`, content: Buffer.from('the licence') },
     { name: `${folder}/nats-server.exe`, content: Buffer.from(server) },
   ];
   const locals: Buffer[] = [];

@@ -1,6 +1,13 @@
 /** `cox up`. */
 import { join } from 'node:path';
-import { connectionTo, connectionUrl, connectNats, parseConnectionUrl, type ServerExit } from '@coxswain/adapter-nats';
+import {
+  connectionTo,
+  connectionUrl,
+  connectNats,
+  parseConnectionUrl,
+  type ServerExit,
+  serverSourceName,
+} from '@coxswain/adapter-nats';
 import type { GatewayService } from '@coxswain/gateway';
 import { DEFAULT_TENANT } from '@coxswain/protocol';
 import { type EmbeddedInstance, startEmbedded } from '../instance/embedded.ts';
@@ -109,7 +116,8 @@ async function upEmbedded(invocation: Invocation, port: number | undefined): Pro
   const endHealth = await answerHealth(stateDir, 'up', asked, (problem) => standardStreams.err(`${problem}\n`));
   ready(json, { nats_url: server.url, token: server.token, state_dir: stateDir, ...metricsMember(instance) }, gateway);
   if (!json) {
-    standardStreams.err(`cox is up: nats-server ${server.version} at ${server.url}, state in ${stateDir}\n`);
+    const named = `nats-server ${server.version} from ${serverSourceName(instance.source)}`;
+    standardStreams.err(`cox is up: ${named} at ${server.url}, state in ${stateDir}\n`);
     if (gateway) standardStreams.err(gatewayLines(gateway, process.stderr.isTTY === true));
     standardStreams.err(metricsLine(instance));
     const pasted = (command: string) => pastedCommand(command, { address: null, stateDir }, env);

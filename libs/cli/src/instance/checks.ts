@@ -18,6 +18,7 @@ import {
   NatsUnavailableError,
   type ReplicaFinding,
   readConnection,
+  serverSourceName,
   serverVersionAtLeast,
 } from '@coxswain/adapter-nats';
 import { type BusClient, NoHostError, newSessionId, SessionNotFoundError, type StreamPresence } from '@coxswain/client';
@@ -67,6 +68,7 @@ export async function* checks(flags: Flags, env: NodeJS.ProcessEnv): AsyncGenera
   yield* personaChecks(typedIn(env));
   yield await modelCheck(env);
   yield keysCheck(env, address);
+  yield await versionsCheck();
 }
 
 /** The bus that is meant; a mistake in the command line is thrown still. */
@@ -86,6 +88,18 @@ async function busOrProblem(
 /** The process id of the server that runs on the state folder; undefined where none does, or it cannot be told. */
 async function ownServer(stateDir: string): Promise<number | undefined> {
   return (await readConnection(stateDir).catch(() => undefined))?.pid;
+}
+
+/** The versions of this installation, which a bug report and an upgrade need. */
+async function versionsCheck(): Promise<Check> {
+  // Loads the engine, which the checks of the bus need not wait for.
+  const { FORMAT_VERSIONS } = await import('@coxswain/session');
+  const { version, machine_version, record_version, snapshot_version } = FORMAT_VERSIONS;
+  return {
+    name: 'versions',
+    status: 'ok',
+    message: `coxswain ${version}: turn machine ${machine_version}, journal records ${record_version}, snapshots ${snapshot_version}`,
+  };
 }
 
 /** Whether this Node is new enough. */
@@ -149,7 +163,7 @@ async function* serverChecks(env: NodeJS.ProcessEnv): AsyncGenerator<Check> {
     // A check fetches nothing; what would be fetched is said.
     const found = await findServer({ env: { ...env, NATS_URL: undefined, COX_FETCH: 'never' } });
     if (found.kind === 'binary') {
-      const message = `nats-server ${found.version} from ${found.source}: ${found.path}`;
+      const message = `nats-server ${found.version} from ${serverSourceName(found.source)}: ${found.path}`;
       yield { name: 'nats_server', status: 'ok', message };
     }
   } catch (error) {

@@ -7,6 +7,7 @@ import {
   type RunningServer,
   reportTo,
   type ServerExit,
+  type ServerSource,
   type StartServerOptions,
   type StateDirHolder,
   startServer,
@@ -20,6 +21,8 @@ import type { ChosenManifest } from './manifest.ts';
 /** An instance that ends with this process. */
 export interface EmbeddedInstance {
   readonly server: RunningServer;
+  /** Where the server's binary was found. */
+  readonly source: ServerSource;
   readonly stateDir: string;
   /** Where the services' meters are served; null where they are not. */
   readonly metricsUrl: string | null;
@@ -76,6 +79,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedI
   const { NATS_URL: _other, ...own } = env;
   const found = await findServer({ env: own, report: reportTo(process.stderr) });
   if (found.kind !== 'binary') throw new Error('no binary although NATS_URL is not set');
+  const { source } = found;
   const { onRestart } = options;
   const server = await startOnKeptPort(
     { binary: found.path, stateDir, holder, restartsMax: SERVER_RESTARTS_MAX, onRestart },
@@ -84,6 +88,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedI
   if (!services) {
     return {
       server,
+      source,
       stateDir,
       metricsUrl: null,
       failed: new Promise(() => undefined),
@@ -128,7 +133,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedI
       }
     });
     const { metricsUrl, failed, ping, remark, heard } = service;
-    return { server, stateDir, metricsUrl, failed, ping, remark, heard, stop };
+    return { server, source, stateDir, metricsUrl, failed, ping, remark, heard, stop };
   } catch (error) {
     await server.stop();
     throw error;

@@ -157,14 +157,14 @@ const LIFECYCLE: readonly CommandSpec[] = [
   {
     name: 'down',
     args: [],
-    help: 'Stop the cox up of a state directory and wait for its end',
+    help: 'Stop the services that cox up runs, and wait for their end',
     flags: { 'state-dir': STATE_DIR, ...PRINT },
     load: () => import('../commands/down.ts'),
   },
   {
     name: 'logs',
     args: [],
-    help: 'Print the log of the cox up of a state directory',
+    help: 'Print the log that cox up writes to the state directory',
     flags: {
       'state-dir': STATE_DIR,
       ...PRINT,
@@ -406,7 +406,7 @@ const APPROVAL: readonly CommandSpec[] = [
     flags: {
       ...TENANT_BUS,
       persona: RUN.persona,
-      remove: { value: 'RULE', help: 'Remove this rule: the next call like it needs approval again' },
+      remove: { value: 'RULE', help: 'Remove this rule: it decides no further call' },
     },
     examples: ['cox approval rules k3f9', 'cox approval rules --persona editor --remove 0197c2'],
     load: () => import('../commands/approval/rules.ts'),
@@ -509,7 +509,7 @@ const PERSONA: readonly CommandSpec[] = [
   {
     name: 'persona list',
     args: ['[file…]'],
-    help: 'List the personas of a folder, or those served on the bus',
+    help: 'List personas: of personas/, of files, or served on the bus',
     flags: { ...TENANT_BUS, served: { help: 'List the personas that are served on the bus' } },
     examples: ['cox persona list', 'cox persona list --served'],
     load: async () => ({ run: (await import('../commands/persona/files.ts')).list }),
@@ -549,7 +549,7 @@ const PERSONA: readonly CommandSpec[] = [
   {
     name: 'persona remove',
     args: ['<name>'],
-    help: 'Remove the announcement of a persona without instances',
+    help: 'Remove a persona without instances from the registry',
     flags: TENANT_BUS,
     load: async () => ({ run: (await import('../commands/persona/served.ts')).remove }),
   },
@@ -584,7 +584,7 @@ const TOOL: readonly CommandSpec[] = [
   {
     name: 'tool remove',
     args: ['<name>'],
-    help: 'Remove the announcement of a tool without instances',
+    help: 'Remove a tool without instances from the registry',
     flags: TENANT_BUS,
     examples: ['cox tool remove stock_level'],
     load: async () => ({ run: (await import('../commands/tool.ts')).remove }),

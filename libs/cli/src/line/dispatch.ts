@@ -13,7 +13,10 @@ export async function dispatch(argv: readonly string[], env: NodeJS.ProcessEnv):
   try {
     const line = parseLine(argv, COMMANDS);
     if (line.kind === 'version') {
-      console.info(VERSION);
+      if (line.json) {
+        const { FORMAT_VERSIONS } = await import('@coxswain/session');
+        console.info(JSON.stringify({ type: 'version', ...FORMAT_VERSIONS }));
+      } else console.info(VERSION);
       return EXIT.ok;
     }
     if (line.kind === 'help') {

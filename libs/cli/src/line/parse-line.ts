@@ -15,7 +15,7 @@ export type ParsedLine =
   | { readonly kind: 'command'; readonly command: CommandSpec; readonly flags: Flags; readonly args: readonly string[] }
   /** Of a command, of a topic such as `session`, or of all. */
   | { readonly kind: 'help'; readonly command: CommandSpec | null; readonly topic?: string | undefined }
-  | { readonly kind: 'version' };
+  | { readonly kind: 'version'; readonly json: boolean };
 
 /**
  * Reads a command line.
@@ -46,7 +46,8 @@ export function parseLine(argv: readonly string[], commands: readonly CommandSpe
   const [word, second] = positionals;
   const wantsHelp = given.some(({ name }) => name === 'help');
   if (word === undefined) {
-    if (given.some(({ name }) => name === 'version')) return { kind: 'version' };
+    if (given.some(({ name }) => name === 'version'))
+      return { kind: 'version', json: given.some(({ name }) => name === 'json') };
     const stray = given.find(({ name }) => name !== 'help');
     if (stray && !known.has(stray.name)) throw unknownFlag(stray.raw, null, known.keys());
     return { kind: 'help', command: null };

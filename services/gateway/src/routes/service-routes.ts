@@ -1,11 +1,19 @@
 /** What is asked of the service itself: whether it lives, whether it can do its work, its meters. */
-import { VERSION } from '@coxswain/protocol';
+import { FORMAT_VERSIONS } from '@coxswain/session';
 import * as z from 'zod';
 import type { App } from '../create-app.ts';
 import { expectBus, type GatewayContext } from '../gateway-context.ts';
 import { PROBLEMS } from './route-schemas.ts';
 
-const Health = z.strictObject({ status: z.literal('ok'), version: z.string() });
+const Health = z.strictObject({
+  status: z.literal('ok'),
+  version: z.string().describe('The version of the packages.'),
+  machine_version: z.int().describe('The version of the turn machine.'),
+  record_version: z.int().describe('The version of the shape of journal records.'),
+  tombstone_version: z.int().describe('The version of the shape of tombstones.'),
+  snapshot_version: z.int().describe('The version of the shape of snapshots.'),
+});
+const HEALTHY = { status: 'ok' as const, ...FORMAT_VERSIONS };
 
 /** Adds them. */
 export function serviceRoutes(app: App, context: GatewayContext): void {
@@ -21,7 +29,7 @@ export function serviceRoutes(app: App, context: GatewayContext): void {
         response: { 200: Health, ...PROBLEMS },
       },
     },
-    async () => ({ status: 'ok' as const, version: VERSION }),
+    async () => HEALTHY,
   );
 
   app.get(
@@ -38,7 +46,7 @@ export function serviceRoutes(app: App, context: GatewayContext): void {
     },
     async () => {
       await expectBus(context);
-      return { status: 'ok' as const, version: VERSION };
+      return HEALTHY;
     },
   );
 

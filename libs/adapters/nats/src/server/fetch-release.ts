@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { type DownloadOptions, download } from './download.ts';
 import { type FetchReport, megabytes } from './fetch-report.ts';
+import { fetchedServerVersion, pinnedDigests, releaseAsset, type ServerPlatform } from './official-release.ts';
 import { installInCache, type ServerBinary, type ServerCache } from './server-cache.ts';
 import { FetchChecksumMismatchError, FetchFailedError } from './server-errors.ts';
-import { fetchedServerVersion } from './server-version.ts';
 import { fileFromTarGz } from './tar-entry.ts';
 import { fileFromZip } from './zip-entry.ts';
 
@@ -25,28 +25,36 @@ export interface ReleaseSource {
 /** The official releases: https://github.com/nats-io/nats-server/releases */
 const officialReleases = 'https://github.com/nats-io/nats-server/releases/download';
 
-/**
- * SHA-256 of archives of {@link fetchedServerVersion}. SHA256SUMS comes from the same place as the archives; these come with
- * Coxswain, so an archive that is exchanged together with its list is refused. They change together with the version. These two
- * stand in a public build recipe that verifies the same archives; compare them with SHA256SUMS at every update. Archives
- * without a digest here (macOS, Windows) are checked against SHA256SUMS alone.
- */
-export const pinnedDigests: Readonly<Record<string, string>> = {
-  'nats-server-v2.15.1-linux-amd64.tar.gz': 'bf5edc7b1ce98e885c368cb43a886eb148dc5d0551d99f3cf6141fb5e1954c70',
-  'nats-server-v2.15.1-linux-arm64.tar.gz': 'e2fbab4cad7d3c76e3052eb959570393c9d73ba756b70bf8e9eea61e9ae6d49c',
-};
-
 /** Archives have about 7 MB and binaries about 20 MB; what is ten times larger is something else. */
 const maxArchiveBytes = 80_000_000;
 const maxUnpackedBytes = 250_000_000;
 const maxSumsBytes = 256_000;
 
+/** An archive of a release whose checksum is verified. */
+export interface ReleaseArchive {
+  /** File name. */
+  readonly asset: string;
+  /** Where it comes from. */
+  readonly url: string;
+  /** SHA-256 in hex. */
+  readonly sha256: string;
+  readonly bytes: Buffer;
+}
+
+/** Bounds and surroundings of {@link downloadRelease}. */
+export interface ReleaseDownload {
+  /** Read for proxy settings only. */
+  readonly env: NodeJS.ProcessEnv;
+  readonly report: FetchReport;
+  /** Folder that the server goes to; only reported. */
+  readonly into: string;
+  readonly signal?: AbortSignal | undefined;
+}
+
 /**
- * Fetches the official release for the cache's platform, checks it against the publisher's SHA256SUMS and the
- * pinned digest, and puts the server into the cache. Source and size are said before the archive's body is read.
+ * Fetches the official release for the cache's platform, and puts its server into the cache.
  *
- * @throws FetchFailedError when there is no release for the platform, or it cannot be had.
- * @throws FetchChecksumMismatchError when SHA256SUMS or the pinned digest names another archive.
+ * @throws what {@link downloadRelease} and {@link serverIn} throw.
  */
 export async function fetchRelease(
   cache: ServerCache,
@@ -55,8 +63,27 @@ export async function fetchRelease(
   env: NodeJS.ProcessEnv,
   signal?: AbortSignal,
 ): Promise<ServerBinary> {
+  const archive = await downloadRelease(cache, source, { env, report, into: cache.dir, signal });
+  const server = serverIn(archive);
+  return installInCache(cache, (path) => writeFile(path, server, { mode: 0o755 }), signal);
+}
+
+/**
+ * Downloads the archive of a platform. Verifies it with the publisher's SHA256SUMS and, if there is one, the pinned digest.
+ * Reports source and size before it reads the archive's body.
+ *
+ * @throws FetchFailedError when there is no release for the platform, or the download fails.
+ * @throws FetchChecksumMismatchError when SHA256SUMS or the pinned digest names another archive.
+ */
+export async function downloadRelease(
+  platform: ServerPlatform,
+  source: ReleaseSource,
+  { env, report, into, signal }: ReleaseDownload,
+): Promise<ReleaseArchive> {
   const version = source.version ?? fetchedServerVersion;
-  const asset = assetName(version, cache);
+  const asset = releaseAsset(version, platform);
+  if (asset === undefined)
+    throw new FetchFailedError(`no official release is known for ${platform.platform} on ${platform.arch}`);
   const folder = `${source.baseUrl ?? officialReleases}/v${version}`;
   const url = `${folder}/${asset}`;
   const { connectTimeoutMs, idleTimeoutMs, totalTimeoutMs } = source;
@@ -73,38 +100,21 @@ export async function fetchRelease(
   if (pinned === undefined)
     report.line(`No digest of ${asset} is pinned: it is checked against the SHA256SUMS of the same place only`);
 
-  const archive = await downloadArchive(url, { ...bounds, maxBytes: maxArchiveBytes }, cache, report);
-  const actual = createHash('sha256').update(archive).digest('hex');
+  const bytes = await downloadArchive(url, { ...bounds, maxBytes: maxArchiveBytes }, into, report);
+  const actual = createHash('sha256').update(bytes).digest('hex');
   if (actual !== expected) throw new FetchChecksumMismatchError(url, 'SHA256SUMS', expected, actual);
-
-  const server = unpack(archive, asset);
-  return installInCache(cache, (path) => writeFile(path, server, { mode: 0o755 }), signal);
+  return { asset, url, sha256: actual, bytes };
 }
 
-function downloadArchive(url: string, options: DownloadOptions, cache: ServerCache, report: FetchReport) {
+function downloadArchive(url: string, options: DownloadOptions, into: string, report: FetchReport) {
   return download(url, {
     ...options,
     onSize: (bytes) => {
       const size = bytes === undefined ? 'size not stated' : megabytes(bytes);
-      report.line(`Fetching nats-server once from ${url} (${size}) into ${cache.dir}`);
+      report.line(`Fetching nats-server once from ${url} (${size}) into ${into}`);
     },
     onProgress: (fraction) => report.progress('nats-server', fraction),
   });
-}
-
-/** Names by the project's own release recipe: https://github.com/nats-io/nats-server/blob/main/.goreleaser.yml */
-function assetName(version: string, { platform, arch }: ServerCache): string {
-  const os = new Map<string, string>([
-    ['linux', 'linux'],
-    ['darwin', 'darwin'],
-    ['win32', 'windows'],
-  ]).get(platform);
-  const cpu = new Map<string, string>([
-    ['x64', 'amd64'],
-    ['arm64', 'arm64'],
-  ]).get(arch);
-  if (!os || !cpu) throw new FetchFailedError(`no official release is known for ${platform} on ${arch}`);
-  return `nats-server-v${version}-${os}-${cpu}.${os === 'windows' ? 'zip' : 'tar.gz'}`;
 }
 
 /** Lines read `<hex digest>  <file name>`, a star before the name marking binary mode, as sha256sum writes them. */
@@ -116,10 +126,25 @@ function checksumOf(asset: string, sums: string): string | undefined {
   return undefined;
 }
 
-function unpack(archive: Buffer, asset: string): Buffer {
-  const isServer = (path: string) => /(^|\/)nats-server(\.exe)?$/.test(path);
+/**
+ * The server's binary out of an archive.
+ * @throws FetchFailedError when the archive has none; RangeError or an error of zlib when it is damaged.
+ */
+export function serverIn(archive: ReleaseArchive): Buffer {
+  return fileIn(archive, /(^|\/)nats-server(\.exe)?$/);
+}
+
+/**
+ * The licence out of an archive.
+ * @throws as {@link serverIn} does.
+ */
+export function licenseIn(archive: ReleaseArchive): Buffer {
+  return fileIn(archive, /(^|\/)LICENSE$/);
+}
+
+function fileIn({ asset, bytes }: ReleaseArchive, path: RegExp): Buffer {
   const read = asset.endsWith('.zip') ? fileFromZip : fileFromTarGz;
-  const server = read(archive, isServer, maxUnpackedBytes);
-  if (!server) throw new FetchFailedError(`${asset} holds no nats-server`);
-  return server;
+  const file = read(bytes, (one) => path.test(one), maxUnpackedBytes);
+  if (!file) throw new FetchFailedError(`${asset} holds no file that matches ${path}`);
+  return file;
 }

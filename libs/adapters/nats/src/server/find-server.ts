@@ -1,8 +1,9 @@
-import { stat } from 'node:fs/promises';
 import { delimiter, join, resolve } from 'node:path';
 import { type DebianSource, fetchDebianPackage } from './fetch-debian-package.ts';
 import { fetchRelease, type ReleaseSource } from './fetch-release.ts';
 import { type FetchReport, reportTo } from './fetch-report.ts';
+import { serverFileName } from './official-release.ts';
+import { isFile, packagedServer } from './packaged-server.ts';
 import { cachedServer, prepareCache, type ServerBinary, serverCache } from './server-cache.ts';
 import {
   FetchChecksumMismatchError,
@@ -24,8 +25,25 @@ export type FoundServer =
   | ({
       readonly kind: 'binary';
       /** Which source gave it. */
-      readonly source: 'COX_NATS_SERVER' | 'path' | 'cache' | 'release' | 'debian';
+      readonly source: ServerSource;
     } & ServerBinary);
+
+/** A source of binaries. */
+export type ServerSource = 'COX_NATS_SERVER' | 'path' | 'package' | 'cache' | 'release' | 'debian';
+
+const sourceNames: Readonly<Record<ServerSource, string>> = {
+  COX_NATS_SERVER: 'COX_NATS_SERVER',
+  path: 'the PATH',
+  package: 'the npm package',
+  cache: 'the cache',
+  release: 'the official release',
+  debian: "the distribution's package",
+};
+
+/** A source of binaries as people know it: `the PATH`. */
+export function serverSourceName(source: ServerSource): string {
+  return sourceNames[source];
+}
 
 /** Everything has a default; tests and unusual hosts set the rest. */
 export interface FindServerOptions {
@@ -35,6 +53,8 @@ export interface FindServerOptions {
   readonly platform?: NodeJS.Platform | undefined;
   /** Default this machine's; Node's names (`x64`, `arm64`). */
   readonly arch?: string | undefined;
+  /** Folder of a module of the installed Coxswain, whose npm packages are searched. Default: this module's. */
+  readonly moduleDir?: string | undefined;
   /** Where a fetch says what it does. Default: standard error. */
   readonly report?: FetchReport | undefined;
   readonly release?: ReleaseSource | undefined;
@@ -45,8 +65,9 @@ export interface FindServerOptions {
 
 /**
  * Finds the server of the embedded default, in this order: `NATS_URL` · `COX_NATS_SERVER` · `nats-server` on the PATH,
- * if new enough · the cache folder · a one-time fetch into it (the official release; where that cannot be had, the
- * distribution's package from a newer suite). `COX_FETCH=never` forbids the fetch.
+ * if new enough · the npm package of the platform that is installed with Coxswain · the cache folder · a one-time fetch into
+ * it (the official release; where that cannot be had, the distribution's package from a newer suite). `COX_FETCH=never`
+ * forbids the fetch.
  *
  * Without a fetch it takes well under a second; with one, each step has a bound.
  *
@@ -73,6 +94,9 @@ export async function findServer(options: FindServerOptions = {}): Promise<Found
 
   const onPath = await serverOnPath(env, platform, note, signal);
   if (onPath) return { kind: 'binary', source: 'path', ...onPath };
+
+  const packaged = await packagedServer({ platform, arch, moduleDir: options.moduleDir, note, signal });
+  if (packaged) return { kind: 'binary', source: 'package', ...packaged };
 
   const cache = serverCache(env, platform, arch);
   const cached = await cachedServer(cache, (reason) => note(`the cache ${cache.dir}`, reason), signal);
@@ -129,7 +153,7 @@ async function serverOnPath(
   signal: AbortSignal | undefined,
 ): Promise<ServerBinary | undefined> {
   const source = 'nats-server on the PATH';
-  const name = platform === 'win32' ? 'nats-server.exe' : 'nats-server';
+  const name = serverFileName(platform);
   // Only the first one counts, as for a shell: a second behind it is not what "nats-server" means here.
   for (const dir of (env.PATH ?? env.Path ?? '').split(delimiter)) {
     if (dir === '') continue;
@@ -145,13 +169,4 @@ async function serverOnPath(
   }
   note(source, 'there is none');
   return undefined;
-}
-
-async function isFile(path: string): Promise<boolean> {
-  try {
-    return (await stat(path)).isFile();
-  } catch {
-    // Not there, or in a folder that may not be read: a shell would pass over it as well.
-    return false;
-  }
 }

@@ -12,7 +12,13 @@ export { type ConnectionParts, connectionUrl, parseConnectionUrl } from './conne
 export type { DebianSource } from './fetch-debian-package.ts';
 export type { ReleaseSource } from './fetch-release.ts';
 export { type FetchReport, type ReportStream, reportTo } from './fetch-report.ts';
-export { type FindServerOptions, type FoundServer, findServer } from './find-server.ts';
+export {
+  type FindServerOptions,
+  type FoundServer,
+  findServer,
+  type ServerSource,
+  serverSourceName,
+} from './find-server.ts';
 export { folderTrouble, makeFolder } from './make-folder.ts';
 export {
   FetchChecksumMismatchError,

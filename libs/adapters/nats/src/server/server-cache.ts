@@ -3,6 +3,7 @@ import { access, chmod, mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:f
 import { homedir, userInfo } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 import { folderTrouble, makeFolder } from './make-folder.ts';
+import { serverFileName } from './official-release.ts';
 import { FetchFailedError } from './server-errors.ts';
 import { requireServerVersion, serverVersionAtLeast } from './server-version.ts';
 
@@ -58,7 +59,7 @@ export async function cachedServer(
     .map((name) => name.slice(0, -suffix.length))
     .sort((a, b) => (serverVersionAtLeast(a, b) ? -1 : 1));
   for (const version of versions) {
-    const path = join(cache.dir, `${version}${suffix}`, binaryName(cache.platform));
+    const path = join(cache.dir, `${version}${suffix}`, serverFileName(cache.platform));
     try {
       return { path, version: await requireServerVersion(path, signal) };
     } catch (error) {
@@ -89,7 +90,7 @@ export async function installInCache(
     const scratch = join(staging, 'scratch');
     await mkdir(folder);
     await mkdir(scratch);
-    const name = binaryName(cache.platform);
+    const name = serverFileName(cache.platform);
     await write(join(folder, name), scratch);
     await chmod(join(folder, name), 0o755);
     const version = await requireServerVersion(join(folder, name), signal);
@@ -158,8 +159,4 @@ async function namesIn(dir: string): Promise<string[]> {
 function ignoreMissing(error: NodeJS.ErrnoException): undefined {
   if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined;
   throw error;
-}
-
-function binaryName(platform: NodeJS.Platform): string {
-  return platform === 'win32' ? 'nats-server.exe' : 'nats-server';
 }

@@ -5,9 +5,6 @@ import { NatsServerTooOldError, NatsServerUnusableError } from './server-errors.
 /** The oldest server that knows every setting Coxswain uses; older ones silently ignore what they do not know. */
 export const minimumServerVersion = '2.12.0';
 
-/** The release that is fetched when no server is found on the machine. */
-export const fetchedServerVersion = '2.15.1';
-
 /** Bound for `nats-server --version`, in milliseconds; generous, since a cold disk may have to load the binary. */
 const versionTimeoutMs = 20_000;
 

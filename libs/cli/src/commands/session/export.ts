@@ -1,6 +1,5 @@
 /** `cox session export`. */
 import { once } from 'node:events';
-import { SessionNotFoundError } from '@coxswain/client';
 import { withBusOnce } from '../../instance/open-bus.ts';
 import { findSession } from '../../instance/resolve-session.ts';
 import { EXIT } from '../../line/cli-error.ts';
@@ -10,12 +9,9 @@ import type { CommandRun } from '../../line/command-spec.ts';
 export const run: CommandRun = (invocation) =>
   withBusOnce(invocation, false, async (bus) => {
     const session = await findSession(bus.client, invocation.args[0] as string);
-    let records = 0;
     for await (const bytes of session.export({ recordsOnly: invocation.flags.on('records-only') })) {
-      records++;
       // A slow reader is waited for: the journal may be larger than the memory.
       if (!process.stdout.write(Buffer.concat([bytes, Buffer.from('\n')]))) await once(process.stdout, 'drain');
     }
-    if (records === 0) throw new SessionNotFoundError(session.id);
     return EXIT.ok;
   });

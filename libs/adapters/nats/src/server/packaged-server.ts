@@ -1,0 +1,70 @@
+import { stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type ServerPlatform, serverFileName, serverPackageName } from './official-release.ts';
+import type { ServerBinary } from './server-cache.ts';
+import { requireServerVersion } from './server-version.ts';
+
+/** Where the installation of Coxswain is searched, and for which platform. */
+export interface PackagedServerSearch extends ServerPlatform {
+  /** Folder of a module of Coxswain, without symbolic links. Default: the folder of this module. */
+  readonly moduleDir?: string | undefined;
+  /** Receives why the package gave no server. */
+  readonly note: (source: string, outcome: string) => void;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * The server in the npm package of the platform, an optional dependency of `coxswain`. Reads files only; the server that it
+ * finds runs once, with `--version`.
+ *
+ * Searches the `node_modules` folders in Node's order, nearest first, up to the outermost one that contains Coxswain itself.
+ * Node would go on to the root of the file system, and to NODE_PATH. A folder above the installation, and the working
+ * directory, therefore cannot provide the server. In a checkout, which no `node_modules` folder contains, nothing is searched.
+ *
+ * @returns undefined if the package is not installed, or its server does not run here or is too old; `note` says why.
+ */
+export async function packagedServer(search: PackagedServerSearch): Promise<ServerBinary | undefined> {
+  const { platform, arch, note, signal } = search;
+  const name = serverPackageName(search);
+  if (name === undefined) {
+    note('the npm package of nats-server', `does not exist for ${platform} on ${arch}`);
+    return undefined;
+  }
+  const source = `the npm package ${name}`;
+  for (const folder of foldersAround(search.moduleDir ?? dirname(fileURLToPath(import.meta.url)))) {
+    const path = join(folder, name, 'bin', serverFileName(platform));
+    if (!(await isFile(path))) continue;
+    try {
+      return { path, version: await requireServerVersion(path, signal) };
+    } catch (error) {
+      signal?.throwIfAborted();
+      note(source, error instanceof Error ? error.message : String(error));
+      return undefined;
+    }
+  }
+  note(source, 'is not installed with Coxswain');
+  return undefined;
+}
+
+/** The `node_modules` folders that contain a folder, and those of the packages between them; nearest first. */
+function foldersAround(moduleDir: string): string[] {
+  const folders: string[] = [];
+  let below: string[] = [];
+  for (let dir = moduleDir; dirname(dir) !== dir; dir = dirname(dir)) {
+    if (basename(dir) === 'node_modules') {
+      folders.push(...below, dir);
+      below = [];
+    } else below.push(join(dir, 'node_modules'));
+  }
+  // The rest of `below` is outside the installation.
+  return folders;
+}
+
+/** Whether a path is a regular file, or a link to one. A folder that may not be read counts as empty. */
+export async function isFile(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isFile(),
+    () => false,
+  );
+}
