@@ -1,6 +1,7 @@
 # One image for every service of Coxswain; what it runs is said by the arguments of `cox`:
 #   docker build -t coxswain . && docker run --rm coxswain serve sessions --nats nats://bus:4222
 ARG NODE_IMAGE=node:24.21.0-bookworm-slim
+ARG NATS_IMAGE=nats:2.15.1-alpine
 
 # What is installed and built is JavaScript, the same on every platform: both stages run on the platform of the builder.
 # The package files of the workspace alone: what is installed depends on nothing else, so that a changed source installs nothing anew.
@@ -24,10 +25,14 @@ RUN mkdir -p /image/libs/cli && cp -a LICENSE package.json node_modules /image/ 
     && cp -a libs/cli/package.json libs/cli/bin libs/cli/dist libs/cli/starter /image/libs/cli/ \
     && if [ -d libs/cli/node_modules ]; then cp -a libs/cli/node_modules /image/libs/cli/; fi
 
+FROM ${NATS_IMAGE} AS nats
+
 FROM ${NODE_IMAGE}
 # Tools of agents start processes: process 1 has to reap those that their parents leave behind.
 RUN apt-get update && apt-get install -y --no-install-recommends 'tini=0.19.0-1*' && apt-get clean && rm -rf /var/lib/apt/lists/*
 COPY --from=build /image /opt/coxswain
+# For the demo and `cox up`. It is linked statically: it needs nothing of its own image.
+COPY --from=nats /usr/local/bin/nats-server /usr/local/bin/nats-server
 COPY deploy/image/cox-health /usr/local/bin/cox-health
 RUN ln -s /opt/coxswain/libs/cli/bin/cox.mjs /usr/local/bin/cox \
     && install -d -o node -g node -m 0700 /var/lib/coxswain \
@@ -47,6 +52,8 @@ ENV NODE_ENV=production COX_STATE_DIR=/var/lib/coxswain COX_FETCH=never NODE_USE
 USER 1000:1000
 # The root of sessions that name none.
 WORKDIR /workspace
+# Writable also where the root file system is read-only.
+VOLUME /var/lib/coxswain
 STOPSIGNAL SIGTERM
 # Asks the service over its socket. A container that runs no service has none to ask: docker run --no-healthcheck.
 HEALTHCHECK --interval=5s --timeout=5s --start-period=30s --retries=3 CMD ["cox-health"]

@@ -4,7 +4,7 @@
  * and one changelog, so both are written here.
  */
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
@@ -94,7 +94,10 @@ function main(): void {
     for (const [path, around] of Object.entries(VERSIONED_FILES))
       rewrite(path, (text) => withVersion(text, around, version, next));
     // The root and the packages of scripts are outside the workspaces.
-    for (const folder of ['.', 'scripts/changesets', 'scripts/site']) {
+    const inScripts = readdirSync(join(repository, 'scripts'))
+      .map((name) => `scripts/${name}`)
+      .filter((folder) => existsSync(join(repository, folder, 'package.json')));
+    for (const folder of ['.', ...inScripts]) {
       rewrite(join(folder, 'package.json'), (text) => withVersion(text, '"version": "%"', version, next));
       execFileSync('npm', ['install', '--package-lock-only', '--ignore-scripts'], {
         cwd: join(repository, folder),

@@ -88,6 +88,15 @@ test('packages are installed from the package files of the workspace, before any
   expect(places).toEqual([...places].sort((a, b) => a - b));
 });
 
+test('the image has the server that docker-compose.yml runs', () => {
+  const [dockerfile, compose] = ['Dockerfile', 'docker-compose.yml'].map((file) =>
+    readFileSync(join(repository, file), 'utf8'),
+  );
+  const [, image] = /^ARG NATS_IMAGE=(\S+)$/m.exec(dockerfile ?? '') ?? [];
+  expect(image).toMatch(/^nats:\d/);
+  expect(compose).toContain(`image: ${image}\n`);
+});
+
 describe('docker-compose.yml', () => {
   interface Service {
     readonly cap_drop?: readonly string[];
@@ -130,7 +139,7 @@ describe('docker-compose.yml', () => {
     COX_HOOKS: 'read by the file itself',
     COX_IMAGE: 'read by the file itself',
     COX_MANIFEST: 'the file gives hosts --manifest none',
-    COX_NATS_SERVER: 'the image has no server',
+    COX_NATS_SERVER: 'the image has its own server',
     COX_OTEL_RESOURCE_ATTRIBUTES: 'read by the file itself',
     COX_PERSONAS: 'read by the file itself',
     COX_SESSION: 'of an example of a client',

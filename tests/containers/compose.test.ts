@@ -2,7 +2,9 @@
  * docker-compose.yml as a newcomer brings it up: everything becomes healthy, a session is started, asks a tool worker, waits for a
  * person, is steered past a hook service, and goes on when a host or a server of the bus is killed.
  */
+import { execFile } from 'node:child_process';
 import { request } from 'node:http';
+import { promisify } from 'node:util';
 import { connectNats } from '@coxswain/adapter-nats';
 import type { BusClient } from '@coxswain/client';
 import { JOURNAL_STREAMS, journalStreamOf, sessionRef, subjects } from '@coxswain/protocol';
@@ -102,6 +104,12 @@ test('every service is healthy, and what runs once has ended well', async () => 
     expect([Service, State, Health]).toEqual([Service, 'running', 'healthy']);
   const once = containers.filter(({ Service }) => ONCE.includes(Service));
   expect(once.map(({ State }) => State)).toEqual(['exited', 'exited']);
+});
+
+test('the image by itself plays the demo, with a read-only root file system', async () => {
+  const run = ['run', '--rm', '--read-only', '--tmpfs', '/tmp', 'coxswain:test', 'start'];
+  const { stdout } = await promisify(execFile)('docker', run);
+  expect(stdout).toContain('byte-identical');
 });
 
 test('nothing is root, nothing may write but where it has to, and the key that a service holds is its own', async () => {

@@ -1,8 +1,9 @@
-/** What `npm run version-packages` writes, and where. */
+/** What a release writes, and in which order it publishes. */
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { VERSION } from '@coxswain/protocol/version';
 import { expect, test } from 'vitest';
+import { inOrder } from '../scripts/release/publish-missing.ts';
 import { changelogSection, VERSIONED_FILES, withSection, withVersion } from '../scripts/version-packages.ts';
 
 test('image, bake file, compose file and code have the same version', () => {
@@ -39,4 +40,17 @@ All.
   expect(() => changelogSection('0.2.0', '2027-01-31', ['improves things'])).toThrow(
     'a changeset starts with Added: or Changed:',
   );
+});
+
+test('a package is published after those that it depends on', () => {
+  const named = (name: string, dependencies = {}, optionalDependencies = {}) => ({
+    manifest: { name, version: '0.1.0', dependencies, optionalDependencies },
+  });
+  const packages = [
+    named('create', { app: '0.1.0' }),
+    named('app', { client: '0.1.0', zod: '4.0.0' }, { server: '2.0.0' }),
+  ];
+  const order = inOrder([...packages, named('client'), named('server')]).map(({ manifest: { name } }) => name);
+  expect(order).toEqual(['client', 'server', 'app', 'create']);
+  expect(() => inOrder([named('a', { b: '1.0.0' }), named('b', { a: '1.0.0' })])).toThrow('a, b depend on each other');
 });

@@ -1,0 +1,64 @@
+/**
+ * Publishes packages with provenance: `node --import tsx scripts/release/publish-missing.ts FOLDER-OR-ARCHIVE …`.
+ * Dependencies come first. A version that the registry has already is skipped, so that a failed release can run again.
+ */
+import { execFileSync } from 'node:child_process';
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** The part of a package.json that is read. */
+interface Manifest {
+  readonly name: string;
+  readonly version: string;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+}
+
+/**
+ * Packages in an order in which each comes after those of the list that it depends on.
+ * @throws Error if packages depend on each other in a circle.
+ */
+export function inOrder<Package extends { readonly manifest: Manifest }>(packages: readonly Package[]): Package[] {
+  const left = new Map(packages.map((one) => [one.manifest.name, one]));
+  const ordered: Package[] = [];
+  while (left.size > 0) {
+    const free = [...left.values()].filter(({ manifest: { dependencies, optionalDependencies } }) =>
+      Object.keys({ ...dependencies, ...optionalDependencies }).every((name) => !left.has(name)),
+    );
+    if (free.length === 0) throw new Error(`${[...left.keys()].join(', ')} depend on each other`);
+    for (const one of free) left.delete(one.manifest.name);
+    ordered.push(...free);
+  }
+  return ordered;
+}
+
+/** The package.json of a folder or of an archive. */
+function manifestIn(path: string): Manifest {
+  const text = statSync(path).isDirectory()
+    ? readFileSync(join(path, 'package.json'), 'utf8')
+    : execFileSync('tar', ['-xzOf', path, 'package/package.json'], { encoding: 'utf8' });
+  return JSON.parse(text) as Manifest;
+}
+
+/**
+ * Whether the registry has a version.
+ * @throws Error if the registry answers neither yes nor no, such as a network error.
+ */
+function isPublished({ name, version }: Manifest): boolean {
+  try {
+    execFileSync('npm', ['view', `${name}@${version}`, 'version', '--json'], { stdio: ['ignore', 'pipe', 'inherit'] });
+    return true;
+  } catch (error) {
+    const { stdout } = error as { readonly stdout?: Buffer };
+    if (/"code": "E404"/.test(String(stdout))) return false;
+    throw error;
+  }
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const packages = process.argv.slice(2).map((path) => ({ path, manifest: manifestIn(path) }));
+  for (const { path, manifest } of inOrder(packages)) {
+    if (isPublished(manifest)) console.log(`${manifest.name}@${manifest.version} is published already`);
+    else execFileSync('npm', ['publish', path, '--provenance', '--access', 'public'], { stdio: 'inherit' });
+  }
+}
