@@ -51,7 +51,7 @@ export async function playDemo(invocation: Invocation): Promise<ExitCode> {
   });
   const story = await writeStory();
   let scratch: string | null = null;
-  // A reader that goes away (`npm start | head`) ends the process at once.
+  // A reader that goes away (`cox demo | head`) ends the process at once.
   const clearAway = () => {
     for (const folder of [story.folder, scratch]) if (folder !== null) rmSync(folder, { recursive: true, force: true });
   };
@@ -89,7 +89,7 @@ export async function playDemo(invocation: Invocation): Promise<ExitCode> {
       if (scratch === null) {
         say('look again:');
         for (const command of ['session show', 'session export']) say(`  ${pasted(`${command} ${session.id}`)}`);
-        say('or with a model: npm start -- "a prompt" --model provider/name');
+        say(`or with a model: ${pasted('run "a prompt" --model provider/name')}`);
       }
       return exitCodeOf(end.result.stopReason);
     });
@@ -104,7 +104,7 @@ export async function playDemo(invocation: Invocation): Promise<ExitCode> {
 function introduce(say: (text: string) => void, env: NodeJS.ProcessEnv): void {
   say('Coxswain demo: a scripted model, real tools in a scratch folder, a real nats-server.');
   const [key] = keysFound(env);
-  if (key !== undefined) say(`(${key} is set: npm start -- "a prompt" --model provider/name runs a real model)`);
+  if (key !== undefined) say(`(${key} is set: cox run "a prompt" --model provider/name runs a real model)`);
 }
 
 /** Whether somebody has said which bus or state folder to use. */
