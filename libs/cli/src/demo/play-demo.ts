@@ -9,7 +9,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ReadStream } from 'node:tty';
 import { type BusSession, newSessionId, type Session, type UiEvent } from '@coxswain/client';
-import { replayJournal } from '@coxswain/session';
 import { consoleAddress } from '../instance/console-folder.ts';
 import { readGatewayFile, removeGatewayFile, writeGatewayFile } from '../instance/gateway-file.ts';
 import { type OpenBus, withBusOnce } from '../instance/open-bus.ts';
@@ -231,6 +230,7 @@ async function replayed(session: BusSession, bus: OpenBus): Promise<string> {
   async function* bytes() {
     for await (const stored of session.journal()) yield stored.bytes;
   }
+  const { replayJournal } = await import('@coxswain/session');
   const { records } = await replayJournal(bytes(), { get: (sha256) => bus.client.blob(sha256) });
   return `byte-identical (${counted(records, 'record')})`;
 }
