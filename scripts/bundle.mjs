@@ -55,8 +55,14 @@ const VENDORS_INSIDE = {
  * @returns the files as they would be written; entries are paths from the root, by name.
  */
 export async function bundle(entryPoints, outdir, vendors = 'stay', plugins = []) {
+  const { outputFiles } = await build(bundleOptions(entryPoints, outdir, vendors, plugins));
+  return outputFiles;
+}
+
+/** The options of esbuild for `bundle`: nothing is written. */
+export function bundleOptions(entryPoints, outdir, vendors = 'stay', plugins = []) {
   const forVendors = vendors === 'inside' ? VENDORS_INSIDE : VENDORS_STAY;
-  const { outputFiles } = await build({
+  return {
     write: false,
     absWorkingDir: root,
     entryPoints,
@@ -76,6 +82,5 @@ export async function bundle(entryPoints, outdir, vendors = 'stay', plugins = []
     logLevel: 'warning',
     ...forVendors,
     plugins: [...plugins, ...forVendors.plugins],
-  });
-  return outputFiles;
+  };
 }

@@ -64,7 +64,7 @@ function isFresh() {
 }
 
 /** The declarations of these files and of every file of ours that those name, by the path of the source. */
-function declarations(ts, entries) {
+export function declarations(ts, entries) {
   const base = join(root, 'tsconfig.base.json');
   const { options } = ts.convertCompilerOptionsFromJson(
     ts.readConfigFile(base, ts.sys.readFile).config.compilerOptions,

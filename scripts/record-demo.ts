@@ -10,7 +10,7 @@ const repository = join(import.meta.dirname, '..');
 
 // No place for its state is named, so the demo keeps it in a folder that it removes.
 const { COX_STATE_DIR: _folder, NATS_URL: _bus, COX_MODEL: _model, ...env } = process.env;
-const demo = spawn(process.execPath, [join(repository, 'libs/cli/bin/cox.mjs'), 'start'], {
+const demo = spawn(process.execPath, [join(repository, 'libs/cli/bin/cox.mjs'), 'demo'], {
   env,
   stdio: ['ignore', 'pipe', 'inherit'],
 });

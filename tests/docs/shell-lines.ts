@@ -5,7 +5,7 @@ export function coxCalls(block: string): string[][] {
   return simpleCommands(block).flatMap((words) => {
     const behind = words.findIndex((word) => !/^[A-Za-z_]+=/.test(word));
     const command = words.slice(Math.max(behind, 0));
-    if (command[0] === 'npm' && command[1] === 'start') return [['start', ...command.slice(3)]];
+    if (command[0] === 'npm' && command[1] === 'start') return [['demo', ...command.slice(3)]];
     const at = command.indexOf('cox');
     // `docker compose run --rm cox …`, `npx cox …`; elsewhere the word is an argument, or names a container.
     const before = command.slice(0, at);

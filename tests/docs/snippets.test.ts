@@ -29,15 +29,15 @@ describe('commands', () => {
     const block = `eval "$(npx cox env --json)" # cox nothing
 A=b cox run "a; b" --model x | tee log && npx cox steer k3f9 'c "d"' > out 2>&1
 docker compose run --rm cox run hello; echo cox is here
-npm start -- "a prompt" \\
-  --model x
+npm start -- \\
+  --port 4222
 cox session show <id>`;
     expect(coxCalls(block)).toEqual([
       ['env', '--json'],
       ['run', 'a; b', '--model', 'x'],
       ['steer', 'k3f9', 'c "d"'],
       ['run', 'hello'],
-      ['start', 'a prompt', '--model', 'x'],
+      ['demo', '--port', '4222'],
       ['session', 'show', '<id>'],
     ]);
   });

@@ -38,7 +38,6 @@ const LINES: [what: string, line: () => string[], names: RegExp][] = [
   ['an unknown command', () => ['steeer', 'a', 'b'], /did you mean cox steer\?/],
   ['no model', () => ['run', 'go'], /--model/],
   ['no prompt', () => ['run', '', '--model', 'a/b'], /the prompt is empty/],
-  ['a model of the demo', () => ['start', '--model', 'a/b'], /--model needs a prompt/],
   ['tokens for a session that there is', () => ['run', 'x', '--session', 'penguin', '--max-tokens', '1'], START_ONLY],
   ['a sum for a session that there is', () => ['run', 'x', '--session', 'penguin', '--max-usd', '1'], START_ONLY],
   ['a time for a session that there is', () => ['run', 'x', '--session', 'penguin', '--max-time', '1s'], START_ONLY],

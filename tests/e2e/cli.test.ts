@@ -90,8 +90,8 @@ describe('cox run', () => {
     expect(stderr).toContain('› from a pipe');
   });
 
-  test.each(['run', 'start'])('%s says that a folder on standard input is none', async (command) => {
-    const { code, stderr } = await bed.run([command, '-', ...model('quick')], { inputFrom: bed.folder });
+  test('rejects a folder on standard input', async () => {
+    const { code, stderr } = await bed.run(['run', '-', ...model('quick')], { inputFrom: bed.folder });
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(/standard input is a folder/) });
   });
 
@@ -315,7 +315,7 @@ test('a repeated --command-id answers with what became of the first', async () =
 test('a demo that is stopped cancels its session and leaves no folder behind', async () => {
   const temporary = join(bed.folder, 'tmp');
   await mkdir(temporary);
-  const demo = bed.start(['start'], { env: { TMPDIR: temporary, COX_STATE_DIR: '' } });
+  const demo = bed.start(['demo'], { env: { TMPDIR: temporary, COX_STATE_DIR: '' } });
   await demo.seen(/list_files/);
   demo.child.kill('SIGTERM');
   const { code, stdout } = await demo.end;

@@ -34,7 +34,7 @@ const held = ['--model', 'scripted/held.yaml', '--allow', 'run_command'];
 
 test('the demo plays through by itself: steered, cancelled, approved, ended, replayed', async () => {
   await mkdir(bed.stateDir);
-  const { code, stdout, stderr } = await bed.run(['start'], { env: { COX_STATE_DIR: '' } });
+  const { code, stdout, stderr } = await bed.run(['demo'], { env: { COX_STATE_DIR: '' } });
   expect(code, stdout + stderr).toBe(0);
   // Where the console is stands above everything else; its address has no token outside a terminal.
   expect(stdout.split('\n', 2)).toEqual([
@@ -62,7 +62,7 @@ test('the demo plays through by itself: steered, cancelled, approved, ended, rep
 
 test('where the demo leaves its state it says how to look again, from whichever folder that was named', async () => {
   const state = `${bed.folder}/a state`;
-  const { code, stdout, stderr } = await bed.run(['start', '--state-dir', 'a state']);
+  const { code, stdout, stderr } = await bed.run(['demo', '--state-dir', 'a state']);
   expect(code, stdout + stderr).toBe(0);
   const [, show = '', id] = /^ {2}\S+\/bin\/cox\.mjs (session show (\w+) .+)$/m.exec(stdout) ?? [];
   expect(show).toBe(`session show ${id} --state-dir '${state}'`);

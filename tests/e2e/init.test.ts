@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, expect, test, vi } from 'vitest';
+import { VERSION } from '../../libs/protocol/src/version.ts';
 import { cox, REPOSITORY } from './kit/child.ts';
 import { cleanEnv } from './kit/clean-env.ts';
 import { removeScratch, scratchFolder } from './kit/scratch.ts';
@@ -33,7 +34,7 @@ const init = async (cwd: string, ...args: string[]) =>
 test('a project is written, installed, tested and run', async () => {
   const folder = await scratchFolder('init');
   const stateHome = { XDG_STATE_HOME: await scratchFolder('init-state') };
-  const made = await typed(folder, process.execPath, [COX, 'init', 'My Agents'], stateHome);
+  const made = await typed(folder, process.execPath, [COX, 'init', 'My Agents', '--link'], stateHome);
   expect(made, made.stderr).toMatchObject({ code: 0 });
   expect(made.stdout).toContain("cd 'My Agents'\n  npm install\n  npm test\n");
 
@@ -98,6 +99,21 @@ export const coxswain = await startCoxswain({ buss: 'memory' });
   expect(wrong.stdout.match(/^\S+\(\d+(?=,\d+\): error)/gm)).toEqual(
     [5, 6, 7, 8, 9, 10].map((line) => `tools/wrong.mts(${line}`),
   );
+});
+
+test('a project depends on the published packages of this version, and on the compiler that checks the starter', async () => {
+  const folder = await scratchFolder('init');
+  await init(folder);
+  const { devDependencies } = JSON.parse(await readFile(join(REPOSITORY, 'package.json'), 'utf8'));
+  const written = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
+  expect(written).toMatchObject({
+    dependencies: { '@coxswain/client': VERSION, coxswain: VERSION },
+    devDependencies: {
+      '@coxswain/testing': VERSION,
+      '@types/node': devDependencies['@types/node'],
+      typescript: devDependencies.typescript,
+    },
+  });
 });
 
 test('what it says to type next is in its README, which has five lines', async () => {

@@ -84,6 +84,12 @@ test('Markdown is drawn the same in whatever pieces it arrives', () => {
   for (const chars of [1, 3, 7, 64]) expect(streamed(TEXT, chars).rows).toEqual(rows);
 });
 
+test('an empty line after a closing fence ends the code', () => {
+  const text = 'Intro\n\n```ts\nconst x = 1;\n```\n\n- item\n\nend';
+  const rows = ['', 'Intro', '', '  const x = 1;', '', '• item', '', 'end'];
+  for (let chars = 1; chars <= text.length; chars++) expect(streamed(text, chars).rows, `${chars}`).toEqual(rows);
+});
+
 test('long blocks finish in parts: what is parsed again stays short', () => {
   const code = `\`\`\`\n${'x = 1\n'.repeat(500)}\`\`\`\n`;
   expect(streamed(code, 10).longest).toBeLessThan(100);

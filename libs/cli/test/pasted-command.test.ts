@@ -39,6 +39,7 @@ test.each([
 
 test.each([
   ['/usr/local/bin/cox', 'cox session show s1'],
+  ['/usr/local/bin/coxswain', 'coxswain session show s1'],
   ['/home/ann/coxswain/node_modules/.bin/cox', `${COX} session show s1`],
   ['/home/ann/coxswain/libs/cli/bin/cox.mjs', `${COX} session show s1`],
 ])('what %s shows works from every folder', (script, line) => {

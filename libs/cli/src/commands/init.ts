@@ -4,9 +4,10 @@ import { lstat, readdir, readFile, readlink, stat, writeFile } from 'node:fs/pro
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { folderTrouble, makeFolder } from '@coxswain/adapter-nats';
+import { VERSION } from '@coxswain/protocol/version';
 import { broughtBy } from '../instance/brought-by.ts';
 import { FolderTrust } from '../instance/folder-trust.ts';
-import { packageFolder } from '../instance/package-folder.ts';
+import { isPublished, packageFolder } from '../instance/package-folder.ts';
 import { typedIn } from '../instance/state-dir.ts';
 import { CliError, EXIT, usageError } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
@@ -16,7 +17,13 @@ import { standardStreams } from '../terminal/streams.ts';
 /** Writes over a file, but not through a link that has come there meanwhile. */
 const OVER = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;
 
-/** Writes a project to start from, which depends on this installation of Coxswain. */
+/** The compiler of a project and the types that it needs: the versions that check the starter here. */
+const COMPILER = { '@types/node': '20.19.43', typescript: '6.0.3' };
+
+/**
+ * Writes a project to start from. It depends on the published packages of this version; with `--link`, on the packages of this
+ * checkout.
+ */
 export const run: CommandRun = async ({ flags, args, env }) => {
   const from = typedIn(env);
   const [named = '.'] = args;
@@ -30,12 +37,15 @@ export const run: CommandRun = async ({ flags, args, env }) => {
       `${folder} is inside node_modules, where compilers and test runners ignore projects; ${OTHER_FOLDER}`,
     );
   await refuseNoFolder(named, folder);
-  const files = await starterFiles(packageFolder(), basename(folder));
   const force = flags.on('force');
+  const link = flags.on('link');
+  if (link && isPublished())
+    throw usageError('--link needs a checkout of Coxswain, and this cox is an installed package; leave --link out');
+  const files = await starterFiles(packageFolder(), basename(folder), link);
   await refuseLinks(folder, [...files.keys()]);
   if (!force) await refuseOverwriting(folder, [...files.keys()]);
   await written(folder, () => makeFolder(folder, 0o777));
-  await declareTypes(packageFolder());
+  if (link) await declareTypes(packageFolder());
   for (const [path, text] of files) {
     const file = join(folder, path);
     await written(file, async () => {
@@ -47,23 +57,23 @@ export const run: CommandRun = async ({ flags, args, env }) => {
   await new FolderTrust(folder, env, false).trust(await broughtBy(folder));
   const paths = [...files.keys()];
   if (flags.on('json')) standardStreams.out(`${JSON.stringify({ type: 'project', folder, files: paths })}\n`);
-  else standardStreams.out(told(relative(from, folder), paths));
+  else standardStreams.out(nextSteps(relative(from, folder), paths));
   return EXIT.ok;
 };
 
 /** The files of the project by their paths in it, sorted. */
-async function starterFiles(home: string, name: string): Promise<ReadonlyMap<string, string>> {
+async function starterFiles(home: string, name: string, link: boolean): Promise<ReadonlyMap<string, string>> {
   const starter = join(home, 'starter');
   const packages = join(home, 'dist/packages');
   const files = new Map<string, string>();
   const found = await readdir(starter, { recursive: true, withFileTypes: true }).catch(() => null);
-  const built = await readdir(packages).catch(() => null);
-  if (!found || !built)
+  const isBuilt = !link || (await readdir(packages).catch(() => null)) !== null;
+  if (!found || !isBuilt)
     throw new CliError(
       EXIT.error,
       'usage',
       `this installation of cox lacks a part that projects need: ${found ? packages : starter} is missing. ` +
-        'Run cox init in a checkout of Coxswain, after npm ci',
+        (link ? 'Run npm ci in the checkout of Coxswain first' : 'Install Coxswain again'),
     );
   for (const entry of found) {
     if (!entry.isFile()) continue;
@@ -72,7 +82,7 @@ async function starterFiles(home: string, name: string): Promise<ReadonlyMap<str
     // Under its own name it would hold for the starter itself.
     files.set(path === 'gitignore' ? '.gitignore' : path, await readFile(file, 'utf8'));
   }
-  files.set('package.json', manifest(home, packages, name));
+  files.set('package.json', manifest(name, link ? linksTo(home, packages) : PUBLISHED));
   return new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
@@ -90,21 +100,26 @@ async function declareTypes(home: string): Promise<void> {
   if (!done) note('the project has no types: TypeScript is not installed in the checkout of Coxswain');
 }
 
-function manifest(home: string, packages: string, name: string): string {
-  // Links: what is depended on is this installation, and follows it.
+/** What a project depends on, by name. */
+interface Dependencies {
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly devDependencies: Readonly<Record<string, string>>;
+}
+
+/** The published packages, in exactly this version. */
+const PUBLISHED: Dependencies = {
+  dependencies: { '@coxswain/client': VERSION, coxswain: VERSION },
+  devDependencies: { '@coxswain/testing': VERSION, ...COMPILER },
+};
+
+/** Links to this checkout: a project follows its changes. An image of Coxswain has no compiler to link to. */
+function linksTo(home: string, packages: string): Dependencies {
   const linked = (path: string) => `file:${decodeURI(pathToFileURL(path).pathname)}`;
-  // An image of Coxswain has no compiler, and npm would make links that lead nowhere.
-  const compiler = ['@types/node', 'typescript']
+  const compiler = Object.keys(COMPILER)
     .map((dependency) => [dependency, join(home, '../../node_modules', dependency)] as const)
     .filter(([, path]) => existsSync(path))
     .map(([dependency, path]) => [dependency, linked(path)]);
-  const value = {
-    name: packageName(name),
-    version: '0.1.0',
-    private: true,
-    type: 'module',
-    engines: { node: '>=20.19' },
-    scripts: { test: 'node --test', typecheck: 'tsc' },
+  return {
     dependencies: {
       '@coxswain/cli': linked(home),
       '@coxswain/client': linked(join(packages, 'client')),
@@ -114,6 +129,18 @@ function manifest(home: string, packages: string, name: string): string {
       '@coxswain/testing': linked(join(packages, 'testing')),
       ...Object.fromEntries(compiler),
     },
+  };
+}
+
+function manifest(name: string, dependencies: Dependencies): string {
+  const value = {
+    name: packageName(name),
+    version: '0.1.0',
+    private: true,
+    type: 'module',
+    engines: { node: '>=20.19' },
+    scripts: { test: 'node --test', typecheck: 'tsc' },
+    ...dependencies,
   };
   return `${JSON.stringify(value, null, 2)}\n`;
 }
@@ -191,7 +218,7 @@ function unwritable(path: string, error: unknown): CliError {
   return usageError(`${path} cannot be written: ${folderTrouble(error)}; ${OTHER_FOLDER}`);
 }
 
-function told(folder: string, paths: readonly string[]): string {
+function nextSteps(folder: string, paths: readonly string[]): string {
   const lines = [
     `wrote ${paths.length} files${folder === '' ? '' : ` to ${folder}`}: ${paths.join(', ')}`,
     '',

@@ -9,7 +9,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ReadStream } from 'node:tty';
 import { type BusSession, newSessionId, type Session, type UiEvent } from '@coxswain/client';
-import { replayJournal } from '@coxswain/session';
 import { consoleAddress } from '../instance/console-folder.ts';
 import { readGatewayFile, removeGatewayFile, writeGatewayFile } from '../instance/gateway-file.ts';
 import { type OpenBus, withBusOnce } from '../instance/open-bus.ts';
@@ -51,7 +50,7 @@ export async function playDemo(invocation: Invocation): Promise<ExitCode> {
   });
   const story = await writeStory();
   let scratch: string | null = null;
-  // A reader that goes away (`npm start | head`) ends the process at once.
+  // A reader that goes away (`cox demo | head`) ends the process at once.
   const clearAway = () => {
     for (const folder of [story.folder, scratch]) if (folder !== null) rmSync(folder, { recursive: true, force: true });
   };
@@ -89,7 +88,7 @@ export async function playDemo(invocation: Invocation): Promise<ExitCode> {
       if (scratch === null) {
         say('look again:');
         for (const command of ['session show', 'session export']) say(`  ${pasted(`${command} ${session.id}`)}`);
-        say('or with a model: npm start -- "a prompt" --model provider/name');
+        say(`or with a model: ${pasted('run "a prompt" --model provider/name')}`);
       }
       return exitCodeOf(end.result.stopReason);
     });
@@ -104,7 +103,7 @@ export async function playDemo(invocation: Invocation): Promise<ExitCode> {
 function introduce(say: (text: string) => void, env: NodeJS.ProcessEnv): void {
   say('Coxswain demo: a scripted model, real tools in a scratch folder, a real nats-server.');
   const [key] = keysFound(env);
-  if (key !== undefined) say(`(${key} is set: npm start -- "a prompt" --model provider/name runs a real model)`);
+  if (key !== undefined) say(`(${key} is set: cox run "a prompt" --model provider/name runs a real model)`);
 }
 
 /** Whether somebody has said which bus or state folder to use. */
@@ -231,6 +230,7 @@ async function replayed(session: BusSession, bus: OpenBus): Promise<string> {
   async function* bytes() {
     for await (const stored of session.journal()) yield stored.bytes;
   }
+  const { replayJournal } = await import('@coxswain/session');
   const { records } = await replayJournal(bytes(), { get: (sha256) => bus.client.blob(sha256) });
   return `byte-identical (${counted(records, 'record')})`;
 }

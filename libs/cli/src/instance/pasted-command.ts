@@ -2,12 +2,12 @@
 import { basename, join } from 'node:path';
 import { shellQuoted } from '../line/shell-quoted.ts';
 import type { OpenBus } from './open-bus.ts';
-import { packageFolder } from './package-folder.ts';
+import { isPublished, packageFolder } from './package-folder.ts';
 import { defaultStateDir } from './state-dir.ts';
 
 /**
- * A `cox` command line that works from every folder, and finds this bus. It names the program's own path unless `cox` was found on the PATH:
- * outside a project that depends on it, npx runs another package named `cox`. What may hold credentials is not shown: a bus that
+ * A `cox` command line that works from every folder, and finds this bus. A command on the PATH is named as it was typed. The
+ * published package is named by npx, and the command of a checkout by its path. What may hold credentials is not shown: a bus that
  * `NATS_URL` names is found by the same variable, and one that `--nats` names is asked for.
  */
 export function pastedCommand(
@@ -16,8 +16,10 @@ export function pastedCommand(
   env: NodeJS.ProcessEnv,
   script = process.argv[1] ?? '',
 ): string {
-  const isInstalled = basename(script) === 'cox' && !script.includes('node_modules');
-  const program = isInstalled ? 'cox' : shellQuoted(join(packageFolder(), 'bin/cox.mjs'));
+  const name = basename(script);
+  const isOnPath = ['cox', 'coxswain'].includes(name) && !script.includes('node_modules');
+  const anywhere = isPublished() ? 'npx coxswain' : shellQuoted(join(packageFolder(), 'bin/cox.mjs'));
+  const program = isOnPath ? name : anywhere;
   const line = `${program} ${command}`;
   if (address?.source === 'NATS_URL') return line;
   // Another context may be in use by then.

@@ -141,6 +141,16 @@ export const RUN = {
   ...TAKE_PART,
 } satisfies FlagTable;
 
+/** The flags of `cox demo`. */
+export const DEMO = {
+  nats: BUS.nats,
+  nkey: BUS.nkey,
+  context: BUS.context,
+  'state-dir': BUS['state-dir'],
+  port: PORT,
+  'steering-file': STEERING_FILE,
+} satisfies FlagTable;
+
 /** The flags of `cox acp`: the editor sends the rest. */
 export const ACP = {
   nats: BUS.nats,

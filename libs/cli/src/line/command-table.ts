@@ -5,6 +5,7 @@ import {
   AT,
   BUS,
   COMMAND,
+  DEMO,
   DENY,
   DRY_RUN,
   FOLLOW,
@@ -70,6 +71,13 @@ const DENY_CALL: Omit<CommandSpec, 'name' | 'examples'> = {
 };
 
 const RUN_AND_STEER: readonly CommandSpec[] = [
+  {
+    name: 'demo',
+    args: [],
+    help: 'Play the demo: a scripted agent, steered while it works',
+    flags: DEMO,
+    load: () => import('../commands/demo.ts'),
+  },
   {
     name: 'run',
     args: ['[prompt]'],
@@ -737,6 +745,7 @@ const TOOLS: readonly CommandSpec[] = [
     help: 'Create a project: persona, tool, hook and test',
     flags: {
       force: { help: 'Overwrite existing files' },
+      link: { help: 'Depend on this checkout, not on published packages' },
       ...PRINT,
     },
     examples: ['cox init my-agents', 'cox init my-agents && cd my-agents && npm install && npm test'],
@@ -828,13 +837,6 @@ const TOOLS: readonly CommandSpec[] = [
     },
     examples: ['cox trust', 'cox trust --forget'],
     load: () => import('../commands/trust.ts'),
-  },
-  {
-    name: 'start',
-    args: ['[prompt]'],
-    help: 'Play the demo, or run a prompt (npm start)',
-    flags: RUN,
-    load: () => import('../commands/start.ts'),
   },
   {
     name: 'help',

@@ -79,7 +79,7 @@ function openFrom(tokens: readonly Token[]): number {
   if (isFollowed) last -= 1;
   const token = tokens[last];
   if (token === undefined) return tokens.length;
-  const isClosed = (isFollowed && ENDS_AT_A_BLANK_LINE.has(token.type)) || isClosedFence(token);
+  const isClosed = (isFollowed && ENDS_AT_A_BLANK_LINE.has(token.type)) || isClosedFence(token, isFollowed);
   return isClosed ? tokens.length : last;
 }
 
@@ -87,13 +87,13 @@ const ENDS_AT_A_BLANK_LINE: ReadonlySet<string> = new Set(['paragraph', 'heading
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})/;
 
-function isClosedFence({ type, raw }: Token): boolean {
+function isClosedFence({ type, raw }: Token, isFollowed: boolean): boolean {
   const fence = type === 'code' ? FENCE.exec(raw)?.[1] : undefined;
   if (fence === undefined) return false;
   const lines = raw.trimEnd().split('\n');
   const last = lines.at(-1)?.trim() ?? '';
-  // Without its line break the closing line may still become a longer one, which is code.
-  return lines.length > 1 && raw.endsWith('\n') && last.startsWith(fence) && /^(`+|~+)$/.test(last);
+  // Without its line break the closing line may still become a longer one, which is code. An empty line takes the line break.
+  return lines.length > 1 && (isFollowed || raw.endsWith('\n')) && last.startsWith(fence) && /^(`+|~+)$/.test(last);
 }
 
 /**
