@@ -4,7 +4,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as z from 'zod';
-import { allow, definePersona, defineTool, deny, run, startCoxswain } from '../src/mod.ts';
+import {
+  allow,
+  CoxswainError,
+  type CoxswainOptions,
+  createHookRegistry,
+  definePersona,
+  defineTool,
+  deny,
+  run,
+  startCoxswain,
+} from '../src/mod.ts';
 
 const env = {};
 const models = {
@@ -263,4 +273,25 @@ test.each([
   const starting = startCoxswain(options as never);
   await expect(starting).rejects.toMatchObject({ code: 'invalid_option', option });
   await expect(starting).rejects.toThrow(message);
+});
+
+describe('every rejection is a CoxswainError that keeps code, message and cause', () => {
+  test.each<[string, string, string, () => Promise<unknown>]>([
+    ['a missing persona', 'PersonaFileError', 'persona_invalid', () => run('./nope.yaml', 'x', { env })],
+    ['a missing module of hooks', 'HookModuleError', 'hook_module_invalid', () => startWith({ hooks: './nope.mjs' })],
+    ['an unreachable bus', 'NatsUnavailableError', 'nats_unreachable', () => startWith({ bus: 'nats://127.0.0.1:1' })],
+  ])('%s', async (_name, name, code, failing) => {
+    const error = await failing().catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(CoxswainError);
+    expect(error).toMatchObject({ code, cause: { name, message: (error as Error).message } });
+  });
+
+  test('also of a hook that is registered', async () => {
+    const registering = async () => createHookRegistry().registerSessionHook('Nope' as never, (() => allow()) as never);
+    await expect(registering()).rejects.toBeInstanceOf(CoxswainError);
+    await expect(startWith({ hooks: { Nope() {} } as never })).rejects.toBeInstanceOf(CoxswainError);
+  });
+
+  const startWith = (options: CoxswainOptions) =>
+    startCoxswain({ bus: 'memory', env, root: folder, ...(options.bus ? { stateDir: folder } : {}), ...options });
 });

@@ -4,12 +4,13 @@ import { type BusInfo, busInfo, storedCommands } from './bus-info.ts';
 import type { BusConnection, BusTransport } from './bus-transport.ts';
 import type { CallGuard } from './call-guard.ts';
 import { Client } from './client.ts';
-import { refuseUnknown, type SentCommand, sentCommand } from './command-form.ts';
+import { refuseOthers, refuseUnknown, type SentCommand, sentCommand } from './command-form.ts';
 import type { PersonaDefinition } from './define-persona.ts';
 import type { InputSchema, Tool } from './define-tool.ts';
 import { GuardedTransport } from './guarded-transport.ts';
 import { RecordDecoder } from './large-fields.ts';
 import type { NewestSessions } from './newest-sessions.ts';
+import { checkOptions, checkRecordNumber } from './option-checks.ts';
 import type { SendOptions } from './outgoing-command.ts';
 import { type JournalReading, readJournal, type StoredJournalRecord } from './read-journal.ts';
 import { type CallEnd, callEndToWire, sendCallOutcome, type TakenUpCall } from './send-call-outcome.ts';
@@ -38,11 +39,14 @@ export class BusSession extends Session {
   }
 
   /** The records that are stored now, each with its bytes as stored. Otherwise as {@link Session.journal}. */
-  override journal({
-    from = 1,
-    ...reading
-  }: Pick<ReadFrom, 'from'> & JournalReading = {}): AsyncGenerator<StoredJournalRecord, void, undefined> {
-    return this.existing(this.#guard.read(() => readJournal(this.#bus, this.ref, from, reading)));
+  override journal(
+    options: Pick<ReadFrom, 'from'> & JournalReading = {},
+  ): AsyncGenerator<StoredJournalRecord, void, undefined> {
+    checkOptions(options, '{ from: 1 }');
+    const { from = 1, after, atOnce, ...others } = options;
+    refuseOthers(others);
+    checkRecordNumber('from', from);
+    return this.existing(this.#guard.read(() => readJournal(this.#bus, this.ref, from, { after, atOnce })));
   }
 
   /** How many of its commands are stored and not processed by a host yet. @throws as all calls of a client. */
@@ -51,7 +55,8 @@ export class BusSession extends Session {
   }
 
   /** Brings the outcome of a call of a `longRunning` tool. The first one counts. */
-  endCall(call: TakenUpCall, end: CallEnd, options: SendOptions = {}): Promise<SentCommand> {
+  async endCall(call: TakenUpCall, end: CallEnd, options: SendOptions = {}): Promise<SentCommand> {
+    checkOptions(options, "{ wait: 'accepted' }");
     const send = async () => sendCallOutcome(this.#bus, this.ref, call, callEndToWire(end), options);
     return this.#guard.call(send, options.signal).then(sentCommand);
   }
@@ -60,7 +65,8 @@ export class BusSession extends Session {
    * Reports the progress of a job that a hook of the session started, for the process that runs it. Its end reaches the model, also where
    * the job is quicker than the record of its receipt: then the report is decided when the hooks have answered.
    */
-  reportJob(report: JobReport, options: SendOptions = {}): Promise<SentCommand> {
+  async reportJob(report: JobReport, options: SendOptions = {}): Promise<SentCommand> {
+    checkOptions(options, "{ wait: 'accepted' }");
     const send = () => sendJobReport(this.#bus, this.ref, report, options);
     return this.#guard.call(send, options.signal).then(sentCommand);
   }

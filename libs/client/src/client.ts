@@ -6,7 +6,7 @@ import { refuseOthers, type SessionSettings, splitOptions } from './command-form
 import type { PersonaDefinition } from './define-persona.ts';
 import { newSessionId, sessionIdOfMessage } from './fresh-ids.ts';
 import { GuardedTransport } from './guarded-transport.ts';
-import { checkLimit, checkOptions, checkRunArguments } from './option-checks.ts';
+import { checkBoolean, checkLimit, checkOptions, checkRunArguments, checkText } from './option-checks.ts';
 import type { SendOptions } from './outgoing-command.ts';
 import { type OutputSource, outputJsonSchema, type StartedOutput, type TypedPersona } from './output-schema.ts';
 import { namedHandlers, outputSchemaOf } from './persona-handlers.ts';
@@ -73,9 +73,9 @@ export class Client<S extends Session = Session> {
    */
   async startSession<Schema extends OutputSource = never, PersonaValue = unknown>(
     given: SessionSettings<Schema, PersonaValue>,
-    { sessionId, ...options }: SendOptions & { readonly sessionId?: string | undefined } = {},
+    options: SendOptions & { readonly sessionId?: string | undefined } = {},
   ): Promise<TypedResult<StartedOutput<Schema, PersonaValue>> & StartedSession<S>> {
-    if (typeof given !== 'object' || given === null)
+    if (typeof given !== 'object' || given === null || Array.isArray(given))
       throw new InvalidOptionError('startSession() takes settings: startSession({ prompt, model })', 'settings');
     const { output, ...settings } = given;
     if ('id' in settings) {
@@ -84,7 +84,8 @@ export class Client<S extends Session = Session> {
     }
     const { actor, fork } = settings as { readonly actor?: unknown; readonly fork?: unknown };
     const { sending, others } = splitOptions(options);
-    refuseOthers({ actor, fork, ...others });
+    const { sessionId, ...unknown } = others as { readonly sessionId?: string };
+    refuseOthers({ actor, fork, ...unknown });
     const schema = output === undefined ? undefined : outputJsonSchema(output, 'startSession()');
     const { messageId } = settings;
     const session = this.session(sessionId ?? (messageId ? await sessionIdOfMessage(messageId) : newSessionId()));
@@ -150,6 +151,8 @@ export class Client<S extends Session = Session> {
     const { state, persona, details, limit, ...others } = query;
     refuseOthers(others);
     checkLimit(limit);
+    checkText('persona', persona);
+    if (details !== undefined) checkBoolean('details', details);
     if (state !== undefined && !SESSION_STATE_NAMES.includes(state))
       throw new InvalidOptionError(`state must be one of ${SESSION_STATE_NAMES.join(', ')}`, 'state');
     return this.#sessions({ state, persona, details }, limit ?? Number.POSITIVE_INFINITY);

@@ -13,6 +13,7 @@ import {
   type Verb,
 } from '@coxswain/protocol';
 import { CommandRejectedError, InvalidOptionError } from './client-errors.ts';
+import { checkOptions } from './option-checks.ts';
 import type { BodyInput, SendOptions, SendStage, WireSentCommand } from './outgoing-command.ts';
 import type { OutputSource, TypedPersona } from './output-schema.ts';
 import type { PersonaSettings } from './persona-form.ts';
@@ -71,11 +72,15 @@ const SEND_OPTIONS: Readonly<Record<keyof SendOptions, true>> = {
   restricted: true,
 };
 
-/** Splits the options of a call: how the command is sent, and members of its body. */
+/**
+ * Splits the options of a call: how the command is sent, and members of its body.
+ * @throws InvalidOptionError where the options are not an object.
+ */
 export function splitOptions(options: object): {
   readonly sending: SendOptions<SendStage>;
   readonly others: Readonly<Record<string, unknown>>;
 } {
+  checkOptions(options, "{ wait: 'accepted' }");
   const isSending = ([name]: [string, unknown]) => Object.hasOwn(SEND_OPTIONS, name);
   const members = Object.entries(options);
   return {
@@ -96,11 +101,17 @@ export function wireBody<V extends Verb>(verb: V, input: object): BodyInput<V> {
 export function inCallersNames(verb: Verb, error: unknown): unknown {
   if (!(error instanceof CommandRejectedError)) return error;
   const { code, commandId, detail: given, field: written } = error;
-  const field = written === undefined ? undefined : placeFromWire(COMMAND_BODIES[verb], written);
+  const field = written === undefined ? undefined : asInFork(placeFromWire(COMMAND_BODIES[verb], written));
   if (field === written && given === undefined) return error;
   const detail = given && fromWire(DetailNames, given as never);
   const message = written === undefined ? error.message : error.message.replaceAll(written, field ?? written);
   return new CommandRejectedError(code, message, { field, commandId, detail, cause: error });
+}
+
+/** A fork is sent as a start: its fields are options of `fork()`. */
+function asInFork(field: string): string {
+  if (field === 'fork.n') return 'at';
+  return field.startsWith('fork.changes') ? field.slice('fork.'.length) : field;
 }
 
 /** The same in the names of the wire: for programs that pass errors on as JSON. */
@@ -109,8 +120,9 @@ export function errorOnWire(error: unknown): unknown {
   return isRenamed ? error.cause : error;
 }
 
-/** Refuses the options that are not in a list of known ones. @throws InvalidOptionError naming the first one. */
+/** Refuses options that are not an object, or not in a list of known ones. @throws InvalidOptionError naming the first one. */
 export function refuseUnknown(options: object, known: Readonly<Record<string, true>>): void {
+  checkOptions(options, `{ ${Object.keys(known)[0]} }`);
   const unknown = Object.entries(options).find(([name, value]) => value !== undefined && !Object.hasOwn(known, name));
   if (unknown === undefined) return;
   const [option] = unknown;

@@ -1,14 +1,13 @@
 /** Connects: to a bus, or to a gateway. */
 import process from 'node:process';
 import { readId, TenantId } from '@coxswain/protocol';
-import { errors, type NatsConnection } from '@nats-io/nats-core';
-import { connect as connectNats } from '@nats-io/transport-node';
 import { BusClient } from './bus-client.ts';
 import { BusTransport } from './bus-transport.ts';
 import type { Client } from './client.ts';
 import { CoxswainError, InvalidOptionError } from './client-errors.ts';
 import { refuseUnknown } from './command-form.ts';
-import { CONNECT_OPTIONS, type ConnectOptions, natsOptions } from './connection-options.ts';
+import { connectedNats } from './connected-nats.ts';
+import { CONNECT_OPTIONS, type ConnectOptions } from './connection-options.ts';
 import { connect as connectHttp } from './http/connect.ts';
 import { GATEWAY_OPTIONS, type GatewayOptions } from './http/gateway-options.ts';
 import type { HttpClient } from './http/http-client.ts';
@@ -79,20 +78,4 @@ async function discovered(env: NodeJS.ProcessEnv): Promise<ConnectOptions | Gate
     `no cox up runs on ${stateDir}, and neither NATS_URL, COX_GATEWAY_URL nor a context is set: start cox up, or name the bus with ` +
       'connect({ servers }) or connect({ gateway, token })',
   );
-}
-
-/** A connection to NATS. The errors of its library have no code. */
-async function connectedNats(options: ConnectOptions): Promise<NatsConnection> {
-  try {
-    return await connectNats(natsOptions(options));
-  } catch (error) {
-    if (error instanceof CoxswainError) throw error;
-    const { message } = error as Error;
-    if (error instanceof TypeError || error instanceof errors.InvalidArgumentError)
-      throw new InvalidOptionError(`NATS cannot be connected to with these options: ${message}`, 'servers', {
-        cause: error,
-      });
-    const why = `no NATS server accepts this client: ${message}`;
-    throw new CoxswainError('nats_unreachable', why, { cause: error });
-  }
 }

@@ -3,6 +3,7 @@ import { CONNECTION_LIVENESS } from '@coxswain/protocol';
 import { nkeyAuthenticator } from '@nats-io/nats-core';
 import type { NodeConnectionOptions } from '@nats-io/transport-node';
 import { InvalidOptionError } from './client-errors.ts';
+import { checkText, checkTime } from './option-checks.ts';
 
 /** What a client needs to reach a bus. */
 export interface ConnectOptions {
@@ -43,12 +44,21 @@ export const CONNECT_OPTIONS: Readonly<Record<keyof ConnectOptions, true>> = {
   connectTimeoutMs: true,
 };
 
+const TEXTS = ['token', 'user', 'pass', 'seed', 'actor', 'name', 'inboxPrefix'] as const;
+
 /**
  * The options of the NATS library for these settings. It takes no credentials from addresses, so they are taken out here.
- * @throws InvalidOptionError when an address cannot be read; the message does not quote it, as it may hold a token.
+ * @throws InvalidOptionError for an option of another type or a time out of range; when an address cannot be read. The message quotes no
+ *   address, as it may hold a token.
  * @internal
  */
 export function natsOptions(options: ConnectOptions): NodeConnectionOptions {
+  checkTime('connectTimeoutMs', options.connectTimeoutMs);
+  for (const name of TEXTS) checkText(name, options[name]);
+  const given: unknown = options.servers;
+  const isRead = Array.isArray(given) ? given.every((one) => typeof one === 'string') : typeof given === 'string';
+  if (!isRead)
+    throw new InvalidOptionError("servers must be an address or a list of addresses: 'nats://host:4222'", 'servers');
   const listed = typeof options.servers === 'string' ? options.servers.split(',') : options.servers;
   if (listed.length === 0) throw new InvalidOptionError('servers: is empty; expected nats://host:port', 'servers');
   const servers: string[] = [];

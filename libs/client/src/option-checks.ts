@@ -18,10 +18,12 @@ export interface CheckedSendOptions {
 
 /**
  * Checks how a command is sent.
- * @throws InvalidOptionError for an unknown `wait`, or one that the verb does not have; for a time that is not 0 to 2,147,483,647
- *   milliseconds; for a signal of another type.
+ * @throws InvalidOptionError for options that are not an object; for an unknown `wait`, or one that the verb does not have; for a time
+ *   that is not 0 to 2,147,483,647 milliseconds; for a signal of another type.
  */
-export function checkSendOptions(verb: Verb, { wait, timeoutMs, acceptedWithinMs, signal }: CheckedSendOptions): void {
+export function checkSendOptions(verb: Verb, options: CheckedSendOptions): void {
+  checkOptions(options, "{ wait: 'accepted' }");
+  const { wait, timeoutMs, acceptedWithinMs, signal } = options;
   if (wait !== undefined && !STAGES.includes(wait as 'stored')) {
     const meant = nearestWord(String(wait), STAGES);
     const hint = meant === null ? '' : `; did you mean ${meant}?`;
@@ -51,6 +53,11 @@ export function checkOptions(options: unknown, example: string): void {
 /** Checks an option that is true or false. @throws InvalidOptionError naming the option. */
 export function checkBoolean(name: string, value: unknown): void {
   if (typeof value !== 'boolean') throw new InvalidOptionError(`${name} must be true or false`, name);
+}
+
+/** Checks an option that is a text. @throws InvalidOptionError naming the option; the message does not quote the value, which may be a secret. */
+export function checkText(name: string, value: unknown): void {
+  if (value !== undefined && typeof value !== 'string') throw new InvalidOptionError(`${name} must be a text`, name);
 }
 
 /** Checks a time in milliseconds. @throws InvalidOptionError naming the option. */

@@ -28,11 +28,11 @@ import {
 } from '@coxswain/protocol';
 import { jetstream } from '@nats-io/jetstream';
 import { nuid } from '@nats-io/nats-core';
-import { connect } from '@nats-io/transport-node';
 import { announce } from './announce-tool.ts';
 import { closedForGood } from './closed-for-good.ts';
 import { refuseUnknown } from './command-form.ts';
-import { CONNECT_OPTIONS, type ConnectOptions, natsOptions } from './connection-options.ts';
+import { connectedNats } from './connected-nats.ts';
+import { CONNECT_OPTIONS, type ConnectOptions } from './connection-options.ts';
 import type { PersonaDefinition } from './define-persona.ts';
 import { type CheckedTool, checkTool, type Tool, type ToolCallContext } from './define-tool.ts';
 import { readPersonaDefinition } from './persona-form.ts';
@@ -131,7 +131,7 @@ export async function servePersona(
   const tenant = readId(TenantId, 'tenant', options.tenant ?? DEFAULT_TENANT);
   // Checked before anything is connected.
   const checked = await checkPersona(definition, options);
-  const nc = await connect(natsOptions({ name: `coxswain-persona-${checked.announced.name}`, ...options }));
+  const nc = await connectedNats({ name: `coxswain-persona-${checked.announced.name}`, ...options });
   try {
     const bus = { nc, js: jetstream(nc), inboxPrefix: options.inboxPrefix };
     const served = await serveCheckedPersona(bus, tenant, checked, options);

@@ -13,11 +13,11 @@ import {
 } from '@coxswain/protocol';
 import { jetstream } from '@nats-io/jetstream';
 import { nuid } from '@nats-io/nats-core';
-import { connect } from '@nats-io/transport-node';
 import { CommandRejectedError } from './client-errors.ts';
 import { closedForGood } from './closed-for-good.ts';
 import { refuseUnknown } from './command-form.ts';
-import { CONNECT_OPTIONS, type ConnectOptions, natsOptions } from './connection-options.ts';
+import { connectedNats } from './connected-nats.ts';
+import { CONNECT_OPTIONS, type ConnectOptions } from './connection-options.ts';
 import { checkTool, type InputSchema, type Tool, ToolDefinitionError } from './define-tool.ts';
 import { sendCallOutcome, type TakenUpCall } from './send-call-outcome.ts';
 import type { CommandBus } from './send-command.ts';
@@ -88,7 +88,7 @@ export async function serveTool<const Schema extends InputSchema | JsonObject>(
   const tenant = readId(TenantId, 'tenant', options.tenant ?? DEFAULT_TENANT);
   // Checked before anything is connected.
   await checkTool(tool);
-  const nc = await connect(natsOptions({ name: 'coxswain-tool', ...options }));
+  const nc = await connectedNats({ name: 'coxswain-tool', ...options });
   try {
     const bus = { nc, js: jetstream(nc), inboxPrefix: options.inboxPrefix };
     const served = await serveToolOn(bus, tenant, tool as unknown as Tool, options);

@@ -12,6 +12,7 @@ import {
   type JsonObject,
   type OnTimeout,
   type SessionRef,
+  type SessionStateName,
   SessionStatus,
   sessionRef,
   type Verb,
@@ -86,7 +87,10 @@ export type RemindOptions = InjectOptions & {
 export type Prompted = string | NonNullable<CommandInput<'prompt'>['messages']>;
 
 /** What a session is doing. */
-export type SessionState = CamelCased<SessionStatus>;
+export type SessionState = Omit<CamelCased<SessionStatus>, 'state'> & {
+  /** The name of the state, or of the state with its child. */
+  readonly state: SessionStateName | { readonly [Name in SessionStateName]?: string };
+};
 
 /** How a prompt is sent. What it changes holds for its run and for those after it. */
 export interface PromptOptions extends SendOptions {
@@ -256,10 +260,14 @@ export class Session {
   /**
    * Starts a new session with this one's past up to a record. This one is left as it is.
    * @returns the fork: `sent` is the stored command, `forkedAt` the record at which it begins.
+   * @throws InvalidOptionError for an `at` that is not the number of a record. CommandRejectedError `fork_record_not_found` with the field
+   *   `at` where the session has fewer records: from this call where it waits for the receipt, else from the fork's result.
    */
-  async fork({ at, changes, sessionId, messageId, ...options }: ForkOptions = {}): Promise<ForkedSession<this>> {
+  async fork(options: ForkOptions = {}): Promise<ForkedSession<this>> {
     const { sending, others } = splitOptions(options);
-    refuseOthers(others);
+    const { at, changes, sessionId, messageId, ...unknown } = others as ForkOptions;
+    refuseOthers(unknown);
+    checkRecordNumber('at', at);
     const changed = changes === undefined ? {} : { changes };
     // The record is named here: sent twice, the fork begins at the same one.
     const n = at ?? (await this.lastNumber());
@@ -283,7 +291,6 @@ export class Session {
 
   /** Sends a command. @param options how it is sent, and members of its body. */
   async #send(verb: Verb, members: object, options: object): Promise<SentCommand> {
-    checkOptions(options, "{ wait: 'accepted' }");
     const { sending, others } = splitOptions(options);
     const body = wireBody(verb, { ...others, ...members });
     return sentCommand(await this.#sendOnWire(verb, body, sending));
@@ -340,7 +347,6 @@ export class Session {
    * when it takes the command; the receipt says what it became (`became`).
    */
   async say(text: string, options: SendOptions = {}): Promise<SentCommand> {
-    checkOptions(options, "{ wait: 'accepted' }");
     refuseOthers(splitOptions(options).others);
     return this.#send('prompt', { body: text, ifRunning: 'steer' }, options);
   }
@@ -434,7 +440,9 @@ export class Session {
    * @throws SessionNotFoundError where there is no such session, unless this handle has sent its start; only {@link stream} and
    *   {@link records} wait for a session that does not exist yet. SessionDeletedError, and what reading the journal throws.
    */
-  approvals({ signal, ...others }: Pick<ReadFrom, 'signal'> = {}): AsyncGenerator<Approval, void, undefined> {
+  approvals(options: Pick<ReadFrom, 'signal'> = {}): AsyncGenerator<Approval, void, undefined> {
+    checkOptions(options, '{ signal: AbortSignal.timeout(1_000) }');
+    const { signal, ...others } = options;
     refuseOthers(others);
     checkSignal(signal);
     return this.#transport.guard.follow((stop) => this.#approvals(stop), signal);
@@ -484,6 +492,7 @@ export class Session {
 
   /** Parks the session at its next turn boundary: until it is resumed, until a time, or until a signal. */
   async suspend(request: SuspendRequest = {}, options: SendOptions = {}): Promise<SentCommand> {
+    checkOptions(request, '{ forMs: 60_000 }');
     return this.#send('suspend', request, options);
   }
 
@@ -506,21 +515,17 @@ export class Session {
    */
   records(options?: ReadFrom & { readonly deltas?: false | undefined }): AsyncGenerator<JournalRecord, void, undefined>;
   records(options: WatchFrom & { readonly deltas: true }): AsyncGenerator<WatchItem, void, undefined>;
-  records({
-    from = 1,
-    signal,
-    deltas,
-    ...others
-  }: WatchFrom & { readonly deltas?: boolean | undefined } = {}): AsyncGenerator<
-    JournalRecord | WatchItem,
-    void,
-    undefined
-  > {
+  records(
+    options: WatchFrom & { readonly deltas?: boolean | undefined } = {},
+  ): AsyncGenerator<JournalRecord | WatchItem, void, undefined> {
+    checkOptions(options, '{ from: 1 }');
+    const { from = 1, signal, deltas = false, ...others } = options;
     refuseOthers(others);
-    if (from !== 'newest' || deltas !== true) checkRecordNumber('from', from);
+    checkBoolean('deltas', deltas);
+    if (from !== 'newest' || !deltas) checkRecordNumber('from', from);
     checkSignal(signal);
     const read = (stop: AbortSignal | undefined): AsyncGenerator<JournalRecord | WatchItem, void, undefined> =>
-      deltas === true ? this.#transport.watch(this.ref, from, stop) : this.#transport.follow(this.ref, from, stop);
+      deltas ? this.#transport.watch(this.ref, from, stop) : this.#transport.follow(this.ref, from, stop);
     const startId = this.#sent?.commandId;
     const isStart = (item: JournalRecord | WatchItem) => {
       const record = 'n' in item ? item : item.record;
@@ -576,16 +581,17 @@ export class Session {
    * answer that starts again, such as after the end of a host, continues after the text that was yielded. If its new text differs, the
    * whole new text follows after an empty line.
    */
-  async *textStream(options: StreamOptions = {}): AsyncGenerator<string, void, undefined> {
-    const text = new TextPieces();
-    for await (const event of this.stream(options)) yield* text.of(event);
+  textStream(options: StreamOptions = {}): AsyncGenerator<string, void, undefined> {
+    return textOf(this.stream(options));
   }
 
   /**
    * The records that are stored now.
    * @throws SessionNotFoundError where there is no such session, unless this handle has sent its start.
    */
-  journal({ from = 1, ...others }: Pick<ReadFrom, 'from'> = {}): AsyncGenerator<JournalEntry, void, undefined> {
+  journal(options: Pick<ReadFrom, 'from'> = {}): AsyncGenerator<JournalEntry, void, undefined> {
+    checkOptions(options, '{ from: 1 }');
+    const { from = 1, ...others } = options;
     refuseOthers(others);
     checkRecordNumber('from', from);
     return this.existing(this.#transport.journal(this.ref, from));
@@ -609,8 +615,11 @@ export class Session {
    * @param recordsOnly leaves out what lies apart.
    * @throws SessionNotFoundError where there is no such session, unless this handle has sent its start.
    */
-  export({ recordsOnly = false, ...others } = {}): AsyncGenerator<Uint8Array, void, undefined> {
+  export(options: { readonly recordsOnly?: boolean | undefined } = {}): AsyncGenerator<Uint8Array, void, undefined> {
+    checkOptions(options, '{ recordsOnly: true }');
+    const { recordsOnly = false, ...others } = options;
     refuseOthers(others);
+    checkBoolean('recordsOnly', recordsOnly);
     return this.existing(this.#transport.exportLines(this.ref, recordsOnly));
   }
 
@@ -635,7 +644,8 @@ export class Session {
 
   /** What the session is doing. Answered by a host. */
   async state(options: StateOptions = {}): Promise<SessionState> {
-    return fromWire(SessionStatus, await this.wire.state(options));
+    // The type of the wire has no names of states: a newer host may have one more.
+    return fromWire(SessionStatus, await this.wire.state(options)) as SessionState;
   }
 
   /** The session and all that were started below it, read from their journals. */
@@ -652,6 +662,7 @@ export class Session {
    *   CoxswainError `aborted` where the signal aborts; ClientClosedError.
    */
   async result(options: ResultOptions = {}): Promise<RunResult> {
+    checkOptions(options, '{ after: 1 }');
     const { after, signal, ...others } = options;
     refuseOthers(others);
     checkRecordNumber('after', after);
@@ -728,6 +739,12 @@ export class Session {
     const Handle = this.constructor as new (transport: Transport, ref: SessionRef) => this;
     return new Handle(this.#unguarded, sessionRef(id, this.ref.tenant));
   }
+}
+
+/** The text of answers from the events of a stream. */
+async function* textOf(events: AsyncIterable<UiEvent>): AsyncGenerator<string, void, undefined> {
+  const text = new TextPieces();
+  for await (const event of events) yield* text.of(event);
 }
 
 /** What of a start or a prompt decides which run it belongs to. */

@@ -3,9 +3,10 @@
  * commands that print JSON. Everything else uses `Client` and `Session`.
  */
 import type { CommandId, Receipt, SessionRef, SessionStatus, Verb } from '@coxswain/protocol';
+import { InvalidOptionError } from './client-errors.ts';
 import { CommandFate } from './command-fate.ts';
 import { refuseOthers } from './command-form.ts';
-import { checkSendOptions, checkTime } from './option-checks.ts';
+import { checkOptions, checkSendOptions, checkTime } from './option-checks.ts';
 import type { BodyInput, SendOptions, SendStage, WireSentCommand } from './outgoing-command.ts';
 import type { ListQuery, WireSessionsPage } from './session-listing.ts';
 import type { WireSessionTree } from './session-tree.ts';
@@ -60,6 +61,7 @@ export class SessionWire {
 
   /** What the session is doing. Answered by a host. */
   async state(options: StateOptions = {}): Promise<SessionStatus> {
+    checkOptions(options, '{ timeoutMs: 1_000 }');
     const { timeoutMs, ...others } = options;
     refuseOthers(others);
     checkTime('timeoutMs', timeoutMs);
@@ -89,8 +91,13 @@ export class SessionWire {
     return this.#transport.tree(this.#ref);
   }
 
-  /** What became of a command, by the records that are stored now; null where none of them holds it. */
+  /**
+   * What became of a command, by the records that are stored now; null where none of them holds it.
+   * @throws InvalidOptionError where the id is not a text.
+   */
   async receiptOf(commandId: string): Promise<Receipt | null> {
+    if (typeof commandId !== 'string')
+      throw new InvalidOptionError('receiptOf() takes the id of a command: receiptOf(sent.commandId)', 'commandId');
     const fate = new CommandFate(commandId as CommandId);
     let receipt: Receipt | null = null;
     for await (const { record } of this.#transport.journal(this.#ref, 1)) receipt = fate.add(record);
@@ -112,7 +119,8 @@ export class ClientWire {
    * is asked for.
    * @throws `invalid_field` for a cursor that was not given out.
    */
-  listSessions(query: ListQuery = {}): Promise<WireSessionsPage> {
+  async listSessions(query: ListQuery = {}): Promise<WireSessionsPage> {
+    checkOptions(query, '{ limit: 20 }');
     return this.#transport.listSessions(query);
   }
 

@@ -1,6 +1,8 @@
 /** Names at the edge of the client: camelCase in calls and results, snake_case on the way, and an unknown name is refused. */
 import { sessionRef } from '@coxswain/protocol';
-import { expect, test } from 'vitest';
+import { describe, expect, expectTypeOf, test } from 'vitest';
+import { BusSession } from '../src/bus-client.ts';
+import type { BusTransport } from '../src/bus-transport.ts';
 import { CallGuard } from '../src/call-guard.ts';
 import { Closing } from '../src/closing.ts';
 import {
@@ -10,6 +12,7 @@ import {
   defineTool,
   errorOnWire,
   Session,
+  type SessionState,
   servePersona,
   serveTool,
   uiEventToWire,
@@ -271,4 +274,76 @@ test('an unknown option of serving is refused before anything is connected', asy
   const refused = { code: 'invalid_option', option: 'drain_ms' };
   await expect(serveTool(tool, { servers, drain_ms: 5 } as never)).rejects.toMatchObject(refused);
   await expect(servePersona({ name: 'p' }, { ...serving, drain_ms: 5 } as never)).rejects.toMatchObject(refused);
+});
+
+describe('bad arguments are refused by their names, before anything is sent', () => {
+  const { client, sent } = wired();
+  const session = client.session('s');
+  const bus = new BusSession({ guard: new CallGuard(new Closing()) } as BusTransport, sessionRef('s'));
+  // What a program in JavaScript can pass.
+  const calls: [string, (options: never) => unknown][] = [
+    ['startSession', (options) => client.startSession({ prompt: 'x' }, options)],
+    ['sessions', (options) => client.sessions(options)],
+    ['wire.listSessions', (options) => client.wire.listSessions(options)],
+    ['prompt', (options) => session.prompt('x', options)],
+    ['say', (options) => session.say('x', options)],
+    ['remind', (options) => session.remind('x', options)],
+    ['approve', (options) => session.approve('c', options)],
+    ['cancelCall', (options) => session.cancelCall('c', options)],
+    ['suspend', (options) => session.suspend({}, options)],
+    ['fork', (options) => session.fork(options)],
+    ['records', (options) => session.records(options)],
+    ['stream', (options) => session.stream(options)],
+    ['textStream', (options) => session.textStream(options)],
+    ['approvals', (options) => session.approvals(options)],
+    ['journal', (options) => session.journal(options)],
+    ['journal over NATS', (options) => bus.journal(options)],
+    ['export', (options) => session.export(options)],
+    ['result', (options) => session.result(options)],
+    ['state', (options) => session.state(options)],
+    ['pending', (options) => session.pending(options)],
+    ['wire.send', (options) => session.wire.send('cancel', {}, options)],
+    ['endCall', (options) => bus.endCall({} as never, {} as never, options)],
+    ['serveTool', (options) => serveTool({} as never, options)],
+  ];
+  const refusal = async (call: () => unknown) =>
+    (async () => call())().then(
+      () => 'accepted',
+      (error: unknown) => error,
+    );
+
+  test.each(calls)('%s', async (_name, call) => {
+    for (const options of [null, 5, []])
+      expect(await refusal(() => call(options as never))).toMatchObject({ code: 'invalid_option', option: 'options' });
+    expect(sent).toEqual([]);
+  });
+
+  test.each<[string, string, () => unknown]>([
+    ['suspend(null)', 'options', () => session.suspend(null as never)],
+    ['receiptOf(undefined)', 'commandId', () => session.receiptOf(undefined as never)],
+    ['fork({ at: 0 })', 'at', () => session.fork({ at: 0 })],
+    ['export({ recordsOnly: 1 })', 'recordsOnly', () => session.export({ recordsOnly: 1 as never })],
+    ['sessions({ persona: 5 })', 'persona', () => client.sessions({ persona: 5 as never })],
+    ["sessions({ details: 'yes' })", 'details', () => client.sessions({ details: 'yes' as never })],
+    ...[null, 'x', Number.NaN, -1, 1.5, Number.POSITIVE_INFINITY].map((from): [string, string, () => unknown] => [
+      `journal({ from: ${from} }) over NATS`,
+      'from',
+      () => bus.journal({ from: from as number }),
+    ]),
+    ['journal({ nope: 1 }) over NATS', 'nope', () => bus.journal({ nope: 1 } as never)],
+  ])('%s', async (_call, option, call) => {
+    expect(await refusal(call)).toMatchObject({ code: 'invalid_option', option });
+    expect(sent).toEqual([]);
+  });
+
+  test('a record that does not exist is named as the option of fork()', async () => {
+    const rejection = new CommandRejectedError('fork_record_not_found', 'there is no record 9', { field: 'fork.n' });
+    const forked = wired(rejection).client.session('s').fork({ at: 9, wait: 'accepted' });
+    await expect(forked).rejects.toMatchObject({ code: 'fork_record_not_found', field: 'at' });
+  });
+});
+
+test('the type of a state has the names of states', () => {
+  expectTypeOf<'stopped'>().toExtend<SessionState['state']>();
+  expectTypeOf<'nope'>().not.toExtend<SessionState['state']>();
 });

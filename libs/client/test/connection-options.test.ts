@@ -75,3 +75,26 @@ describe('connect() without options', () => {
     await expect(connect()).rejects.toMatchObject({ name: 'SeedFileError', code: 'seed_file_unusable' });
   });
 });
+
+describe.each([
+  ['NATS', { servers: 'nats://127.0.0.1:1' }],
+  ['HTTP', { gateway: 'http://127.0.0.1:1', token: 'a-token' }],
+])('over %s', (_transport, address) => {
+  test.each([-1, 1e12, 'x', null, Number.NaN])('connectTimeoutMs: %s is refused', async (connectTimeoutMs) => {
+    const connecting = connect({ ...address, connectTimeoutMs } as never);
+    await expect(connecting).rejects.toMatchObject({ code: 'invalid_option', option: 'connectTimeoutMs' });
+  });
+});
+
+test.each([
+  [{ servers: 5 }, 'servers'],
+  [{ servers: [5] }, 'servers'],
+  [{ servers: {} }, 'servers'],
+  [{ servers: 'nats://127.0.0.1:1', token: 5 }, 'token'],
+])('%j is refused by the name of the option', async (options, option) => {
+  await expect(connect(options as never)).rejects.toMatchObject({
+    code: 'invalid_option',
+    option,
+    message: expect.stringMatching(/must be/),
+  });
+});

@@ -1,16 +1,15 @@
 /** A registration that was refused. */
-import type { RegistrationProblem } from '@coxswain/protocol';
+import { CoxswainError, type RegistrationProblem } from '@coxswain/protocol';
 
 /** Thrown at registration: what could not be asked later, or would never be, is refused at once. */
-export class HookRegistrationError extends Error {
+export class HookRegistrationError extends CoxswainError {
   override readonly name = 'HookRegistrationError';
-  readonly code: RegistrationProblem['code'];
+  declare readonly code: RegistrationProblem['code'];
   /** What of the registration is wrong. */
   readonly field: string;
 
   constructor({ code, field, message }: RegistrationProblem) {
-    super(message);
-    this.code = code;
+    super(code, message);
     this.field = field;
   }
 }

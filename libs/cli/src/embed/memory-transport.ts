@@ -7,7 +7,6 @@
 import type { MemoryBus } from '@coxswain/adapter-memory';
 import {
   type BodyInput,
-  CoxswainError,
   exportLines,
   type JournalStart,
   type ListQuery,
@@ -54,6 +53,7 @@ import {
   type Verb,
 } from '@coxswain/protocol';
 import type { SessionHost } from '@coxswain/session';
+import { coded } from './coded-errors.ts';
 
 /** A record with its bytes as stored. */
 interface MemoryRecord {
@@ -324,10 +324,4 @@ export class MemoryTransport implements Transport {
     }
     return decodeRecord(bytes, ({ sha256 }) => texts.get(sha256));
   }
-}
-
-/** Errors of the ports have codes; the client throws them as its own. */
-function coded(error: unknown): CoxswainError | null {
-  const { code, message } = (error ?? {}) as { readonly code?: unknown; readonly message?: unknown };
-  return typeof code === 'string' ? new CoxswainError(code, String(message), { cause: error }) : null;
 }

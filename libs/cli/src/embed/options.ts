@@ -73,7 +73,8 @@ const CHECKS: Readonly<Record<keyof CoxswainOptions, Check>> = {
 
 /** Checks the options. @throws InvalidOptionError naming the first one that is unknown, invalid or contradicts another one. */
 export function checkOptions(options: CoxswainOptions): void {
-  if (!isObject(options)) throw new InvalidOptionError('startCoxswain takes an object of options', 'options');
+  if (!isObject(options) || Array.isArray(options))
+    throw new InvalidOptionError('startCoxswain takes an object of options', 'options');
   for (const [name, value] of Object.entries(options)) {
     if (!Object.hasOwn(CHECKS, name)) {
       const meant = nearestWord(name, Object.keys(CHECKS));

@@ -12,6 +12,7 @@ import {
 } from '@coxswain/client';
 import { checkRunArguments } from '@coxswain/client/transport';
 import { loadPersona } from '@coxswain/personas';
+import { withCodes } from './coded-errors.ts';
 import type { CoxswainOptions } from './options.ts';
 import { isPath, startCoxswain } from './start-coxswain.ts';
 
@@ -52,7 +53,7 @@ export async function run<Schema extends OutputSource = never, PersonaValue = un
     if (other) throw new InvalidOptionError(`${other}: needs a run in memory, not client`, other);
     const isFile = typeof persona === 'string' && isPath(persona);
     return client.run<Schema, PersonaValue>(
-      isFile ? (await loadPersona(persona, '.')).definition : persona,
+      isFile ? (await withCodes(() => loadPersona(persona, '.'))).definition : persona,
       prompt,
       options,
     );

@@ -18,6 +18,7 @@ import type {
 import { checkedResult, checkRunArguments, outputSchemaOf } from '@coxswain/client/transport';
 import { loadPersona } from '@coxswain/personas';
 import { defaultStateDir } from '@coxswain/ports/discovery';
+import { withCodes } from './coded-errors.ts';
 import type { Instance } from './instance.ts';
 import { type CoxswainOptions, checkOptions } from './options.ts';
 
@@ -88,12 +89,12 @@ export class Coxswain<C extends Client = Client> implements AsyncDisposable {
 
   /** Makes a persona known under its name: a definition or a path. Its code runs in this process. @throws what reading the persona throws. */
   async serve(given: PersonaDefinition | string): Promise<void> {
-    await this.#instance.serve(await loadPersona(given, this.#root));
+    await withCodes(async () => this.#instance.serve(await loadPersona(given, this.#root)));
   }
 
   /** Ends everything that was started: sessions rest where they are, and go on at the next start on a bus. A second call waits for the first. */
   close(): Promise<void> {
-    this.#closing ??= this.#instance.stop();
+    this.#closing ??= withCodes(() => this.#instance.stop());
     return this.#closing;
   }
 
@@ -107,13 +108,13 @@ export class Coxswain<C extends Client = Client> implements AsyncDisposable {
     if (typeof persona === 'string' && !isPath(persona)) return Promise.resolve(persona);
     const known = this.#served.get(persona);
     if (known) return known;
-    const named = (async () => {
+    const named = withCodes(async () => {
       const loaded = await loadPersona(persona, this.#root);
       const hasCode = Object.keys(loaded.handlersById).length > 0 || loaded.tools.length > 0;
       if (!hasCode) return loaded.definition;
       await this.#instance.serve(loaded);
       return loaded.persona.name;
-    })();
+    });
     this.#served.set(persona, named);
     named.catch(() => this.#served.delete(persona));
     return named;
@@ -128,8 +129,8 @@ export function isPath(text: string): boolean {
 /**
  * Starts Coxswain within this program. By default sessions are durable: a NATS server of this program keeps them in the state folder,
  * and unfinished ones go on at the next start. With `bus: 'memory'` they end with the program.
- * @throws InvalidOptionError naming the option; NatsServerNotFoundError, StateDirInUseError for `embedded`; CoxswainError
- *   `nats_unreachable` for an address; what reading personas, hooks and tools throws.
+ * @throws CoxswainError alone: InvalidOptionError naming the option; `nats_server_not_found`, `state_dir_in_use` for `embedded`;
+ *   `nats_unreachable` for an address; the codes of personas, hooks and tools that cannot be read.
  */
 export function startCoxswain(options: CoxswainOptions & { readonly bus: 'memory' }): Promise<Coxswain>;
 export function startCoxswain(
@@ -140,7 +141,7 @@ export async function startCoxswain(options: CoxswainOptions = {}): Promise<Coxs
   checkOptions(options);
   const env = options.env ?? process.env;
   const root = resolve(options.root ?? '.');
-  const instance = await start(options, root, env);
+  const instance = await withCodes(() => start(options, root, env));
   const coxswain = new Coxswain(instance, root);
   try {
     for (const persona of options.personas ?? []) await coxswain.serve(persona);

@@ -2,6 +2,7 @@
 import { readId, TenantId } from '@coxswain/protocol';
 import { CoxswainError } from '../client-errors.ts';
 import { refuseUnknown } from '../command-form.ts';
+import { checkTime } from '../option-checks.ts';
 import { GATEWAY_OPTIONS, type GatewayOptions } from './gateway-options.ts';
 import { GatewayRequests } from './gateway-requests.ts';
 import { HttpClient } from './http-client.ts';
@@ -12,12 +13,13 @@ const CONNECT_TIMEOUT_MS = 10_000;
 /**
  * Connects to a gateway. Nothing stays open between requests: "connected" means that it has answered, and knows the token.
  * @throws GatewayUnreachableError when it does not answer in time, ReadRefusedError `unauthorized` when the token is invalid,
- *   InvalidOptionError where the address or the token has no valid form.
+ *   InvalidOptionError where the address or the token has no valid form, or the time is out of range.
  */
 export async function connect(options: GatewayOptions): Promise<HttpClient> {
   if (options?.gateway === undefined)
     throw new CoxswainError('transport_unavailable', 'this client supports only a gateway: give `gateway` and `token`');
   refuseUnknown(options, GATEWAY_OPTIONS);
+  checkTime('connectTimeoutMs', options.connectTimeoutMs);
   const requests = new GatewayRequests(options);
   const { tenant } = await readHolder(requests, options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS);
   return new HttpClient(new HttpTransport(requests, readId(TenantId, 'tenant', tenant)));

@@ -112,7 +112,7 @@ export class HttpTransport implements Transport {
   }
 
   async state(ref: SessionRef, timeoutMs: number | undefined): Promise<SessionStatus> {
-    const signal = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs);
+    const signal = timeoutMs === undefined ? undefined : AbortSignal.timeout(Math.ceil(timeoutMs));
     const answer = await this.#read({ path: `/v1/sessions/${ref.sessionId}`, signal }).catch((error: unknown) => {
       throw signal?.aborted ? unreached(error, timeoutMs) : error;
     });
@@ -202,7 +202,7 @@ export class HttpTransport implements Transport {
 
 /** Reads the holder of the token of these requests. @param withinMs the time limit of retries. */
 export async function readHolder(requests: GatewayRequests, withinMs?: number): Promise<TokenHolder> {
-  const late = withinMs === undefined ? undefined : AbortSignal.timeout(withinMs);
+  const late = withinMs === undefined ? undefined : AbortSignal.timeout(Math.ceil(withinMs));
   const request = { path: '/v1/whoami', signal: late };
   // Why the try before the last came to nothing says more than that time has run out.
   let trouble: unknown;

@@ -1,0 +1,25 @@
+/** Connects to NATS with errors that have a code. */
+import { errors, type NatsConnection } from '@nats-io/nats-core';
+import { connect } from '@nats-io/transport-node';
+import { CoxswainError, InvalidOptionError } from './client-errors.ts';
+import { type ConnectOptions, natsOptions } from './connection-options.ts';
+
+/**
+ * A connection to NATS. The errors of its library have no code.
+ * @throws InvalidOptionError; CoxswainError `nats_unreachable`.
+ * @internal
+ */
+export async function connectedNats(options: ConnectOptions): Promise<NatsConnection> {
+  try {
+    return await connect(natsOptions(options));
+  } catch (error) {
+    if (error instanceof CoxswainError) throw error;
+    const { message } = error as Error;
+    if (error instanceof TypeError || error instanceof errors.InvalidArgumentError)
+      throw new InvalidOptionError(`NATS cannot be connected to with these options: ${message}`, 'servers', {
+        cause: error,
+      });
+    const why = `no NATS server accepts this client: ${message}`;
+    throw new CoxswainError('nats_unreachable', why, { cause: error });
+  }
+}
