@@ -20,7 +20,8 @@ export async function bundlePackages() {
   const isEntry = ({ path }) =>
     modules.some(([folder, module]) => path.endsWith(join(FOLDER, folder, `${module}.mjs`)));
   for (const { path, contents } of files.sort((a, b) => Number(isEntry(a)) - Number(isEntry(b)))) whole(path, contents);
-  for (const [folder, { name, source, modules: exported }] of Object.entries(BUNDLED_PACKAGES)) {
+  const target = (module) => ({ types: `./${module}.d.mts`, default: `./${module}.mjs` });
+  for (const [folder, { name, source, modules: exported, browser }] of Object.entries(BUNDLED_PACKAGES)) {
     const { version, description, license } = JSON.parse(readFileSync(join(root, source, 'package.json'), 'utf8'));
     const manifest = {
       name,
@@ -29,11 +30,12 @@ export async function bundlePackages() {
       description,
       license,
       type: 'module',
+      sideEffects: false,
       // The types are written by declare-packages.mjs, once somebody needs them.
       exports: Object.fromEntries(
         exported.map((module) => [
           module === 'mod' ? '.' : `./${module}`,
-          { types: `./${module}.d.mts`, default: `./${module}.mjs` },
+          { ...(module === 'mod' && browser ? { browser: target(browser) } : {}), ...target(module) },
         ]),
       ),
     };

@@ -54,6 +54,8 @@ describe.skipIf(process.platform === 'win32')('a package with nats-server', () =
     const [folder = '', other = ''] = await buildServerPackages({ ...options, platforms: [here, windows] });
     const name = `@coxswain/nats-server-${here.platform}-${here.arch}`;
     expect(manifestOf(folder)).toMatchObject({ name, version, os: [here.platform], cpu: [here.arch] });
+    // npm publishes with provenance only from the repository that the manifest names.
+    expect(manifestOf(folder).repository.url).toContain('/coxswain');
     for (const key of ['scripts', 'bin', 'private']) expect(manifestOf(folder)).not.toHaveProperty(key);
     expect(readFileSync(join(folder, 'LICENSE'), 'utf8')).toBe('the licence');
     expect(readFileSync(join(folder, 'README.md'), 'utf8')).toContain(digests[hereAsset]);

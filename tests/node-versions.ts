@@ -1,7 +1,7 @@
 /**
- * `npm run test:node [-- 20.19 22 24 26]`: the unit tests of `npm run test:quick` and the demo, on each supported Node.
- * Each runs as its own process, also after a failure; the last line counts them as `N passed, N failed`. Exits with 1 if
- * one has failed.
+ * `npm run test:node [-- 20.19 22 24 26]`: the unit tests of `npm run test:quick`, the demo, and the packages as
+ * `npm run release:check` installs them, on each supported Node. Each runs as its own process, also after a failure; the
+ * last line counts them as `N passed, N failed`. Exits with 1 if one has failed.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,9 +17,10 @@ const { scripts } = JSON.parse(readFileSync(resolve(repository, 'package.json'),
 /** The command lines, each as arguments of `node`. */
 const RUNS: Readonly<Record<string, readonly string[]>> = {
   'unit tests': ['node_modules/vitest/vitest.mjs', ...(scripts['test:quick'] ?? '').split(' ').slice(1)],
-  demo: ['libs/cli/bin/cox.mjs', 'start'],
+  demo: ['libs/cli/bin/cox.mjs', 'demo'],
+  packages: ['scripts/release/check.mjs'],
 };
-/** The unit tests take a minute, the demo 20 s; both may run on a busy machine. */
+/** The unit tests and the packages take minutes, the demo seconds; all may run on a busy machine. */
 const RUN_TIMEOUT_MS = 900_000;
 
 const given = process.argv.slice(2);

@@ -32,6 +32,7 @@ import {
   serverPlatforms,
 } from '../../libs/adapters/nats/src/server/official-release.ts';
 import { requireServerVersion } from '../../libs/adapters/nats/src/server/server-version.ts';
+import { PUBLISHED } from './packages.mjs';
 
 const repository = resolve(import.meta.dirname, '../..');
 
@@ -120,15 +121,13 @@ async function writePackage(out: string, content: PackageContent): Promise<strin
   const { platform, version, server, license, origin, isLocal } = content;
   const name = serverPackageName(platform);
   if (name === undefined) throw new Error(`no package is known for ${nameOf(platform)}`);
-  const { repository: source } = JSON.parse(await readFile(join(repository, 'package.json'), 'utf8'));
   const manifest = {
     name,
     version,
     ...(isLocal ? { private: true } : {}),
     description: `nats-server for ${nameOf(platform)}, started by the package coxswain`,
     license: 'Apache-2.0',
-    homepage: 'https://nats.io',
-    repository: source,
+    ...PUBLISHED,
     os: [platform.platform],
     cpu: [platform.arch],
     files: ['bin'],

@@ -99,7 +99,11 @@ try {
         await printed('npm', ['publish', built, '--provenance=false'], { cwd: folder });
     });
   await step('npm create coxswain my-agents', async () => {
-    const { stdout } = await printed('npm', ['create', 'coxswain@latest', 'my-agents'], { cwd: folder });
+    const create = () => printed('npm', ['create', 'coxswain@latest', 'my-agents'], { cwd: folder });
+    // npm gives up the lock of its cache if the machine is too busy to renew it in time.
+    const { stdout } = await create().catch((error) =>
+      /ECOMPROMISED/.test(error.stderr) ? create() : Promise.reject(error),
+    );
     expect(stdout, /npm install/);
   });
   await step('npm install', () => printed('npm', ['install'], { cwd: project }));
@@ -346,6 +350,7 @@ async function promptOverAcp() {
     env: { ...env, COX_STATE_DIR: join(folder, 'acp-state') },
     stdio: ['pipe', 'pipe', 'inherit'],
   });
+  await new Promise((resolve, reject) => agent.once('spawn', resolve).once('error', reject));
   const ended = new Promise((resolve) => agent.once('exit', resolve));
   let text = '';
   const app = acpClient({ name: 'release-check' })

@@ -4,6 +4,14 @@ import { NATS_SERVER_PACKAGES } from './nats-server-packages.mjs';
 /** The repository that npm shows, and that a build's provenance has to name. */
 const REPOSITORY = 'https://github.com/coxswain/coxswain';
 
+/** What every published manifest says about its origin. */
+export const PUBLISHED = {
+  homepage: `${REPOSITORY}#readme`,
+  repository: { type: 'git', url: `git+${REPOSITORY}.git` },
+  bugs: { url: `${REPOSITORY}/issues` },
+  publishConfig: { access: 'public', provenance: true },
+};
+
 /**
  * By name, in the order in which they are published: a package comes after its dependencies.
  * - `entries`: the source of each bundled module of the package, by the name of its file in `dist`.
@@ -80,9 +88,7 @@ export function manifestOf(name, version, installed) {
     description,
     keywords: ['ai', 'agents', 'durable-execution', 'human-in-the-loop', 'nats', 'jetstream', 'mcp'],
     license: 'Apache-2.0',
-    homepage: `${REPOSITORY}#readme`,
-    repository: { type: 'git', url: `git+${REPOSITORY}.git` },
-    bugs: { url: `${REPOSITORY}/issues` },
+    ...PUBLISHED,
     type: 'module',
     engines: { node: '>=20.19' },
     ...(sideEffects === undefined ? {} : { sideEffects }),
@@ -105,6 +111,5 @@ export function manifestOf(name, version, installed) {
     ...(name === 'coxswain' ? { man: [] } : {}),
     ...(Object.keys(dependencies).length > 0 ? { dependencies: exact(dependencies) } : {}),
     ...(optionalDependencies ? { optionalDependencies } : {}),
-    publishConfig: { access: 'public', provenance: true },
   };
 }

@@ -107,7 +107,7 @@ test('every service is healthy, and what runs once has ended well', async () => 
 });
 
 test('the image by itself plays the demo, with a read-only root file system', async () => {
-  const run = ['run', '--rm', '--read-only', '--tmpfs', '/tmp', 'coxswain:test', 'start'];
+  const run = ['run', '--rm', '--read-only', '--tmpfs', '/tmp', 'coxswain:test', 'demo'];
   const { stdout } = await promisify(execFile)('docker', run);
   expect(stdout).toContain('byte-identical');
 });

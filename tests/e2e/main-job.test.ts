@@ -91,7 +91,7 @@ test('killed while it waits for the approval', async () => {
   const provider = await startProvider(editor);
   const where = ['--state-dir', stateDir];
   const first = begin([
-    ...['start', 'Mend the greeting.', '--id', 'mend-1', '--root', root, ...where, '--on-ask', 'wait', '--json'],
+    ...['run', 'Mend the greeting.', '--id', 'mend-1', '--root', root, ...where, '--on-ask', 'wait', '--json'],
     ...['--model', 'openai-compatible/x', '--base-url', provider.url],
   ]);
   await first.says('"approval_requested"');
@@ -122,7 +122,7 @@ test('killed while the model answers', async () => {
   });
   const where = ['--state-dir', stateDir];
   const first = begin([
-    ...['start', 'Mend the greeting.', '--id', 'mend', '--root', root, ...where, '--allow', 'edit_file'],
+    ...['run', 'Mend the greeting.', '--id', 'mend', '--root', root, ...where, '--allow', 'edit_file'],
     ...['--model', 'openai-compatible/x', '--base-url', provider.url],
   ]);
   await provider.request(2);

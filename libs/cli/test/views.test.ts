@@ -117,6 +117,28 @@ describe('without a terminal', () => {
     expect(written.out).toBe('kept\n');
   });
 
+  const interrupted: UiEvent[] = [
+    { type: 'text_appended', turn: 1, text: 'half' },
+    { type: 'answer_ended', turn: 1, partial: true, finishReason: 'stop', usage, ...from },
+  ];
+
+  test('the text of an interrupted answer comes before the line about the interruption', () => {
+    const { written, streams } = capture();
+    const view = plainView(streams, plain);
+    view.live(interrupted);
+    view.live([call]);
+    expect(written.err).toBe('half\n  (this answer was interrupted here)\n  ▸ t x\n');
+    view.live([...answer('whole'), end]);
+    expect(written.out).toBe('whole\n');
+  });
+
+  test('the text of a cancelled run goes to stdout before the line about the interruption', () => {
+    const order: string[] = [];
+    const view = plainView({ out: (text) => order.push(text), err: (text) => order.push(text) }, plain);
+    view.live([...interrupted, end]);
+    expect(order.slice(0, 2)).toEqual(['half\n', '  (this answer was interrupted here)\n']);
+  });
+
   test('a text that no run’s end followed is not lost', () => {
     const { written, streams } = capture();
     const view = plainView(streams, plain);

@@ -22,17 +22,24 @@ export class CallGuard {
 
   /**
    * Runs one call.
+   * @param run receives a signal that aborts with `signal` and when the client closes: a timer that it left behind would keep the
+   *   process alive.
    * @param signal the caller's own: its abort is the error `aborted`, with the signal's reason as `cause`.
    * @throws CoxswainError.
    */
-  async call<T>(run: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+  async call<T>(run: (stop: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const leaving = new AbortController();
     let withdraw: () => void = () => undefined;
     try {
       this.closing.throwIfClosed();
       const closed = new Promise<never>((_, reject) => {
-        withdraw = this.closing.onClose(() => reject(new ClientClosedError()));
+        withdraw = this.closing.onClose(() => {
+          const error = new ClientClosedError();
+          reject(error);
+          leaving.abort(error);
+        });
       });
-      return await Promise.race([run(), closed]);
+      return await Promise.race([run(signal ? AbortSignal.any([signal, leaving.signal]) : leaving.signal), closed]);
     } catch (error) {
       throw this.errorOf(error, signal);
     } finally {

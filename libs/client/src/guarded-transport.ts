@@ -27,7 +27,8 @@ export class GuardedTransport implements Transport {
     body: BodyInput<V>,
     options: SendOptions<SendStage>,
   ): Promise<WireSentCommand> {
-    return this.guard.call(() => this.#transport.send(ref, verb, body, options), options.signal);
+    const { signal } = options;
+    return this.guard.call((stop) => this.#transport.send(ref, verb, body, { ...options, signal: stop }), signal);
   }
 
   follow(

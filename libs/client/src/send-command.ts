@@ -235,7 +235,8 @@ async function offered(
     try {
       return await publish(Math.max(1, Math.min(STORE_TIMEOUT_MS, giveUpAtMs - performance.now())));
     } catch (error) {
-      if (!isUnanswered(error) || isStreamFull(error)) throw error;
+      // A closed connection never opens again.
+      if (!isUnanswered(error) || isStreamFull(error) || bus.nc.isClosed()) throw error;
       if (isUnheard(error)) {
         if (bus.nc.info?.jetstream === false) throw error;
         if (await streamIsMissing(bus, STREAMS.commands)) throw new BusNotPreparedError({ cause: error });

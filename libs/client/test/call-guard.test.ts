@@ -47,6 +47,19 @@ describe('GUARD-2: closing ends everything', () => {
     await expect(guard.call(async () => 1)).rejects.toMatchObject({ code: 'client_closed' });
   });
 
+  test('the transport’s work on a pending call stops, so that it leaves no timer', () => {
+    const closing = new Closing();
+    const stops: AbortSignal[] = [];
+    const pending = new CallGuard(closing).call((stop) => {
+      stops.push(stop);
+      return never();
+    });
+    pending.catch(() => undefined);
+    expect(stops[0]?.aborted).toBe(false);
+    closing.close();
+    expect(stops[0]?.reason).toBeInstanceOf(ClientClosedError);
+  });
+
   test('a loop ends, and one over stored records says that it is not whole', async () => {
     const closing = new Closing();
     const guard = new CallGuard(closing);

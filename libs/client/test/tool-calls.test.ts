@@ -337,7 +337,7 @@ test.each([
   [{ name: 'read_file' }, /a host has a tool of this name itself/],
   [{ name: 'server__tool' }, /MCP server/],
   [{ name: 'a.b' }, /1 to 128 characters/],
-  [{ inputSchema: { type: 'nonsense' } }, /schema cannot be used/],
+  [{ inputSchema: { type: 'object', required: 'nonsense' } }, /schema cannot be used/],
   [{ inputSchema: undefined }, /has no inputSchema/],
   [{ idempotnt: true }, /idempotnt/],
   [{ execute: undefined }, /is not a tool/],

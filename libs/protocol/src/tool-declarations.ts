@@ -4,23 +4,25 @@
  * `abortSignal`.
  */
 import { DEFAULT_TRAITS, ToolDefinition, type ToolTraits } from './calls.ts';
-import { type CamelCased, toWire } from './casing.ts';
+import { type CamelCased, placeFromWire, toWire } from './casing.ts';
 import { CoxswainError } from './coxswain-error.ts';
 import { ToolResult } from './inputs.ts';
 import type { Json, JsonObject } from './json.ts';
 import { pathText, problemSentences, readStrictly } from './schema-problems.ts';
 import type { ToolApprovalContext, ToolCallContext } from './tool-call-context.ts';
+import { unwritableProblem } from './unwritable-json.ts';
 
 /** Returned by the function of a `longRunning` tool whose outcome is sent later, by `session.endCall()`. */
 export const LATER: unique symbol = Symbol.for('coxswain.outcome-comes-later') as never;
 
 /**
  * The return of a tool's function: a text, a whole result (`{ content, isError, detail }`), or {@link LATER}. Any other value becomes
- * its JSON text, and no value an empty text. An object with the member `content` is always read as a whole result.
+ * its JSON text, and no value an empty text. An object with the member `content` is always read as a whole result. Without `isError`
+ * the result is no error.
  */
 export type ToolAnswer =
   | string
-  | CamelCased<ToolResult>
+  | (Omit<CamelCased<ToolResult>, 'isError'> & { readonly isError?: boolean | undefined })
   | typeof LATER
   | object
   | number
@@ -53,7 +55,7 @@ function textResult(text: string): WireToolResult {
 
 function jsonText(value: unknown): { readonly ok: true; readonly text: string } | (WireToolResult & { ok: false }) {
   try {
-    const text: string | undefined = JSON.stringify(value);
+    const text: string | undefined = JSON.stringify(value, withoutCollections);
     if (text !== undefined) return { ok: true, text };
     return { ok: false, problem: `a ${typeof value} has no JSON` };
   } catch (error) {
@@ -61,11 +63,22 @@ function jsonText(value: unknown): { readonly ok: true; readonly text: string } 
   }
 }
 
+/** Refuses what `JSON.stringify` would write as `{}`, whatever it holds. */
+function withoutCollections(_key: string, value: unknown): unknown {
+  if (value instanceof Map) throw new TypeError('a Map has no JSON; Object.fromEntries() makes an object of it');
+  if (value instanceof Set) throw new TypeError('a Set has no JSON; Array.from() makes an array of it');
+  return value;
+}
+
 function wholeResult(returned: object): WireToolResult {
   const form = toWire(ToolResult, returned as never);
   if (!form.ok) return { ok: false, problem: `${pathText(form.path)} ${form.words}` };
-  const read = readStrictly(ToolResult, form.value);
-  return read.ok ? { ok: true, result: read.data } : { ok: false, problem: problemSentences(read.problems).join('; ') };
+  const { is_error = false, ...others } = form.value;
+  const read = readStrictly(ToolResult, { ...others, is_error });
+  if (read.ok) return { ok: true, result: read.data };
+  // The author of the tool knows the names of TypeScript.
+  const problems = read.problems.map((one) => ({ ...one, path: [placeFromWire(ToolResult, pathText(one.path))] }));
+  return { ok: false, problem: problemSentences(problems).join('; ') };
 }
 
 /** A schema of Zod, or of another library that implements Standard Schema and returns its JSON Schema. */
@@ -189,6 +202,13 @@ export function readTool(given: unknown): DeclaredTool {
     ...(asks === undefined ? {} : { needs_approval: asks }),
   });
   if (!read.ok) throw new ToolDefinitionError(`${subject} is not valid: ${problemSentences(read.problems)[0]}`);
+  const unwritable = unwritableProblem({ description, inputSchema: read.data.input_schema });
+  if (unwritable) throw new ToolDefinitionError(`${subject} is not valid: ${unwritable.message}`);
+  const { type } = read.data.input_schema;
+  if (type !== undefined && ![type].flat().includes('object'))
+    throw new ToolDefinitionError(
+      `${subject}: inputSchema must describe an object, not ${JSON.stringify(type)}: z.object({ … }), or JSON Schema of the type "object"`,
+    );
   const { source: _, ...definition } = read.data;
   const validate = isInputSchema(inputSchema) ? (input: JsonObject) => validated(inputSchema, input) : null;
   return {

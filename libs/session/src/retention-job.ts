@@ -52,9 +52,8 @@ export function startRetentionJob(
   const { clock, purge, journal } = ports;
   const waiting = new Map<string, SessionRef>();
   let place: Parameters<typeof purge.deletedSince>[0] = null;
-  let isStopped = false;
+  const stopped = new AbortController();
   let last: Error | null = null;
-  let wake: () => void = () => undefined;
 
   const found = (ref: SessionRef) => waiting.set(subjects.journal(ref), ref);
 
@@ -62,7 +61,7 @@ export function startRetentionJob(
   async function findOlder(): Promise<void> {
     for (const tenant of await purge.tenants()) {
       for await (const ref of journal.sessions(tenant)) {
-        if (isStopped) return;
+        if (stopped.signal.aborted) return;
         const newest = await journal.last(ref);
         if (newest && tombstoneIn(newest.bytes) && (await purge.hasBefore(ref, newest.fence))) found(ref);
         if (waiting.size >= WAITING_MAX) await purgeWaiting();
@@ -71,7 +70,7 @@ export function startRetentionJob(
   }
 
   async function findNew(): Promise<void> {
-    while (!isStopped && waiting.size < WAITING_MAX) {
+    while (!stopped.signal.aborted && waiting.size < WAITING_MAX) {
       const read = await purge.deletedSince(place);
       for (const ref of read.refs) found(ref);
       place = read.place;
@@ -81,7 +80,7 @@ export function startRetentionJob(
 
   async function purgeWaiting(): Promise<void> {
     const refs = [...waiting.values()];
-    for (let at = 0; at < refs.length && !isStopped; at += SIDE_BY_SIDE)
+    for (let at = 0; at < refs.length && !stopped.signal.aborted; at += SIDE_BY_SIDE)
       await Promise.all(refs.slice(at, at + SIDE_BY_SIDE).map(purgeOne));
   }
 
@@ -112,7 +111,7 @@ export function startRetentionJob(
   const running = (async () => {
     let isFirst = true;
     let sweptMs = clock.monotonicMs();
-    while (!isStopped) {
+    while (!stopped.signal.aborted) {
       try {
         await look(isFirst);
         isFirst = false;
@@ -126,7 +125,8 @@ export function startRetentionJob(
         last = error as Error;
         log.error({ error: last.message }, 'deleted sessions are not purged; the next pass retries');
       }
-      if (!isStopped) await Promise.race([clock.sleep(lookEveryMs), new Promise<void>((resolve) => (wake = resolve))]);
+      // Aborted, so that the timer does not keep the process alive after `stop`.
+      if (!stopped.signal.aborted) await clock.sleep(lookEveryMs, stopped.signal);
     }
   })();
 
@@ -136,8 +136,7 @@ export function startRetentionJob(
       if (last) throw last;
     },
     async stop() {
-      isStopped = true;
-      wake();
+      stopped.abort();
       await running;
     },
   };

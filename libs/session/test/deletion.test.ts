@@ -522,6 +522,21 @@ describe('the retention job', () => {
     await stopped(bed, job);
   });
 
+  test('leaves no timer when it is stopped: one would keep the process alive', async () => {
+    const bed = testBed();
+    const ports = portsOf(bed);
+    let timers = 0;
+    const sleep: typeof ports.clock.sleep = (delayMs, signal) => {
+      timers++;
+      return ports.clock.sleep(delayMs, signal).finally(() => timers--);
+    };
+    const job = startRetentionJob({ ...ports, clock: { ...ports.clock, sleep } }, QUIET);
+    await bed.time.until(() => timers > 0, 1_000);
+    expect(timers).toBe(1);
+    await job.stop();
+    expect(timers).toBe(0);
+  });
+
   test('finds what was deleted while it was not running', async () => {
     const bed = testBed();
     await ended(bed);

@@ -48,17 +48,35 @@ export function plainView(streams: Streams, style: Style): SessionView {
   // Whether a text is the answer is known only when the run ends or goes on: until then it waits.
   let waiting = '';
   let newest = '';
+  // The line after an interrupted answer. It waits for the stream of the text: stdout if the run ends here, else stderr.
+  let interruption = '';
+  const showInterruption = () => {
+    if (interruption !== '') streams.err(`${interruption}\n`);
+    interruption = '';
+  };
   const goOn = () => {
     if (waiting !== '') streams.err(withEnd(waiting));
     waiting = '';
+    showInterruption();
   };
   const answer = () => {
     if (newest !== '') streams.out(withEnd(newest));
     waiting = '';
     newest = '';
+    showInterruption();
   };
   const show = (events: readonly UiEvent[]) => {
     for (const event of events) {
+      const line = eventLine(event, style);
+      if (event.type === 'answer_ended' && event.partial) {
+        newest = waiting;
+        interruption = line ?? '';
+        continue;
+      }
+      if (interruption !== '' && event.type !== 'run_ended' && (line !== null || event.type === 'text_appended')) {
+        goOn();
+        newest = '';
+      }
       if (event.type === 'text_appended') waiting += event.text;
       else if (event.type === 'answer_restarted') waiting = '';
       else if (event.type === 'answer_ended') newest = waiting;
@@ -75,7 +93,6 @@ export function plainView(streams: Streams, style: Style): SessionView {
       }
       // A daemon that idles has done a job, and its answer is the job's.
       else if (event.type === 'state_changed' && topState(event.state) === 'daemon_idle') answer();
-      const line = eventLine(event, style);
       if (line !== null) streams.err(`${line}\n`);
     }
   };
