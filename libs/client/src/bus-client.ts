@@ -42,7 +42,7 @@ export class BusSession extends Session {
   override journal(
     options: Pick<ReadFrom, 'from'> & JournalReading = {},
   ): AsyncGenerator<StoredJournalRecord, void, undefined> {
-    checkOptions(options, '{ from: 1 }');
+    checkOptions(options);
     const { from = 1, after, atOnce, ...others } = options;
     refuseOthers(others);
     checkRecordNumber('from', from);
@@ -56,7 +56,7 @@ export class BusSession extends Session {
 
   /** Brings the outcome of a call of a `longRunning` tool. The first one counts. */
   async endCall(call: TakenUpCall, end: CallEnd, options: SendOptions = {}): Promise<SentCommand> {
-    checkOptions(options, "{ wait: 'accepted' }");
+    checkOptions(options);
     const send = async () => sendCallOutcome(this.#bus, this.ref, call, callEndToWire(end), options);
     return this.#guard.call(send, options.signal).then(sentCommand);
   }
@@ -66,7 +66,7 @@ export class BusSession extends Session {
    * the job is quicker than the record of its receipt: then the report is decided when the hooks have answered.
    */
   async reportJob(report: JobReport, options: SendOptions = {}): Promise<SentCommand> {
-    checkOptions(options, "{ wait: 'accepted' }");
+    checkOptions(options);
     const send = () => sendJobReport(this.#bus, this.ref, report, options);
     return this.#guard.call(send, options.signal).then(sentCommand);
   }

@@ -147,7 +147,7 @@ export class Client<S extends Session = Session> {
    * @throws InvalidOptionError for an option or a state that does not exist.
    */
   sessions(query: SessionsQuery = {}): AsyncGenerator<ListedSession, void, undefined> {
-    checkOptions(query, '{ limit: 20 }');
+    checkOptions(query);
     const { state, persona, details, limit, ...others } = query;
     refuseOthers(others);
     checkLimit(limit);

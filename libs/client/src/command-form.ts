@@ -80,7 +80,7 @@ export function splitOptions(options: object): {
   readonly sending: SendOptions<SendStage>;
   readonly others: Readonly<Record<string, unknown>>;
 } {
-  checkOptions(options, "{ wait: 'accepted' }");
+  checkOptions(options);
   const isSending = ([name]: [string, unknown]) => Object.hasOwn(SEND_OPTIONS, name);
   const members = Object.entries(options);
   return {
@@ -122,7 +122,7 @@ export function errorOnWire(error: unknown): unknown {
 
 /** Refuses options that are not an object, or not in a list of known ones. @throws InvalidOptionError naming the first one. */
 export function refuseUnknown(options: object, known: Readonly<Record<string, true>>): void {
-  checkOptions(options, `{ ${Object.keys(known)[0]} }`);
+  checkOptions(options);
   const unknown = Object.entries(options).find(([name, value]) => value !== undefined && !Object.hasOwn(known, name));
   if (unknown === undefined) return;
   const [option] = unknown;

@@ -22,7 +22,7 @@ export interface CheckedSendOptions {
  *   that is not 0 to 2,147,483,647 milliseconds; for a signal of another type.
  */
 export function checkSendOptions(verb: Verb, options: CheckedSendOptions): void {
-  checkOptions(options, "{ wait: 'accepted' }");
+  checkOptions(options);
   const { wait, timeoutMs, acceptedWithinMs, signal } = options;
   if (wait !== undefined && !STAGES.includes(wait as 'stored')) {
     const meant = nearestWord(String(wait), STAGES);
@@ -42,12 +42,11 @@ export function checkSendOptions(verb: Verb, options: CheckedSendOptions): void 
 
 /**
  * Checks that the options of a call are an object: a text or a list has keys of its own, and a number has none.
- * @param example what is right.
  * @throws InvalidOptionError.
  */
-export function checkOptions(options: unknown, example: string): void {
+export function checkOptions(options: unknown): void {
   if (isObject(options)) return;
-  throw new InvalidOptionError(`the options must be an object, such as ${example}`, 'options');
+  throw new InvalidOptionError('the options must be an object, as { name: value }', 'options');
 }
 
 /** Checks an option that is true or false. @throws InvalidOptionError naming the option. */
@@ -95,7 +94,7 @@ export function checkRunArguments(persona: unknown, prompt: unknown, options: un
     throw new InvalidOptionError('persona: must be a name, or what definePersona() returns', 'persona');
   if (!isText(prompt) && !(Array.isArray(prompt) && prompt.length > 0))
     throw new InvalidOptionError("prompt: must be a text or a list of messages: run(persona, 'Say hello.')", 'prompt');
-  if (!isObject(options)) throw new InvalidOptionError('options: must be an object', 'options');
+  checkOptions(options);
   const { onApproval } = options as { readonly onApproval?: unknown };
   if (onApproval !== undefined && typeof onApproval !== 'function')
     throw new InvalidOptionError(

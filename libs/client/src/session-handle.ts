@@ -401,7 +401,7 @@ export class Session {
   }
 
   async #decide(decision: 'allow' | 'deny', named: string | undefined, options: ApproveOptions): Promise<SentCommand> {
-    checkOptions(options, "{ reason: 'no longer needed' }");
+    checkOptions(options);
     const callId = named ?? (await this.#onlyPendingCall());
     // Noted before it is sent: a decision that fails is an error of this call.
     this.#noteDecided(callId);
@@ -441,7 +441,7 @@ export class Session {
    *   {@link records} wait for a session that does not exist yet. SessionDeletedError, and what reading the journal throws.
    */
   approvals(options: Pick<ReadFrom, 'signal'> = {}): AsyncGenerator<Approval, void, undefined> {
-    checkOptions(options, '{ signal: AbortSignal.timeout(1_000) }');
+    checkOptions(options);
     const { signal, ...others } = options;
     refuseOthers(others);
     checkSignal(signal);
@@ -479,7 +479,7 @@ export class Session {
    *   is stored and may still take effect. What sending a command throws.
    */
   async cancelCall(callId: string, given: CancelCallOptions = {}): Promise<CancelledCall> {
-    checkOptions(given, "{ reason: 'no longer needed' }");
+    checkOptions(given);
     const { timeoutMs, ...options } = given;
     const { sending, others } = splitOptions(options);
     const body = wireBody('cancel_call', { ...others, callId, timeoutMs });
@@ -492,7 +492,7 @@ export class Session {
 
   /** Parks the session at its next turn boundary: until it is resumed, until a time, or until a signal. */
   async suspend(request: SuspendRequest = {}, options: SendOptions = {}): Promise<SentCommand> {
-    checkOptions(request, '{ forMs: 60_000 }');
+    checkOptions(request);
     return this.#send('suspend', request, options);
   }
 
@@ -518,7 +518,7 @@ export class Session {
   records(
     options: WatchFrom & { readonly deltas?: boolean | undefined } = {},
   ): AsyncGenerator<JournalRecord | WatchItem, void, undefined> {
-    checkOptions(options, '{ from: 1 }');
+    checkOptions(options);
     const { from = 1, signal, deltas = false, ...others } = options;
     refuseOthers(others);
     checkBoolean('deltas', deltas);
@@ -544,7 +544,7 @@ export class Session {
    *   is the event `command_rejected` instead. SessionDeletedError, and what reading the journal throws.
    */
   stream(options: StreamOptions = {}): AsyncGenerator<UiEvent, void, undefined> {
-    checkOptions(options, '{ follow: true }');
+    checkOptions(options);
     const { from, signal, follow = false, ...others } = options;
     refuseOthers(others);
     checkBoolean('follow', follow);
@@ -590,7 +590,7 @@ export class Session {
    * @throws SessionNotFoundError where there is no such session, unless this handle has sent its start.
    */
   journal(options: Pick<ReadFrom, 'from'> = {}): AsyncGenerator<JournalEntry, void, undefined> {
-    checkOptions(options, '{ from: 1 }');
+    checkOptions(options);
     const { from = 1, ...others } = options;
     refuseOthers(others);
     checkRecordNumber('from', from);
@@ -616,7 +616,7 @@ export class Session {
    * @throws SessionNotFoundError where there is no such session, unless this handle has sent its start.
    */
   export(options: { readonly recordsOnly?: boolean | undefined } = {}): AsyncGenerator<Uint8Array, void, undefined> {
-    checkOptions(options, '{ recordsOnly: true }');
+    checkOptions(options);
     const { recordsOnly = false, ...others } = options;
     refuseOthers(others);
     checkBoolean('recordsOnly', recordsOnly);
@@ -662,7 +662,7 @@ export class Session {
    *   CoxswainError `aborted` where the signal aborts; ClientClosedError.
    */
   async result(options: ResultOptions = {}): Promise<RunResult> {
-    checkOptions(options, '{ after: 1 }');
+    checkOptions(options);
     const { after, signal, ...others } = options;
     refuseOthers(others);
     checkRecordNumber('after', after);

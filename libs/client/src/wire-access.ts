@@ -61,7 +61,7 @@ export class SessionWire {
 
   /** What the session is doing. Answered by a host. */
   async state(options: StateOptions = {}): Promise<SessionStatus> {
-    checkOptions(options, '{ timeoutMs: 1_000 }');
+    checkOptions(options);
     const { timeoutMs, ...others } = options;
     refuseOthers(others);
     checkTime('timeoutMs', timeoutMs);
@@ -120,7 +120,7 @@ export class ClientWire {
    * @throws `invalid_field` for a cursor that was not given out.
    */
   async listSessions(query: ListQuery = {}): Promise<WireSessionsPage> {
-    checkOptions(query, '{ limit: 20 }');
+    checkOptions(query);
     return this.#transport.listSessions(query);
   }
 
