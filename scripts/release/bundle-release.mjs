@@ -9,7 +9,7 @@ import { basename, join } from 'node:path';
 import { decode, encode } from '@jridgewell/sourcemap-codec';
 import { build } from 'esbuild';
 import { bundleOptions, root } from '../bundle.mjs';
-import { PACKAGES } from './packages.mjs';
+import { PACKAGES, PAGE_FILE } from './packages.mjs';
 
 const BASE = '@coxswain/client';
 const OUT = 'dist/release/bundled';
@@ -61,6 +61,7 @@ export async function bundleRelease() {
     return [...reached].sort();
   };
   const shared = new Set(reachedBy(BASE));
+  const pages = await bundlePages();
   return new Map(
     Object.keys(PACKAGES).map((name) => {
       const files = new Map();
@@ -75,9 +76,32 @@ export async function bundleRelease() {
         files.set(file, withRequire(texts.get(file)));
         files.set(`${file}.map`, publishedMap(texts.get(`${file}.map`)));
       }
+      for (const [file, text] of pages.get(name) ?? []) files.set(file, text);
       return [name, { files, inputs }];
     }),
   );
+}
+
+/** @returns by package: the files of its bundle for pages, which contains no module that the other bundles do not. */
+async function bundlePages() {
+  const pages = new Map();
+  for (const [name, { page, entries }] of Object.entries(PACKAGES)) {
+    if (!page) continue;
+    const options = bundleOptions({ [PAGE_FILE.replace('.mjs', '')]: entries[page] }, OUT, 'inside');
+    const { outputFiles } = await build({
+      ...options,
+      platform: 'browser',
+      splitting: false,
+      banner: {},
+      charset: 'utf8',
+    });
+    const texts = new Map(outputFiles.map(({ path, text }) => [basename(path), text]));
+    pages.set(name, [
+      [PAGE_FILE, texts.get(PAGE_FILE)],
+      [`${PAGE_FILE}.map`, publishedMap(texts.get(`${PAGE_FILE}.map`))],
+    ]);
+  }
+  return pages;
 }
 
 /** The module that stands for a shared one, or for its declarations. */

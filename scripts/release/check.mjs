@@ -23,6 +23,8 @@ import { PACKAGES } from './packages.mjs';
 const run = promisify(execFile);
 /** No step takes longer, unless something hangs. */
 const STEP_MAX_MS = 180_000;
+/** What a page gets for the client, minified; docs/guides/client.md says it. */
+const PAGE_MAX_BYTES = 250_000;
 const TOOLS = join(import.meta.dirname, 'node_modules');
 
 /** A user's program. The classes of one package are those of another. */
@@ -147,7 +149,9 @@ try {
     await printed('npx', ['tsc', '-p', 'page.json'], { cwd: project });
     const esbuild = ['esbuild', 'page.mts', '--bundle', '--minify', '--format=esm', '--outfile=page.mjs'];
     await printed('npx', esbuild, { cwd: project });
-    console.log(`    ${kB((await readFile(join(project, 'page.mjs'))).length)} minified`);
+    const page = await readFile(join(project, 'page.mjs'));
+    console.log(`    ${kB(page.length)} minified`);
+    if (page.length > PAGE_MAX_BYTES) throw new Error(`more than ${kB(PAGE_MAX_BYTES)}`);
     expect((await printed(process.execPath, ['page.mjs'], { cwd: project })).stdout, /^gateway_unreachable$/m);
   });
   await step('an MCP client that starts npx coxswain mcp', callOverMcp);

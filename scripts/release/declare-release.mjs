@@ -19,10 +19,9 @@ const DRAFT = join(root, 'dist/release/declared');
 /** @returns by package: `files` of its `dist` (texts by name), and `inputs`, the declared source files from the root. */
 export async function declareRelease() {
   const libraries = Object.entries(PACKAGES).filter(([, { exports }]) => Object.keys(exports).length > 0);
-  const entriesOf = (exports) => Object.values(exports).map(({ entry }) => entry);
   const sources = Object.fromEntries(
     libraries.flatMap(([, { entries, exports }]) =>
-      entriesOf(exports).map((entry) => [entry, join(root, entries[entry])]),
+      Object.values(exports).map((entry) => [entry, join(root, entries[entry])]),
     ),
   );
   const draftOf = (source) => join(DRAFT, relative(root, source).replace(/\.ts$/, '.d.ts'));
@@ -54,7 +53,7 @@ export async function declareRelease() {
   const chunks = new Map(output.map((chunk) => [chunk.fileName, chunk]));
   const reachedBy = (name) => {
     const reached = new Set();
-    for (const waiting = entriesOf(PACKAGES[name].exports).map((entry) => `${entry}.d.mts`); waiting.length > 0; ) {
+    for (const waiting = Object.values(PACKAGES[name].exports).map((entry) => `${entry}.d.mts`); waiting.length > 0; ) {
       const file = waiting.pop();
       if (reached.has(file) || !chunks.has(file)) continue;
       reached.add(file);

@@ -4,6 +4,9 @@ import { NATS_SERVER_PACKAGES } from './nats-server-packages.mjs';
 /** The repository that npm shows, and that a build's provenance has to name. */
 const REPOSITORY = 'https://github.com/coxswain/coxswain';
 
+/** The file of a package's bundle for pages. */
+export const PAGE_FILE = 'page.mjs';
+
 /** What every published manifest says about its origin. */
 export const PUBLISHED = {
   homepage: `${REPOSITORY}#readme`,
@@ -15,7 +18,9 @@ export const PUBLISHED = {
 /**
  * By name, in the order in which they are published: a package comes after its dependencies.
  * - `entries`: the source of each bundled module of the package, by the name of its file in `dist`.
- * - `exports`: the entry behind each exported path; `browser` names the entry for pages.
+ * - `exports`: the entry behind each exported path.
+ * - `page`: the entry that pages get for each exported path, in a bundle of its own: what several packages share cannot be reduced to
+ *   what one of its entries uses.
  * - `dependencies`: what is not bundled. `null` stands for the version of the release, `installed` for that of this checkout.
  * - `packedMaxBytes`, `unpackedMaxBytes`: the build fails above them.
  */
@@ -23,11 +28,12 @@ export const PACKAGES = {
   '@coxswain/client': {
     description: 'Start, steer and follow durable AI agent sessions, over NATS or HTTP.',
     entries: { client: 'libs/client/src/mod.ts', http: 'libs/client/src/http.ts' },
-    exports: { '.': { entry: 'client', browser: 'http' }, './http': { entry: 'http' } },
+    exports: { '.': 'client', './http': 'http' },
+    page: 'http',
     dependencies: {},
     sideEffects: false,
-    packedMaxBytes: 1_000_000,
-    unpackedMaxBytes: 4_000_000,
+    packedMaxBytes: 1_300_000,
+    unpackedMaxBytes: 5_000_000,
   },
   coxswain: {
     description: 'Durable, steerable AI agent sessions on NATS: the command, and Coxswain within a program.',
@@ -37,7 +43,7 @@ export const PACKAGES = {
       // The demo starts it as a process.
       'harbour-server': 'libs/cli/src/demo/harbour-server.ts',
     },
-    exports: { '.': { entry: 'coxswain' } },
+    exports: { '.': 'coxswain' },
     // esbuild carries a program for the platform: a bundle cannot contain it.
     dependencies: { '@coxswain/client': null, esbuild: 'installed' },
     optionalDependencies: NATS_SERVER_PACKAGES,
@@ -49,7 +55,7 @@ export const PACKAGES = {
   '@coxswain/testing': {
     description: 'Test agents, tools and hooks of Coxswain: in memory or on a bus, with scripted models.',
     entries: { testing: 'libs/testing/src/mod.ts' },
-    exports: { '.': { entry: 'testing' } },
+    exports: { '.': 'testing' },
     dependencies: { '@coxswain/client': null, esbuild: 'installed' },
     sideEffects: false,
     packedMaxBytes: 3_000_000,
@@ -72,7 +78,7 @@ export const PACKAGES = {
  * @param installed versions of this checkout, by name.
  */
 export function manifestOf(name, version, installed) {
-  const { description, exports, dependencies, optionalDependencies, bin, sideEffects } = PACKAGES[name];
+  const { description, exports, page, dependencies, optionalDependencies, bin, sideEffects } = PACKAGES[name];
   const exact = (entries) =>
     Object.fromEntries(
       Object.entries(entries).map(([dependency, from]) => [
@@ -80,7 +86,11 @@ export function manifestOf(name, version, installed) {
         from === null ? version : installed[dependency],
       ]),
     );
-  const target = (entry) => ({ types: `./dist/${entry}.d.mts`, default: `./dist/${entry}.mjs` });
+  const target = (entry) => ({
+    ...(page ? { browser: { types: `./dist/${page}.d.mts`, default: `./dist/${PAGE_FILE}` } } : {}),
+    types: `./dist/${entry}.d.mts`,
+    default: `./dist/${entry}.mjs`,
+  });
   const isLibrary = Object.keys(exports).length > 0;
   return {
     name,
@@ -95,12 +105,7 @@ export function manifestOf(name, version, installed) {
     ...(isLibrary
       ? {
           exports: {
-            ...Object.fromEntries(
-              Object.entries(exports).map(([path, { entry, browser }]) => [
-                path,
-                { ...(browser ? { browser: target(browser) } : {}), ...target(entry) },
-              ]),
-            ),
+            ...Object.fromEntries(Object.entries(exports).map(([path, entry]) => [path, target(entry)])),
             // Parts that the packages of one release share: of one class there is one copy. Not for other programs.
             ...(name === '@coxswain/client' ? { './internal/*': './dist/*' } : {}),
             './package.json': './package.json',
