@@ -186,6 +186,14 @@ test('a message stays in the queue until it is delivered, withdrawn or replaced 
     },
   ]);
   expect(v.state().queue).toMatchObject([{ commandId: 'm3', text: 'four' }]);
+  expect(v.scrollback().join('\n')).toContain('withdraw m2 → withdrawn');
+});
+
+test('the up arrow brings back the first prompt, which this view did not send', () => {
+  const v = view();
+  v.record([{ type: 'prompt_shown', text: 'first', actor: null, ...from }]);
+  v.key('up');
+  expect(v.state().composer.before).toBe('first');
 });
 
 test('a call that ends is one folded line; Ctrl-O shows its arguments and output, and those of later calls', () => {

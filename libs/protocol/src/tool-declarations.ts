@@ -17,8 +17,8 @@ export const LATER: unique symbol = Symbol.for('coxswain.outcome-comes-later') a
 
 /**
  * The return of a tool's function: a text, a whole result (`{ content, isError, detail }`), or {@link LATER}. Any other value becomes
- * its JSON text, and no value an empty text. An object with the member `content` is always read as a whole result. Without `isError`
- * the result is no error.
+ * its JSON text, and no value an empty text. An object with the member `content` is always read as a whole result. A result
+ * without `isError` is a success.
  */
 export type ToolAnswer =
   | string

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { readTool, toolAnswerToWire } from '../src/tool-declarations.ts';
 
 describe('the return of a tool', () => {
-  test('is no error without isError', () => {
+  test('is a success without isError', () => {
     const content = [{ type: 'text', text: 'whole' }];
     const result = { content, is_error: false };
     expect(toolAnswerToWire({ content })).toEqual({ ok: true, result });

@@ -78,7 +78,7 @@ function addressOf(given: string | undefined): string {
   if (given === undefined) throw usageError('cox context add needs the address of a bus: --nats nats://host:port');
   const url = URL.canParse(given) ? new URL(given) : null;
   // Not quoted: it may hold a token.
-  if (url === null || !/^(nats|tls):$/.test(url.protocol))
+  if (url === null || url.hostname === '' || !/^(nats|tls):$/.test(url.protocol))
     throw usageError('--nats of a context takes one address: nats://host:port or tls://host:port');
   if (url.username !== '' || url.password !== '')
     throw usageError('--nats of a context has no token or password: contexts hold no secrets; give --nkey FILE');

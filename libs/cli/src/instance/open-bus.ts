@@ -10,6 +10,7 @@ import { type BusClient, connect, InvalidOptionError } from '@coxswain/client';
 import type { TenantId } from '@coxswain/protocol';
 import { CliError, EXIT, usageError } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
+import { writeNotice } from '../line/output.ts';
 import type { EmbeddedInstance } from './embedded.ts';
 import { type BusAddress, describeSource, findBus } from './find-bus.ts';
 import { type ChosenManifest, chooseManifest, manifestNotice, manifestOf } from './manifest.ts';
@@ -142,13 +143,17 @@ function refusePort(port: number, address: BusAddress): void {
   throw usageError(`--port ${port} applies to an embedded server, and ${runs}`);
 }
 
-// Whoever has written a policy must not believe that it holds where it does not; it may be the one that the host has read.
-function refuseElsewhere(flags: Where['flags'], manifest: string): void {
+/**
+ * Rejects `--manifest` where another process hosts the sessions. A manifest of the folder is ignored with a notice, unless `--quiet` was
+ * given: its author must not believe that it applies.
+ * @throws CliError `usage`
+ */
+export function refuseElsewhere(flags: Where['flags'], manifest: string): void {
   if (flags.on('manifest'))
     throw usageError(
       '--manifest needs its own session host, and another process hosts the sessions; stop that process, or start it with --manifest',
     );
-  process.stderr.write(`${manifest} is ignored: another process hosts the sessions and uses its own hooks\n`);
+  writeNotice(`${manifest} is ignored: another process hosts the sessions and uses its own hooks\n`);
 }
 
 async function joinBus(

@@ -8,6 +8,7 @@ import type { ChildSession } from '../run/child-approvals.ts';
 import type { OpenApproval } from '../run/open-approvals.ts';
 import { eventLine } from '../terminal/event-lines.ts';
 import { createStyle } from '../terminal/style.ts';
+import { remember } from './composer.ts';
 import { callSubject } from './edit-diff.ts';
 import { appendMarkdown, EMPTY_MARKDOWN, openMarkdown } from './markdown-stream.ts';
 import { takeKey } from './view-keys.ts';
@@ -111,6 +112,12 @@ function takeEvent(state: ViewState, event: UiEvent, details: RecordDetails): Vi
       };
       const ended = endAnswer({ ...state, usage });
       return { ...ended, finished: [...ended.finished, ...eventItem(event)] };
+    }
+    case 'prompt_shown': {
+      // The first prompt was typed before this view, or on the command line. Later ones are remembered when they are sent.
+      const { composer } = state;
+      const isFirst = composer.history.length === 0;
+      return withEvent(isFirst ? { ...state, composer: remember(composer, printable(event.text)) } : state, event);
     }
     case 'run_started': {
       const fresh = { turn: 0, usage: NO_USAGE, costUsd: null, stopReason: null };

@@ -56,8 +56,11 @@ export function eventLine(given: UiEvent, style: Style): string | null {
       return style.yellow(`  ! ${event.verb} rejected: ${event.code}: ${event.message}`);
     case 'control_reported': {
       const aim = event.tool ?? (event.control === 'revoke' || event.control === 'replace' ? event.target : null);
+      // The commands of `cox` have another word for it than the wire.
+      const isWithdrawn = event.control === 'revoke' && event.status === 'revoked';
+      const [control, status] = isWithdrawn ? ['withdraw', 'withdrawn'] : [event.control, event.status];
       return style.yellow(
-        `  ■ ${event.control} ${aim === null ? '' : `${aim} `}→ ${event.status}${event.by === null ? '' : ` by ${event.by}`}${quoted(event.reason)}`,
+        `  ■ ${control} ${aim === null ? '' : `${aim} `}→ ${status}${event.by === null ? '' : ` by ${event.by}`}${quoted(event.reason)}`,
       );
     }
     case 'hook_vetoed':

@@ -1,0 +1,23 @@
+/** What a command prints when another process hosts the sessions. */
+import { afterEach, expect, test, vi } from 'vitest';
+import { refuseElsewhere } from '../src/instance/open-bus.ts';
+import { COMMANDS } from '../src/line/command-table.ts';
+import { withOutput } from '../src/line/output.ts';
+import { parseLine } from '../src/line/parse-line.ts';
+
+afterEach(() => void vi.restoreAllMocks());
+
+test.each([
+  [[], 'm.yaml is ignored: another process hosts the sessions and uses its own hooks\n'],
+  [['--quiet'], ''],
+])('the notice about an ignored manifest with %o', async (given, printed) => {
+  const line = parseLine(['run', 'hi', ...given], COMMANDS);
+  if (line.kind !== 'command') throw new Error('not a command');
+  let err = '';
+  vi.spyOn(process.stderr, 'write').mockImplementation((text) => {
+    err += text;
+    return true;
+  });
+  await withOutput(line.flags, async () => refuseElsewhere(line.flags, 'm.yaml'));
+  expect(err).toBe(printed);
+});
