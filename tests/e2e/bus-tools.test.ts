@@ -307,7 +307,7 @@ test.each([
   [
     'a schema that is none',
     "export default { name: 'x', description: '', inputSchema: { type: 'nonsense' }, execute() {} };",
-    'tool_definition_invalid',
+    'inputSchema must describe an object',
   ],
   [
     'an unknown setting',
