@@ -319,10 +319,14 @@ async function freePort() {
   return port;
 }
 
-/** Starts a session with a tool of the MCP server. The bus that it started stays, and is stopped afterwards. */
+/** Starts a session with a tool of the MCP server. The bus that it started may outlive it, and is stopped afterwards. */
 async function callOverMcp() {
   const state = { ...env, COX_STATE_DIR: join(folder, 'mcp-state') };
-  undo.push(() => printed('npx', ['coxswain', 'down'], { cwd: project, env: state }));
+  undo.push(() =>
+    printed('npx', ['coxswain', 'down'], { cwd: project, env: state }).catch((error) => {
+      if (!String(error.stderr).includes('not_running')) throw error;
+    }),
+  );
   const transport = new StdioClientTransport({
     command: 'npx',
     args: ['coxswain', 'mcp'],

@@ -18,8 +18,8 @@ export interface CheckedSendOptions {
 
 /**
  * Checks how a command is sent.
- * @throws InvalidOptionError for options that are not an object; for an unknown `wait`, or one that the verb does not have; for a time
- *   that is not 0 to 2,147,483,647 milliseconds; for a signal of another type.
+ * @throws InvalidOptionError for options that are not an object; for an unknown `wait`, or one that the verb does not have. Also for a
+ *   time that is not 0 to 2,147,483,647 milliseconds, and for a signal of another type.
  */
 export function checkSendOptions(verb: Verb, options: CheckedSendOptions): void {
   checkOptions(options);

@@ -33,7 +33,9 @@ function wired(rejection?: CommandRejectedError) {
     tenant: 'default',
     guard: new CallGuard(new Closing()),
     send: async ({ sessionId }: { sessionId: string }, verb: string, body: object, options: object) => {
-      sent.push([verb, body, options]);
+      // Each call has a signal, which ends it when the client closes.
+      const { signal: _, ...others } = options as { readonly signal?: AbortSignal };
+      sent.push([verb, body, others]);
       if (rejection) throw rejection;
       const receipt = { type: 'receipt', session_id: sessionId, command_id: 'x', stage: 'accepted', n: 1 };
       const cancellation = { outcome: 'cancelled', call_id: 'c', tool: 't', reason: null };
