@@ -292,6 +292,21 @@ describe('every rejection is a CoxswainError that keeps code, message and cause'
     await expect(startWith({ hooks: { Nope() {} } as never })).rejects.toBeInstanceOf(CoxswainError);
   });
 
-  const startWith = (options: CoxswainOptions) =>
-    startCoxswain({ bus: 'memory', env, root: folder, ...(options.bus ? { stateDir: folder } : {}), ...options });
+  test('options that contradict their bus do not compile, and are rejected', async () => {
+    // @ts-expect-error -- nothing is stored in memory
+    await expect(startCoxswain({ bus: 'memory', stateDir: folder })).rejects.toMatchObject({ option: 'stateDir' });
+    // @ts-expect-error -- the server of this program has no keys
+    await expect(startCoxswain({ nkey: 'host.nk' })).rejects.toMatchObject({ option: 'nkey' });
+  });
+
+  const startWith = (options: CoxswainOptions) => {
+    const whole: CoxswainOptions = {
+      bus: 'memory',
+      env,
+      root: folder,
+      ...(options.bus ? { stateDir: folder } : {}),
+      ...options,
+    };
+    return startCoxswain(whole);
+  };
 });

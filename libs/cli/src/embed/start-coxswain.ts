@@ -121,6 +121,21 @@ export class Coxswain<C extends Client = Client> implements AsyncDisposable {
   }
 }
 
+// Options that contradict their bus do not compile.
+type InMemory = CoxswainOptions & {
+  readonly bus: 'memory';
+  readonly nkey?: undefined;
+  readonly stateDir?: undefined;
+  readonly policy?: undefined;
+};
+type Embedded = CoxswainOptions & { readonly bus?: 'embedded' | undefined; readonly nkey?: undefined };
+type OnAddress = CoxswainOptions & { readonly bus: `${string}://${string}` };
+type IfNotNamed<Bus extends string> = string extends Bus
+  ? unknown
+  : Bus extends 'memory' | 'embedded'
+    ? never
+    : unknown;
+
 /** Whether a text names a file and not a persona. */
 export function isPath(text: string): boolean {
   return /[./\\]/.test(text);
@@ -132,11 +147,15 @@ export function isPath(text: string): boolean {
  * @throws CoxswainError alone: InvalidOptionError naming the option; `nats_server_not_found`, `state_dir_in_use` for `embedded`;
  *   `nats_unreachable` for an address; the codes of personas, hooks and tools that cannot be read.
  */
-export function startCoxswain(options: CoxswainOptions & { readonly bus: 'memory' }): Promise<Coxswain>;
-export function startCoxswain(
-  options?: CoxswainOptions & { readonly bus?: 'embedded' | `${string}://${string}` | undefined },
-): Promise<Coxswain<BusClient>>;
-export function startCoxswain(options: CoxswainOptions): Promise<Coxswain>;
+export function startCoxswain(options: InMemory): Promise<Coxswain>;
+export function startCoxswain(options?: Embedded | OnAddress): Promise<Coxswain<BusClient>>;
+export function startCoxswain<Bus extends string>(
+  options: CoxswainOptions & { readonly bus: Bus } & IfNotNamed<Bus>,
+): Promise<Coxswain>;
+// Options of the whole type, whose values are known at run time only.
+export function startCoxswain<Options extends CoxswainOptions>(
+  options: CoxswainOptions extends Options ? Options : never,
+): Promise<Coxswain>;
 export async function startCoxswain(options: CoxswainOptions = {}): Promise<Coxswain> {
   checkOptions(options);
   const env = options.env ?? process.env;
