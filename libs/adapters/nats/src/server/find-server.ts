@@ -2,8 +2,9 @@ import { delimiter, join, resolve } from 'node:path';
 import { type DebianSource, fetchDebianPackage } from './fetch-debian-package.ts';
 import { fetchRelease, type ReleaseSource } from './fetch-release.ts';
 import { type FetchReport, reportTo } from './fetch-report.ts';
+import { firstServer } from './first-server.ts';
 import { serverFileName } from './official-release.ts';
-import { isFile, packagedServer } from './packaged-server.ts';
+import { packagedServer } from './packaged-server.ts';
 import { cachedServer, prepareCache, type ServerBinary, serverCache } from './server-cache.ts';
 import {
   FetchChecksumMismatchError,
@@ -152,21 +153,8 @@ async function serverOnPath(
   note: (source: string, outcome: string) => void,
   signal: AbortSignal | undefined,
 ): Promise<ServerBinary | undefined> {
-  const source = 'nats-server on the PATH';
   const name = serverFileName(platform);
-  // Only the first one counts, as for a shell: a second behind it is not what "nats-server" means here.
-  for (const dir of (env.PATH ?? env.Path ?? '').split(delimiter)) {
-    if (dir === '') continue;
-    const path = resolve(join(dir, name));
-    if (!(await isFile(path))) continue;
-    try {
-      return { path, version: await requireServerVersion(path, signal) };
-    } catch (error) {
-      signal?.throwIfAborted();
-      note(source, error instanceof Error ? error.message : String(error));
-      return undefined;
-    }
-  }
-  note(source, 'there is none');
-  return undefined;
+  const folders = (env.PATH ?? env.Path ?? '').split(delimiter).filter((folder) => folder !== '');
+  const paths = folders.map((folder) => resolve(join(folder, name)));
+  return firstServer(paths, { source: 'nats-server on the PATH', none: 'there is none', note, signal });
 }

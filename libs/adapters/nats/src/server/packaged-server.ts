@@ -1,9 +1,8 @@
-import { stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { firstServer } from './first-server.ts';
 import { type ServerPlatform, serverFileName, serverPackageName } from './official-release.ts';
 import type { ServerBinary } from './server-cache.ts';
-import { requireServerVersion } from './server-version.ts';
 
 /** Where the installation of Coxswain is searched, and for which platform. */
 export interface PackagedServerSearch extends ServerPlatform {
@@ -32,19 +31,9 @@ export async function packagedServer(search: PackagedServerSearch): Promise<Serv
     return undefined;
   }
   const source = `the npm package ${name}`;
-  for (const folder of foldersAround(search.moduleDir ?? dirname(fileURLToPath(import.meta.url)))) {
-    const path = join(folder, name, 'bin', serverFileName(platform));
-    if (!(await isFile(path))) continue;
-    try {
-      return { path, version: await requireServerVersion(path, signal) };
-    } catch (error) {
-      signal?.throwIfAborted();
-      note(source, error instanceof Error ? error.message : String(error));
-      return undefined;
-    }
-  }
-  note(source, 'is not installed with Coxswain');
-  return undefined;
+  const folders = foldersAround(search.moduleDir ?? dirname(fileURLToPath(import.meta.url)));
+  const paths = folders.map((folder) => join(folder, name, 'bin', serverFileName(platform)));
+  return firstServer(paths, { source, none: 'is not installed with Coxswain', note, signal });
 }
 
 /** The `node_modules` folders that contain a folder, and those of the packages between them; nearest first. */
@@ -59,12 +48,4 @@ function foldersAround(moduleDir: string): string[] {
   }
   // The rest of `below` is outside the installation.
   return folders;
-}
-
-/** Whether a path is a regular file, or a link to one. A folder that may not be read counts as empty. */
-export async function isFile(path: string): Promise<boolean> {
-  return stat(path).then(
-    (found) => found.isFile(),
-    () => false,
-  );
 }
