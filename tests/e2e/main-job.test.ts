@@ -49,7 +49,7 @@ function editor({ messages }: ChatRequest): ChatAnswer {
   if (results.length === 1) {
     const [, word = 'not found'] = /greeting = '(\w+)'/.exec(results[0] as string) ?? [];
     const args = { path: 'src/greeting.js', old_text: word, new_text: 'Hello' };
-    return { text: 'There is the mistake.', calls: [{ id: 'mend', tool: 'edit_file', args }] };
+    return { text: 'There is the mistake.', calls: [{ id: 'fix', tool: 'edit_file', args }] };
   }
   return { text: 'The greeting is mended.' };
 }
@@ -80,7 +80,7 @@ async function expectMended(root: string, stateDir: string): Promise<void> {
   expect(await readFile(join(root, 'src/greeting.js'), 'utf8')).toBe(EDITED);
   const { stdout } = await promisify(execFile)('git', ['-C', root, 'status', '--porcelain']);
   expect(stdout).toBe(' M src/greeting.js\n');
-  const replayed = await cox(['session', 'replay', 'mend', '--state-dir', stateDir]);
+  const replayed = await cox(['session', 'replay', 'fix', '--state-dir', stateDir]);
   expect(replayed.stdout).toMatch(/^byte-identical \(\d+ records\)\n$/);
   expect(replayed.code, replayed.told).toBe(0);
 }
@@ -91,7 +91,7 @@ test('killed while it waits for the approval', async () => {
   const provider = await startProvider(editor);
   const where = ['--state-dir', stateDir];
   const first = begin([
-    ...['run', 'Mend the greeting.', '--id', 'mend-1', '--root', root, ...where, '--on-ask', 'wait', '--json'],
+    ...['run', 'Fix the greeting.', '--id', 'fix-1', '--root', root, ...where, '--on-ask', 'wait', '--json'],
     ...['--model', 'openai-compatible/x', '--base-url', provider.url],
   ]);
   await first.says('"approval_requested"');
@@ -100,9 +100,9 @@ test('killed while it waits for the approval', async () => {
   expect(await readFile(join(root, 'src/greeting.js'), 'utf8')).toBe(ORIGINAL);
 
   await killInstance(first, stateDir);
-  const attached = begin(['attach', 'mend', ...where, '--on-ask', 'wait']);
+  const attached = begin(['attach', 'fix', ...where, '--on-ask', 'wait']);
   await attached.says('waits for an approval', 'stderr');
-  const approved = await cox(['approve', 'mend', ...where]);
+  const approved = await cox(['approve', 'fix', ...where]);
   expect(approved.code, approved.told).toBe(0);
   expect((await attached.exited).code, attached.told).toBe(0);
   expect(attached.stdout).toBe('The greeting is mended.\n');
@@ -122,7 +122,7 @@ test('killed while the model answers', async () => {
   });
   const where = ['--state-dir', stateDir];
   const first = begin([
-    ...['run', 'Mend the greeting.', '--id', 'mend', '--root', root, ...where, '--allow', 'edit_file'],
+    ...['run', 'Fix the greeting.', '--id', 'fix', '--root', root, ...where, '--allow', 'edit_file'],
     ...['--model', 'openai-compatible/x', '--base-url', provider.url],
   ]);
   await provider.request(2);
@@ -130,7 +130,7 @@ test('killed while the model answers', async () => {
   await killInstance(first, stateDir);
   expect(await readFile(join(root, 'src/greeting.js'), 'utf8')).toBe(ORIGINAL);
 
-  const attached = begin(['attach', 'mend', ...where]);
+  const attached = begin(['attach', 'fix', ...where]);
   expect((await attached.exited).code, attached.told).toBe(0);
   expect(attached.stdout).toBe('The greeting is mended.\n');
   // The broken answer was asked for once more, with the same question.

@@ -283,7 +283,7 @@ const WORLDS: Readonly<Record<string, World>> = {
     around: { handoffs: ['tester'], steps: STEPS },
     happens: sampled(
       ['asks handoff'],
-      ['asks handoff.*', '. brings.*', '. finds nobody', '. is broken off', '(allow|cancel) .', 'cancel'],
+      ['asks handoff.*', '. brings.*', '. finds no persona', '. is broken off', '(allow|cancel) .', 'cancel'],
     ),
     turns: 2,
   },

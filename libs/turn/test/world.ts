@@ -223,7 +223,7 @@ function handoffMoves({ context }: SessionState, around: Surroundings, id: strin
   const to = context.pinned?.persona === 'tester' ? 'coder' : 'tester';
   return [
     ['work', `${id} brings another persona`, tookOver(id, ofPersona(around, to))],
-    ['work', `${id} finds nobody`, notTakenOver(id)],
+    ['work', `${id} finds no persona`, notTakenOver(id)],
     ['trouble', `${id} is broken off`, notTakenOver(id, 'cancelled')],
   ];
 }

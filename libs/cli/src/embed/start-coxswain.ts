@@ -87,7 +87,10 @@ export class Coxswain<C extends Client = Client> implements AsyncDisposable {
     return checkedResult(outputSchemaOf(persona), result as RunResult) as Promise<typeof result>;
   }
 
-  /** Makes a persona known under its name: a definition or a path. Its code runs in this process. @throws what reading the persona throws. */
+  /**
+   * Makes a persona known under its name: a definition or a path. Its code runs in this process.
+   * @throws CoxswainError with the code of what cannot be read.
+   */
   async serve(given: PersonaDefinition | string): Promise<void> {
     await withCodes(async () => this.#instance.serve(await loadPersona(given, this.#root)));
   }

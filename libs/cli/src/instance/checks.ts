@@ -47,7 +47,7 @@ export type Check = {
 
 const NODE_MINIMUM = [20, 19] as const;
 
-/** Looks at everything, in the order in which one would mend it. */
+/** Looks at everything, in the order in which a person would correct it. */
 export async function* checks(flags: Flags, env: NodeJS.ProcessEnv): AsyncGenerator<Check> {
   yield nodeCheck(process.versions.node);
   const stateDir = stateDirOf(flags, env);
