@@ -21,19 +21,24 @@ import type { PersonaSettings } from './persona-form.ts';
 /** The body of a command with the names of TypeScript; the id and the actor are options of the call. */
 export type CommandInput<V extends Verb> = Omit<CamelCased<BodyInput<V>>, 'id' | 'actor'>;
 
+type StartInput = CommandInput<'start'>;
+
+/** What a session begins with: a prompt, or messages, or neither. */
+type Beginning =
+  | { readonly prompt?: StartInput['prompt']; readonly messages?: undefined }
+  | { readonly prompt?: undefined; readonly messages?: StartInput['messages'] };
+
 /**
- * How a session is started: its prompt, persona, model, tools and limits. `output`: the schema of the final answer, Zod 4 or JSON Schema;
- * it types `output` of the result.
+ * How a session is started: its prompt or messages, persona, model, tools and limits. `output`: the schema of the final answer, Zod 4 or
+ * JSON Schema; it types `output` of the result.
  */
-export type SessionSettings<Schema = OutputSource, PersonaValue = unknown> = Omit<
-  CommandInput<'start'>,
-  'fork' | 'output' | 'persona' | 'standIns'
-> & {
-  readonly output?: Schema | undefined;
-  readonly persona?: string | (PersonaSettings & TypedPersona<PersonaValue>) | undefined;
-  /** Tools of the bus that carry out built-in ones, by the names of tools. */
-  readonly standIns?: StandIns | undefined;
-};
+export type SessionSettings<Schema = OutputSource, PersonaValue = unknown> = Beginning &
+  Omit<StartInput, 'prompt' | 'messages' | 'fork' | 'output' | 'persona' | 'standIns'> & {
+    readonly output?: Schema | undefined;
+    readonly persona?: string | (PersonaSettings & TypedPersona<PersonaValue>) | undefined;
+    /** Tools of the bus that carry out built-in ones, by the names of tools. */
+    readonly standIns?: StandIns | undefined;
+  };
 
 /** What a session says of a command. `detail` depends on the command. */
 export type CommandReceipt = CamelCased<Receipt>;

@@ -12,6 +12,7 @@ import {
   defineTool,
   errorOnWire,
   Session,
+  type SessionSettings,
   type SessionState,
   servePersona,
   serveTool,
@@ -348,4 +349,11 @@ describe('bad arguments are refused by their names, before anything is sent', ()
 test('the type of a state has the names of states', () => {
   expectTypeOf<'stopped'>().toExtend<SessionState['state']>();
   expectTypeOf<'nope'>().not.toExtend<SessionState['state']>();
+});
+
+test('the settings of a start have a prompt or messages, not both', () => {
+  type Messages = NonNullable<SessionSettings['messages']>;
+  expectTypeOf<{ prompt: string }>().toExtend<SessionSettings>();
+  expectTypeOf<{ messages: Messages }>().toExtend<SessionSettings>();
+  expectTypeOf<{ prompt: string; messages: Messages }>().not.toExtend<SessionSettings>();
 });

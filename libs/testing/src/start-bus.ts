@@ -59,7 +59,7 @@ export interface StartBusOptions {
 }
 
 /** What a session is started with; the model may be a script. */
-export type RunOptions = Omit<SessionSettings, 'prompt' | 'model'> & {
+export type RunOptions = Omit<SessionSettings, 'prompt' | 'messages' | 'model'> & {
   readonly model?: SessionSettings['model'] | Script | readonly ScriptedAnswer[];
 };
 
