@@ -1,53 +1,29 @@
 /**
- * Compiles two strict programs of a user against the declarations of the client: a program in Node, and a page. Prints the errors,
- * and exits with 1 if there are any.
+ * Compiles strict programs of a user against the declarations that a project with links to this checkout gets: programs in Node, and a
+ * page. Prints the errors, and exits with 1 if there are any.
  */
 import { join, resolve } from 'node:path';
 import ts from 'typescript';
+import { declarePackages } from './declare-packages.mjs';
 
 const root = resolve(import.meta.dirname, '..');
-const declared = join(root, 'libs/client/.declared');
-const files = new Map();
-const host = ts.createCompilerHost({});
-const overlaid = {
-  ...host,
-  fileExists: (path) => files.has(path) || host.fileExists(path),
-  readFile: (path) => files.get(path) ?? host.readFile(path),
-  getSourceFile: (path, ...more) => {
-    const text = files.get(path);
-    return text === undefined ? host.getSourceFile(path, ...more) : ts.createSourceFile(path, text, ...more);
-  },
-  directoryExists: (path) =>
-    [...files.keys()].some((file) => file.startsWith(`${path}/`)) || (host.directoryExists?.(path) ?? false),
-};
-
-// As the build declares the packages; the type check covers the sources.
-const { config } = ts.readConfigFile(join(root, 'tsconfig.base.json'), ts.sys.readFile);
-const { options } = ts.convertCompilerOptionsFromJson(config.compilerOptions, root);
-const entries = ['client/src/mod.ts', 'client/src/http.ts', 'protocol/src/mod.ts'].map((entry) =>
-  join(root, 'libs', entry),
-);
-const program = ts.createProgram(entries, {
-  ...options,
-  rootDir: root,
-  outDir: declared,
-  declaration: true,
-  emitDeclarationOnly: true,
-  stripInternal: true,
-  noCheck: true,
-  customConditions: ['coxswain-source'],
-  typeRoots: [join(root, 'node_modules/@types')],
-});
-program.emit(undefined, (path, text) => files.set(path, text), undefined, true);
+const packages = join(root, 'libs/cli/dist/packages');
+await declarePackages(() => {});
 
 function problemsOf(name, text, options) {
-  const path = join(root, 'libs/client', name);
-  files.set(path, text);
+  const path = join(packages, name);
+  const host = ts.createCompilerHost({});
+  const withText = {
+    ...host,
+    fileExists: (file) => file === path || host.fileExists(file),
+    readFile: (file) => (file === path ? text : host.readFile(file)),
+    getSourceFile: (file, ...more) =>
+      file === path ? ts.createSourceFile(path, text, ...more) : host.getSourceFile(file, ...more),
+  };
   const program = ts.createProgram(
     [path],
     {
       strict: true,
-      exactOptionalPropertyTypes: true,
       noUncheckedIndexedAccess: true,
       skipLibCheck: false,
       noEmit: true,
@@ -56,13 +32,14 @@ function problemsOf(name, text, options) {
       moduleResolution: ts.ModuleResolutionKind.NodeNext,
       typeRoots: [join(root, 'node_modules/@types')],
       paths: {
-        '@coxswain/client': [join(declared, 'libs/client/src/mod.d.ts')],
-        '@coxswain/client/http': [join(declared, 'libs/client/src/http.d.ts')],
-        '@coxswain/protocol': [join(declared, 'libs/protocol/src/mod.d.ts')],
+        '@coxswain/client': [join(packages, 'client/mod.d.mts')],
+        '@coxswain/client/http': [join(packages, 'client/http.d.mts')],
+        '@coxswain/testing': [join(packages, 'testing/mod.d.mts')],
+        coxswain: [join(packages, 'coxswain/mod.d.mts')],
       },
       ...options,
     },
-    overlaid,
+    withText,
   );
   // All files but the libraries of TypeScript and Node, which take most of the time.
   const checked = program
@@ -101,12 +78,31 @@ client.closed().catch((error: unknown) => error instanceof CoxswainError && erro
 const PAGE = `import { connect } from '@coxswain/client/http';
 const client = await connect({ gateway: location.origin, token: 't' });
 ${SESSION}`;
+const PROJECT = `import { defineHooks, defineTool } from '@coxswain/client';
+import { connect } from '@coxswain/client/http';
+import { given, prompt } from '@coxswain/testing';
+import { startCoxswain } from 'coxswain';
+// @ts-expect-error: JSON has no such value.
+defineTool({ name: 'five', description: 'five', inputSchema: {}, execute: () => 5n });
+// @ts-expect-error: a hook returns a decision.
+defineHooks({ PreToolUse: () => 'maybe' });
+// @ts-expect-error: the option is called model.
+given({ modle: [] });
+// @ts-expect-error: a prompt is a text.
+await given({ model: [] }).when(prompt(1));
+// @ts-expect-error: the option is called gateway.
+await connect({ gatewey: 'http://127.0.0.1:9' });
+// @ts-expect-error: the option is called bus.
+await startCoxswain({ buss: 'memory' });
+`;
+const NODE_LIB = ['lib.es2023.d.ts'];
 const PAGE_LIB = ['lib.es2023.d.ts', 'lib.dom.d.ts', 'lib.dom.iterable.d.ts', 'lib.dom.asynciterable.d.ts'];
 
 const problems = [
-  ...problemsOf('node-program.mts', NODE, { types: ['node'], lib: ['lib.es2023.d.ts'] }),
+  ...problemsOf('node-program.mts', NODE, { exactOptionalPropertyTypes: true, types: ['node'], lib: NODE_LIB }),
+  ...problemsOf('project.mts', PROJECT, { types: ['node'], lib: NODE_LIB }),
   // Without the types of Node.
-  ...problemsOf('page-program.mts', PAGE, { types: [], lib: PAGE_LIB }),
+  ...problemsOf('page-program.mts', PAGE, { exactOptionalPropertyTypes: true, types: [], lib: PAGE_LIB }),
 ];
 for (const problem of problems) console.error(problem);
 process.exitCode = problems.length > 0 ? 1 : 0;

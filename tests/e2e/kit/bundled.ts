@@ -4,7 +4,8 @@
  */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { writeFile } from 'node:fs/promises';
+import { basename, join, parse } from 'node:path';
 import type { Plugin } from 'esbuild';
 import { bundle, root } from '../../../scripts/bundle.mjs';
 
@@ -16,6 +17,7 @@ const PROGRAMS = {
   standby: 'tests/e2e/kit/standby-main.ts',
   gateway: 'tests/e2e/kit/gateway-main.ts',
   runner: 'tests/e2e/kit/runner-main.ts',
+  'left-behind': 'tests/e2e/kit/left-behind-main.ts',
 } as const;
 /** Below the command line's own folder, so that packages are found as the shipped bundle finds them. */
 const FOLDER = join(root, 'libs/cli/dist/tested');
@@ -35,6 +37,18 @@ export function bundledPrograms(): Promise<string> {
  */
 export async function bundledVariant(name: string, change: Plugin): Promise<string> {
   return join(await bundled(`${fingerprint()}-${name}`, { main: PROGRAMS.main }, 'stay', [change]), 'main.mjs');
+}
+
+/**
+ * Bundles a program of a user: next to its source, as it may read files from there.
+ * @param source the path of a TypeScript file. The packages of this repository are found from any folder.
+ * @returns the path of the bundle.
+ */
+export async function bundledProgram(source: string): Promise<string> {
+  const { dir, name } = parse(source);
+  for (const { path, contents } of await bundle({ [`${name}.bundled`]: source }, dir, 'inside'))
+    await writeFile(path, contents);
+  return join(dir, `${name}.bundled.mjs`);
 }
 
 async function bundled(
