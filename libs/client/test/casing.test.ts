@@ -351,9 +351,10 @@ test('the type of a state has the names of states', () => {
   expectTypeOf<'nope'>().not.toExtend<SessionState['state']>();
 });
 
-test('the settings of a start have a prompt or messages, not both', () => {
+test('the settings of a start have either a prompt or messages', () => {
   type Messages = NonNullable<SessionSettings['messages']>;
   expectTypeOf<{ prompt: string }>().toExtend<SessionSettings>();
   expectTypeOf<{ messages: Messages }>().toExtend<SessionSettings>();
   expectTypeOf<{ prompt: string; messages: Messages }>().not.toExtend<SessionSettings>();
+  expectTypeOf<{ model: string }>().not.toExtend<SessionSettings>();
 });
