@@ -401,7 +401,7 @@ export const ERROR_CATALOGUE = {
       'Use a value that the message lists, or ask the operator of the host to add it to the policy. See the guide “Policy of a host”.',
   },
   secret_in_request: rejection(
-    'The request contains a secret: a URL with a user name, password or key, or a credential in a header or variable of an MCP server.',
+    'The request contains a secret: a URL with a user name, password or key, or a credential in a header or variable of MCP servers.',
     'Name a variable of the host instead, and allow it in the `variables` of the host’s policy. The secret was not stored.',
   ),
   root_not_local: outcome(
