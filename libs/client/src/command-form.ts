@@ -25,7 +25,7 @@ type StartInput = CommandInput<'start'>;
 
 /** What a session begins with: a prompt or messages. */
 type Beginning =
-  | { readonly prompt: string; readonly messages?: undefined }
+  | { readonly prompt: NonNullable<StartInput['prompt']>; readonly messages?: undefined }
   | { readonly prompt?: undefined; readonly messages: NonNullable<StartInput['messages']> };
 
 /**
