@@ -1,9 +1,10 @@
 /**
- * Compiles two strict programs of a user against the declarations of the client: a program in Node, and a page. Prints the errors,
- * and exits with 1 if there are any.
+ * Compiles strict programs of a user against the declarations of the packages that projects import: programs in Node, and a page. Prints
+ * the errors, and exits with 1 if there are any.
  */
-import { join, resolve } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import ts from 'typescript';
+import { declarations } from './declare-packages.mjs';
 
 const root = resolve(import.meta.dirname, '..');
 const declared = join(root, 'libs/client/.declared');
@@ -21,30 +22,21 @@ const overlaid = {
     [...files.keys()].some((file) => file.startsWith(`${path}/`)) || (host.directoryExists?.(path) ?? false),
 };
 
-// As the build declares the packages; the type check covers the sources.
-const { config } = ts.readConfigFile(join(root, 'tsconfig.base.json'), ts.sys.readFile);
-const { options } = ts.convertCompilerOptionsFromJson(config.compilerOptions, root);
-const entries = ['client/src/mod.ts', 'client/src/http.ts', 'protocol/src/mod.ts'].map((entry) =>
-  join(root, 'libs', entry),
-);
-const program = ts.createProgram(entries, {
-  ...options,
-  rootDir: root,
-  outDir: declared,
-  declaration: true,
-  emitDeclarationOnly: true,
-  stripInternal: true,
-  noCheck: true,
-  customConditions: ['coxswain-source'],
-  typeRoots: [join(root, 'node_modules/@types')],
-});
-program.emit(undefined, (path, text) => files.set(path, text), undefined, true);
+const MODULES = {
+  '@coxswain/client': 'libs/client/src/mod',
+  '@coxswain/client/http': 'libs/client/src/http',
+  '@coxswain/testing': 'libs/testing/src/mod',
+  coxswain: 'libs/cli/src/mod',
+};
+const entries = Object.values(MODULES).map((module) => join(root, `${module}.ts`));
+for (const [source, text] of declarations(ts, entries))
+  files.set(join(declared, relative(root, source)).replace(/\.ts$/, '.d.ts'), text);
 
-function problemsOf(name, text, options) {
-  const path = join(root, 'libs/client', name);
-  files.set(path, text);
+function problemsOf(programs, options) {
+  const paths = Object.keys(programs).map((name) => join(root, 'libs/client', name));
+  for (const [index, text] of Object.values(programs).entries()) files.set(paths[index], text);
   const program = ts.createProgram(
-    [path],
+    paths,
     {
       strict: true,
       exactOptionalPropertyTypes: true,
@@ -55,11 +47,9 @@ function problemsOf(name, text, options) {
       module: ts.ModuleKind.NodeNext,
       moduleResolution: ts.ModuleResolutionKind.NodeNext,
       typeRoots: [join(root, 'node_modules/@types')],
-      paths: {
-        '@coxswain/client': [join(declared, 'libs/client/src/mod.d.ts')],
-        '@coxswain/client/http': [join(declared, 'libs/client/src/http.d.ts')],
-        '@coxswain/protocol': [join(declared, 'libs/protocol/src/mod.d.ts')],
-      },
+      paths: Object.fromEntries(
+        Object.entries(MODULES).map(([name, module]) => [name, [join(declared, `${module}.d.ts`)]]),
+      ),
       ...options,
     },
     overlaid,
@@ -91,22 +81,35 @@ await session.steer('stop', { preempt: true, mode: 'finish_step' });
 await session.suspend({ until: '2030-01-31T09:00:00Z', forMs: 1_000 });
 `;
 
-const NODE = `import { connect, CoxswainError } from '@coxswain/client';
+const CLIENT = `import { connect, CoxswainError } from '@coxswain/client';
 const client = await connect({ servers: 'nats://127.0.0.1:4222' });
 // @ts-expect-error: a client has one transport.
 await connect({ servers: 'nats://127.0.0.1:4222', gateway: 'http://127.0.0.1', token: 't' });
 ${SESSION}
 client.closed().catch((error: unknown) => error instanceof CoxswainError && error.code);
 `;
+const EMBEDDED = `import { definePersona, InvalidOptionError, run, startCoxswain } from 'coxswain';
+import { given, prompt, says, startBus } from '@coxswain/testing';
+const persona = definePersona({ name: 'greeter', prompt: 'You greet sailors.', model: 'a/b' });
+const { text } = await run(persona, 'Say hello.');
+const coxswain = await startCoxswain({ bus: 'memory' });
+// @ts-expect-error: sessions in memory have no state folder.
+await startCoxswain({ bus: 'memory', stateDir: '/s' });
+const journal = await given({ model: [says('Ahoy!')] }).when(prompt(text));
+await using bus = await startBus();
+console.log(coxswain.client, journal, bus.url, InvalidOptionError);
+`;
 const PAGE = `import { connect } from '@coxswain/client/http';
 const client = await connect({ gateway: location.origin, token: 't' });
 ${SESSION}`;
 const PAGE_LIB = ['lib.es2023.d.ts', 'lib.dom.d.ts', 'lib.dom.iterable.d.ts', 'lib.dom.asynciterable.d.ts'];
 
+const NODE_PROGRAMS = { 'client-program.mts': CLIENT, 'embedding-program.mts': EMBEDDED };
+const NODE_LIB = ['lib.es2023.d.ts', 'lib.esnext.disposable.d.ts'];
 const problems = [
-  ...problemsOf('node-program.mts', NODE, { types: ['node'], lib: ['lib.es2023.d.ts'] }),
+  ...problemsOf(NODE_PROGRAMS, { types: ['node'], lib: NODE_LIB }),
   // Without the types of Node.
-  ...problemsOf('page-program.mts', PAGE, { types: [], lib: PAGE_LIB }),
+  ...problemsOf({ 'page-program.mts': PAGE }, { types: [], lib: PAGE_LIB }),
 ];
 for (const problem of problems) console.error(problem);
 process.exitCode = problems.length > 0 ? 1 : 0;
