@@ -1,42 +1,30 @@
 /**
- * Compiles strict programs of a user against the declarations of the packages that projects import: programs in Node, and a page. Prints
- * the errors, and exits with 1 if there are any.
+ * Compiles strict programs of a user against the declarations that a project with links to this checkout gets: programs in Node, and a
+ * page. Prints the errors, and exits with 1 if there are any.
  */
-import { join, relative, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import ts from 'typescript';
-import { declarations } from './declare-packages.mjs';
+import { declarePackages } from './declare-packages.mjs';
 
 const root = resolve(import.meta.dirname, '..');
-const declared = join(root, 'libs/client/.declared');
-const files = new Map();
-const host = ts.createCompilerHost({});
-const overlaid = {
-  ...host,
-  fileExists: (path) => files.has(path) || host.fileExists(path),
-  readFile: (path) => files.get(path) ?? host.readFile(path),
-  getSourceFile: (path, ...more) => {
-    const text = files.get(path);
-    return text === undefined ? host.getSourceFile(path, ...more) : ts.createSourceFile(path, text, ...more);
-  },
-  directoryExists: (path) =>
-    [...files.keys()].some((file) => file.startsWith(`${path}/`)) || (host.directoryExists?.(path) ?? false),
-};
+const packages = join(root, 'libs/cli/dist/packages');
+await declarePackages(() => {});
 
-const MODULES = {
-  '@coxswain/client': 'libs/client/src/mod',
-  '@coxswain/client/http': 'libs/client/src/http',
-  '@coxswain/testing': 'libs/testing/src/mod',
-  coxswain: 'libs/cli/src/mod',
-};
-const entries = Object.values(MODULES).map((module) => join(root, `${module}.ts`));
-for (const [source, text] of declarations(ts, entries))
-  files.set(join(declared, relative(root, source)).replace(/\.ts$/, '.d.ts'), text);
-
+/** @param programs their texts, by name. They are next to the packages, but not written. */
 function problemsOf(programs, options) {
-  const paths = Object.keys(programs).map((name) => join(root, 'libs/client', name));
-  for (const [index, text] of Object.values(programs).entries()) files.set(paths[index], text);
+  const texts = new Map(Object.entries(programs).map(([name, text]) => [join(packages, name), text]));
+  const host = ts.createCompilerHost({});
+  const withPrograms = {
+    ...host,
+    fileExists: (path) => texts.has(path) || host.fileExists(path),
+    readFile: (path) => texts.get(path) ?? host.readFile(path),
+    getSourceFile: (path, ...more) => {
+      const text = texts.get(path);
+      return text === undefined ? host.getSourceFile(path, ...more) : ts.createSourceFile(path, text, ...more);
+    },
+  };
   const program = ts.createProgram(
-    paths,
+    [...texts.keys()],
     {
       strict: true,
       exactOptionalPropertyTypes: true,
@@ -47,12 +35,15 @@ function problemsOf(programs, options) {
       module: ts.ModuleKind.NodeNext,
       moduleResolution: ts.ModuleResolutionKind.NodeNext,
       typeRoots: [join(root, 'node_modules/@types')],
-      paths: Object.fromEntries(
-        Object.entries(MODULES).map(([name, module]) => [name, [join(declared, `${module}.d.ts`)]]),
-      ),
+      paths: {
+        '@coxswain/client': [join(packages, 'client/mod.d.mts')],
+        '@coxswain/client/http': [join(packages, 'client/http.d.mts')],
+        '@coxswain/testing': [join(packages, 'testing/mod.d.mts')],
+        coxswain: [join(packages, 'coxswain/mod.d.mts')],
+      },
       ...options,
     },
-    overlaid,
+    withPrograms,
   );
   // All files but the libraries of TypeScript and Node, which take most of the time.
   const checked = program
@@ -88,6 +79,20 @@ await connect({ servers: 'nats://127.0.0.1:4222', gateway: 'http://127.0.0.1', t
 ${SESSION}
 client.closed().catch((error: unknown) => error instanceof CoxswainError && error.code);
 `;
+const WRONG = `import { defineHooks, defineTool } from '@coxswain/client';
+import { given, prompt } from '@coxswain/testing';
+import { startCoxswain } from 'coxswain';
+// @ts-expect-error: JSON has no such value.
+defineTool({ name: 'five', description: 'five', inputSchema: {}, execute: () => 5n });
+// @ts-expect-error: a hook returns a decision.
+defineHooks({ PreToolUse: () => 'maybe' });
+// @ts-expect-error: the option is called model.
+given({ modle: [] });
+// @ts-expect-error: a prompt is a text.
+await given({ model: [] }).when(prompt(1));
+// @ts-expect-error: the option is called bus.
+await startCoxswain({ buss: 'memory' });
+`;
 const EMBEDDED = `import { definePersona, InvalidOptionError, run, startCoxswain } from 'coxswain';
 import { given, prompt, says, startBus } from '@coxswain/testing';
 const persona = definePersona({ name: 'greeter', prompt: 'You greet sailors.', model: 'a/b' });
@@ -104,7 +109,7 @@ const client = await connect({ gateway: location.origin, token: 't' });
 ${SESSION}`;
 const PAGE_LIB = ['lib.es2023.d.ts', 'lib.dom.d.ts', 'lib.dom.iterable.d.ts', 'lib.dom.asynciterable.d.ts'];
 
-const NODE_PROGRAMS = { 'client-program.mts': CLIENT, 'embedding-program.mts': EMBEDDED };
+const NODE_PROGRAMS = { 'client-program.mts': CLIENT, 'embedding-program.mts': EMBEDDED, 'wrong.mts': WRONG };
 const NODE_LIB = ['lib.es2023.d.ts', 'lib.esnext.disposable.d.ts'];
 const problems = [
   ...problemsOf(NODE_PROGRAMS, { types: ['node'], lib: NODE_LIB }),
