@@ -81,7 +81,7 @@ test.skipIf(process.platform !== 'linux')(
     expect(of('instance')).toMatchObject({
       status: 'warning',
       message: 'no instance of cox up runs in /proc/nowhere, and none can start',
-      remedy: 'fix the state folder first (see above); then start cox up or cox run',
+      remedy: 'correct the state folder first (see above), then start cox up or cox run',
     });
   },
 );
@@ -133,7 +133,7 @@ test('a model that cannot be asked and a persona that is none are told before a 
   });
   expect(code).toBe(1);
   expect(of('model')).toMatchObject({ status: 'failed', message: expect.stringContaining('no provider is called') });
-  expect(stdout).toContain('persona good of');
+  expect(stdout).toContain('persona good is valid');
   expect(stdout).toMatch(/bad\.yaml:2:1: unknown key \\"promt\\"/);
   expect(stdout).toContain('cox persona check personas/bad.yaml');
 });
