@@ -1,4 +1,5 @@
 // Bundles programs of this repository from source.
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
@@ -74,6 +75,8 @@ export function bundleOptions(entryPoints, outdir, vendors = 'stay', plugins = [
     platform: 'node',
     target: 'node20.19',
     conditions: ['coxswain-source'],
+    // For programs outside this repository, which tests bundle.
+    nodePaths: [join(root, 'node_modules')],
     sourcemap: 'linked',
     // Half the size starts a tenth sooner. Names stay, for stack traces; Node quotes whole lines, so they are short.
     minifyWhitespace: true,

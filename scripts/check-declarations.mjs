@@ -1,50 +1,30 @@
 /**
- * Compiles two strict programs of a user against the declarations of the client: a program in Node, and a page. Prints the errors,
- * and exits with 1 if there are any.
+ * Compiles strict programs of a user against the declarations that a project with links to this checkout gets: programs in Node, and a
+ * page. Prints the errors, and exits with 1 if there are any.
  */
 import { join, resolve } from 'node:path';
 import ts from 'typescript';
+import { declarePackages } from './declare-packages.mjs';
 
 const root = resolve(import.meta.dirname, '..');
-const declared = join(root, 'libs/client/.declared');
-const files = new Map();
-const host = ts.createCompilerHost({});
-const overlaid = {
-  ...host,
-  fileExists: (path) => files.has(path) || host.fileExists(path),
-  readFile: (path) => files.get(path) ?? host.readFile(path),
-  getSourceFile: (path, ...more) => {
-    const text = files.get(path);
-    return text === undefined ? host.getSourceFile(path, ...more) : ts.createSourceFile(path, text, ...more);
-  },
-  directoryExists: (path) =>
-    [...files.keys()].some((file) => file.startsWith(`${path}/`)) || (host.directoryExists?.(path) ?? false),
-};
+const packages = join(root, 'libs/cli/dist/packages');
+await declarePackages(() => {});
 
-// As the build declares the packages; the type check covers the sources.
-const { config } = ts.readConfigFile(join(root, 'tsconfig.base.json'), ts.sys.readFile);
-const { options } = ts.convertCompilerOptionsFromJson(config.compilerOptions, root);
-const entries = ['client/src/mod.ts', 'client/src/http.ts', 'protocol/src/mod.ts'].map((entry) =>
-  join(root, 'libs', entry),
-);
-const program = ts.createProgram(entries, {
-  ...options,
-  rootDir: root,
-  outDir: declared,
-  declaration: true,
-  emitDeclarationOnly: true,
-  stripInternal: true,
-  noCheck: true,
-  customConditions: ['coxswain-source'],
-  typeRoots: [join(root, 'node_modules/@types')],
-});
-program.emit(undefined, (path, text) => files.set(path, text), undefined, true);
-
-function problemsOf(name, text, options) {
-  const path = join(root, 'libs/client', name);
-  files.set(path, text);
+/** @param programs their texts, by name. They are next to the packages, but not written. */
+function problemsOf(programs, options) {
+  const texts = new Map(Object.entries(programs).map(([name, text]) => [join(packages, name), text]));
+  const host = ts.createCompilerHost({});
+  const withPrograms = {
+    ...host,
+    fileExists: (path) => texts.has(path) || host.fileExists(path),
+    readFile: (path) => texts.get(path) ?? host.readFile(path),
+    getSourceFile: (path, ...more) => {
+      const text = texts.get(path);
+      return text === undefined ? host.getSourceFile(path, ...more) : ts.createSourceFile(path, text, ...more);
+    },
+  };
   const program = ts.createProgram(
-    [path],
+    [...texts.keys()],
     {
       strict: true,
       exactOptionalPropertyTypes: true,
@@ -56,13 +36,14 @@ function problemsOf(name, text, options) {
       moduleResolution: ts.ModuleResolutionKind.NodeNext,
       typeRoots: [join(root, 'node_modules/@types')],
       paths: {
-        '@coxswain/client': [join(declared, 'libs/client/src/mod.d.ts')],
-        '@coxswain/client/http': [join(declared, 'libs/client/src/http.d.ts')],
-        '@coxswain/protocol': [join(declared, 'libs/protocol/src/mod.d.ts')],
+        '@coxswain/client': [join(packages, 'client/mod.d.mts')],
+        '@coxswain/client/http': [join(packages, 'client/http.d.mts')],
+        '@coxswain/testing': [join(packages, 'testing/mod.d.mts')],
+        coxswain: [join(packages, 'coxswain/mod.d.mts')],
       },
       ...options,
     },
-    overlaid,
+    withPrograms,
   );
   // All files but the libraries of TypeScript and Node, which take most of the time.
   const checked = program
@@ -91,22 +72,49 @@ await session.steer('stop', { preempt: true, mode: 'finish_step' });
 await session.suspend({ until: '2030-01-31T09:00:00Z', forMs: 1_000 });
 `;
 
-const NODE = `import { connect, CoxswainError } from '@coxswain/client';
+const CLIENT = `import { connect, CoxswainError } from '@coxswain/client';
 const client = await connect({ servers: 'nats://127.0.0.1:4222' });
 // @ts-expect-error: a client has one transport.
 await connect({ servers: 'nats://127.0.0.1:4222', gateway: 'http://127.0.0.1', token: 't' });
 ${SESSION}
 client.closed().catch((error: unknown) => error instanceof CoxswainError && error.code);
 `;
+const WRONG = `import { defineHooks, defineTool } from '@coxswain/client';
+import { given, prompt } from '@coxswain/testing';
+import { startCoxswain } from 'coxswain';
+// @ts-expect-error: JSON has no such value.
+defineTool({ name: 'five', description: 'five', inputSchema: {}, execute: () => 5n });
+// @ts-expect-error: a hook returns a decision.
+defineHooks({ PreToolUse: () => 'maybe' });
+// @ts-expect-error: the option is called model.
+given({ modle: [] });
+// @ts-expect-error: a prompt is a text.
+await given({ model: [] }).when(prompt(1));
+// @ts-expect-error: the option is called bus.
+await startCoxswain({ buss: 'memory' });
+`;
+const EMBEDDED = `import { definePersona, InvalidOptionError, run, startCoxswain } from 'coxswain';
+import { given, prompt, says, startBus } from '@coxswain/testing';
+const persona = definePersona({ name: 'greeter', prompt: 'You greet sailors.', model: 'a/b' });
+const { text } = await run(persona, 'Say hello.');
+const coxswain = await startCoxswain({ bus: 'memory' });
+// @ts-expect-error: sessions in memory have no state folder.
+await startCoxswain({ bus: 'memory', stateDir: '/s' });
+const journal = await given({ model: [says('Ahoy!')] }).when(prompt(text));
+await using bus = await startBus();
+console.log(coxswain.client, journal, bus.url, InvalidOptionError);
+`;
 const PAGE = `import { connect } from '@coxswain/client/http';
 const client = await connect({ gateway: location.origin, token: 't' });
 ${SESSION}`;
 const PAGE_LIB = ['lib.es2023.d.ts', 'lib.dom.d.ts', 'lib.dom.iterable.d.ts', 'lib.dom.asynciterable.d.ts'];
 
+const NODE_PROGRAMS = { 'client-program.mts': CLIENT, 'embedding-program.mts': EMBEDDED, 'wrong.mts': WRONG };
+const NODE_LIB = ['lib.es2023.d.ts', 'lib.esnext.disposable.d.ts'];
 const problems = [
-  ...problemsOf('node-program.mts', NODE, { types: ['node'], lib: ['lib.es2023.d.ts'] }),
+  ...problemsOf(NODE_PROGRAMS, { types: ['node'], lib: NODE_LIB }),
   // Without the types of Node.
-  ...problemsOf('page-program.mts', PAGE, { types: [], lib: PAGE_LIB }),
+  ...problemsOf({ 'page-program.mts': PAGE }, { types: [], lib: PAGE_LIB }),
 ];
 for (const problem of problems) console.error(problem);
 process.exitCode = problems.length > 0 ? 1 : 0;

@@ -28,6 +28,7 @@ function versionsTable(): string {
   const { version, machine_version, record_version, tombstone_version, snapshot_version } = FORMAT_VERSIONS;
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const reads = [...UPCASTS.keys(), record_version].join(', ');
+  const clients = `clients of ${major}.${minor}; clients of ${major}.${minor + 1} during a [rolling upgrade](#rolling-upgrades)`;
   return table(
     ['what', 'version', 'compatible with'],
     [
@@ -37,12 +38,8 @@ function versionsTable(): string {
         `${major}.${minor}`,
         `${major}.${minor + 1}, during a [rolling upgrade](#rolling-upgrades)`,
       ],
-      ['HTTP API', '`/v1`', 'clients of the same minor release'],
-      [
-        'NATS subjects, command bodies, receipts',
-        `${major}.${minor}`,
-        'clients of the same minor release; messages carry no version',
-      ],
+      ['HTTP API', '`/v1`', clients],
+      ['NATS subjects, command bodies, receipts', `${major}.${minor}`, clients],
       [
         'turn machine: `machine_version`',
         String(machine_version),

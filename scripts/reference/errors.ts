@@ -8,12 +8,12 @@ export function errorReference(): string {
     [
       'rejection',
       'Rejections',
-      'A host rejected a command. The sender gets a receipt. The journal records the rejection, unless 64 of the newest 256 commands of the session already are recorded rejections ([quota](../operations/set-quotas.md#rejections-in-the-journal)). Nothing else changes, unless the meaning says so.',
+      'A host rejected a command. The sender gets a receipt. The journal records the rejection, with one exception: 64 of the newest 256 commands of the session are [recorded rejections](../operations/set-quotas.md#rejections-in-the-journal) already. Nothing else changes, unless the column “Meaning” says so.',
     ],
     [
       'refusal',
       'Refusals',
-      'A gateway rejected a request. It answers with a problem document, and sends nothing to a session. [HTTP](http.md) lists the status codes.',
+      'A gateway rejected a request. It answers with a problem document and sends no command to a session. [HTTP](http.md) lists the status codes.',
     ],
     [
       'outcome',

@@ -11,7 +11,8 @@ export function seamReference(): string {
     '# Seams\n',
     'A **seam** is an injection point: a fixed place in the loop where queued messages are delivered. The table lists all seams in the',
     'order of a turn. A turn without calls passes `iteration_end`. A turn with calls passes `post_tool_dispatch`, unless an interrupt',
-    'skips all its calls. Each pass writes one `loop_checkpoint` event, also if nothing is delivered.',
+    'skips all its calls. At each seam that it passes, the session records one `loop_checkpoint` event, also if nothing is delivered.',
+    'The column “Feedback” marks the seams at which the model gets [feedback](../guides/tools.md#feedback-text-outside-a-result).',
     '[Steering and seams](../concepts/steering-and-seams.md) explains the concept.\n',
     table(
       ['Seam', 'Where', 'Delivers', 'Feedback', 'State'],
@@ -35,10 +36,11 @@ export function seamReference(): string {
       ]),
     ),
     '',
-    'The default is `finish_step`. `steer` is another name of it, and `interrupt` of `interrupt_immediate`. An unknown mode is rejected.\n',
-    'With `preempt`, an interrupt first ends the streaming answer and the running calls, and is therefore the quickest message:',
-    '[choose the mode](../guides/steering.md#choose-the-mode). A follow-up is delivered in the state `steering_check`, when a run would',
-    'otherwise end.\n',
+    'The default is `finish_step`. Two modes have a short name: `steer` for `finish_step`, and `interrupt` for `interrupt_immediate`. An',
+    'unknown mode is rejected.\n',
+    'An interrupt with `preempt` first ends the streaming answer and the running calls. It is therefore the quickest message: [choose the',
+    'mode](../guides/steering.md#choose-the-mode). A follow-up is delivered in the state `steering_check`, when a run would otherwise',
+    'end.\n',
   ].join('\n');
 }
 

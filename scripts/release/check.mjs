@@ -112,6 +112,7 @@ try {
     const { stderr } = await printed('npm', ['install'], { cwd: project });
     if (/install-scripts/.test(stderr)) throw new Error(`npm asks about install scripts: ${stderr}`);
   });
+  await step('npm run typecheck', () => printed('npm', ['run', 'typecheck'], { cwd: project }));
   await step('npm test', async () => expect((await printed('npm', ['test'], { cwd: project })).stdout, /pass 4$/m));
   await step('npx coxswain demo, in an empty folder, then offline', async () => {
     const elsewhere = await subfolder('elsewhere');

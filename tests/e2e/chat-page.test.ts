@@ -1,4 +1,5 @@
 /** examples/chat as a person uses it: the page in a browser, its server and `cox up` as processes, and a model of the test's own. */
+import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { serveTool } from '@coxswain/client';
 import type { Page } from 'playwright-core';
@@ -67,7 +68,9 @@ test.skipIf(BROWSER === null)(
     const first = await startUp(stateDir, provider.url);
     const tool = await serveTool(refund, { servers: first.ready.nats_url });
     cleanups.push(() => tool.stop());
-    const server = new Child(join(REPOSITORY, 'examples/chat/server.ts'), [], {
+    const chat = await scratchFolder('chat');
+    await cp(join(REPOSITORY, 'examples/chat'), chat, { recursive: true });
+    const server = await Child.ofSource(join(chat, 'server.ts'), [], {
       env: {
         COX_GATEWAY_URL: first.ready.gateway_url,
         COX_GATEWAY_TOKEN: first.ready.gateway_token,

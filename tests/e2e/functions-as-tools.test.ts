@@ -1,5 +1,5 @@
 /** Programs that host sessions on a bus: the guide's program with a function as a tool, and `startCoxswain()` on a given server. */
-import { readFile, symlink, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -39,12 +39,11 @@ async function programOf(guide: string, heading: string): Promise<string> {
 
 test('the program of the guide serves sessions that call its function, and ends in order', async () => {
   const folder = await scratchFolder('functions');
-  await symlink(join(REPOSITORY, 'node_modules'), join(folder, 'node_modules'));
   const { port } = stock.address() as AddressInfo;
   const program = await programOf('own-tools.md', 'Wire a host yourself');
   const main = join(folder, 'stock.mts');
   await writeFile(main, program.replace('https://stock.example.com', `http://127.0.0.1:${port}`));
-  const service = new Child(main, [], { cwd: folder, env: { ...TRUSTED_BUS, NATS_URL: bus.natsUrl } });
+  const service = await Child.ofSource(main, [], { cwd: folder, env: { ...TRUSTED_BUS, NATS_URL: bus.natsUrl } });
   await service.says('session host is up');
 
   const model = await scripted([
@@ -77,7 +76,7 @@ console.log(coxswain.url, text);
 await coxswain.close();
 `;
   await writeFile(main, program);
-  const joined = new Child(main, [bus.natsUrl, join(folder, 'state')], { cwd: folder, env: TRUSTED_BUS });
+  const joined = await Child.ofSource(main, [bus.natsUrl, join(folder, 'state')], { cwd: folder, env: TRUSTED_BUS });
   expect(await joined.exited, joined.told).toEqual({ code: 0, signal: null });
   expect(joined.lines).toEqual([`${bus.natsUrl} Ahoy!`]);
   expect((await endOf(bus, 'joined')).of('agent_end')).toMatchObject([{ stop_reason: 'end_turn' }]);

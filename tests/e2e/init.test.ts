@@ -78,27 +78,6 @@ console.log(typeof sent, CommandRejectedError === ofBoth);
 console.log(typeof http.connect, http.CommandRejectedError === both.CommandRejectedError);`,
   ]);
   expect(overHttp, overHttp.stderr).toMatchObject({ code: 0, stdout: 'function true\n' });
-
-  // The compiler checks the project and the declarations of its packages, and reports what is wrong on its line, nothing else.
-  await writeFile(
-    join(project, 'tools/wrong.mts'),
-    `import { defineHooks, defineTool } from '@coxswain/client';
-import { connect } from '@coxswain/client/http';
-import { given, prompt } from '@coxswain/testing';
-import { startCoxswain } from 'coxswain';
-export const tool = defineTool({ name: 'five', description: 'five', inputSchema: {}, execute: () => 5n });
-export const hooks = defineHooks({ PreToolUse: () => 'maybe' });
-export const scene = given({ modle: [] });
-export const journal = await given({ model: [] }).when(prompt(1));
-export const client = await connect({ gatewey: 'http://127.0.0.1:9' });
-export const coxswain = await startCoxswain({ buss: 'memory' });
-`,
-  );
-  const strict = ['--strict', '--skipLibCheck', 'false', '--pretty', 'false'];
-  const wrong = await typed(project, 'npm', ['run', 'typecheck', '--', ...strict], noNetwork);
-  expect(wrong.stdout.match(/^\S+\(\d+(?=,\d+\): error)/gm)).toEqual(
-    [5, 6, 7, 8, 9, 10].map((line) => `tools/wrong.mts(${line}`),
-  );
 });
 
 test('a project depends on the published packages of this version, and on the compiler that checks the starter', async () => {

@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { Child, COX_MAIN, cox } from './kit/child.ts';
+import { Child, COX_MAIN, cox, LEFT_BEHIND_MAIN } from './kit/child.ts';
 import { busAndHost } from './kit/fixture.ts';
 import { policyFile, serveHooks } from './kit/hook-service.ts';
 import { endOf } from './kit/journal.ts';
@@ -86,8 +86,7 @@ test('a host logs it of its manifest, and its sessions go on', async () => {
 });
 
 test.each(['rejects', 'throws'])('what %s is the program’s own, it ends over it as ever', async (how) => {
-  const main = join(import.meta.dirname, 'kit/left-behind-main.ts');
-  const [hooks, own] = [new Child(main, ['hook', how]), new Child(main, ['program', how])];
+  const [hooks, own] = [new Child(LEFT_BEHIND_MAIN, ['hook', how]), new Child(LEFT_BEHIND_MAIN, ['program', how])];
   expect(await hooks.exited, hooks.told).toEqual({ code: 0, signal: null });
   expect(hooks.stdout).toMatch(/unhandled rejection in a hook handler: \{"hook":"code-post_turn-1".*\n(.*\n)*goes on/);
   expect(await own.exited, own.told).toEqual({ code: 1, signal: null });

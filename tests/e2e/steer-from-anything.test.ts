@@ -5,7 +5,7 @@
  */
 import { execFile, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { symlink, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { runInNewContext } from 'node:vm';
@@ -37,7 +37,6 @@ beforeAll(async () => {
   gateway = await startGateway(fixture.bus, { allowedOrigins: [SITE] });
   folder = await scratchFolder('snippets');
   // Programs import what is installed next to them.
-  await symlink(join(REPOSITORY, 'node_modules'), join(folder, 'node_modules'));
   ended = await started([{ text: 'Hello.' }]);
   await ending(ended);
 });
@@ -151,7 +150,7 @@ async function ran({ heading, command, file }: (typeof PROGRAMS)[number], id: st
   await writeFile(program, piece(heading));
   if (command)
     return (await promisify(execFile)(command[0] ?? '', [program], { env: env(id), timeout: 60_000 })).stdout;
-  const child = new Child(program, [], { env: env(id) });
+  const child = await Child.ofSource(program, [], { env: env(id) });
   expect(await child.exited, child.told).toEqual({ code: 0, signal: null });
   return child.stdout;
 }

@@ -23,10 +23,10 @@ export type CommandInput<V extends Verb> = Omit<CamelCased<BodyInput<V>>, 'id' |
 
 type StartInput = CommandInput<'start'>;
 
-/** What a session begins with: a prompt, or messages, or neither. */
+/** What a session begins with: a prompt or messages. */
 type Beginning =
-  | { readonly prompt?: StartInput['prompt']; readonly messages?: undefined }
-  | { readonly prompt?: undefined; readonly messages?: StartInput['messages'] };
+  | { readonly prompt: NonNullable<StartInput['prompt']>; readonly messages?: undefined }
+  | { readonly prompt?: undefined; readonly messages: NonNullable<StartInput['messages']> };
 
 /**
  * How a session is started: its prompt or messages, persona, model, tools and limits. `output`: the schema of the final answer, Zod 4 or

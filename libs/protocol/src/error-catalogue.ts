@@ -91,7 +91,7 @@ export const ERROR_CATALOGUE = {
     'Use a point of docs/reference/hooks.md, in snake_case or PascalCase.',
   ),
   invalid_pattern: rejection(
-    'The pattern of a hook is neither a glob nor a condition, its regular expression is invalid or too large, or it names a member that the payload does not have.',
+    'The pattern of a hook is neither a glob nor a condition. Or its regular expression is invalid or too large, or it names an unknown member of the payload.',
     'Use a glob, or path == "value", path != "value", path =~ "regex" (RE2). docs/reference/hooks.md lists the members of each payload.',
   ),
   job_unknown: rejection(
@@ -163,7 +163,7 @@ export const ERROR_CATALOGUE = {
   ),
   idempotency_key_reused: refusal('Another request used this idempotency key.', 'Use a new key for a new request.'),
   idempotency_key_undecided: refusal(
-    'The first command with this idempotency key is not recorded yet, so the gateway could not compare the two in time.',
+    'The first command with this idempotency key is not recorded yet, so the gateway could not compare the new command with it in time.',
     'Send the request again after a moment. If the error persists, check for a running host with `cox doctor`.',
   ),
   gateway_stopping: exception(
@@ -249,8 +249,8 @@ export const ERROR_CATALOGUE = {
     'Nothing to do: the host dropped the outcome, and this record documents it.',
   ),
   stale_epoch: rejection(
-    'The fencing token is out of date: the call_outcome is for an earlier or unknown attempt, or the host lost the session to another host.',
-    'Nothing to do: the worker of the newest attempt sends the outcome.',
+    'The fencing token is out of date. A host rejects the outcome of a tool call (`call_outcome`) for an earlier or unknown attempt. A worker rejects the call of a host that lost the session to another host.',
+    'Nothing to do: the newest attempt reports its own outcome, and the new host continues the session.',
   ),
   call_unknown: rejection('The current turn of the session has no such tool call.', 'Check the id of the call.'),
   already_decided: rejection(
@@ -259,7 +259,7 @@ export const ERROR_CATALOGUE = {
   ),
   edited_call_denied: rejection(
     'A permission rule or a `PreToolUse` hook denies the call with the edited arguments. The call still waits for approval.',
-    'Decide again: with other arguments, with the original ones, or deny. The message and `detail` name the rule or the hook.',
+    'Decide again: approve other arguments, approve the original arguments, or deny. The message and `detail` name the rule or the hook.',
   ),
   edit_pending: rejection(
     'Hooks are still evaluating an earlier edit of this call, or the registered hooks changed during the evaluation.',
@@ -296,7 +296,7 @@ export const ERROR_CATALOGUE = {
     'Send another steering message: delivered messages cannot be withdrawn. A reminder in force can be revoked.',
   ),
   already_revoked: rejection(
-    'The message that the command names was revoked, replaced by a newer one with its dedupe key, or blocked by a hook.',
+    'The message that the command names was revoked, replaced by a newer message with the same dedupe key, or blocked by a hook.',
     'Nothing to do: it will not be delivered. To deliver it, send it again under a new id.',
   ),
   unknown_command_id: rejection(
@@ -308,7 +308,7 @@ export const ERROR_CATALOGUE = {
     'Withdraw some with `cox message withdraw`, or give them a dedupe_key or ttl_turns.',
   ),
   too_many_signals: rejection(
-    'The session holds the maximum of 64 signals for which no suspension has waited.',
+    'The session already holds 64 signals that no suspension has waited for, the maximum.',
     'Send only signals that the session waits for.',
   ),
   too_many_pending: rejection(
@@ -401,7 +401,7 @@ export const ERROR_CATALOGUE = {
       'Use a value that the message lists, or ask the operator of the host to add it to the policy. See the guide “Policy of a host”.',
   },
   secret_in_request: rejection(
-    'The request contains a secret: a URL with a user name, password or key, or a literal credential in a header or variable of an MCP server.',
+    'The request contains a secret: a URL with a user name, password or key, or a credential in a header or variable of MCP servers.',
     'Name a variable of the host instead, and allow it in the `variables` of the host’s policy. The secret was not stored.',
   ),
   root_not_local: outcome(
@@ -470,7 +470,7 @@ export const ERROR_CATALOGUE = {
     'Use another model, or set `compaction: {strategy: clear_tool_results}` in the persona.',
   ),
   compaction_aborted: outcome(
-    'The run ended during the summary of older messages.',
+    'The run ended while a model summarized older messages.',
     'Ends the run without a compaction.',
     'Nothing to do: the next run considers compaction again.',
   ),
@@ -568,10 +568,10 @@ export const ERROR_CATALOGUE = {
   too_many_hops: outcome(
     'More than 16 messages between sessions followed from one another: probably an infinite loop.',
     'Does not send or accept the message. The model of the sender gets an error result.',
-    'Let a person continue, or let a run end in between.',
+    'Let a person send the next prompt: the count then starts at zero.',
   ),
   handoff_not_listed: outcome(
-    'The persona may not hand off to this persona: its `handoffs` do not list it.',
+    'The `handoffs` of the current persona do not list the persona that the model named.',
     'The session keeps its persona. The model gets an error result that lists the allowed personas.',
     'Add the other persona to `handoffs`. The change applies to sessions that start later.',
   ),
@@ -596,7 +596,7 @@ export const ERROR_CATALOGUE = {
     'Read the message. After an upgrade of hosts, renew the permissions with `cox admin auth --renew`.',
   ),
   tool_unavailable: outcome(
-    'Nothing that runs the tool is available: no worker, its MCP server or the command runner.',
+    'The tool has no available worker, MCP server or command runner.',
     'The model gets an error result.',
     'Check `cox tool list`. Start `cox serve tools FILE`, the MCP server or `cox serve commands`.',
   ),
@@ -637,7 +637,7 @@ export const ERROR_CATALOGUE = {
   ),
   hooks_invalid: outcome(
     'A hook of the session or of its persona is invalid, or there are more than 256.',
-    'Ends a run that would start with the table. A running run keeps its table.',
+    'Ends a run that would start with these hooks. A run in progress keeps its hooks.',
     'Correct the hook that the message names. `cox hook list` lists the hooks.',
   ),
   return_unreadable: outcome(
@@ -698,8 +698,8 @@ export const ERROR_CATALOGUE = {
   ),
   machine_version_unknown: exception(
     'A run was recorded by a version of the state machine that decides differently from this release.',
-    'Replay and fork stop at the record that starts the run. A host rejects the session only if its events lead this release to another state.',
-    'Replay it with the release that recorded it. Sessions continue with this release unless a host says otherwise.',
+    'Replay and fork stop at the record that starts the run. A host rejects commands to the session only if the recorded events lead this release to another state.',
+    'Replay the run with the release that recorded it. If a host rejects commands with this code, start a host of that release.',
   ),
   export_line_invalid: exception(
     'A line of an exported journal is neither a record, a stored object nor the closing line, or it is truncated, too long or misplaced.',
@@ -791,7 +791,7 @@ export const ERROR_CATALOGUE = {
   persona_not_paused: exception(
     'The persona is not paused.',
     'Changes nothing.',
-    'Nothing to do: it accepts steps already. `cox persona list --served` prints the state of each persona.',
+    'Nothing to do: the persona starts model requests. `cox persona list --served` prints the state of each persona.',
   ),
   persona_not_registered: exception(
     'No persona of this name is announced.',
@@ -930,7 +930,7 @@ export const ERROR_CATALOGUE = {
     'Name another folder with --out.',
   ),
   answer_unreadable: exception(
-    'The response to a query is not in the format of this version: the responder is another version or another program.',
+    'The response to a query is not in the format of this version: it comes from another version or another program.',
     'Stops.',
     'Upgrade the older side. Check which programs subscribe to the query subjects.',
   ),
@@ -955,7 +955,7 @@ export const ERROR_CATALOGUE = {
     'Nothing to do: the program requested it. The reason of the signal is the `cause`.',
   ),
   gateway_unreachable: exception(
-    'No gateway responds at the address, or the proxy before it reaches none.',
+    'No gateway responds at the address, or the proxy in front of the gateway cannot reach one.',
     'Stops. Reads are retried for ten seconds. Followed streams reconnect without a time limit.',
     'Check the address and the network. A page of another origin needs `--allow-origin` (CORS). Retry after a restart of the gateway.',
   ),
@@ -1099,7 +1099,7 @@ export const ERROR_CATALOGUE = {
   streams_gone: exception(
     'The streams of the sessions were deleted while a host was running.',
     'Stops the host; `cox up` exits with 1.',
-    'To keep the sessions, restore a backup first. Then start it again: it creates missing streams.',
+    'To keep the sessions, restore a backup first. Then start the host again: it creates missing streams.',
   ),
   revoked: outcome(
     'A command was revoked before its delivery.',
@@ -1107,7 +1107,7 @@ export const ERROR_CATALOGUE = {
     'Nothing to do, or send it again under a new id.',
   ),
   rejected: outcome(
-    'The session rejected a command without a code.',
+    'The session rejected a command and gave no code.',
     'Changes nothing.',
     'Read the journal of the session: `cox session export`.',
   ),

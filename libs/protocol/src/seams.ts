@@ -46,12 +46,16 @@ export const SEAMS: Readonly<Record<SeamKind, Seam>> = {
     where: 'start of each turn, after `turn_start`',
   },
   pre_compact: { drains: [], feedback: true, where: 'in each turn, before the host decides about a compaction' },
-  post_compact: { drains: [], feedback: true, where: 'in each turn, after that decision and the compaction' },
+  post_compact: {
+    drains: [],
+    feedback: true,
+    where: 'in each turn, after this decision, and after the compaction if there is one',
+  },
   pre_tool_dispatch: {
     drains: ['interrupt_immediate'],
     feedback: false,
     where:
-      'before calls start: when the answer is complete, and again after each wait (hooks, an approval, a free slot). The same record holds `call_started`',
+      'before calls start: when the answer is complete, and again after each wait (for hooks, an approval or a free slot). One record holds the `loop_checkpoint` and the `call_started` of the calls that start',
   },
   iteration_end: {
     drains: ['interrupt_immediate', 'finish_step'],

@@ -4,7 +4,9 @@
  */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { basename, join, parse } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import type { Plugin } from 'esbuild';
 import { bundle, root } from '../../../scripts/bundle.mjs';
 
@@ -16,11 +18,14 @@ const PROGRAMS = {
   standby: 'tests/e2e/kit/standby-main.ts',
   gateway: 'tests/e2e/kit/gateway-main.ts',
   runner: 'tests/e2e/kit/runner-main.ts',
+  'left-behind': 'tests/e2e/kit/left-behind-main.ts',
 } as const;
 /** Below the command line's own folder, so that packages are found as the shipped bundle finds them. */
 const FOLDER = join(root, 'libs/cli/dist/tested');
 /** A bundle of other source is taken away once no run can still need it. */
 const KEPT_MS = 60 * 60 * 1_000;
+/** A worker that ended while it made a bundle is waited for this long, and never again: the next one takes its sign away. */
+const MAKING_MAX_MS = 60_000;
 
 /** @returns the folder that holds each program as `<name>.mjs`; made once for all who find the same source. */
 export function bundledPrograms(): Promise<string> {
@@ -37,6 +42,18 @@ export async function bundledVariant(name: string, change: Plugin): Promise<stri
   return join(await bundled(`${fingerprint()}-${name}`, { main: PROGRAMS.main }, 'stay', [change]), 'main.mjs');
 }
 
+/**
+ * Bundles a program of a user: next to its source, as it may read files from there.
+ * @param source the path of a TypeScript file. The packages of this repository are found from any folder.
+ * @returns the path of the bundle.
+ */
+export async function bundledProgram(source: string): Promise<string> {
+  const { dir, name } = parse(source);
+  for (const { path, contents } of await bundle({ [`${name}.bundled`]: source }, dir, 'inside'))
+    await writeFile(path, contents);
+  return join(dir, `${name}.bundled.mjs`);
+}
+
 async function bundled(
   name: string,
   programs: Readonly<Record<string, string>>,
@@ -45,16 +62,27 @@ async function bundled(
 ): Promise<string> {
   const folder = join(FOLDER, name);
   if (existsSync(folder)) return folder;
+  // The workers of a run need the same programs at the same time. The first one makes them.
+  const making = `${folder}.making`;
+  mkdirSync(FOLDER, { recursive: true });
+  const isFirst = await mkdir(making).then(
+    () => true,
+    () => false,
+  );
+  for (const end = Date.now() + MAKING_MAX_MS; !isFirst && existsSync(making) && Date.now() < end; )
+    await setTimeout(50);
+  if (existsSync(folder)) return folder;
   const unfinished = `${folder}.${process.pid}`;
-  mkdirSync(unfinished, { recursive: true });
-  for (const { path, contents } of await bundle(programs, unfinished, vendors, plugins))
-    writeFileSync(join(unfinished, basename(path)), contents);
   try {
+    mkdirSync(unfinished);
+    for (const { path, contents } of await bundle(programs, unfinished, vendors, plugins))
+      writeFileSync(join(unfinished, basename(path)), contents);
     renameSync(unfinished, folder);
   } catch (error) {
-    rmSync(unfinished, { recursive: true });
-    // Another worker was quicker.
+    // Another worker, which did not wait any longer, was quicker.
     if (!existsSync(folder)) throw error;
+  } finally {
+    for (const rest of [unfinished, making]) rmSync(rest, { recursive: true, force: true });
   }
   for (const name of readdirSync(FOLDER)) {
     const other = join(FOLDER, name);

@@ -2,15 +2,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join, resolve } from 'node:path';
-import { bundledPrograms } from './bundled.ts';
+import { bundledProgram, bundledPrograms } from './bundled.ts';
 import { cleanEnv } from './clean-env.ts';
 import { isShort, runShort } from './cox-runner.ts';
 import { until } from './until.ts';
 
 /** The repository. */
 export const REPOSITORY = resolve(import.meta.dirname, '../../..');
-/** Runs TypeScript of the workspace from source. */
-const FROM_SOURCE = ['--conditions=coxswain-source', '--import', import.meta.resolve('tsx')] as const;
 /**
  * Flags of Node for processes that live for seconds: optimizing their code costs a fifth of their CPU time, and collecting
  * garbage while they load a tenth.
@@ -30,6 +28,8 @@ export const SESSIONS_MAIN = join(programs, 'sessions.mjs');
 export const STANDBY_MAIN = join(programs, 'standby.mjs');
 /** `gateway-main.ts`. */
 export const GATEWAY_MAIN = join(programs, 'gateway.mjs');
+/** `left-behind-main.ts`. */
+export const LEFT_BEHIND_MAIN = join(programs, 'left-behind.mjs');
 
 /** How a process ended. */
 export interface Exit {
@@ -64,20 +64,18 @@ class Output {
   }
 }
 
+type ChildArguments = [args: readonly string[], options?: { readonly cwd?: string; readonly env?: NodeJS.ProcessEnv }];
+
 /** A process of the test's own. */
 export class Child extends Output {
   readonly process: ChildProcess;
   readonly exited: Promise<Exit>;
   #exit: Exit | null = null;
 
-  /** Starts node on a program: one of those above, or a file in TypeScript. */
-  constructor(
-    main: string,
-    args: readonly string[],
-    options: { readonly cwd?: string; readonly env?: NodeJS.ProcessEnv } = {},
-  ) {
+  /** Starts node on a program: one of those above, or another bundle. */
+  constructor(main: string, ...[args, options = {}]: ChildArguments) {
     super();
-    const flags = main === GATEWAY_MAIN ? [] : main.endsWith('.mjs') ? SHORT_LIVED : FROM_SOURCE;
+    const flags = main === GATEWAY_MAIN ? [] : SHORT_LIVED;
     this.process = spawn(process.execPath, [...flags, main, ...args], {
       cwd: options.cwd ?? REPOSITORY,
       env: cleanEnv(options.env),
@@ -97,6 +95,11 @@ export class Child extends Output {
       this.#exit = { code, signal };
       return this.#exit;
     });
+  }
+
+  /** Starts a program of a user in TypeScript, bundled with the packages of this repository. */
+  static async ofSource(file: string, ...rest: ChildArguments): Promise<Child> {
+    return new Child(await bundledProgram(file), ...rest);
   }
 
   get pid(): number {

@@ -25,7 +25,7 @@ export async function guidePrograms(guide: string): Promise<GuidePrograms> {
       await mkdir(folder, { recursive: true });
       const file = join(folder, `program-${number}.ts`);
       await writeFile(file, texts[number - 1] ?? '');
-      return new Child(file, [], { env });
+      return Child.ofSource(file, [], { env });
     },
     remove: () => rm(folder, { recursive: true, force: true }),
   };

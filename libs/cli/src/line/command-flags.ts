@@ -16,14 +16,14 @@ export const SERVICE_DIR: FlagSpec = {
 /** `--json` */
 export const JSON_LINES: FlagSpec = { help: 'Print one JSON object per line on stdout' };
 /** `--gateway-port` */
-export const GATEWAY_PORT: FlagSpec = { value: 'N', help: 'Port of the gateway on loopback (a free one)' };
+export const GATEWAY_PORT: FlagSpec = { value: 'N', help: 'Port of the gateway on loopback (default: a free one)' };
 /** `--metrics-port` */
 export const METRICS_PORT: FlagSpec = {
   value: '[HOST:]PORT',
   help: 'Serve Prometheus metrics; loopback by default (COX_METRICS_PORT)',
 };
 /** `--port` */
-export const PORT: FlagSpec = { value: 'N', help: 'Port of the embedded server (a free one)' };
+export const PORT: FlagSpec = { value: 'N', help: 'Port for the embedded server, if cox starts one (default: free)' };
 /** `--manifest` */
 export const MANIFEST: FlagSpec = {
   value: 'FILE',
@@ -68,7 +68,7 @@ export const PRINT = {
 export const SERVICE_BUS = {
   nats: { value: 'URL', help: 'Bus to use: nats://[token@]host:port (NATS_URL)' },
   nkey: { value: 'FILE', help: 'Key file for the bus, from cox admin auth (NATS_NKEY)' },
-  context: { value: 'NAME', help: 'Context to use; see cox context list (cox context use)' },
+  context: { value: 'NAME', help: 'Name of a context (default: the one set by cox context use)' },
   'state-dir': STATE_DIR,
   json: JSON_LINES,
 } satisfies FlagTable;
@@ -112,7 +112,7 @@ export const RUN = {
   ...BUS,
   port: PORT,
   persona: { value: 'NAME|FILE', short: 'p', help: 'Persona: a name in personas/ or on the host, a file, or a folder' },
-  'persona-mode': { value: 'NAME', help: 'Mode of the persona' },
+  'persona-mode': { value: 'NAME', help: 'Prompt addition to use: a name under modes of the persona' },
   crew: {
     value: 'NAME|PATH',
     help: 'Persona, or folder of personas, for delegation and hand-offs',

@@ -36,7 +36,7 @@ export const pause: CommandRun = (invocation) => {
       (one) => one.name === name && one.instances.length > 0,
     );
     const hint = isServed ? '' : ' (no instance serves it now)';
-    return { type: 'persona_paused', text: `${name} is paused: no new step of it starts${hint}` };
+    return { type: 'persona_paused', text: `${name} is paused: it starts no new model request${hint}` };
   });
 };
 
