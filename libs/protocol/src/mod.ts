@@ -48,6 +48,7 @@ export * from './messages.ts';
 export * from './metric-catalogue.ts';
 export * from './model-choice.ts';
 export * from './model-steps.ts';
+export * from './nats-address.ts';
 export * from './nearest-word.ts';
 export * from './output-schema.ts';
 export * from './parking.ts';
