@@ -41,7 +41,7 @@ import { isEnded, type MachineState } from '../../machine/state.ts';
 import { rulingOn } from '../calls/gate.ts';
 import type { CallRow, ProposedEdit } from '../calls/state.ts';
 import { callRow, setCall, toolPayload } from '../calls/table.ts';
-import { type consult, isAsking } from '../hooks/consult.ts';
+import { isAsking } from '../hooks/consult.ts';
 import { hooksFor, payloadHead } from '../hooks/registrations.ts';
 import type { OpenConsult } from '../hooks/state.ts';
 import { textBytes } from '../injections/waiting.ts';
