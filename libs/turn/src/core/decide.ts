@@ -35,13 +35,14 @@ import { decideInjection, decideReplace, decideRevoke } from '../slices/injectio
 import { decideModel } from '../slices/runs/answers.ts';
 import { decideCancel, decideSessionFailed } from '../slices/runs/ending.ts';
 import { decideOwned } from '../slices/runs/owners.ts';
-import { decidePrompt, decideSay } from '../slices/runs/prompts.ts';
+import { decidePrompt, decideSay, decideStart } from '../slices/runs/prompts.ts';
 import { decideProvision } from '../slices/runs/provision.ts';
 import { decideStop } from '../slices/runs/stop-conditions.ts';
 import { decidePersonaStep } from '../slices/steps/persona-waits.ts';
 import { decideResume, decideSignal, decideSuspend, withoutBadParking } from '../slices/suspension/requests.ts';
 import { decideTimer } from '../slices/suspension/timers.ts';
 import { isTooOld, remembered } from './command-memory.ts';
+import { type Command, readCommand } from './commands.ts';
 import { type Decision, events, late, reject, withOutcome } from './decision.ts';
 import { openEffectIds } from './effects.ts';
 
@@ -110,45 +111,46 @@ function decideVerb(state: MachineState, input: CommandInput, atMs: number): Dec
     );
   }
   if (input.problem) return reject(input, input.problem.code, input.problem.message, { field: input.problem.field });
-  switch (input.verb) {
+  const command = readCommand(input);
+  switch (command.verb) {
     case 'start':
-      return decidePrompt(state, input);
+      return decideStart(state, command);
     case 'prompt':
-      return input.body.if_running === 'steer' ? decideSay(state, input, atMs) : decidePrompt(state, input);
+      return command.body.if_running === 'steer' ? decideSay(state, command, atMs) : decidePrompt(state, command);
     case 'steer':
     case 'remind':
     case 'followup':
-      return decideInjection(context, input, atMs);
+      return decideInjection(context, command, atMs);
     case 'approve':
-      return decideApproval(state, input, atMs);
+      return decideApproval(state, command, atMs);
     case 'cancel':
-      return decideCancel(state, input);
+      return decideCancel(state, command);
     case 'cancel_call':
-      return decideCancelCall(state, input);
+      return decideCancelCall(state, command);
     case 'call_outcome':
-      return decideCallOutcome(state, input);
+      return decideCallOutcome(state, command);
     case 'start_child':
-      return decideStartChild(state, input);
+      return decideStartChild(state, command);
     case 'cancel_child':
-      return decideCancelChild(state, input);
+      return decideCancelChild(state, command);
     case 'child_ended':
-      return decideChildEnded(state, input, atMs);
+      return decideChildEnded(state, command, atMs);
     case 'message':
-      return decideMessage(state, input, atMs);
+      return decideMessage(state, command, atMs);
     case 'feedback':
-      return decideFeedbackCommand(context, input);
+      return decideFeedbackCommand(context, command);
     case 'suspend':
-      return decideSuspend(state, input, atMs);
+      return decideSuspend(state, command, atMs);
     case 'resume':
-      return decideResume(state, input);
+      return decideResume(state, command);
     case 'revoke':
-      return decideForget(context, input, atMs) ?? decideRevoke(context, input);
+      return decideForget(context, command, atMs) ?? decideRevoke(context, command);
     case 'replace':
-      return decideReplace(context, input);
+      return decideReplace(context, command);
     case 'signal':
-      return decideSignal(state, input);
+      return decideSignal(state, command);
     case 'delete':
-      return decideDelete(state, input);
+      return decideDelete(state, command);
     default:
       return reject(input, 'not_yet_available', `this release does not support ${input.verb} yet`, { field: 'verb' });
   }
@@ -158,7 +160,7 @@ function decideVerb(state: MachineState, input: CommandInput, atMs: number): Dec
  * Nothing follows from a deletion in the journal, which it ends: whoever hosts the session puts the tombstone there, and
  * asks nobody's leave here but whether a run is on.
  */
-function decideDelete(state: MachineState, input: CommandInput): Decision {
+function decideDelete(state: MachineState, input: Command<'delete'>): Decision {
   if (!isEnded(state))
     return reject(input, 'session_busy', `the session is ${topStateOf(state)}; cancel its run, then delete it`);
   // What is still told to hooks after the end would come back to a session that is not there.

@@ -31,7 +31,7 @@ export function late(effectId: string): Decision {
 }
 
 /** Who sent a command, as a member of its events. */
-export const by = (input: CommandInput) => (input.actor ? { actor: input.actor } : {});
+export const by = (input: CommandHead) => (input.actor ? { actor: input.actor } : {});
 
 /** A reason as the end of a sentence: `: reason`, or nothing. */
 export function because(reason: string | null | undefined): string {
@@ -41,6 +41,12 @@ export function because(reason: string | null | undefined): string {
 /** A reason, where one is given. */
 export const why = (reason: unknown) => (typeof reason === 'string' ? { reason } : {});
 
+/** What a rejection and an outcome repeat of their command. */
+export type CommandHead = Pick<CommandInput, 'command_id' | 'verb' | 'actor'>;
+
+/** A command with its body, read or not. */
+export type CommandWithBody = CommandHead & { readonly body: object };
+
 /** What a rejection may say beside its code and sentence. */
 export interface RejectionDetail {
   readonly field?: string | undefined;
@@ -49,7 +55,7 @@ export interface RejectionDetail {
 
 /** A command is rejected: recorded, told to its sender, and nothing else changes. */
 export function reject(
-  input: CommandInput,
+  input: CommandHead,
   code: ErrorCode,
   message: string,
   more?: RejectionDetail,
@@ -59,7 +65,7 @@ export function reject(
 
 /** The event of a rejection. */
 export function rejected(
-  { command_id, verb }: Pick<CommandInput, 'command_id' | 'verb'>,
+  { command_id, verb }: CommandHead,
   code: ErrorCode,
   message: string,
   { field, detail }: RejectionDetail = {},
@@ -79,7 +85,7 @@ export function rejected(
  * The decision on a command, with the outcome of a control that was refused beside its rejection: who counts controls
  * reads one event type. Those that are carried out say their outcome themselves, some of them later.
  */
-export function withOutcome(sessionId: string, input: CommandInput, decision: Decision): Decision {
+export function withOutcome(sessionId: string, input: CommandWithBody, decision: Decision): Decision {
   const control = ControlVerb.safeParse(input.verb);
   if (decision.kind !== 'rejected' || !control.success) return decision;
   const [event] = decision.events;
@@ -90,11 +96,11 @@ export function withOutcome(sessionId: string, input: CommandInput, decision: De
 /** What became of a control: who asked, for what, of whom. */
 export function controlOutcome(
   sessionId: string,
-  input: CommandInput,
+  input: CommandWithBody,
   status: ControlStatus,
 ): EventOf<'control_outcome'> {
-  const { call_id, command_id } = input.body;
-  const aim = call_id ?? command_id;
+  const { body } = input;
+  const aim = 'call_id' in body ? body.call_id : 'command_id' in body ? body.command_id : undefined;
   return {
     type: 'control_outcome',
     control: input.verb as ControlVerb,

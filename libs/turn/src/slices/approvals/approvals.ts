@@ -5,15 +5,9 @@
  * A2  The first decision wins, whoever makes it: a person, a hook that was told of it, or time.
  * A3  Nobody is told of a wait twice in one life of it, and nothing waits for the telling.
  */
-import type {
-  CommandInput,
-  ConsultOutcome,
-  EventOf,
-  JsonObject,
-  NoticeOutcome,
-  SessionEvent,
-} from '@coxswain/protocol';
+import type { ConsultOutcome, EventOf, JsonObject, NoticeOutcome, SessionEvent } from '@coxswain/protocol';
 import { remember } from '../../core/command-memory.ts';
+import type { Command } from '../../core/commands.ts';
 import type { SessionContext } from '../../core/context.ts';
 import { because, by, controlOutcome, type Decision, events, late, reject, why } from '../../core/decision.ts';
 import type { Effect, TimerEffect } from '../../core/effect.ts';
@@ -179,12 +173,12 @@ export function askAboutUnknown(context: SessionContext, { call_id, tool, args }
  */
 export function settleApproval(
   context: SessionContext,
-  input: CommandInput,
+  input: Command<'approve'>,
   row: CallRow,
   args: JsonObject | undefined,
   atMs: number,
 ): Decision {
-  const decision = input.body.decision as 'allow' | 'deny';
+  const { decision } = input.body;
   const remembered = rememberedBy(context, input, row, args ?? row.args, atMs);
   if ('kind' in remembered) return remembered;
   const outcome: SessionEvent = {
@@ -206,7 +200,7 @@ export function settleApproval(
 
 /** The rejection of a decision that came after another one. */
 export function alreadyDecided(
-  input: CommandInput,
+  input: Command<'approve'>,
   { decision, actor, hook, expired }: CallDecision,
 ): Extract<Decision, { kind: 'rejected' }> {
   const who = expired ? 'expiry' : hook === undefined ? (actor?.name ?? 'someone') : `hook ${hook}`;

@@ -12,7 +12,6 @@
 
 import {
   BOUNDS,
-  type CommandInput,
   canonicalJson,
   type Denial,
   type ErrorCode,
@@ -21,10 +20,10 @@ import {
   type HookRegistration,
   type Json,
   type JsonObject,
-  type RememberScope,
   redactArgs,
   type SessionEvent,
 } from '@coxswain/protocol';
+import type { Command } from '../../core/commands.ts';
 import type { SessionContext } from '../../core/context.ts';
 import {
   because,
@@ -49,9 +48,9 @@ import { alreadyDecided, settleApproval } from './approvals.ts';
 import { rememberedBy } from './remembered.ts';
 
 /** Decides `approve`, in a record that is made at `atMs`. */
-export function decideApproval(state: MachineState, input: CommandInput, atMs: number): Decision {
+export function decideApproval(state: MachineState, input: Command<'approve'>, atMs: number): Decision {
   const { context } = state;
-  const callId = input.body.call_id as string;
+  const callId = input.body.call_id;
   const row = callRow(context, callId);
   if (isEnded(state))
     return reject(input, 'not_pending', 'the run has ended; no approval is pending', { field: 'call_id' });
@@ -80,15 +79,15 @@ export function isOfEdit(consult: OpenConsult): consult is EditConsult {
  * The arguments of an `approve` that differ from those of the call.
  * @returns undefined where the approver has left the call as it is.
  */
-function editedArgs({ body }: CommandInput, row: CallRow): JsonObject | undefined {
-  const args = body.args as JsonObject | undefined;
+function editedArgs({ body }: Command<'approve'>, row: CallRow): JsonObject | undefined {
+  const { args } = body;
   return args === undefined || canonicalJson(args) === canonicalJson(row.args) ? undefined : args;
 }
 
 /** Decides an `approve` that edits a parked call, in a record that is made at `atMs`. */
 export function decideEdit(
   context: SessionContext,
-  input: CommandInput,
+  input: Command<'approve'>,
   row: CallRow,
   args: JsonObject,
   atMs: number,
@@ -110,7 +109,7 @@ export function decideEdit(
   const remembered = rememberedBy(context, input, row, args, atMs);
   if ('kind' in remembered) return remembered;
   const { command_id } = input;
-  const remember = input.body.remember as RememberScope | undefined;
+  const { remember } = input.body;
   return events({
     type: 'edited_call_proposed',
     call_id,
@@ -123,7 +122,12 @@ export function decideEdit(
 }
 
 /** The bound on the arguments of a batch holds for edited ones too: they stand in the context, and so in snapshots. */
-function tooLarge({ calls }: SessionContext, input: CommandInput, row: CallRow, args: JsonObject): Decision | null {
+function tooLarge(
+  { calls }: SessionContext,
+  input: Command<'approve'>,
+  row: CallRow,
+  args: JsonObject,
+): Decision | null {
   const held = calls.map((other) => (other === row ? args : (other.edit?.args ?? other.args)));
   const bytes = held.reduce<number>((sum, one) => sum + textBytes(canonicalJson(one)), 0);
   if (bytes <= BOUNDS.batchArgsMaxBytes) return null;
@@ -131,13 +135,13 @@ function tooLarge({ calls }: SessionContext, input: CommandInput, row: CallRow, 
   return reject(input, 'body_too_large', message, { field: 'args' });
 }
 
-function refusedByRule(context: SessionContext, input: CommandInput, row: CallRow, args: Json): Decision | null {
+function refusedByRule(context: SessionContext, input: Command<'approve'>, row: CallRow, args: Json): Decision | null {
   const { action, rule } = rulingOn(context, { ...row, args });
   return action === 'deny' ? denyEdit(input, row, { by: 'rule', rule }, `permission rule ${rule} denies it`) : null;
 }
 
 function denyEdit(
-  input: CommandInput,
+  input: Command<'approve'>,
   { call_id }: CallRow,
   detail: Pick<Denial, 'by' | 'rule' | 'hook' | 'reason' | 'args'>,
   because: string,
@@ -227,7 +231,10 @@ export function decideEditChecked(
 }
 
 /** The `approve` that proposed an edit, as far as a decision on it needs it. */
-function commandOf({ call_id }: CallRow, { command_id, args, actor, reason, remember }: ProposedEdit): CommandInput {
+function commandOf(
+  { call_id }: CallRow,
+  { command_id, args, actor, reason, remember }: ProposedEdit,
+): Command<'approve'> {
   return {
     type: 'command',
     verb: 'approve',

@@ -2,18 +2,17 @@
 import {
   BOUNDS,
   bindingProblem,
-  type CommandInput,
   canonicalJson,
   type EventOf,
   type Json,
   matchOf,
   type RememberedRule,
-  type RememberScope,
   type RuleHolder,
   type Ruling,
   rememberedFor,
   type SessionEvent,
 } from '@coxswain/protocol';
+import type { Command } from '../../core/commands.ts';
 import type { SessionContext } from '../../core/context.ts';
 import { by, controlOutcome, type Decision, events, reject } from '../../core/decision.ts';
 import type { CallRow } from '../calls/state.ts';
@@ -67,12 +66,12 @@ export function rememberedRuling(context: SessionContext, row: CallRow): Ruling 
  */
 export function rememberedBy(
   context: SessionContext,
-  input: CommandInput,
+  input: Command<'approve'>,
   row: CallRow,
   args: Json,
   atMs: number,
 ): readonly SessionEvent[] | Decision {
-  const scope = input.body.remember as RememberScope | undefined;
+  const { remember: scope, reason, decision } = input.body;
   if (scope === undefined) return [];
   const field = { field: 'remember' };
   if (row.in_doubt)
@@ -99,7 +98,6 @@ export function rememberedBy(
       `the session already remembers ${BOUNDS.rememberedRulesMax} rules, which is the limit`,
       field,
     );
-  const { reason } = input.body;
   const rule: RememberedRule = {
     id: input.command_id,
     session: context.session_id,
@@ -107,16 +105,16 @@ export function rememberedBy(
     ...holder,
     tool: row.tool,
     match,
-    action: input.body.decision as 'allow' | 'deny',
+    action: decision,
     ...by(input),
-    ...(typeof reason === 'string' ? { reason } : {}),
+    ...(reason === undefined ? {} : { reason }),
     at: new Date(atMs).toISOString(),
   };
   return [{ type: 'permission_remembered', call_id: row.call_id, rule }];
 }
 
 /** Decides a `revoke` of a remembered rule; null where its target is none. */
-export function decideForget(context: SessionContext, input: CommandInput, atMs: number): Decision | null {
+export function decideForget(context: SessionContext, input: Command<'revoke'>, atMs: number): Decision | null {
   const target = input.body.command_id;
   const rule = context.remembered.find(({ id }) => id === target);
   if (!rule) return null;

@@ -1,10 +1,10 @@
 /** Cancelled calls: who cancelled them, their results, and the outcome that the sender of the cancel gets. */
-import type { Actor, CallOutcome, CommandInput, SessionEvent, ToolResult } from '@coxswain/protocol';
+import type { Actor, CallOutcome, SessionEvent, ToolResult } from '@coxswain/protocol';
+import type { Command } from '../../core/commands.ts';
 import type { SessionContext } from '../../core/context.ts';
 import { because, by, controlOutcome, type Decision, events, why } from '../../core/decision.ts';
 import type { AbortOrder } from '../../core/effect.ts';
-import type { MachineState } from '../../machine/state.ts';
-import { isEnded } from '../../machine/state.ts';
+import { isEnded, type MachineState } from '../../machine/state.ts';
 import { hooksFor } from '../hooks/registrations.ts';
 import { PREEMPTED } from '../injections/preempt.ts';
 import { buildCallEnded } from './results.ts';
@@ -48,21 +48,18 @@ const unrunText = (row: CallRow, { who, reason }: Canceller) =>
     : `Cancelled by ${who} before it was run${because(reason)}.`;
 
 /** Decides `cancel_call`: a call in flight is asked to stop, any other call ends at once. */
-export function decideCancelCall(state: MachineState, input: CommandInput): Decision {
+export function decideCancelCall(state: MachineState, input: Command<'cancel_call'>): Decision {
   const { context } = state;
-  const callId = input.body.call_id as string;
+  const { call_id: callId, reason, inject_reminder: injects, timeout_ms } = input.body;
   const row = isEnded(state) ? undefined : callRow(context, callId);
-  const outcome = (status: 'cancelled' | 'already_cancelled' | 'not_found', reason: unknown): SessionEvent => ({
+  const outcome = (status: 'cancelled' | 'already_cancelled' | 'not_found', because?: string): SessionEvent => ({
     ...controlOutcome(context.session_id, input, status),
     ...(row ? { tool: row.tool } : {}),
-    ...why(reason),
+    ...why(because),
   });
-  if (!row) return events(outcome('not_found', undefined));
+  if (!row) return events(outcome('not_found'));
   if (row.cancel) return events(outcome('already_cancelled', row.cancel.reason));
-  if (row.status === 'ended')
-    return events(outcome(row.ended === 'cancelled' ? 'already_cancelled' : 'not_found', undefined));
-  const reason = input.body.reason as string | undefined;
-  const injects = input.body.inject_reminder as boolean;
+  if (row.status === 'ended') return events(outcome(row.ended === 'cancelled' ? 'already_cancelled' : 'not_found'));
   // What the outside world holds must let go of it first: the tool, or the hooks that look at its result.
   const isBeingSeen = row.status === 'returned' && context.consult?.call_id === callId;
   if (row.status === 'running' || isBeingSeen) {
@@ -73,7 +70,7 @@ export function decideCancelCall(state: MachineState, input: CommandInput): Deci
       ...why(reason),
       ...by(input),
       inject_reminder: injects,
-      timeout_ms: input.body.timeout_ms as number,
+      timeout_ms,
     });
   }
   const canceller = { who: nameOf(input.actor), reason };

@@ -9,11 +9,11 @@
  * torn down where its turn came to no boundary of its own.
  */
 
-import { BOUNDS, type CallAccepted, type CallOutcome, type CommandInput } from '@coxswain/protocol';
+import { BOUNDS, type CallAccepted, type CallOutcome } from '@coxswain/protocol';
+import type { Command } from '../../core/commands.ts';
 import type { SessionContext } from '../../core/context.ts';
 import { type Decision, events, late, reject } from '../../core/decision.ts';
-import type { MachineState } from '../../machine/state.ts';
-import { isEnded } from '../../machine/state.ts';
+import { isEnded, type MachineState } from '../../machine/state.ts';
 import { askAboutUnknown, asksAboutUnknown } from '../approvals/approvals.ts';
 import { hooksFor } from '../hooks/registrations.ts';
 import { parkRequested } from '../suspension/requests.ts';
@@ -90,11 +90,9 @@ export function decideCallAccepted(context: SessionContext, input: CallAccepted)
  * Decides an outcome that came as a command: for the open call and its newest sending alone; whatever else is refused
  * with a code, which is its note.
  */
-export function decideCallOutcome(state: MachineState, input: CommandInput): Decision {
+export function decideCallOutcome(state: MachineState, input: Command<'call_outcome'>): Decision {
   const { context } = state;
-  const { call_id, effect_id, epoch, status, result, duration_ms } = input.body as unknown as CallOutcome & {
-    readonly epoch: number;
-  };
+  const { call_id, effect_id, epoch, status, result, duration_ms } = input.body;
   const row = isEnded(state) ? undefined : callRow(context, call_id);
   if (row?.status !== 'running' || row.effect_id !== effect_id || !isBroughtByWorker(context.tools[row.tool])) {
     const what = row

@@ -1,4 +1,24 @@
-/** The call table: the newest batch of tool calls, and what is known of each. */
+/**
+ * The call table: the newest batch of tool calls, and what is known of each.
+ *
+ * The ladder of a call. Each rung is an event; the third column is the input whose record holds it. A call skips
+ * rungs that nobody asked for, and every rung can lead to the end.
+ *
+ * | rung | event | input of the record | status, members |
+ * |---|---|---|---|
+ * | proposed | `message_complete` | `model_outcome` | `proposed` |
+ * | vetted | `consult_ended` of PreToolUse; before it `call_args_rewritten` | `consult_outcome` | `vetted` |
+ * | gated | `consult_ended` of gate_tool_calls | `consult_outcome` | |
+ * | asked | `consult_ended` of permission_asked | `consult_outcome` | `asked`, `granted_by` |
+ * | ruled | none: `rulingOn` in gate.ts; a refusal is the end | | |
+ * | parked | `approval_requested` | the one that finished the rung before | `parked`, `expiry`, `notice` |
+ * | released | `approval_decided` | `approve`, `timer`, or `consult_outcome` | `allowed`, `decided` |
+ * | started | `call_started`, behind the `loop_checkpoint` of pre_tool_dispatch | as for parked or released | `running`, `effect_id` |
+ * | accepted | `call_accepted`, of `long_running` tools | `call_accepted` | `accepted` |
+ * | returned | `call_returned`, where PostToolUse hooks are asked | `call_outcome` | `returned` |
+ * | rewritten | `hook_returned` | `consult_outcome` | |
+ * | ended | `call_ended` | any of these, or a cancel | `ended` |
+ */
 import type {
   Actor,
   CallStatus,

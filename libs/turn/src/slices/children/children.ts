@@ -10,21 +10,17 @@
 import {
   addUsage,
   BOUNDS,
-  type CancelChildBody,
   type ChildEndedBody,
-  type CommandInput,
   type DelegateArgs,
   type EventOf,
-  type JsonObject,
-  type MessageBody,
   type NotifyOutcome,
   type SendMessageArgs,
   type SessionEvent,
-  type StartChildBody,
   sessionActor,
   type Usage,
   userText,
 } from '@coxswain/protocol';
+import type { Command } from '../../core/commands.ts';
 import type { SessionContext } from '../../core/context.ts';
 import { type Decision, events, late, reject, why } from '../../core/decision.ts';
 import type { AbortOrder, Effect, EffectHead } from '../../core/effect.ts';
@@ -42,9 +38,9 @@ import { type SessionTool, shareOf } from './delegation.ts';
 import type { OpenChild } from './state.ts';
 
 /** A child's first record. */
-export function decideStartChild({ context }: MachineState, input: CommandInput): Decision {
+export function decideStartChild({ context }: MachineState, input: Command<'start_child'>): Decision {
   if (context.run > 0) return reject(input, 'session_exists', 'the session already had a run');
-  const { prompt, parent, reminders, ...settings } = input.body as unknown as StartChildBody;
+  const { prompt, parent, reminders, ...settings } = input.body;
   return events(
     ...copiedFrom(input),
     {
@@ -61,9 +57,9 @@ export function decideStartChild({ context }: MachineState, input: CommandInput)
 }
 
 /** The parent's call is to end, and its child with it. What came after the child's first run is nobody's child. */
-export function decideCancelChild(state: MachineState, input: CommandInput): Decision {
+export function decideCancelChild(state: MachineState, input: Command<'cancel_child'>): Decision {
   const { context } = state;
-  const { from, effect_id, reason } = input.body as unknown as CancelChildBody;
+  const { from, effect_id, reason } = input.body;
   if (context.parent?.session !== from || context.parent.effect_id !== effect_id)
     return reject(input, 'not_running', `session ${from} did not start this session with effect ${effect_id}`);
   if (isEnded(state) || context.run !== 1)
@@ -80,9 +76,9 @@ export function decideCancelChild(state: MachineState, input: CommandInput): Dec
 }
 
 /** A child has ended: its call has its result, or the work is begun again; one that was given up is only counted. */
-export function decideChildEnded(state: MachineState, input: CommandInput, atMs: number): Decision {
+export function decideChildEnded(state: MachineState, input: Command<'child_ended'>, atMs: number): Decision {
   const { context } = state;
-  const report = input.body as unknown as ChildEndedBody;
+  const report = input.body;
   const child = context.children.find(({ effect_id }) => effect_id === report.effect_id);
   if (!child)
     return reject(input, 'call_not_open', `effect ${report.effect_id} has no open child session`, {
@@ -124,9 +120,9 @@ function isBegunAgain(context: SessionContext, row: CallRow, child: OpenChild, r
 }
 
 /** A message from another session: what its mode says, with its sender. */
-export function decideMessage(state: MachineState, input: CommandInput, atMs: number): Decision {
+export function decideMessage(state: MachineState, input: Command<'message'>, atMs: number): Decision {
   const { context } = state;
-  const { from: session, hops, body, mode } = input.body as unknown as MessageBody;
+  const { from: session, hops, body, mode } = input.body;
   if (hops > BOUNDS.hopsMax)
     return reject(
       input,
@@ -138,15 +134,15 @@ export function decideMessage(state: MachineState, input: CommandInput, atMs: nu
   if (mode === 'prompt' && isEnded(state) && !context.notice) {
     return events(promptOfMessage(context, { command_id: input.command_id, body, actor, from }));
   }
-  const said: JsonObject = { body, from };
-  // What a run takes no more must not wait for somebody else to begin the next.
-  const begins =
-    mode === 'prompt' && (isEnded(state) || topStateOf(state) === 'tearing_down') ? { begins_run: true } : {};
-  const as =
-    mode === 'followup' || mode === 'prompt'
-      ? { verb: 'followup', body: { ...said, ...begins } }
-      : { verb: 'steer', body: { ...said, mode: mode === 'interrupt' ? 'interrupt_immediate' : 'finish_step' } };
-  return decideInjection(context, { ...input, ...as, actor }, atMs);
+  const isPrompt = mode === 'prompt';
+  if (isPrompt || mode === 'followup') {
+    // What a run takes no more must not wait for somebody else to begin the next.
+    const begins = isPrompt && (isEnded(state) || topStateOf(state) === 'tearing_down');
+    const origin = { from, ...(begins ? { begins_run: true as const } : {}) };
+    return decideInjection(context, { ...input, verb: 'followup', body: { body }, actor }, atMs, origin);
+  }
+  const seamMode = mode === 'interrupt' ? 'interrupt_immediate' : 'finish_step';
+  return decideInjection(context, { ...input, verb: 'steer', body: { body, mode: seamMode }, actor }, atMs, { from });
 }
 
 /** Decides what became of the report to the parent. */

@@ -18,6 +18,7 @@ import {
   type StartSettings,
   userText,
 } from '@coxswain/protocol';
+import type { Command } from '../../core/commands.ts';
 import type { SessionContext } from '../../core/context.ts';
 import { type Decision, events, late } from '../../core/decision.ts';
 import { openEffect, type Placed } from '../../core/place.ts';
@@ -28,7 +29,7 @@ import type { CallRow } from '../calls/state.ts';
 import type { Repins } from '../runs/state.ts';
 
 /** What the first record of a copied journal says of its origin. */
-export function copiedFrom({ copied_from }: CommandInput): SessionEvent[] {
+export function copiedFrom({ copied_from }: Pick<CommandInput, 'copied_from'>): SessionEvent[] {
   if (!copied_from) return [];
   const { how, session, n, hash, command_id, actor, before } = copied_from;
   return [
@@ -157,8 +158,8 @@ export function repinned(before: Repins | null, { persona, mode, ...model }: Cha
 }
 
 /** What a prompt sets for its run and those after it. */
-export function settingsOfPrompt({ body }: CommandInput): SessionEvent[] {
-  const { provider, model, base_url, mode } = body as ChangedSettings;
+export function settingsOfPrompt({ body }: Command<'prompt'>): SessionEvent[] {
+  const { provider, model, base_url, mode } = body;
   const settings = {
     ...(provider === undefined ? {} : { provider }),
     ...(model === undefined ? {} : { model }),

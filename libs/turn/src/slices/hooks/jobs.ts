@@ -4,7 +4,6 @@
  */
 import {
   BOUNDS,
-  type CommandInput,
   cutText,
   type EventOf,
   type HookAnswer,
@@ -12,6 +11,7 @@ import {
   type JobReceipt,
   type SessionEvent,
 } from '@coxswain/protocol';
+import type { Command } from '../../core/commands.ts';
 import type { SessionContext } from '../../core/context.ts';
 import { type Decision, events, reject, rejected } from '../../core/decision.ts';
 import { feedbackEvent } from '../injections/feedback.ts';
@@ -46,9 +46,9 @@ export function jobsAfter(jobs: readonly OpenJob[], hook: string, receipt: JobRe
  * quicker than the record of its receipt, so a report of an unknown job is decided when the hooks that are asked have
  * answered; while none is asked, no hook can begin the job.
  */
-export function decideFeedbackCommand(context: SessionContext, input: CommandInput): Decision {
+export function decideFeedbackCommand(context: SessionContext, input: Command<'feedback'>): Decision {
   const { command_id } = input;
-  const { job, body } = input.body as unknown as { readonly job: JobReceipt; readonly body?: string };
+  const { job, body } = input.body;
   const report = { command_id, receipt: job, ...(body === undefined ? {} : { body }) };
   const open = context.jobs.find(isOf(job));
   if (open) return events(...reported(context, open, report, 0));

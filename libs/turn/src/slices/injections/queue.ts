@@ -5,20 +5,11 @@
  * I2  What is delivered cannot be taken back, but a reminder that prompts still show can be cleared.
  */
 
-import {
-  BOUNDS,
-  type CommandInput,
-  type EventOf,
-  type MessageSource,
-  type Mode,
-  type Propagate,
-  type ReminderFields,
-  type RoleHint,
-  type SessionEvent,
-} from '@coxswain/protocol';
+import { BOUNDS, type EventOf, type MessageSource, type ReminderFields, type SessionEvent } from '@coxswain/protocol';
 import { remember } from '../../core/command-memory.ts';
+import type { Command } from '../../core/commands.ts';
 import type { SessionContext } from '../../core/context.ts';
-import { controlOutcome, type Decision, events, reject } from '../../core/decision.ts';
+import { type CommandHead, controlOutcome, type Decision, events, reject } from '../../core/decision.ts';
 import type { Placed } from '../../core/place.ts';
 import { supersededBy } from '../reminders/reminders.ts';
 import { interruption } from '../suspension/suspension.ts';
@@ -26,10 +17,24 @@ import { preempt } from './preempt.ts';
 import type { PendingFollowup, PendingInjection } from './state.ts';
 import { bodyBytes, isGuarded, pendingBytes, reminderBytes, textBytes } from './waiting.ts';
 
-/** Takes a steer, a reminder or a follow-up in, to wait for its seam. */
-export function decideInjection(context: SessionContext, input: CommandInput, atMs: number): Decision {
+/** A command that queues a message. */
+type InjectionCommand = Command<'steer' | 'remind' | 'followup'>;
+
+/** What only the machine says of a message that it queues itself. No client's body has it. */
+export interface InjectionOrigin {
+  readonly from?: MessageSource | undefined;
+  readonly begins_run?: true | undefined;
+}
+
+/** Decides `steer`, `remind` and `followup`: the message waits for its seam. */
+export function decideInjection(
+  context: SessionContext,
+  input: InjectionCommand,
+  atMs: number,
+  origin: InjectionOrigin = {},
+): Decision {
   const { command_id, body, verb } = input;
-  const dedupeKey = body.dedupe_key as string | undefined;
+  const { dedupe_key: dedupeKey } = body;
   const older = dedupeKey === undefined ? undefined : waitingUnder(context, verb, dedupeKey);
   if (!older && context.pending.length + context.followups.length >= BOUNDS.pendingInjectionsMax)
     return reject(
@@ -37,7 +42,7 @@ export function decideInjection(context: SessionContext, input: CommandInput, at
       'too_many_pending',
       `the session already has ${BOUNDS.pendingInjectionsMax} queued messages, which is the limit`,
     );
-  const bytes = textBytes(body.body as string);
+  const bytes = textBytes(body.body);
   const full = fullProblem(context, bytes, older);
   if (full !== null) return reject(input, 'pending_full', full);
   const superseded = supersededBy(context, { command_id, dedupe_key: dedupeKey });
@@ -55,13 +60,13 @@ export function decideInjection(context: SessionContext, input: CommandInput, at
       'too_many_reminders',
       `this reminder has ${bytes} bytes; queued and visible reminders together may have at most ${BOUNDS.remindersLiveMaxBytes} bytes`,
     );
-  const received = receivedEvent(input, new Date(atMs).toISOString());
-  if (!older) return events(received);
+  const received = receivedEvent(input, new Date(atMs).toISOString(), origin);
+  if (!older || dedupeKey === undefined) return events(received);
   return events(received, {
     type: 'injection_collapsed',
     command_id: older.command_id,
     into: command_id,
-    dedupe_key: dedupeKey as string,
+    dedupe_key: dedupeKey,
   });
 }
 
@@ -79,28 +84,22 @@ function fullProblem(
   return `queued messages have ${waiting} bytes, and this one has ${bytes}; together they may have at most ${BOUNDS.pendingInjectionsMaxBytes} bytes`;
 }
 
-function receivedEvent(input: CommandInput, at: string): SessionEvent {
-  const { body, verb } = input;
-  const key = body.dedupe_key === undefined ? {} : { dedupe_key: body.dedupe_key as string };
-  const head = { command_id: input.command_id, body: body.body as string };
-  const tail = { ...(input.actor ? { actor: input.actor } : {}), at };
-  // Only a message has these: no client's body may.
-  const from = body.from === undefined ? {} : { from: body.from as unknown as MessageSource };
-  const begins = body.begins_run === true ? { begins_run: true as const } : {};
-  if (verb === 'followup') return { type: 'followup_received', ...head, ...key, ...from, ...begins, ...tail };
-  const mode = { mode: body.mode as Mode, ...(body.preempt === true ? { preempt: true as const } : {}) };
-  if (verb === 'steer') return { type: 'steering_received', ...head, ...mode, ...key, ...from, ...tail };
-  return { type: 'reminder_injected', ...head, ...mode, ...reminderFields(body), ...key, ...tail };
+function receivedEvent(input: InjectionCommand, at: string, { from, begins_run }: InjectionOrigin): SessionEvent {
+  const { body, dedupe_key } = input.body;
+  const head = { command_id: input.command_id, body, ...(dedupe_key === undefined ? {} : { dedupe_key }) };
+  const tail = { ...(from ? { from } : {}), ...(input.actor ? { actor: input.actor } : {}), at };
+  if (input.verb === 'followup')
+    return { type: 'followup_received', ...head, ...(begins_run ? { begins_run } : {}), ...tail };
+  const { mode, preempt } = input.body;
+  const preempts = preempt === true ? { preempt } : {};
+  if (input.verb === 'steer') return { type: 'steering_received', ...head, mode, ...preempts, ...tail };
+  return { type: 'reminder_injected', ...head, mode, ...preempts, ...reminderFields(input.body), ...tail };
 }
 
-function reminderFields(body: CommandInput['body']): ReminderFields {
-  return {
-    tags: (body.tags ?? []) as string[],
-    ...(body.ttl_turns === undefined ? {} : { ttl_turns: body.ttl_turns as number }),
-    preserve_on_compact: (body.preserve_on_compact ?? false) as boolean,
-    propagate: (body.propagate ?? 'session') as Propagate,
-    role_hint: (body.role_hint ?? 'system') as RoleHint,
-  };
+// Records of earlier versions hold bodies without some of the defaults.
+function reminderFields(body: Command<'remind'>['body']): ReminderFields {
+  const { tags = [], ttl_turns, preserve_on_compact = false, propagate = 'session', role_hint = 'system' } = body;
+  return { tags, ...(ttl_turns === undefined ? {} : { ttl_turns }), preserve_on_compact, propagate, role_hint };
 }
 
 // A user message never stands in the place of a reminder, nor the other way round, so each kind has keys of its own.
@@ -119,8 +118,8 @@ function remindersOf(context: SessionContext): number {
 }
 
 /** Takes an injection back that waits, or clears a reminder that is shown. */
-export function decideRevoke(context: SessionContext, input: CommandInput): Decision {
-  const target = input.body.command_id as string;
+export function decideRevoke(context: SessionContext, input: Command<'revoke'>): Decision {
+  const target = input.body.command_id;
   const fate = injectionFate(context, target);
   if (fate !== 'waiting' && fate !== 'shown') return rejectFate(input, target, fate);
   const outcome = controlOutcome(context.session_id, input, 'revoked');
@@ -130,11 +129,11 @@ export function decideRevoke(context: SessionContext, input: CommandInput): Deci
 }
 
 /** Gives an injection that waits another text; it keeps its place, its id and everything else. */
-export function decideReplace(context: SessionContext, input: CommandInput): Decision {
-  const target = input.body.command_id as string;
+export function decideReplace(context: SessionContext, input: Command<'replace'>): Decision {
+  const target = input.body.command_id;
   const fate = injectionFate(context, target);
   if (fate !== 'waiting') return rejectFate(input, target, fate === 'shown' ? 'delivered' : fate);
-  const body = input.body.body as string;
+  const body = input.body.body;
   const isTarget = ({ command_id }: { readonly command_id: string }) => command_id === target;
   const replaced = context.pending.find(isTarget) ?? context.followups.find(isTarget);
   const full = fullProblem(context, textBytes(body), replaced);
@@ -142,7 +141,7 @@ export function decideReplace(context: SessionContext, input: CommandInput): Dec
   return events({ ...controlOutcome(context.session_id, input, 'replaced'), body });
 }
 
-function rejectFate(input: CommandInput, target: string, fate: 'delivered' | 'revoked' | 'unknown'): Decision {
+function rejectFate(input: CommandHead, target: string, fate: 'delivered' | 'revoked' | 'unknown'): Decision {
   const field = { field: 'command_id' };
   switch (fate) {
     case 'delivered':

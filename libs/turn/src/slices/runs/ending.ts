@@ -7,13 +7,13 @@
 
 import {
   assertNever,
-  type CommandInput,
   type EventOf,
   type JsonObject,
   type SessionEvent,
   type SessionFailedInput,
   type StopReason,
 } from '@coxswain/protocol';
+import type { Command } from '../../core/commands.ts';
 import type { SessionContext } from '../../core/context.ts';
 import { controlOutcome, type Decision, events, reject, why } from '../../core/decision.ts';
 import type { Effect } from '../../core/effect.ts';
@@ -66,7 +66,7 @@ export function consultEnding(point: EndingPoint): (context: SessionContext) => 
 }
 
 /** Decides `cancel`. */
-export function decideCancel(state: MachineState, input: CommandInput): Decision {
+export function decideCancel(state: MachineState, input: Command<'cancel'>): Decision {
   const { context } = state;
   const cancelled = context.stop_reason === 'cancelled';
   if (isEnded(state)) {

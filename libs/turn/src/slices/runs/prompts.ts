@@ -1,19 +1,18 @@
 /** Prompts: how a run begins, and the messages that begin the next one. */
 
 import {
-  type CommandInput,
   type ConsultOutcome,
-  type JsonObject,
+  type EventOf,
   messageText,
   type SessionEvent,
-  type StartSettings,
   textOf,
   type UserMessage,
   userText,
 } from '@coxswain/protocol';
 import { remember } from '../../core/command-memory.ts';
+import type { Command } from '../../core/commands.ts';
 import type { SessionContext } from '../../core/context.ts';
-import { because, by, type Decision, events, reject } from '../../core/decision.ts';
+import { because, by, type CommandHead, type Decision, events, reject } from '../../core/decision.ts';
 import { openEffect, type Placed } from '../../core/place.ts';
 import { isEnded, type MachineState, topStateOf } from '../../machine/state.ts';
 import { copiedFrom, settingsOfPrompt } from '../copies/copies.ts';
@@ -21,49 +20,68 @@ import { blocked, vetoed } from '../hooks/verdicts.ts';
 import { decideInjection } from '../injections/queue.ts';
 import type { PendingFollowup } from '../injections/state.ts';
 
-/** Decides `start` and `prompt`. */
-export function decidePrompt(state: MachineState, input: CommandInput): Decision {
+/** Decides `start`: the first run of a session. */
+export function decideStart(state: MachineState, input: Command<'start'>): Decision {
   const { context } = state;
+  const busy = busyProblem(state, input);
+  if (busy) return busy;
+  if (context.run > 0)
+    return reject(input, 'session_exists', 'the session already had a run; continue it with prompt, or use another id');
+  const { prompt, messages, message_id: _, fork, ...settings } = input.body;
+  // What a host has not put into the copy of its origin's first record, it has not looked at.
+  if (fork !== undefined)
+    return reject(input, 'fork_origin_not_found', 'the host did not look up the session to fork', { field: 'fork' });
+  return events(...copiedFrom(input), { ...promptOf(context, input, prompt, messages), settings });
+}
+
+/** Decides `prompt`: the next run of a session that has ended. */
+export function decidePrompt(state: MachineState, input: Command<'prompt'>): Decision {
+  const busy = busyProblem(state, input);
+  if (busy) return busy;
+  const { body, messages } = input.body;
+  return events(...copiedFrom(input), ...settingsOfPrompt(input), promptOf(state.context, input, body, messages));
+}
+
+function busyProblem(state: MachineState, input: CommandHead): Decision | null {
   if (!isEnded(state))
     return reject(input, 'session_busy', `the session is ${topStateOf(state)}; ${insteadOfAPrompt(state)}`);
   // Its answer is read from its last run's.
-  if (context.notice)
+  if (state.context.notice)
     return reject(
       input,
       'session_busy',
       'the session is reporting its end to its parent; retry the prompt in a moment',
     );
-  if (input.verb === 'start' && context.run > 0)
-    return reject(input, 'session_exists', 'the session already had a run; continue it with prompt, or use another id');
-  // What a host has not put into the copy of its origin's first record, it has not looked at.
-  if (input.body.fork !== undefined)
-    return reject(input, 'fork_origin_not_found', 'the host did not look up the session to fork', { field: 'fork' });
-  const { prompt, messages, message_id: _, ...settings } = input.body;
-  const text = input.verb === 'start' ? prompt : input.body.body;
-  const changed = input.verb === 'prompt' ? settingsOfPrompt(input) : [];
-  return events(...copiedFrom(input), ...changed, {
+  return null;
+}
+
+function promptOf(
+  { run }: SessionContext,
+  input: CommandHead,
+  text: string | undefined,
+  messages: readonly UserMessage[] = [],
+): EventOf<'prompt_received'> {
+  return {
     type: 'prompt_received',
     command_id: input.command_id,
-    run: context.run + 1,
-    messages: typeof text === 'string' ? [userText(text)] : (messages as unknown as UserMessage[]),
+    run: run + 1,
+    messages: text === undefined ? [...messages] : [userText(text)],
     ...by(input),
-    ...(input.verb === 'start' ? { settings: settings as unknown as StartSettings } : {}),
-  });
+  };
 }
 
 /**
- * A prompt that becomes a steer during a run. The run delivers nothing more once it is torn down: the text is then the prompt of the
- * next run, which begins by itself.
+ * Decides a prompt that becomes a steer during a run. The run delivers nothing more once it is torn down: the text is then
+ * the prompt of the next run, which begins by itself.
  */
-export function decideSay(state: MachineState, input: CommandInput, atMs: number): Decision {
+export function decideSay(state: MachineState, input: Command<'prompt'>, atMs: number): Decision {
   const { context } = state;
   if (isEnded(state) && !context.notice) return decidePrompt(state, input);
-  const { body } = input.body;
+  const { body = '' } = input.body;
   const isTooLate = isEnded(state) || topStateOf(state) === 'tearing_down';
-  const as: { verb: string; body: JsonObject } = isTooLate
-    ? { verb: 'followup', body: { body: body as string, begins_run: true } }
-    : { verb: 'steer', body: { body: body as string, mode: 'finish_step' } };
-  return decideInjection(context, { ...input, ...as }, atMs);
+  return isTooLate
+    ? decideInjection(context, { ...input, verb: 'followup', body: { body } }, atMs, { begins_run: true })
+    : decideInjection(context, { ...input, verb: 'steer', body: { body, mode: 'finish_step' } }, atMs);
 }
 
 // A message alone does not wake what sleeps, but for an interrupt.

@@ -4,16 +4,15 @@ import {
   BOUNDS,
   type CallOutcome,
   type CallStatus,
-  type CommandInput,
   type ConsultOutcome,
   type ErrorCode,
   type EventOf,
-  type Json,
   type ParkingFields,
   parkingTimeProblem,
   type SessionEvent,
 } from '@coxswain/protocol';
 import { remember, rememberSource } from '../../core/command-memory.ts';
+import type { Command } from '../../core/commands.ts';
 import type { SessionContext } from '../../core/context.ts';
 import { because, by, controlOutcome, type Decision, events, reject, why } from '../../core/decision.ts';
 import type { Placed } from '../../core/place.ts';
@@ -22,7 +21,7 @@ import { failsClosed, vetoed } from '../hooks/verdicts.ts';
 import type { AskedSuspension } from './state.ts';
 
 /** Decides `suspend`, at the time of its record. */
-export function decideSuspend(state: MachineState, input: CommandInput, atMs: number): Decision {
+export function decideSuspend(state: MachineState, input: Command<'suspend'>, atMs: number): Decision {
   const { context } = state;
   if (isEnded(state)) return reject(input, 'not_running', 'the session is not running');
   if (topStateOf(state) === 'tearing_down') return reject(input, 'not_running', 'the run is ending');
@@ -30,7 +29,7 @@ export function decideSuspend(state: MachineState, input: CommandInput, atMs: nu
   const sleeps = topStateOf(state) === 'suspended' && leafOf(state) !== 'suspended.post_resume';
   if (sleeps || context.suspend)
     return reject(input, 'already_suspended', 'the session is already suspended, or about to be suspended');
-  const fields = input.body as ParkingFields;
+  const fields = input.body;
   const problem = parkingTimeProblem(fields, atMs);
   if (problem) return reject(input, 'invalid_field', `until: ${problem}`, { field: 'until' });
   return events(
@@ -40,7 +39,7 @@ export function decideSuspend(state: MachineState, input: CommandInput, atMs: nu
 }
 
 /** Decides `resume`. One that comes before the suspension has taken hold withdraws it. */
-export function decideResume(state: MachineState, input: CommandInput): Decision {
+export function decideResume(state: MachineState, input: Command<'resume'>): Decision {
   const { context } = state;
   if (isEnded(state)) return reject(input, 'not_running', 'the run has ended; continue with `cox run --session`');
   if (
@@ -53,12 +52,12 @@ export function decideResume(state: MachineState, input: CommandInput): Decision
 }
 
 /** Decides `signal`: it is kept until a suspension waits for one of its name, which may be the case already. */
-export function decideSignal(state: MachineState, input: CommandInput): Decision {
+export function decideSignal(state: MachineState, input: Command<'signal'>): Decision {
   const { context } = state;
   if (isEnded(state)) return reject(input, 'not_running', 'the session is not running');
   if (context.aborting || topStateOf(state) === 'tearing_down')
     return reject(input, 'not_running', 'the run is ending');
-  const name = input.body.name as string;
+  const { name, data } = input.body;
   const wakes = leafOf(state) === 'suspended.parked' && context.suspension?.signal === name;
   if (!wakes && context.signals.length >= BOUNDS.signalsStoredMax)
     return reject(
@@ -67,7 +66,6 @@ export function decideSignal(state: MachineState, input: CommandInput): Decision
       `the session already stores ${BOUNDS.signalsStoredMax} signals, which is the limit`,
       { field: 'name' },
     );
-  const data = input.body.data as Json | undefined;
   return events(
     {
       type: 'signal_received',
