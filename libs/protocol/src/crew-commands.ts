@@ -8,7 +8,7 @@ import { StopReason } from './events.ts';
 import { CommandId, ID_PATTERN } from './ids.ts';
 import { Failure, ToolResult, Usage } from './inputs.ts';
 import { parseInternal } from './internal-commands.ts';
-import { Reason } from './reason.ts';
+import { Reason } from './json.ts';
 import { hasVisibleText } from './unicode-text.ts';
 
 const id = CommandId.optional();

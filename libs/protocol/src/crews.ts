@@ -2,8 +2,7 @@
 import * as z from 'zod';
 import { BOUNDS } from './bounds.ts';
 import { canonicalJson } from './canonical-json.ts';
-import { fingerprint } from './fingerprint.ts';
-import { ID_PATTERN } from './ids.ts';
+import { fingerprint, ID_PATTERN } from './ids.ts';
 import { BasePermissions, type PinnedPermissions } from './permissions.ts';
 import { STORED_REMINDER_FIELDS } from './reminders.ts';
 

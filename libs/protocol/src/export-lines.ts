@@ -5,7 +5,7 @@
  */
 import * as z from 'zod';
 import { canonicalJson } from './canonical-json.ts';
-import { CoxswainError } from './coxswain-error.ts';
+import { CoxswainError } from './error-codes.ts';
 import { BlobRef } from './json.ts';
 import { blobRefsOf, type JournalRecord } from './record.ts';
 import { problemSentences, readStrictly } from './schema-problems.ts';

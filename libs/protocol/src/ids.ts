@@ -3,7 +3,7 @@
  * schemas first, so that `*`, `>`, `.`, spaces and the empty string never reach a bus.
  */
 import * as z from 'zod';
-import { CoxswainError } from './coxswain-error.ts';
+import { CoxswainError } from './error-codes.ts';
 import { cutText } from './unicode-text.ts';
 
 /** What an id may look like: 1 to 64 characters of `A-Z a-z 0-9 _ -`. */
@@ -77,4 +77,23 @@ export function readId<S extends z.ZodType>(schema: S, field: string, given: unk
  */
 export function sessionRef(sessionId: string, tenant: string = DEFAULT_TENANT): SessionRef {
   return { tenant: readId(TenantId, 'tenant', tenant), sessionId: readId(SessionId, 'session', sessionId) };
+}
+
+/**
+ * A short name for a long text, to recognize it: 64 bits as 16 hexadecimal digits. Two 32-bit hashes of the UTF-16 code
+ * units, in the manner of FNV-1a. It does not withstand forgery.
+ */
+export function fingerprint(text: string): string {
+  let one = 0x811c9dc5;
+  let other = 0x2f0b4c47;
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    one = Math.imul(one ^ unit, 0x01000193);
+    other = Math.imul(other ^ unit, 0x85ebca6b) ^ (other >>> 13);
+  }
+  return hex(one) + hex(other);
+}
+
+function hex(bits: number): string {
+  return (bits >>> 0).toString(16).padStart(8, '0');
 }

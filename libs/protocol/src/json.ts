@@ -1,4 +1,4 @@
-/** JSON values as the protocol carries them. */
+/** JSON values, references to large ones, and reasons, as the protocol carries them. */
 import * as z from 'zod';
 import { BOUNDS } from './bounds.ts';
 
@@ -53,3 +53,8 @@ export type BlobRef = z.infer<typeof BlobRef>;
 export function assertNever(value: never): never {
   throw new Error(`unexpected ${JSON.stringify(value)}`);
 }
+
+/** The reason of a cancel, a denial, a suspension or a veto: free text within its bound. */
+export const Reason = z.string().refine((text) => new TextEncoder().encode(text).length <= BOUNDS.reasonMaxBytes, {
+  error: `may have at most ${BOUNDS.reasonMaxBytes} bytes`,
+});

@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import { BOUNDS } from './bounds.ts';
 import { ID_PATTERN } from './ids.ts';
-import { Reason } from './reason.ts';
+import { Reason } from './json.ts';
 import { hasVisibleText } from './unicode-text.ts';
 
 /** What happens when the time of a suspension has come. */

@@ -7,9 +7,8 @@ import { BOUNDS } from './bounds.ts';
 import type { HookPoint } from './hook-points.ts';
 import { HOOK_RETURNS } from './hook-returns.ts';
 import { JobReceipt } from './job-receipts.ts';
-import { Json, JsonObject } from './json.ts';
+import { Json, JsonObject, Reason } from './json.ts';
 import { Message } from './messages.ts';
-import { Reason } from './reason.ts';
 import { IN_PLAIN_WORDS } from './schema-problems.ts';
 import { type HookFailure, HookReminder, type HookReturn, type Verdict } from './verdicts.ts';
 

@@ -4,8 +4,7 @@
  */
 import * as z from 'zod';
 import { ToolDefinition } from './calls.ts';
-import { fingerprint } from './fingerprint.ts';
-import { ID_PATTERN } from './ids.ts';
+import { fingerprint, ID_PATTERN } from './ids.ts';
 import { StepRequest } from './model-steps.ts';
 import { Persona } from './persona.ts';
 

@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import { BOUNDS } from './bounds.ts';
 import { type CamelCased, fromWire } from './casing.ts';
-import { CoxswainError } from './coxswain-error.ts';
+import { CoxswainError } from './error-codes.ts';
 import { SessionEvent } from './events.ts';
 import { Input } from './inputs.ts';
 import { BlobRef } from './json.ts';

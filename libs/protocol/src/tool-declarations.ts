@@ -5,7 +5,7 @@
  */
 import { DEFAULT_TRAITS, ToolDefinition, type ToolTraits } from './calls.ts';
 import { type CamelCased, placeFromWire, toWire } from './casing.ts';
-import { CoxswainError } from './coxswain-error.ts';
+import { CoxswainError } from './error-codes.ts';
 import { ToolResult } from './inputs.ts';
 import type { Json, JsonObject } from './json.ts';
 import { pathText, problemSentences, readStrictly } from './schema-problems.ts';
