@@ -109,6 +109,7 @@ try {
     expect(stdout, /npm install/);
   });
   await step('npm install', () => printed('npm', ['install'], { cwd: project }));
+  await step('npm run typecheck', () => printed('npm', ['run', 'typecheck'], { cwd: project }));
   await step('npm test', async () => expect((await printed('npm', ['test'], { cwd: project })).stdout, /pass 4$/m));
   await step('npx coxswain demo, in an empty folder', async () => {
     const elsewhere = await subfolder('elsewhere');

@@ -125,8 +125,8 @@ test.each([
   [{ copies: 3, current: 2 }, 'warning', 'stream S: 2 messages, 3 copies, of which 1 is not up to date'],
   [{ copies: 3, current: 3, atRisk: true }, 'warning', expect.stringContaining('its blocks are compressed')],
   [{ copies: 1, current: 1, bytes: 79 }, 'ok', 'stream S: 2 messages, 1 copy'],
-  [{ copies: 1, current: 1, bytes: 80 }, 'warning', expect.stringContaining('80 of at most 100 bytes')],
-  [{ copies: 1, current: 1, bytes: 100 }, 'failed', expect.stringContaining('100 of at most 100 bytes')],
+  [{ copies: 1, current: 1, bytes: 80 }, 'warning', expect.stringContaining('80 of 100 bytes')],
+  [{ copies: 1, current: 1, bytes: 100 }, 'failed', expect.stringContaining('100 of 100 bytes')],
 ])('the copies of a stream, %j', (copies, status, message) => {
   const stream = { name: 'S', present: true, messages: 2, bytes: 0, maxBytes: 100, atRisk: false, ...copies };
   expect(streamCheck(stream)).toMatchObject({ status, message });

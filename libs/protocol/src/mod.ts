@@ -90,6 +90,7 @@ export * from './wire/ids.ts';
 export * from './wire/json.ts';
 export * from './wire/keyring-file.ts';
 export * from './wire/media-types.ts';
+export * from './wire/nats-address.ts';
 export * from './wire/nearest-word.ts';
 export * from './wire/regular-expressions.ts';
 export * from './wire/schema-problems.ts';

@@ -66,7 +66,7 @@ const GUIDES = {
   'Control agents with hooks': 'hooks run-hooks hook-jobs',
   'Combine agents': 'crews hand-offs session-messages personas-as-services',
   'Write programs': 'client client-commands embedding chat-page gateway http-commands http-events ag-ui mcp-server',
-  'Use the command and the console': 'cli cli-scripts terminal console editors acp inspector replay-and-fork',
+  'Use the command and the console': 'install cli cli-scripts terminal console editors acp inspector replay-and-fork',
   'Secure and observe':
     'security policy trust-a-folder threat-model observability traces embedded-server troubleshooting',
 };

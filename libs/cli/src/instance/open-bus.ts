@@ -5,7 +5,13 @@
  * commands outlive it, so whoever still needs a bus opens one again and goes on.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ConnectNatsOptions, connectionTo, readConnection, stateDirOwner } from '@coxswain/adapter-nats';
+import {
+  type ConnectNatsOptions,
+  connectionTo,
+  parseConnectionUrl,
+  readConnection,
+  stateDirOwner,
+} from '@coxswain/adapter-nats';
 import { type BusClient, connect, InvalidOptionError } from '@coxswain/client';
 import type { TenantId } from '@coxswain/protocol';
 import { CliError, EXIT, usageError } from '../line/cli-error.ts';
@@ -107,7 +113,7 @@ async function openBus({ command, flags, env }: Where, services: boolean, isFirs
     const tenant = namedTenant(flags, address);
     if (address && port !== undefined) refusePort(port, address);
     // Not within the attempt: what is refused here would be tried again.
-    if (address && found) refuseElsewhere(flags, found.path);
+    if (address && found) refuseElsewhere(flags, found.path, await manifestInUse(address, stateDir));
     // Nor is the user's answer within it: it may take longer than another process to settle.
     if (!address && found) manifest ??= await chooseManifest(flags, env, mayAsk);
     try {
@@ -143,17 +149,32 @@ function refusePort(port: number, address: BusAddress): void {
   throw usageError(`--port ${port} applies to an embedded server, and ${runs}`);
 }
 
+/** The manifest of the process that runs the instance at an address; undefined if it uses none, or runs elsewhere. */
+async function manifestInUse(address: BusAddress, stateDir: string): Promise<string | undefined> {
+  try {
+    const running = await readConnection(stateDir);
+    // `NATS_URL` and `--nats` may name the same server.
+    if (!running || parseConnectionUrl(address.servers).servers.join() !== running.url) return undefined;
+    return (await stateDirOwner(stateDir))?.holder?.manifest;
+  } catch {
+    // Connecting reports what is wrong. Without an answer the notice is printed.
+    return undefined;
+  }
+}
+
 /**
- * Rejects `--manifest` where another process hosts the sessions. A manifest of the folder is ignored with a notice, unless `--quiet` was
- * given: its author must not believe that it applies.
+ * Rejects `--manifest` where another process hosts the sessions. A manifest of the folder is ignored with a notice: its author must not
+ * believe that it applies. There is no notice with `--quiet`, and none if the other process uses the same manifest.
+ * @param inUse the manifest of the other process, if it is known.
  * @throws CliError `usage`
  */
-export function refuseElsewhere(flags: Where['flags'], manifest: string): void {
+export function refuseElsewhere(flags: Where['flags'], manifest: string, inUse: string | undefined): void {
   if (flags.on('manifest'))
     throw usageError(
       '--manifest needs its own session host, and another process hosts the sessions; stop that process, or start it with --manifest',
     );
-  writeNotice(`${manifest} is ignored: another process hosts the sessions and uses its own hooks\n`);
+  if (manifest !== inUse)
+    writeNotice(`${manifest} is ignored: another process hosts the sessions and uses its own hooks\n`);
 }
 
 async function joinBus(
@@ -202,7 +223,7 @@ async function startBus(options: {
 }): Promise<OpenBus> {
   const { startEmbedded } = await import('./embedded.ts');
   if (options.manifest) process.stderr.write(manifestNotice(options.manifest));
-  const holder = { title: `cox ${options.command}`, passing: true };
+  const holder = { title: `cox ${options.command}`, passing: true, manifest: options.manifest?.path };
   const embedded = await startEmbedded({ ...options, holder });
   const gone = new AbortController();
   void embedded.server.exited.then(({ expected }) => {

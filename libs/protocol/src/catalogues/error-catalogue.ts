@@ -246,7 +246,7 @@ export const ERROR_CATALOGUE = {
   ),
   call_not_open: rejection(
     'The tool call expects no call_outcome or child report: it has ended, never started, or its tool is not long_running.',
-    'Nothing to do: the host dropped the outcome, and this record documents it.',
+    'If the tool sends outcomes later, declare it long-running. Otherwise nothing to do: the host dropped the outcome, and the journal has the rejection.',
   ),
   stale_epoch: rejection(
     'The fencing token is out of date. A host rejects the outcome of a tool call (`call_outcome`) for an earlier or unknown attempt. A worker rejects the call of a host that lost the session to another host.',
@@ -267,7 +267,7 @@ export const ERROR_CATALOGUE = {
   ),
   not_rememberable: rejection(
     'This decision cannot be remembered: the arguments are too large, or the approval is about an unknown outcome.',
-    'Decide this call without remember. A permission rule of the persona applies to later calls.',
+    'Decide this call without `remember`. To decide later calls automatically, add a permission rule to the persona.',
   ),
   too_many_rules: rejection(
     'The session or its persona already has 128 remembered rules, the maximum.',
@@ -1092,14 +1092,14 @@ export const ERROR_CATALOGUE = {
     'Read the log with `cox logs`, and start `cox up` again.',
   ),
   console_not_built: exception(
-    'This installation does not contain the web console, which has the viewer.',
+    'This installation does not contain the web console, which shows the statechart.',
     'Serves nothing.',
     'Build it (`npm run prepare`), or read the inspection as JSON lines: `cox session inspect --json`.',
   ),
   streams_gone: exception(
     'The streams of the sessions were deleted while a host was running.',
     'Stops the host; `cox up` exits with 1.',
-    'To keep the sessions, restore a backup first. Then start the host again: it creates missing streams.',
+    'To keep the sessions, restore a backup first. Then start the host again. It creates missing streams; on a bus with keys, first run `cox admin streams`.',
   ),
   revoked: outcome(
     'A command was revoked before its delivery.',
