@@ -28,7 +28,7 @@ export function errorReference(): string {
   ];
   const entries = Object.entries<CatalogueEntry>(ERROR_CATALOGUE);
   return [
-    generatedFrom('libs/protocol/src/error-catalogue.ts'),
+    generatedFrom('libs/protocol/src/catalogues/error-catalogue.ts'),
     '# Errors\n',
     ...kinds.flatMap(([kind, title, intro]) => [
       `## ${title}\n\n${intro}\n`,

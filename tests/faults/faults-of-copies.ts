@@ -58,7 +58,7 @@ export const FAULTS_OF_COPIES: readonly PlantedFault[] = [
   {
     name: 'a record of an earlier shape is read as if it were of today’s',
     room: 'protocol',
-    file: 'record.ts',
+    file: 'journal/record.ts',
     find: 'const value = readOn(stored, RECORD_VERSION, upcasts);',
     instead: 'const value = { ...stored, v: RECORD_VERSION };',
   },

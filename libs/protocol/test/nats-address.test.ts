@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { readNatsAddress } from '../src/nats-address.ts';
+import { readNatsAddress } from '../src/wire/nats-address.ts';
 
 describe('an address of a NATS server', () => {
   test.each([

@@ -1,7 +1,7 @@
 /** Tools as people write them: which definitions and returns are refused, and how the message names the member. */
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { readTool, toolAnswerToWire } from '../src/tool-declarations.ts';
+import { readTool, toolAnswerToWire } from '../src/tools/tool-declarations.ts';
 
 describe('the return of a tool', () => {
   test('is a success without isError', () => {

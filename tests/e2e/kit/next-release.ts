@@ -44,9 +44,9 @@ const NEXT_MACHINE: readonly Raise[] = [
 ];
 /** Records of a shape that earlier releases do not know; the step from theirs changes nothing else. */
 const NEXT_RECORDS: readonly Raise[] = [
-  { file: 'libs/protocol/src/record.ts', constant: /(?<=export const RECORD_VERSION = )\d+/, raised: plusOne },
+  { file: 'libs/protocol/src/journal/record.ts', constant: /(?<=export const RECORD_VERSION = )\d+/, raised: plusOne },
   {
-    file: 'libs/protocol/src/record-upcasts.ts',
+    file: 'libs/protocol/src/journal/record-upcasts.ts',
     constant: /(?<=export const UPCASTS: ReadonlyMap<number, Upcast> = )new Map\(\)/,
     raised: () => 'new Map([[1, (record) => record]])',
   },

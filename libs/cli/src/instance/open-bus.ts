@@ -53,6 +53,8 @@ const WATCHED_EVERY_MS = 500;
 /** A restart of `cox up` takes seconds. Until then a command that it served starts no instance of its own. */
 const RETURNS_WITHIN_MS = 10_000;
 const REOPENED_MAX = 8;
+/** How often a task is repeated without a sign that the instance has ended: it may have been restarted at the same address. */
+const UNANSWERED_REPEATS_MAX = 1;
 
 /** Their standard input carries a protocol, which an answer would be read from. */
 const OF_PROTOCOLS: readonly string[] = ['acp', 'mcp'];
@@ -61,12 +63,14 @@ type Where = Pick<Invocation, 'command' | 'flags' | 'env'>;
 
 /**
  * Runs a task with an open bus and closes it, whatever happens. If the instance ends meanwhile, the task is run again
- * on a new one: it must be safe to repeat, and leave or fail soon after `gone` has aborted.
+ * on a new one: it must be safe to repeat, and leave or fail soon after `gone` has aborted. It is also run again, once, if the instance
+ * did not respond and belongs to a `cox up`.
  * @param services whether an instance that this process has to start is to work on sessions, or only to be read and
  *   written to.
  */
 export async function withBus<T>(where: Where, services: boolean, task: (bus: OpenBus) => Promise<T>): Promise<T> {
   let mayReturn = false;
+  let unanswered = 0;
   for (let reopened = 0; ; reopened++) {
     if (mayReturn) await untilReturned(where);
     const bus = await openBus(where, services, reopened === 0);
@@ -74,7 +78,10 @@ export async function withBus<T>(where: Where, services: boolean, task: (bus: Op
     try {
       return await task(bus);
     } catch (error) {
-      if (!bus.gone.aborted || reopened >= REOPENED_MAX) throw error;
+      if (reopened >= REOPENED_MAX) throw error;
+      if (bus.gone.aborted) continue;
+      if (!mayReturn || codeOf(error) !== 'nats_unreachable' || unanswered >= UNANSWERED_REPEATS_MAX) throw error;
+      unanswered += 1;
     } finally {
       await bus.close();
     }
