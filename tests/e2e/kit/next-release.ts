@@ -31,12 +31,12 @@ const plusOne = (value: string) => String(Number(value) + 1);
 /** A machine that decides the same under a higher version, and snapshots of another shape. */
 const NEXT_MACHINE: readonly Raise[] = [
   {
-    file: 'libs/turn/src/machine-versions.ts',
+    file: 'libs/turn/src/machine/version.ts',
     constant: /(?<=export const REPLAYED_VERSIONS: ReadonlySet<number> = new Set\(\[)MACHINE_VERSION/,
     raised: (own) => `${own} - 1, ${own}`,
   },
   {
-    file: 'libs/turn/src/machine-versions.ts',
+    file: 'libs/turn/src/machine/version.ts',
     constant: /(?<=export const MACHINE_VERSION = )\d+/,
     raised: plusOne,
   },
