@@ -17,7 +17,7 @@ import {
   userText,
 } from '@coxswain/protocol';
 import type { Effect } from '@coxswain/turn';
-import { elapsedMs } from './elapsed-ms.ts';
+import { elapsedMs } from './trace/measure-work.ts';
 import type { OlderMessages, Transcript } from './transcript.ts';
 
 type CompactEffect = Extract<Effect, { kind: 'compact' }>;

@@ -10,7 +10,7 @@ import {
   type ToolResult,
 } from '@coxswain/protocol';
 import { boundResult } from './bound-result.ts';
-import { elapsedMs } from './elapsed-ms.ts';
+import { elapsedMs } from './trace/measure-work.ts';
 
 /** One admitted call and the circumstances of its dispatch. */
 export interface Dispatch {

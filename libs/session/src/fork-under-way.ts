@@ -3,7 +3,7 @@ import type { ActiveSessions, Blobs, Journal } from '@coxswain/ports';
 import { type ErrorCode, PARTITIONS, type SessionRef } from '@coxswain/protocol';
 import { firstRecord } from './ended-record.ts';
 import { readRecord } from './load-session.ts';
-import { sideBySide } from './side-by-side.ts';
+import { sideBySide } from './load-turns.ts';
 
 /** See {@link forkUnderWay}. */
 export type ForkUnderWay = 'yes' | 'maybe' | 'no';

@@ -17,7 +17,7 @@ import {
 } from '@coxswain/protocol';
 import { assignPartitions } from './assign-partitions.ts';
 import { HostPeers } from './host-peers.ts';
-import { sideBySide } from './side-by-side.ts';
+import { sideBySide } from './load-turns.ts';
 import { TakeUps } from './take-ups.ts';
 
 /** The sessions of a host, as its partitions steer them. */

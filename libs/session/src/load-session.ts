@@ -9,14 +9,18 @@ import {
   decodeRecordAgain,
   GENESIS_HASH,
   type JournalRecord,
+  RECORD_VERSION,
   type SessionRef,
+  TOMBSTONE_VERSION,
   UPCASTS,
   type Upcast,
+  VERSION,
 } from '@coxswain/protocol';
 import {
   EventNotAcceptedError,
   emptyContext,
   leafOf,
+  MACHINE_VERSION,
   SessionActor,
   type SessionState,
   type StoredState,
@@ -356,3 +360,17 @@ async function newestSnapshot(snapshots: Snapshots, ref: SessionRef): Promise<Sn
     return null;
   }
 }
+
+/** The versions of everything that this release stores or sends. The members are named as they are reported in JSON. */
+export const FORMAT_VERSIONS = {
+  /** Of the packages and of the image. */
+  version: VERSION,
+  /** Of the turn machine: whether a run can be replayed byte for byte. */
+  machine_version: MACHINE_VERSION,
+  /** Of the shape of a journal's records. */
+  record_version: RECORD_VERSION,
+  /** Of the shape of the record that replaces the journal of a deleted session. */
+  tombstone_version: TOMBSTONE_VERSION,
+  /** Of the shape of snapshots, which are caches. */
+  snapshot_version: SNAPSHOT_VERSION,
+} as const;

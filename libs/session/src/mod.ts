@@ -6,7 +6,6 @@ export { type DeleteOptions, type DeletePorts, type Deletion, deleteSession } fr
 export { describeRecord } from './describe-record.ts';
 export { type Difference, type Divergence, diffJournals, type JournalDiff } from './diff-journals.ts';
 export { ExportedJournal } from './exported-journal.ts';
-export { FORMAT_VERSIONS } from './format-versions.ts';
 export {
   type Imported,
   type ImportPorts,
@@ -23,6 +22,7 @@ export {
 } from './inspection-messages.ts';
 export {
   ChainBrokenError,
+  FORMAT_VERSIONS,
   FoldDivergedError,
   type LoadedSession,
   type LoadPorts,

@@ -10,7 +10,7 @@
 import type { Log, PurgesWithin } from '@coxswain/ports';
 import { BOUNDS, type SessionRef, subjects, tombstoneIn } from '@coxswain/protocol';
 import { type DeletePorts, deleteSession } from './delete-session.ts';
-import { SIDE_BY_SIDE } from './side-by-side.ts';
+import { SIDE_BY_SIDE } from './load-turns.ts';
 import { sweepBlobs } from './sweep.ts';
 
 /** How the job works; milliseconds. */

@@ -37,13 +37,11 @@ import type { CommitBounds } from './commit.ts';
 import { HostPartitions, type PartitionedSessions } from './host-partitions.ts';
 import { LeftBehind } from './left-behind.ts';
 import { loadSession, readRecord, snapshotBytes } from './load-session.ts';
-import { LoadTurns } from './load-turns.ts';
+import { LoadTurns, sideBySide } from './load-turns.ts';
 import { PassivatedSessions } from './passivated-sessions.ts';
 import { SessionNotes } from './session-notes.ts';
 import { type Dropped, type DropReason, type RunnerPorts, SessionRunner } from './session-runner.ts';
-import { statusOf } from './session-status.ts';
-import { summaryOf } from './session-summary.ts';
-import { sideBySide } from './side-by-side.ts';
+import { statusOf, summaryOf } from './session-status.ts';
 
 /** The ports of a host. */
 export interface HostPorts extends Omit<RunnerPorts, 'quotas'> {

@@ -1,5 +1,6 @@
 /** A session as seen from outside, from its state after a committed record. */
-import { addUsage, type ParentLink, type SessionStatus, type StateValue, usdOf } from '@coxswain/protocol';
+import type { SessionSummary } from '@coxswain/ports';
+import { addUsage, type ParentLink, type SessionStatus, type StateValue, topState, usdOf } from '@coxswain/protocol';
 import {
   budgetsOf,
   knownWindow,
@@ -119,4 +120,14 @@ function costOf({ total_cost, total_usage, pinned }: SessionState['context']): n
   if (total_cost === null) return null;
   const nothingSpent = total_usage.input_tokens + total_usage.output_tokens === 0;
   return nothingSpent && (pinned?.price ?? null) === null ? null : usdOf(total_cost);
+}
+
+/** What metrics count of a session, by its state. A call that was asked about before times were kept counts as one of 1970. */
+export function summaryOf({ value, context }: SessionState): SessionSummary {
+  const asked = context.calls.filter(({ status }) => status === 'parked').map(({ asked_at_ms: ms = 0 }) => ms);
+  return {
+    state: topState(value as Parameters<typeof topState>[0]),
+    approvals: asked.length,
+    oldestApprovalMs: asked.length > 0 ? Math.min(...asked) : null,
+  };
 }

@@ -1,6 +1,16 @@
-/** Files of results, put back into the messages that a model is about to be shown. */
+/** What a model is shown of results: stored files, put back into messages, and notes on calls that a person has edited. */
 import type { Blobs } from '@coxswain/ports';
-import { type BlobRef, BOUNDS, type FilePart, type Message, type ToolMessage } from '@coxswain/protocol';
+import {
+  type BlobRef,
+  BOUNDS,
+  canonicalJson,
+  cutText,
+  type EventOf,
+  type FilePart,
+  labelText,
+  type Message,
+  type ToolMessage,
+} from '@coxswain/protocol';
 
 /** Files as base64, by their hashes: those that the newest request showed. */
 export type FileCache = Map<string, string>;
@@ -57,4 +67,17 @@ async function bytesOf({ sha256 }: BlobRef, blobs: Blobs, cache: FileCache): Pro
     // The model goes on without it, and is told: an object store that is away must not end runs.
     return null;
   }
+}
+
+const EDITED_MAX_CHARS = 2_000;
+
+/**
+ * The note on a call whose arguments a person has edited. The model reads it before the result. Without it, a model would
+ * take the result for that of its own arguments.
+ */
+export function editedNote({ args, actor }: EventOf<'approval_decided'>): string {
+  const text = canonicalJson(args ?? {});
+  const shown = text.length > EDITED_MAX_CHARS ? `${cutText(text, EDITED_MAX_CHARS)}…` : text;
+  const who = actor ? `${labelText(actor.name)} (a person)` : 'A person';
+  return `[${who} edited the arguments of this tool call before it ran. It ran with ${shown}]`;
 }

@@ -31,10 +31,9 @@ import {
   userText,
 } from '@coxswain/protocol';
 import { because, isClearable, nameOf, pinOf } from '@coxswain/turn';
-import { editedNote } from './edited-calls.ts';
 import { Interned } from './interned.ts';
 import { shapeView } from './shape-view.ts';
-import { isStored } from './shown-files.ts';
+import { editedNote, isStored } from './shown-files.ts';
 
 /** A run's surroundings as its last `persona_changed` and `tools_changed` say. */
 export interface TranscriptFrame {
