@@ -4,9 +4,9 @@
  */
 import type { Log } from '@coxswain/ports';
 import { type SessionRef, subjects } from '@coxswain/protocol';
-import { noteLate } from './effect-table.ts';
-import { noteLostFeedback } from './feedback-buffer.ts';
-import type { Carried } from './session-runner.ts';
+import { noteLate } from '../effects/effect-table.ts';
+import { noteLostFeedback } from '../runner/feedback-buffer.ts';
+import type { Carried } from '../runner/session-runner.ts';
 
 /** See the top of the file. */
 export class LeftBehind {

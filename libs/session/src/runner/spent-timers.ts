@@ -1,8 +1,8 @@
 /** Due timers that a session waits for no more: told by its newest record alone, so that nobody loads it for them. */
 import type { Blobs, Journal, StoredCommand } from '@coxswain/ports';
 import type { SessionRef } from '@coxswain/protocol';
+import { readRecord } from '../journal/load-session.ts';
 import { admitTimer } from './admit-command.ts';
-import { readRecord } from './load-session.ts';
 
 /**
  * Whether a session waits for none of these timers. A timer is put into the store only after the record that asked for it

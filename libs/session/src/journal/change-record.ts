@@ -18,10 +18,10 @@ import {
 } from '@coxswain/protocol';
 import { argumentsProblem } from '@coxswain/protocol/validate-arguments';
 import type { SessionState } from '@coxswain/turn';
-import { boundResult, READ_ON_TOOL } from './bound-result.ts';
-import { answerTo, endsChain, failsClosed, isBesideIt, payloadAfter } from './consult-hooks.ts';
+import { boundResult, READ_ON_TOOL } from '../effects/bound-result.ts';
+import { answerTo, endsChain, failsClosed, isBesideIt, payloadAfter } from '../effects/consult-hooks.ts';
+import type { Transcript } from '../view/transcript.ts';
 import { describeRecord } from './describe-record.ts';
-import type { Transcript } from './transcript.ts';
 
 /** The session as it is before the record. */
 export interface BeforeRecord {

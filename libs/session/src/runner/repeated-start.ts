@@ -10,7 +10,7 @@ import {
   type SessionRef,
   toWellFormed,
 } from '@coxswain/protocol';
-import { firstRecord } from './ended-record.ts';
+import { firstRecord } from '../journal/ended-record.ts';
 
 /** What a start under the message id of its session's start is: a repetition of the command that started it, or another start. */
 export type RepeatedStart = { readonly first: string } | { readonly problem: CommandProblem };

@@ -36,16 +36,16 @@ import {
   usdOf,
 } from '@coxswain/protocol';
 import { handedOn, type SessionState, type WorkEffect } from '@coxswain/turn';
-import { rulesOfSession } from './check-policy.ts';
+import { readRecord } from '../journal/load-session.ts';
+import { sha256Hex } from '../journal/seal-record.ts';
+import { rulesOfSession } from '../runner/check-policy.ts';
+import { traceForChild } from '../trace/trace-ids.ts';
+import { tracedSession } from '../trace/work-context.ts';
+import type { Transcript } from '../view/transcript.ts';
 import { textOutcome } from './dispatch-with-hook.ts';
 import { type KnownPersonas, namedPersona, personaNames } from './find-persona.ts';
-import { readRecord } from './load-session.ts';
 import { POLICY_CEILING } from './provision-session.ts';
-import { sha256Hex } from './seal-record.ts';
 import type { WorkerPorts } from './session-worker.ts';
-import { traceForChild } from './trace/trace-ids.ts';
-import { tracedSession } from './trace/work-context.ts';
-import type { Transcript } from './transcript.ts';
 import { untilAnswered, untilKept } from './until-answered.ts';
 
 /** What crews need of a host. */

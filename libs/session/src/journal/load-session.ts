@@ -26,11 +26,11 @@ import {
   type StoredState,
 } from '@coxswain/turn';
 import * as z from 'zod';
+import { Receipts } from '../runner/receipts.ts';
+import { Transcript } from '../view/transcript.ts';
 import { copyAfter } from './copy-state.ts';
 import { machineOf, otherMachine } from './machine-version.ts';
-import { Receipts } from './receipts.ts';
 import { sha256Hex } from './seal-record.ts';
-import { Transcript } from './transcript.ts';
 
 /** A session as its journal says it is. */
 export interface LoadedSession {

@@ -14,12 +14,12 @@ import {
   type SessionEvent,
 } from '@coxswain/protocol';
 import { isEnded, SessionActor } from '@coxswain/turn';
+import { Transcript } from '../view/transcript.ts';
 import { type BeforeRecord, changeRecord, isPromptRecord, misfit } from './change-record.ts';
 import { type CopyPorts, isUnfit, lineage } from './copy-journal.ts';
 import { OriginAwayError, type OriginRecords } from './origin-records.ts';
 import { JournalReplay } from './replay-journal.ts';
 import { buildRecord, isRecordTooLarge, sealRecord } from './seal-record.ts';
-import { Transcript } from './transcript.ts';
 
 /** Whether a command asks for a fork that nobody has looked at yet. */
 export function asksForFork(input: Input): input is CommandInput {

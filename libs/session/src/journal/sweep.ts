@@ -9,9 +9,9 @@
  */
 import type { Journal, Purge, StoredBlob } from '@coxswain/ports';
 import { type Actor, BOUNDS, decodeRecord, type SessionRef, tombstoneIn } from '@coxswain/protocol';
+import { SIDE_BY_SIDE } from '../hosting/load-turns.ts';
 import { type DeletePorts, type Deletion, deleteSession, hashesIn } from './delete-session.ts';
 import { isAtRest } from './ended-record.ts';
-import { SIDE_BY_SIDE } from './load-turns.ts';
 
 /** What a sweep of sessions does. */
 export interface SweepOptions {

@@ -32,16 +32,16 @@ import {
   subjects,
   type TenantId,
 } from '@coxswain/protocol';
+import type { CommitBounds } from '../journal/commit.ts';
+import { loadSession, readRecord, snapshotBytes } from '../journal/load-session.ts';
+import { type Dropped, type DropReason, type RunnerPorts, SessionRunner } from '../runner/session-runner.ts';
+import { statusOf, summaryOf } from '../runner/session-status.ts';
 import { CommandQuotas } from './command-quotas.ts';
-import type { CommitBounds } from './commit.ts';
 import { HostPartitions, type PartitionedSessions } from './host-partitions.ts';
 import { LeftBehind } from './left-behind.ts';
-import { loadSession, readRecord, snapshotBytes } from './load-session.ts';
 import { LoadTurns, sideBySide } from './load-turns.ts';
 import { PassivatedSessions } from './passivated-sessions.ts';
 import { SessionNotes } from './session-notes.ts';
-import { type Dropped, type DropReason, type RunnerPorts, SessionRunner } from './session-runner.ts';
-import { statusOf, summaryOf } from './session-status.ts';
 
 /** The ports of a host. */
 export interface HostPorts extends Omit<RunnerPorts, 'quotas'> {

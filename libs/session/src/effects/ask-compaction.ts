@@ -17,8 +17,8 @@ import {
   userText,
 } from '@coxswain/protocol';
 import type { Effect } from '@coxswain/turn';
-import { elapsedMs } from './trace/measure-work.ts';
-import type { OlderMessages, Transcript } from './transcript.ts';
+import { elapsedMs } from '../trace/measure-work.ts';
+import type { OlderMessages, Transcript } from '../view/transcript.ts';
 
 type CompactEffect = Extract<Effect, { kind: 'compact' }>;
 

@@ -13,7 +13,7 @@ import {
   readStrictly,
   type TenantId,
 } from '@coxswain/protocol';
-import { sha256Hex } from './seal-record.ts';
+import { sha256Hex } from '../journal/seal-record.ts';
 
 /** A table that sessions may see. */
 export interface SeenTable {

@@ -1,9 +1,9 @@
 /** Forks that are being made of a session: found among the sessions that hosts work on. */
 import type { ActiveSessions, Blobs, Journal } from '@coxswain/ports';
 import { type ErrorCode, PARTITIONS, type SessionRef } from '@coxswain/protocol';
+import { sideBySide } from '../hosting/load-turns.ts';
 import { firstRecord } from './ended-record.ts';
 import { readRecord } from './load-session.ts';
-import { sideBySide } from './load-turns.ts';
 
 /** See {@link forkUnderWay}. */
 export type ForkUnderWay = 'yes' | 'maybe' | 'no';

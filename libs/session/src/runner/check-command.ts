@@ -3,8 +3,8 @@ import type { Blobs, ToolOutcome } from '@coxswain/ports';
 import { type CommandInput, type JsonObject, modeProblem, type ToolDefinition } from '@coxswain/protocol';
 import { argumentsProblem } from '@coxswain/protocol/validate-arguments';
 import type { SessionActor } from '@coxswain/turn';
-import { boundResult, READ_ON_TOOL } from './bound-result.ts';
-import type { Transcript } from './transcript.ts';
+import { boundResult, READ_ON_TOOL } from '../effects/bound-result.ts';
+import type { Transcript } from '../view/transcript.ts';
 
 /** Of a session, what its commands are held against. */
 export interface CheckedSession {

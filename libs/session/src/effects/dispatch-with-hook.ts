@@ -9,8 +9,8 @@ import {
   type ToolDefinition,
   type ToolResult,
 } from '@coxswain/protocol';
+import { elapsedMs } from '../trace/measure-work.ts';
 import { boundResult } from './bound-result.ts';
-import { elapsedMs } from './trace/measure-work.ts';
 
 /** One admitted call and the circumstances of its dispatch. */
 export interface Dispatch {

@@ -12,8 +12,8 @@ import {
   type ToolDefinition,
   type ToolResult,
 } from '@coxswain/protocol';
+import { sha256Hex } from '../journal/seal-record.ts';
 import { cutUtf8 } from './kept-results.ts';
-import { sha256Hex } from './seal-record.ts';
 
 /** The tool with which a model reads on. Its name stands in what is said of a cut result. */
 export const READ_ON_TOOL = 'read_result';

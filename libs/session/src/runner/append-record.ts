@@ -1,8 +1,8 @@
 /** One record into the store: its large fields first, then the record itself. */
 import type { Blobs, Clock, Journal } from '@coxswain/ports';
 import type { SessionRef } from '@coxswain/protocol';
-import { type CommitBounds, type CommitResult, commit } from './commit.ts';
-import type { SealedRecord } from './seal-record.ts';
+import { type CommitBounds, type CommitResult, commit } from '../journal/commit.ts';
+import type { SealedRecord } from '../journal/seal-record.ts';
 
 /** What a record is written to. */
 export interface RecordPorts {

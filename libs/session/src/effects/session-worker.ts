@@ -27,13 +27,17 @@ import {
   type ToolDefinition,
 } from '@coxswain/protocol';
 import { lostTries, openStep, personaWait, type SessionState, type WorkEffect } from '@coxswain/turn';
+import type { CommandQuotas } from '../hosting/command-quotas.ts';
+import { rulesOfSession } from '../runner/check-policy.ts';
+import { measure } from '../trace/measure-work.ts';
+import { traceparentOf } from '../trace/work-context.ts';
+import { type FileCache, withFiles } from '../view/shown-files.ts';
+import type { Transcript } from '../view/transcript.ts';
 import { needsApproval, withApprovals } from './ask-approval.ts';
 import { askCompaction } from './ask-compaction.ts';
 import { askModel } from './ask-model.ts';
 import { READ_ON_TOOL } from './bound-result.ts';
-import { rulesOfSession } from './check-policy.ts';
 import { checkStop } from './check-stop.ts';
-import type { CommandQuotas } from './command-quotas.ts';
 import { consultHooks } from './consult-hooks.ts';
 import { notifyParent, sendMessage, startChild, stopChild } from './crew-effects.ts';
 import { dispatchWithHook, INTERRUPTED, textOutcome } from './dispatch-with-hook.ts';
@@ -53,11 +57,7 @@ import {
 } from './provision-session.ts';
 import { readOutcome } from './read-outcome.ts';
 import { waitForPersonaMs } from './run-limits.ts';
-import { type FileCache, withFiles } from './shown-files.ts';
 import { stepModels } from './step-models.ts';
-import { measure } from './trace/measure-work.ts';
-import { traceparentOf } from './trace/work-context.ts';
-import type { Transcript } from './transcript.ts';
 import { untilKept } from './until-answered.ts';
 
 /** The ports that effects use. */

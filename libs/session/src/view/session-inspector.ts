@@ -7,10 +7,10 @@
  */
 import type { JournalRecord, SessionEvent } from '@coxswain/protocol';
 import { EventNotAcceptedError, emptyState, leafOf, type SessionState, traceEvent, turnMachine } from '@coxswain/turn';
+import { ChainBrokenError, FoldDivergedError } from '../journal/load-session.ts';
+import { machineOf, otherMachine } from '../journal/machine-version.ts';
 import { type ActorMessage, type InspectionMessage, messageHead } from './inspection-messages.ts';
-import { ChainBrokenError, FoldDivergedError } from './load-session.ts';
 import { machineDefinition } from './machine-definition.ts';
-import { machineOf, otherMachine } from './machine-version.ts';
 import { StateShower, shownEvent } from './shown-state.ts';
 
 /** What is told of a session. */

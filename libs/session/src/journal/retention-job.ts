@@ -9,8 +9,8 @@
  */
 import type { Log, PurgesWithin } from '@coxswain/ports';
 import { BOUNDS, type SessionRef, subjects, tombstoneIn } from '@coxswain/protocol';
+import { SIDE_BY_SIDE } from '../hosting/load-turns.ts';
 import { type DeletePorts, deleteSession } from './delete-session.ts';
-import { SIDE_BY_SIDE } from './load-turns.ts';
 import { sweepBlobs } from './sweep.ts';
 
 /** How the job works; milliseconds. */

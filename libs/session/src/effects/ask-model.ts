@@ -15,7 +15,7 @@ import {
 } from '@coxswain/protocol';
 import { checkOutput } from '@coxswain/protocol/check-output';
 import { argumentsProblem } from '@coxswain/protocol/validate-arguments';
-import { elapsedMs } from './trace/measure-work.ts';
+import { elapsedMs } from '../trace/measure-work.ts';
 
 /** One model effect. */
 export interface ModelAsk {

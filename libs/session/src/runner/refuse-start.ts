@@ -1,9 +1,9 @@
 /** Starts that could only fail: refused before there is a session. */
 import type { Log } from '@coxswain/ports';
 import { type CommandInput, type ErrorCode, isErrorCode, type SessionRef } from '@coxswain/protocol';
+import { findPersona } from '../effects/find-persona.ts';
+import { chooseModel, isFailure, type ProvisionPorts, type ProvisionSettings } from '../effects/provision-session.ts';
 import { logRejection, rulesOfSession } from './check-policy.ts';
-import { findPersona } from './find-persona.ts';
-import { chooseModel, isFailure, type ProvisionPorts, type ProvisionSettings } from './provision-session.ts';
 
 /**
  * The start with a problem where its model cannot be asked on this host: none named, an unknown provider, no key, an

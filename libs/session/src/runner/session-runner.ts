@@ -60,19 +60,15 @@ import {
   timersOf,
   type WorkEffect,
 } from '@coxswain/turn';
-import { admitCommand, admitTimer } from './admit-command.ts';
-import { appendRecord } from './append-record.ts';
-import { checkCommand } from './check-command.ts';
-import { withinPolicy } from './check-policy.ts';
-import type { CommandQuotas, QuotaProblem } from './command-quotas.ts';
-import { COMMIT_BOUNDS, type CommitBounds, foreignRecord } from './commit.ts';
-import { SessionCopy } from './copy-session.ts';
-import { copyAfter, ImportUnfinishedError, isUnfinishedImport } from './copy-state.ts';
-import { tellParent } from './crew-effects.ts';
-import { EffectTable } from './effect-table.ts';
-import { FeedbackBuffer, noteLostFeedback } from './feedback-buffer.ts';
-import { seenTable } from './hook-table.ts';
-import { InboxReader } from './inbox-reader.ts';
+import { tellParent } from '../effects/crew-effects.ts';
+import { EffectTable } from '../effects/effect-table.ts';
+import { seenTable } from '../effects/hook-table.ts';
+import { SessionWorker, type WorkerPorts } from '../effects/session-worker.ts';
+import type { CommandQuotas, QuotaProblem } from '../hosting/command-quotas.ts';
+import type { LoadTurns } from '../hosting/load-turns.ts';
+import { COMMIT_BOUNDS, type CommitBounds, foreignRecord } from '../journal/commit.ts';
+import { SessionCopy } from '../journal/copy-session.ts';
+import { copyAfter, ImportUnfinishedError, isUnfinishedImport } from '../journal/copy-state.ts';
 import {
   type LiveSession as Live,
   type LoadedSession,
@@ -80,21 +76,25 @@ import {
   readTranscript,
   snapshotBytes,
   transcriptOf,
-} from './load-session.ts';
-import type { LoadTurns } from './load-turns.ts';
+} from '../journal/load-session.ts';
+import { asksForFork } from '../journal/plan-fork.ts';
+import { buildRecord, isRecordTooLarge, type SealedRecord, sealRecord } from '../journal/seal-record.ts';
+import { tombstoneOf } from '../journal/tombstone-of.ts';
+import { SessionObserver } from '../trace/observe-session.ts';
+import { sessionLog } from '../trace/session-log.ts';
+import { admitCommand, admitTimer } from './admit-command.ts';
+import { appendRecord } from './append-record.ts';
+import { checkCommand } from './check-command.ts';
+import { withinPolicy } from './check-policy.ts';
+import { FeedbackBuffer, noteLostFeedback } from './feedback-buffer.ts';
+import { InboxReader } from './inbox-reader.ts';
 import { Mailbox } from './mailbox.ts';
-import { asksForFork } from './plan-fork.ts';
 import { checkStart } from './refuse-start.ts';
 import { namesMessage, repeatedStart } from './repeated-start.ts';
 import { RuleTable } from './rule-table.ts';
-import { buildRecord, isRecordTooLarge, type SealedRecord, sealRecord } from './seal-record.ts';
 import { statusOf, summaryOf } from './session-status.ts';
-import { SessionWorker, type WorkerPorts } from './session-worker.ts';
 import { areSpent } from './spent-timers.ts';
 import { TimerTable } from './timer-table.ts';
-import { tombstoneOf } from './tombstone-of.ts';
-import { SessionObserver } from './trace/observe-session.ts';
-import { sessionLog } from './trace/session-log.ts';
 
 /** The ports that a runner uses. */
 export interface RunnerPorts extends WorkerPorts {
