@@ -95,6 +95,17 @@ test('a project depends on the published packages of this version, and on the co
   });
 });
 
+test('the name of the project and the next steps fit every folder', async () => {
+  const folder = await scratchFolder('init');
+  for (const [named, name, cd] of [
+    ['./-tide', 'tide', 'cd ./-tide'],
+    ['Åse & Co', 'ase-co', "cd 'Åse & Co'"],
+  ] as const) {
+    expect((await init(folder, named)).stdout).toContain(`  ${cd}\n`);
+    expect(JSON.parse(await readFile(join(folder, named, 'package.json'), 'utf8'))).toMatchObject({ name });
+  }
+});
+
 test('what it says to type next is in its README, which has five lines', async () => {
   const folder = await scratchFolder('init');
   await init(folder);

@@ -18,7 +18,7 @@ describe('the return of a tool', () => {
     expect(toolAnswerToWire(returned)).toMatchObject({ ok: false, problem: expect.stringContaining(problem) });
   });
 
-  test.each([new Map([['a', 1]]), { found: new Set([1]) }])(
+  test.each([new Map([['a', 1]]), { found: new Set([1]) }, new Error('no'), { page: Promise.resolve(1) }, /x/])(
     '%o is refused: JSON would lose its entries',
     (returned) => {
       expect(toolAnswerToWire(returned)).toMatchObject({ ok: false, problem: expect.stringContaining('has no JSON') });

@@ -56,7 +56,7 @@ function textResult(text: string): WireToolResult {
 
 function jsonText(value: unknown): { readonly ok: true; readonly text: string } | (WireToolResult & { ok: false }) {
   try {
-    const text: string | undefined = JSON.stringify(value, withoutCollections);
+    const text: string | undefined = JSON.stringify(value, withoutOpaque);
     if (text !== undefined) return { ok: true, text };
     return { ok: false, problem: `a ${typeof value} has no JSON` };
   } catch (error) {
@@ -64,10 +64,18 @@ function jsonText(value: unknown): { readonly ok: true; readonly text: string } 
   }
 }
 
+/** Kinds of objects that `JSON.stringify` writes by their content. */
+const WRITTEN = /^(Object|Array|Number|String|Boolean)$/;
+
 /** Refuses what `JSON.stringify` would write as `{}`, whatever it holds. */
-function withoutCollections(_key: string, value: unknown): unknown {
+function withoutOpaque(_key: string, value: unknown): unknown {
   if (value instanceof Map) throw new TypeError('a Map has no JSON; Object.fromEntries() makes an object of it');
   if (value instanceof Set) throw new TypeError('a Set has no JSON; Array.from() makes an array of it');
+  if (value instanceof Error) throw new TypeError('an Error has no JSON; throw it');
+  if (value instanceof Promise) throw new TypeError('a Promise has no JSON; await it');
+  const kind = Object.prototype.toString.call(value).slice('[object '.length, -1);
+  if (typeof value === 'object' && value !== null && !WRITTEN.test(kind) && Object.keys(value).length === 0)
+    throw new TypeError(`the kind ${kind} has no JSON`);
   return value;
 }
 
