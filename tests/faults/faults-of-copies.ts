@@ -130,8 +130,8 @@ export const FAULTS_OF_COPIES: readonly PlantedFault[] = [
     name: 'a fork takes commands before it is whole',
     room: 'session',
     file: 'runner/session-runner.ts',
-    find: 'if (!(await this.#copy.complete(this.#session ?? loaded))) return;',
-    instead: 'if (this.#dropped) return;',
+    find: 'await this.#copy.complete(this.#session ?? loaded);',
+    instead: 'this.#checkNotLeft();',
   },
   {
     name: 'who was behind a veto is let pass unasked, where a fork has lifted it',

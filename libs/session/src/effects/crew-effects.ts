@@ -39,6 +39,7 @@ import { handedOn, type SessionState, type WorkEffect } from '@coxswain/turn';
 import { readRecord } from '../journal/load-session.ts';
 import { sha256Hex } from '../journal/seal-record.ts';
 import { rulesOfSession } from '../runner/check-policy.ts';
+import { type BackOff, delayAfter } from '../runner/retries.ts';
 import { traceForChild } from '../trace/trace-ids.ts';
 import { tracedSession } from '../trace/work-context.ts';
 import type { Transcript } from '../view/transcript.ts';
@@ -196,11 +197,11 @@ async function strangerAt(
 
 /** Asks the store until it answers, or the session is left. */
 async function asked<T>(ports: WorkerPorts, ask: () => Promise<T>, signal: AbortSignal): Promise<T | null> {
-  for (let delayMs: number = BOUNDS.crewResendMs; !signal.aborted; delayMs = later(delayMs)) {
+  for (let failures = 1; !signal.aborted; failures++) {
     try {
       return await ask();
     } catch {
-      await ports.clock.sleep(delayMs, signal);
+      await ports.clock.sleep(delayAfter(failures, RESENDS), signal);
     }
   }
   return null;
@@ -355,7 +356,7 @@ function progressText(persona: string, event: SessionEvent): string | null {
 
 // ---- sending ----
 
-const later = (delayMs: number) => Math.min(delayMs * 2, BOUNDS.crewResendMaxMs);
+const RESENDS: BackOff = { firstMs: BOUNDS.crewResendMs, maxMs: BOUNDS.crewResendMaxMs };
 
 /** Tries until it is stored, refused, or the session is left. @returns why it was refused. */
 async function store(
@@ -368,7 +369,7 @@ async function store(
   signal: AbortSignal,
   traceparent?: string,
 ): Promise<Failure | null> {
-  for (let delayMs: number = BOUNDS.crewResendMs; !signal.aborted; delayMs = later(delayMs)) {
+  for (let failures = 1; !signal.aborted; failures++) {
     try {
       await ports.sender.send(to, verb, payload, { commandId, ...(traceparent === undefined ? {} : { traceparent }) });
       return null;
@@ -380,7 +381,7 @@ async function store(
         `command not stored, retrying: ${message}`,
       );
     }
-    await ports.clock.sleep(delayMs, signal);
+    await ports.clock.sleep(delayAfter(failures, RESENDS), signal);
   }
   return null;
 }
@@ -390,11 +391,11 @@ const REFUSALS: ReadonlySet<string> = new Set(['nats_request_refused', 'not_perm
 async function storeInAnyCase(
   ...[ports, from, to, verb, payload, commandId, signal]: Parameters<typeof store>
 ): Promise<void> {
-  for (let delayMs: number = BOUNDS.crewResendMs; !signal.aborted; delayMs = later(delayMs)) {
+  for (let failures = 1; !signal.aborted; failures++) {
     const refused = await store(ports, from, to, verb, payload, commandId, signal);
     if (!refused) return;
     ports.log.error({ session_id: from.sessionId, to: to.sessionId, verb, code: refused.code }, refused.message);
-    await ports.clock.sleep(delayMs, signal);
+    await ports.clock.sleep(delayAfter(failures, RESENDS), signal);
   }
 }
 

@@ -29,6 +29,7 @@ import {
 import { lostTries, openStep, personaWait, type SessionState, type WorkEffect } from '@coxswain/turn';
 import type { CommandQuotas } from '../hosting/command-quotas.ts';
 import { rulesOfSession } from '../runner/check-policy.ts';
+import { delayAfter } from '../runner/retries.ts';
 import { measure } from '../trace/measure-work.ts';
 import { traceparentOf } from '../trace/work-context.ts';
 import { type FileCache, withFiles } from '../view/shown-files.ts';
@@ -544,5 +545,5 @@ function registrationOf({ context }: SessionState, point: HookPoint, id: string)
 // a deploy and a crash are nobody's fault.
 function restartBackoffMs(restarts: number): number {
   if (restarts < 3) return 0;
-  return Math.min(BOUNDS.modelRestartBackoffMs * 2 ** (restarts - 3), BOUNDS.modelRestartBackoffMaxMs);
+  return delayAfter(restarts - 2, { firstMs: BOUNDS.modelRestartBackoffMs, maxMs: BOUNDS.modelRestartBackoffMaxMs });
 }

@@ -1,10 +1,9 @@
 /** Reads that outlast an outage: an unavailable bus is never a final outcome. */
 import type { Blobs, Clock } from '@coxswain/ports';
 import type { ErrorCode } from '@coxswain/protocol';
+import { type BackOff, delayAfter } from '../runner/retries.ts';
 
-/** The first pause before a question is asked again, which doubles, and the longest. */
-const PAUSE_FIRST_MS = 250;
-const PAUSE_MAX_MS = 5_000;
+const BACK_OFF: BackOff = { firstMs: 250, maxMs: 5_000 };
 
 const UNAVAILABLE: ErrorCode = 'nats_unreachable';
 
@@ -20,13 +19,13 @@ export function isUnavailable(error: unknown): boolean {
  * @throws every other error.
  */
 export async function untilAnswered<T>(clock: Clock, signal: AbortSignal, ask: () => Promise<T>): Promise<T | null> {
-  for (let pauseMs = PAUSE_FIRST_MS; ; pauseMs = Math.min(2 * pauseMs, PAUSE_MAX_MS)) {
+  for (let failures = 1; ; failures++) {
     try {
       return await ask();
     } catch (error) {
       if (!isUnavailable(error)) throw error;
     }
-    await clock.sleep(pauseMs, signal);
+    await clock.sleep(delayAfter(failures, BACK_OFF), signal);
     if (signal.aborted) return null;
   }
 }

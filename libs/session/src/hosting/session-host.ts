@@ -34,6 +34,7 @@ import {
 } from '@coxswain/protocol';
 import type { CommitBounds } from '../journal/commit.ts';
 import { loadSession, readRecord, snapshotBytes } from '../journal/load-session.ts';
+import { type BackOff, delayAfter } from '../runner/retries.ts';
 import { type Dropped, type DropReason, type RunnerPorts, SessionRunner } from '../runner/session-runner.ts';
 import { statusOf, summaryOf } from '../runner/session-status.ts';
 import { CommandQuotas } from './command-quotas.ts';
@@ -123,8 +124,7 @@ const HAND_OVER_APART_MS = 50;
 const HAND_OVER_SPREAD_MS = 2_000;
 /** So long others wait for a session that is being taken up, milliseconds. */
 const TAKE_UP_MAX_MS = 2_000;
-const RETRY_FIRST_MS = 500;
-const RETRY_MAX_MS = 30_000;
+const RETRIES: BackOff = { firstMs: 500, maxMs: 30_000 };
 
 /** Makes a host. Nothing runs before {@link SessionHost.start}. */
 export function createSessionHost(ports: HostPorts, options: HostOptions = {}): SessionHost {
@@ -142,6 +142,7 @@ class Host implements SessionHost, PartitionedSessions {
   readonly #leftBehind: LeftBehind;
   /** Null where nothing is measured. */
   readonly #passivated: PassivatedSessions | null;
+  /** Failed attempts to take sessions up, by their keys. */
   readonly #retries = new Map<string, number>();
   readonly #loads: LoadTurns;
   readonly #transcripts: LoadTurns;
@@ -521,13 +522,14 @@ class Host implements SessionHost, PartitionedSessions {
    * One that another host had written to may have been let go of again: its note says whose it is.
    */
   async #retry(ref: SessionRef, key: string, isOthers = false): Promise<void> {
-    const delayMs = this.#retries.get(key) ?? RETRY_FIRST_MS;
-    this.#retries.set(key, Math.min(delayMs * 2, RETRY_MAX_MS));
+    const failures = (this.#retries.get(key) ?? 0) + 1;
+    this.#retries.set(key, failures);
+    const delayMs = delayAfter(failures, RETRIES);
     await this.#ports.clock.sleep(delayMs, this.#ended.signal);
     if (this.#stopping || !this.#partitions.isOwn(ref)) return;
     if (!isOthers) return void this.#runner(ref).wake();
     // What cannot be read is as unknown as before.
-    const isKnown = await this.#partitions.lookAt(ref, delayMs === RETRY_MAX_MS).catch(() => false);
+    const isKnown = await this.#partitions.lookAt(ref, delayMs === RETRIES.maxMs).catch(() => false);
     if (!isKnown) void this.#retry(ref, key, true);
   }
 

@@ -4,6 +4,7 @@
  */
 import type { AppendResult, Clock, Journal, StoredRecord } from '@coxswain/ports';
 import { deletionSentence, type SessionRef, tombstoneIn } from '@coxswain/protocol';
+import { delayAfter } from '../runner/retries.ts';
 import { isRecordTooLarge, sha256Hex } from './seal-record.ts';
 
 /**
@@ -37,7 +38,7 @@ export async function commit(
   bounds: CommitBounds = COMMIT_BOUNDS,
 ): Promise<CommitResult> {
   let cause = '';
-  let delayMs = bounds.firstDelayMs;
+  const backOff = { firstMs: bounds.firstDelayMs, maxMs: bounds.maxDelayMs };
   for (let attempt = 1; attempt <= bounds.attemptsMax; attempt++) {
     const result = await append(journal, ref, sealed.bytes, fence);
     if (result.status === 'stored') return result;
@@ -47,10 +48,9 @@ export async function commit(
       cause = 'the append was rejected, and the conflicting record cannot be read';
     } else cause = result.cause;
     if (isDropped()) break;
-    await clock.sleep(delayMs);
+    await clock.sleep(delayAfter(attempt, backOff));
     // The session may have been left while this slept (R10).
     if (isDropped()) break;
-    delayMs = Math.min(delayMs * 2, bounds.maxDelayMs);
   }
   return { status: 'unavailable', cause };
 }

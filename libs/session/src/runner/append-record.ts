@@ -4,6 +4,12 @@ import type { SessionRef } from '@coxswain/protocol';
 import { type CommitBounds, type CommitResult, commit } from '../journal/commit.ts';
 import type { SealedRecord } from '../journal/seal-record.ts';
 
+/**
+ * The runner has left the session: the job that it handles ends here, and nothing more may be done for the session. Every
+ * step of a job throws it. The runner catches it where the job ends, and where the inbox keeps the rest of its commands.
+ */
+export class SessionLeft extends Error {}
+
 /** What a record is written to. */
 export interface RecordPorts {
   readonly journal: Journal;

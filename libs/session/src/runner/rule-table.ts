@@ -5,9 +5,7 @@
 import type { Clock, Log, RememberedRules } from '@coxswain/ports';
 import type { SessionRef, StoredRule } from '@coxswain/protocol';
 import type { SessionContext } from '@coxswain/turn';
-
-const RETRY_FIRST_MS = 250;
-const RETRY_MAX_MS = 30_000;
+import { storeWithRetries } from './retries.ts';
 
 /** See the top of the file. */
 export class RuleTable {
@@ -42,7 +40,7 @@ export class RuleTable {
       const key = `${rule.id} ${revoked ? 'revoked' : 'holds'}`;
       if (rule.scope !== 'persona' || this.#known.has(key)) continue;
       this.#known.set(key, 'open');
-      // It handles its own errors, and ends when the session is left.
+      // It never rejects, and ends when the session is left.
       void this.#keep(store, key, { rule, ...(revoked ? { revoked } : {}) });
     }
   }
@@ -52,21 +50,18 @@ export class RuleTable {
     this.#closed.abort();
   }
 
-  async #keep(store: RememberedRules, key: string, stored: StoredRule): Promise<void> {
-    let delayMs = RETRY_FIRST_MS;
-    while (!this.#closed.signal.aborted) {
-      try {
+  #keep(store: RememberedRules, key: string, stored: StoredRule): Promise<void> {
+    return storeWithRetries(this.#clock, this.#closed.signal, {
+      store: async () => {
         await store.keep(this.#ref.tenant, stored);
         this.#known.set(key, 'kept');
-        return;
-      } catch (error) {
+      },
+      isOpen: () => this.#known.get(key) === 'open',
+      onFailure: ({ message }) =>
         this.#log.warn(
-          { session_id: this.#ref.sessionId, rule: stored.rule.id, error: (error as Error).message },
+          { session_id: this.#ref.sessionId, rule: stored.rule.id, error: message },
           'a remembered rule could not be stored for later sessions; this host retries',
-        );
-      }
-      await this.#clock.sleep(delayMs, this.#closed.signal);
-      delayMs = Math.min(delayMs * 2, RETRY_MAX_MS);
-    }
+        ),
+    });
   }
 }

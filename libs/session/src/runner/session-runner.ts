@@ -26,6 +26,7 @@ import type {
   SessionSummary,
   Snapshots,
   StoredCommand,
+  StoredRecord,
   Timers,
 } from '@coxswain/ports';
 import {
@@ -83,7 +84,7 @@ import { tombstoneOf } from '../journal/tombstone-of.ts';
 import { SessionObserver } from '../trace/observe-session.ts';
 import { sessionLog } from '../trace/session-log.ts';
 import { admitCommand, admitTimer } from './admit-command.ts';
-import { appendRecord } from './append-record.ts';
+import { appendRecord, SessionLeft } from './append-record.ts';
 import { checkCommand } from './check-command.ts';
 import { withinPolicy } from './check-policy.ts';
 import { FeedbackBuffer, noteLostFeedback } from './feedback-buffer.ts';
@@ -286,7 +287,7 @@ export class SessionRunner {
     this.#copy = new SessionCopy(ports, ref, {
       host: options.host,
       session: () => this.#session,
-      hasLeft: () => this.#dropped,
+      checkNotLeft: () => this.#checkNotLeft(),
       step: (session, input, cursor, copiedAt) => this.#step(session, input, cursor, copiedAt),
       seeHooks: (session) => this.#seeHooks(session),
       foldAgain: () => this.#foldAgain(),
@@ -426,14 +427,23 @@ export class SessionRunner {
 
   async #work(job: Job): Promise<void> {
     try {
-      await this.#handle(job);
+      await this.#handleOrRecover(job);
     } catch (error) {
-      if (job.kind !== 'outcome') await this.#refold(error as Error);
-      else await this.#poison(job.outcome, error as Error);
+      if (!(error instanceof SessionLeft)) throw error;
     }
     if (job.kind !== 'wake') return;
     this.#awaited = this.#awaited.filter((handled) => handled !== job.handled);
     job.handled();
+  }
+
+  async #handleOrRecover(job: Job): Promise<void> {
+    try {
+      await this.#handle(job);
+    } catch (error) {
+      if (error instanceof SessionLeft) throw error;
+      if (job.kind !== 'outcome') await this.#refold(error as Error);
+      else await this.#poison(job.outcome, error as Error);
+    }
   }
 
   async #handle(job: Job): Promise<void> {
@@ -443,9 +453,9 @@ export class SessionRunner {
     }
     const isTakenUp = job.kind === 'wake';
     const loaded = this.#session ?? (await (isTakenUp ? this.#load(false, job.newest) : this.#load()));
-    if (!loaded || this.#dropped) return;
-    if ((!isTakenUp || loaded.copy) && !(await this.#readOn())) return;
-    if (!(await this.#copy.complete(this.#session ?? loaded))) return;
+    this.#checkNotLeft();
+    if (!isTakenUp || loaded.copy) await this.#readOn();
+    await this.#copy.complete(this.#session ?? loaded);
     const session = this.#session ?? loaded;
     switch (job.kind) {
       case 'inbox':
@@ -454,8 +464,8 @@ export class SessionRunner {
         if (this.#deleted !== null) await this.#inbox.refuse(this.#ports.publisher, 'session_deleted', this.#deleted);
         return;
       case 'outcome':
-        if ((await this.#step(session, job.outcome)) && job.outcome.type === 'provision_outcome')
-          await this.#seeHooks(this.#session ?? session);
+        await this.#step(session, job.outcome);
+        if (job.outcome.type === 'provision_outcome') await this.#seeHooks(this.#session ?? session);
         return;
       case 'hooks':
         // One that another host wrote last is looked at when it is taken over.
@@ -483,10 +493,12 @@ export class SessionRunner {
         }
         // A timer is the same whoever puts it into the store: a session that only sleeps is not owned for it.
         if (!workOf(session.actor.state).length) this.#reconcile();
-        else if (await this.#own(session)) {
+        else {
+          await this.#own(session);
           // The next may be taken up: what was said here so far is only needed by what goes on now.
           job.handled();
-          if (await this.#readOn()) this.#reconcile();
+          await this.#readOn();
+          this.#reconcile();
         }
         return;
       default:
@@ -529,10 +541,12 @@ export class SessionRunner {
 
   async #recordFeedback(session: Live): Promise<void> {
     this.#feedbackJobWaits = false;
-    if (this.#feedback.isEmpty || !(await this.#own(session))) return;
+    if (this.#feedback.isEmpty) return;
+    await this.#own(session);
     const owned = this.#session ?? session;
     const input = this.#feedback.offer(owned.n + 1, this.#options.host);
-    if (await this.#step(owned, input)) this.#feedback.recorded();
+    await this.#step(owned, input);
+    this.#feedback.recorded();
   }
 
   /**
@@ -556,20 +570,23 @@ export class SessionRunner {
 
   // ---- loading ----
 
-  /** @param whole with its transcript. Without, a session can be owned, and no more: {@link SessionRunner.#readOn}. */
-  #load(whole = true, newest?: number): Promise<Live | null> {
+  /**
+   * @param whole with its transcript. Without, a session can be owned, and no more: {@link SessionRunner.#readOn}.
+   * @throws {SessionLeft}
+   */
+  #load(whole = true, newest?: number): Promise<Live> {
     return this.#options.loads.take(() => this.#loadNow(whole, newest));
   }
 
-  async #loadNow(whole: boolean, newest: number | undefined): Promise<Live | null> {
-    if (this.#dropped) return null;
+  async #loadNow(whole: boolean, newest: number | undefined): Promise<Live> {
+    this.#checkNotLeft();
     try {
       // Side by side, as a session that wakes should not wait for two things.
       const [loaded] = await Promise.all([
         loadSession(this.#ports, this.#ref, whole, (record) => this.#feedback.recall(record), newest),
         this.#options.noted(),
       ]);
-      if (this.#dropped) return null;
+      this.#checkNotLeft();
       if (isUnfinishedImport(loaded)) throw new ImportUnfinishedError(this.#ref.sessionId, loaded.n);
       const { tail, ...live } = loaded;
       this.#session = live;
@@ -578,19 +595,21 @@ export class SessionRunner {
       if (loaded.n > 0) this.#committedState = loaded.actor.state;
       this.#notePending(pendingBytes(loaded.actor.state.context));
       this.#takeUpCarried(loaded);
-      return this.#session;
+      return live;
     } catch (error) {
+      if (error instanceof SessionLeft) throw error;
       await this.#dropUnloaded(error as Error);
-      return null;
+      throw new SessionLeft();
     }
   }
 
-  /** Reads the transcript, unless it stands. @returns false where the session was left. */
-  async #readOn(): Promise<boolean> {
-    if (this.#session?.transcript) return !this.#dropped;
+  /** Reads the transcript, unless it stands. @throws {SessionLeft} */
+  async #readOn(): Promise<void> {
+    if (this.#session?.transcript) return this.#checkNotLeft();
     return this.#options.transcripts.take(async () => {
       const session = this.#session;
-      if (!session || this.#dropped) return false;
+      if (!session) throw new SessionLeft();
+      this.#checkNotLeft();
       try {
         const recall = (record: JournalRecord) => this.#feedback.recall(record);
         const transcript = await readTranscript(this.#ports, this.#ref, session, recall);
@@ -598,7 +617,7 @@ export class SessionRunner {
       } catch (error) {
         await this.#dropUnloaded(error as Error);
       }
-      return !this.#dropped;
+      this.#checkNotLeft();
     });
   }
 
@@ -608,27 +627,27 @@ export class SessionRunner {
     this.#drop(code === 'session_deleted' ? 'deleted' : 'unreadable', message);
   }
 
-  /** The first record of a session on a host that did not write its newest one says so (R10). */
-  async #own(session: Live): Promise<boolean> {
-    if (session.n === 0) return true;
+  /** The first record of a session on a host that did not write its newest one says so (R10). @throws {SessionLeft} */
+  async #own(session: Live): Promise<void> {
+    if (session.n === 0) return;
     if (session.writer === this.#options.host) return this.#seeHooks(session);
     const epoch = session.actor.state.context.epoch + 1;
-    if (!(await this.#step(session, { type: 'owned', epoch, host: this.#options.host }))) return false;
+    await this.#step(session, { type: 'owned', epoch, host: this.#options.host });
     return this.#seeHooks(this.#session ?? session);
   }
 
-  /** Puts the host's table of hooks into the journal, if it is another one. @returns false where the session was left. */
-  async #seeHooks(session: Live): Promise<boolean> {
+  /** Puts the host's table of hooks into the journal, if it is another one. @throws {SessionLeft} */
+  async #seeHooks(session: Live): Promise<void> {
     const { state } = session.actor;
-    if (!this.#hooksMayDiffer || isEnded(state) || !state.context.run_started) return true;
+    if (!this.#hooksMayDiffer || isEnded(state) || !state.context.run_started) return;
     this.#hooksMayDiffer = false;
     const seen = seenTable(this.#ports.hooks, this.#ref.tenant, state.context.hooks.filter(isOfPersona));
     if ('code' in seen) {
       this.#ports.log.error({ session_id: this.#ref.sessionId, code: seen.code }, seen.message);
-      return true;
+      return;
     }
-    if (seen.fingerprint === state.context.pinned?.hooks_fingerprint) return true;
-    return this.#step(session, { type: 'hooks_changed', ...seen });
+    if (seen.fingerprint === state.context.pinned?.hooks_fingerprint) return;
+    await this.#step(session, { type: 'hooks_changed', ...seen });
   }
 
   // ---- commands (R7) ----
@@ -644,7 +663,15 @@ export class SessionRunner {
   }
 
   async #readInbox(session: Live): Promise<void> {
-    const acknowledged = await this.#inbox.read(session.cursor, (command, place) => this.#takeCommand(command, place));
+    const acknowledged = await this.#inbox.read(session.cursor, async (command, place) => {
+      try {
+        return await this.#takeCommand(command, place);
+      } catch (error) {
+        // The inbox keeps the command and those after it.
+        if (error instanceof SessionLeft) return false;
+        throw error;
+      }
+    });
     this.#sendReceipts(acknowledged);
   }
 
@@ -656,22 +683,25 @@ export class SessionRunner {
     }
   }
 
-  /** @returns false where the session was left. */
+  /** @returns false where the command cannot be judged now. @throws {SessionLeft} */
   async #takeCommand(command: StoredCommand, cursor: Cursor): Promise<boolean> {
     const session = this.#session;
-    if (!session || this.#dropped) return false;
+    if (!session) throw new SessionLeft();
+    this.#checkNotLeft();
     if (command.isTimer) return this.#takeTimer(session, command, cursor);
     const input = withinPolicy(this.#ports, command, admitCommand(command, this.#ports.inbox.incarnation));
     this.#taking = command;
     try {
       return await this.#take(session, input, cursor);
     } catch (error) {
+      if (error instanceof SessionLeft) throw error;
       // A command that is too large for its record is its sender's affair; one that breaks the machine is ours.
       const tooLarge = isRecordTooLarge(error);
       if (tooLarge) await this.#foldAgain();
       else await this.#refold(error as Error);
       const refolded = this.#session;
-      if (!refolded || this.#dropped) return false;
+      if (!refolded) throw new SessionLeft();
+      this.#checkNotLeft();
       // Either is answered and recorded, or it would come back for ever.
       const problem: CommandProblem = tooLarge
         ? {
@@ -688,7 +718,9 @@ export class SessionRunner {
 
   /**
    * One that nobody waits for leaves no record, also none of its being owned. Nobody is told where one breaks the
-   * machine: the run ends over it. @returns false where the session was left.
+   * machine: the run ends over it.
+   * @returns false where it cannot be judged now.
+   * @throws {SessionLeft}
    */
   async #takeTimer(session: Live, command: StoredCommand, cursor: Cursor): Promise<boolean> {
     const input = admitTimer(command);
@@ -698,30 +730,37 @@ export class SessionRunner {
     try {
       return await this.#take(session, input, cursor);
     } catch (error) {
+      if (error instanceof SessionLeft) throw error;
       await this.#refold(error as Error);
-      return !this.#dropped;
+      this.#checkNotLeft();
+      return true;
     }
   }
 
   /**
    * What is dropped leaves no record, so no fence says whether nobody waits for it indeed: another host may have gone on
-   * with the session, and have put this timer into the store. @returns false where that is so, or cannot be known now.
+   * with the session, and have put this timer into the store.
+   * @returns false where that cannot be known now.
+   * @throws {SessionLeft} where it is so.
    */
   async #isNewest(session: Live): Promise<boolean> {
+    let later: StoredRecord | null;
     try {
-      const later = await this.#ports.journal.firstAfter(this.#ref, session.fence);
-      if (later === null || this.#dropped) return !this.#dropped;
-      this.#dropForeign(session.n + 1, later.bytes);
+      later = await this.#ports.journal.firstAfter(this.#ref, session.fence);
     } catch (error) {
       this.#ports.log.warn(
         { session_id: this.#ref.sessionId, error: (error as Error).message },
         'the journal cannot be read now',
       );
+      return false;
     }
-    return false;
+    this.#checkNotLeft();
+    if (later === null) return true;
+    this.#dropForeign(session.n + 1, later.bytes);
+    throw new SessionLeft();
   }
 
-  /** @returns false where the session was left. */
+  /** @returns false where it cannot be judged now. @throws {SessionLeft} */
   async #take(session: Live, given: CommandInput | TimerInput, cursor: Cursor | undefined): Promise<boolean> {
     let input = given;
     // The journal may have been read again since the inbox was, and hold more than it did then.
@@ -736,15 +775,16 @@ export class SessionRunner {
       if (judged !== null) return judged;
     }
     if (session.n === 0 && asksForFork(input)) return this.#copy.fork(session, input, cursor);
-    if (!(await this.#own(session))) return false;
+    await this.#own(session);
     const owned = this.#session ?? session;
-    return this.#step(owned, input.type === 'command' ? await this.#check(owned, input) : input, cursor);
+    const checked = input.type === 'command' ? await this.#check(owned, input) : input;
+    return this.#step(owned, checked, cursor);
   }
 
   /**
    * A start under a message id to a session that has started. A repetition leaves no record: it gets the receipt of the first.
    * @returns the command where the machine decides it, with a problem for another start under the same message id; otherwise
-   *   whether the session is still here.
+   *   whether the command could be judged.
    */
   async #compareStart(session: Live, input: CommandInput): Promise<CommandInput | boolean> {
     // Without a record no fence says whether another host has deleted the session meanwhile.
@@ -777,7 +817,7 @@ export class SessionRunner {
 
   /**
    * Rejects a command without a record where rejections have their share (R11).
-   * @returns null where it gets a record after all; otherwise whether the session is still here.
+   * @returns null where it gets a record after all; otherwise whether it could be judged.
    */
   async #judgeUnrecorded(session: Live, cursor: Cursor, input: CommandInput): Promise<boolean | null> {
     const { state } = session.actor;
@@ -791,7 +831,7 @@ export class SessionRunner {
     return this.#leaveUnrecorded(session, cursor, checked, decision.events[0], 'rejections');
   }
 
-  /** @returns true: the session is still here. */
+  /** @returns true: the command was judged. */
   #leaveUnrecorded(
     session: Live,
     { seq }: Cursor,
@@ -820,7 +860,8 @@ export class SessionRunner {
 
   /**
    * @param copiedAt when the record was made that this one copies.
-   * @returns false where the session was left: nothing more may be done for it.
+   * @returns false where the input cannot be judged now: a command to an unknown session whose journal cannot be read.
+   * @throws {SessionLeft}
    */
   async #step(session: Live, given: Input, cursor?: Cursor, copiedAt?: string): Promise<boolean> {
     // The one way into the journal: texts of models, tools, hooks and other sessions become well-formed here. The
@@ -836,7 +877,8 @@ export class SessionRunner {
       );
       if (input.type === 'command' && decision.previously !== undefined)
         session.receipts.repeated(input, decision.previously);
-      return decision.deletes ? this.#delete(session, input as CommandInput, at) : true;
+      if (decision.deletes) await this.#delete(session, input as CommandInput, at);
+      return true;
     }
     if (decision.kind === 'rejected' && session.n === 0)
       return this.#rejectUnrecorded(session, input as CommandInput, decision.events[0], cursor);
@@ -851,7 +893,6 @@ export class SessionRunner {
     const record = buildRecord(frame, input, events, session.actor.state);
     const sealed = sealRecord(record);
     const fence = await this.#append(session, sealed);
-    if (fence === null) return false;
     const { actor, transcript, receipts } = session;
     const after: Live = {
       actor,
@@ -874,8 +915,8 @@ export class SessionRunner {
     return Math.max(this.#ports.clock.nowMs(), input.type === 'timer' ? input.due_at_ms : 0);
   }
 
-  /** @returns the record's fence, or null where the session was left. */
-  async #append(session: Live, sealed: SealedRecord): Promise<number | null> {
+  /** @returns the record's fence. @throws {SessionLeft} */
+  async #append(session: Live, sealed: SealedRecord): Promise<number> {
     const isLeft = () => this.#dropped;
     const bounds = this.#options.commitBounds ?? COMMIT_BOUNDS;
     const { telemetry, clock } = this.#ports;
@@ -888,7 +929,7 @@ export class SessionRunner {
     if (status === 'foreign' || status === 'deleted')
       telemetry?.meters.add('coxswain_fence_rejections_total', { by: status });
     if (session.n === 0 && status !== 'unavailable') this.#unsettled = null;
-    if (this.#dropped) return null;
+    this.#checkNotLeft();
     if (result.status === 'stored') {
       // That it can be owned says nothing of whether it can be read.
       if (session.transcript) this.#hasWritten = true;
@@ -896,17 +937,16 @@ export class SessionRunner {
     }
     if (result.status === 'unavailable') this.#drop('journal_unavailable', result.cause);
     else this.#dropOther(session.n + 1, result);
-    return null;
+    throw new SessionLeft();
   }
 
   /** Ends the journal: from here on it says that the session is deleted, to whoever reads it and to whoever writes. */
-  async #delete(session: Live, input: CommandInput, at: string): Promise<boolean> {
+  async #delete(session: Live, input: CommandInput, at: string): Promise<void> {
     const tombstone = tombstoneOf(this.#ref, session, { at, by: input.actor, reason: input.body.reason });
-    if ((await this.#append(session, tombstone.sealed)) === null) return false;
+    await this.#append(session, tombstone.sealed);
     this.#dropDeleted(tombstone.sentence);
     const within = (await this.#ports.retention?.purgesWithin()) ?? null;
     session.receipts.deleted(input, session.n + 1, within);
-    return true;
   }
 
   /**
@@ -920,12 +960,13 @@ export class SessionRunner {
     rejected: Extract<SessionEvent, { type: 'command_rejected' }>,
     cursor: Cursor | undefined,
   ): Promise<boolean> {
-    if (this.#unsettled && (await this.#append(unrecorded, this.#unsettled)) === null) return false;
+    if (this.#unsettled) await this.#append(unrecorded, this.#unsettled);
     const session = await this.#foldAgain();
-    if (!session) return false;
-    // It may have become an import, or a fork that somebody broke off.
-    if (session.n > 0)
-      return (await this.#copy.complete(session)) && this.#take(this.#session ?? session, input, cursor);
+    if (session.n > 0) {
+      // It may have become an import, or a fork that somebody broke off.
+      await this.#copy.complete(session);
+      return this.#take(this.#session ?? session, input, cursor);
+    }
     session.receipts.rejectedUnrecorded(input, rejected);
     return true;
   }
@@ -978,6 +1019,11 @@ export class SessionRunner {
 
   // ---- trouble ----
 
+  /** A host may leave the session at any time. @throws {SessionLeft} where it has. */
+  #checkNotLeft(): void {
+    if (this.#dropped) throw new SessionLeft();
+  }
+
   #dropForeign(n: number, bytes: Uint8Array): void {
     this.#dropOther(n, foreignRecord(bytes));
   }
@@ -1007,8 +1053,8 @@ export class SessionRunner {
     await this.#refold(error);
   }
 
-  /** Throws away what the machine did beyond the journal. */
-  async #foldAgain(): Promise<Live | null> {
+  /** Throws away what the machine did beyond the journal. @throws {SessionLeft} */
+  async #foldAgain(): Promise<Live> {
     this.#session = null;
     this.#appending = false;
     return this.#load();
@@ -1024,14 +1070,15 @@ export class SessionRunner {
     );
     const n = this.#session?.n ?? 0;
     const session = await this.#foldAgain();
-    if (!session || session.n === 0) return;
+    if (session.n === 0) return;
     try {
-      if (!(await this.#own(session))) return;
+      await this.#own(session);
       const failure = { code, message: error.message };
-      if (!(await this.#step(this.#session ?? session, { type: 'session_failed', error: failure, n }))) return;
+      await this.#step(this.#session ?? session, { type: 'session_failed', error: failure, n });
       this.#reconcile();
       this.#effects.offerAgain(this.#poisoned);
     } catch (again) {
+      if (again instanceof SessionLeft) throw again;
       this.#drop('unrecoverable', `${error.message}; ending the run failed, too: ${(again as Error).message}`);
     }
   }

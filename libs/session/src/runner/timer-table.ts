@@ -6,9 +6,7 @@
 import type { Clock, Log, Timers } from '@coxswain/ports';
 import { canonicalJson, type SessionRef, type TimerPayload } from '@coxswain/protocol';
 import type { TimerEffect } from '@coxswain/turn';
-
-const RETRY_FIRST_MS = 250;
-const RETRY_MAX_MS = 30_000;
+import { storeWithRetries } from './retries.ts';
 
 /** See the top of the file. */
 export class TimerTable {
@@ -42,7 +40,7 @@ export class TimerTable {
     for (const timer of wanted) {
       if (this.#wanted.has(timer.id)) continue;
       this.#wanted.set(timer.id, 'open');
-      // It handles its own errors, and ends when the timer is not wanted any more or the session is left.
+      // It never rejects, and ends when the timer is not wanted any more or the session is left.
       void this.#schedule(timer);
     }
   }
@@ -52,23 +50,20 @@ export class TimerTable {
     this.#closed.abort();
   }
 
-  async #schedule({ id, dueAtMs }: TimerEffect): Promise<void> {
+  #schedule({ id, dueAtMs }: TimerEffect): Promise<void> {
     const payload: TimerPayload = { effect_id: id, due_at_ms: dueAtMs };
     const bytes = Buffer.from(canonicalJson(payload), 'utf8');
-    let delayMs = RETRY_FIRST_MS;
-    while (this.#wanted.get(id) === 'open' && !this.#closed.signal.aborted) {
-      try {
+    return storeWithRetries(this.#clock, this.#closed.signal, {
+      store: async () => {
         await this.#timers.schedule(this.#ref, id, dueAtMs, bytes);
         if (this.#wanted.has(id)) this.#wanted.set(id, 'acknowledged');
-        return;
-      } catch (error) {
+      },
+      isOpen: () => this.#wanted.get(id) === 'open',
+      onFailure: ({ message }) =>
         this.#log.warn(
-          { session_id: this.#ref.sessionId, effect_id: id, error: (error as Error).message },
+          { session_id: this.#ref.sessionId, effect_id: id, error: message },
           'a timer could not be scheduled; this host retries',
-        );
-      }
-      await this.#clock.sleep(delayMs, this.#closed.signal);
-      delayMs = Math.min(delayMs * 2, RETRY_MAX_MS);
-    }
+        ),
+    });
   }
 }
