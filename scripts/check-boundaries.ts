@@ -159,12 +159,53 @@ function violationsOfProject(workspaceRoot: string, projects: readonly Project[]
     const line = manifestLines.findIndex((text) => text.includes(`"${dependency}":`)) + 1;
     if (broken !== null) found.push({ file: manifestFile, line, rule: broken });
   }
+  const arrows: Arrow[] = [];
   for (const file of sourceFiles(workspaceRoot, [`${project.root}/src`])) {
     for (const { specifier, line } of importsOf(join(workspaceRoot, file))) {
       const broken = brokenImportRule(workspaceRoot, projects, project, rule, dependencies, file, specifier);
       if (broken !== null) found.push({ file, line, rule: broken });
+      if (specifier?.startsWith('.'))
+        arrows.push({ file, line, target: join(dirname(file), specifier).split(sep).join('/') });
     }
   }
+  if (project.layer === 'turn') found.push(...brokenSlices(project.root, arrows), ...cycles(arrows));
+  return found;
+}
+
+/** An import of one file of a project by another. Paths are relative to the workspace root. */
+interface Arrow {
+  readonly file: string;
+  readonly line: number;
+  readonly target: string;
+}
+
+/** Imports of a dispatch table by a slice of the turn machine: tables call slices, never the other way round. */
+function brokenSlices(root: string, arrows: readonly Arrow[]): Violation[] {
+  const isTable = (path: string) => /\/src\/core\/(decide|evolve|evolve-\w+|next|effects)\.ts$/.test(path);
+  return arrows
+    .filter(({ file, target }) => file.startsWith(`${root}/src/slices/`) && isTable(target))
+    .map(({ file, line, target }) => ({ file, line, rule: `a slice may not import ${target}` }));
+}
+
+/** Imports that close a cycle, of values or of types. Each cycle is reported once, at the import that closes it. */
+function cycles(arrows: readonly Arrow[]): Violation[] {
+  const from = new Map<string, Arrow[]>();
+  for (const arrow of arrows) from.set(arrow.file, [...(from.get(arrow.file) ?? []), arrow]);
+  const found: Violation[] = [];
+  const done = new Set<string>();
+  const path: string[] = [];
+  const visit = (file: string): void => {
+    if (done.has(file)) return;
+    path.push(file);
+    for (const { line, target } of from.get(file) ?? []) {
+      const start = path.indexOf(target);
+      if (start < 0) visit(target);
+      else found.push({ file, line, rule: `import cycle: ${[...path.slice(start), target].join(' → ')}` });
+    }
+    path.pop();
+    done.add(file);
+  };
+  for (const file of from.keys()) visit(file);
   return found;
 }
 

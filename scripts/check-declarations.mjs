@@ -10,20 +10,24 @@ const root = resolve(import.meta.dirname, '..');
 const packages = join(root, 'libs/cli/dist/packages');
 await declarePackages(() => {});
 
-function problemsOf(name, text, options) {
-  const path = join(packages, name);
+/** @param programs their texts, by name. They are next to the packages, but not written. */
+function problemsOf(programs, options) {
+  const texts = new Map(Object.entries(programs).map(([name, text]) => [join(packages, name), text]));
   const host = ts.createCompilerHost({});
-  const withText = {
+  const withPrograms = {
     ...host,
-    fileExists: (file) => file === path || host.fileExists(file),
-    readFile: (file) => (file === path ? text : host.readFile(file)),
-    getSourceFile: (file, ...more) =>
-      file === path ? ts.createSourceFile(path, text, ...more) : host.getSourceFile(file, ...more),
+    fileExists: (path) => texts.has(path) || host.fileExists(path),
+    readFile: (path) => texts.get(path) ?? host.readFile(path),
+    getSourceFile: (path, ...more) => {
+      const text = texts.get(path);
+      return text === undefined ? host.getSourceFile(path, ...more) : ts.createSourceFile(path, text, ...more);
+    },
   };
   const program = ts.createProgram(
-    [path],
+    [...texts.keys()],
     {
       strict: true,
+      exactOptionalPropertyTypes: true,
       noUncheckedIndexedAccess: true,
       skipLibCheck: false,
       noEmit: true,
@@ -39,7 +43,7 @@ function problemsOf(name, text, options) {
       },
       ...options,
     },
-    withText,
+    withPrograms,
   );
   // All files but the libraries of TypeScript and Node, which take most of the time.
   const checked = program
@@ -68,18 +72,14 @@ await session.steer('stop', { preempt: true, mode: 'finish_step' });
 await session.suspend({ until: '2030-01-31T09:00:00Z', forMs: 1_000 });
 `;
 
-const NODE = `import { connect, CoxswainError } from '@coxswain/client';
+const CLIENT = `import { connect, CoxswainError } from '@coxswain/client';
 const client = await connect({ servers: 'nats://127.0.0.1:4222' });
 // @ts-expect-error: a client has one transport.
 await connect({ servers: 'nats://127.0.0.1:4222', gateway: 'http://127.0.0.1', token: 't' });
 ${SESSION}
 client.closed().catch((error: unknown) => error instanceof CoxswainError && error.code);
 `;
-const PAGE = `import { connect } from '@coxswain/client/http';
-const client = await connect({ gateway: location.origin, token: 't' });
-${SESSION}`;
-const PROJECT = `import { defineHooks, defineTool } from '@coxswain/client';
-import { connect } from '@coxswain/client/http';
+const WRONG = `import { defineHooks, defineTool } from '@coxswain/client';
 import { given, prompt } from '@coxswain/testing';
 import { startCoxswain } from 'coxswain';
 // @ts-expect-error: JSON has no such value.
@@ -90,19 +90,31 @@ defineHooks({ PreToolUse: () => 'maybe' });
 given({ modle: [] });
 // @ts-expect-error: a prompt is a text.
 await given({ model: [] }).when(prompt(1));
-// @ts-expect-error: the option is called gateway.
-await connect({ gatewey: 'http://127.0.0.1:9' });
 // @ts-expect-error: the option is called bus.
 await startCoxswain({ buss: 'memory' });
 `;
-const NODE_LIB = ['lib.es2023.d.ts'];
+const EMBEDDED = `import { definePersona, InvalidOptionError, run, startCoxswain } from 'coxswain';
+import { given, prompt, says, startBus } from '@coxswain/testing';
+const persona = definePersona({ name: 'greeter', prompt: 'You greet sailors.', model: 'a/b' });
+const { text } = await run(persona, 'Say hello.');
+const coxswain = await startCoxswain({ bus: 'memory' });
+// @ts-expect-error: sessions in memory have no state folder.
+await startCoxswain({ bus: 'memory', stateDir: '/s' });
+const journal = await given({ model: [says('Ahoy!')] }).when(prompt(text));
+await using bus = await startBus();
+console.log(coxswain.client, journal, bus.url, InvalidOptionError);
+`;
+const PAGE = `import { connect } from '@coxswain/client/http';
+const client = await connect({ gateway: location.origin, token: 't' });
+${SESSION}`;
 const PAGE_LIB = ['lib.es2023.d.ts', 'lib.dom.d.ts', 'lib.dom.iterable.d.ts', 'lib.dom.asynciterable.d.ts'];
 
+const NODE_PROGRAMS = { 'client-program.mts': CLIENT, 'embedding-program.mts': EMBEDDED, 'wrong.mts': WRONG };
+const NODE_LIB = ['lib.es2023.d.ts', 'lib.esnext.disposable.d.ts'];
 const problems = [
-  ...problemsOf('node-program.mts', NODE, { exactOptionalPropertyTypes: true, types: ['node'], lib: NODE_LIB }),
-  ...problemsOf('project.mts', PROJECT, { types: ['node'], lib: NODE_LIB }),
+  ...problemsOf(NODE_PROGRAMS, { types: ['node'], lib: NODE_LIB }),
   // Without the types of Node.
-  ...problemsOf('page-program.mts', PAGE, { exactOptionalPropertyTypes: true, types: [], lib: PAGE_LIB }),
+  ...problemsOf({ 'page-program.mts': PAGE }, { types: [], lib: PAGE_LIB }),
 ];
 for (const problem of problems) console.error(problem);
 process.exitCode = problems.length > 0 ? 1 : 0;

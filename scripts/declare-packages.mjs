@@ -99,20 +99,95 @@ export function declarations(ts, entries) {
     };
     program.emit(program.getSourceFile(source), keep, undefined, true);
     if (text === null) throw new Error(`no types could be declared for ${relative(root, source)}`);
-    const resolved = (name) =>
-      ts.resolveModuleName(name, source, options, host, undefined, undefined, ts.ModuleKind.ESNext);
+    const ownSource = (name) => {
+      const { resolvedModule } = ts.resolveModuleName(
+        name,
+        source,
+        options,
+        host,
+        undefined,
+        undefined,
+        ts.ModuleKind.ESNext,
+      );
+      const target = resolvedModule?.resolvedFileName;
+      return target === undefined || !isOwn(target) || target.endsWith('.d.ts') ? null : target;
+    };
+    const pathTo = (target) => {
+      waiting.push(target);
+      const path = relative(dirname(source), target).split(sep).join('/');
+      return path.startsWith('.') ? path : `./${path}`;
+    };
     made.set(
       source,
-      text.replace(/((?:\bfrom |\bimport\()["'])([^"']+)(["'])/g, (said, before, name, after) => {
-        const target = resolved(name).resolvedModule?.resolvedFileName;
-        if (target === undefined || !isOwn(target) || target.endsWith('.d.ts')) return said;
-        waiting.push(target);
-        const path = relative(dirname(source), target).split(sep).join('/');
-        return `${before}${path.startsWith('.') ? path : `./${path}`}${after}`;
+      fromDeclaringFiles(
+        ts,
+        text,
+        (name, imported) => {
+          const target = ownSource(name);
+          return target === null ? null : declaringFile(ts, program, target, imported);
+        },
+        pathTo,
+      ).replace(/((?:\bfrom |\bimport\()["'])([^"']+)(["'])/g, (said, before, name, after) => {
+        const target = ownSource(name);
+        return target === null ? said : `${before}${pathTo(target)}${after}`;
       }),
     );
   }
   return made;
+}
+
+/**
+ * The text with each name imported from, or exported from, the file that declares it. The own module of a package names all of its files:
+ * each program of a user would read them, and the declarations of their libraries, which do not compile under every strict option.
+ * @param declaring returns the file that declares a name of a module, and the name there; null to leave the name where it is.
+ */
+function fromDeclaringFiles(ts, text, declaring, pathTo) {
+  const file = ts.createSourceFile('declared.d.ts', text, ts.ScriptTarget.ESNext);
+  let written = '';
+  let end = 0;
+  for (const statement of file.statements) {
+    const names = ts.isImportDeclaration(statement)
+      ? statement.importClause?.namedBindings
+      : ts.isExportDeclaration(statement) && statement.moduleSpecifier
+        ? statement.exportClause
+        : undefined;
+    if (!names || !(ts.isNamedImports(names) || ts.isNamedExports(names))) continue;
+    const isImport = ts.isImportDeclaration(statement);
+    const isType = isImport ? statement.importClause.isTypeOnly : statement.isTypeOnly;
+    const from = names.elements.map((element) => {
+      const name = (element.propertyName ?? element.name).text;
+      const found = declaring(statement.moduleSpecifier.text, name);
+      const local = element.name.text;
+      const type = isType || element.isTypeOnly ? 'type ' : '';
+      return (
+        found && { file: found.file, text: `${type}${found.name === local ? local : `${found.name} as ${local}`}` }
+      );
+    });
+    if ((isImport && statement.importClause.name) || from.length === 0 || from.includes(null)) continue;
+    const word = isImport ? 'import' : 'export';
+    const lines = [...new Set(from.map((one) => one.file))].map((declared) => {
+      const ones = from.filter((one) => one.file === declared).map((one) => one.text);
+      return `${word} { ${ones.join(', ')} } from '${pathTo(declared)}';`;
+    });
+    written += text.slice(end, statement.getStart(file)) + lines.join('\n');
+    end = statement.end;
+  }
+  return written + text.slice(end);
+}
+
+/** The file that declares a name which a module exports, and the name there; null where no own file declares it by a name. */
+function declaringFile(ts, program, module, exported) {
+  const checker = program.getTypeChecker();
+  const file = program.getSourceFile(module);
+  const symbol = file && checker.getSymbolAtLocation(file);
+  const member = symbol && checker.tryGetMemberInModuleExports(exported, symbol);
+  if (!member) return null;
+  const declared = member.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(member) : member;
+  const at = declared.declarations?.[0]?.getSourceFile();
+  if (!at || !isOwn(at.fileName) || at.isDeclarationFile) return null;
+  const home = checker.getSymbolAtLocation(at);
+  const isExported = home && checker.tryGetMemberInModuleExports(declared.name, home) === declared;
+  return isExported ? { file: at.fileName, name: declared.name } : null;
 }
 
 function isOwn(path) {

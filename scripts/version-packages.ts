@@ -12,7 +12,7 @@ const repository = resolve(import.meta.dirname, '..');
 
 /** Files with the version, outside package files: the text around it, where `%` is the version. */
 export const VERSIONED_FILES: Readonly<Record<string, string>> = {
-  'libs/protocol/src/version.ts': "VERSION = '%'",
+  'libs/protocol/src/wire/version.ts': "VERSION = '%'",
   Dockerfile: 'ARG VERSION=%\n',
   'docker-bake.hcl': 'default = "%"',
   'docker-compose.yml': 'coxswain:%}',
@@ -111,4 +111,11 @@ function main(): void {
   }
 }
 
-if (process.argv[1] === import.meta.filename) main();
+if (process.argv[1] === import.meta.filename) {
+  try {
+    main();
+  } catch (error) {
+    console.error((error as Error).message);
+    process.exitCode = 1;
+  }
+}

@@ -226,6 +226,22 @@ describe('a planted import is caught', () => {
     );
   });
 
+  test('in the turn machine, an import of a dispatch table by a slice is caught, and a cycle of imports', () => {
+    const slices = join(copy, 'libs/turn/src/slices');
+    mkdirSync(slices);
+    writeFileSync(join(slices, 'one.ts'), "import '../core/next.ts';\nimport type { Two } from './two.ts';\n");
+    writeFileSync(join(slices, 'two.ts'), "import './one.ts';\n");
+    expect(findViolations(copy, projects)).toEqual([
+      { file: 'libs/turn/src/slices/one.ts', line: 1, rule: 'a slice may not import libs/turn/src/core/next.ts' },
+      {
+        file: 'libs/turn/src/slices/two.ts',
+        line: 1,
+        rule: expect.stringMatching(/^import cycle: .*one\.ts → .*two\.ts → .*one\.ts$/),
+      },
+    ]);
+    rmSync(slices, { recursive: true });
+  });
+
   test('source outside every project is caught', () => {
     const file = 'libs/stray/src/planted.ts';
     mkdirSync(join(copy, dirname(file)), { recursive: true });

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { VERSION } from '@coxswain/protocol/version';
 import { expect, test } from 'vitest';
-import { inOrder } from '../scripts/release/publish-missing.ts';
+import { inOrder, publishArguments } from '../scripts/release/publish-missing.ts';
 import { changelogSection, VERSIONED_FILES, withSection, withVersion } from '../scripts/version-packages.ts';
 
 test('image, bake file, compose file and code have the same version', () => {
@@ -53,4 +53,9 @@ test('a package is published after those that it depends on', () => {
   const order = inOrder([...packages, named('client'), named('server')]).map(({ manifest: { name } }) => name);
   expect(order).toEqual(['client', 'server', 'app', 'create']);
   expect(() => inOrder([named('a', { b: '1.0.0' }), named('b', { a: '1.0.0' })])).toThrow('a, b depend on each other');
+});
+
+test('a pre-release is published as next, and not as latest', () => {
+  expect(publishArguments('a.tgz', '1.2.3-rc.1').slice(-2)).toEqual(['--tag', 'next']);
+  expect(publishArguments('a.tgz', '1.2.3')).not.toContain('--tag');
 });

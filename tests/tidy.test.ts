@@ -177,7 +177,7 @@ const RULES: Readonly<Record<string, { rule: Rule; governs: (file: string) => bo
   },
   'subjects are spelled in subjects.ts alone': {
     rule: subjectSpelled,
-    governs: (file) => inSource(file) && file !== 'libs/protocol/src/subjects.ts',
+    governs: (file) => inSource(file) && file !== 'libs/protocol/src/wire/subjects.ts',
     breaks: ["'cox-cmd.>'", '`cox.*.events.*`', '`cox.' + '$' + '{tenant}.events`', '"cox." + tenant'],
   },
   'no file is named utils, helpers, common or types': {

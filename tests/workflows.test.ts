@@ -48,3 +48,7 @@ test('CI runs every supported Node', () => {
   const ci = workflows.find(({ name }) => name === 'ci.yml');
   expect(ci?.workflow.jobs.node?.strategy?.matrix.node).toEqual([...NODE_VERSIONS.keys()]);
 });
+
+test('CI builds the documentation site', () => {
+  expect(workflows.find(({ name }) => name === 'ci.yml')?.text).toMatch(/^ +- run: npm run docs:site$/m);
+});

@@ -8,7 +8,7 @@ const NAMES_MAX = 3;
 /** docs/reference/coverage.md */
 export function coverageReference(): string {
   return [
-    generatedFrom('libs/turn/src/turn-machine.ts', 'the golden traces', 'the tests'),
+    generatedFrom('libs/turn/src/machine/chart.ts', 'the golden traces', 'the tests'),
     '# Coverage of a turn\n',
     'Every state, edge, seam, mode, reject code, event and hook point, and what exercises it: golden traces (files of',
     '`tests/traces`) by their names, or tests by file and title. `generated paths` are those of',

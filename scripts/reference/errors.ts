@@ -8,7 +8,7 @@ export function errorReference(): string {
     [
       'rejection',
       'Rejections',
-      'A host rejected a command. The sender gets a receipt. The journal records the rejection, with one exception: 64 of the newest 256 commands of the session are [recorded rejections](../operations/set-quotas.md#rejections-in-the-journal) already. Nothing else changes, unless the column “Meaning” says so.',
+      'A host rejected a command. The sender gets a receipt. The journal records the rejection, unless 64 of the newest 256 commands of the session are [recorded rejections](../operations/set-quotas.md#rejections-in-the-journal) already. Nothing else changes, unless the column “Meaning” says so.',
     ],
     [
       'refusal',
@@ -28,7 +28,7 @@ export function errorReference(): string {
   ];
   const entries = Object.entries<CatalogueEntry>(ERROR_CATALOGUE);
   return [
-    generatedFrom('libs/protocol/src/error-catalogue.ts'),
+    generatedFrom('libs/protocol/src/catalogues/error-catalogue.ts'),
     '# Errors\n',
     ...kinds.flatMap(([kind, title, intro]) => [
       `## ${title}\n\n${intro}\n`,

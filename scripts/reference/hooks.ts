@@ -14,7 +14,7 @@ import { z } from 'zod';
 import { code, generatedFrom, table } from './markdown.ts';
 
 const SOURCES = ['hook-points', 'hook-payloads', 'hook-registrations', 'hook-returns', 'job-receipts'].map(
-  (name) => `libs/protocol/src/${name}.ts`,
+  (name) => `libs/protocol/src/hooks/${name}.ts`,
 );
 const RETURNS: readonly ReturnRow[] = Object.values(HOOK_RETURNS);
 /** What nearly every point takes is said once, above the table. */

@@ -10,7 +10,7 @@ export async function httpReference(): Promise<string> {
     Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
   );
   return [
-    generatedFrom('services/gateway/src/routes/', 'libs/protocol/src/http-status.ts'),
+    generatedFrom('services/gateway/src/routes/', 'libs/protocol/src/catalogues/http-status.ts'),
     '# HTTP\n',
     'The routes of a [gateway](../guides/gateway.md). Guides: [send commands](../guides/http-commands.md), [follow sessions](../guides/http-events.md),',
     '[approve or deny calls](../guides/approvals.md#decide-over-http). A gateway serves the same as an OpenAPI 3.1 document with all schemas at',

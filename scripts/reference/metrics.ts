@@ -7,7 +7,7 @@ const OF = { host: 'session hosts', gateway: 'gateways', worker: 'services of to
 /** docs/reference/metrics.md */
 export function metricReference(): string {
   return [
-    generatedFrom('libs/protocol/src/metric-catalogue.ts'),
+    generatedFrom('libs/protocol/src/catalogues/metric-catalogue.ts'),
     '# Metrics\n',
     'The Prometheus metrics of each process. [Observability](../guides/observability.md#metrics) shows how to serve them. No label contains a',
     `tenant or a session. A label has at most ${METRIC_LABEL_VALUES_MAX} values in a process; further values count as \`other\`.`,

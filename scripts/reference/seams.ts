@@ -7,7 +7,7 @@ import { code, generatedFrom, table } from './markdown.ts';
 export function seamReference(): string {
   const states = seamStates();
   return [
-    generatedFrom('libs/protocol/src/seams.ts', 'libs/turn/src/turn-machine.ts'),
+    generatedFrom('libs/protocol/src/catalogues/seams.ts', 'libs/turn/src/machine/chart.ts'),
     '# Seams\n',
     'A **seam** is an injection point: a fixed place in the loop where queued messages are delivered. The table lists all seams in the',
     'order of a turn. A turn without calls passes `iteration_end`. A turn with calls passes `post_tool_dispatch`, unless an interrupt',

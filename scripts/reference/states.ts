@@ -17,7 +17,7 @@ export function stateReference(): string {
   const { root } = turnMachine;
   const tops = Object.values(root.states) as Node[];
   return [
-    generatedFrom('libs/turn/src/turn-machine.ts'),
+    generatedFrom('libs/turn/src/machine/chart.ts'),
     '# States\n',
     `The states and transitions of the turn machine, version ${MACHINE_VERSION}. [Sessions and turns](../concepts/sessions-and-turns.md#the-machine)`,
     'explains the top-level states. The events are those of the [journal](subjects.md#events). A guard is in brackets. If an event has several',

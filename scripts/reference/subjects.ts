@@ -32,7 +32,9 @@ import ts from 'typescript';
 import { z } from 'zod';
 import { code, generatedFrom, table } from './markdown.ts';
 
-const SOURCES = ['subjects', 'commands', 'receipts', 'events'].map((name) => `libs/protocol/src/${name}.ts`);
+const SOURCES = ['wire/subjects', 'commands/commands', 'commands/receipts', 'journal/events'].map(
+  (name) => `libs/protocol/src/${name}.ts`,
+);
 
 /** docs/reference/subjects.md */
 export function subjectReference(): string {
@@ -291,7 +293,7 @@ function said(constant: string, member: string): string {
 
 const source = ts.createSourceFile(
   'subjects.ts',
-  readFileSync(resolve(import.meta.dirname, '../../libs/protocol/src/subjects.ts'), 'utf8'),
+  readFileSync(resolve(import.meta.dirname, '../../libs/protocol/src/wire/subjects.ts'), 'utf8'),
   ts.ScriptTarget.Latest,
   true,
 );

@@ -87,7 +87,7 @@ try {
     for (const { name, archive } of packed) {
       if (Object.keys(PACKAGES[name].exports).length === 0) continue;
       const attw = join(TOOLS, '@arethetypeswrong/cli/dist/index.js');
-      // CommonJS is not offered: Node 20.19 and newer load these packages with require.
+      // CommonJS is not offered: Node 20.19, and 22.12 and newer, load these packages with require.
       await printed(process.execPath, [attw, archive, '--profile', 'esm-only', '--no-color'], { cwd: folder });
     }
   });
@@ -108,13 +108,19 @@ try {
     );
     expect(stdout, /npm install/);
   });
-  await step('npm install', () => printed('npm', ['install'], { cwd: project }));
+  await step('npm install', async () => {
+    const { stderr } = await printed('npm', ['install'], { cwd: project });
+    if (/install-scripts/.test(stderr)) throw new Error(`npm asks about install scripts: ${stderr}`);
+  });
+  await step('npm run typecheck', () => printed('npm', ['run', 'typecheck'], { cwd: project }));
   await step('npm test', async () => expect((await printed('npm', ['test'], { cwd: project })).stdout, /pass 4$/m));
-  await step('npx coxswain demo, in an empty folder', async () => {
+  await step('npx coxswain demo, in an empty folder, then offline', async () => {
     const elsewhere = await subfolder('elsewhere');
     const { stdout } = await printed('npx', ['--yes', 'coxswain@latest', 'demo'], { cwd: elsewhere });
     expect(stdout, /byte-identical/);
     expect(stdout, /stopped \(end_turn\)/);
+    const again = await printed('npx', ['--offline', 'coxswain@latest', '--version'], { cwd: elsewhere });
+    expect(again.stdout, /^\d+\.\d+\.\d+$/m);
   });
   await step('cox and npx coxswain init --link in the project', async () => {
     expect(

@@ -28,10 +28,12 @@ export async function packRelease() {
   const packed = [];
   for (const name of Object.keys(PACKAGES)) {
     const folder = join(STAGED, name);
-    await mkdir(join(folder, 'dist'), { recursive: true });
+    await mkdir(folder, { recursive: true });
     const { files, inputs } = bundles.get(name);
-    for (const [file, text] of [...files, ...(declared.get(name)?.files ?? [])])
+    for (const [file, text] of [...files, ...(declared.get(name)?.files ?? [])]) {
+      await mkdir(join(folder, 'dist'), { recursive: true });
       await writeFile(join(folder, 'dist', file), text);
+    }
     const sources = new Set([...inputs, ...(declared.get(name)?.inputs ?? [])]);
     const manifest = manifestOf(name, version, installedVersions(['esbuild']));
     if (name === 'coxswain') {
@@ -88,7 +90,8 @@ async function buildConsole(outDir) {
 async function addCommand(folder, manifest) {
   await mkdir(join(folder, 'bin'));
   await program(join(root, 'libs/cli/bin/published.mjs'), join(folder, 'bin/cox.mjs'));
-  await program(join(root, 'libs/cli/bin/compile-cache.mjs'), join(folder, 'bin/compile-cache.mjs'));
+  for (const module of ['compile-cache.mjs', 'supported-node.mjs'])
+    await cp(join(root, 'libs/cli/bin', module), join(folder, 'bin', module));
   await cp(join(root, 'libs/cli/starter'), join(folder, 'starter'), { recursive: true });
   await cp(join(root, 'docs/man'), join(folder, 'man'), { recursive: true });
   manifest.man = (await readdir(join(folder, 'man'))).sort().map((page) => `./man/${page}`);

@@ -55,10 +55,19 @@ function isPublished({ name, version }: Manifest): boolean {
   }
 }
 
+/**
+ * The arguments of `npm publish` for a folder or an archive. npm rejects a pre-release without a tag; its tag is `next`, so that
+ * `latest` stays a release.
+ */
+export function publishArguments(path: string, version: string): string[] {
+  const tag = version.includes('-') ? ['--tag', 'next'] : [];
+  return ['publish', path, '--provenance', '--access', 'public', ...tag];
+}
+
 if (process.argv[1] === import.meta.filename) {
   const packages = process.argv.slice(2).map((path) => ({ path, manifest: manifestIn(path) }));
   for (const { path, manifest } of inOrder(packages)) {
     if (isPublished(manifest)) console.log(`${manifest.name}@${manifest.version} is published already`);
-    else execFileSync('npm', ['publish', path, '--provenance', '--access', 'public'], { stdio: 'inherit' });
+    else execFileSync('npm', publishArguments(path, manifest.version), { stdio: 'inherit' });
   }
 }

@@ -1,5 +1,5 @@
 /** Every link between pages leads somewhere, down to the heading that it names. */
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { expect, test } from 'vitest';
 import { REPOSITORY } from '../e2e/kit/child.ts';
@@ -47,4 +47,12 @@ test('every decision is in the index, and has at most 500 words', () => {
   expect(decisions.length).toBeGreaterThan(20);
   expect(decisions.filter(({ path }) => !index.includes(posix.basename(path))).map(({ path }) => path)).toEqual([]);
   expect(decisions.filter(({ text }) => text.split(/\s+/).length > 501).map(({ path }) => path)).toEqual([]);
+});
+
+test('the sidebar of the site has every guide', () => {
+  const topics: Record<string, string[]> = JSON.parse(
+    readFileSync(join(REPOSITORY, 'scripts/site/guides.json'), 'utf8'),
+  );
+  const guides = files.flatMap(({ path }) => /^docs\/guides\/(.*)\.md$/.exec(path)?.[1] ?? []);
+  expect(Object.values(topics).flat().sort()).toEqual(guides.sort());
 });

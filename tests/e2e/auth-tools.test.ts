@@ -266,16 +266,16 @@ test('a hook service cannot empty the registry by a header, nor hear questions o
 });
 
 test.each([
-  [['--worker', 'stock'], 'is not NAME=TOOL'],
-  [['--worker', 'stock='], 'is not NAME=TOOL'],
+  [['--worker', 'stock'], 'it takes NAME=TOOL'],
+  [['--worker', 'stock='], 'it takes NAME=TOOL'],
   [['--worker', 'st.ock=a'], 'its name'],
   [['--worker', 'stock=a,b c'], 'its tool'],
   [['--worker', 'stock=a,*'], 'its tool'],
   [['--worker', 'stock=read_file'], 'its tool'],
   [['--worker', 'stock=a,a'], 'twice'],
   [['--worker', 'stock=a', '--worker', 'stock=b'], 'twice'],
-  [['--worker', 'red/stock=a'], 'without --tenant'],
-  [['--tenant', 'red', '--tenant', 'blue', '--worker', 'stock=a'], 'names no tenant'],
+  [['--worker', 'red/stock=a'], 'unknown tenant'],
+  [['--tenant', 'red', '--tenant', 'blue', '--worker', 'stock=a'], 'needs a tenant'],
 ])('cox admin auth %j is refused: %s', async (args, said) => {
   const ended = await cox(['admin', 'auth', '--out', 'x', ...args], { cwd: await scratchFolder('bad') });
   expect(ended.code).toBe(2);

@@ -202,7 +202,7 @@ test('sessions are listed by pages, and each says how the next is seen', async (
     { session_id: all[1] },
     { type: 'more', sessions: all.length - 2, after: all[1] },
   ]);
-  expect(first.stderr).toContain(`${all.length - 2} more: add --after ${all[1]}`);
+  expect(first.stderr).toContain(`${all.length - 2} more sessions: add --after ${all[1]}`);
   const rest = await cox(['session', 'list', '--json', '--after', String(all[1])], { env });
   expect(rest.json.map(({ session_id }) => session_id)).toEqual(all.slice(2));
 });

@@ -201,7 +201,7 @@ describe.skipIf(!hasTerminal)('at a terminal (needs util-linux’ script)', () =
     expect(await gateway.post(`/v1/sessions/${id}/prompt`, { body: 'x' })).toMatchObject({ status: 403 });
     expect(shown()).toContain(`ws://inspect:${token}@127.0.0.1:${new URL(url).port}/v1/sessions/${ID}/inspect`);
     // Whoever looks keeps nobody from working: the state folder is free.
-    expect((await bed.run(['env'])).stderr).toContain('nothing runs on');
+    expect((await bed.run(['env'])).stderr).toContain('no instance of cox up runs in');
     terminal.stdin.write('\u0003');
     expect((await closed)[0]).toBe(0);
     await expect(fetch(`${url}/`)).rejects.toThrow();

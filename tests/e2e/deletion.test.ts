@@ -59,7 +59,7 @@ test('cox session delete leaves a tombstone, forks and other sessions whole, and
 
   const listed = await cox(['session', 'list', ...at()]);
   expect(listed.stdout).not.toContain('origin');
-  expect(listed.stderr).toContain('1 deleted: cox session list --deleted');
+  expect(listed.stderr).toContain('1 deleted session: list with --deleted');
   expect((await cox(['session', 'list', '--deleted', ...at()])).stdout).toMatch(/^origin +deleted .*\(asked for\)$/m);
 
   expect((await journalOf(fixture.bus, 'copy')).records.length).toBe(copied.records.length);

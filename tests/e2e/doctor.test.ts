@@ -80,8 +80,8 @@ test.skipIf(process.platform !== 'linux')(
     expect(of('state_dir')?.status).toBe('failed');
     expect(of('instance')).toMatchObject({
       status: 'warning',
-      message: 'nothing runs on /proc/nowhere, and nothing can start',
-      remedy: 'fix the state folder first (see above); then start cox up or cox run',
+      message: 'no instance of cox up runs in /proc/nowhere, and none can start',
+      remedy: 'correct the state folder first (see above), then start cox up or cox run',
     });
   },
 );
@@ -102,7 +102,7 @@ test.skipIf(process.platform === 'win32')(
       .map((text) => JSON.parse(text) as Check);
     expect(checks.find(({ name }) => name === 'state_dir')).toMatchObject({
       status: 'failed',
-      message: `state folder ${join(folder, 'state')} cannot be written: file too large (EFBIG)`,
+      message: `state folder ${join(folder, 'state')} is not writable: file too large (EFBIG)`,
       remedy: expect.stringContaining('free disk space'),
     });
     expect(await readdir(join(folder, 'state'))).toEqual([]);
@@ -133,7 +133,7 @@ test('a model that cannot be asked and a persona that is none are told before a 
   });
   expect(code).toBe(1);
   expect(of('model')).toMatchObject({ status: 'failed', message: expect.stringContaining('no provider is called') });
-  expect(stdout).toContain('persona good of');
+  expect(stdout).toContain('persona good is valid');
   expect(stdout).toMatch(/bad\.yaml:2:1: unknown key \\"promt\\"/);
   expect(stdout).toContain('cox persona check personas/bad.yaml');
 });
@@ -157,7 +157,7 @@ test('a manifest with a mistake is named by its line, and none of its code is ru
   const state = ['--state-dir', join(folder, 'state')];
   expect((await doctor(folder, state)).of('manifest')).toMatchObject({
     status: 'warning',
-    message: expect.stringContaining('1 hook; not trusted yet'),
+    message: expect.stringContaining('1 hook; not trusted, or changed after cox trust'),
     remedy: expect.stringContaining('cox trust'),
   });
   await writeFile(manifest, 'hooks:\n  - event: PreToolUze\n    handler: ./policy.mjs\n');

@@ -115,7 +115,7 @@ test.each([
   expect(end.code).toBe(1);
   expect(words.exec(end.stderr)?.[1]).toBe(port);
   expect(end.stderr).not.toMatch(/ {4}at /);
-  expect((await bed.run(['env', '--state-dir', 'taken'])).stderr).toContain('nothing runs on');
+  expect((await bed.run(['env', '--state-dir', 'taken'])).stderr).toContain('no instance of cox up runs in');
 });
 
 test('it ends with the instance, and takes its file along', async () => {

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, expect, test, vi } from 'vitest';
-import { VERSION } from '../../libs/protocol/src/version.ts';
+import { VERSION } from '../../libs/protocol/src/wire/version.ts';
 import { cox, REPOSITORY } from './kit/child.ts';
 import { cleanEnv } from './kit/clean-env.ts';
 import { removeScratch, scratchFolder } from './kit/scratch.ts';
@@ -78,10 +78,6 @@ console.log(typeof sent, CommandRejectedError === ofBoth);
 console.log(typeof http.connect, http.CommandRejectedError === both.CommandRejectedError);`,
   ]);
   expect(overHttp, overHttp.stderr).toMatchObject({ code: 0, stdout: 'function true\n' });
-
-  // `npm run check` compiles programs against the declarations that the links lead to. Here the starter itself is compiled.
-  const compiled = await typed(project, 'npm', ['run', 'typecheck'], noNetwork);
-  expect(compiled, compiled.stdout).toMatchObject({ code: 0 });
 });
 
 test('a project depends on the published packages of this version, and on the compiler that checks the starter', async () => {
@@ -97,6 +93,17 @@ test('a project depends on the published packages of this version, and on the co
       typescript: devDependencies.typescript,
     },
   });
+});
+
+test('the name of the project and the next steps fit every folder', async () => {
+  const folder = await scratchFolder('init');
+  for (const [named, name, cd] of [
+    ['./-tide', 'tide', 'cd ./-tide'],
+    ['Åse & Co', 'ase-co', "cd 'Åse & Co'"],
+  ] as const) {
+    expect((await init(folder, named)).stdout).toContain(`  ${cd}\n`);
+    expect(JSON.parse(await readFile(join(folder, named, 'package.json'), 'utf8'))).toMatchObject({ name });
+  }
 });
 
 test('what it says to type next is in its README, which has five lines', async () => {

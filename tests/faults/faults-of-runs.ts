@@ -2,26 +2,21 @@
 
 import { bindingProblem, type EventOf, type EventType, type SessionEvent } from '@coxswain/protocol';
 import { decide, knownWindow, leafOf, next, type SessionContext, type SessionState, timersOf } from '@coxswain/turn';
-import { remembered } from '../../libs/turn/src/command-memory.ts';
-import type { CallRow } from '../../libs/turn/src/context.ts';
-import { decideApproval, settleApproval } from '../../libs/turn/src/decide-approval.ts';
-import { parkRequested } from '../../libs/turn/src/decide-suspend.ts';
-import { decideEdit, decideEditChecked } from '../../libs/turn/src/edited-calls.ts';
-import { evolve } from '../../libs/turn/src/evolve.ts';
-import { collapse } from '../../libs/turn/src/evolve-injections.ts';
-import { leastNextPrompt } from '../../libs/turn/src/next-prompt.ts';
-import { isPreempted } from '../../libs/turn/src/preempt.ts';
-import {
-  anyParkedBut,
-  batchTerminates,
-  deliverable,
-  isSequential,
-  nextToRefuse,
-  nextToStart,
-  turnGoesOn,
-} from '../../libs/turn/src/queries.ts';
-import { withOutcome } from '../../libs/turn/src/rejection.ts';
-import { interruptedBy } from '../../libs/turn/src/suspension.ts';
+import { remembered } from '../../libs/turn/src/core/command-memory.ts';
+import { withOutcome } from '../../libs/turn/src/core/decision.ts';
+import { evolve } from '../../libs/turn/src/core/evolve.ts';
+import { settleApproval } from '../../libs/turn/src/slices/approvals/approvals.ts';
+import { decideApproval, decideEdit, decideEditChecked } from '../../libs/turn/src/slices/approvals/edited-calls.ts';
+import { leastNextPrompt } from '../../libs/turn/src/slices/budgets/budgets.ts';
+import { nextToRefuse, nextToStart } from '../../libs/turn/src/slices/calls/gate.ts';
+import type { CallRow } from '../../libs/turn/src/slices/calls/state.ts';
+import { anyParkedBut, batchTerminates, isSequential } from '../../libs/turn/src/slices/calls/table.ts';
+import { isPreempted } from '../../libs/turn/src/slices/injections/preempt.ts';
+import { collapse } from '../../libs/turn/src/slices/injections/queue.ts';
+import { deliverable } from '../../libs/turn/src/slices/injections/seams.ts';
+import { turnGoesOn } from '../../libs/turn/src/slices/runs/continuation.ts';
+import { parkRequested } from '../../libs/turn/src/slices/suspension/requests.ts';
+import { interruptedBy } from '../../libs/turn/src/slices/suspension/suspension.ts';
 import { type Fault, fault } from './fault.ts';
 
 type Change = Partial<SessionContext>;

@@ -3,6 +3,13 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import './compile-cache.mjs';
+import { nodeProblem } from './supported-node.mjs';
+
+const problem = nodeProblem(process.versions.node);
+if (problem !== null) {
+  console.error(problem);
+  process.exit(1);
+}
 
 const bundle = new URL('../dist/cox/main.mjs', import.meta.url);
 const bundler = new URL('../../../scripts/bundle-cox.mjs', import.meta.url);

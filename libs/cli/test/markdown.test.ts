@@ -90,6 +90,26 @@ test('an empty line after a closing fence ends the code', () => {
   for (let chars = 1; chars <= text.length; chars++) expect(streamed(text, chars).rows, `${chars}`).toEqual(rows);
 });
 
+test.each([
+  { of: 'a fence of tildes around one of backticks', text: '~~~\n```\n~~~\n\nend', rows: ['  ```', '', 'end'] },
+  {
+    of: 'a deeply indented fence, which is code',
+    text: '```\nx\n    ```\ny\n```\nend',
+    rows: ['  x', '      ```', '  y', '', 'end'],
+  },
+  { of: 'an indented block', text: '  ```ts\n  x\n    y\n  ```\nend', rows: ['  x', '    y', '', 'end'] },
+  { of: 'an empty last line', text: '```\nx\n\n```\nend', rows: ['  x', '  ', '', 'end'] },
+])('code with $of is drawn the same in whatever pieces it arrives', ({ text, rows }) => {
+  for (let chars = 1; chars <= text.length; chars++)
+    expect(streamed(text, chars).rows, `${chars}`).toEqual(['', ...rows]);
+});
+
+test('a list keeps its numbers and its empty lines in whatever pieces it arrives', () => {
+  const text = '1. a\n1. b\n\n1. c\n\n   more\n1. d\n\nend';
+  const rows = ['', '1. a', '2. b', '', '3. c', '', '   more', '4. d', '', 'end'];
+  for (let chars = 1; chars <= text.length; chars++) expect(streamed(text, chars).rows, `${chars}`).toEqual(rows);
+});
+
 test('long blocks finish in parts: what is parsed again stays short', () => {
   const code = `\`\`\`\n${'x = 1\n'.repeat(500)}\`\`\`\n`;
   expect(streamed(code, 10).longest).toBeLessThan(100);

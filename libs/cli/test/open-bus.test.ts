@@ -8,9 +8,11 @@ import { parseLine } from '../src/line/parse-line.ts';
 afterEach(() => void vi.restoreAllMocks());
 
 test.each([
-  [[], 'm.yaml is ignored: another process hosts the sessions and uses its own hooks\n'],
-  [['--quiet'], ''],
-])('the notice about an ignored manifest with %o', async (given, printed) => {
+  [[], undefined, 'm.yaml is ignored: another process hosts the sessions and uses its own hooks\n'],
+  [[], 'other/m.yaml', 'm.yaml is ignored: another process hosts the sessions and uses its own hooks\n'],
+  [[], 'm.yaml', ''],
+  [['--quiet'], undefined, ''],
+])('the notice about an ignored manifest with %o, where the other process uses %s', async (given, inUse, printed) => {
   const line = parseLine(['run', 'hi', ...given], COMMANDS);
   if (line.kind !== 'command') throw new Error('not a command');
   let err = '';
@@ -18,6 +20,6 @@ test.each([
     err += text;
     return true;
   });
-  await withOutput(line.flags, async () => refuseElsewhere(line.flags, 'm.yaml'));
+  await withOutput(line.flags, async () => refuseElsewhere(line.flags, 'm.yaml', inUse));
   expect(err).toBe(printed);
 });

@@ -84,6 +84,8 @@ test('of a long word no more is said than helps', () => {
   expect((answered as { problem: string }).problem.length).toBeLessThan(400);
 });
 
-test('after Esc everything typed interrupts without waiting, also what looks like a decision', () => {
+test('after Esc a text interrupts without waiting, also one that looks like a decision; a command stays a command', () => {
   expect(readTyped('y', 'interrupt', true)).toEqual({ do: 'interrupt', text: 'y', preempt: true });
+  expect(readTyped('/cancel enough', 'interrupt', false)).toEqual({ do: 'cancel', reason: 'enough' });
+  expect(readTyped('//cancel', 'interrupt', false)).toEqual({ do: 'interrupt', text: '/cancel', preempt: true });
 });

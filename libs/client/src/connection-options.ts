@@ -1,5 +1,5 @@
 /** Where the bus is and how one is let in. */
-import { CONNECTION_LIVENESS } from '@coxswain/protocol';
+import { Actor, BOUNDS, CONNECTION_LIVENESS, readNatsAddress } from '@coxswain/protocol';
 import { nkeyAuthenticator } from '@nats-io/nats-core';
 import type { NodeConnectionOptions } from '@nats-io/transport-node';
 import { InvalidOptionError } from './client-errors.ts';
@@ -55,6 +55,10 @@ const TEXTS = ['token', 'user', 'pass', 'seed', 'actor', 'name', 'inboxPrefix'] 
 export function natsOptions(options: ConnectOptions): NodeConnectionOptions {
   checkTime('connectTimeoutMs', options.connectTimeoutMs);
   for (const name of TEXTS) checkText(name, options[name]);
+  const { actor } = options;
+  // The parser of commands has the same rule: the first command would be rejected.
+  if (actor !== undefined && !(Actor.safeParse(actor).success && actor.isWellFormed()))
+    throw new InvalidOptionError(`actor must be 1 to ${BOUNDS.actorMaxChars} characters of well-formed text`, 'actor');
   const given: unknown = options.servers;
   const isRead = Array.isArray(given) ? given.every((one) => typeof one === 'string') : typeof given === 'string';
   if (!isRead)
@@ -67,9 +71,11 @@ export function natsOptions(options: ConnectOptions): NodeConnectionOptions {
   let pass = options.pass;
   let tls = false;
   for (const [index, text] of listed.entries()) {
-    const { address, secure, username, password } = splitAddress(text.trim(), index);
-    servers.push(address);
-    tls ||= secure;
+    const read = readNatsAddress(text.trim());
+    if (!read.ok) throw new InvalidOptionError(`NATS address ${index + 1} ${read.problem}`, 'servers');
+    const { server, isTls, username, password } = read.address;
+    servers.push(server);
+    tls ||= isTls;
     if (username === undefined) continue;
     if (password === undefined) token ??= username;
     else if (user === undefined) {
@@ -97,36 +103,5 @@ export function natsOptions(options: ConnectOptions): NodeConnectionOptions {
         : token !== undefined
           ? { token }
           : {}),
-  };
-}
-
-interface Address {
-  readonly address: string;
-  readonly secure: boolean;
-  readonly username: string | undefined;
-  readonly password: string | undefined;
-}
-
-function splitAddress(text: string, index: number): Address {
-  const withScheme = /^[a-z]+:\/\//i.test(text) ? text : `nats://${text}`;
-  let url: URL;
-  try {
-    // URL knows ports and IPv6 hosts of special schemes only.
-    url = new URL(withScheme.replace(/^(nats|tls):/i, 'http:'));
-  } catch {
-    throw new InvalidOptionError(`NATS address ${index + 1} cannot be read; expected nats://host:port`, 'servers');
-  }
-  const scheme = withScheme.slice(0, withScheme.indexOf(':')).toLowerCase();
-  if (scheme !== 'nats' && scheme !== 'tls') {
-    const message = `NATS address ${index + 1} has the scheme ${scheme}; expected nats:// or tls://`;
-    throw new InvalidOptionError(message, 'servers');
-  }
-  // http's own default port is left out of `port`, although somebody may have written :80.
-  const port = url.port || (/:80(\/|$)/.test(text) ? '80' : '4222');
-  return {
-    address: `${url.hostname}:${port}`,
-    secure: scheme === 'tls',
-    username: url.username === '' ? undefined : decodeURIComponent(url.username),
-    password: url.password === '' ? undefined : decodeURIComponent(url.password),
   };
 }

@@ -180,6 +180,8 @@ export interface ForkOptions extends SendOptions {
    * default changes with every record.
    */
   readonly messageId?: string | undefined;
+  /** As of every command, but the default is `accepted`: only the host knows whether the record exists. */
+  readonly wait?: 'stored' | 'accepted' | undefined;
 }
 
 /** A session that this program has started. */
@@ -261,7 +263,7 @@ export class Session {
    * Starts a new session with this one's past up to a record. This one is left as it is.
    * @returns the fork: `sent` is the stored command, `forkedAt` the record at which it begins.
    * @throws InvalidOptionError for an `at` that is not the number of a record. CommandRejectedError `fork_record_not_found` with the field
-   *   `at` where the session has fewer records: from this call where it waits for the receipt, else from the fork's result.
+   *   `at` if the session has fewer records: from this call, or with `wait: 'stored'` from the fork's result.
    */
   async fork(options: ForkOptions = {}): Promise<ForkedSession<this>> {
     const { sending, others } = splitOptions(options);
@@ -275,7 +277,8 @@ export class Session {
     const byMessage = messageId === undefined ? {} : { messageId };
     const id = sessionId ?? (messageId === undefined ? newSessionId() : await sessionIdOfMessage(messageId));
     const session = this.#handleOn(id);
-    await session.#send('start', { fork: { session: this.id, n, ...changed }, ...byMessage }, sending);
+    const body = { fork: { session: this.id, n, ...changed }, ...byMessage };
+    await session.#send('start', body, { ...sending, wait: sending.wait ?? 'accepted' });
     return session as ForkedSession<this>;
   }
 

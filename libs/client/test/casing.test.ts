@@ -220,8 +220,8 @@ test('a fork with a message id has an id that follows from it, and the same one 
   expect(second.id).toBe(first.id);
   const body = { fork: { session: 's', n: 3 }, message_id: 'm' };
   expect(sent).toEqual([
-    ['start', body, {}],
-    ['start', body, {}],
+    ['start', body, { wait: 'accepted' }],
+    ['start', body, { wait: 'accepted' }],
   ]);
 });
 
@@ -341,7 +341,7 @@ describe('bad arguments are refused by their names, before anything is sent', ()
 
   test('a record that does not exist is named as the option of fork()', async () => {
     const rejection = new CommandRejectedError('fork_record_not_found', 'there is no record 9', { field: 'fork.n' });
-    const forked = wired(rejection).client.session('s').fork({ at: 9, wait: 'accepted' });
+    const forked = wired(rejection).client.session('s').fork({ at: 9 });
     await expect(forked).rejects.toMatchObject({ code: 'fork_record_not_found', field: 'at' });
   });
 });

@@ -86,6 +86,11 @@ describe.each([
   });
 });
 
+test.each(['', ' ', '\ud800', 'x'.repeat(257)])('an actor %j that no command may have is refused', async (actor) => {
+  const connecting = connect({ servers: 'nats://127.0.0.1:1', actor });
+  await expect(connecting).rejects.toMatchObject({ code: 'invalid_option', option: 'actor' });
+});
+
 test.each([
   [{ servers: 5 }, 'servers'],
   [{ servers: [5] }, 'servers'],

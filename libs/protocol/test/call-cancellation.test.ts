@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { cancellationIn } from '../src/call-cancellation.ts';
-import type { SessionEvent } from '../src/events.ts';
+import { cancellationIn } from '../src/journal/call-cancellation.ts';
+import type { SessionEvent } from '../src/journal/events.ts';
 
 const told = { type: 'control_outcome', control: 'cancel_call', command_id: 'mine', target: 'c1_1' } as const;
 const read = (...events: object[]) => cancellationIn({ events: events as SessionEvent[] }, 'mine');

@@ -1,10 +1,10 @@
 /** The mapper between the names of the wire and those of TypeScript. */
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import * as z from 'zod';
-import { type CamelCased, fromWire, placeFromWire, toWire } from '../src/casing.ts';
-import { COMMAND_BODIES } from '../src/commands.ts';
-import type { Json } from '../src/json.ts';
-import { SessionStatus } from '../src/session-status.ts';
+import { COMMAND_BODIES } from '../src/commands/commands.ts';
+import { SessionStatus } from '../src/journal/session-status.ts';
+import { type CamelCased, fromWire, placeFromWire, toWire } from '../src/wire/casing.ts';
+import type { Json } from '../src/wire/json.ts';
 
 const START = COMMAND_BODIES.start;
 const wire = (value: object) => toWire(START, value as never);

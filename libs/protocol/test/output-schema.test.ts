@@ -1,7 +1,7 @@
 /** Output schemas: which are taken, and what an answer comes to by one. */
 import { describe, expect, test } from 'vitest';
-import { checkOutput, unusableOutputSchema } from '../src/check-output.ts';
 import { BOUNDS, OutputSchema, outputSchemaProblem } from '../src/mod.ts';
+import { checkOutput, unusableOutputSchema } from '../src/personas/check-output.ts';
 
 const INVOICE = {
   type: 'object',

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { parseCommand } from '../src/commands.ts';
-import { parseCallOutcome } from '../src/internal-commands.ts';
-import { parseStrictJson } from '../src/strict-json.ts';
+import { parseCommand } from '../src/commands/commands.ts';
+import { parseCallOutcome } from '../src/commands/internal-commands.ts';
+import { parseStrictJson } from '../src/wire/strict-json.ts';
 
 describe('a repeated member is refused by its path:', () => {
   test.each([

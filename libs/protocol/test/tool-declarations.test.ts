@@ -1,7 +1,7 @@
 /** Tools as people write them: which definitions and returns are refused, and how the message names the member. */
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { readTool, toolAnswerToWire } from '../src/tool-declarations.ts';
+import { readTool, toolAnswerToWire } from '../src/tools/tool-declarations.ts';
 
 describe('the return of a tool', () => {
   test('is a success without isError', () => {
@@ -18,7 +18,7 @@ describe('the return of a tool', () => {
     expect(toolAnswerToWire(returned)).toMatchObject({ ok: false, problem: expect.stringContaining(problem) });
   });
 
-  test.each([new Map([['a', 1]]), { found: new Set([1]) }])(
+  test.each([new Map([['a', 1]]), { found: new Set([1]) }, new Error('no'), { page: Promise.resolve(1) }, /x/])(
     '%o is refused: JSON would lose its entries',
     (returned) => {
       expect(toolAnswerToWire(returned)).toMatchObject({ ok: false, problem: expect.stringContaining('has no JSON') });

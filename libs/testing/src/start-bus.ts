@@ -16,7 +16,6 @@ import {
   findServer,
   removeHookService,
   reportTo,
-  type ServedHooks,
   serveHooks,
   startServer,
 } from '@coxswain/adapter-nats';
@@ -33,6 +32,7 @@ import {
   type Tool,
 } from '@coxswain/client';
 import { storedRecords } from '@coxswain/client/transport';
+import type { HookHandlers } from '@coxswain/ports';
 import { DEFAULT_TENANT, type HookDefinitions, hasEnded, type JsonObject, TenantId } from '@coxswain/protocol';
 import { type SessionsService, startSessionsService } from '@coxswain/sessions';
 import { type EventPattern, expectInOrder } from './expect-events.ts';
@@ -97,7 +97,13 @@ export interface TestBus extends AsyncDisposable {
 }
 
 /** Hooks that a test serves. After `stop` they stay registered and do not respond, like those of a crashed service. */
-export interface TestHooks extends ServedHooks {
+export interface TestHooks {
+  /** This instance of the service. */
+  readonly instance: string;
+  /** Serves other handlers from now on. @throws NatsUnavailableError; then the ones before are served. */
+  update(handlers: HookHandlers): Promise<void>;
+  /** Accepts no more questions, and resolves when the accepted ones are answered. */
+  stop(): Promise<void>;
   /** Ends the service and takes its registrations back: sessions ask for them no more. */
   remove(): Promise<void>;
 }

@@ -1,31 +1,12 @@
 /** The turn machine and the pure functions around it. Nothing else decides anything. */
-export { type BudgetState, budgetsOf } from './budgets.ts';
-export { nameOf } from './canceller.ts';
-export { recordsRejection } from './command-memory.ts';
-export { type CallRow, emptyContext, type OpenConsult, type Repins, type SessionContext } from './context.ts';
-export { decide } from './decide.ts';
-export { because, type Decision } from './decision.ts';
-export { handedOn } from './delegation.ts';
-export {
-  type AbortOrder,
-  type Effect,
-  effectsOf,
-  openEffectIds,
-  type TimerEffect,
-  timerOf,
-  timersOf,
-  type WorkEffect,
-} from './effects.ts';
-export { isClearable } from './estimate-tokens.ts';
-export { pendingBytes } from './injection-bytes.ts';
-export { MACHINE_VERSION, REPLAYED_VERSIONS } from './machine-versions.ts';
-export { next } from './next.ts';
-export type { OpenChild } from './open-children.ts';
-export { lostTries, type PersonaWait, personaWait } from './persona-waits.ts';
-export { anythingInFlight } from './queries.ts';
-export { ruleHolder } from './remembered.ts';
-export { countDownAtCompaction, inheritedReminders, type LiveReminder } from './reminders.ts';
-export { rewriteResult, textLength } from './rewrite-result.ts';
+
+export { recordsRejection } from './core/command-memory.ts';
+export { emptyContext, type SessionContext } from './core/context.ts';
+export { decide } from './core/decide.ts';
+export { because, type Decision } from './core/decision.ts';
+export type { AbortOrder, Effect, TimerEffect, WorkEffect } from './core/effect.ts';
+export { effectsOf, openEffectIds } from './core/effects.ts';
+export { next } from './core/next.ts';
 export {
   applyEvent,
   DerivationUnboundedError,
@@ -36,9 +17,28 @@ export {
   type StoredState,
   type TracedEvent,
   traceEvent,
-} from './session-actor.ts';
-export { isEnded, leafOf, type SessionState, topStateOf } from './state.ts';
-export { openStep } from './steps.ts';
-export { turnMachine } from './turn-machine.ts';
-export { UNKNOWN_OUTCOME, UNKNOWN_QUESTION } from './unknown-outcome.ts';
-export { knownWindow, messagesOf, pinOf, type ViewAccount, type ViewPart } from './view-account.ts';
+} from './machine/actor.ts';
+export { type SessionState, turnMachine } from './machine/chart.ts';
+export { isEnded, leafOf, topStateOf } from './machine/state.ts';
+export { MACHINE_VERSION, REPLAYED_VERSIONS } from './machine/version.ts';
+export { UNKNOWN_OUTCOME, UNKNOWN_QUESTION } from './slices/approvals/approvals.ts';
+export { ruleHolder } from './slices/approvals/remembered.ts';
+export { type BudgetState, budgetsOf } from './slices/budgets/budgets.ts';
+export { nameOf } from './slices/calls/cancel.ts';
+export { rewriteResult, textLength } from './slices/calls/results.ts';
+export type { CallRow } from './slices/calls/state.ts';
+export { handedOn } from './slices/children/delegation.ts';
+export type { OpenChild } from './slices/children/state.ts';
+export { isClearable } from './slices/compaction/estimate-tokens.ts';
+export type { ViewAccount, ViewPart } from './slices/compaction/state.ts';
+export { knownWindow, messagesOf, pinOf } from './slices/compaction/view-account.ts';
+export type { OpenConsult } from './slices/hooks/state.ts';
+export { pendingBytes } from './slices/injections/waiting.ts';
+export { countDownAtCompaction, inheritedReminders } from './slices/reminders/reminders.ts';
+export type { LiveReminder } from './slices/reminders/state.ts';
+export { anythingInFlight } from './slices/runs/continuation.ts';
+export type { Repins } from './slices/runs/state.ts';
+export { lostTries, personaWait } from './slices/steps/persona-waits.ts';
+export { openStep } from './slices/steps/progress.ts';
+export type { PersonaWait } from './slices/steps/state.ts';
+export { timerOf, timersOf } from './slices/suspension/timers.ts';

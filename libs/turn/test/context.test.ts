@@ -1,7 +1,7 @@
 /** The context as a value: copied whole, and cheap to copy. */
 import { setFlagsFromString } from 'node:v8';
 import { expect, test } from 'vitest';
-import { contextWith, emptyContext } from '../src/context.ts';
+import { contextWith, emptyContext } from '../src/core/context.ts';
 
 test('a context with some members changed has every member of the one before', () => {
   const before = { ...emptyContext('s1'), turn: 3, prompt: 'go', command_ids: ['a'] };

@@ -1,7 +1,7 @@
 /** Suspensions with conditions, sessions that park themselves, daemons that wake by themselves, and their timers. */
 import { BOUNDS, type EventOf, textOf } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
-import { durationText } from '../src/suspension.ts';
+import { durationText } from '../src/slices/suspension/suspension.ts';
 import { given, type Outcome } from './given.ts';
 import {
   answered,

@@ -56,20 +56,8 @@ function entries(folder, first = []) {
   return [...first.filter((name) => names.includes(name)), ...others].map((name) => entry(posix.join(folder, name)));
 }
 
-/** The guides by topic, by file name. The build fails if one is missing here, or no longer exists. */
-const GUIDES = {
-  'Steer and approve':
-    'steering steer-from-anything steering-file suspend approvals remembered-approvals approval-notifications',
-  'Write agents':
-    'personas persona-steps persona-hooks structured-output models scripted-models context limits testing',
-  'Give agents tools': 'tools built-in-tools own-tools bus-tools long-running-tools mcp-tools sandbox',
-  'Control agents with hooks': 'hooks run-hooks hook-jobs',
-  'Combine agents': 'crews hand-offs session-messages personas-as-services',
-  'Write programs': 'client client-commands embedding chat-page gateway http-commands http-events ag-ui mcp-server',
-  'Use the command and the console': 'cli cli-scripts terminal console editors acp inspector replay-and-fork',
-  'Secure and observe':
-    'security policy trust-a-folder threat-model observability traces embedded-server troubleshooting',
-};
+/** The guides by topic, by file name. The build fails if one is missing there, or no longer exists. */
+const GUIDES = JSON.parse(readFileSync(new URL('../guides.json', import.meta.url), 'utf8'));
 
 /** Pages of operations, in the order of the life of a deployment; the others follow by name. */
 const OPERATIONS_FIRST = [
@@ -86,15 +74,15 @@ const OPERATIONS_FIRST = [
 ].map((name) => `${name}.md`);
 
 function guides() {
-  const groups = Object.entries(GUIDES).map(([text, names]) => ({ text, names: names.split(' ') }));
-  const grouped = groups.flatMap(({ names }) => names);
+  const grouped = Object.values(GUIDES).flat();
   const files = readdirSync(join(pages, 'guides')).map((name) => name.replace(/\.md$/, ''));
   const wrong = [
     ...files.filter((name) => !grouped.includes(name)),
     ...grouped.filter((name) => !files.includes(name)),
   ];
-  if (wrong.length > 0) throw new Error(`GUIDES and the folder docs/guides differ: ${wrong.join(', ')}`);
-  return groups.map(({ text, names }) => ({
+  if (wrong.length > 0)
+    throw new Error(`scripts/site/guides.json and the folder docs/guides differ: ${wrong.join(', ')}`);
+  return Object.entries(GUIDES).map(([text, names]) => ({
     text,
     items: names.map((name) => entry(`guides/${name}.md`)),
     collapsed: true,

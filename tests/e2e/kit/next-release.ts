@@ -31,12 +31,12 @@ const plusOne = (value: string) => String(Number(value) + 1);
 /** A machine that decides the same under a higher version, and snapshots of another shape. */
 const NEXT_MACHINE: readonly Raise[] = [
   {
-    file: 'libs/turn/src/machine-versions.ts',
+    file: 'libs/turn/src/machine/version.ts',
     constant: /(?<=export const REPLAYED_VERSIONS: ReadonlySet<number> = new Set\(\[)MACHINE_VERSION/,
     raised: (own) => `${own} - 1, ${own}`,
   },
   {
-    file: 'libs/turn/src/machine-versions.ts',
+    file: 'libs/turn/src/machine/version.ts',
     constant: /(?<=export const MACHINE_VERSION = )\d+/,
     raised: plusOne,
   },
@@ -44,9 +44,9 @@ const NEXT_MACHINE: readonly Raise[] = [
 ];
 /** Records of a shape that earlier releases do not know; the step from theirs changes nothing else. */
 const NEXT_RECORDS: readonly Raise[] = [
-  { file: 'libs/protocol/src/record.ts', constant: /(?<=export const RECORD_VERSION = )\d+/, raised: plusOne },
+  { file: 'libs/protocol/src/journal/record.ts', constant: /(?<=export const RECORD_VERSION = )\d+/, raised: plusOne },
   {
-    file: 'libs/protocol/src/record-upcasts.ts',
+    file: 'libs/protocol/src/journal/record-upcasts.ts',
     constant: /(?<=export const UPCASTS: ReadonlyMap<number, Upcast> = )new Map\(\)/,
     raised: () => 'new Map([[1, (record) => record]])',
   },

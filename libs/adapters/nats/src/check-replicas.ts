@@ -174,7 +174,12 @@ async function lookAt(
   const expected: string[] = cluster?.leader === undefined ? [] : [cluster.leader];
   for (const { name: server, offline, current, lag = 0 } of cluster?.replicas ?? []) {
     if (offline === true)
-      report({ kind: 'offline', server, seq: null, message: `server ${server} is down, its replica is not read` });
+      report({
+        kind: 'offline',
+        server,
+        seq: null,
+        message: `server ${server} is down, so its replica was not checked`,
+      });
     else if (current === false)
       report({
         kind: 'lagging',
@@ -200,7 +205,7 @@ async function lookAt(
     await compareWithIndex(reads, stream, window, report);
     if (seq === first) compareCounts(cluster?.leader, window, report);
     for (const server of window.silent)
-      report({ kind: 'unchecked', server, seq: null, message: `the replica on ${server} did not answer` });
+      report({ kind: 'unchecked', server, seq: null, message: `the replica on ${server} did not respond` });
     // Each further read would wait for it, too.
     if (window.silent.length > 0) break;
   }
@@ -215,7 +220,7 @@ function reportDifferences(window: ReplicaWindow, report: Report): void {
     const message =
       kind === 'missing'
         ? `the replica on ${server} does not serve message ${seq}, which ${others.join(', ')} serves`
-        : `the replica on ${server} has other bytes in message ${seq} than ${others.join(', ')}`;
+        : `message ${seq} of the replica on ${server} differs from ${others.join(', ')}`;
     report({ kind, server, seq, message });
   }
 }
@@ -286,6 +291,6 @@ function remedyOf({ kind, server }: Pick<ReplicaFinding, 'kind' | 'server'>): st
     case 'unchecked':
       return `make sure that server ${server} runs and that the others reach it, then check again; a lagging replica catches up automatically`;
     default:
-      return `while the other replicas are complete: stop server ${server}, move its JetStream store away, and start it again; it copies every stream from the others`;
+      return `if the other replicas are complete: stop server ${server}, move its JetStream store away, and start it again; it copies every stream from the others`;
   }
 }

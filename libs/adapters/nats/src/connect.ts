@@ -2,24 +2,8 @@
 import { CONNECTION_LIVENESS } from '@coxswain/protocol';
 import { type NatsConnection, nkeyAuthenticator } from '@nats-io/nats-core';
 import { connect } from '@nats-io/transport-node';
+import type { ConnectNatsOptions } from './bus-address.ts';
 import { NatsUnavailableError } from './nats-status.ts';
-
-/** Where the server is, and who asks. */
-export interface ConnectNatsOptions {
-  /** `host:port` or `nats://host:port`, without credentials; several for a cluster. */
-  readonly servers: string | readonly string[];
-  readonly token?: string | undefined;
-  readonly user?: string | undefined;
-  readonly password?: string | undefined;
-  /** The seed of a user's key, `SU…`: then no token and no password are sent. */
-  readonly seed?: string | undefined;
-  /** Shown in the server's list of connections. Default `coxswain`. */
-  readonly name?: string | undefined;
-  /** Where answers may go, for services whose permissions are bound to a prefix of their own. */
-  readonly inboxPrefix?: string | undefined;
-  /** How long the first connection may take. Default 5,000. */
-  readonly connectTimeoutMs?: number | undefined;
-}
 
 /**
  * Resolves when a connection that nobody here has closed is over for good, with why: the server does not let this user in any

@@ -1,11 +1,11 @@
 /** The durable ports on NATS JetStream, and the embedded server. */
 export { HookIdTakenError } from './announce-hooks.ts';
 export * from './auth/mod.ts';
-export { connectionTo, type NamedBus } from './bus-address.ts';
+export { type ConnectNatsOptions, connectionTo, type NamedBus } from './bus-address.ts';
 export { type ListedTool, type ListedToolInstance, listBusTools, removeBusTool } from './bus-tool-registry.ts';
 export { type CheckedStream, type CheckPace, checkReplicas, type ReplicaFinding } from './check-replicas.ts';
 export { readReplicas, servedIn } from './compare-replicas.ts';
-export { type ConnectNatsOptions, connectNats, lostForGood } from './connect.ts';
+export { connectNats, lostForGood } from './connect.ts';
 export { logConnection } from './connection-changes.ts';
 export { endOnce } from './end-once.ts';
 export {

@@ -1,8 +1,10 @@
-/** The streams under a living host are not the ones that it began with: what its sessions stood on is gone. */
+/** The streams were deleted, or deleted and created again, while a host used them: the journals of its sessions are lost. */
 export class StreamsGoneError extends Error {
   override readonly name = 'StreamsGoneError';
   readonly code = 'streams_gone';
   constructor() {
-    super('the streams of the sessions were deleted while this host used them; start it again, and it makes new ones');
+    super(
+      'the streams of the sessions were deleted while this host used them; restore a backup, or create new streams: cox admin streams, or a restart of the host',
+    );
   }
 }

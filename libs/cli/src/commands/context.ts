@@ -1,7 +1,7 @@
 /** `cox context add|use|list|remove`. */
 import { resolve } from 'node:path';
 import { type Context, findContext, readContexts } from '@coxswain/ports/discovery';
-import { CONTEXT_NAME, CONTEXTS_MAX, cutGraphemes, TenantId } from '@coxswain/protocol';
+import { CONTEXT_NAME, CONTEXTS_MAX, cutGraphemes, readNatsAddress, TenantId } from '@coxswain/protocol';
 import { writeContexts } from '../instance/contexts.ts';
 import { typedIn } from '../instance/state-dir.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
@@ -15,7 +15,7 @@ export const add: CommandRun = async (invocation) => {
   const name = args[0] as string;
   if (!CONTEXT_NAME.test(name))
     throw usageError('a context has 1 to 64 characters of A-Z a-z 0-9 _ -, and is not called none');
-  const nats = addressOf(flags.text('nats'));
+  const nats = addressesOf(flags.text('nats'));
   const tenant = flags.text('tenant');
   if (tenant !== undefined && !TenantId.safeParse(tenant).success)
     throw usageError(`--tenant takes 1 to 64 characters of A-Z a-z 0-9 _ -, not "${cutGraphemes(tenant, 80)}"`);
@@ -73,15 +73,16 @@ export const remove: CommandRun = async (invocation) => {
   return print(invocation, { type: 'context_removed', name }, `the context ${name} is removed`);
 };
 
-/** An address that may be stored: what logs in belongs in a key file. */
-function addressOf(given: string | undefined): string {
+/** The addresses of one bus, as `connect()` reads them. They hold no secret: credentials belong in a key file. */
+function addressesOf(given: string | undefined): string {
   if (given === undefined) throw usageError('cox context add needs the address of a bus: --nats nats://host:port');
-  const url = URL.canParse(given) ? new URL(given) : null;
-  // Not quoted: it may hold a token.
-  if (url === null || url.hostname === '' || !/^(nats|tls):$/.test(url.protocol))
-    throw usageError('--nats of a context takes one address: nats://host:port or tls://host:port');
-  if (url.username !== '' || url.password !== '')
-    throw usageError('--nats of a context has no token or password: contexts hold no secrets; give --nkey FILE');
+  for (const [index, one] of given.split(',').entries()) {
+    const read = readNatsAddress(one.trim());
+    // The address is not quoted: it may hold a token.
+    if (!read.ok) throw usageError(`--nats: address ${index + 1} ${read.problem}`);
+    if (read.address.username !== undefined || read.address.password !== undefined)
+      throw usageError('--nats of a context has no token or password: contexts hold no secrets; give --nkey FILE');
+  }
   return given;
 }
 

@@ -11,7 +11,7 @@ export const run: CommandRun = async ({ flags, env }) => {
   const style = createStyle(wantsColour(process.stdout, env));
   const marks = { ok: style.green('✓'), warning: style.yellow('!'), failed: style.red('✗') };
   let code: ExitCode = EXIT.ok;
-  // Two dozen streams that are fine are one line for a person.
+  // A person reads one line for all streams without a problem.
   let fineStreams = 0;
   for await (const check of checks(flags, env)) {
     if (!flags.on('json')) {
@@ -20,7 +20,7 @@ export const run: CommandRun = async ({ flags, env }) => {
         continue;
       }
       if (fineStreams > 0)
-        standardStreams.out(`${marks.ok} ${counted(fineStreams, 'stream')} with room and all copies\n`);
+        standardStreams.out(`${marks.ok} ${counted(fineStreams, 'stream')} with free space and all copies\n`);
       fineStreams = 0;
     }
     standardStreams.out(

@@ -11,7 +11,7 @@ import { standardStreams } from '../terminal/streams.ts';
 export const run: CommandRun = async (invocation) => {
   const { address, stateDir } = await findBus(invocation.flags, invocation.env);
   if (!address) {
-    throw new CliError(EXIT.error, 'not_running', `nothing runs on ${stateDir}; start it with cox up`);
+    throw new CliError(EXIT.error, 'not_running', `no instance of cox up runs in ${stateDir}; start one with cox up`);
   }
   if (address.token === undefined) parseConnectionUrl(address.servers);
   const url =

@@ -141,6 +141,8 @@ function manifest(name: string, dependencies: Dependencies): string {
     engines: { node: '>=20.19' },
     scripts: { test: 'node --test', typecheck: 'tsc' },
     ...dependencies,
+    // npm 11 warns about install scripts without a decision. That of esbuild only makes its command start faster.
+    allowScripts: { esbuild: false },
   };
   return `${JSON.stringify(value, null, 2)}\n`;
 }
@@ -148,6 +150,8 @@ function manifest(name: string, dependencies: Dependencies): string {
 /** What npm takes as a name. */
 function packageName(folder: string): string {
   const name = folder
+    .normalize('NFKD')
+    .replaceAll(/\p{Mark}/gu, '')
     .toLowerCase()
     .replaceAll(/[^a-z0-9-]+/g, '-')
     .replaceAll(/^-+|-+$/g, '')
@@ -223,7 +227,7 @@ function nextSteps(folder: string, paths: readonly string[]): string {
     `wrote ${paths.length} files${folder === '' ? '' : ` to ${folder}`}: ${paths.join(', ')}`,
     '',
     'Next:',
-    ...(folder === '' ? [] : [`  cd ${shellQuoted(folder)}`]),
+    ...(folder === '' ? [] : [`  cd ${shellQuoted(folder.replace(/^-/, './-'))}`]),
     '  npm install',
     '  npm test',
     '  npx cox run "What is this?" --persona clerk --model scripted/models/demo.yaml',

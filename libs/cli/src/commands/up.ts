@@ -79,7 +79,7 @@ async function upEmbedded(invocation: Invocation, port: number | undefined): Pro
   if (manifest) standardStreams.err(manifestNotice(manifest));
   const told = stopSignal();
   const log = await upLog(stateDir, echoesLog(flags));
-  const holder = { title: 'cox up', passing: false };
+  const holder = { title: 'cox up', passing: false, manifest: manifest?.path };
   const json = flags.on('json');
   let afterRestart: () => void = () => undefined;
   const onRestart = (end: ServerExit) => {

@@ -45,11 +45,10 @@ export type Check = {
   | { readonly status: 'warning' | 'failed'; readonly remedy: string }
 );
 
-const NODE_MINIMUM = [20, 19] as const;
-
 /** Looks at everything, in the order in which a person would correct it. */
 export async function* checks(flags: Flags, env: NodeJS.ProcessEnv): AsyncGenerator<Check> {
-  yield nodeCheck(process.versions.node);
+  // The program of `cox` rejects an older Node.
+  yield { name: 'node', status: 'ok', message: `node ${process.versions.node}` };
   const stateDir = stateDirOf(flags, env);
   const { address, problem } = await busOrProblem(flags, env);
   const folder = await stateDirCheck(stateDir);
@@ -102,32 +101,20 @@ async function versionsCheck(): Promise<Check> {
   };
 }
 
-/** Whether this Node is new enough. */
-export function nodeCheck(version: string): Check {
-  const [major = 0, minor = 0] = version.split('.').map(Number);
-  const enough = major > NODE_MINIMUM[0] || (major === NODE_MINIMUM[0] && minor >= NODE_MINIMUM[1]);
-  if (enough) return { name: 'node', status: 'ok', message: `node ${version}` };
-  return {
-    name: 'node',
-    status: 'failed',
-    message: `node ${version} is older than ${NODE_MINIMUM.join('.')}, the first that cox runs on`,
-    remedy: `install Node ${NODE_MINIMUM.join('.')} or newer, and run cox with it`,
-  };
-}
-
 async function stateDirCheck(stateDir: string): Promise<Check> {
   const probe = join(stateDir, `.doctor-${randomUUID()}`);
   try {
     await makeFolder(stateDir);
     // A full disk takes an empty file still.
     await writeFile(probe, Buffer.alloc(PROBE_BYTES)).finally(() => rm(probe, { force: true }));
-    return { name: 'state_dir', status: 'ok', message: `state folder ${stateDir} can be written` };
+    return { name: 'state_dir', status: 'ok', message: `state folder ${stateDir} is writable` };
   } catch (error) {
     return {
       name: 'state_dir',
       status: 'failed',
-      message: `state folder ${stateDir} cannot be written: ${folderTrouble(error)}`,
-      remedy: 'make it yours and writable, free disk space, or name another folder with --state-dir or COX_STATE_DIR',
+      message: `state folder ${stateDir} is not writable: ${folderTrouble(error)}`,
+      remedy:
+        'correct its owner and permissions, free disk space, or name another folder with --state-dir or COX_STATE_DIR',
     };
   }
 }
@@ -135,10 +122,10 @@ async function stateDirCheck(stateDir: string): Promise<Check> {
 const PROBE_BYTES = 256 * 1024;
 
 function nothingRuns(stateDir: string, isWritable: boolean): Check {
-  const message = `nothing runs on ${stateDir}`;
-  if (isWritable) return { name: 'instance', status: 'ok', message: `${message}; cox up or cox run starts it` };
-  const remedy = 'fix the state folder first (see above); then start cox up or cox run';
-  return { name: 'instance', status: 'warning', message: `${message}, and nothing can start`, remedy };
+  const message = `no instance of cox up runs in ${stateDir}`;
+  if (isWritable) return { name: 'instance', status: 'ok', message: `${message}; start one with cox up or cox run` };
+  const remedy = 'correct the state folder first (see above), then start cox up or cox run';
+  return { name: 'instance', status: 'warning', message: `${message}, and none can start`, remedy };
 }
 
 function portCheck(port: number): Promise<Check> {
@@ -160,7 +147,7 @@ function portCheck(port: number): Promise<Check> {
 
 async function* serverChecks(env: NodeJS.ProcessEnv): AsyncGenerator<Check> {
   try {
-    // A check fetches nothing; what would be fetched is said.
+    // A check downloads nothing; it reports what a start would download.
     const found = await findServer({ env: { ...env, NATS_URL: undefined, COX_FETCH: 'never' } });
     if (found.kind === 'binary') {
       const message = `nats-server ${found.version} from ${serverSourceName(found.source)}: ${found.path}`;
@@ -209,7 +196,7 @@ function busCheck(version: string, newEnough: boolean, jetstream: boolean, addre
     return {
       name: 'bus',
       status: 'failed',
-      message: `the server is ${version}, which is older than ${minimumServerVersion}, the first that cox works on`,
+      message: `nats-server ${version} is older than ${minimumServerVersion}, the oldest supported version`,
       remedy: `upgrade nats-server to ${minimumServerVersion} or newer`,
     };
   const message = `nats-server ${version}, named by ${describeSource(address)}`;
@@ -217,8 +204,8 @@ function busCheck(version: string, newEnough: boolean, jetstream: boolean, addre
   return {
     name: 'bus',
     status: 'failed',
-    message: `${message}, has no JetStream, which stores the sessions`,
-    remedy: 'start it with JetStream: a jetstream block in its configuration, or nats-server -js',
+    message: `${message}, runs without JetStream, which stores sessions`,
+    remedy: 'enable JetStream: add a jetstream block to the configuration of the server, or start nats-server -js',
   };
 }
 
@@ -280,7 +267,7 @@ export function streamCheck({
     return {
       name: check,
       status: bytes >= maxBytes ? 'failed' : 'warning',
-      message: `${message}; it has ${bytes} of at most ${maxBytes} bytes, and a full stream rejects new messages`,
+      message: `${message}; it uses ${bytes} of ${maxBytes} bytes, and a full stream rejects new messages`,
       remedy: 'delete sessions (cox admin retention), or raise the limit with cox admin streams --max-bytes',
     };
   if (lacks === '' && atRisk)
@@ -313,7 +300,7 @@ async function* replicaChecks(address: BusAddress): AsyncGenerator<Check> {
     }
     if (!isWhole) return;
     const read = servers.size === 0 ? '' : ` on ${[...servers].sort().join(', ')}`;
-    yield { name: 'replicas', status: 'ok', message: `replicas of ${counted(streams, 'stream')} read${read}` };
+    yield { name: 'replicas', status: 'ok', message: `replicas of ${counted(streams, 'stream')} checked${read}` };
   } catch (error) {
     yield uncheckedReplicas(error);
   } finally {
@@ -328,10 +315,10 @@ function uncheckedReplicas(error: unknown): Check {
       name: 'replicas',
       status: 'ok',
       message:
-        'replicas are not read: this user has no permission to read every stream; session hosts check replicas in the background',
+        'replicas not checked: this key has no permission to read every stream; session hosts check replicas in the background',
     };
   const remedy = 'make sure that every server of the cluster runs, then check again';
-  return { name: 'replicas', status: 'warning', message: `replicas cannot be read: ${error.message}`, remedy };
+  return { name: 'replicas', status: 'warning', message: `replicas not checked: ${error.message}`, remedy };
 }
 
 /** A finding about a replica. One that catches up by itself is a warning. */
@@ -420,7 +407,7 @@ async function* manifestChecks(flags: Flags, env: NodeJS.ProcessEnv): AsyncGener
       yield {
         name: 'manifest',
         status: 'warning',
-        message: `${message}; not trusted yet, or changed since`,
+        message: `${message}; not trusted, or changed after cox trust`,
         remedy: 'review it, then run cox trust; or name it with --manifest',
       };
   } catch (error) {
@@ -437,7 +424,7 @@ async function* personaChecks(folder: string): AsyncGenerator<Check> {
   for (const file of paths.slice(0, PERSONAS_TOLD_MAX)) {
     try {
       const { persona } = await readPersona(file);
-      yield { name: 'persona', status: 'ok', message: `persona ${persona.name} of ${file}` };
+      yield { name: 'persona', status: 'ok', message: `persona ${persona.name} is valid: ${file}` };
     } catch (error) {
       const remedy = `fix the reported problem, then run cox persona check ${relative(folder, file)}`;
       yield { name: 'persona', status: 'failed', message: (error as Error).message, remedy };

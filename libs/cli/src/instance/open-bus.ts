@@ -5,7 +5,13 @@
  * commands outlive it, so whoever still needs a bus opens one again and goes on.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ConnectNatsOptions, connectionTo, readConnection, stateDirOwner } from '@coxswain/adapter-nats';
+import {
+  type ConnectNatsOptions,
+  connectionTo,
+  parseConnectionUrl,
+  readConnection,
+  stateDirOwner,
+} from '@coxswain/adapter-nats';
 import { type BusClient, connect, InvalidOptionError } from '@coxswain/client';
 import type { TenantId } from '@coxswain/protocol';
 import { CliError, EXIT, usageError } from '../line/cli-error.ts';
@@ -47,6 +53,8 @@ const WATCHED_EVERY_MS = 500;
 /** A restart of `cox up` takes seconds. Until then a command that it served starts no instance of its own. */
 const RETURNS_WITHIN_MS = 10_000;
 const REOPENED_MAX = 8;
+/** How often a task is repeated without a sign that the instance has ended: it may have been restarted at the same address. */
+const UNANSWERED_REPEATS_MAX = 1;
 
 /** Their standard input carries a protocol, which an answer would be read from. */
 const OF_PROTOCOLS: readonly string[] = ['acp', 'mcp'];
@@ -55,12 +63,14 @@ type Where = Pick<Invocation, 'command' | 'flags' | 'env'>;
 
 /**
  * Runs a task with an open bus and closes it, whatever happens. If the instance ends meanwhile, the task is run again
- * on a new one: it must be safe to repeat, and leave or fail soon after `gone` has aborted.
+ * on a new one: it must be safe to repeat, and leave or fail soon after `gone` has aborted. It is also run again, once, if the instance
+ * did not respond and belongs to a `cox up`.
  * @param services whether an instance that this process has to start is to work on sessions, or only to be read and
  *   written to.
  */
 export async function withBus<T>(where: Where, services: boolean, task: (bus: OpenBus) => Promise<T>): Promise<T> {
   let mayReturn = false;
+  let unanswered = 0;
   for (let reopened = 0; ; reopened++) {
     if (mayReturn) await untilReturned(where);
     const bus = await openBus(where, services, reopened === 0);
@@ -68,7 +78,10 @@ export async function withBus<T>(where: Where, services: boolean, task: (bus: Op
     try {
       return await task(bus);
     } catch (error) {
-      if (!bus.gone.aborted || reopened >= REOPENED_MAX) throw error;
+      if (reopened >= REOPENED_MAX) throw error;
+      if (bus.gone.aborted) continue;
+      if (!mayReturn || codeOf(error) !== 'nats_unreachable' || unanswered >= UNANSWERED_REPEATS_MAX) throw error;
+      unanswered += 1;
     } finally {
       await bus.close();
     }
@@ -107,7 +120,7 @@ async function openBus({ command, flags, env }: Where, services: boolean, isFirs
     const tenant = namedTenant(flags, address);
     if (address && port !== undefined) refusePort(port, address);
     // Not within the attempt: what is refused here would be tried again.
-    if (address && found) refuseElsewhere(flags, found.path);
+    if (address && found) refuseElsewhere(flags, found.path, await manifestInUse(address, stateDir));
     // Nor is the user's answer within it: it may take longer than another process to settle.
     if (!address && found) manifest ??= await chooseManifest(flags, env, mayAsk);
     try {
@@ -143,17 +156,32 @@ function refusePort(port: number, address: BusAddress): void {
   throw usageError(`--port ${port} applies to an embedded server, and ${runs}`);
 }
 
+/** The manifest of the process that runs the instance at an address; undefined if it uses none, or runs elsewhere. */
+async function manifestInUse(address: BusAddress, stateDir: string): Promise<string | undefined> {
+  try {
+    const running = await readConnection(stateDir);
+    // `NATS_URL` and `--nats` may name the same server.
+    if (!running || parseConnectionUrl(address.servers).servers.join() !== running.url) return undefined;
+    return (await stateDirOwner(stateDir))?.holder?.manifest;
+  } catch {
+    // Connecting reports what is wrong. Without an answer the notice is printed.
+    return undefined;
+  }
+}
+
 /**
- * Rejects `--manifest` where another process hosts the sessions. A manifest of the folder is ignored with a notice, unless `--quiet` was
- * given: its author must not believe that it applies.
+ * Rejects `--manifest` where another process hosts the sessions. A manifest of the folder is ignored with a notice: its author must not
+ * believe that it applies. There is no notice with `--quiet`, and none if the other process uses the same manifest.
+ * @param inUse the manifest of the other process, if it is known.
  * @throws CliError `usage`
  */
-export function refuseElsewhere(flags: Where['flags'], manifest: string): void {
+export function refuseElsewhere(flags: Where['flags'], manifest: string, inUse: string | undefined): void {
   if (flags.on('manifest'))
     throw usageError(
       '--manifest needs its own session host, and another process hosts the sessions; stop that process, or start it with --manifest',
     );
-  writeNotice(`${manifest} is ignored: another process hosts the sessions and uses its own hooks\n`);
+  if (manifest !== inUse)
+    writeNotice(`${manifest} is ignored: another process hosts the sessions and uses its own hooks\n`);
 }
 
 async function joinBus(
@@ -202,7 +230,7 @@ async function startBus(options: {
 }): Promise<OpenBus> {
   const { startEmbedded } = await import('./embedded.ts');
   if (options.manifest) process.stderr.write(manifestNotice(options.manifest));
-  const holder = { title: `cox ${options.command}`, passing: true };
+  const holder = { title: `cox ${options.command}`, passing: true, manifest: options.manifest?.path };
   const embedded = await startEmbedded({ ...options, holder });
   const gone = new AbortController();
   void embedded.server.exited.then(({ expected }) => {

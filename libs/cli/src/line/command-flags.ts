@@ -46,7 +46,7 @@ export const FROM: FlagSpec = { value: 'N', help: 'Start at record N' };
 /** `--dry-run` */
 export const DRY_RUN: FlagSpec = { help: 'Print what would be deleted, and delete nothing' };
 /** `--tenant` */
-export const TENANT: FlagSpec = { value: 'NAME', help: 'Tenant (that of the key, otherwise default)' };
+export const TENANT: FlagSpec = { value: 'NAME', help: 'Tenant (that of the key, otherwise "default")' };
 /** `--tokens` */
 export const TOKENS: FlagSpec = { value: 'FILE', help: 'File of gateway tokens, which cox admin token writes' };
 
@@ -244,8 +244,8 @@ export const FORK = {
   at: { ...AT, help: 'Fork at record N instead of the newest' },
   id: RUN.id,
   prompt: { value: 'TEXT', help: 'New text of the message in record N, or the next prompt after a run' },
-  persona: { ...RUN.persona, help: 'Persona from record N on: a name, a file or a folder' },
-  model: { ...RUN.model, help: 'Model from record N on (default: unchanged)' },
+  persona: { ...RUN.persona, help: 'Persona after record N: a name, a file or a folder' },
+  model: { ...RUN.model, help: 'Model after record N (default: unchanged)' },
   'base-url': RUN['base-url'],
   verdict: { value: '[HOOK=]JSON', help: 'New return value of the hooks in record N', repeatable: true },
   result: { value: 'TEXT', help: 'New result of the tool call in record N' },

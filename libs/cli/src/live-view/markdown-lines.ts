@@ -3,6 +3,7 @@ import type { Token, Tokens } from 'marked';
 import { columnsOf } from '../terminal/columns.ts';
 import type { Style } from '../terminal/style.ts';
 import { wrapStyled } from '../terminal/wrap.ts';
+import { isApart } from './markdown-stream.ts';
 
 /** The rows of one block, none wider than `columns`. */
 export function markdownLines(token: Token, columns: number, style: Style): string[] {
@@ -74,13 +75,17 @@ function inlineText(token: Token, style: Style): string {
 const DIFF_LINE: Readonly<Record<string, 'green' | 'red'>> = { '+': 'green', '-': 'red' };
 
 function codeLines({ text, lang }: Tokens.Code, columns: number, style: Style): string[] {
-  return text.split('\n').flatMap((line) => {
-    const colour = lang === 'diff' ? DIFF_LINE[line.charAt(0)] : 'cyan';
-    return wrapStyled(colour === undefined ? line : style[colour](line), columns, { first: '  ', anywhere: true });
-  });
+  // The parser keeps the last line break of a text that ends with an empty line.
+  return text
+    .replace(/\n$/, '')
+    .split('\n')
+    .flatMap((line) => {
+      const colour = lang === 'diff' ? DIFF_LINE[line.charAt(0)] : 'cyan';
+      return wrapStyled(colour === undefined ? line : style[colour](line), columns, { first: '  ', anywhere: true });
+    });
 }
 
-function listLines({ items, ordered, start, loose }: Tokens.List, columns: number, style: Style): string[] {
+function listLines({ items, ordered, start }: Tokens.List, columns: number, style: Style): string[] {
   return items.flatMap((item, index) => {
     const sign = ordered ? `${Number(start) + index}. ` : '• ';
     const box = item.task ? (item.checked ? '[x] ' : '[ ] ') : '';
@@ -90,7 +95,8 @@ function listLines({ items, ordered, start, loose }: Tokens.List, columns: numbe
     const lines = (rows.length === 0 ? [''] : rows).map((row, at) =>
       at === 0 ? `${mark}${row}` : row === '' ? '' : `${indent}${row}`,
     );
-    return loose && index > 0 ? ['', ...lines] : lines;
+    const above = items[index - 1];
+    return above !== undefined && isApart(above) ? ['', ...lines] : lines;
   });
 }
 

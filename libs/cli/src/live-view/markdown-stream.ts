@@ -7,8 +7,10 @@ import { Lexer, type Token, type Tokens } from 'marked';
 /** What has arrived and is not finished. */
 export interface MarkdownStream {
   readonly tail: string;
-  /** The tail continues a block of which a part is finished. */
+  /** The tail continues a block of which a part is finished, without an empty line between the parts. */
   readonly isContinued: boolean;
+  /** The number of the first item in the tail if the tail continues an ordered list. */
+  readonly itemNumber: number | null;
 }
 
 /** A block, or a part of a long one. */
@@ -19,7 +21,7 @@ export interface MarkdownBlock {
 }
 
 /** Nothing has arrived. */
-export const EMPTY_MARKDOWN: MarkdownStream = { tail: '', isContinued: false };
+export const EMPTY_MARKDOWN: MarkdownStream = { tail: '', isContinued: false, itemNumber: null };
 
 /** Text is taken in pieces of this size: it bounds what is parsed at once, also of an answer that comes whole. */
 const PIECE_MAX_CHARS = 2_048;
@@ -34,42 +36,42 @@ export function appendMarkdown(
   text: string,
 ): { readonly stream: MarkdownStream; readonly finished: readonly MarkdownBlock[] } {
   const finished: MarkdownBlock[] = [];
-  let { tail, isContinued } = stream;
+  let open = stream;
   for (let at = 0; at < text.length; at += PIECE_MAX_CHARS) {
     const piece = text.slice(at, at + PIECE_MAX_CHARS);
-    tail += piece;
+    open = { ...open, tail: open.tail + piece };
     // Only a line break ends a block.
-    if (!piece.includes('\n') && tail.length <= BLOCK_MAX_CHARS) continue;
-    const settled = settle({ tail, isContinued });
+    if (!piece.includes('\n') && open.tail.length <= BLOCK_MAX_CHARS) continue;
+    const settled = settle(open);
     finished.push(...settled.finished);
-    ({ tail, isContinued } = settled.stream);
+    open = settled.stream;
   }
-  return { stream: { tail, isContinued }, finished };
+  return { stream: open, finished };
 }
 
 /** The blocks of a stream as they are now; all that is left where nothing more comes. */
 export function openMarkdown(stream: MarkdownStream): MarkdownBlock[] {
-  return blocksOf(lex(stream.tail), stream.isContinued);
+  return blocksOf(lex(stream.tail), stream);
 }
 
 /** Finishes what the complete lines of a stream allow. */
-function settle({ tail, isContinued }: MarkdownStream): { stream: MarkdownStream; finished: MarkdownBlock[] } {
-  const lines = tail.slice(0, tail.lastIndexOf('\n') + 1);
-  const tokens = lex(lines);
+function settle(stream: MarkdownStream): { stream: MarkdownStream; finished: MarkdownBlock[] } {
+  const { tail } = stream;
+  const tokens = lex(tail.slice(0, tail.lastIndexOf('\n') + 1));
   const open = openFrom(tokens);
-  const finished = blocksOf(tokens.slice(0, open), isContinued);
+  const finished = blocksOf(tokens.slice(0, open), stream);
   const last = tokens[open];
-  const left = tail.slice(lengthOf(tokens.slice(0, open)));
-  const continues = isContinued && tokens.slice(0, open).every(({ type }) => type === 'space');
+  const before = tokens.slice(0, open).every(({ type }) => type === 'space') ? stream : EMPTY_MARKDOWN;
+  const left = { ...before, tail: tail.slice(lengthOf(tokens.slice(0, open))) };
   const part = last === undefined ? null : finishedPart(last, left);
   if (part !== null) {
-    finished.push({ token: part.done, gap: !continues });
-    return { stream: { tail: part.left, isContinued: true }, finished };
+    finished.push(...blocksOf([part.done], left));
+    return { stream: part.left, finished };
   }
-  if (left.length <= (last?.type === 'table' ? TABLE_MAX_CHARS : BLOCK_MAX_CHARS))
-    return { stream: { tail: left, isContinued: continues }, finished };
-  finished.push(...blocksOf(lex(left), continues));
-  return { stream: { tail: '', isContinued: true }, finished };
+  if (left.tail.length <= (last?.type === 'table' ? TABLE_MAX_CHARS : BLOCK_MAX_CHARS))
+    return { stream: left, finished };
+  finished.push(...blocksOf(lex(left.tail), left));
+  return { stream: { ...EMPTY_MARKDOWN, isContinued: true }, finished };
 }
 
 /** The index of the first token that later text may change. */
@@ -86,40 +88,53 @@ function openFrom(tokens: readonly Token[]): number {
 const ENDS_AT_A_BLANK_LINE: ReadonlySet<string> = new Set(['paragraph', 'heading', 'hr', 'table']);
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})/;
+/** Deeper indentation makes the line code: https://spec.commonmark.org/0.31.2/#fenced-code-blocks. */
+const CLOSING_FENCE = /^ {0,3}(`+|~+) *$/;
 
 function isClosedFence({ type, raw }: Token, isFollowed: boolean): boolean {
   const fence = type === 'code' ? FENCE.exec(raw)?.[1] : undefined;
   if (fence === undefined) return false;
-  const lines = raw.trimEnd().split('\n');
-  const last = lines.at(-1)?.trim() ?? '';
+  const lines = raw.replace(/\n+$/, '').split('\n');
+  const closing = CLOSING_FENCE.exec(lines.at(-1) ?? '')?.[1];
   // Without its line break the closing line may still become a longer one, which is code. An empty line takes the line break.
-  return lines.length > 1 && (isFollowed || raw.endsWith('\n')) && last.startsWith(fence) && /^(`+|~+)$/.test(last);
+  return lines.length > 1 && (isFollowed || raw.endsWith('\n')) && closing?.startsWith(fence) === true;
 }
 
 /**
  * The part of an open block that is finished, and what is left of the text; null where nothing is.
- * @param text from the block on, with a last line that may not be complete.
+ * @param stream begins with the block, and may end with an incomplete line.
  */
-function finishedPart(token: Token, text: string): { done: Token; left: string } | null {
+function finishedPart(token: Token, stream: MarkdownStream): { done: Token; left: MarkdownStream } | null {
   if (token.type === 'code' && FENCE.test(token.raw)) {
-    const [opening, ...lines] = text.split('\n');
-    const open = lines.pop();
-    return open === undefined || lines.length === 0
-      ? null
-      : { done: { ...token, text: lines.join('\n') }, left: `${opening}\n${open}` };
+    const [opening, ...lines] = stream.tail.split('\n');
+    if (lines.length < 2) return null;
+    return { done: token, left: { ...EMPTY_MARKDOWN, tail: `${opening}\n${lines.at(-1)}`, isContinued: true } };
   }
   if (token.type === 'list') {
-    const items = (token as Tokens.List).items.slice(0, -1);
-    return items.length === 0 ? null : { done: { ...token, items }, left: text.slice(lengthOf(items)) };
+    const { items, start } = token as Tokens.List;
+    const done = items.slice(0, -1);
+    const last = done.at(-1);
+    if (last === undefined) return null;
+    const itemNumber = start === '' ? null : (stream.itemNumber ?? start) + done.length;
+    const tail = stream.tail.slice(lengthOf(done));
+    return { done: { ...token, items: done }, left: { tail, isContinued: !isApart(last), itemNumber } };
   }
   return null;
 }
 
-function blocksOf(tokens: readonly Token[], isContinued: boolean): MarkdownBlock[] {
+/** Whether an empty line separates an item of a list from the next one. */
+export function isApart({ raw }: Tokens.ListItem): boolean {
+  return /\n[ \t]*\n[ \t]*$/.test(raw);
+}
+
+function blocksOf(tokens: readonly Token[], { isContinued, itemNumber }: MarkdownStream): MarkdownBlock[] {
   return (
     tokens
       .filter(({ type }) => type !== 'space')
-      .map((token, index) => ({ token, gap: index > 0 || !isContinued }))
+      .map((token, index) => ({
+        token: index === 0 && token.type === 'list' && itemNumber !== null ? { ...token, start: itemNumber } : token,
+        gap: index > 0 || !isContinued,
+      }))
       // What is left of code after its last line is empty.
       .filter(({ token }) => token.type !== 'code' || token.text !== '')
   );

@@ -64,16 +64,17 @@ export const TYPED_HELP = [
 export function readTyped(line: string, kind: LineKind, asked: boolean): TypedCommand {
   const text = line.trim();
   if (text === '') return { do: 'nothing' };
-  // Who reaches for Esc wants to be heard now.
-  if (kind === 'interrupt') return { do: 'interrupt', text, preempt: true };
+  const slash = /^\/([\p{L}\p{N}_-]+)(?:\s+([\s\S]*))?$/u.exec(text);
+  // A path such as /etc/hosts is a text; one slash more makes a text of what would be a command.
+  const said = text.replace(/^\/(?=\/+[\p{L}\p{N}_-]+(?:\s|$))/u, '');
+  // An interruption ends the running answer and calls. It is a text for the model, unless it is a command.
+  if (kind === 'interrupt' && !slash) return { do: 'interrupt', text: said, preempt: true };
   if (asked && /^y(es)?$/i.test(text)) return { do: 'decide', decision: 'allow', reason: undefined };
   if (asked && /^no?$/i.test(text)) return { do: 'decide', decision: 'deny', reason: undefined };
   if (asked && /^a(lways)?$/i.test(text))
     return { do: 'decide', decision: 'allow', reason: undefined, remember: 'session' };
   if (asked && /^e(dit)?$/i.test(text)) return { do: 'edit_args' };
-  const slash = /^\/([\p{L}\p{N}_-]+)(?:\s+([\s\S]*))?$/u.exec(text);
-  // A path such as /etc/hosts is a text; one slash more makes a text of what would be a command.
-  if (!slash) return { do: 'steer', text: text.replace(/^\/(?=\/+[\p{L}\p{N}_-]+(?:\s|$))/u, '') };
+  if (!slash) return { do: 'steer', text: said };
   const word = slash[1] as string;
   const rest = slash[2]?.trim() || undefined;
   switch (word as (typeof WORDS)[number]) {
@@ -81,7 +82,7 @@ export function readTyped(line: string, kind: LineKind, asked: boolean): TypedCo
     case 'followup':
     case 'remind':
       if (rest === undefined) return { do: 'help', problem: `/${word} needs a text` };
-      if (word === 'interrupt') return { do: word, text: rest, preempt: false };
+      if (word === 'interrupt') return { do: word, text: rest, preempt: kind === 'interrupt' };
       return { do: word as 'followup' | 'remind', text: rest };
     case 'approve':
     case 'deny':

@@ -14,10 +14,10 @@ export const WORKERS_MAX = 1_024;
 export function readWorker(flag: string, text: string, tenants: readonly string[]): ToolWorkerKey {
   const said = `${flag}${cutGraphemes(text, 120)}`;
   const parts = /^(?:([^/=]+)\/)?([^/=]+)=(.+)$/.exec(text);
-  if (!parts) throw usageError(`${said} is not NAME=TOOL,TOOL`);
+  if (!parts) throw usageError(`${said} is invalid: it takes NAME=TOOL,TOOL`);
   const [, named, name = '', tools = ''] = parts;
   const tenant = named ?? (tenants.length === 1 ? tenants[0] : undefined);
-  if (tenant === undefined) throw usageError(`${said} names no tenant; write TENANT/${name}=${tools}`);
+  if (tenant === undefined) throw usageError(`${said} needs a tenant; write TENANT/${name}=${tools}`);
   const worker = { tenant, name, tools: tools.split(',') };
   const problem = toolWorkerProblem(worker);
   if (problem !== null) throw usageError(`${said}: ${problem}`);

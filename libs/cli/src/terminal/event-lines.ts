@@ -165,7 +165,7 @@ export function waitsFor({ until, signal }: { readonly until: string | null; rea
   return said === '' ? '' : `, ${said}`;
 }
 
-/** `writer is paused`, `no instance serves writer 4d99980f at the moment, until 2030-01-31T09:00:00.000Z`. */
+/** `writer is paused`, `no running instance of writer 4d99980f, waits until 2030-01-31T09:00:00.000Z`. */
 export function awaited(wait: {
   readonly persona: string;
   readonly version: string;
@@ -173,8 +173,8 @@ export function awaited(wait: {
   readonly until?: string | null;
 }): string {
   if (wait.why === 'paused') return `${wait.persona} is paused`;
-  const until = wait.until ? `, until ${wait.until}` : '';
-  return `no instance serves ${wait.persona} ${wait.version} at the moment${until}`;
+  const until = wait.until ? `, waits until ${wait.until}` : '';
+  return `no running instance of ${wait.persona} ${wait.version}${until}`;
 }
 
 /** `failed (error)`, `stopped (cancelled)`. */

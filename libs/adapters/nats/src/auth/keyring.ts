@@ -63,7 +63,7 @@ export function keyringFrom(text: string): Keyring {
   const { tenants, gateway_approves, workers, keys } = read.data;
   const known = keys.map((key): RingKey => {
     const role = [...SYSTEM_ROLES, ...TENANT_ROLES].find((one) => one === key.role);
-    if (!role) throw new KeyringError('keyring_unreadable', `keys.json: there is no role ${key.role.slice(0, 64)}`);
+    if (!role) throw new KeyringError('keyring_unreadable', `keys.json: unknown role ${key.role.slice(0, 64)}`);
     return { ...key, role };
   });
   return { settings: { tenants, gatewayApproves: gateway_approves, workers }, keys: known };
@@ -101,12 +101,12 @@ export function withKey(
   if (tenant !== undefined && !ring.settings.tenants.includes(tenant))
     throw new KeyringError(
       'tenant_not_found',
-      `there is no tenant ${tenant}; there is ${ring.settings.tenants.join(', ')}: --add tenant=${tenant} adds it`,
+      `tenant ${tenant} does not exist; existing tenants: ${ring.settings.tenants.join(', ')}. Add it with --add tenant=${tenant}`,
     );
   if (keyAt(ring, place))
     throw new KeyringError(
       'key_exists',
-      `there is a key ${placeText(place)} already; give the new one another name, or remove the old one before it`,
+      `key ${placeText(place)} already exists; choose another name, or remove the old key first`,
     );
   const key: RingKey = {
     role,
@@ -131,7 +131,7 @@ export function withoutKey(ring: Keyring, place: KeyPlace): { readonly ring: Key
     const there = ring.keys.filter((one) => one.role === place.role && one.tenant === place.tenant).map(placeText);
     throw new KeyringError(
       'key_not_found',
-      `there is no key ${placeText(place)}; there is ${there.join(', ') || 'none of this role'}`,
+      `key ${placeText(place)} does not exist; existing keys of the role: ${there.join(', ') || 'none'}`,
     );
   }
   const others = ring.keys.filter((one) => one !== key);

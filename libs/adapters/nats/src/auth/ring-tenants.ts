@@ -13,7 +13,7 @@ export const TENANTS_MAX = 256;
  */
 export function withTenant(ring: Keyring, tenant: TenantId): { readonly ring: Keyring; readonly files: KeyFile[] } {
   const { settings, keys } = ring;
-  if (settings.tenants.includes(tenant)) throw new KeyringError('tenant_exists', `there is a tenant ${tenant} already`);
+  if (settings.tenants.includes(tenant)) throw new KeyringError('tenant_exists', `tenant ${tenant} already exists`);
   const files = TENANT_ROLES.map((role) => newKeyFile({ role, tenant }));
   let grown: Keyring = { settings: { ...settings, tenants: [...settings.tenants, tenant] }, keys };
   for (const { role, publicKey } of files) grown = withKey(grown, { role, tenant }, publicKey).ring;
@@ -28,7 +28,10 @@ export function withoutTenant(ring: Keyring, tenant: string): { readonly ring: K
   const { settings } = ring;
   const { tenants, workers } = settings;
   if (!tenants.includes(tenant))
-    throw new KeyringError('tenant_not_found', `there is no tenant ${tenant}; there is ${tenants.join(', ')}`);
+    throw new KeyringError(
+      'tenant_not_found',
+      `tenant ${tenant} does not exist; existing tenants: ${tenants.join(', ')}`,
+    );
   if (tenants.length === 1)
     throw new KeyringError('tenant_is_last', `${tenant} is the only tenant; add another one first`);
   return {

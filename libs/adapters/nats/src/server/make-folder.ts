@@ -44,7 +44,10 @@ async function isFolder(path: string, asked: string): Promise<boolean> {
   throw new StateDirUnusableError(asked, path === asked ? 'it is not a folder' : `${path} is not a folder`);
 }
 
-/** Why a folder cannot be created or written, with the code of the system. Also accepts what {@link makeFolder} throws. */
+/**
+ * Why a folder cannot be created or written, or a program cannot be started, with the code of the system. Also accepts what
+ * {@link makeFolder} throws.
+ */
 export function folderTrouble(error: unknown): string {
   if (error instanceof StateDirUnusableError) return error.reason;
   const { code } = error as NodeJS.ErrnoException;

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { cutTextToEnd } from '@coxswain/protocol';
+import { folderTrouble } from './make-folder.ts';
 
 /** How long and with what surroundings a program runs. */
 export interface RunCommandOptions {
@@ -17,10 +18,13 @@ export interface RunCommandOptions {
 /** A program could not be started, ran too long, or ended with another code than 0. */
 export class CommandFailedError extends Error {
   readonly code = 'command_failed';
+  /** The message without the name of the program. */
+  readonly reason: string;
 
   constructor(command: string, reason: string, options?: ErrorOptions) {
     super(`${command}: ${reason}`, options);
     this.name = 'CommandFailedError';
+    this.reason = reason;
   }
 }
 
@@ -64,7 +68,7 @@ export function runCommand(file: string, args: readonly string[], options: RunCo
       fail(`did not end within ${timeoutMs} ms`);
     }, timeoutMs);
 
-    child.once('error', (error) => fail(error.message, error));
+    child.once('error', (error) => fail(folderTrouble(error), error));
     child.once('close', (code, killedBy) => {
       clearTimeout(timer);
       if (code === 0) return resolve(stdout);

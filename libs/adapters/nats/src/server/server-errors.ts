@@ -102,6 +102,8 @@ export interface StateDirHolder {
   readonly title: string;
   /** It keeps its server no longer than its own work takes: who wants the directory may wait for that. */
   readonly passing: boolean;
+  /** The absolute path of the manifest that its session host uses, if there is one. */
+  readonly manifest?: string | undefined;
 }
 
 /** Another live process holds the state directory. Two servers on one JetStream store would destroy it. */

@@ -1,5 +1,5 @@
 import { cutText } from '@coxswain/protocol';
-import { runCommand } from './run-command.ts';
+import { CommandFailedError, runCommand } from './run-command.ts';
 import { NatsServerTooOldError, NatsServerUnusableError } from './server-errors.ts';
 
 /** The oldest server that knows every setting Coxswain uses; older ones silently ignore what they do not know. */
@@ -32,7 +32,8 @@ export async function readServerVersion(binary: string, signal?: AbortSignal): P
   try {
     output = await runCommand(binary, ['--version'], { timeoutMs: versionTimeoutMs, signal });
   } catch (error) {
-    throw new NatsServerUnusableError(binary, error instanceof Error ? error.message : String(error), { cause: error });
+    const reason = error instanceof CommandFailedError ? error.reason : String(error);
+    throw new NatsServerUnusableError(binary, reason, { cause: error });
   }
   const version = /^nats-server:? v?(\S+)/m.exec(output)?.[1];
   if (version === undefined || !parseVersion(version)) {

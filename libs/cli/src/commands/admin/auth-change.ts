@@ -1,4 +1,4 @@
-/** `cox admin auth --add`, `--remove` and `--renew`: keys and tenants more or fewer, or today’s rights, in a folder that is there. */
+/** `cox admin auth --add`, `--remove` and `--renew`: change the keys, tenants and permissions of an existing folder. */
 import { mkdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import {
@@ -153,10 +153,10 @@ function placeOf(flag: string, value: string, { settings }: Keyring): KeyPlace {
     // What lacks nothing but its tenant is told so.
     if (tenants.length > 1 && keyPlaceFrom(value, tenants.slice(0, 1)) !== null)
       throw usageError(
-        `--${flag} ${cutGraphemes(value, 120)} names no tenant; write ${tenants[0]}/${cutGraphemes(value, 120)}`,
+        `--${flag} ${cutGraphemes(value, 120)} needs a tenant; write ${tenants[0]}/${cutGraphemes(value, 120)}`,
       );
     throw usageError(
-      `--${flag} ${cutGraphemes(value, 120)} is not ${takes}, with a role of the README.md in the folder`,
+      `--${flag} ${cutGraphemes(value, 120)} is invalid: it takes ${takes}, with a role from README.md in the folder`,
     );
   }
   return place;
@@ -172,7 +172,7 @@ async function ringIn(out: string): Promise<Keyring> {
     throw new CliError(
       EXIT.error,
       'keyring_unreadable',
-      `keyring_unreadable: ${file} cannot be read (${code}): --add, --remove and --renew change a folder that cox admin auth --out has written`,
+      `keyring_unreadable: ${file} cannot be read (${code}): --add, --remove and --renew need a folder that cox admin auth --out wrote`,
     );
   }
   try {
@@ -212,8 +212,8 @@ function tell(
   if (secrets) for (const { path, seed } of added) standardStreams.out(`${path} ${seed}\n`);
   for (const { path } of added) standardStreams.err(`added ${join(out, path)}\n`);
   for (const file of removed) standardStreams.err(`removed ${join(out, file)}\n`);
-  // At the first time nats-server lets the users of a new account in, at the second it passes on what they send.
-  const again = isTenantNew ? 'again, twice' : 'again';
-  const reload = `servers have to read accounts.conf ${again}: nats-server --signal reload, or SIGHUP\n`;
+  // With the first reload nats-server accepts the users of a new account, with the second it forwards their messages.
+  const times = isTenantNew ? ' twice' : '';
+  const reload = `reload accounts.conf${times} on every NATS server: nats-server --signal reload, or SIGHUP\n`;
   standardStreams.err(isNew ? reload : 'accounts.conf already has the permissions of this version\n');
 }

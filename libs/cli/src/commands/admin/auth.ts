@@ -48,7 +48,7 @@ export const run: CommandRun = async (invocation) => {
   }
   if (flags.on('print-seeds')) for (const { path, seed } of seeds) standardStreams.out(`${path} ${seed}\n`);
   standardStreams.err(
-    `${seeds.length} keys and the accounts of a server are in ${out}; its README.md lists the purpose of each\n`,
+    `wrote ${seeds.length} keys and the accounts of the NATS servers to ${out}; README.md there lists the purpose of each key\n`,
   );
   return EXIT.ok;
 };
@@ -70,7 +70,7 @@ function workersOf(given: readonly string[], tenants: readonly string[]): readon
   const workers = given.map((text): ToolWorkerKey => {
     const worker = readWorker('--worker ', text, tenants);
     if (!tenants.includes(worker.tenant))
-      throw usageError(`--worker ${cutGraphemes(text, 120)} names a tenant without --tenant`);
+      throw usageError(`--worker ${cutGraphemes(text, 120)} names an unknown tenant; add --tenant NAME for it`);
     return worker;
   });
   for (const [index, { tenant, name }] of workers.entries()) {

@@ -35,7 +35,7 @@ export const run: CommandRun = async ({ flags, env }) => {
   const maxBytes = limitsIn(flags.text('max-bytes'));
   const { address, stateDir } = await findBus(flags, env);
   if (!address) {
-    const message = `nothing runs on ${stateDir}; name a bus with --nats or NATS_URL: hosts of this machine create their own streams`;
+    const message = `no instance of cox up runs in ${stateDir}; name a bus with --nats or NATS_URL: hosts of this machine create their own streams`;
     throw new CliError(EXIT.error, 'not_running', message);
   }
   const client = await connectTo(address, env);

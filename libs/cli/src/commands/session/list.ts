@@ -16,7 +16,7 @@ const ASKED_SIDE_BY_SIDE = 16;
 const LIMIT = 100;
 const LIMIT_MAX = 100_000;
 
-/** Lists sessions, the one that was written to last first; 100 of them, and says how the others are seen. */
+/** Lists sessions, the most recently changed first: 100 by default, and prints how to list the others. */
 export const run: CommandRun = (invocation) => {
   const { flags } = invocation;
   const limit = flags.whole('limit', { min: 1, max: LIMIT_MAX }) ?? LIMIT;
@@ -33,16 +33,16 @@ export const run: CommandRun = (invocation) => {
     if (json) {
       for (const listing of listed) standardStreams.out(`${JSON.stringify(listing)}\n`);
     } else if (items.length === 0 && wanted.after === undefined) {
-      standardStreams.err('no sessions yet: cox run "…" --model provider/name\n');
+      standardStreams.err('no sessions; start one with cox run "…" --model provider/name\n');
     } else {
       standardStreams.out(table(listed.map(rowOf)));
     }
     const last = listed.at(-1);
     if (left > 0 && last) {
       if (json) standardStreams.out(`${JSON.stringify({ type: 'more', sessions: left, after: last.session_id })}\n`);
-      standardStreams.err(`${left} more: add --after ${last.session_id}\n`);
+      standardStreams.err(`${counted(left, 'more session')}: add --after ${last.session_id}\n`);
     }
-    if (unlisted > 0) standardStreams.err(`${unlisted} deleted: cox session list --deleted\n`);
+    if (unlisted > 0) standardStreams.err(`${counted(unlisted, 'deleted session')}: list with --deleted\n`);
     return EXIT.ok;
   });
 };
@@ -55,7 +55,7 @@ async function requireStreams({ address, client }: OpenBus): Promise<void> {
   const { streams } = await client.busInfo();
   const missing = streams.find(({ name, present }) => !present && JOURNALS.has(name));
   if (!missing) return;
-  const message = `streams_missing: this bus has no stream ${missing.name}: create it with cox admin streams, or start a session host with the permission`;
+  const message = `streams_missing: this bus has no stream ${missing.name}: create the streams with cox admin streams, or start a session host that may create streams`;
   throw new CliError(EXIT.error, 'streams_missing', message);
 }
 

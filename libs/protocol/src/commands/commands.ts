@@ -1,0 +1,409 @@
+/** Commands: what one may ask of a session. The same strict bodies on every way in. */
+import * as z from 'zod';
+import type { ErrorCode } from '../catalogues/error-codes.ts';
+import { type Mode, ModeInput } from '../catalogues/seams.ts';
+import { ForkRequest } from '../journal/forks.ts';
+import { UserMessage } from '../journal/messages.ts';
+import { REMINDER_FIELDS } from '../journal/reminders.ts';
+import { OutputSchema } from '../personas/output-schema.ts';
+import { Permissions } from '../personas/permissions.ts';
+import { Limits, McpServers, modeProblem, Persona } from '../personas/persona.ts';
+import { StandIns, ToolSelection } from '../tools/tool-selection.ts';
+import { BOUNDS } from '../wire/bounds.ts';
+import { CommandId, ID_PATTERN } from '../wire/ids.ts';
+import { Json, JsonObject, Reason } from '../wire/json.ts';
+import { nearestWord } from '../wire/nearest-word.ts';
+import { readStrictly, type SchemaProblem } from '../wire/schema-problems.ts';
+import { parseStrictJson } from '../wire/strict-json.ts';
+import { cutText, hasVisibleText } from '../wire/unicode-text.ts';
+import { unwritableProblem } from '../wire/unwritable-json.ts';
+import { CHOICE_FIELDS, refineModelChoice } from './model-choice.ts';
+import { PARKING_FIELDS, refineParking } from './parking.ts';
+import { RememberScope } from './remembered-rules.ts';
+import { secretProblem } from './request-secrets.ts';
+
+const Text = z.string().refine(hasVisibleText, { error: 'must not be empty' });
+
+/** Who sent a command. Only a gateway that has checked it sets `verified`; on the bare bus it is what the sender says. */
+export const Actor = z.union([
+  z
+    .string()
+    .trim()
+    .min(1)
+    .max(BOUNDS.actorMaxChars)
+    .transform((name) => ({ name, verified: false as boolean })),
+  z
+    .strictObject({
+      name: z.string().trim().min(1).max(BOUNDS.actorMaxChars),
+      verified: z.literal(false).default(false),
+    })
+    .transform((actor): Actor => actor),
+]);
+/** See {@link Actor}. */
+export interface Actor {
+  name: string;
+  verified: boolean;
+}
+
+const Envelope = { id: CommandId.optional(), actor: Actor.optional() };
+/** What waits or is shown: a command by its id, or a reminder that a hook has returned by the id of its event. */
+const InjectionId = z.union([CommandId, z.string().regex(/^hook:\d{1,15}-\d{1,15}:\d{1,4}$/)]);
+const CallIdText = z.string().min(1).max(256);
+const SignalData = Json.refine(
+  (data) => new TextEncoder().encode(JSON.stringify(data)).length <= BOUNDS.signalDataMaxBytes,
+  { error: `may have at most ${BOUNDS.signalDataMaxBytes} bytes as JSON` },
+);
+const Dedupe = z.string().min(1).max(256);
+/** With an interrupt: also ends the model answer that streams and the calls that run. Alone it means an interrupt. */
+const Preempt = z.boolean().optional();
+const PREEMPT_ISSUE = { path: ['preempt'], error: 'requires the mode interrupt_immediate' };
+
+function preemptsByInterrupt(body: { readonly mode: Mode; readonly preempt?: boolean | undefined }): boolean {
+  return body.preempt !== true || body.mode === 'interrupt_immediate';
+}
+
+// A mode that is said is never changed; where none is, preempting can mean only one.
+function withImpliedMode(verb: Verb, value: unknown): unknown {
+  if ((verb !== 'steer' && verb !== 'remind') || typeof value !== 'object' || value === null) return value;
+  const { preempt, mode } = value as { readonly preempt?: unknown; readonly mode?: unknown };
+  return preempt === true && mode === undefined ? { ...value, mode: 'interrupt_immediate' } : value;
+}
+
+/** Settings of a session, in addition to its persona. */
+export const StartSettings = z.strictObject({
+  ...CHOICE_FIELDS,
+  /** One of the persona's modes. */
+  mode: z.string().trim().regex(ID_PATTERN).optional(),
+  max_turns: z.number().int().min(1).max(1_000_000).optional(),
+  limits: Limits.optional(),
+  /** The JSON Schema of the final answer, instead of the persona's. */
+  output: OutputSchema.optional(),
+  tools: ToolSelection.optional(),
+  stand_ins: StandIns.optional(),
+  mcp_servers: McpServers.optional(),
+  permissions: Permissions.optional(),
+  root: z.string().min(1).max(4_096).optional(),
+  metadata: JsonObject.optional(),
+  /** Personas for delegation by name, in addition to those that the host knows. */
+  personas: z
+    .array(Persona)
+    .max(BOUNDS.crewMax)
+    .refine((personas) => new Set(personas.map(({ name }) => name)).size === personas.length, {
+      error: 'names must be unique',
+    })
+    .optional(),
+  /** What its traces are known by; all that it starts has the same. */
+  trace: z.string().regex(ID_PATTERN, { error: 'a trace is 1 to 64 characters of A-Z a-z 0-9 _ -' }).optional(),
+  /** Holds the session to the policy of its host, also where the host trusts the bus. Hosts set it for restricted senders. */
+  restricted: z.literal(true).optional(),
+});
+/** See {@link StartSettings}. */
+export type StartSettings = z.infer<typeof StartSettings>;
+
+const UserMessages = z.array(UserMessage).min(1).max(1_000);
+
+function refineMessages(
+  { messages = [] }: { readonly messages?: readonly UserMessage[] | undefined },
+  context: z.core.$RefinementCtx,
+): void {
+  const silent = messages.findIndex(({ content }) =>
+    content.every((part) => part.type === 'text' && !hasVisibleText(part.text)),
+  );
+  if (silent >= 0) context.addIssue({ code: 'custom', path: ['messages', silent], message: 'must not be empty' });
+}
+
+const { persona: _, ...ModelFields } = CHOICE_FIELDS;
+
+// Of either family of systems: the host's need not be the sender's.
+const ABSOLUTE_PATH = /^(\/|\\\\|[A-Za-z]:[\\/])/;
+const BESIDE_FORK: ReadonlySet<string> = new Set(['fork', 'id', 'actor', 'message_id']);
+
+const Start = z
+  .strictObject({
+    ...StartSettings.shape,
+    ...Envelope,
+    /** A start under the same message id is the same start, for as long as the session's journal exists. */
+    message_id: z.string().min(1).max(256).optional(),
+    prompt: Text.optional(),
+    messages: UserMessages.optional(),
+    fork: ForkRequest.optional(),
+  })
+  .superRefine((body, context) => {
+    if (body.fork !== undefined) {
+      // What is set beside it would be silently without effect: a fork has it from the session that it copies.
+      const key = Object.keys(body).find((name) => !BESIDE_FORK.has(name) && body[name as 'prompt'] !== undefined);
+      const where =
+        key !== undefined && key in ForkRequest.shape.changes.unwrap().shape ? ': put it into fork.changes' : '';
+      if (key !== undefined)
+        context.addIssue({ code: 'custom', path: [key], message: `a fork has this from its origin${where}` });
+      return;
+    }
+    if ((body.prompt === undefined) === (body.messages === undefined)) {
+      context.addIssue({ code: 'custom', path: ['prompt'], message: 'exactly one of prompt and messages is required' });
+    }
+    refineMessages(body, context);
+    if (body.root !== undefined && !ABSOLUTE_PATH.test(body.root)) {
+      const message = 'must be an absolute path on the host';
+      context.addIssue({ code: 'custom', path: ['root'], message });
+    }
+    // Of a persona that is only named the host knows which modes it has.
+    const mode =
+      body.mode !== undefined && typeof body.persona === 'object' ? modeProblem(body.persona, body.mode) : null;
+    if (mode !== null) context.addIssue({ code: 'custom', path: ['mode'], message: mode });
+    refineModelChoice(body, context);
+  });
+
+const NOT_IN_A_STEER = ['messages', 'provider', 'model', 'base_url', 'mode'] as const;
+
+/** The next run of a session that has ended: on another model, or in another mode of its persona, where it says so. */
+const Prompt = z
+  .strictObject({
+    ...Envelope,
+    body: Text.optional(),
+    /** Instead of `body`: messages with files, such as images. */
+    messages: UserMessages.optional(),
+    ...ModelFields,
+    /** One of the modes of the persona that has the session; null for none. */
+    mode: StartSettings.shape.mode.nullable(),
+    /** During a run the text becomes a steer, and is not rejected as `session_busy`. */
+    if_running: z.literal('steer').optional(),
+  })
+  .superRefine((body, context) => {
+    const { body: text, messages } = body;
+    if (text === undefined && messages === undefined)
+      context.addIssue({ code: 'invalid_type', expected: 'string', input: undefined, path: ['body'] });
+    if (text !== undefined && messages !== undefined)
+      context.addIssue({
+        code: 'custom',
+        path: ['messages'],
+        message: 'cannot be combined with body: give one of them',
+      });
+    refineMessages(body, context);
+    refineModelChoice(body, context);
+    // They would be silently without effect where the text becomes a steer.
+    const other = body.if_running === undefined ? undefined : NOT_IN_A_STEER.find((key) => body[key] !== undefined);
+    if (other !== undefined)
+      context.addIssue({
+        code: 'custom',
+        path: [other],
+        message: 'cannot be combined with if_running: a steering message has only text',
+      });
+  });
+
+/** What waits for a seam says this. */
+const INJECTION_FIELDS = {
+  body: Text,
+  mode: ModeInput.default('finish_step'),
+  preempt: Preempt,
+  dedupe_key: Dedupe.optional(),
+};
+
+/** The body of each verb, strict: an unknown key is refused by name. */
+export const COMMAND_BODIES = {
+  start: Start,
+  prompt: Prompt,
+  steer: z.strictObject({ ...Envelope, ...INJECTION_FIELDS }).refine(preemptsByInterrupt, PREEMPT_ISSUE),
+  remind: z
+    .strictObject({ ...Envelope, ...INJECTION_FIELDS, ...REMINDER_FIELDS })
+    .refine(preemptsByInterrupt, PREEMPT_ISSUE),
+  followup: z.strictObject({ ...Envelope, body: Text, dedupe_key: Dedupe.optional() }),
+  approve: z
+    .strictObject({
+      ...Envelope,
+      call_id: CallIdText,
+      decision: z.enum(['allow', 'deny']),
+      reason: Reason.optional(),
+      args: JsonObject.optional(),
+      remember: RememberScope.optional(),
+    })
+    .refine(({ decision, args }) => decision === 'allow' || args === undefined, {
+      path: ['args'],
+      error: 'requires the decision allow',
+    }),
+  cancel: z.strictObject({ ...Envelope, reason: Reason.optional() }),
+  cancel_call: z.strictObject({
+    ...Envelope,
+    call_id: CallIdText,
+    reason: Reason.optional(),
+    inject_reminder: z.boolean().default(true),
+    timeout_ms: z.number().int().min(0).max(600_000).default(BOUNDS.abortGraceMs),
+  }),
+  suspend: z.strictObject({ ...Envelope, ...PARKING_FIELDS }).superRefine(refineParking),
+  resume: z.strictObject({ ...Envelope }),
+  signal: z.strictObject({
+    ...Envelope,
+    name: z.string().regex(ID_PATTERN, { error: 'a signal name is 1 to 64 characters of A-Z a-z 0-9 _ -' }),
+    data: SignalData.optional(),
+  }),
+  revoke: z.strictObject({ ...Envelope, command_id: InjectionId }),
+  replace: z.strictObject({ ...Envelope, command_id: InjectionId, body: Text }),
+  delete: z.strictObject({ ...Envelope, reason: Reason.optional() }),
+} as const;
+
+/** A verb that clients may publish. */
+export type Verb = keyof typeof COMMAND_BODIES;
+/** All verbs, in the order of the command table. */
+export const VERBS = Object.keys(COMMAND_BODIES) as Verb[];
+
+/** A parsed body by verb. */
+export type CommandBody<V extends Verb> = Omit<z.infer<(typeof COMMAND_BODIES)[V]>, 'id' | 'actor'>;
+
+/** Verbs, and keys of bodies, that are in the schema but that a later release carries out. */
+export const NOT_YET: Readonly<Record<string, readonly string[] | true>> = {};
+
+const TEXT_VERBS: ReadonlySet<string> = new Set(['prompt', 'steer', 'followup', 'remind']);
+
+/** Verbs of hosts and workers that are read as commands. */
+export type InternalVerb = 'call_outcome' | 'feedback' | 'start_child' | 'cancel_child' | 'child_ended' | 'message';
+
+/** A command as it could be read: its body, or what is wrong with it. Who it says that it is, it is in both cases. */
+export type ParsedCommand = CommandIdentity &
+  (
+    | { readonly ok: true; readonly verb: Verb | InternalVerb; readonly body: JsonObject }
+    | { readonly ok: false; readonly problem: CommandProblem }
+  );
+
+/** What a body says of the command that it belongs to, as far as it is valid. */
+export interface CommandIdentity {
+  readonly id?: CommandId | undefined;
+  readonly actor?: Actor | undefined;
+}
+
+/** What is wrong with a command: a catalogued code, a sentence, and the field that it is about. */
+export interface CommandProblem {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly field?: string;
+}
+
+/** What is said of a command whose id, in its body or in its header, is none. */
+export const INVALID_COMMAND_ID: CommandProblem = {
+  code: 'invalid_id',
+  message: 'a command id is 1 to 64 characters of A-Z a-z 0-9 _ -',
+  field: 'id',
+};
+
+/**
+ * Reads one command as published. Plain text is a body for `prompt`, `steer`, `followup` and `remind`; text whose
+ * first non-blank character is `{` must be valid JSON. Never throws.
+ * @param verb the last token of the subject.
+ * @param payload the message's bytes as published, at most {@link BOUNDS}.commandBodyMaxBytes.
+ */
+export function parseCommand(verb: string, payload: Uint8Array): ParsedCommand {
+  const isKnown = Object.hasOwn(COMMAND_BODIES, verb);
+  const read = readBody(verb, payload);
+  if (!isKnown) return { ok: false, problem: unknownVerb(verb), ...('value' in read ? identityOf(read.value) : {}) };
+  return 'value' in read ? parseBody(verb as Verb, read.value) : { ok: false, problem: read };
+}
+
+function readBody(verb: string, payload: Uint8Array): { readonly value: unknown } | CommandProblem {
+  const field = 'body';
+  if (payload.length > BOUNDS.commandBodyMaxBytes) {
+    const message = `the body has ${payload.length} bytes; the limit is ${BOUNDS.commandBodyMaxBytes}`;
+    return { code: 'body_too_large', message, field };
+  }
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(payload);
+  } catch {
+    return { code: 'invalid_utf8', message: 'the body is not UTF-8 text', field };
+  }
+  if (text.trimStart().startsWith('{')) {
+    const json = parseStrictJson(text);
+    if (json.ok) return { value: json.value };
+    return { code: 'invalid_json', message: `the body begins with { but is not valid JSON: ${json.why}`, field };
+  }
+  if (TEXT_VERBS.has(verb)) return { value: { body: text } };
+  if (text.trim() === '') return { value: {} };
+  return { code: 'invalid_json', message: `${verb} takes a JSON object, not plain text`, field };
+}
+
+function unknownVerb(verb: string): CommandProblem {
+  const meant = nearestVerb(verb);
+  const hint = meant === null ? `there are ${VERBS.join(', ')}` : `the nearest is "${meant}"`;
+  const message = `there is no command ${JSON.stringify(cutText(verb, 64))}; ${hint}`;
+  return { code: 'unknown_command', message, field: 'verb' };
+}
+
+/** Checks a body that has already been read as JSON. Never throws. See {@link parseCommand}. */
+export function parseBody(verb: Verb, value: unknown): ParsedCommand {
+  const unwritable = unwritableProblem(value);
+  if (unwritable) return { ok: false, problem: unwritable, ...identityOf(value) };
+  const early = notYetField(verb, value);
+  if (early) return { ok: false, problem: early, ...identityOf(value) };
+  const read = readStrictly(COMMAND_BODIES[verb], withImpliedMode(verb, value));
+  if (!read.ok) {
+    const refused = problemOf(read.problems, codeFor(verb), `; ${verb} takes ${fieldsOf(verb).join(', ')}`);
+    return { ok: false, problem: refused, ...identityOf(value) };
+  }
+  const { id, actor, ...body } = read.data as { id?: CommandId; actor?: Actor } & JsonObject;
+  const secret = secretProblem(verb, body);
+  if (secret) return { ok: false, problem: secret, id, actor };
+  return { ok: true, verb, id, actor, body };
+}
+
+/**
+ * Who a body says that it is, whatever else is wrong with it: a refusal must be told, and remembered, under the id that its
+ * sender knows.
+ */
+export function identityOf(value: unknown): CommandIdentity {
+  const { id, actor } = (typeof value === 'object' && value !== null ? value : {}) as Record<string, unknown>;
+  const named = CommandId.safeParse(id);
+  const by = Actor.safeParse(actor);
+  return { ...(named.success ? { id: named.data } : {}), ...(by.success ? { actor: by.data } : {}) };
+}
+
+/**
+ * The problem that a command is refused for: a wrong id before all else, as it would be in a header.
+ * @param codeOf the code of a problem with a field's value.
+ * @param fields what is said of an unknown field at the top.
+ */
+export function problemOf(
+  problems: readonly [SchemaProblem, ...SchemaProblem[]],
+  codeOf: (problem: SchemaProblem) => ErrorCode = () => 'invalid_field',
+  fields = '',
+): CommandProblem {
+  if (problems.some(({ path }) => path[0] === 'id')) return INVALID_COMMAND_ID;
+  const [problem] = problems;
+  const { path, kind, words } = problem;
+  const field = path.join('.') || 'body';
+  if (kind === 'unknown_key') {
+    const message = `unknown field "${field}"${words}${path.length === 1 ? fields : ''}`;
+    return { code: 'unknown_field', message, field };
+  }
+  const code = codeOf(problem);
+  return { code, message: `${field}: ${code === 'invalid_mode' ? MODE_WORDS : words}`, field };
+}
+
+const MODE_WORDS = 'expected interrupt_immediate (alias interrupt), finish_step (alias steer) or audit_only';
+
+function codeFor(verb: Verb): (problem: SchemaProblem) => ErrorCode {
+  return ({ path, kind }) => {
+    if (path[0] === 'mode' && (verb === 'steer' || verb === 'remind')) return 'invalid_mode';
+    return path[0] === 'body' && kind === 'rule' ? 'empty_body' : 'invalid_field';
+  };
+}
+
+function notYetField(verb: Verb, value: unknown): CommandProblem | null {
+  const later = NOT_YET[verb];
+  const refuse = (what: string): CommandProblem => ({
+    code: 'not_yet_available',
+    message: `${what} is not available in this release`,
+    field: what,
+  });
+  if (later === true) return refuse(verb);
+  if (typeof value !== 'object' || value === null) return null;
+  const keys = later ?? [];
+  const key = keys.find((candidate) => (value as Record<string, unknown>)[candidate] !== undefined);
+  if (key) return refuse(key);
+  return null;
+}
+
+function fieldsOf(verb: Verb): string[] {
+  return Object.keys(COMMAND_BODIES[verb].shape);
+}
+
+/** The known verb that is spelled most like the given one, or null where none is near enough to be meant. */
+export function nearestVerb(verb: string): Verb | null {
+  return nearestWord(verb.toLowerCase().replaceAll('-', '_'), VERBS);
+}

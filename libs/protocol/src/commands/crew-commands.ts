@@ -1,0 +1,86 @@
+/** Commands from one session to another. Only hosts may publish them: the broker's permissions see to that. */
+import * as z from 'zod';
+import { StopReason } from '../journal/events.ts';
+import { Failure, ToolResult, Usage } from '../journal/inputs.ts';
+import { EffectIdText, InheritedReminder, MessageMode, ParentLink } from '../personas/crews.ts';
+import { CallStatus } from '../tools/calls.ts';
+import { BOUNDS } from '../wire/bounds.ts';
+import { CommandId, ID_PATTERN } from '../wire/ids.ts';
+import { Reason } from '../wire/json.ts';
+import { hasVisibleText } from '../wire/unicode-text.ts';
+import { type ParsedCommand, StartSettings } from './commands.ts';
+import { parseInternal } from './internal-commands.ts';
+
+const id = CommandId.optional();
+const Session = z.string().regex(ID_PATTERN);
+const Text = z.string().refine(hasVisibleText, { error: 'must not be empty' });
+
+/** The start of a child session. */
+export const StartChildBody = z.strictObject({
+  ...StartSettings.shape,
+  id,
+  prompt: Text,
+  parent: ParentLink,
+  reminders: z.array(InheritedReminder).max(BOUNDS.remindersLiveMax).default([]),
+});
+/** See {@link StartChildBody}. */
+export type StartChildBody = z.infer<typeof StartChildBody>;
+
+/** The end of a child's first run, because its parent's call is to end. */
+export const CancelChildBody = z.strictObject({
+  id,
+  from: Session,
+  effect_id: EffectIdText,
+  reason: Reason.optional(),
+});
+/** See {@link CancelChildBody}. */
+export type CancelChildBody = z.infer<typeof CancelChildBody>;
+
+/** What became of a child, for its parent. */
+export const ChildEndedBody = z.strictObject({
+  id,
+  session: Session,
+  /** The effect that started it. */
+  effect_id: EffectIdText,
+  status: CallStatus.extract(['ok', 'error', 'cancelled']),
+  stop_reason: StopReason,
+  result: ToolResult,
+  turns: z.number().int().nonnegative(),
+  /** Of it and all that it has started. */
+  usage: Usage,
+  nano_usd: z.number().int().nonnegative().nullable(),
+  error: Failure.optional(),
+});
+/** See {@link ChildEndedBody}. */
+export type ChildEndedBody = z.infer<typeof ChildEndedBody>;
+
+/** What one session says to another. */
+export const MessageBody = z.strictObject({
+  id,
+  from: Session,
+  hops: z.number().int().min(1).max(1_000_000),
+  body: Text,
+  mode: MessageMode.default('steer'),
+});
+/** See {@link MessageBody}. */
+export type MessageBody = z.infer<typeof MessageBody>;
+
+/** The body of each verb between sessions. */
+export const CREW_BODIES = {
+  start_child: StartChildBody,
+  cancel_child: CancelChildBody,
+  child_ended: ChildEndedBody,
+  message: MessageBody,
+} as const;
+/** A verb between sessions. */
+export type CrewVerb = keyof typeof CREW_BODIES;
+
+/** Whether a verb is one between sessions. */
+export function isCrewVerb(verb: string): verb is CrewVerb {
+  return Object.hasOwn(CREW_BODIES, verb);
+}
+
+/** Reads a command between sessions as published. Never throws. */
+export function parseCrewCommand(verb: CrewVerb, payload: Uint8Array): ParsedCommand {
+  return parseInternal(verb, CREW_BODIES[verb] as z.ZodType<{ id?: CommandId | undefined }, unknown>, payload);
+}

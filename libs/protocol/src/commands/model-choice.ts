@@ -1,0 +1,38 @@
+/** Who works, and on which model: what a start says, and what a fork may change. */
+import * as z from 'zod';
+import { ModelName, Persona } from '../personas/persona.ts';
+import { ID_PATTERN } from '../wire/ids.ts';
+
+/** The members that say it. */
+export const CHOICE_FIELDS = {
+  persona: z.union([z.string().trim().regex(ID_PATTERN), Persona]).optional(),
+  provider: z
+    .string()
+    .trim()
+    .regex(/^[a-z][a-z0-9-]{0,63}$/)
+    .optional(),
+  model: z.string().trim().min(1).max(1_024).optional(),
+  base_url: z.url({ protocol: /^https?$/ }).optional(),
+};
+
+/** The full `provider/name` that a start asks for, or undefined. */
+export function modelName(body: { provider?: string | undefined; model?: string | undefined }): string | undefined {
+  if (body.model === undefined) return undefined;
+  return body.provider === undefined ? body.model : `${body.provider}/${body.model}`;
+}
+
+/** Adds what is wrong with how a model is named. */
+export function refineModelChoice(
+  body: { provider?: string | undefined; model?: string | undefined },
+  context: z.core.$RefinementCtx,
+): void {
+  if (body.provider !== undefined && body.model === undefined)
+    context.addIssue({ code: 'custom', path: ['provider'], message: 'a provider needs a model' });
+  const model = modelName(body);
+  if (model !== undefined && !ModelName.safeParse(model).success)
+    context.addIssue({
+      code: 'custom',
+      path: ['model'],
+      message: 'write provider/name, or give both provider and model',
+    });
+}

@@ -1,0 +1,431 @@
+/**
+ * The policy of a host: what a request may name. Requests can only narrow it. The host rejects a command that names more
+ * ({@link checkRequest}), and its adapters apply the same rules where the thing is used: sessions may have been imported,
+ * forked, or started under an older policy. See docs/guides/threat-model.md and docs/guides/policy.md.
+ */
+import * as z from 'zod';
+import { MessageMode } from '../personas/crews.ts';
+import type { PermissionRule } from '../personas/permissions.ts';
+import type { McpServer } from '../personas/persona.ts';
+import { globMatches } from '../tools/patterns.ts';
+import { ID_PATTERN } from '../wire/ids.ts';
+import { cutText } from '../wire/unicode-text.ts';
+import type { CommandProblem } from './commands.ts';
+import type { MessageBody } from './crew-commands.ts';
+import { DEFAULT_QUOTAS, Quotas } from './quotas.ts';
+import { type NamedThing, namesIn } from './request-names.ts';
+
+/** Providers whose key a host can hold. `openai-chat` uses the key of `openai`. */
+export const KEY_OWNERS = ['openai', 'openai-compatible', 'anthropic', 'google'] as const;
+/** See {@link KEY_OWNERS}. */
+export type KeyOwner = (typeof KEY_OWNERS)[number];
+
+const ABSOLUTE_PATH = /^(\/|\\\\|[A-Za-z]:[\\/])/;
+const Folder = z.string().max(4_096).regex(ABSOLUTE_PATH, { error: 'must be an absolute path on the host' });
+const Variable = z
+  .string()
+  .max(128)
+  .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, { error: 'must be the name of an environment variable, without $ and braces' });
+const OriginText = z.string().refine(isOrigin, {
+  error: 'must be an origin such as https://models.example.org or http://127.0.0.1:8080, without a path',
+});
+
+/** An origin that requests may name. With `key_of` the host sends it its key of that provider. */
+const AllowedOrigin = z.union([
+  OriginText.transform((origin) => ({ origin: new URL(origin).origin })),
+  z
+    .strictObject({ origin: OriginText, key_of: z.enum(KEY_OWNERS).optional() })
+    .transform(({ origin, key_of }) => ({ origin: new URL(origin).origin, ...(key_of ? { key_of } : {}) })),
+]);
+/** An origin, and the provider whose key may go there. */
+export interface AllowedOrigin {
+  readonly origin: string;
+  readonly key_of?: KeyOwner | undefined;
+}
+
+/** The least to the most that a message from another session may do. */
+const SESSION_MESSAGES = ['followup', 'steer', 'interrupt'] as const;
+
+const SECTIONS = {
+  /** Folders in which the roots of sessions, and the files of scripted and replay models, must lie. Default: the working folder of the host. */
+  roots: z.array(Folder).max(64).optional(),
+  /** Environment variables of the host that `${NAME}` in a request may stand for, in headers for listed origins only. Default: none. */
+  variables: z.array(Variable).max(256).optional(),
+  /** Origins of providers and MCP servers, in addition to each provider's own and to those that the environment of the host configures. Default: none. */
+  origins: z.array(AllowedOrigin).max(256).optional(),
+  /** MCP servers of requests: none, http addresses, or also commands, which run as the host. Default: none. */
+  mcp_servers: z.enum(['none', 'http', 'any']).optional(),
+  /** Globs on `provider/name`. Default: all. */
+  models: z.array(z.string().min(1).max(1_024)).max(256).optional(),
+  /** Whether a request may bring a persona, or only name one. Default: any. */
+  personas: z.enum(['named', 'any']).optional(),
+  /** The most that permissions of a request or a persona may say of `run_command`. Default: ask. */
+  run_command: z.enum(['deny', 'ask', 'allow']).optional(),
+  /** Whether a start may let tools of the bus stand in for built-in ones. Default: none. */
+  stand_ins: z.enum(['none', 'any']).optional(),
+  /**
+   * The most that a message from another session may do: wait for the next run, wait for the next seam, or interrupt. It holds
+   * for every session of the host, also where the bus is trusted. Default: `steer`, which never ends an approval that waits.
+   */
+  session_messages: z.enum(SESSION_MESSAGES).optional(),
+  /** What a tenant may use of the host. It holds for every sender, also where the bus is trusted. See docs/operations/set-quotas.md. */
+  quotas: Quotas.optional(),
+} as const;
+
+/** The sections that differ between tenants. */
+export const PolicySections = z.strictObject(SECTIONS);
+/** See {@link PolicySections}. */
+export type PolicySections = z.infer<typeof PolicySections>;
+
+/** A host's policy, as its file declares it. */
+export const HostPolicy = z.strictObject({
+  ...SECTIONS,
+  /**
+   * Whether senders on the bus may configure the host. Then only commands that a gateway marks as restricted, and sessions that
+   * they started, are held to the sections. Default: true for `cox up` and `cox run`, false for `cox serve sessions`.
+   */
+  trust_bus: z.boolean().optional(),
+  /** Sections of single tenants; each replaces the section above. */
+  tenants: z
+    .record(z.string().regex(ID_PATTERN), PolicySections)
+    .refine((tenants) => Object.keys(tenants).length <= 1_024, { error: 'may have at most 1024 tenants' })
+    .optional(),
+});
+/** See {@link HostPolicy}. */
+export type HostPolicy = z.infer<typeof HostPolicy>;
+/** A policy as it is written. */
+export type HostPolicyInput = z.input<typeof HostPolicy>;
+
+/** What a host knows of itself and adds to its policy. */
+export interface HostSurroundings {
+  /** Absolute path of the working folder: relative names of scripts start there, and it is the default of `roots`. */
+  readonly folder: string;
+  /** Origins of the providers, and those that the environment of the host configures. */
+  readonly origins: readonly AllowedOrigin[];
+  /** Whether senders on the bus are trusted where the policy does not say it. */
+  readonly trustsBus: boolean;
+  /** Real paths of the host's own files, in addition to {@link SYSTEM_PATHS}. */
+  readonly ownPaths?: readonly RefusedPath[] | undefined;
+}
+
+/** A file or folder that no session opens, whatever its root is. */
+export interface RefusedPath {
+  readonly path: string;
+  /** Folders below it that sessions may open. */
+  readonly except?: readonly string[] | undefined;
+}
+
+/** File systems of the kernel: they hold the environment and the memory of the host's process. */
+export const SYSTEM_PATHS: readonly RefusedPath[] = [{ path: '/proc' }, { path: '/sys' }, { path: '/dev' }];
+
+/** A policy for one tenant and one kind of sender, with nothing left open. `any` lifts a restriction. */
+export interface HostRules {
+  readonly folder: string;
+  readonly roots: readonly string[] | 'any';
+  readonly variables: readonly string[] | 'any';
+  /** `any`: the host's key goes wherever a request says. */
+  readonly origins: readonly AllowedOrigin[] | 'any';
+  readonly mcp_servers: 'none' | 'http' | 'any';
+  readonly models: readonly string[];
+  readonly personas: 'named' | 'any';
+  readonly run_command: 'deny' | 'ask' | 'allow';
+  readonly stand_ins: 'none' | 'any';
+  readonly session_messages: (typeof SESSION_MESSAGES)[number];
+  /** The same for every sender of the tenant. */
+  readonly quotas: Quotas;
+  /** What no session opens, and no model is read from; the same for every sender. */
+  readonly refused: readonly RefusedPath[];
+}
+
+/** The rules of a sender who may configure the host. Adapters still refuse the host's own files. */
+export const OPEN_RULES: HostRules = {
+  folder: '/',
+  roots: 'any',
+  variables: 'any',
+  origins: 'any',
+  mcp_servers: 'any',
+  models: ['*'],
+  personas: 'any',
+  run_command: 'allow',
+  stand_ins: 'any',
+  session_messages: 'steer',
+  quotas: DEFAULT_QUOTAS,
+  refused: SYSTEM_PATHS,
+};
+
+/**
+ * The rules for one tenant.
+ * @param restricted whether the sender, or the sender who started the session, is held to the sections although the bus is
+ *   trusted.
+ */
+export function rulesFor(policy: HostPolicy, host: HostSurroundings, tenant: string, restricted: boolean): HostRules {
+  const { trust_bus = host.trustsBus, tenants, ...shared } = policy;
+  const own = tenants && Object.hasOwn(tenants, tenant) ? tenants[tenant] : undefined;
+  const sections = { ...shared, ...own };
+  const { session_messages = 'steer', quotas = DEFAULT_QUOTAS } = sections;
+  const { folder, ownPaths = [] } = host;
+  const always = { folder, session_messages, quotas, refused: [...SYSTEM_PATHS, ...ownPaths] };
+  if (trust_bus && !restricted) return { ...OPEN_RULES, ...always };
+  return {
+    ...always,
+    roots: sections.roots ?? [folder],
+    variables: sections.variables ?? [],
+    origins: [...host.origins, ...(sections.origins ?? [])],
+    mcp_servers: sections.mcp_servers ?? 'none',
+    models: sections.models ?? ['*'],
+    personas: sections.personas ?? 'any',
+    run_command: sections.run_command ?? 'ask',
+    stand_ins: sections.stand_ins ?? 'none',
+  };
+}
+
+/**
+ * The first thing that a `start` or `prompt` names and the rules do not allow, or the mode of a `message`; null if there is
+ * none. The body has passed its schema. Paths are compared as text: adapters look at the file system.
+ */
+export function checkRequest(rules: HostRules, verb: string, body: object): CommandProblem | null {
+  if (verb === 'message') return messageProblem(rules, (body as MessageBody).mode);
+  for (const named of namesIn(verb, body)) {
+    const problem = problemWith(rules, named);
+    if (problem) return problem;
+  }
+  return null;
+}
+
+function problemWith(rules: HostRules, named: NamedThing): CommandProblem | null {
+  switch (named.section) {
+    case 'roots':
+      return rootProblem(rules, named.root, named.field);
+    case 'models':
+      return modelProblem(rules, named.model, named.field);
+    case 'origins':
+      return originProblem(rules, named);
+    case 'mcp_servers':
+      return serverProblem(rules, named.server, named.field, named.ofOtherSession);
+    case 'personas':
+      return rules.personas === 'any'
+        ? null
+        : notAllowed(named.field, 'a request may only name a persona', 'personas is "named"; name one that is served');
+    case 'run_command':
+      return commandProblem(rules, named);
+    case 'stand_ins':
+      return rules.stand_ins === 'any'
+        ? null
+        : notAllowed(named.field, 'tools of the bus may not stand in for built-in ones', 'stand_ins is "none"');
+  }
+}
+
+/** Why a session may not have this root; null if it may. */
+export function rootProblem({ roots }: Pick<HostRules, 'roots'>, root: string, field = 'root'): CommandProblem | null {
+  if (roots === 'any' || roots.some((folder) => isBelow(folder, root))) return null;
+  const what = `${cutText(root, 256)} is outside the folders of this host’s policy`;
+  return notAllowed(field, what, `roots allows ${listed(roots)}; use a folder there, or add this one to roots`);
+}
+
+/** Why a session may not use this model; null if it may. Files of scripted and replay models must lie below the roots. */
+export function modelProblem(rules: HostRules, model: string, field = 'model'): CommandProblem | null {
+  const shown = cutText(model, 256);
+  if (!rules.models.some((glob) => globMatches(glob, model)))
+    return notAllowed(
+      field,
+      `${shown} is not among the models of this host’s policy`,
+      `models allows ${listed(rules.models)}`,
+    );
+  const file = /^(?:scripted|replay)\/(.*)$/s.exec(model)?.[1];
+  if (file === undefined || rules.roots === 'any') return null;
+  const path = ABSOLUTE_PATH.test(file) ? file : `${rules.folder}/${file}`;
+  if (rules.roots.some((folder) => isBelow(folder, path))) return null;
+  return notAllowed(
+    field,
+    path === file
+      ? `${shown} is outside the folders of this host’s policy`
+      : `${shown} begins at the working folder of the host, which is outside the folders of its policy`,
+    `roots allows ${listed(rules.roots)}; use a file there, by its absolute path`,
+  );
+}
+
+function originProblem(
+  { origins }: HostRules,
+  { field, url, provider, ofOtherSession }: Extract<NamedThing, { section: 'origins' }>,
+): CommandProblem | null {
+  if (origins === 'any' || isListed(origins, url)) return null;
+  const { origin } = new URL(url);
+  const policy = 'add it to origins, with key_of if it is to get a key of this host';
+  if (ofOtherSession)
+    return notAllowed(field, `${origin} is not listed, and the session may have been started with more rights`, policy);
+  if (provider !== undefined && provider !== 'openai-compatible')
+    return notAllowed(field, `${origin} gets no key of this host, and ${provider} needs one`, policy);
+  return isNumericOrLocal(url) ? notAllowed(field, `${origin} may be an address of a private network`, policy) : null;
+}
+
+/** Why a session may not use this MCP server; null if it may. Whether a name leads to a private network, its lookup says. */
+export function serverProblem(
+  rules: HostRules,
+  server: McpServer,
+  field: string,
+  ofOtherSession = false,
+): CommandProblem | null {
+  const { mcp_servers: allowed, origins } = rules;
+  if (allowed === 'none')
+    return notAllowed(
+      field,
+      'a request may not bring MCP servers',
+      'mcp_servers is "none"; set it to "http" to allow addresses',
+    );
+  if ('command' in server) {
+    if (allowed === 'http')
+      return notAllowed(`${field}.command`, 'a request may not run a program on the host', 'mcp_servers is "http"');
+    return variableProblem(rules, server.env, `${field}.env`);
+  }
+  const { origin } = new URL(server.url);
+  if (origins !== 'any' && !isListed(origins, server.url) && (ofOtherSession || isNumericOrLocal(server.url)))
+    return notAllowed(
+      `${field}.url`,
+      `${origin} is not listed, and may be an address of a private network`,
+      'add it to origins',
+    );
+  const problem = variableProblem(rules, server.headers, `${field}.headers`);
+  if (problem || origins === 'any' || isListed(origins, server.url)) return problem;
+  if (!Object.values(server.headers ?? {}).some((value) => value.search(VARIABLE_REFERENCE) >= 0)) return null;
+  return notAllowed(`${field}.url`, `${origin} is not listed, and gets no variable of this host`, 'add it to origins');
+}
+
+/** `${NAME}` or `${NAME:-default}`, with the name and the default as groups: what is checked here is what adapters expand. A default
+ * ends before the next `${`, so that a search takes linear time. */
+export const VARIABLE_REFERENCE = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-((?:[^$}]|\$(?!\{))*))?\}/g;
+
+function variableProblem(
+  rules: HostRules,
+  values: Readonly<Record<string, string>> = {},
+  at: string,
+): CommandProblem | null {
+  for (const [member, value] of Object.entries(values)) {
+    for (const [, name = ''] of value.matchAll(VARIABLE_REFERENCE)) {
+      if (mayExpand(rules, name)) continue;
+      const shown = cutText(name, 128);
+      const policy = `variables allows ${listed(rules.variables as readonly string[])}; add ${shown} there`;
+      return notAllowed(`${at}.${member}`, `a request may not read the variable ${shown} of the host`, policy);
+    }
+  }
+  return null;
+}
+
+/** Whether `${name}` may be replaced by the value of the host's variable. */
+export function mayExpand({ variables }: Pick<HostRules, 'variables'>, name: string): boolean {
+  return variables === 'any' || variables.includes(name);
+}
+
+/** Why a message to another session may not have this mode; null if it may. */
+export function messageProblem(
+  { session_messages: most }: Pick<HostRules, 'session_messages'>,
+  mode: MessageMode,
+): CommandProblem | null {
+  const allowed = MessageMode.options.filter((one) => rankOf(one) <= rankOf(most));
+  if (allowed.includes(mode)) return null;
+  return notAllowed(
+    'mode',
+    `a message to another session may not have the mode ${mode}`,
+    `session_messages is "${most}" and allows ${listed(allowed)}`,
+  );
+}
+
+// A prompt waits for the end of the run as a follow-up does.
+function rankOf(mode: MessageMode): number {
+  return SESSION_MESSAGES.indexOf(mode === 'prompt' ? 'followup' : mode);
+}
+
+/** A rule of a request that would run commands without a decision of a person, or that the policy denies. */
+function commandProblem(
+  { run_command: most }: HostRules,
+  { field, permissions: { rules } }: Extract<NamedThing, { section: 'run_command' }>,
+): CommandProblem | null {
+  if (most === 'allow') return null;
+  for (const [at, rule] of rules.entries()) {
+    if (!globMatches(rule.tool, 'run_command')) continue;
+    if (rule.action === 'allow')
+      return notAllowed(
+        `${field}.rules.${at}.action`,
+        'a request may not let run_command run without a decision',
+        `run_command is "${most}"; put a rule {tool: run_command, action: ${most}} before this one`,
+      );
+    // No later rule is reached.
+    if (rule.when === undefined) return null;
+  }
+  return null;
+}
+
+/** The rules by which a session asks before, or never runs, `run_command`; empty where the policy leaves it to the session. */
+export function commandCeiling({ run_command: most }: Pick<HostRules, 'run_command'>): PermissionRule[] {
+  if (most === 'allow') return [];
+  return [
+    { tool: 'run_command', action: most },
+    { tool: '*', action: 'allow' },
+  ];
+}
+
+/** Whether an address belongs to a listed origin. */
+export function isListed(origins: readonly AllowedOrigin[], url: string): boolean {
+  const { origin } = new URL(url);
+  return origins.some((allowed) => allowed.origin === origin);
+}
+
+/** Whether the host's key of a provider may be sent to an address. */
+export function mayHaveKey({ origins }: Pick<HostRules, 'origins'>, url: string, owner: KeyOwner): boolean {
+  if (origins === 'any') return true;
+  const { origin } = new URL(url);
+  return origins.some((allowed) => allowed.origin === origin && allowed.key_of === owner);
+}
+
+/** Whether a real path belongs to the host itself: no session opens it. */
+export function isRefused({ refused }: Pick<HostRules, 'refused'>, path: string): boolean {
+  return refused.some(
+    ({ path: own, except = [] }) => isBelow(own, path) && !except.some((folder) => isBelow(folder, path)),
+  );
+}
+
+/** Whether a path is a folder or lies below it, both absolute and compared as text, with `.` and `..` resolved. */
+export function isBelow(folder: string, path: string): boolean {
+  if (!ABSOLUTE_PATH.test(path) || path.includes('\0')) return false;
+  const [above, below] = [segmentsOf(folder), segmentsOf(path)];
+  return above.length <= below.length && above.every((segment, at) => segment === below[at]);
+}
+
+function segmentsOf(path: string): string[] {
+  const segments: string[] = [];
+  const separator = path.startsWith('/') ? '/' : /[\\/]/;
+  for (const segment of path.split(separator)) {
+    if (segment === '' || segment === '.') continue;
+    if (segment === '..') segments.pop();
+    else segments.push(segment);
+  }
+  return segments;
+}
+
+/** A host that is written as a number, or is this machine: no lookup would say where it leads. WHATWG URLs normalise IPv4. */
+function isNumericOrLocal(url: string): boolean {
+  const { hostname } = new URL(url);
+  return /^(\[|\d+(\.\d+){3}$)/.test(hostname) || /(^|\.)localhost\.?$/.test(hostname);
+}
+
+function isOrigin(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, origin, username, password, pathname, search, hash } = new URL(text);
+  const isBare = username === '' && password === '' && pathname === '/' && search === '' && hash === '';
+  return /^https?:$/.test(protocol) && isBare && origin !== 'null';
+}
+
+const LISTED_MAX = 8;
+
+function listed(names: readonly string[]): string {
+  if (names.length === 0) return 'none';
+  const shown = names.slice(0, LISTED_MAX).join(', ');
+  return names.length > LISTED_MAX ? `${shown} and ${names.length - LISTED_MAX} more` : shown;
+}
+
+/** The rejection: `<field>: <what>; policy.<line>`. */
+function notAllowed(field: string, what: string, line: string): CommandProblem {
+  const policy = /^[a-z_]+ (allows|is) /.test(line) ? `policy.${line}` : `policy: ${line}`;
+  // Names of headers and hosts are as long as the sender likes; logs and receipts are not.
+  const shown = cutText(field, 256);
+  return { code: 'not_allowed_by_policy', message: `${shown}: ${cutText(what, 512)}; ${policy}`, field: shown };
+}

@@ -1,0 +1,102 @@
+/** Arguments as they are shown to people and told to others: without what looks like a secret, and short. */
+import type { Json } from '../wire/json.ts';
+import { cutMiddle, cutText } from '../wire/unicode-text.ts';
+
+const SECRET_KEY = /pass(word|wd|phrase)?$|secret|token|api[_-]?key|private[_-]?key|credential|authorization|cookie/i;
+const SECRET_TEXT =
+  /(Bearer\s+)[\w.~+/-]{8,}=*|(\b[a-z][a-z0-9+.-]{0,20}:\/\/[^/\s:@]*:)[^/\s@]+(?=@)|\b(sk|pk|ghp|gho|ghs|xox[abp]|AKIA|whsec)[-_]?[A-Za-z0-9_-]{12,}|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*/g;
+const REDACTED = '[redacted]';
+
+/** Whether a text contains something that has the form of a credential, such as a bearer token, an API key or a private key. */
+export function hasSecretForm(text: string): boolean {
+  return text.search(SECRET_TEXT) >= 0;
+}
+
+/** What a member that counts tokens is called; of its number nothing is secret. */
+const COUNT_KEY = /tokens/i;
+
+/** Limits of the arguments that are shown to people and external systems. */
+export interface ShownBounds {
+  /** Characters of all texts and names together. */
+  readonly chars: number;
+  /** What a number, a truth or nothing counts for among them. */
+  readonly scalarChars: number;
+  /** Characters of one text. */
+  readonly textChars: number;
+  readonly listItems: number;
+  readonly members: number;
+  readonly depth: number;
+  /** Whether numbers are shown that count tokens, by the name of their member. */
+  readonly counts: boolean;
+  /** Whether a long text is cut in its middle; at its end by default. */
+  readonly keepsEnd?: boolean;
+}
+
+const ARGS: ShownBounds = {
+  chars: 12_000,
+  scalarChars: 0,
+  textChars: 256,
+  listItems: 16,
+  members: 32,
+  depth: 4,
+  counts: false,
+};
+
+const DECIDED: ShownBounds = { ...ARGS, textChars: 2_000, keepsEnd: true };
+
+/**
+ * As {@link redactArgs}, for a person who decides about the call: of each text up to 2,000 characters, and its end always, so
+ * that nothing before it can hide it.
+ */
+export function redactForDecision(value: Json): Json {
+  return redactJson(value, DECIDED);
+}
+
+/**
+ * A copy of arguments for other eyes: values whose name or look is a secret's are replaced, long texts and lists cut, deep
+ * members left out. At most about 16 KiB as JSON, whatever came in. It is a courtesy to those who read lists and notices,
+ * and no vault: a secret under an innocent name stays.
+ */
+export function redactArgs(value: Json): Json {
+  return redactJson(value, ARGS);
+}
+
+/** As {@link redactArgs}, of any JSON, within bounds of the caller's. */
+export function redactJson(value: Json, bounds: ShownBounds): Json {
+  const { chars, scalarChars, textChars, listItems, members, depth: deepest, counts, keepsEnd = false } = bounds;
+  let budget = chars;
+  const text = (raw: string): string => {
+    // Far enough behind what is shown that no secret is cut in two before it is known.
+    const clean = (keepsEnd ? raw : cutText(raw, 4 * textChars)).replace(SECRET_TEXT, (_, ...groups) => {
+      const [bearer, url] = groups as (string | undefined)[];
+      return `${bearer ?? url ?? ''}${REDACTED}`;
+    });
+    const max = Math.max(0, Math.min(textChars, budget));
+    const isLong = raw.length > max && clean.length > max;
+    const short = keepsEnd ? cutMiddle(clean, max) : isLong ? `${cutText(clean, max)}…` : clean;
+    budget -= short.length;
+    return short;
+  };
+  const isSecret = (key: string, item: Json): boolean =>
+    SECRET_KEY.test(key) && item !== null && !(counts && typeof item === 'number' && COUNT_KEY.test(key));
+  const copy = (one: Json, depth: number): Json => {
+    if (typeof one === 'string') return text(one);
+    if (typeof one !== 'object' || one === null) {
+      budget -= scalarChars;
+      return one;
+    }
+    if (depth >= deepest || budget <= 0) return '…';
+    if (Array.isArray(one)) {
+      const list = one.slice(0, listItems).map((item) => copy(item, depth + 1));
+      return one.length > listItems ? [...list, `… ${one.length - listItems} more`] : list;
+    }
+    const entries = Object.entries(one);
+    const shown = entries.slice(0, members).map(([key, item]): [string, Json] => {
+      budget -= key.length;
+      return [cutText(key, 128), isSecret(key, item) ? REDACTED : copy(item, depth + 1)];
+    });
+    const rest = entries.length - members;
+    return Object.fromEntries(rest > 0 ? [...shown, ['…', `${rest} more`]] : shown);
+  };
+  return copy(value, 0);
+}

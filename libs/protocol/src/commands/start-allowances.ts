@@ -1,0 +1,43 @@
+/**
+ * What a start decides ahead of time that a person would be asked about later. Where starting and approving are different
+ * people's, whoever may only start must not say it: it would be an approval by another name.
+ */
+
+import type { Persona } from '../personas/persona.ts';
+import type { CommandBody } from './commands.ts';
+
+type Start = Pick<CommandBody<'start'>, 'persona' | 'personas' | 'permissions' | 'mcp_servers' | 'fork'>;
+type Rules = Pick<Persona, 'permissions' | 'mcp_servers'>;
+
+/**
+ * The first field by which calls, or a program on a host, would run without an approval, or a variable of a host would leave it.
+ * In the start itself, or in a persona that it brings: a rule or a default that allows, an MCP server that is a command, or one with
+ * `${VARIABLE}` in a header. In a fork: replaced verdicts of hooks. A persona that is only named belongs to the host.
+ * @returns its path, as in `permissions.rules.0.action`; null where there is none.
+ */
+export function allowanceOf({ persona, personas = [], fork, ...start }: Start): string | null {
+  const { changes } = fork ?? {};
+  const brought = [
+    ['persona', persona] as const,
+    ...personas.map((one, at) => [`personas.${at}`, one] as const),
+    ['fork.changes.persona', changes?.persona] as const,
+  ];
+  const inPersonas = brought.map(([at, one]) => {
+    const field = typeof one === 'object' ? ruleThatAllows(one) : null;
+    return field && `${at}.${field}`;
+  });
+  const inVerdicts = changes?.verdicts === undefined ? null : 'fork.changes.verdicts';
+  return [ruleThatAllows(start), ...inPersonas, inVerdicts].find((field) => field !== null) ?? null;
+}
+
+function ruleThatAllows({ permissions, mcp_servers = {} }: Rules): string | null {
+  const rule = permissions?.rules.findIndex(({ action }) => action === 'allow') ?? -1;
+  if (rule >= 0) return `permissions.rules.${rule}.action`;
+  if (permissions?.default === 'allow') return 'permissions.default';
+  for (const [name, server] of Object.entries(mcp_servers)) {
+    if ('command' in server) return `mcp_servers.${name}.command`;
+    const header = Object.entries(server.headers ?? {}).find(([, value]) => value.includes('${'))?.[0];
+    if (header !== undefined) return `mcp_servers.${name}.headers.${header}`;
+  }
+  return null;
+}

@@ -1,0 +1,188 @@
+/**
+ * Answers one question that came over the bus: what whoever serves handlers does with it, whatever connection it has.
+ */
+
+import { Message } from '../journal/messages.ts';
+import { BOUNDS } from '../wire/bounds.ts';
+import { canonicalJson } from '../wire/canonical-json.ts';
+import type { TenantId } from '../wire/ids.ts';
+import { isInboxSubject } from '../wire/subjects.ts';
+import { cutText } from '../wire/unicode-text.ts';
+import type { HookQuestion, HookReply } from './hook-questions.ts';
+import type { HookRegistration } from './hook-registrations.ts';
+import { HookAsked, type HookCallback } from './hook-services.ts';
+import { returnProblem } from './returned-json.ts';
+
+/** What answering needs of a connection. */
+export interface HookCallbacks {
+  /** Asks the host for one part of a list. @returns its bytes, and how many all parts have together. */
+  fetch(subject: string, wanted: string): Promise<{ readonly part: Uint8Array; readonly total: number }>;
+  /** Tells the host something. */
+  tell(subject: string, text: string): void;
+}
+
+/** What a handler did with a question. Contract: never rejects. */
+export type AnswerHook = (question: HookQuestion, signal: AbortSignal) => Promise<HookReply>;
+
+/** Maximum of concurrent hook questions of one process. Further questions are rejected. */
+export const HOOKS_ANSWERING_MAX = 256;
+
+/**
+ * Reads a question.
+ * @param isServed whether a hook of the id is one that is asked there.
+ * @returns null where it is none.
+ */
+export function readHookQuestion(text: string, isServed: (hook: string) => boolean): HookAsked | null {
+  try {
+    const parsed = HookAsked.safeParse(JSON.parse(text));
+    return parsed.success && isServed(parsed.data.hook) && isInboxSubject(parsed.data.callback) ? parsed.data : null;
+  } catch {
+    // No JSON.
+    return null;
+  }
+}
+
+/** The reply to a question that this process cannot answer. */
+export function hookUnavailable(asked: HookAsked, message: string): string {
+  return replyOf(asked, failed('hook_unavailable', message));
+}
+
+/** Answers a question. @returns the text of the reply; null if the host no longer waits for it. */
+export async function answerHook(
+  asked: HookAsked,
+  tenant: TenantId,
+  registration: HookRegistration,
+  callbacks: HookCallbacks,
+  answer: AnswerHook,
+): Promise<string | null> {
+  const { payload, callback, timeout_ms } = asked;
+  const fetched = new Map<string, Promise<readonly Message[]>>();
+  const list = (want: 'transcript' | 'messages') => async () => {
+    const known = fetched.get(want) ?? fetchList(callbacks, callback, want);
+    fetched.set(want, known);
+    return known;
+  };
+  const question: HookQuestion = {
+    ref: { tenant, sessionId: asked.session_id },
+    effectId: asked.effect_id,
+    registration,
+    payload,
+    transcript: list('transcript'),
+    ...(asked.shows_messages ? { messages: list('messages') } : {}),
+    onFeedback: (text) => tell(callbacks, callback, text),
+  };
+  const reply = await answeredWithin(timeout_ms, (signal) => answer(question, signal));
+  if (reply === null) return null;
+  if (reply.status === 'failed') return replyOf(asked, reply);
+  const problem = problemOf(reply.raw);
+  if (problem !== null) return replyOf(asked, failed('return_unreadable', `the return is not JSON: ${problem}`));
+  return replyOf(asked, shapedBy(reply.raw, await fetched.get('messages')));
+}
+
+// A return may be an object that throws when it is looked at.
+function problemOf(raw: unknown): string | null {
+  try {
+    return returnProblem(raw);
+  } catch (error) {
+    return cutText(String((error as Error)?.message ?? error), 500);
+  }
+}
+
+/**
+ * Gives a handler up with null, and tells it so, when nobody waits any more: whoever asked began to count before, and
+ * says itself that it was too late. Most handlers answer at once, and need no timer.
+ */
+function answeredWithin(
+  timeoutMs: number,
+  ask: (signal: AbortSignal) => Promise<HookReply>,
+): Promise<HookReply | null> {
+  const waiting = new AbortController();
+  return new Promise((resolve, reject) => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = () => {
+      resolve(null);
+      waiting.abort();
+    };
+    const starting = setImmediate(() => {
+      timer = setTimeout(late, timeoutMs);
+    });
+    const settled = () => {
+      clearImmediate(starting);
+      clearTimeout(timer);
+    };
+    void ask(waiting.signal).then(resolve, reject).then(settled);
+  });
+}
+
+type Answer =
+  | Extract<HookReply, { status: 'failed' }>
+  | { readonly status: 'returned'; readonly raw: unknown }
+  | { readonly status: 'shaped'; readonly messages: readonly (number | Message)[] };
+
+// A whole view may be larger than a message may be: what was shown is told by its places.
+function shapedBy(raw: unknown, shown: readonly Message[] | undefined): Answer {
+  if (!shown) return { status: 'returned', raw };
+  try {
+    const { messages, ...rest } = raw as { messages?: unknown };
+    const isView = Array.isArray(messages) && Object.keys(rest).length === 0;
+    if (!isView || !messages.every((one) => Message.safeParse(one).success)) return { status: 'returned', raw };
+    return { status: 'shaped', messages: byPlaces(messages as Message[], shown) };
+  } catch {
+    // Nothing that has messages: it is told as it is.
+    return { status: 'returned', raw };
+  }
+}
+
+function byPlaces(returned: readonly Message[], shown: readonly Message[]): (number | Message)[] {
+  const places = new Map(shown.map((message, place) => [canonicalJson(message), place]));
+  return returned.map((message) => places.get(canonicalJson(message)) ?? message);
+}
+
+function failed(
+  code: 'hook_unavailable' | 'return_unreadable',
+  message: string,
+): Extract<Answer, { status: 'failed' }> {
+  return { status: 'failed', code, message };
+}
+
+const encoder = new TextEncoder();
+
+function replyOf({ hook, session_id, effect_id }: HookAsked, answer: Answer): string {
+  const reply = (what: Answer) => JSON.stringify({ v: 1, hook, session_id, effect_id, ...what });
+  try {
+    const text = reply(answer);
+    const bytes = encoder.encode(text).length;
+    if (bytes <= BOUNDS.hookPayloadMaxBytes) return text;
+    return reply(
+      failed('return_unreadable', `the return has ${bytes} bytes; the limit is ${BOUNDS.hookPayloadMaxBytes}`),
+    );
+  } catch (error) {
+    return reply(failed('return_unreadable', `the return is not JSON: ${cutText((error as Error).message, 500)}`));
+  }
+}
+
+function tell(callbacks: HookCallbacks, callback: string, text: string): void {
+  const said: HookCallback = { want: 'feedback', text: cutText(text, 8_192) };
+  callbacks.tell(callback, JSON.stringify(said));
+}
+
+async function fetchList(
+  callbacks: HookCallbacks,
+  callback: string,
+  want: 'transcript' | 'messages',
+): Promise<Message[]> {
+  const decoder = new TextDecoder();
+  let text = '';
+  let offset = 0;
+  let total = Number.POSITIVE_INFINITY;
+  while (offset < total) {
+    const wanted: HookCallback = { want, offset };
+    const fetched = await callbacks.fetch(callback, JSON.stringify(wanted));
+    total = fetched.total;
+    if (!(total <= BOUNDS.transformedViewMaxBytes) || fetched.part.length === 0)
+      throw new Error('the host did not provide it');
+    text += decoder.decode(fetched.part, { stream: true });
+    offset += fetched.part.length;
+  }
+  return Message.array().parse(JSON.parse(text + decoder.decode()));
+}

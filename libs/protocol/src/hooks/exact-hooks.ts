@@ -1,0 +1,81 @@
+/**
+ * Handlers and definitions without a key too many. TypeScript looks for keys that mean nothing where an object is written
+ * down for a type, but not where a function returns one: there a misspelt optional key would go unseen until it is refused
+ * at run time. Types only.
+ */
+
+import type { JsonObject } from '../wire/json.ts';
+import type { BudgetPointName, CanonicalPointName, HookEntry, HookPointName, HookPointOf } from './hook-handlers.ts';
+import type { HookPoint } from './hook-points.ts';
+import type { HandlerReturn } from './hook-returns.ts';
+
+/** What nothing is: the compiler says so with the sentence. */
+export interface Wrong<Sentence extends string> {
+  readonly wrong: Sentence;
+}
+
+/** What the definitions of a module must be as well: each what it is, or {@link Wrong}. */
+export type ExactHooks<Definitions> = {
+  readonly [N in keyof Definitions]: N extends HookPointName | BudgetPointName
+    ? ExactDefinition<Definitions[N], HookPointOf<N>>
+    : Wrong<`there is no hook point '${N & string}'`>;
+};
+
+type ExactDefinition<Definition, P extends HookPoint> = Definition extends readonly unknown[]
+  ? { readonly [Index in keyof Definition]: ExactOne<Definition[Index], P> }
+  : ExactOne<Definition, P>;
+
+type ExactOne<Definition, P extends HookPoint> = Definition extends (...given: never) => unknown
+  ? ExactHandler<Definition, P>
+  : {
+      readonly [K in keyof Definition]: K extends 'handler'
+        ? ExactHandler<Definition[K], P>
+        : K extends keyof HookEntry<P>
+          ? Definition[K]
+          : Wrong<`a hook has no setting '${K & string}'`>;
+    };
+
+/** What a handler of a point must be as well: what it is, or {@link Wrong}. */
+export type ExactHandler<Handler, P extends HookPoint> = Handler extends (...given: never) => infer Returned
+  ? [ExcessKey<Awaited<Returned>, HandlerReturn<P>>] extends [never]
+    ? Handler
+    : [ExcessKey<Awaited<Returned>, HandlerReturn<P>>] extends [infer Excess]
+      ? Wrong<`a return at ${CanonicalPointName<P>} has no key '${Excess & string}', or the key does not combine with the others`>
+      : never
+  : Handler;
+
+/** The keys of a value, at any depth, that the alternative has not which it would be. Plain JSON has every key. */
+type ExcessKey<Value, Alternatives> = 0 extends 1 & Value
+  ? never
+  : [JsonObject] extends [Alternatives]
+    ? never
+    : Value extends readonly (infer Member)[]
+      ? ExcessKey<Member, MembersOf<Alternatives>>
+      : Value extends object
+        ? LeastExcess<ExcessByAlternative<Value, Alternatives>>
+        : never;
+
+type MembersOf<Alternatives> = Alternatives extends readonly (infer Member)[] ? Member : never;
+
+/** For each alternative that the value would be: `true`, or its keys too many. */
+type ExcessByAlternative<Value, Alternatives> = Alternatives extends readonly unknown[]
+  ? never
+  : Alternatives extends object
+    ? Value extends Alternatives
+      ? [ExcessIn<Value, Alternatives>] extends [never]
+        ? true
+        : ExcessIn<Value, Alternatives>
+      : never
+    : never;
+
+/** Nothing where one alternative has all keys; otherwise what is too many for any of them. */
+type LeastExcess<Excess> = true extends Excess ? never : Excess & string;
+
+// What is always undefined is no key: TypeScript adds those where a function returns several objects.
+type ExcessIn<Value, Alternative> = {
+  [K in keyof Value & string]-?: [Exclude<Value[K], undefined>] extends [never]
+    ? never
+    : K extends keyof Alternative
+      ? ExcessKey<Value[K], Alternative[K]>
+      : K;
+}[keyof Value & string];

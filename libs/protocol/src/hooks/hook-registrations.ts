@@ -1,0 +1,157 @@
+/** Registrations: who is asked at which point, in which order, and what a failure means. */
+import * as z from 'zod';
+import { globMatches, hookGlobProblem, hookPatternMatches, parseHookPattern } from '../tools/patterns.ts';
+import { BOUNDS } from '../wire/bounds.ts';
+import { withNames } from '../wire/casing.ts';
+import { ID_PATTERN } from '../wire/ids.ts';
+import { Json } from '../wire/json.ts';
+import { HOOK_CATALOGUE, HookPoint, type HookSurface } from './hook-points.ts';
+import { AnyReturn } from './return-names.ts';
+
+const HookGlob = z
+  .string()
+  .max(BOUNDS.patternMaxChars)
+  .superRefine((text, context) => {
+    const problem = hookGlobProblem(text);
+    if (problem) context.addIssue({ code: 'custom', message: problem });
+  });
+
+const encoder = new TextEncoder();
+
+/** What a hook always returns, and nobody is asked. */
+const Returns = withNames(
+  Json.refine((value) => encoder.encode(JSON.stringify(value)).length <= BOUNDS.hookReturnsMaxBytes, {
+    error: `has at most ${BOUNDS.hookReturnsMaxBytes} bytes as JSON`,
+  }),
+  () => AnyReturn,
+);
+
+const PatternText = z.string().superRefine((text, context) => {
+  const parsed = parseHookPattern(text);
+  if (typeof parsed === 'string') context.addIssue({ code: 'custom', message: parsed });
+});
+
+/** The members of a registration, without its point. */
+export const REGISTRATION_FIELDS = {
+  id: z.string().regex(ID_PATTERN, { error: 'a hook id is 1 to 64 characters of A-Z a-z 0-9 _ -' }),
+  /** A glob on the point's natural target, or a condition on the payload. */
+  pattern: PatternText.default('*'),
+  /** Only in sessions whose persona this glob matches. */
+  persona: HookGlob.optional(),
+  /** Only in steps that this glob matches. */
+  step: HookGlob.optional(),
+  /** At `OnBudgetThreshold`: at which percentage, where not at all of the usual ones. */
+  pct: z.number().int().min(1).max(100).optional(),
+  /** Low first. */
+  priority: z.number().int().min(-1_000).max(1_000).default(0),
+  /** Among equal priorities what a manifest declares goes before what code registers. */
+  source: z.enum(['manifest', 'code']).optional(),
+  timeout_ms: z.number().int().min(1).max(BOUNDS.hookTimeoutMaxMs).default(5_000),
+  on_error: z.enum(['fail_closed', 'fail_open']).default('fail_closed'),
+  /** At `PreToolUse`: denies with this reason, without a handler. */
+  deny: z.string().min(1).max(BOUNDS.reasonMaxBytes).optional(),
+  /** At `PostToolUse`: characters that are left of a result's text, after what the handler made of it. */
+  max_output: z.number().int().min(1).max(BOUNDS.toolResultKeptMaxBytes).optional(),
+  /** A constant return, without a handler. */
+  returns: Returns.optional(),
+  /** There is no handler behind it: what `max_output` says is all. */
+  no_handler: z.literal(true).optional(),
+  /** What serves it has not been heard of: it is not asked, and `on_error` decides. */
+  unavailable: z.literal(true).optional(),
+} as const;
+
+interface Refined {
+  readonly point: HookPoint;
+  readonly step?: string | undefined;
+  readonly pct?: number | undefined;
+  readonly deny?: string | undefined;
+  readonly max_output?: number | undefined;
+  readonly no_handler?: true | undefined;
+}
+
+// What means something at one point only would be ignored at another, in silence.
+function refine(registration: Refined, context: z.core.$RefinementCtx): void {
+  const refuse = (field: string, message: string) => context.addIssue({ code: 'custom', path: [field], message });
+  const { point, step, pct, deny, max_output, no_handler } = registration;
+  if (step !== undefined && HOOK_CATALOGUE[point].target !== 'persona.step')
+    refuse('step', `${point} is not a hook point of a step`);
+  if (pct !== undefined && point !== 'OnBudgetThreshold') refuse('pct', 'it is for OnBudgetThreshold only');
+  if (deny !== undefined && point !== 'PreToolUse') refuse('deny', 'it is for PreToolUse only');
+  if (max_output !== undefined && point !== 'PostToolUse') refuse('max_output', 'it is for PostToolUse only');
+  if (no_handler && max_output === undefined) refuse('no_handler', 'it goes with max_output only');
+}
+
+/** The id of a registration as sessions see it: that of a persona's own begins with its name and a colon. */
+export const HookId = z.string().regex(/^(?:[A-Za-z0-9_-]{1,64}:)?[A-Za-z0-9_-]{1,64}$/);
+
+/** One registration, as a session sees it. */
+export const HookRegistration = z
+  .strictObject({
+    point: HookPoint,
+    ...REGISTRATION_FIELDS,
+    id: HookId,
+    /** It is one of the persona's own that `persona` names: asked where this version of it is served. */
+    persona_version: z.string().min(1).max(128).optional(),
+  })
+  .superRefine(refine);
+/** See {@link HookRegistration}. */
+export type HookRegistration = z.infer<typeof HookRegistration>;
+
+/** The registrations of a session, in the order in which they are asked. One id stands once at a point. */
+export const HookTable = z
+  .array(HookRegistration)
+  .max(BOUNDS.hooksMax)
+  .superRefine((table, context) => {
+    const twice = registeredTwice(table);
+    if (twice) context.addIssue({ code: 'custom', message: `hook ${twice.id} is registered twice at ${twice.point}` });
+  });
+/** See {@link HookTable}. */
+export type HookTable = z.infer<typeof HookTable>;
+
+/** The first registration whose id stands at its point already, or undefined. */
+export function registeredTwice(
+  table: readonly Pick<HookRegistration, 'id' | 'point'>[],
+): Pick<HookRegistration, 'id' | 'point'> | undefined {
+  const seen = new Set<string>();
+  return table.find(({ id, point }) => seen.size === seen.add(`${id} ${point}`).size);
+}
+
+/**
+ * Registrations, given in the order in which they were made, in the order in which they are asked. A persona's own come first,
+ * whatever their priority: what those who run hosts have let through is what happens, and nothing is rewritten behind them.
+ */
+export function inAskingOrder(registrations: readonly HookRegistration[]): HookRegistration[] {
+  const owner = (registration: HookRegistration) => (isOfPersona(registration) ? 0 : 1);
+  const rank = ({ source }: HookRegistration) => (source === 'manifest' ? 0 : 1);
+  // Array.prototype.sort is stable: what is equal otherwise keeps the order of registration.
+  return [...registrations].sort((a, b) => owner(a) - owner(b) || a.priority - b.priority || rank(a) - rank(b));
+}
+
+/** Whether a registration belongs to a persona, not to a manifest or a hook service. */
+export function isOfPersona({ persona_version }: Pick<HookRegistration, 'persona_version'>): boolean {
+  return persona_version !== undefined;
+}
+
+/** What a registration is held against. */
+export interface HookOccasion {
+  readonly persona: string;
+  /** The point's natural target. */
+  readonly target: string;
+  readonly step?: string | undefined;
+  /** Undefined where it is not known yet: then a condition on it may hold. */
+  readonly payload: Json | undefined;
+}
+
+/** Whether a registration is asked on an occasion of its point. */
+export function registrationMatches(registration: HookRegistration, occasion: HookOccasion): boolean {
+  const { persona, step, pattern } = registration;
+  if (persona !== undefined && !globMatches(persona, occasion.persona)) return false;
+  if (step !== undefined && (occasion.step === undefined || !globMatches(step, occasion.step))) return false;
+  return hookPatternMatches(pattern, occasion.target, occasion.payload);
+}
+
+/** The surface on which a registration was made. */
+export function surfaceOf({ point, step }: Pick<HookRegistration, 'point' | 'step'>): HookSurface {
+  const [first, second] = HOOK_CATALOGUE[point].surfaces;
+  return step !== undefined && second ? second : (first as HookSurface);
+}

@@ -1,0 +1,161 @@
+/**
+ * The hooks of a persona as registrations of its sessions, and what is wrong with a persona that its schema does not see.
+ *
+ * Q1: A persona's hooks are asked in its own sessions, by its version, and before those of hosts and services.
+ * Q2: They are never asked to allow: what a persona may do without a person stands in its permissions, which whoever starts it
+ *     and whoever delegates to it bound.
+ */
+
+import { Persona } from '../personas/persona.ts';
+import { globMatches, parseHookPattern } from '../tools/patterns.ts';
+import { nearestWord } from '../wire/nearest-word.ts';
+import { readStrictly, type SchemaProblem, type StrictlyRead } from '../wire/schema-problems.ts';
+import { HOOK_CATALOGUE } from './hook-points.ts';
+import { type HookRegistration, registeredTwice } from './hook-registrations.ts';
+import { parseReturn } from './parse-return.ts';
+import type { PersonaHook } from './persona-hooks.ts';
+import { readRegistration } from './read-registration.ts';
+import type { HookFailure, Verdict } from './verdicts.ts';
+
+/** One hook of a persona, read. */
+export interface ReadPersonaHook {
+  readonly registration: HookRegistration;
+  /** The handler that is called; undefined without one. */
+  readonly handler: string | undefined;
+  /** Where in the definition it stands, and where its handler does. */
+  readonly path: readonly (string | number)[];
+  readonly handlerPath: readonly (string | number)[];
+}
+
+type Hooked = Pick<Persona, 'name' | 'hooks' | 'on_finish' | 'steps'>;
+type Meant = Hooked & Pick<Persona, 'handoffs'>;
+
+/** Reads a persona definition and validates its hooks. Never throws. */
+export function readPersona(value: unknown): StrictlyRead<Persona> {
+  const read = readStrictly(Persona, value);
+  const problem = read.ok ? personaProblem(read.data) : null;
+  return problem === null ? read : { ok: false, problems: [problem] };
+}
+
+/** Says what is wrong with a persona that has the shape of one, or null. */
+export function personaProblem(persona: Meant): SchemaProblem | null {
+  const read = readPersonaHooks(persona, '0');
+  return 'problem' in read ? read.problem : handoffsProblem(persona);
+}
+
+// No rule of the schema's: what sessions have pinned before must still be read.
+function handoffsProblem({ name, handoffs = [] }: Meant): SchemaProblem | null {
+  const refuse = (index: number, words: string): SchemaProblem => ({ path: ['handoffs', index], kind: 'rule', words });
+  const itself = handoffs.indexOf(name);
+  if (itself >= 0) return refuse(itself, 'a persona cannot hand off to itself');
+  const twice = handoffs.findIndex((to, index) => handoffs.indexOf(to) < index);
+  return twice < 0 ? null : refuse(twice, `${handoffs[twice]} is named twice`);
+}
+
+/**
+ * Reads the hooks of a persona.
+ * @param version that of the persona, which its sessions pin.
+ * @returns them in the order in which they were declared, `on_finish` first; or the first thing that is wrong.
+ */
+export function readPersonaHooks(
+  persona: Hooked,
+  version: string,
+): { readonly hooks: readonly ReadPersonaHook[] } | { readonly problem: SchemaProblem } {
+  const hooks: ReadPersonaHook[] = [];
+  for (const [path, hook] of declared(persona)) {
+    const read = readOne(persona, version, path, hook);
+    if ('problem' in read) return read;
+    hooks.push(read);
+    if (registeredTwice(hooks.map(({ registration }) => registration))) {
+      const own = read.registration.id.slice(persona.name.length + 1);
+      const said = `another hook of ${persona.name} at ${read.registration.point} has the id ${own}`;
+      return { problem: { path: [...path, 'id'], kind: 'rule', words: said } };
+    }
+  }
+  return { hooks };
+}
+
+/** Why an answer of a persona's own hook is none, or null (Q2). */
+export function beyondPersona(verdict: Verdict): HookFailure | null {
+  if (verdict.kind !== 'decision' || verdict.decision === 'deny') return null;
+  const message = `permission_asked: a persona's own hook may deny, and not ${verdict.decision}`;
+  return { code: 'verdict_not_allowed', message };
+}
+
+/** Sorted before the persona's other hooks at its point. */
+const FIRST = -1_000;
+
+function declared({ hooks = [], on_finish }: Hooked): [path: (string | number)[], hook: PersonaHook][] {
+  const finish = typeof on_finish === 'string' ? { handler: on_finish } : on_finish;
+  return [
+    ...(finish
+      ? [
+          [['on_finish'], { id: 'on_finish', priority: FIRST, ...finish, event: 'post_finish' }] as [
+            string[],
+            PersonaHook,
+          ],
+        ]
+      : []),
+    ...hooks.map((hook, index): [(string | number)[], PersonaHook] => [['hooks', index], hook]),
+  ];
+}
+
+function readOne(
+  { name, steps = [], on_finish }: Hooked,
+  version: string,
+  path: readonly (string | number)[],
+  { event, handler, id, ...written }: PersonaHook,
+): ReadPersonaHook | { readonly problem: SchemaProblem } {
+  const refuse = (field: string | null, words: string): { readonly problem: SchemaProblem } => ({
+    problem: { path: field === null ? path : [...path, field], kind: 'rule', words },
+  });
+  const { deny, max_output, returns, step } = written;
+  const isBare = path[0] === 'on_finish' && typeof on_finish === 'string';
+  if (handler === undefined && deny === undefined && max_output === undefined && returns === undefined)
+    return refuse(
+      null,
+      `it has no handler: give handler${path[0] === 'on_finish' ? ' or returns' : ', returns, deny or max_output'}`,
+    );
+  if (handler !== undefined && (deny !== undefined || returns !== undefined))
+    return refuse(
+      'handler',
+      `${deny === undefined ? 'returns' : 'deny'} answers before anybody is asked: give one of them`,
+    );
+  const bare = handler === undefined && max_output !== undefined && returns === undefined ? { no_handler: true } : {};
+  const given = Object.fromEntries(Object.entries(written).filter(([, value]) => value !== undefined));
+  const own = id ?? `${/^\w{0,48}/.exec(event)?.[0]}-${Number(path[1] ?? 0) + 1}`;
+  const read = readRegistration({ ...given, ...bare, id: own, point: event, persona: name });
+  if (!read.ok) {
+    const { field, message } = read.problem;
+    const words = message.replace(/^[\w.]+: /, '');
+    // A percentage stands in the name of the point, and nowhere else.
+    if (field === 'pct') return refuse('event', `the percentage of ${event} ${words}`);
+    return refuse(field === 'point' ? 'event' : field, words);
+  }
+  const { registration } = read;
+  const { target } = HOOK_CATALOGUE[registration.point];
+  const pattern = parseHookPattern(registration.pattern);
+  const isGlob = typeof pattern !== 'string' && pattern.kind === 'glob';
+  // What would never be asked was meant for something else.
+  if (isGlob && target.startsWith('persona') && !globMatches(pattern.glob, name)) {
+    const meant = target === 'persona.step' ? `; of a step say step: ${pattern.glob}` : '';
+    return refuse('pattern', `at ${event} a glob is held against the persona, and that is always ${name} here${meant}`);
+  }
+  if (step !== undefined && !steps.some((one) => globMatches(step, one.name))) {
+    const names = steps.map((one) => one.name);
+    const meant = nearestWord(step, names);
+    const hint = meant === null ? `; there are: ${names.join(', ') || 'none'}` : `; did you mean "${meant}"?`;
+    return refuse('step', `${name} declares no step ${step}${hint}`);
+  }
+  if (returns !== undefined) {
+    const parsed = parseReturn(registration.point, returns);
+    const beyond = 'verdict' in parsed ? beyondPersona(parsed.verdict) : null;
+    if (beyond) return refuse('returns', beyond.message);
+  }
+  return {
+    registration: { ...registration, id: `${name}:${registration.id}`, persona_version: version },
+    handler,
+    path,
+    handlerPath: isBare ? path : [...path, 'handler'],
+  };
+}

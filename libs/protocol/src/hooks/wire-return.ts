@@ -1,0 +1,32 @@
+/** What a handler in TypeScript returns, in the form of the wire. */
+import { toWire } from '../wire/casing.ts';
+import { pathText } from '../wire/schema-problems.ts';
+import { cutText } from '../wire/unicode-text.ts';
+import { toPlainReturn } from './hook-helpers.ts';
+import type { HookPoint } from './hook-points.ts';
+import { AnyReturn } from './return-names.ts';
+
+/** Keys belong to the program, and may be long. */
+const MESSAGE_MAX_CHARS = 500;
+
+/** A return in the form of the wire; or why it has none: a sentence that names the point, the key and the name that it should have. */
+export type WireReturn =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly message: string };
+
+/**
+ * Converts a return at a point to plain JSON: helpers become members, and members become snake_case. Data keeps its
+ * names: arguments, outputs, metadata. Invalid returns become JSON that the parser rejects.
+ * @param calls at `gate_tool_calls`: the number of calls in the batch.
+ */
+export function toWireReturn(point: HookPoint, returned: unknown, calls: number): WireReturn {
+  const plain = toPlainReturn(point, returned, calls);
+  try {
+    const form = toWire(AnyReturn, plain);
+    if (form.ok) return form;
+    return { ok: false, message: cutText(`${point}: ${pathText(form.path)} ${form.words}`, MESSAGE_MAX_CHARS) };
+  } catch {
+    // A return that throws when it is read is reported by the check that reads all of it.
+    return { ok: true, value: plain };
+  }
+}

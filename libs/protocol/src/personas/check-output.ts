@@ -1,0 +1,163 @@
+/**
+ * Checks a final answer against the output schema of its session. Hosts check when the answer comes and record what it came
+ * to, so replay needs no schema. A separate entry point, as it contains a validator.
+ */
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { BOUNDS } from '../wire/bounds.ts';
+import { canonicalJson } from '../wire/canonical-json.ts';
+import type { Json, JsonObject } from '../wire/json.ts';
+import { regexMatches } from '../wire/regular-expressions.ts';
+import { pathText } from '../wire/schema-problems.ts';
+import { parseStrictJson } from '../wire/strict-json.ts';
+import { cutText } from '../wire/unicode-text.ts';
+import { unwritableMember } from '../wire/unwritable-json.ts';
+import { expandedSize, type OutputCheck, outputSchemaProblem } from './output-schema.ts';
+
+/** Patterns run on RE2: a schema of a stranger cannot make an answer take exponential time. */
+const linearTime = Object.assign(
+  (pattern: string) => ({ test: (text: string) => regexMatches(pattern, text) }),
+  // For code that is generated to stand alone, which this is not.
+  { code: 'regexMatches' },
+);
+const options = {
+  strict: false,
+  validateFormats: false,
+  logger: false,
+  addUsedSchema: false,
+  code: { regExp: linearTime },
+} as const;
+
+interface Compiled {
+  readonly size: number;
+  /** Finds the first problem only, or all. */
+  readonly first: ValidateFunction;
+  readonly all: ValidateFunction;
+}
+
+// The schemas of the sessions of a host; a compiled one is kept while it is among the newest.
+const compiled = new Map<string, Compiled | string>();
+const COMPILED_MAX = 64;
+const bySchema = new WeakMap<JsonObject, Compiled | string>();
+/** All problems are looked for where schema and answer together are so small; else the first one. */
+const ALL_PROBLEMS_MAX = 100_000;
+
+/** Why a schema cannot be used as an output schema, or null. */
+export function unusableOutputSchema(schema: JsonObject): string | null {
+  const known = compiledOf(schema);
+  return typeof known === 'string' ? known : null;
+}
+
+/**
+ * Reads the JSON of an answer and validates it. The JSON may stand in one code fence, with text around the fence.
+ * @param schema one that {@link unusableOutputSchema} has no objection to.
+ */
+export function checkOutput(schema: JsonObject, text: string): OutputCheck {
+  const known = compiledOf(schema);
+  if (typeof known === 'string') return refused(`The output schema cannot be used: ${known}.`);
+  const json = jsonIn(text);
+  if (json === '') return refused('The answer is empty.');
+  const bytes = Buffer.byteLength(json, 'utf8');
+  if (bytes > BOUNDS.outputMaxBytes)
+    return refused(`The JSON has ${bytes} bytes; the limit is ${BOUNDS.outputMaxBytes}.`);
+  const parsed = parseStrictJson(json);
+  if (!parsed.ok) return refused(`The answer is not valid JSON: ${parsed.why}`);
+  const value = parsed.value as Json;
+  const values = countValues(value);
+  if (values === null)
+    return refused(
+      `The JSON has more than ${BOUNDS.outputValuesMax} values, or is nested deeper than ${BOUNDS.jsonDepthMax}.`,
+    );
+  const unwritable = unwritableMember(value);
+  if (unwritable !== null)
+    return refused(
+      `${unwritable.path.join('.').toWellFormed()}: ${unwritable.kind === 'number' ? 'the number is too large' : 'ill-formed Unicode: a lone surrogate'}`,
+    );
+  const validate = known.size * values <= ALL_PROBLEMS_MAX ? known.all : known.first;
+  if (validate(value)) return { value };
+  return { problems: problemsOf(validate.errors ?? []) };
+}
+
+function refused(problem: string): OutputCheck {
+  return { problems: [problem] };
+}
+
+/** The text of the JSON: the only fenced block of an answer, or all of it. */
+function jsonIn(text: string): string {
+  const whole = text.trim();
+  const parts = whole.split('```');
+  if (parts.length !== 3 || whole.startsWith('{') || whole.startsWith('[')) return whole;
+  // The word behind the fence names the language.
+  return (parts[1] ?? '').replace(/^[A-Za-z0-9]*\s/, '').trim();
+}
+
+/** How many values there are, or null beyond the bounds. Not recursive: hostile nesting must not overflow the stack. */
+function countValues(root: Json): number | null {
+  let count = 0;
+  const open: { readonly value: Json; readonly depth: number }[] = [{ value: root, depth: 0 }];
+  for (let place = open.pop(); place; place = open.pop()) {
+    const { value, depth } = place;
+    count += 1;
+    if (count > BOUNDS.outputValuesMax || depth > BOUNDS.jsonDepthMax) return null;
+    if (typeof value === 'object' && value !== null)
+      for (const member of Object.values(value)) open.push({ value: member, depth: depth + 1 });
+  }
+  return count;
+}
+
+function problemsOf(errors: readonly ErrorObject[]): string[] {
+  // Of a union each alternative says why it does not fit; the union itself says nothing more.
+  const telling = errors.filter(({ keyword }) => keyword !== 'if');
+  const sentences = [...new Set((telling.length > 0 ? telling : errors).map(sentenceOf))];
+  if (sentences.length === 0) return ['The JSON does not fit the schema.'];
+  if (sentences.length <= BOUNDS.outputProblemsMax) return sentences;
+  const shown = sentences.slice(0, BOUNDS.outputProblemsMax - 1);
+  return [...shown, `${sentences.length - shown.length} more problems`];
+}
+
+function sentenceOf({ instancePath, keyword, params, message }: ErrorObject): string {
+  const path = instancePath
+    .split('/')
+    .slice(1)
+    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
+    .map((step) => (/^\d{1,6}$/.test(step) ? Number(step) : step));
+  const words =
+    keyword === 'additionalProperties' || keyword === 'unevaluatedProperties'
+      ? `must not have the property ${JSON.stringify(params.additionalProperty ?? params.unevaluatedProperty)}`
+      : keyword === 'enum'
+        ? `must be one of ${(params.allowedValues as readonly Json[]).map((one) => JSON.stringify(one)).join(', ')}`
+        : keyword === 'const'
+          ? `must be ${JSON.stringify(params.allowedValue)}`
+          : (message ?? 'does not fit');
+  const at = pathText(path);
+  return cutText(at === '' ? words : `${at}: ${words}`, BOUNDS.outputProblemMaxChars);
+}
+
+function compiledOf(schema: JsonObject): Compiled | string {
+  const known = bySchema.get(schema);
+  if (known !== undefined) return known;
+  const key = canonicalJson(schema);
+  let result = compiled.get(key);
+  if (result === undefined) {
+    result = compile(schema);
+    if (compiled.size >= COMPILED_MAX) compiled.clear();
+    compiled.set(key, result);
+  }
+  bySchema.set(schema, result);
+  return result;
+}
+
+function compile(schema: JsonObject): Compiled | string {
+  const problem = outputSchemaProblem(schema);
+  if (problem !== null) return problem;
+  const { $schema, $id: _, ...rest } = schema;
+  const Draft = typeof $schema === 'string' && $schema.includes('2020-12') ? Ajv2020 : Ajv;
+  try {
+    // An instance of its own: nothing of a schema stays when it is dropped.
+    const first = new Draft({ ...options, allErrors: false }).compile(rest);
+    const all = new Draft({ ...options, allErrors: true }).compile(rest);
+    return { size: expandedSize(schema), first, all };
+  } catch (error) {
+    return (error as Error).message;
+  }
+}

@@ -1,0 +1,169 @@
+/** Permission rules: which calls run, which are refused, which wait for a person. First match wins. */
+import * as z from 'zod';
+import { ConditionText, conditionHolds, Glob, globMatches, parseCondition } from '../tools/patterns.ts';
+import { BOUNDS } from '../wire/bounds.ts';
+import type { Json } from '../wire/json.ts';
+
+/** What a rule says of a call. */
+export const PermissionAction = z.enum(['allow', 'deny', 'ask']);
+/** See {@link PermissionAction}. */
+export type PermissionAction = z.infer<typeof PermissionAction>;
+
+/** One rule: a glob on the tool's name and, if given, a condition on the arguments. */
+export const PermissionRule = z.strictObject({
+  /** Never empty, so that an incomplete rule does not cover every tool. `*` covers every tool. */
+  tool: Glob.min(1, { error: 'a glob on tool names is needed; * stands for every tool' }),
+  when: ConditionText.optional(),
+  action: PermissionAction,
+});
+/** See {@link PermissionRule}. */
+export type PermissionRule = z.infer<typeof PermissionRule>;
+
+/** Rules, and what holds where none matches, as a persona or a start says them. A default that is not said is left open. */
+export const Permissions = z.strictObject({
+  rules: z.array(PermissionRule).max(BOUNDS.permissionRulesMax).default([]),
+  default: PermissionAction.optional(),
+  /** A pending approval expires after this time, and the call does not run. Default: never. */
+  expire_after_ms: z.number().int().min(BOUNDS.approvalExpiryMinMs).max(BOUNDS.parkMaxMs).optional(),
+});
+/** See {@link Permissions}. */
+export type Permissions = z.infer<typeof Permissions>;
+
+/** The rules of one session, with nothing left open. The start's rules come first. */
+export const BasePermissions = z.strictObject({
+  rules: z.array(PermissionRule).max(2 * BOUNDS.permissionRulesMax),
+  default: PermissionAction,
+  /** Where both speak: the index of the persona's first rule, and the default that it names. The start loosens neither. */
+  persona: z.strictObject({ from: z.number().int().nonnegative(), default: PermissionAction.optional() }).optional(),
+  /**
+   * An explicit default also applies to built-in tools. Absent without an explicit default, for a default of allow, and
+   * in older journals.
+   */
+  default_covers: z.literal('built_ins').optional(),
+  /** The shorter of what both say. */
+  expire_after_ms: z.number().int().positive().optional(),
+});
+/** See {@link BasePermissions}. */
+export type BasePermissions = z.infer<typeof BasePermissions>;
+
+/** What a run is held to: its own rules, and those of every session above it. */
+export const PinnedPermissions = BasePermissions.extend({
+  /** The topmost session first. */
+  ceiling: z.array(z.strictObject({ session: z.string(), permissions: BasePermissions })).optional(),
+});
+/** See {@link PinnedPermissions}. */
+export type PinnedPermissions = z.infer<typeof PinnedPermissions>;
+
+const FROM_LOOSE_TO_STRICT: readonly PermissionAction[] = ['allow', 'ask', 'deny'];
+const DEFAULT_ACTION: PermissionAction = 'ask';
+
+/** What a start and its persona say together. The start may tighten what the persona says, and say what it leaves open. */
+export function pinPermissions(persona: Permissions | undefined, start: Permissions | undefined): PinnedPermissions {
+  const { rules: own = [], default: named } = persona ?? {};
+  const asked = start?.rules ?? [];
+  const defaults = [named, start?.default].filter((action) => action !== undefined);
+  const bothSpeak = asked.length > 0 && (own.length > 0 || named !== undefined);
+  const stricter = (one: PermissionAction, other: PermissionAction) => (isStricter(other, one) ? other : one);
+  const expiries = [persona?.expire_after_ms, start?.expire_after_ms].filter((ms) => ms !== undefined);
+  const action = defaults.length === 0 ? null : defaults.reduce(stricter);
+  return {
+    rules: [...asked, ...own],
+    default: action ?? DEFAULT_ACTION,
+    ...(bothSpeak ? { persona: { from: asked.length, ...(named === undefined ? {} : { default: named }) } } : {}),
+    ...(action === null || action === 'allow' ? {} : { default_covers: 'built_ins' as const }),
+    ...(expiries.length === 0 ? {} : { expire_after_ms: Math.min(...expiries) }),
+  };
+}
+
+function isStricter(one: PermissionAction, other: PermissionAction): boolean {
+  return FROM_LOOSE_TO_STRICT.indexOf(one) > FROM_LOOSE_TO_STRICT.indexOf(other);
+}
+
+/**
+ * The rules that stand behind a persona's own: looking inside the root is allowed, changing it or running
+ * something asks. `park` only puts the session itself to rest.
+ */
+export const BUILT_IN_RULES: readonly PermissionRule[] = [
+  { tool: 'read_file', action: 'allow' },
+  { tool: 'list_files', action: 'allow' },
+  { tool: 'park', action: 'allow' },
+  { tool: 'search_files', action: 'allow' },
+  { tool: 'notify_file_edited', action: 'allow' },
+  { tool: 'read_result', action: 'allow' },
+  { tool: 'load_skill', action: 'allow' },
+  { tool: 'write_file', action: 'ask' },
+  { tool: 'append_file', action: 'ask' },
+  { tool: 'edit_file', action: 'ask' },
+  { tool: 'run_command', action: 'ask' },
+];
+
+/** What the rules decided, and which of them did: an index into the rules, `built_in` or `default`. */
+export interface Ruling {
+  readonly action: PermissionAction;
+  readonly rule: string;
+}
+
+type Ruled = Permissions & Pick<PinnedPermissions, 'persona' | 'default_covers'>;
+
+/**
+ * Decides one call by rules: the given ones in order, then the built-in ones, then the default; a default of `deny` goes
+ * before the built-in ones. A rule of the start holds where the persona says nothing stricter, and what a session above
+ * says counts where it is stricter: the rule is then `session <id>: <rule>`.
+ */
+export function ruleOn(permissions: Ruled & Pick<PinnedPermissions, 'ceiling'>, tool: string, args: Json): Ruling {
+  let ruling = ownRuling(permissions, tool, args);
+  for (const above of permissions.ceiling ?? []) {
+    const { action, rule } = ownRuling(above.permissions, tool, args);
+    if (isStricter(action, ruling.action)) ruling = { action, rule: `session ${above.session}: ${rule}` };
+  }
+  return ruling;
+}
+
+function ownRuling(permissions: Ruled, tool: string, args: Json): Ruling {
+  const matches = (rule: PermissionRule) => ruleMatches(rule, tool, args);
+  const first = rulingOf(permissions.rules, 0, matches);
+  if (first !== null) {
+    const own = wordOf(permissions, matches);
+    return own !== null && isStricter(own.action, first.action) ? own : first;
+  }
+  const { default: action = DEFAULT_ACTION, default_covers } = permissions;
+  const builtIn = default_covers === 'built_ins' && action === 'deny' ? null : builtInOn(matches);
+  return builtIn ?? { action, rule: 'default' };
+}
+
+function builtInOn(matches: (rule: PermissionRule) => boolean): Ruling | null {
+  const builtIn = BUILT_IN_RULES.find(matches);
+  return builtIn === undefined ? null : { action: builtIn.action, rule: `built_in:${builtIn.tool}` };
+}
+
+function rulingOf(
+  rules: readonly PermissionRule[],
+  from: number,
+  matches: (rule: PermissionRule) => boolean,
+): Ruling | null {
+  const index = rules.findIndex((rule, at) => at >= from && matches(rule));
+  const rule = rules[index];
+  return rule === undefined ? null : { action: rule.action, rule: `rules[${index}]` };
+}
+
+/**
+ * What the persona itself says of a call: by its first rule, else by the default that it names. Of what is built in that
+ * default takes nothing away unless it denies.
+ */
+function wordOf({ persona, rules, default_covers }: Ruled, matches: (rule: PermissionRule) => boolean): Ruling | null {
+  if (persona === undefined) return null;
+  const own = rulingOf(rules, persona.from, matches);
+  if (own !== null || persona.default === undefined) return own;
+  const word = { action: persona.default, rule: 'default' };
+  const builtIn = builtInOn(matches);
+  if (builtIn === null) return word;
+  if (default_covers === undefined) return null;
+  return persona.default !== 'deny' && isStricter(word.action, builtIn.action) ? builtIn : word;
+}
+
+function ruleMatches(rule: PermissionRule, tool: string, args: Json): boolean {
+  if (!globMatches(rule.tool, tool)) return false;
+  if (rule.when === undefined) return true;
+  const condition = parseCondition(rule.when);
+  return typeof condition !== 'string' && conditionHolds(condition, args);
+}

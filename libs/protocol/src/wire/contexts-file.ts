@@ -1,0 +1,35 @@
+/** The file of contexts: named addresses of a bus, with a key file and a tenant. It holds paths of key files and no secrets. */
+import * as z from 'zod';
+import { readNatsAddress } from './nats-address.ts';
+
+/** Names of contexts: 1 to 64 of A-Z a-z 0-9 _ -, and not `none`. */
+export const CONTEXT_NAME = /^(?!none$)[A-Za-z0-9_-]{1,64}$/;
+/** So many contexts fit in the file. */
+export const CONTEXTS_MAX = 100;
+
+/** Whether addresses may be stored: those of one bus, with commas between them, and without credentials. */
+function areContextAddresses(addresses: string): boolean {
+  return addresses.split(',').every((one) => {
+    const read = readNatsAddress(one.trim());
+    return read.ok && read.address.username === undefined && read.address.password === undefined;
+  });
+}
+
+/** The content of the file: all contexts by name, and the one in use. */
+export const ContextsFile = z.strictObject({
+  current: z.string().regex(CONTEXT_NAME).nullable(),
+  contexts: z.record(
+    z.string().regex(CONTEXT_NAME),
+    z.strictObject({
+      /** Address without credentials. */
+      nats: z
+        .string()
+        .refine(areContextAddresses, 'must be nats://host:port or tls://host:port, without token or password'),
+      /** Absolute path of a key file. */
+      nkey: z.string().min(1).optional(),
+      tenant: z.string().min(1).optional(),
+    }),
+  ),
+});
+/** See the schema. */
+export type ContextsFile = z.infer<typeof ContextsFile>;

@@ -1,0 +1,99 @@
+/**
+ * Identifiers. Every id that can end in a subject, a filter, a key or a file name passes through one of these
+ * schemas first, so that `*`, `>`, `.`, spaces and the empty string never reach a bus.
+ */
+import * as z from 'zod';
+import { CoxswainError } from '../catalogues/error-codes.ts';
+import { cutText } from './unicode-text.ts';
+
+/** What an id may look like: 1 to 64 characters of `A-Z a-z 0-9 _ -`. */
+export const ID_PATTERN = /^[A-Za-z0-9_-]{1,64}$/;
+
+const id = (what: string) =>
+  z.string().regex(ID_PATTERN, { error: `${what} must be 1 to 64 characters of A-Z a-z 0-9 _ -` });
+
+/** A session's id, unique within its tenant. */
+export const SessionId = id('session id').brand<'SessionId'>();
+/** See {@link SessionId}. */
+export type SessionId = z.infer<typeof SessionId>;
+
+/** A tenant, as a token of subjects. */
+export const TenantId = id('tenant').brand<'TenantId'>();
+/** See {@link TenantId}. */
+export type TenantId = z.infer<typeof TenantId>;
+
+/** The name of a host. Every record that the host writes contains it. */
+export const HostName = id('a host’s name');
+
+/** A command's identity within its session. Publishers may choose it; the store's position is used otherwise. */
+export const CommandId = id('command id').brand<'CommandId'>();
+/** See {@link CommandId}. */
+export type CommandId = z.infer<typeof CommandId>;
+
+/** The identity of a command whose sender chose none: its place in one incarnation of the command stream. */
+export function positionalCommandId(
+  incarnation: { readonly stream: string; readonly created: string },
+  seq: number,
+): CommandId {
+  return CommandId.parse(`${incarnation.stream}-${incarnation.created}-${seq}`);
+}
+
+/** The tenant of a bus that has not been divided among tenants. */
+export const DEFAULT_TENANT = TenantId.parse('default');
+
+/** A session and the tenant that it belongs to: what every port needs to find its data. */
+export interface SessionRef {
+  readonly tenant: TenantId;
+  readonly sessionId: SessionId;
+}
+
+/** An id cannot be one: it would mean something else in a subject. */
+export class InvalidIdError extends CoxswainError {
+  override readonly name = 'InvalidIdError';
+  override readonly code = 'invalid_id';
+  /** Which one: `session`, `tenant`. */
+  readonly field: string;
+  constructor(field: string, given: unknown, takes: string) {
+    const told = typeof given === 'string' ? JSON.stringify(cutText(given, GIVEN_TOLD_MAX)) : `a ${typeof given}`;
+    super('invalid_id', `${field} ${told}: ${takes}`);
+    this.field = field;
+  }
+}
+
+/** A hostile id may be as long as it likes; what is told of it is not. */
+const GIVEN_TOLD_MAX = 64;
+
+/** Validates an id of a caller. @throws InvalidIdError, which names the field. */
+export function readId<S extends z.ZodType>(schema: S, field: string, given: unknown): z.output<S> {
+  const parsed = schema.safeParse(given);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw new InvalidIdError(field, given, issue?.code === 'invalid_type' ? 'must be a text' : (issue?.message ?? ''));
+}
+
+/**
+ * Checks both tokens of a session reference.
+ * @throws InvalidIdError naming the token that is wrong.
+ */
+export function sessionRef(sessionId: string, tenant: string = DEFAULT_TENANT): SessionRef {
+  return { tenant: readId(TenantId, 'tenant', tenant), sessionId: readId(SessionId, 'session', sessionId) };
+}
+
+/**
+ * A short name for a long text, to recognize it: 64 bits as 16 hexadecimal digits. Two 32-bit hashes of the UTF-16 code
+ * units, in the manner of FNV-1a. It does not withstand forgery.
+ */
+export function fingerprint(text: string): string {
+  let one = 0x811c9dc5;
+  let other = 0x2f0b4c47;
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    one = Math.imul(one ^ unit, 0x01000193);
+    other = Math.imul(other ^ unit, 0x85ebca6b) ^ (other >>> 13);
+  }
+  return hex(one) + hex(other);
+}
+
+function hex(bits: number): string {
+  return (bits >>> 0).toString(16).padStart(8, '0');
+}

@@ -1,0 +1,75 @@
+/** What kind of file some bytes are, told by their beginning, and which media types may stand in a message. */
+
+const SIGNATURES: readonly { readonly at: number; readonly bytes: string; readonly mediaType: string }[] = [
+  { at: 0, bytes: '\x89PNG\r\n\x1a\n', mediaType: 'image/png' },
+  { at: 0, bytes: '\xff\xd8\xff', mediaType: 'image/jpeg' },
+  { at: 0, bytes: 'GIF87a', mediaType: 'image/gif' },
+  { at: 0, bytes: 'GIF89a', mediaType: 'image/gif' },
+  { at: 8, bytes: 'WEBP', mediaType: 'image/webp' },
+  { at: 8, bytes: 'WAVE', mediaType: 'audio/wav' },
+  { at: 0, bytes: '%PDF-', mediaType: 'application/pdf' },
+  { at: 0, bytes: 'ID3', mediaType: 'audio/mpeg' },
+  { at: 0, bytes: 'OggS', mediaType: 'audio/ogg' },
+  { at: 0, bytes: 'PK\x03\x04', mediaType: 'application/zip' },
+  { at: 0, bytes: '\x1f\x8b', mediaType: 'application/gzip' },
+];
+
+/** Kinds that a provider looks into: one file that is not what it says makes every later request of a session fail. */
+const VERIFIED: ReadonlySet<string> = new Set([
+  'image/png',
+  'image/jpeg',
+  'image/gif',
+  'image/webp',
+  'application/pdf',
+]);
+
+/** How many bytes from its beginning tell what a file is. */
+export const SNIFF_BYTES = 8_192;
+
+/** The media type of a file that is not text, or null for text. A NUL byte makes a file binary, as it does for git. */
+export function binaryMediaType(beginning: Uint8Array): string | null {
+  return signedMediaType(beginning) ?? (beginning.subarray(0, SNIFF_BYTES).includes(0) ? OCTETS : null);
+}
+
+const OCTETS = 'application/octet-stream';
+
+/** The media type that a file's first bytes sign, or null. */
+function signedMediaType(bytes: Uint8Array): string | null {
+  const signed = ({ at, bytes: signature }: (typeof SIGNATURES)[number]) => {
+    for (let i = 0; i < signature.length; i++) if (bytes[at + i] !== signature.charCodeAt(i)) return false;
+    return true;
+  };
+  return SIGNATURES.find(signed)?.mediaType ?? null;
+}
+
+// RFC 6838 section 4.2: restricted names, here at most 64 characters each.
+const MEDIA_TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}$/;
+
+/**
+ * The media type under which a file may be shown, or why it may not. Parameters are dropped. Images and PDFs go by their
+ * content where it says otherwise.
+ */
+export function shownMediaType(
+  said: string,
+  beginning: Uint8Array,
+): { readonly mediaType: string } | { readonly refused: string } {
+  const mediaType = (said.split(';', 1)[0] as string).trim().toLowerCase().replace('image/jpg', 'image/jpeg');
+  if (!MEDIA_TYPE.test(mediaType)) return { refused: 'its media type is invalid' };
+  const signed = signedMediaType(beginning);
+  if (VERIFIED.has(mediaType) && signed !== mediaType) {
+    return signed !== null && VERIFIED.has(signed)
+      ? { mediaType: signed }
+      : { refused: `its content is not ${mediaType}` };
+  }
+  return { mediaType };
+}
+
+/** The text of UTF-8 bytes, without the mark that some editors put in front of it; null where they are something else. */
+export function utf8Of(bytes: Uint8Array): string | null {
+  try {
+    // Takes the byte order mark away by itself.
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return null;
+  }
+}

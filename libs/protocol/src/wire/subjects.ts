@@ -1,0 +1,531 @@
+/**
+ * Every subject of the bus. Nothing else in the code spells one. Below `cox.<tenant>.` is what a tenant's clients and
+ * workers may be allowed; what only hosts touch has roots of its own, so that no tenant's name leads into it.
+ */
+import { TOOL_NAME_PATTERN } from '../tools/calls.ts';
+import { ID_PATTERN, SessionId, type SessionRef, TenantId } from './ids.ts';
+import { cutText } from './unicode-text.ts';
+
+/** Partitions of the command stream. */
+export const PARTITIONS = 64;
+
+/** FNV-1a, 32 bit (http://www.isthe.com/chongo/tech/comp/fnv/), of a text in ASCII: each code unit is one byte. */
+export function fnv1a32(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  return hash >>> 0;
+}
+
+/** The partition of a session, as nats-server's `partition()` computes it. */
+export function partitionOf(sessionId: string): number {
+  return fnv1a32(sessionId) % PARTITIONS;
+}
+
+/** Verbs that only hosts and workers may publish. */
+export const INTERNAL_VERBS = [
+  'timer',
+  'start_child',
+  'cancel_child',
+  'child_ended',
+  'message',
+  'call_outcome',
+  'feedback',
+  'session_failed',
+] as const;
+
+// Whatever stands in a subject is checked first; session references were checked when they were made.
+function token(text: string, pattern: RegExp = ID_PATTERN): string {
+  if (!pattern.test(text)) throw new TypeError(`${JSON.stringify(cutText(text, 64))} cannot stand in a subject`);
+  return text;
+}
+
+const oneOrAll = (name: string): string => (name === '*' ? name : token(name, TOOL_NAME_PATTERN));
+
+/**
+ * Subjects that look like a command and have too few or too many tokens. No stream stores them, so their sender would
+ * get no error. The server rejects subjects with an empty token.
+ */
+export const MISADDRESSED_COMMANDS = ['cox.*.session', 'cox.*.session.*', 'cox.*.session.*.*.>'] as const;
+
+/** Builders and filters of every subject, stream, bucket and header name. */
+export const subjects = {
+  /** Commands, as clients publish them. */
+  command: (ref: SessionRef, verb: string) => `cox.${ref.tenant}.session.${ref.sessionId}.${token(verb)}`,
+  /** The deduplication id (`Nats-Msg-Id`) of a command with an id of its sender. It is unique in the stream, so it names tenant and session. */
+  commandMessageId: (ref: SessionRef, commandId: string) => `${ref.tenant}.${ref.sessionId}.${commandId}`,
+  /** The subjects of the command stream: commands of all tenants and sessions. */
+  commands: 'cox.*.session.*.*',
+  /**
+   * Unroutable commands: the transform does not apply to an id that is a literal wildcard. Differs from
+   * {@link subjects.commands}: a consumer with that filter misses a literal `>`, and keeps the server from deleting messages of
+   * the work queue that other consumers acknowledge (seen on nats-server 2.15.1).
+   */
+  strayCommands: 'cox.>',
+  /** A stored command, after the subject transform of the stream. */
+  storedCommand: (ref: SessionRef, verb: string) =>
+    `cox-cmd.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}.${verb}`,
+  /** The destination of the subject transform. */
+  storedCommandTransform: `cox-cmd.{{partition(${PARTITIONS},2)}}.{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}`,
+  /** The inbox of a session: its stored commands and due timers. */
+  inbox: (ref: SessionRef) => `cox-cmd.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}.>`,
+  /** All stored commands of a partition. */
+  partition: (p: number) => `cox-cmd.${p}.>`,
+  /** All stored commands. */
+  storedCommands: 'cox-cmd.>',
+  /** The journal of a session: its records, one per message. */
+  journal: (ref: SessionRef) => `cox-jrn.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}`,
+  /** All journals. */
+  journals: 'cox-jrn.*.*.*',
+  /** All journals of a partition. */
+  partitionJournals: (p: number) => `cox-jrn.${p}.*.*`,
+  /** All journals of a tenant. */
+  tenantJournals: (tenant: string) => `cox-jrn.*.${TenantId.parse(tenant)}.*`,
+  /** Live records: each record, right after it is stored. Not stored under this subject. */
+  events: (ref: SessionRef) => `cox.${ref.tenant}.events.${ref.sessionId}`,
+  /** The republish destination of the journal streams. */
+  eventsRepublish: 'cox.{{wildcard(2)}}.events.{{wildcard(3)}}',
+  /** Live deltas: pieces of a running answer. Not stored. */
+  deltas: (ref: SessionRef) => `cox.${ref.tenant}.deltas.${ref.sessionId}`,
+  /** Queries about a session. */
+  query: (ref: SessionRef, what: string) => `cox.${ref.tenant}.query.${ref.sessionId}.${what}`,
+  /** The subscription of the hosts for queries, in a queue group. */
+  queries: 'cox.*.query.*.*',
+  /** The second subscription of every host: only the host that runs a session has its running answer. */
+  answerQueries: 'cox.*.query.*.get_answer',
+  /** Requests for a large field, by the SHA-256 of its bytes. */
+  largeField: (tenant: string, sha256: string) => `cox.${TenantId.parse(tenant)}.large.${token(sha256)}`,
+  /** The subscription of the hosts for large fields. */
+  largeFields: 'cox.*.large.*',
+  /** Snapshots of a session. */
+  snapshot: (ref: SessionRef) => `cox-snap.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}`,
+  /** The snapshots of a partition. */
+  snapshotsOf: (partition: number) => `cox-snap.${partition}.*.*`,
+  /** All snapshots. */
+  snapshots: 'cox-snap.*.*.*',
+  /** The schedule of one timer. A second message on the subject replaces it. */
+  timerSchedule: (ref: SessionRef, timerId: string) =>
+    `cox-tmr.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}.set.${token(timerId)}`,
+  /** The message of a schedule when it is due; the command stream sources it from here. */
+  timerDue: (ref: SessionRef, timerId: string) =>
+    `cox-tmr.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}.due.${token(timerId)}`,
+  /** All timers of a session, set and due. */
+  sessionTimers: (ref: SessionRef) => `cox-tmr.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}.*.*`,
+  /** All timers, set and due. */
+  timers: 'cox-tmr.*.*.*.*.*',
+  /** All due timers. Their own token separates them from schedules, because filters match whole tokens. */
+  timersDue: 'cox-tmr.*.*.*.due.*',
+  /**
+   * A due timer in the command stream. It has one token more than a stored command of a client, so a client cannot forge
+   * a timer.
+   */
+  timerCommandTransform: 'cox-cmd.{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}.timer.{{wildcard(4)}}',
+  /** Requests of a tenant for its keys of one kind in a bucket. A session host answers. */
+  tenantKeys: (tenant: string, bucket: string, kind: string) =>
+    `cox.${TenantId.parse(tenant)}.keys.${token(bucket)}.${token(kind)}`,
+  /** The subscription of the hosts for such requests. */
+  allTenantKeys: 'cox.*.keys.*.*',
+  /** Calls of a bus tool, in its queue group. */
+  tool: (tenant: string, name: string) => `cox.${TenantId.parse(tenant)}.tool.${token(name, TOOL_NAME_PATTERN)}`,
+  /** Messages to every instance of a bus tool: outcomes of calls, and requests to stop a call. */
+  toolInstances: (tenant: string, name: string) =>
+    `cox.${TenantId.parse(tenant)}.tool.${token(name, TOOL_NAME_PATTERN)}.all`,
+  /** Messages to one instance of a bus tool about a call that it runs. */
+  toolInstance: (tenant: string, name: string, instance: string) =>
+    `cox.${TenantId.parse(tenant)}.tool.${token(name, TOOL_NAME_PATTERN)}.at.${token(instance)}`,
+  /** Calls to one instance of a bus tool: a call that moves from another instance. */
+  toolCallTo: (tenant: string, name: string, instance: string) =>
+    `cox.${TenantId.parse(tenant)}.tool.${token(name, TOOL_NAME_PATTERN)}.to.${token(instance)}`,
+  /** The announcement of a bus tool: a key of the registry. */
+  toolAnnouncement: (tenant: string, name: string) =>
+    `$KV.${STREAMS.registry}.tools.${TenantId.parse(tenant)}.${token(name, TOOL_NAME_PATTERN)}`,
+  /** The announcements of all bus tools. */
+  toolAnnouncements: '$KV.cox_registry.tools.*.*',
+  /** The heartbeat of an instance of a bus tool: a key of the bucket `cox_hosts`. */
+  toolBeat: (tenant: string, name: string, instance: string) =>
+    `$KV.${STREAMS.hosts}.tools.${TenantId.parse(tenant)}.${token(name, TOOL_NAME_PATTERN)}.${token(instance)}`,
+  /** The heartbeats of all instances of bus tools. */
+  toolBeats: '$KV.cox_hosts.tools.*.*.*',
+  /** Steps and calls of one version of a served persona. `version` is its short form for subjects. */
+  persona: (tenant: string, name: string, version: string) =>
+    `cox.${TenantId.parse(tenant)}.persona.${token(name)}.${token(version)}`,
+  /** Calls of its own hooks. */
+  personaHooks: (tenant: string, name: string, version: string) =>
+    `cox.${TenantId.parse(tenant)}.persona.${token(name)}.${token(version)}.hook`,
+  /** Calls of its own hooks to one instance: a call that moves from another instance. */
+  personaHookTo: (tenant: string, name: string, version: string, instance: string) =>
+    `cox.${TenantId.parse(tenant)}.persona.${token(name)}.${token(version)}.hook.to.${token(instance)}`,
+  /** Messages to every instance of it. */
+  personaInstances: (tenant: string, name: string, version: string) =>
+    `cox.${TenantId.parse(tenant)}.persona.${token(name)}.${token(version)}.all`,
+  /** Messages to one instance of it. */
+  personaInstance: (tenant: string, name: string, version: string, instance: string) =>
+    `cox.${TenantId.parse(tenant)}.persona.${token(name)}.${token(version)}.at.${token(instance)}`,
+  /** Calls to one instance of it: a call that moves from another instance. */
+  personaCallTo: (tenant: string, name: string, version: string, instance: string) =>
+    `cox.${TenantId.parse(tenant)}.persona.${token(name)}.${token(version)}.to.${token(instance)}`,
+  /** The announcement of a persona: a key of the registry. */
+  personaAnnouncement: (tenant: string, name: string) =>
+    `$KV.${STREAMS.registry}.personas.${TenantId.parse(tenant)}.${token(name)}`,
+  /** The announcements of all personas. */
+  personaAnnouncements: '$KV.cox_registry.personas.*.*',
+  /** The mark of a paused persona: a key of the registry, deleted when the persona continues. */
+  personaPause: (tenant: string, name: string) =>
+    `$KV.${STREAMS.registry}.paused-personas.${TenantId.parse(tenant)}.${token(name)}`,
+  /** The marks of all paused personas. */
+  personaPauses: '$KV.cox_registry.paused-personas.*.*',
+  /** The heartbeat of an instance of a persona: a key of the bucket `cox_hosts`. */
+  personaBeat: (tenant: string, name: string, instance: string) =>
+    `$KV.${STREAMS.hosts}.personas.${TenantId.parse(tenant)}.${token(name)}.${token(instance)}`,
+  /** The heartbeats of all instances of personas. */
+  personaBeats: '$KV.cox_hosts.personas.*.*.*',
+  /** Calls of a hook, in the queue group of its service. */
+  hook: (tenant: string, id: string) => `cox.${TenantId.parse(tenant)}.hook.${token(id)}`,
+  /** Calls of a hook to one instance of its service: a call that moves from another instance. */
+  hookTo: (tenant: string, id: string, instance: string) =>
+    `cox.${TenantId.parse(tenant)}.hook.${token(id)}.to.${token(instance)}`,
+  /** The announcement of a hook service: a key of the registry. */
+  hookService: (tenant: string, service: string) =>
+    `$KV.${STREAMS.registry}.hooks.${TenantId.parse(tenant)}.${token(service)}`,
+  /** The announcements of all hook services. */
+  hookServices: '$KV.cox_registry.hooks.*.*',
+  /** The heartbeat of an instance of a hook service: a key of the bucket `cox_hosts`. */
+  hookInstance: (tenant: string, service: string, instance: string) =>
+    `$KV.${STREAMS.hosts}.hooks.${TenantId.parse(tenant)}.${token(service)}.${token(instance)}`,
+  /** The heartbeats of all instances of hook services. */
+  hookInstances: '$KV.cox_hosts.hooks.*.*.*',
+  /** A rule that a persona remembers: a key of the registry. */
+  rememberedRule: (tenant: string, rule: { readonly persona: string; readonly session: string; readonly id: string }) =>
+    `$KV.${STREAMS.registry}.permissions.${TenantId.parse(tenant)}.${[rule.persona, rule.session, rule.id].map((name) => token(name)).join('.')}`,
+  /** All remembered rules of a persona, or of all personas (`*`). */
+  rememberedRulesOf: (tenant: string, persona: string) =>
+    `$KV.${STREAMS.registry}.permissions.${TenantId.parse(tenant)}.${oneOrAll(persona)}.*.*`,
+  /** Notifications of calls that wait for an approval. */
+  approvals: (tenant: string, sessionId: string) => `cox.${TenantId.parse(tenant)}.approvals.${token(sessionId)}`,
+  /** The heartbeat of a host: a key of the bucket `cox_hosts`. */
+  hostBeat: (host: string) => `$KV.${STREAMS.hosts}.host.${token(host)}`,
+  /** The heartbeats of all hosts. */
+  hostBeats: '$KV.cox_hosts.host.*',
+  /** Notifications to a host of commands for the sessions that it owns. */
+  hostRing: (host: string) => `cox-host.ring.${token(host)}`,
+  /** Requests to the retention job for the time within which it purges. */
+  retention: 'cox-retention.within',
+  /** Notifications to all hosts of sessions that wait for a new owner. */
+  hostReleases: 'cox-host.released',
+  /** The mark of a session with unfinished work: a key of the bucket `cox_active`. */
+  activeSession: (ref: SessionRef) =>
+    `$KV.${STREAMS.active}.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}`,
+  /** All such marks of a partition. */
+  activeSessions: (p: number) => `$KV.${STREAMS.active}.${p}.*.*`,
+} as const;
+
+const SHA256 = /^[0-9a-f]{64}$/;
+const INBOXES_OF_TENANTS = '_INBOX.at.';
+
+/**
+ * What a tenant's users may be allowed, as filters: a permission is bound to the tenant's token, and the verb stands last, so
+ * that one may steer and not approve.
+ */
+export const tenantSubjects = {
+  /** Commands of one verb, of any session. */
+  command: (tenant: string, verb: string) => `cox.${TenantId.parse(tenant)}.session.*.${token(verb)}`,
+  /** Commands of every verb. */
+  commands: (tenant: string) => `cox.${TenantId.parse(tenant)}.session.*.*`,
+  queries: (tenant: string) => `cox.${TenantId.parse(tenant)}.query.*.*`,
+  largeFields: (tenant: string) => `cox.${TenantId.parse(tenant)}.large.*`,
+  /** Lists of all kinds of its keys. */
+  keys: (tenant: string) => `cox.${TenantId.parse(tenant)}.keys.*.*`,
+  events: (tenant: string) => `cox.${TenantId.parse(tenant)}.events.*`,
+  deltas: (tenant: string) => `cox.${TenantId.parse(tenant)}.deltas.*`,
+  /** Notices of calls that wait for a person. */
+  approvals: (tenant: string) => `cox.${TenantId.parse(tenant)}.approvals.*`,
+  tools: (tenant: string) => `cox.${TenantId.parse(tenant)}.tool.>`,
+  /** Orders to instances of a tool, or of every tool (`*`), in addition to the shared calls. */
+  toolOrders: (tenant: string, name: string) =>
+    ['all', 'at.*'].map((rest) => `cox.${TenantId.parse(tenant)}.tool.${oneOrAll(name)}.${rest}`),
+  /** The calls of a tool, or of every tool (`*`), shared or to one instance: both only in its queue group. */
+  toolCalls: (tenant: string, name: string) =>
+    ['', '.to.*'].map((rest) => `cox.${TenantId.parse(tenant)}.tool.${oneOrAll(name)}${rest}`),
+  /** What a tool, or every tool (`*`), is announced as. */
+  toolAnnouncements: (tenant: string, name: string) =>
+    `$KV.${STREAMS.registry}.tools.${TenantId.parse(tenant)}.${oneOrAll(name)}`,
+  /** Where its instances say that they live. */
+  toolBeats: (tenant: string, name: string) =>
+    `$KV.${STREAMS.hosts}.tools.${TenantId.parse(tenant)}.${oneOrAll(name)}.*`,
+  /** All that is asked of personas that are served. */
+  personas: (tenant: string) => `cox.${TenantId.parse(tenant)}.persona.>`,
+  /** Their steps and calls, shared or to one instance: both only in the queue group. */
+  personaSteps: (tenant: string) => ['', '.to.*'].map((rest) => `cox.${TenantId.parse(tenant)}.persona.*.*${rest}`),
+  /** Questions to hooks of personas, shared or to one instance: both only in the queue group. */
+  personaHooks: (tenant: string) =>
+    ['', '.to.*'].map((rest) => `cox.${TenantId.parse(tenant)}.persona.*.*.hook${rest}`),
+  /** Orders to instances of personas, in addition to the shared steps. */
+  personaOrders: (tenant: string) => ['all', 'at.*'].map((rest) => `cox.${TenantId.parse(tenant)}.persona.*.*.${rest}`),
+  /** What personas are announced as: keys of the registry. */
+  personaAnnouncements: (tenant: string) => `$KV.${STREAMS.registry}.personas.${TenantId.parse(tenant)}.*`,
+  /** Which of them are paused. */
+  personaPauses: (tenant: string) => `$KV.${STREAMS.registry}.paused-personas.${TenantId.parse(tenant)}.*`,
+  /** Where their instances say that they live. */
+  personaBeats: (tenant: string) => `$KV.${STREAMS.hosts}.personas.${TenantId.parse(tenant)}.*.*`,
+  /** Questions to hooks, shared or to one instance: both only in the queue group. */
+  hooks: (tenant: string) => ['', '.to.*'].map((rest) => `cox.${TenantId.parse(tenant)}.hook.*${rest}`),
+  /** What hook services announce: keys of the registry. */
+  hookServices: (tenant: string) => `$KV.${STREAMS.registry}.hooks.${TenantId.parse(tenant)}.*`,
+  /** Where their instances say that they live. */
+  hookInstances: (tenant: string) => `$KV.${STREAMS.hosts}.hooks.${TenantId.parse(tenant)}.*.*`,
+  /** Below it is where a role's answers and receipts go. */
+  inboxPrefix: (tenant: string, role: string) => `${INBOXES_OF_TENANTS}${TenantId.parse(tenant)}.${token(role)}`,
+  /** Where all of a tenant's do. */
+  inboxes: (tenant: string) => `${INBOXES_OF_TENANTS}${TenantId.parse(tenant)}.>`,
+} as const;
+
+/** What only hosts and those who look after the bus are allowed, as filters. */
+export const systemSubjects = {
+  /** Appends to any journal, snapshots, schedules of timers, notes of active sessions, what personas remember. */
+  written: [
+    subjects.journals,
+    subjects.snapshots,
+    'cox-tmr.*.*.*.set.*',
+    `$KV.cox_active.*.*.*`,
+    '$KV.cox_registry.permissions.*.*.*.*',
+  ],
+  /** What hosts tell each other. */
+  hostLine: [subjects.hostBeats, subjects.hostRing('any').replace('any', '*'), subjects.hostReleases],
+  /** Of every tenant: messages to watchers, and requests to workers. */
+  told: ['cox.*.deltas.*', 'cox.*.approvals.*', 'cox.*.hook.>', 'cox.*.tool.>', 'cox.*.persona.>'],
+  /** Commands of one verb, of any tenant. */
+  command: (verb: string) => `cox.*.session.*.${token(verb)}`,
+  /** Instances of services of every tenant. */
+  instances: ['$KV.cox_hosts.hooks.*.*.*', '$KV.cox_hosts.tools.*.*.*', '$KV.cox_hosts.personas.*.*.*'],
+  inboxPrefix: (role: string) => `_INBOX.${token(role)}`,
+  /** Where a hook service calls back to the host that asked it. */
+  callbacks: '_INBOX.host.*.c.*',
+} as const;
+
+/** Names of streams and buckets. */
+export const STREAMS = {
+  commands: 'COX_COMMANDS',
+  timers: 'COX_TIMERS',
+  snapshots: 'COX_SNAPSHOTS',
+  hosts: 'cox_hosts',
+  registry: 'cox_registry',
+  active: 'cox_active',
+  blobs: 'cox_blobs',
+} as const;
+
+/** The kinds of keys that carry a tenant, by bucket: the first token of a key names the kind, the second the tenant. */
+export const TENANT_KEYS: Readonly<Record<string, readonly string[]>> = {
+  [STREAMS.registry]: ['hooks', 'tools', 'personas', 'paused-personas', 'permissions'],
+  [STREAMS.hosts]: ['hooks', 'tools', 'personas'],
+};
+
+/**
+ * Metadata of a stream that compressed its blocks once and has not been rewritten since. A server killed with SIGKILL may
+ * damage such blocks where the stream has several replicas.
+ */
+export const COMPRESSED_BLOCKS = 'coxswain_compressed_blocks';
+
+/** In the metadata of a stream while its replicas are rewritten: how many it has to have afterwards. */
+export const REWRITE_REPLICAS = 'coxswain_rewrite_replicas';
+
+/** Partitions of one journal stream. */
+export const PARTITIONS_PER_JOURNAL_STREAM = 4;
+
+/**
+ * The streams of journals, each with an equal range of partitions, in order; a name says the first of them. A stream
+ * puts its writes on the disk one after another, so that sessions of different streams do not wait for each other.
+ */
+export const JOURNAL_STREAMS: readonly string[] = Array.from(
+  { length: PARTITIONS / PARTITIONS_PER_JOURNAL_STREAM },
+  (_, index) => `COX_JOURNAL_${index * PARTITIONS_PER_JOURNAL_STREAM}`,
+);
+
+/** The stream that holds a session's journal. */
+export function journalStreamOf(sessionId: string): string {
+  return JOURNAL_STREAMS[Math.floor(partitionOf(sessionId) / PARTITIONS_PER_JOURNAL_STREAM)] as string;
+}
+
+/** Names of headers. */
+export const HEADERS = {
+  commandId: 'Cox-Command-Id',
+  receiptTo: 'Cox-Receipt-To',
+  actor: 'Cox-Actor',
+  /** On a command: hold it to the policy of the host, also where the host trusts the bus. Its value is `1`. */
+  restricted: 'Cox-Restricted',
+  total: 'Cox-Total',
+  /** On every part of a query's answer but the last. */
+  more: 'Cox-More',
+  error: 'Cox-Error',
+  /** W3C Trace Context, on commands and on what is asked of workers. */
+  traceparent: 'traceparent',
+} as const;
+
+/** What a published command's subject says; `ref` is null where an id is hostile. */
+export interface PublishedCommandAddress {
+  readonly ref: SessionRef | null;
+  readonly verb: string;
+}
+
+/** Reads the subject that a client published to; null where the command stream does not listen on it. */
+export function parsePublishedCommand(subject: string): PublishedCommandAddress | null {
+  const [cox, tenant, session, sessionId, verb, ...rest] = subject.split('.');
+  if (cox !== 'cox' || session !== 'session' || verb === undefined || rest.length > 0) return null;
+  if (!ID_PATTERN.test(tenant ?? '') || !ID_PATTERN.test(sessionId ?? '')) return { ref: null, verb };
+  return { ref: { tenant: TenantId.parse(tenant), sessionId: SessionId.parse(sessionId) }, verb };
+}
+
+/** What a stored command's subject says. */
+export interface StoredCommandAddress {
+  readonly ref: SessionRef;
+  readonly verb: string;
+  /** Whether it is a due timer, which no client can store. */
+  readonly isTimer: boolean;
+}
+
+/** Reads a stored command's subject; null where the transform did not take it or an id is hostile. */
+export function parseStoredCommand(subject: string): StoredCommandAddress | null {
+  const [root, , tenant, sessionId, verb, timerId, ...rest] = subject.split('.');
+  if (root !== 'cox-cmd' || verb === undefined || rest.length > 0) return null;
+  if (timerId !== undefined && (verb !== 'timer' || !ID_PATTERN.test(timerId))) return null;
+  if (!ID_PATTERN.test(tenant ?? '') || !ID_PATTERN.test(sessionId ?? '')) return null;
+  const ref = { tenant: TenantId.parse(tenant), sessionId: SessionId.parse(sessionId) };
+  return { ref, verb, isTimer: timerId !== undefined };
+}
+
+/** The subject that a command was published to, of one as stored. Any other is returned as it is. */
+export function publishedAs(subject: string): string {
+  const [root, , tenant, sessionId, ...verb] = subject.split('.');
+  return root === 'cox-cmd' ? ['cox', tenant, 'session', sessionId, ...verb].join('.') : subject;
+}
+
+/** Which token of a subject that names no session is wrong: of one as published, or as stored. */
+export function strayField(subject: string): 'tenant' | 'session' | 'verb' {
+  const [, second, third, fourth, , ...rest] = subject.split('.');
+  const [tenant = '', session = ''] = subject.startsWith('cox.') ? [second, fourth] : [third, fourth];
+  if (!ID_PATTERN.test(tenant)) return 'tenant';
+  // With a token too many, it is the id that has a dot in it.
+  if (rest.length > 0 && subject.startsWith('cox.')) return 'session';
+  return ID_PATTERN.test(session) ? 'verb' : 'session';
+}
+
+/** Reads a journal's subject; null where it is none, also where it lies in a partition that no host looks for it in. */
+export function parseJournalSubject(subject: string): SessionRef | null {
+  const [root, partition, tenant, sessionId = '', ...rest] = subject.split('.');
+  if (root !== 'cox-jrn' || rest.length > 0) return null;
+  if (!ID_PATTERN.test(tenant ?? '') || !ID_PATTERN.test(sessionId)) return null;
+  if (partition !== String(partitionOf(sessionId))) return null;
+  return { tenant: TenantId.parse(tenant), sessionId: SessionId.parse(sessionId) };
+}
+
+/** Reads the key of a note of an active session; null where it is none, or a name is hostile. */
+export function parseActiveSession(subject: string): SessionRef | null {
+  const [kv, bucket, partition, tenant, sessionId = '', ...rest] = subject.split('.');
+  if (kv !== '$KV' || bucket !== STREAMS.active || rest.length > 0) return null;
+  if (!ID_PATTERN.test(tenant ?? '') || !ID_PATTERN.test(sessionId)) return null;
+  if (partition !== String(partitionOf(sessionId))) return null;
+  return { tenant: TenantId.parse(tenant), sessionId: SessionId.parse(sessionId) };
+}
+
+/** Reads a query's subject; null where an id is hostile. */
+export function parseQuery(subject: string): { readonly ref: SessionRef; readonly what: string } | null {
+  const [cox, tenant, query, sessionId, what, ...rest] = subject.split('.');
+  if (cox !== 'cox' || query !== 'query' || what === undefined || rest.length > 0) return null;
+  if (!ID_PATTERN.test(tenant ?? '') || !ID_PATTERN.test(sessionId ?? '')) return null;
+  return { ref: { tenant: TenantId.parse(tenant), sessionId: SessionId.parse(sessionId) }, what };
+}
+
+/** Reads the subject on which a large field is asked for; null where it is none. @returns the hash. */
+export function parseLargeField(subject: string): string | null {
+  const [cox, tenant, large, sha256, ...rest] = subject.split('.');
+  if (cox !== 'cox' || large !== 'large' || rest.length > 0 || !ID_PATTERN.test(tenant ?? '')) return null;
+  return SHA256.test(sha256 ?? '') ? (sha256 as string) : null;
+}
+
+/**
+ * Reads the subject of a request that lists keys.
+ * @returns the bucket, and the filter of the tenant's keys of that kind; null for an unknown bucket or kind, or an invalid tenant.
+ */
+export function parseTenantKeys(subject: string): { readonly bucket: string; readonly filter: string } | null {
+  const [cox, tenant, keys, bucket = '', kind = '', ...rest] = subject.split('.');
+  if (cox !== 'cox' || keys !== 'keys' || rest.length > 0 || !ID_PATTERN.test(tenant ?? '')) return null;
+  const kinds = Object.hasOwn(TENANT_KEYS, bucket) ? TENANT_KEYS[bucket] : undefined;
+  return kinds?.includes(kind) ? { bucket, filter: `$KV.${bucket}.${kind}.${tenant}.>` } : null;
+}
+
+/** Reads the key of a hook service or of one of its instances; null where it is none, or a name is hostile. */
+export function parseHookService(
+  subject: string,
+): { readonly tenant: TenantId; readonly service: string; readonly instance: string | undefined } | null {
+  const [kv, bucket, hooks, tenant, service, instance, ...rest] = subject.split('.');
+  const buckets: readonly (string | undefined)[] = [STREAMS.registry, STREAMS.hosts];
+  if (kv !== '$KV' || !buckets.includes(bucket) || hooks !== 'hooks' || rest.length > 0) return null;
+  if (![tenant, service, instance ?? 'none'].every((name) => ID_PATTERN.test(name ?? ''))) return null;
+  return { tenant: TenantId.parse(tenant), service: service as string, instance };
+}
+
+/** Reads the key of a bus tool or of one of its instances; null where it is none, or a name is hostile. */
+export function parseBusTool(
+  subject: string,
+): { readonly tenant: TenantId; readonly name: string; readonly instance: string | undefined } | null {
+  const [kv, bucket, tools, tenant = '', name = '', instance, ...rest] = subject.split('.');
+  const buckets: readonly (string | undefined)[] = [STREAMS.registry, STREAMS.hosts];
+  if (kv !== '$KV' || !buckets.includes(bucket) || tools !== 'tools' || rest.length > 0) return null;
+  if (!ID_PATTERN.test(tenant) || !TOOL_NAME_PATTERN.test(name) || !ID_PATTERN.test(instance ?? 'none')) return null;
+  return { tenant: TenantId.parse(tenant), name, instance };
+}
+
+/** Reads the key of a persona that is served, of one that is paused, or of an instance; null where it is none. */
+export function parseServedPersona(
+  subject: string,
+): { readonly tenant: TenantId; readonly name: string; readonly instance: string | undefined } | null {
+  const [kv, bucket, kind, tenant = '', name = '', instance, ...rest] = subject.split('.');
+  const buckets: readonly (string | undefined)[] = [STREAMS.registry, STREAMS.hosts];
+  if (kv !== '$KV' || !buckets.includes(bucket) || rest.length > 0) return null;
+  if (kind !== 'personas' && kind !== 'paused-personas') return null;
+  if (![tenant, name, instance ?? 'none'].every((one) => ID_PATTERN.test(one))) return null;
+  return { tenant: TenantId.parse(tenant), name, instance };
+}
+
+/** Reads the key of a rule that a persona remembers; null where it is none, or a name is hostile. */
+export function parseRememberedRule(
+  subject: string,
+): { readonly tenant: TenantId; readonly persona: string; readonly session: string; readonly id: string } | null {
+  const [kv, bucket, permissions, tenant = '', persona = '', session = '', id = '', ...rest] = subject.split('.');
+  if (kv !== '$KV' || bucket !== STREAMS.registry || permissions !== 'permissions' || rest.length > 0) return null;
+  if (![tenant, persona, session, id].every((name) => ID_PATTERN.test(name))) return null;
+  return { tenant: TenantId.parse(tenant), persona, session, id };
+}
+
+const INBOX_MAX_CHARS = 256;
+/** `_INBOX` is what the libraries of NATS take, `_INBOX_<name>` what a user's permissions may be bound to instead. */
+const INBOX = /^_INBOX(_[A-Za-z0-9_-]+)?(\.[A-Za-z0-9_$-]+)+$/;
+
+/** What a server makes of an inbox of another account. */
+const PASSED_ON = /^_R_(\.[A-Za-z0-9]+)+$/;
+
+/**
+ * Whether a subject may receive an answer: an inbox, or the subject by which a server replaces an inbox of another
+ * account.
+ */
+export function isAnswerSubject(subject: string): boolean {
+  return isInboxSubject(subject) || (subject.length <= INBOX_MAX_CHARS && PASSED_ON.test(subject));
+}
+
+/** Whether receipts may go to a subject: only to inboxes, `_INBOX.…` or `_INBOX_<name>.…`, without wildcards. */
+export function isInboxSubject(subject: string): boolean {
+  return subject.length <= INBOX_MAX_CHARS && INBOX.test(subject);
+}
+
+/** Whether the inboxes of a connection are those of a tenant's key: it reads what is its tenant's, and no stream as a whole. */
+export function isTenantsInbox(prefix: string | undefined): boolean {
+  return prefix?.startsWith(INBOXES_OF_TENANTS) ?? false;
+}
+
+/**
+ * Whether a subject may receive receipts of a tenant's commands: any inbox except those of hosts and of other tenants.
+ * The sender of a command names the subject, and a host may publish to every inbox.
+ */
+export function isReceiptSubject(subject: string, tenant: string): boolean {
+  if (!isInboxSubject(subject)) return false;
+  if (subject.startsWith(INBOXES_OF_TENANTS)) return subject.startsWith(`${INBOXES_OF_TENANTS}${tenant}.`);
+  return !subject.startsWith(`${systemSubjects.inboxPrefix('host')}.`);
+}

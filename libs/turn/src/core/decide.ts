@@ -1,0 +1,174 @@
+/**
+ * `decide`: admits every input. It says which events an input causes at once, or rejects a command with a catalogued
+ * code, or ignores what is late or repeated. What follows from those events is `next`'s affair.
+ *
+ * D1  The first decision on anything wins; a repetition changes nothing.
+ * D2  An outcome counts only for the effect that is open under its id.
+ */
+
+import { assertNever, BOUNDS, type CommandInput, type Input } from '@coxswain/protocol';
+import { isEnded, type MachineState, topStateOf } from '../machine/state.ts';
+import { decideNotice } from '../slices/approvals/approvals.ts';
+import { decideApproval } from '../slices/approvals/edited-calls.ts';
+import { decideForget } from '../slices/approvals/remembered.ts';
+import { decideCancelCall } from '../slices/calls/cancel.ts';
+import {
+  decideCall,
+  decideCallAccepted,
+  decideCallOutcome,
+  withEditedFiles,
+  withRealDuration,
+} from '../slices/calls/outcome.ts';
+import {
+  decideCancelChild,
+  decideChildEnded,
+  decideMessage,
+  decideNotified,
+  decideStartChild,
+} from '../slices/children/children.ts';
+import { decideCompact } from '../slices/compaction/compaction.ts';
+import { decideConsult } from '../slices/hooks/answers.ts';
+import { decideFeedbackCommand } from '../slices/hooks/jobs.ts';
+import { decideHooksChanged } from '../slices/hooks/registrations.ts';
+import { decideFeedback } from '../slices/injections/feedback.ts';
+import { decideInjection, decideReplace, decideRevoke } from '../slices/injections/queue.ts';
+import { decideModel } from '../slices/runs/answers.ts';
+import { decideCancel, decideSessionFailed } from '../slices/runs/ending.ts';
+import { decideOwned } from '../slices/runs/owners.ts';
+import { decidePrompt, decideSay, decideStart } from '../slices/runs/prompts.ts';
+import { decideProvision } from '../slices/runs/provision.ts';
+import { decideStop } from '../slices/runs/stop-conditions.ts';
+import { decidePersonaStep } from '../slices/steps/persona-waits.ts';
+import { decideResume, decideSignal, decideSuspend, withoutBadParking } from '../slices/suspension/requests.ts';
+import { decideTimer } from '../slices/suspension/timers.ts';
+import { isTooOld, remembered } from './command-memory.ts';
+import { type Command, readCommand } from './commands.ts';
+import { type Decision, events, late, reject, withOutcome } from './decision.ts';
+import { openEffectIds } from './effects.ts';
+
+/** Decides one input of a record that is made at `atMs`, milliseconds since 1970. Pure. */
+export function decide(state: MachineState, input: Input, atMs: number): Decision {
+  switch (input.type) {
+    case 'command':
+      return decideCommand(state, input, atMs);
+    case 'provision_outcome':
+      return decideProvision(state.context, input);
+    case 'model_outcome':
+      return decideModel(state.context, input);
+    case 'compact_outcome':
+      return decideCompact(state.context, input);
+    case 'call_outcome':
+      return withEditedFiles(
+        input,
+        decideCall(state.context, withRealDuration(state.context, withoutBadParking(state.context, input, atMs), atMs)),
+      );
+    case 'call_accepted':
+      return decideCallAccepted(state.context, input);
+    case 'consult_outcome':
+      return decideConsult(state.context, input, atMs);
+    case 'close_outcome':
+      if (state.context.closing?.id !== input.effect_id) return late(input.effect_id);
+      return events({ type: 'tools_closed', effect_id: input.effect_id, notes: input.notes });
+    case 'stop_outcome':
+      return decideStop(state.context, input);
+    case 'notify_outcome':
+      return decideNotified(state.context, input);
+    case 'notice_outcome':
+      return decideNotice(state.context, input);
+    case 'owned':
+      return decideOwned(state, input);
+    case 'hooks_changed':
+      return decideHooksChanged(state, input);
+    case 'feedback':
+      return decideFeedback(state.context, input);
+    case 'persona_step':
+      return decidePersonaStep(state.context, input);
+    case 'session_failed':
+      return decideSessionFailed(state, input);
+    case 'timer':
+      return decideTimer(state, input);
+    default:
+      return assertNever(input);
+  }
+}
+
+function decideCommand(state: MachineState, input: CommandInput, atMs: number): Decision {
+  const { context } = state;
+  const previously = remembered(context, input.command_id);
+  if (previously !== undefined) return { kind: 'ignored', reason: 'repeated command', previously };
+  if (context.run === 0 && input.verb !== 'start' && input.verb !== 'start_child' && !input.problem)
+    return reject(input, 'session_not_found', 'there is no such session');
+  return withOutcome(context.session_id, input, decideVerb(state, input, atMs));
+}
+
+function decideVerb(state: MachineState, input: CommandInput, atMs: number): Decision {
+  const { context } = state;
+  if (isTooOld(context, input.command_id)) {
+    return reject(
+      input,
+      'command_too_old',
+      `the id ${input.command_id} is older than the last ${BOUNDS.commandIdsRemembered} command ids, which the session remembers`,
+    );
+  }
+  if (input.problem) return reject(input, input.problem.code, input.problem.message, { field: input.problem.field });
+  const command = readCommand(input);
+  switch (command.verb) {
+    case 'start':
+      return decideStart(state, command);
+    case 'prompt':
+      return command.body.if_running === 'steer' ? decideSay(state, command, atMs) : decidePrompt(state, command);
+    case 'steer':
+    case 'remind':
+    case 'followup':
+      return decideInjection(context, command, atMs);
+    case 'approve':
+      return decideApproval(state, command, atMs);
+    case 'cancel':
+      return decideCancel(state, command);
+    case 'cancel_call':
+      return decideCancelCall(state, command);
+    case 'call_outcome':
+      return decideCallOutcome(state, command);
+    case 'start_child':
+      return decideStartChild(state, command);
+    case 'cancel_child':
+      return decideCancelChild(state, command);
+    case 'child_ended':
+      return decideChildEnded(state, command, atMs);
+    case 'message':
+      return decideMessage(state, command, atMs);
+    case 'feedback':
+      return decideFeedbackCommand(context, command);
+    case 'suspend':
+      return decideSuspend(state, command, atMs);
+    case 'resume':
+      return decideResume(state, command);
+    case 'revoke':
+      return decideForget(context, command, atMs) ?? decideRevoke(context, command);
+    case 'replace':
+      return decideReplace(context, command);
+    case 'signal':
+      return decideSignal(state, command);
+    case 'delete':
+      return decideDelete(state, command);
+    default:
+      return reject(input, 'not_yet_available', `this release does not support ${input.verb} yet`, { field: 'verb' });
+  }
+}
+
+/**
+ * Nothing follows from a deletion in the journal, which it ends: whoever hosts the session puts the tombstone there, and
+ * asks nobody's leave here but whether a run is on.
+ */
+function decideDelete(state: MachineState, input: Command<'delete'>): Decision {
+  if (!isEnded(state))
+    return reject(input, 'session_busy', `the session is ${topStateOf(state)}; cancel its run, then delete it`);
+  // What is still told to hooks after the end would come back to a session that is not there.
+  if (openEffectIds(state).length > 0)
+    return reject(
+      input,
+      'session_busy',
+      'work after the end of the run is still in progress; retry the deletion in a moment',
+    );
+  return { kind: 'ignored', reason: 'deleted by its host', deletes: true };
+}

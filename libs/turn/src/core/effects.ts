@@ -1,0 +1,53 @@
+/** Effects: what the outside world must be doing for a session now, as data, composed of the effects of each slice. */
+
+import { BOUNDS } from '@coxswain/protocol';
+import type { MachineState } from '../machine/state.ts';
+import { noticesOf } from '../slices/approvals/approvals.ts';
+import { callEffects } from '../slices/calls/effects.ts';
+import { parentNoticeEffects } from '../slices/children/children.ts';
+import { compactionEffects } from '../slices/compaction/compaction.ts';
+import { isReprovisioning } from '../slices/copies/copies.ts';
+import { consultEffects } from '../slices/hooks/answers.ts';
+import { modelEffects } from '../slices/runs/answers.ts';
+import { closingEffects } from '../slices/runs/ending.ts';
+import { provisionEffects } from '../slices/runs/provision.ts';
+import { stopCheckEffects } from '../slices/runs/stop-conditions.ts';
+import { timersOf } from '../slices/suspension/timers.ts';
+import type { SessionContext } from './context.ts';
+import type { AbortOrder, Effect } from './effect.ts';
+
+/** What must be going on now, oldest kinds first. Pure. */
+export function effectsOf(state: MachineState): readonly Effect[] {
+  const { context } = state;
+  const abort = runAbort(context);
+  // Nothing goes on with what is about to be replaced; what is to be stopped need not wait for that.
+  const waits = isReprovisioning(context) && !abort;
+  return [
+    ...provisionEffects(context, abort),
+    ...(waits ? [] : workEffects(context, abort)),
+    ...parentNoticeEffects(context),
+    ...closingEffects(context),
+    ...noticesOf(context),
+    ...timersOf(state),
+  ];
+}
+
+function workEffects(context: SessionContext, abort: AbortOrder | null): readonly Effect[] {
+  return [
+    ...modelEffects(context, abort),
+    ...compactionEffects(context, abort),
+    ...callEffects(context, abort),
+    ...consultEffects(context, abort),
+    ...stopCheckEffects(context, abort),
+  ];
+}
+
+function runAbort({ aborting, cancel_reason, failure }: SessionContext): AbortOrder | null {
+  if (!aborting) return null;
+  return { reason: cancel_reason ?? failure?.message ?? 'the run is ending', graceMs: BOUNDS.abortGraceMs };
+}
+
+/** The ids of {@link effectsOf}, as a record holds them. */
+export function openEffectIds(state: MachineState): string[] {
+  return effectsOf(state).map((effect) => effect.id);
+}

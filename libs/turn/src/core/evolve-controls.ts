@@ -1,0 +1,31 @@
+/** What the outcomes of controls do to the context: a dispatch table over the slices. */
+
+import type { ControlVerb } from '@coxswain/protocol';
+import { editAnswered } from '../slices/approvals/edited-calls.ts';
+import { unsentCallCancelled } from '../slices/calls/transitions.ts';
+import { takenBack } from '../slices/injections/queue.ts';
+import { runCancelled } from '../slices/runs/ending.ts';
+import { resumeTaken, suspendLapsed } from '../slices/suspension/requests.ts';
+import { remember } from './command-memory.ts';
+import type { SessionContext } from './context.ts';
+import type { Placed } from './place.ts';
+
+type Change = Partial<SessionContext>;
+
+/** What the outcome of a control does. The command is remembered in any case. */
+export function controlled(context: SessionContext, event: Placed<'control_outcome'>): Change {
+  const change = CONTROLS[event.control]?.(context, event) ?? {};
+  return { ...change, ...remember({ ...context, ...change }, event.command_id) };
+}
+
+const CONTROLS: {
+  readonly [control in ControlVerb]?: (context: SessionContext, event: Placed<'control_outcome'>) => Change;
+} = {
+  approve: editAnswered,
+  cancel: runCancelled,
+  cancel_call: unsentCallCancelled,
+  suspend: suspendLapsed,
+  resume: resumeTaken,
+  revoke: takenBack,
+  replace: takenBack,
+};

@@ -1,0 +1,200 @@
+/**
+ * What each event does to the context: a dispatch table over the slices. Pure, and free of control: which state comes next
+ * is the machine's alone.
+ *
+ * E1  An event only states a fact; evolve never refuses one.
+ */
+
+import type { EventType } from '@coxswain/protocol';
+import { approvalDecided, approvalRequested } from '../slices/approvals/approvals.ts';
+import { editAnswered, editProposed } from '../slices/approvals/edited-calls.ts';
+import { rulesAfter } from '../slices/approvals/remembered.ts';
+import { clockStarted, clockStopped, spent, summaryPaid, thresholdTold } from '../slices/budgets/spending.ts';
+import { editedFiles } from '../slices/calls/outcome.ts';
+import { setCall } from '../slices/calls/table.ts';
+import {
+  callArgsRewritten,
+  callCancelRequested,
+  callEnded,
+  callReturned,
+  callStarted,
+} from '../slices/calls/transitions.ts';
+import { childAfterCall, childEnded, childStarted, parentAwaitsNotice } from '../slices/children/children.ts';
+import { compactionStarted, passDone } from '../slices/compaction/compaction.ts';
+import { viewAfter } from '../slices/compaction/view-account.ts';
+import { settingsChanged } from '../slices/copies/copies.ts';
+import { announced, withAnnouncement } from '../slices/hooks/announcements.ts';
+import { consultEnded } from '../slices/hooks/answers.ts';
+import { hookAsked, hookVetoed } from '../slices/hooks/consult.ts';
+import { jobsAfter, withDeferredReport } from '../slices/hooks/jobs.ts';
+import { feedbackNoted } from '../slices/injections/feedback.ts';
+import { guardEnded, injectionBlocked } from '../slices/injections/guard.ts';
+import { collapse, injectionReceived, neverDelivered } from '../slices/injections/queue.ts';
+import { compacted, fired, inherits, reminderEnded } from '../slices/reminders/reminders.ts';
+import { answered } from '../slices/runs/answers.ts';
+import { runFailed } from '../slices/runs/ending.ts';
+import { outputEvolved } from '../slices/runs/output.ts';
+import { sessionOwned } from '../slices/runs/owners.ts';
+import { promptReceived } from '../slices/runs/prompts.ts';
+import { hooksChanged, personaChanged, pricesChanged, toolsChanged } from '../slices/runs/provision.ts';
+import { stopCheckOpened } from '../slices/runs/stop-conditions.ts';
+import { turnEnded, turnStarted } from '../slices/runs/turns.ts';
+import { waitsForPersona } from '../slices/steps/persona-waits.ts';
+import { stepEvolved } from '../slices/steps/steps.ts';
+import { signalReceived, suspendRequested } from '../slices/suspension/requests.ts';
+import { resumed, suspended } from '../slices/suspension/suspension.ts';
+import { timerFired } from '../slices/suspension/timers.ts';
+import { remember, rememberSource } from './command-memory.ts';
+import type { SessionContext } from './context.ts';
+import { controlled } from './evolve-controls.ts';
+import { messageInjected, seamPassed } from './evolve-messages.ts';
+import type { Placed, PlacedEvent } from './place.ts';
+import { AT_RUN_END, AT_RUN_START, AT_TURN_START } from './resets.ts';
+
+type Change = Partial<SessionContext>;
+
+/** The members of the context that an event changes. */
+export function evolve(context: SessionContext, event: PlacedEvent): Change {
+  const evolver = EVOLVERS[event.type] as (context: SessionContext, event: PlacedEvent) => Change;
+  const view = viewAfter(context.view, event, context.pinned?.compaction);
+  const announcements = withAnnouncement(context, event);
+  const change = {
+    ...evolver(context, event),
+    ...outputEvolved(context, event),
+    ...(view === context.view ? {} : { view }),
+    ...(announcements === context.announcements ? {} : { announcements }),
+  };
+  return event.n === context.n ? change : { next_effect: 0, ...change, n: event.n, at_ms: event.at_ms };
+}
+
+/** What each event does, apart from what every event may do to the view, to notifications and to the checked output. */
+const EVOLVERS: { readonly [T in EventType]: (context: SessionContext, event: Placed<T>) => Change } = {
+  // ---- runs and turns ----
+  session_copied: rememberSource,
+  prompt_received: (context, event) => ({ ...AT_RUN_START, ...promptReceived(context, event) }),
+  persona_changed: personaChanged,
+  tools_changed: toolsChanged,
+  hooks_changed: hooksChanged,
+  prices_changed: pricesChanged,
+  permissions_changed: (_, event) => ({ persona_rules: event.rules }),
+  settings_changed: settingsChanged,
+  reprovisioned: () => ({ provision: null, repins: null }),
+  agent_start: (context, event) => ({
+    run_started: true,
+    provision: null,
+    repins: null,
+    ...clockStarted(context, event),
+  }),
+  turn_start: (context, event) => ({ ...AT_TURN_START, ...turnStarted(context, event) }),
+  message_complete: answered,
+  turn_end: turnEnded,
+  agent_end: (context, event) => ({
+    ...AT_RUN_END,
+    stop_reason: event.stop_reason,
+    ...clockStopped(context, event),
+    ...parentAwaitsNotice(context, event),
+  }),
+  run_failed: runFailed,
+  tools_closed: () => ({ closing: null }),
+  owned: sessionOwned,
+  copy_failed: () => ({}),
+  command_rejected: (context, event) => ({
+    ...remember(context, event.command_id, `${event.command_id}!${event.code}`),
+    ...editAnswered(context, event),
+  }),
+  control_outcome: controlled,
+  stop_condition_held: () => ({ stop_held: true }),
+  stop_predicates_asked: stopCheckOpened,
+  stop_predicates_answered: () => ({ stop_check: null, stop_checked: true }),
+  // A repair comes before a stop condition.
+  output_rejected: () => ({ stop_held: false }),
+  budget_threshold: thresholdTold,
+
+  // ---- messages ----
+  loop_checkpoint: seamPassed,
+  message_injected: messageInjected,
+  steering_received: injectionReceived,
+  reminder_injected: injectionReceived,
+  followup_received: injectionReceived,
+  injection_collapsed: collapse,
+  injection_blocked: (context, event) => ({
+    ...injectionBlocked(context, event.command_id),
+    ...neverDelivered(context, event.command_id),
+  }),
+  guard_ended: guardEnded,
+  feedback_received: feedbackNoted,
+  feedback_dropped: feedbackNoted,
+  reminder_fired: fired,
+  reminder_inherited: inherits,
+  reminder_deduped: reminderEnded,
+  reminder_expired: reminderEnded,
+  reminder_dropped: () => ({}),
+
+  // ---- calls and approvals ----
+  call_started: callStarted,
+  call_accepted: (context, event) => setCall(context, event.call_id, { accepted: event.epoch }),
+  call_cancel_requested: callCancelRequested,
+  call_args_rewritten: callArgsRewritten,
+  call_returned: callReturned,
+  call_ended: (context, event) => ({ ...childAfterCall(context, event.call_id), ...callEnded(context, event) }),
+  files_edited: (context, event) => ({ edited: editedFiles(context, event.paths) }),
+  approval_requested: approvalRequested,
+  approval_notified: (context, event) => setCall(context, event.call_id, { notice: undefined }),
+  approval_decided: approvalDecided,
+  edited_call_proposed: editProposed,
+  edited_call_checked: () => ({ consult: null }),
+  permission_remembered: (context, event) => ({ remembered: rulesAfter(context.remembered, event) }),
+  permission_forgotten: (context, event) => ({ remembered: rulesAfter(context.remembered, event) }),
+
+  // ---- hooks ----
+  hook_call: hookAsked,
+  hook_returned: (context, { hook, verdict }) =>
+    verdict?.kind === 'job' ? { jobs: jobsAfter(context.jobs, hook, verdict.receipt) } : {},
+  hook_vetoed: hookVetoed,
+  consult_ended: consultEnded,
+  announced,
+  job_report_deferred: (context, event) => ({ consult: withDeferredReport(context.consult, event) }),
+  job_reported: (context, event) => ({
+    jobs: jobsAfter(context.jobs, event.source, event.receipt),
+    ...remember(context, event.command_id),
+  }),
+  job_untracked: () => ({}),
+
+  // ---- compaction ----
+  compaction_started: compactionStarted,
+  compaction_done: (context, event) => ({
+    ...passDone(context, event),
+    ...compacted(context, event),
+    // The next prompt is another than the last.
+    ...summaryPaid(context, event.usage, 0),
+  }),
+  compaction_skipped: (context, event) => ({
+    compacting: null,
+    ...summaryPaid(context, event.usage, context.count.prompt_tokens),
+  }),
+  context_overflowed: (context, event) => ({
+    model: null,
+    overflows: context.overflows + 1,
+    ...spent(context, event.usage),
+  }),
+
+  // ---- steps, hand-offs and children ----
+  step_started: stepEvolved,
+  step_args_rewritten: stepEvolved,
+  step_output_rewritten: stepEvolved,
+  step_finished: stepEvolved,
+  waiting_for_persona: waitsForPersona,
+  persona_wait_ended: () => ({ persona_wait: null }),
+  persona_step_lost: (_, { effect_id, lost }) => ({ lost_steps: { effect_id, lost } }),
+  handoff_emitted: (context, event) => setCall(context, event.call_id, { handoff: 'emitted' }),
+  child_started: childStarted,
+  child_ended: (context, event) => ({ ...childEnded(context, event), ...remember(context, event.command_id) }),
+  parent_notified: () => ({ notice: null }),
+
+  // ---- waits ----
+  suspend_requested: suspendRequested,
+  suspended: (context, event) => ({ ...suspended(context, event), ...clockStopped(context, event) }),
+  resumed: (context, event) => ({ ...resumed(context, event), ...clockStarted(context, event) }),
+  signal_received: signalReceived,
+  timer_fired: timerFired,
+};

@@ -1,0 +1,136 @@
+/**
+ * `next`: the one derived event that follows from a state, or null where the machine waits for the world.
+ *
+ * N1  Results first: a provider rejects a user message between a call and its result. What a checkpoint skipped gets
+ *     its result before what it delivered is said.
+ * N2  A checkpoint delivers; nothing else takes steering or reminders out of the queue.
+ * N3  One event at a time: each is put to the machine before the next is asked for.
+ */
+
+import type { SessionEvent } from '@coxswain/protocol';
+import { leafOf, type MachineState } from '../machine/state.ts';
+import { consultEdit, overruledEdit } from '../slices/approvals/edited-calls.ts';
+import { budgetTold } from '../slices/budgets/budgets.ts';
+import { nextToAsk, nextToVet } from '../slices/calls/gate.ts';
+import {
+  abortUnsent,
+  consultCall,
+  consultEdited,
+  gateConsult,
+  refuseMalformed,
+  runCalls,
+  skippedResult,
+} from '../slices/calls/run.ts';
+import { childOwed } from '../slices/children/delegation.ts';
+import { nextOfPass, passPayload } from '../slices/compaction/compaction.ts';
+import { messagesOf } from '../slices/compaction/view-account.ts';
+import { owedBrief } from '../slices/handoff/handoff.ts';
+import { announce } from '../slices/hooks/announcements.ts';
+import { consult } from '../slices/hooks/consult.ts';
+import { owedFeedback } from '../slices/injections/feedback.ts';
+import { guardConsult } from '../slices/injections/guard.ts';
+import { checkpoint, dispatchCheckpoint, owedDelivery, takeFollowup } from '../slices/injections/seams.ts';
+import { nextExpiry } from '../slices/reminders/reminders.ts';
+import { consultEnding, endOfRun } from '../slices/runs/ending.ts';
+import { awaitedRun } from '../slices/runs/prompts.ts';
+import { unstartedRun } from '../slices/runs/provision.ts';
+import { predicatesAsked, toolStop } from '../slices/runs/stop-conditions.ts';
+import { beginsTurn, closeTurn, turnEnd } from '../slices/runs/turns.ts';
+import { abandonsStep, consultStep, leavesStep } from '../slices/steps/steps.ts';
+import {
+  endsSuspension,
+  lapsedSuspension,
+  parkingPayload,
+  takesHold,
+  tellsWaking,
+} from '../slices/suspension/suspension.ts';
+import type { SessionContext } from './context.ts';
+import { effectId } from './place.ts';
+
+/** The one event that follows, or null. Pure. */
+export function next(state: MachineState): SessionEvent | null {
+  const { context } = state;
+  const leaf = leafOf(state);
+  return (
+    overruledEdit(context) ??
+    owed(context) ??
+    abandonsStep(context) ??
+    childOwed(context, effectId(context)) ??
+    (leaf.startsWith('tearing_down') ? lapsedSuspension(context) : null) ??
+    budgetTold(context, leaf) ??
+    guardConsult(context, leaf, effectId(context)) ??
+    announce(context, leaf, effectId(context)) ??
+    derive[leaf]?.(context) ??
+    null
+  );
+}
+
+type Derivation = (context: SessionContext) => SessionEvent | null;
+
+/** What each state goes on with by itself. A state that is not listed waits for the world. */
+const derive: { readonly [leaf: string]: Derivation } = {
+  'provisioning.session_start': (context) =>
+    consult(context, 'session_start', { source: context.run === 1 ? 'start' : 'prompt' }),
+  'provisioning.user_prompt_submit': (context) =>
+    consult(context, 'user_prompt_submit', { prompt: context.prompt, origin: 'prompt' }),
+  'assistant_streaming.opening': beginsTurn,
+  'assistant_streaming.pre_step': (context) => consultStep(context, 'PreStep'),
+  'assistant_streaming.iteration_start': (context) => checkpoint(context, 'iteration_start'),
+  'assistant_streaming.pre_compact': (context) => checkpoint(context, 'pre_compact'),
+  'assistant_streaming.vetting_compaction': (context) => consult(context, 'pre_compact', passPayload(context)),
+  'assistant_streaming.compacting': (context) => nextOfPass(context, effectId(context)),
+  'assistant_streaming.compacted': (context) => consult(context, 'post_compact', passPayload(context)),
+  'assistant_streaming.transforming': (context) =>
+    consult(context, 'transform_context', {
+      message_count: messagesOf(context.view),
+      estimated_tokens: context.view.tokens,
+    }),
+  'assistant_streaming.post_compact': (context) => checkpoint(context, 'post_compact'),
+  'function_execute.pre_tool_dispatch': (context) => refuseMalformed(context) ?? dispatchCheckpoint(context),
+  'function_execute.pre_tool_use': (context) => consultCall(context, 'PreToolUse', nextToVet(context)),
+  'function_execute.gate_tool_calls': gateConsult,
+  'function_execute.permission_asked': (context) => consultCall(context, 'permission_asked', nextToAsk(context)),
+  'function_execute.dispatching': dispatchCheckpoint,
+  'function_execute.running': runCalls,
+  'function_execute.post_tool_dispatch': (context) => toolStop(context) ?? checkpoint(context, 'post_tool_dispatch'),
+  'function_awaiting_approval.parked': (context) => consultEdit(context, effectId(context)) ?? runCalls(context),
+  'function_awaiting_approval.pre_tool_dispatch': dispatchCheckpoint,
+  'steering_check.post_turn': (context) => consult(context, 'post_turn', {}),
+  'steering_check.file_edited': consultEdited,
+  'steering_check.iteration_end': (context) => predicatesAsked(context) ?? checkpoint(context, 'iteration_end'),
+  'steering_check.post_step': (context) => consultStep(context, 'PostStep'),
+  'steering_check.closing': closeTurn,
+  'steering_check.follow_up': takeFollowup,
+  stopped: awaitedRun,
+  failed: awaitedRun,
+  'daemon_idle.session_idle': (context) => consult(context, 'session_idle', {}),
+  'daemon_idle.daemon_idle_pre': (context) => checkpoint(context, 'daemon_idle_pre'),
+  'daemon_idle.daemon_idle_post': (context) => checkpoint(context, 'daemon_idle_post'),
+  'suspended.pre_suspend': (context) => consult(context, 'pre_suspend', parkingPayload(context.suspend)),
+  'suspended.entering': (context) => takesHold(context, effectId(context)),
+  'suspended.parked': endsSuspension,
+  'suspended.post_resume': (context) => consult(context, 'post_resume', {}),
+  'tearing_down.unwinding': abortUnsent,
+  'tearing_down.turn_closing': (context) =>
+    leavesStep(context) ?? (context.turn_open ? turnEnd(context) : context.run_started ? null : unstartedRun(context)),
+  'tearing_down.file_edited': consultEdited,
+  'tearing_down.loop_exit': (context) => checkpoint(context, 'loop_exit'),
+  'tearing_down.session_error': consultEnding('session_error'),
+  'tearing_down.session_end': consultEnding('session_end'),
+  'tearing_down.pre_finish': consultEnding('pre_finish'),
+  'tearing_down.on_unsettled_detected': consultEnding('on_unsettled_detected'),
+  'tearing_down.post_finish': consultEnding('post_finish'),
+  'tearing_down.ending': endOfRun,
+};
+
+// What the last checkpoint owes (N1).
+function owed(context: SessionContext): SessionEvent | null {
+  return (
+    skippedResult(context) ??
+    tellsWaking(context) ??
+    owedBrief(context) ??
+    owedDelivery(context) ??
+    owedFeedback(context) ??
+    nextExpiry(context)
+  );
+}

@@ -1,0 +1,48 @@
+/** What each run and each turn begins with anew, and what the end of a run closes: composed of the resets of each slice. */
+
+import { BUDGETS_AT_RUN_START, BUDGETS_AT_TURN_START } from '../slices/budgets/state.ts';
+import { CALLS_AT_RUN_START, CALLS_AT_TURN_START } from '../slices/calls/state.ts';
+import { COMPACTION_AT_RUN_END, COMPACTION_AT_TURN_START } from '../slices/compaction/state.ts';
+import { HANDOFF_AT_RUN_START } from '../slices/handoff/state.ts';
+import { HOOKS_AT_RUN_END, HOOKS_AT_RUN_START } from '../slices/hooks/state.ts';
+import { INJECTIONS_AT_TURN_START } from '../slices/injections/state.ts';
+import { RUNS_AT_RUN_END, RUNS_AT_RUN_START, RUNS_AT_TURN_START } from '../slices/runs/state.ts';
+import { STALLS_AT_RUN_START } from '../slices/stalls/state.ts';
+import { STEPS_AT_RUN_START } from '../slices/steps/state.ts';
+import {
+  SUSPENSION_AT_RUN_END,
+  SUSPENSION_AT_RUN_START,
+  SUSPENSION_AT_TURN_START,
+} from '../slices/suspension/state.ts';
+import type { SessionContext } from './context.ts';
+
+/** The members that every run begins with anew. */
+export const AT_RUN_START: Partial<SessionContext> = {
+  ...RUNS_AT_RUN_START,
+  ...CALLS_AT_RUN_START,
+  ...HOOKS_AT_RUN_START,
+  ...INJECTIONS_AT_TURN_START,
+  ...BUDGETS_AT_RUN_START,
+  ...STEPS_AT_RUN_START,
+  ...HANDOFF_AT_RUN_START,
+  ...SUSPENSION_AT_RUN_START,
+  ...STALLS_AT_RUN_START,
+};
+
+/** The members that every turn begins with anew. */
+export const AT_TURN_START: Partial<SessionContext> = {
+  ...RUNS_AT_TURN_START,
+  ...CALLS_AT_TURN_START,
+  ...INJECTIONS_AT_TURN_START,
+  ...COMPACTION_AT_TURN_START,
+  ...BUDGETS_AT_TURN_START,
+  ...SUSPENSION_AT_TURN_START,
+};
+
+/** The members that no end of a run leaves open. */
+export const AT_RUN_END: Partial<SessionContext> = {
+  ...RUNS_AT_RUN_END,
+  ...HOOKS_AT_RUN_END,
+  ...COMPACTION_AT_RUN_END,
+  ...SUSPENSION_AT_RUN_END,
+};

@@ -1,0 +1,507 @@
+/**
+ * The turn machine: the single source of truth for what a session is doing and may do next. Hosts run it, replay folds
+ * it, documents and viewers draw it.
+ *
+ * T1  Its events are the journal's events. It never raises one itself; `next` says which one follows.
+ * T2  It asks for nothing: effects stand in the context as data, `effectsOf` lists them. No invoke, after or spawn.
+ * T3  Every seam and every wait is a child state, so that the chart is the catalogue of seams.
+ * T4  Where several things run at once their states stand in the call table; the root takes their events, and a
+ *     top-level state changes only by a named guard over the table.
+ * T5  Guards see the context before the event; where that matters they ask for what is left "but this call".
+ * T6  Eventless transitions stand only where a run wakes or ends: places that a plain turn never passes.
+ */
+
+import type { SnapshotFrom } from 'xstate';
+import { emptyContext } from '../core/context.ts';
+import { turnSetup } from './guards.ts';
+
+const evolves = { actions: 'evolve' } as const;
+
+/** A transition that takes its event into the context and goes on to a state. */
+const to = <const T extends string, const G extends string | undefined = undefined>(target: T, guard?: G) =>
+  (guard === undefined ? { target, actions: 'evolve' } : { guard, target, actions: 'evolve' }) as G extends string
+    ? { readonly guard: G; readonly target: T; readonly actions: 'evolve' }
+    : { readonly target: T; readonly actions: 'evolve' };
+
+const STREAM = '#session.assistant_streaming';
+
+const EXECUTE = '#session.function_execute';
+
+const AWAIT = '#session.function_awaiting_approval';
+
+const CHECK = '#session.steering_check';
+
+const DOWN = '#session.tearing_down';
+
+const IDLE = '#session.daemon_idle';
+
+const SUSPENDED = '#session.suspended';
+
+/** A turn is over: its results stand, and nothing but the decision how to go on is left. */
+const afterTurn = [to(`${CHECK}.file_edited`, 'has_edits'), to(`${CHECK}.closing`)] as const;
+
+const afterBatch = [to(`${CHECK}.post_turn`, 'hooked_post_turn'), ...afterTurn] as const;
+
+/** The calls of a batch that hooks have not refused go to the seam, after whatever wait there was. */
+const afterGate = [to(`${EXECUTE}.permission_asked`, 'has_calls_to_ask'), to(`${EXECUTE}.dispatching`)] as const;
+
+const afterVetting = [to(`${EXECUTE}.gate_tool_calls`, 'hooked_gate_tool_calls'), ...afterGate] as const;
+
+/** The machine. Its initial state is `stopped`: a session without a record has not begun, which is `run: 0`. */
+export const turnMachine = turnSetup.createMachine({
+  id: 'session',
+  initial: 'stopped',
+  context: ({ input }) => emptyContext(input.sessionId),
+  on: {
+    // What may happen at any time while a run is on. States that go somewhere on one of these say so themselves.
+    control_outcome: [to('.tearing_down', 'cancels'), evolves],
+    run_failed: to('.tearing_down'),
+    budget_threshold: [to('.tearing_down', 'is_used_up'), evolves],
+    stop_condition_held: evolves,
+    stop_predicates_answered: evolves,
+    output_rejected: evolves,
+    steering_received: evolves,
+    reminder_injected: evolves,
+    followup_received: evolves,
+    injection_collapsed: evolves,
+    reminder_fired: evolves,
+    reminder_deduped: evolves,
+    reminder_expired: evolves,
+    reminder_inherited: evolves,
+    feedback_received: evolves,
+    feedback_dropped: evolves,
+    command_rejected: evolves,
+    message_injected: evolves,
+    handoff_emitted: evolves,
+    call_started: evolves,
+    call_accepted: evolves,
+    child_started: evolves,
+    child_ended: evolves,
+    parent_notified: evolves,
+    call_cancel_requested: evolves,
+    call_returned: evolves,
+    files_edited: evolves,
+    call_args_rewritten: evolves,
+    step_args_rewritten: evolves,
+    step_output_rewritten: evolves,
+    step_finished: evolves,
+    call_ended: evolves,
+    edited_call_proposed: evolves,
+    edited_call_checked: evolves,
+    approval_decided: evolves,
+    approval_notified: evolves,
+    permission_remembered: evolves,
+    permission_forgotten: evolves,
+    permissions_changed: evolves,
+    hook_call: evolves,
+    hook_returned: evolves,
+    hook_vetoed: evolves,
+    announced: evolves,
+    job_report_deferred: evolves,
+    job_reported: evolves,
+    job_untracked: evolves,
+    reminder_dropped: evolves,
+    consult_ended: evolves,
+    injection_blocked: evolves,
+    guard_ended: evolves,
+    owned: evolves,
+    copy_failed: evolves,
+    settings_changed: evolves,
+    persona_changed: evolves,
+    tools_changed: evolves,
+    hooks_changed: evolves,
+    prices_changed: evolves,
+    reprovisioned: evolves,
+    suspend_requested: evolves,
+    signal_received: evolves,
+    timer_fired: evolves,
+    waiting_for_persona: evolves,
+    persona_wait_ended: evolves,
+    persona_step_lost: evolves,
+  },
+  states: {
+    provisioning: {
+      initial: 'resolving',
+      states: {
+        resolving: {
+          tags: ['wait'],
+          on: {
+            agent_start: [
+              to('session_start', 'hooked_session_start'),
+              to('user_prompt_submit', 'hooked_user_prompt_submit'),
+              to(STREAM),
+            ],
+          },
+        },
+        session_start: {
+          tags: ['wait'],
+          on: { consult_ended: [to('user_prompt_submit', 'hooked_user_prompt_submit'), to(STREAM)] },
+        },
+        user_prompt_submit: { tags: ['wait'], on: { consult_ended: to(STREAM) } },
+      },
+    },
+    assistant_streaming: {
+      initial: 'opening',
+      states: {
+        opening: {
+          on: { step_started: [to('pre_step', 'hooked_pre_step'), evolves], turn_start: to('iteration_start') },
+        },
+        /** A step that hooks do not let begin may have been the last, and the turn with it. */
+        pre_step: {
+          tags: ['wait'],
+          on: {
+            consult_ended: [
+              to('opening', 'turn_may_begin'),
+              to(`${SUSPENDED}.entering`, 'suspend_asked'),
+              to(`${CHECK}.resuming`),
+            ],
+          },
+        },
+        iteration_start: { tags: ['seam'], on: { loop_checkpoint: to('pre_compact') } },
+        pre_compact: {
+          tags: ['seam'],
+          on: {
+            loop_checkpoint: [
+              to('vetting_compaction', 'compacts_and_hooked'),
+              to('compacting', 'compacts'),
+              to('post_compact'),
+            ],
+          },
+        },
+        vetting_compaction: {
+          tags: ['wait'],
+          on: { consult_ended: [to('post_compact', 'pass_is_vetoed'), to('compacting')] },
+        },
+        compacting: {
+          tags: ['wait'],
+          on: {
+            compaction_started: evolves,
+            compaction_done: [to('compacted', 'hooked_post_compact'), to('post_compact')],
+            compaction_skipped: to('post_compact'),
+          },
+        },
+        compacted: { tags: ['wait'], on: { consult_ended: to('post_compact') } },
+        post_compact: {
+          tags: ['seam'],
+          on: { loop_checkpoint: [to('transforming', 'hooked_transform_context'), to('streaming')] },
+        },
+        transforming: { tags: ['wait'], on: { consult_ended: to('streaming') } },
+        streaming: {
+          tags: ['wait'],
+          on: {
+            message_complete: [
+              to(`${CHECK}.post_turn`, 'is_cut_short_and_hooked'),
+              to(`${CHECK}.iteration_end`, 'is_cut_short'),
+              { guard: 'is_partial', actions: 'evolve' },
+              to(`${EXECUTE}.pre_tool_dispatch`, 'asks_for_calls'),
+              to(`${CHECK}.post_turn`, 'hooked_post_turn'),
+              to(`${CHECK}.iteration_end`),
+            ],
+            // ST4: the model has failed, and its step with it; the run may go on.
+            step_finished: [
+              to(`${CHECK}.post_turn`, 'step_fails_and_hooked'),
+              to(`${CHECK}.iteration_end`, 'step_fails'),
+            ],
+            // P1: the same turn's prompt, once more and shorter.
+            context_overflowed: to('pre_compact'),
+          },
+        },
+      },
+    },
+    function_execute: {
+      initial: 'pre_tool_dispatch',
+      states: {
+        pre_tool_dispatch: {
+          tags: ['seam'],
+          on: {
+            loop_checkpoint: [
+              to(`${CHECK}.post_turn`, 'skips_and_hooked'),
+              to(`${CHECK}.closing`, 'skips'),
+              to(`${EXECUTE}.post_tool_dispatch`, 'batch_has_ended'),
+              to('pre_tool_use', 'has_calls_to_vet'),
+              to('gate_tool_calls', 'hooked_gate_tool_calls'),
+              to('permission_asked', 'has_calls_to_ask'),
+              to('running'),
+            ],
+          },
+        },
+        pre_tool_use: {
+          tags: ['wait'],
+          on: {
+            consult_ended: [{ guard: 'has_calls_to_vet', actions: 'evolve' }, ...afterVetting],
+            // While the guard was asked first, what was to be asked about may have been cancelled. So in the next two.
+            guard_ended: [{ guard: 'has_calls_to_vet', actions: 'evolve' }, ...afterVetting],
+          },
+        },
+        gate_tool_calls: {
+          tags: ['wait'],
+          on: {
+            consult_ended: afterGate,
+            guard_ended: [{ guard: 'hooked_gate_tool_calls', actions: 'evolve' }, to('dispatching')],
+          },
+        },
+        permission_asked: {
+          tags: ['wait'],
+          on: {
+            consult_ended: [{ guard: 'has_calls_to_ask', actions: 'evolve' }, to('dispatching')],
+            guard_ended: [{ guard: 'has_calls_to_ask', actions: 'evolve' }, to('dispatching')],
+          },
+        },
+        /** The second pass of pre_tool_dispatch: something was waited for since the first. */
+        dispatching: {
+          tags: ['seam'],
+          on: {
+            loop_checkpoint: [
+              to(`${CHECK}.post_turn`, 'skips_batch_and_hooked'),
+              to(`${CHECK}.closing`, 'skips_batch'),
+              to('post_tool_dispatch', 'skips_rest'),
+              to('post_tool_dispatch', 'batch_has_ended'),
+              to('running'),
+            ],
+          },
+        },
+        running: {
+          tags: ['wait'],
+          on: {
+            approval_requested: [to(`${AWAIT}.pre_tool_dispatch`, 'goes_on_without'), to(AWAIT)],
+            call_ended: [to('post_tool_dispatch', 'completes_batch'), to('dispatching', 'makes_room'), evolves],
+            // Something was waited for, so the seam comes once more before the call begins.
+            consult_ended: [to('dispatching', 'lets_hand_off'), evolves],
+            hooks_changed: [to('dispatching', 'frees_hand_off'), evolves],
+          },
+        },
+        post_tool_dispatch: {
+          tags: ['seam'],
+          on: { loop_checkpoint: [to(DOWN, 'terminates'), ...afterBatch] },
+        },
+      },
+    },
+    function_awaiting_approval: {
+      initial: 'parked',
+      states: {
+        parked: {
+          tags: ['wait'],
+          on: {
+            approval_decided: [
+              to(`${EXECUTE}.dispatching`, 'is_last_and_starts'),
+              to(`${EXECUTE}.running`, 'is_last_decision'),
+              to('pre_tool_dispatch', 'starts'),
+              evolves,
+            ],
+            steering_received: [to('pre_tool_dispatch', 'interrupts'), evolves],
+            reminder_injected: [to('pre_tool_dispatch', 'interrupts'), evolves],
+            approval_requested: [to('pre_tool_dispatch', 'goes_on_without'), evolves],
+            call_ended: [to('pre_tool_dispatch', 'makes_room'), evolves],
+          },
+        },
+        pre_tool_dispatch: {
+          tags: ['seam'],
+          on: {
+            loop_checkpoint: [
+              to(`${CHECK}.post_turn`, 'skips_batch_and_hooked'),
+              to(`${CHECK}.closing`, 'skips_batch'),
+              to(`${EXECUTE}.post_tool_dispatch`, 'skips_rest'),
+              to(`${EXECUTE}.running`, 'skips'),
+              // The seam may have waited for a verdict, and people have decided meanwhile.
+              to(`${EXECUTE}.post_tool_dispatch`, 'batch_has_ended'),
+              to(`${EXECUTE}.running`, 'nothing_is_parked'),
+              to('parked'),
+            ],
+          },
+        },
+      },
+    },
+    steering_check: {
+      initial: 'closing',
+      states: {
+        post_turn: {
+          tags: ['wait'],
+          on: { consult_ended: [to('iteration_end', 'was_plain_answer'), ...afterTurn] },
+        },
+        file_edited: {
+          tags: ['wait'],
+          on: { consult_ended: [{ guard: 'has_more_edits', actions: 'evolve' }, to('closing')] },
+        },
+        iteration_end: {
+          tags: ['seam'],
+          on: {
+            stop_predicates_asked: to('stop_check'),
+            loop_checkpoint: [to('post_step', 'completes_step_and_hooked'), to('closing')],
+          },
+        },
+        post_step: { tags: ['wait'], on: { consult_ended: to('closing') } },
+        /** Predicates are asked before the last seam of a plain answer, and after that of a batch. */
+        stop_check: {
+          tags: ['wait'],
+          on: { stop_predicates_answered: [to('iteration_end', 'was_plain_answer'), to('closing')] },
+        },
+        closing: {
+          on: {
+            stop_predicates_asked: to('stop_check'),
+            turn_end: [
+              to(DOWN, 'is_stopped'),
+              to(DOWN, 'goes_on_at_cap'),
+              to(`${SUSPENDED}.pre_suspend`, 'suspend_asked_and_hooked'),
+              to(`${SUSPENDED}.entering`, 'suspend_asked'),
+              to(STREAM, 'goes_on'),
+              to(DOWN, 'is_capped'),
+              to('follow_up', 'followup_waits'),
+              to(`${IDLE}.session_idle`, 'is_daemon_and_hooked'),
+              to(IDLE, 'is_daemon'),
+              to(DOWN),
+            ],
+          },
+        },
+        follow_up: {
+          tags: ['wait'],
+          on: {
+            message_injected: [
+              // What the runtime says of a wait that is over comes before the follow-up that is taken.
+              { guard: 'is_said_directly', actions: 'evolve' },
+              { guard: 'takes_more_followups', actions: 'evolve' },
+              to(STREAM),
+            ],
+            // It was waited for, and more may have come in meanwhile.
+            guard_ended: to('resuming'),
+          },
+        },
+        /** No turn is open: the session woke from a daemon's idling or from a suspension. */
+        resuming: {
+          tags: ['wait'],
+          always: [
+            { guard: 'suspend_asked_and_hooked', target: `${SUSPENDED}.pre_suspend` },
+            { guard: 'suspend_asked', target: `${SUSPENDED}.entering` },
+            { guard: 'is_capped', target: DOWN },
+            { guard: 'has_work', target: STREAM },
+            { guard: 'followup_waits', target: 'follow_up' },
+            // Whether a turn takes up what came is not known before its verdict is.
+            { guard: 'is_daemon_and_judged_and_hooked', target: `${IDLE}.session_idle` },
+            { guard: 'is_daemon_and_judged', target: IDLE },
+            { guard: 'is_judged', target: DOWN },
+          ],
+        },
+      },
+    },
+    daemon_idle: {
+      initial: 'daemon_idle_pre',
+      states: {
+        session_idle: {
+          tags: ['wait'],
+          on: {
+            consult_ended: [
+              to(`${SUSPENDED}.pre_suspend`, 'suspend_asked_and_hooked'),
+              to(`${SUSPENDED}.entering`, 'suspend_asked'),
+              to('daemon_idle_pre'),
+            ],
+          },
+        },
+        // What has come while hooks were asked is taken up without a wait; nothing can have come where there are none.
+        daemon_idle_pre: {
+          tags: ['seam'],
+          on: { loop_checkpoint: [to(`${CHECK}.resuming`, 'anything_waits'), to('waiting')] },
+        },
+        waiting: {
+          tags: ['wait'],
+          on: {
+            steering_received: [to('daemon_idle_post', 'wakes'), evolves],
+            reminder_injected: [to('daemon_idle_post', 'wakes'), evolves],
+            followup_received: [to('daemon_idle_post', 'wakes'), evolves],
+            guard_ended: [to('daemon_idle_post', 'lets_in'), evolves],
+            hooks_changed: [to('daemon_idle_post', 'opens_the_door'), evolves],
+            timer_fired: to('daemon_idle_post'),
+            control_outcome: [
+              to(DOWN, 'cancels'),
+              to(`${SUSPENDED}.pre_suspend`, 'suspends_and_hooked'),
+              to(`${SUSPENDED}.entering`, 'suspends'),
+              evolves,
+            ],
+          },
+        },
+        daemon_idle_post: { tags: ['seam'], on: { loop_checkpoint: to(`${CHECK}.resuming`) } },
+      },
+    },
+    suspended: {
+      initial: 'entering',
+      states: {
+        pre_suspend: {
+          tags: ['wait'],
+          on: { consult_ended: [to('entering', 'suspend_asked'), to(`${CHECK}.resuming`)] },
+        },
+        entering: { on: { suspended: to('parked') } },
+        parked: {
+          tags: ['wait'],
+          on: { resumed: [to('post_resume', 'hooked_post_resume'), to(`${CHECK}.resuming`)] },
+        },
+        post_resume: { tags: ['wait'], on: { consult_ended: to(`${CHECK}.resuming`) } },
+      },
+    },
+    tearing_down: {
+      initial: 'unwinding',
+      on: {
+        // It is on its way down already: what else fails, or who else cancels, is noted and changes nothing of the way.
+        control_outcome: evolves,
+        run_failed: evolves,
+      },
+      states: {
+        unwinding: {
+          tags: ['wait'],
+          on: { message_complete: evolves, compaction_skipped: evolves, agent_start: evolves },
+          always: { guard: 'is_quiet', target: 'turn_closing' },
+        },
+        turn_closing: {
+          on: { turn_end: evolves, agent_start: evolves },
+          always: { guard: 'turn_is_closed', target: 'file_edited' },
+        },
+        /** Of a turn that came to no boundary of its own. */
+        file_edited: {
+          tags: ['wait'],
+          on: { consult_ended: [{ guard: 'has_more_edits', actions: 'evolve' }, to('loop_exit')] },
+          always: { guard: 'has_no_edits', target: 'loop_exit' },
+        },
+        loop_exit: { tags: ['seam'], on: { loop_checkpoint: to('closing_tools') } },
+        closing_tools: {
+          tags: ['wait'],
+          on: { tools_closed: evolves },
+          always: { guard: 'is_closed', target: 'session_error' },
+        },
+        session_error: {
+          tags: ['wait'],
+          on: { consult_ended: to('session_end') },
+          always: { guard: 'passes_session_error', target: 'session_end' },
+        },
+        session_end: {
+          tags: ['wait'],
+          on: { consult_ended: to('pre_finish') },
+          always: { guard: 'passes_session_end', target: 'pre_finish' },
+        },
+        pre_finish: {
+          tags: ['wait'],
+          on: { consult_ended: to('on_unsettled_detected') },
+          always: { guard: 'passes_pre_finish', target: 'on_unsettled_detected' },
+        },
+        on_unsettled_detected: {
+          tags: ['wait'],
+          on: { consult_ended: to('post_finish') },
+          always: { guard: 'passes_on_unsettled_detected', target: 'post_finish' },
+        },
+        post_finish: {
+          tags: ['wait'],
+          on: { consult_ended: to('ending') },
+          always: { guard: 'passes_post_finish', target: 'ending' },
+        },
+        ending: { on: { agent_end: [to('#session.failed', 'ends_in_error'), to('#session.stopped')] } },
+      },
+    },
+    stopped: {
+      tags: ['ended'],
+      on: { session_copied: evolves, prompt_received: to('provisioning'), control_outcome: evolves },
+    },
+    failed: {
+      tags: ['ended'],
+      on: { prompt_received: to('provisioning'), control_outcome: evolves },
+    },
+  },
+});
+
+/** A snapshot of the turn machine. */
+export type SessionState = SnapshotFrom<typeof turnMachine>;

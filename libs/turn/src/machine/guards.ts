@@ -1,0 +1,215 @@
+/**
+ * The guards of the turn machine: every question that its transitions ask, by name. They see the context before the event
+ * (T5), and put together what `queries` and the parts answer.
+ */
+
+import type { EventOf, EventType, HookPoint } from '@coxswain/protocol';
+import { assign, setup } from 'xstate';
+import type { SessionContext } from '../core/context.ts';
+import { evolve } from '../core/evolve.ts';
+import type { PlacedEvent } from '../core/place.ts';
+import { goesOnWithout, makesRoom, nextToAsk, nextToStart, nextToVet } from '../slices/calls/gate.ts';
+import { allEndedBut, anyParkedBut, batchTerminates, callRow, openCalls } from '../slices/calls/table.ts';
+import { passDue } from '../slices/compaction/compaction.ts';
+import { isConsulted } from '../slices/hooks/consult.ts';
+import { hooksFor, isHooked } from '../slices/hooks/registrations.ts';
+import { isGuarded, nextFollowup, steeringAwaitsVerdict, steeringIsLetIn } from '../slices/injections/waiting.ts';
+import { anythingInFlight, anythingWaits, isCapped, turnGoesOn } from '../slices/runs/continuation.ts';
+import { type EndingPoint, passes } from '../slices/runs/ending.ts';
+import { isStopped } from '../slices/runs/stop-conditions.ts';
+import { openStep, stepsAreLeft, stepTarget } from '../slices/steps/progress.ts';
+import { isComplete } from '../slices/steps/steps.ts';
+
+interface Args {
+  readonly context: SessionContext;
+  readonly event: PlacedEvent;
+}
+
+type On<T extends EventType> = EventOf<T> & { readonly n: number };
+
+const checkpoint = (event: PlacedEvent) => event as On<'loop_checkpoint'>;
+
+const callOf = (event: PlacedEvent): string | undefined => ('call_id' in event ? event.call_id : undefined);
+
+const hooked =
+  (point: HookPoint) =>
+  ({ context }: Args) =>
+    isHooked(context, point);
+
+const passing =
+  (point: EndingPoint) =>
+  ({ context }: Args) =>
+    passes(context, point);
+
+const control =
+  (name: On<'control_outcome'>['control'], status: On<'control_outcome'>['status']) =>
+  ({ event }: Args) =>
+    (event as On<'control_outcome'>).control === name && (event as On<'control_outcome'>).status === status;
+
+const skipsBatch = ({ context, event }: Args) =>
+  checkpoint(event).dispatch_skipped &&
+  context.calls.every(
+    (row) => row.problem || (row.status !== 'running' && row.status !== 'returned' && row.status !== 'ended'),
+  );
+
+const skipsRest = ({ context, event }: Args) =>
+  checkpoint(event).dispatch_skipped &&
+  !context.calls.some((row) => row.status === 'running' || row.status === 'returned');
+
+const isLastDecision = ({ context, event }: Args) => !anyParkedBut(context, callOf(event) ?? null);
+
+// A decision lets calls start: the one that it allows, or those that a sequential batch held back behind it.
+const starts = ({ context, event }: Args) =>
+  (event as On<'approval_decided'>).decision === 'allow' || nextToStart(context, callOf(event)) !== undefined;
+
+const hookedStep = (context: SessionContext, point: 'PreStep' | 'PostStep', step: string) =>
+  hooksFor(context, point, stepTarget(context, step), undefined, step).length > 0;
+
+const suspends = control('suspend', 'suspending');
+
+// A message keeps a session from parking itself, as it keeps one from terminating; a person who suspends it means it.
+const parks = (context: SessionContext) =>
+  context.suspend !== null && (context.suspend.call_id === undefined || context.delivered_at_end === 0);
+
+const isCutShort = ({ context, event }: Args) =>
+  (event as On<'message_complete'>).message.partial === true && context.model?.preempted === true;
+
+const goesOn = ({ context }: Args) => turnGoesOn(context);
+
+const hasWork = (args: Args) =>
+  goesOn(args) ||
+  stepsAreLeft(args.context) ||
+  args.context.delivering.length > 0 ||
+  args.context.waking?.takes_turn === true ||
+  steeringIsLetIn(args.context);
+
+const isJudgedDaemon = (context: SessionContext) => context.pinned?.daemon === true && !steeringAwaitsVerdict(context);
+
+/** What transitions may ask, by name, and the one thing that they do. */
+export const turnSetup = setup({
+  types: {
+    context: {} as SessionContext,
+    events: {} as PlacedEvent,
+    input: {} as { readonly sessionId: string },
+    tags: {} as 'ended' | 'seam' | 'wait',
+  },
+  actions: {
+    evolve: assign(({ context, event }) => evolve(context, event)),
+  },
+  guards: {
+    hooked_session_start: hooked('session_start'),
+    hooked_user_prompt_submit: hooked('user_prompt_submit'),
+    hooked_gate_tool_calls: ({ context }: Args) =>
+      isHooked(context, 'gate_tool_calls') && context.calls.some((row) => row.status === 'proposed'),
+    compacts_and_hooked: ({ context }: Args) => passDue(context) !== null && isHooked(context, 'pre_compact'),
+    compacts: ({ context }: Args) => passDue(context) !== null,
+    pass_is_vetoed: ({ context }: Args) => context.pass?.vetoed === true,
+    hooked_post_compact: hooked('post_compact'),
+    hooked_transform_context: hooked('transform_context'),
+    hooked_post_turn: hooked('post_turn'),
+    hooked_session_idle: hooked('session_idle'),
+    hooked_pre_suspend: hooked('pre_suspend'),
+    hooked_post_resume: hooked('post_resume'),
+    has_edits: ({ context }: Args) => context.edited.length > 0,
+    has_more_edits: ({ context }: Args) => context.edited.length > 1,
+    has_no_edits: ({ context }: Args) => context.edited.length === 0,
+    cancels: control('cancel', 'cancelled'),
+    suspends,
+    is_cut_short_and_hooked: (args: Args) => isCutShort(args) && isHooked(args.context, 'post_turn'),
+    is_cut_short: isCutShort,
+    is_partial: ({ event }: Args) => (event as On<'message_complete'>).message.partial === true,
+    asks_for_calls: ({ event }: Args) =>
+      (event as On<'message_complete'>).message.content.some((part) => part.type === 'call'),
+    skips_batch_and_hooked: (args: Args) => skipsBatch(args) && isHooked(args.context, 'post_turn'),
+    skips_batch: skipsBatch,
+    skips_rest: skipsRest,
+    skips_and_hooked: ({ context, event }: Args) =>
+      checkpoint(event).dispatch_skipped && isHooked(context, 'post_turn'),
+    skips: ({ event }: Args) => checkpoint(event).dispatch_skipped,
+    batch_has_ended: ({ context }: Args) => allEndedBut(context, null),
+    has_calls_to_vet: ({ context, event }: Args) => nextToVet(context, callOf(event)) !== undefined,
+    // Only the end of its own question settles a call here; the end of its vetting leaves it to be asked about.
+    has_calls_to_ask: ({ context, event }: Args) =>
+      nextToAsk(
+        context,
+        event.type === 'consult_ended' && event.point === 'permission_asked' ? event.call_id : undefined,
+      ) !== undefined,
+    completes_batch: ({ context, event }: Args) => allEndedBut(context, callOf(event) ?? null),
+    lets_hand_off: ({ context, event }: Args) =>
+      (event as On<'consult_ended'>).point === 'OnHandoffEmitted' &&
+      callRow(context, callOf(event) ?? '')?.status !== 'ended',
+    // Nobody is left to ask about a hand-off that was told in an earlier record.
+    frees_hand_off: ({ context, event }: Args) => {
+      const row = nextToStart(context);
+      const { table } = event as On<'hooks_changed'>;
+      return (
+        row?.handoff === 'emitted' &&
+        !isConsulted(context, row) &&
+        !isHooked({ ...context, hooks: table }, 'OnHandoffEmitted')
+      );
+    },
+    goes_on_without: ({ context, event }: Args) => goesOnWithout(context, callOf(event) ?? ''),
+    makes_room: ({ context, event }: Args) => makesRoom(context, callOf(event) ?? ''),
+    is_last_and_starts: (args: Args) => isLastDecision(args) && starts(args),
+    is_last_decision: isLastDecision,
+    starts,
+    terminates: ({ context, event }: Args) => checkpoint(event).delivered === 0 && batchTerminates(context),
+    was_plain_answer: ({ context }: Args) => !context.batch_open,
+    goes_on_at_cap: (args: Args) => goesOn(args) && isCapped(args.context),
+    goes_on: goesOn,
+    // A daemon that has answered within the cap, and for which nothing waits, has done its job and idles.
+    is_capped: (args: Args) =>
+      isCapped(args.context) && (args.context.pinned?.daemon !== true || goesOn(args) || anythingWaits(args.context)),
+    suspend_asked: ({ context }: Args) => parks(context),
+    // Nobody asked for what a failed step waits for, so nobody can be told no.
+    suspend_asked_and_hooked: ({ context }: Args) =>
+      parks(context) && context.suspend?.step === undefined && isHooked(context, 'pre_suspend'),
+    hooked_pre_step: ({ context, event }: Args) => hookedStep(context, 'PreStep', (event as On<'step_started'>).step),
+    step_fails: ({ event }: Args) => (event as On<'step_finished'>).status === 'failed',
+    step_fails_and_hooked: ({ context, event }: Args) =>
+      (event as On<'step_finished'>).status === 'failed' && isHooked(context, 'post_turn'),
+    // Of a fork that is somebody else by now, no step was begun.
+    turn_may_begin: ({ context }: Args) => openStep(context) !== undefined || context.step === null,
+    completes_step_and_hooked: ({ context, event }: Args) =>
+      isComplete(context, checkpoint(event).delivered) &&
+      hookedStep(context, 'PostStep', openStep(context)?.name ?? ''),
+    suspends_and_hooked: (args: Args) => suspends(args) && isHooked(args.context, 'pre_suspend'),
+    followup_waits: ({ context }: Args) => nextFollowup(context) !== undefined,
+    is_said_directly: ({ event }: Args) => (event as On<'message_injected'>).origin === 'direct',
+    takes_more_followups: ({ context }: Args) =>
+      context.pinned?.drain.followups === 'all' && context.followups.length > 1,
+    is_daemon_and_hooked: ({ context }: Args) => context.pinned?.daemon === true && isHooked(context, 'session_idle'),
+    is_daemon: ({ context }: Args) => context.pinned?.daemon === true,
+    // What hooks have yet to let in wakes nobody; its verdict does.
+    wakes: ({ context, event }: Args) =>
+      (!('mode' in event) || event.mode !== 'audit_only') &&
+      (event.type === 'reminder_injected' ? event.direct === undefined : !isGuarded(context)),
+    lets_in: ({ context, event }: Args) => {
+      const { command_id, verdict } = event as On<'guard_ended'>;
+      const injection = context.pending.find((candidate) => candidate.command_id === command_id);
+      return verdict === 'allowed' && injection?.mode !== 'audit_only';
+    },
+    // Nobody is left to let in what waits.
+    opens_the_door: ({ context, event }: Args) =>
+      steeringAwaitsVerdict(context) && !isGuarded({ ...context, hooks: (event as On<'hooks_changed'>).table }),
+    interrupts: ({ event }: Args) => 'mode' in event && event.mode === 'interrupt_immediate',
+    has_work: hasWork,
+    anything_waits: ({ context }: Args) => anythingWaits(context),
+    is_daemon_and_judged_and_hooked: ({ context }: Args) =>
+      isJudgedDaemon(context) && isHooked(context, 'session_idle'),
+    is_daemon_and_judged: ({ context }: Args) => isJudgedDaemon(context),
+    is_judged: ({ context }: Args) => !steeringAwaitsVerdict(context),
+    nothing_is_parked: ({ context }: Args) => !anyParkedBut(context, null),
+    is_quiet: ({ context }: Args) => !anythingInFlight(context) && openCalls(context).length === 0,
+    turn_is_closed: ({ context }: Args) => !context.turn_open && context.run_started && !openStep(context),
+    is_closed: ({ context }: Args) => context.closing === null,
+    is_stopped: ({ context }: Args) => isStopped(context),
+    is_used_up: ({ event }: Args) => (event as On<'budget_threshold'>).percent === 100,
+    passes_session_error: passing('session_error'),
+    passes_session_end: passing('session_end'),
+    passes_pre_finish: passing('pre_finish'),
+    passes_on_unsettled_detected: passing('on_unsettled_detected'),
+    passes_post_finish: passing('post_finish'),
+    ends_in_error: ({ event }: Args) => (event as On<'agent_end'>).stop_reason === 'error',
+  },
+});

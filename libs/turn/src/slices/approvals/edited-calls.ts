@@ -1,0 +1,308 @@
+/**
+ * Edited calls: a person allows a parked call with other arguments. The edited call passes the guards that can refuse the
+ * model's own call: rules that deny (the persona's, the start's, those of sessions above, remembered ones) and `PreToolUse`
+ * hooks. The host has validated the arguments against the tool's schema before.
+ *
+ * X1  An edit is not a decision. While hooks are asked the call stays parked, and the first decision wins (A2).
+ * X2  The record of the hooks' answers holds the decision, or the rejection of the edit. After a rejection the call is
+ *     still parked, and people may decide again.
+ * X3  What a person has approved is what runs. A hook that would rewrite the edited arguments refuses them.
+ * X4  A wait that ends in another way rejects the edit in the same record.
+ */
+
+import {
+  BOUNDS,
+  canonicalJson,
+  type Denial,
+  type ErrorCode,
+  type EventOf,
+  type HookAnswer,
+  type HookRegistration,
+  type Json,
+  type JsonObject,
+  redactArgs,
+  type SessionEvent,
+} from '@coxswain/protocol';
+import type { Command } from '../../core/commands.ts';
+import type { SessionContext } from '../../core/context.ts';
+import {
+  because,
+  by,
+  controlOutcome,
+  type Decision,
+  events,
+  reject,
+  rejected,
+  why,
+  withOutcome,
+} from '../../core/decision.ts';
+import { isEnded, type MachineState } from '../../machine/state.ts';
+import { rulingOn } from '../calls/gate.ts';
+import type { CallRow, ProposedEdit } from '../calls/state.ts';
+import { callRow, setCall, toolPayload } from '../calls/table.ts';
+import { isAsking } from '../hooks/consult.ts';
+import { hooksFor, payloadHead } from '../hooks/registrations.ts';
+import type { OpenConsult } from '../hooks/state.ts';
+import { textBytes } from '../injections/waiting.ts';
+import { alreadyDecided, settleApproval } from './approvals.ts';
+import { rememberedBy } from './remembered.ts';
+
+/** Decides `approve`, in a record that is made at `atMs`. */
+export function decideApproval(state: MachineState, input: Command<'approve'>, atMs: number): Decision {
+  const { context } = state;
+  const callId = input.body.call_id;
+  const row = callRow(context, callId);
+  if (isEnded(state))
+    return reject(input, 'not_pending', 'the run has ended; no approval is pending', { field: 'call_id' });
+  if (!row) return reject(input, 'call_unknown', `there is no call ${callId} in the open batch`, { field: 'call_id' });
+  if (row.decided) return alreadyDecided(input, row.decided);
+  if (row.status !== 'parked') {
+    return reject(input, 'not_pending', `call ${callId} has no pending approval: it is ${row.ended ?? row.status}`, {
+      field: 'call_id',
+    });
+  }
+  const args = editedArgs(input, row);
+  return args ? decideEdit(context, input, row, args, atMs) : settleApproval(context, input, row, undefined, atMs);
+}
+
+const POINT = 'PreToolUse';
+
+/** An open consult about an edited call. */
+export type EditConsult = OpenConsult & { readonly call_id: string; readonly command_id: string };
+
+/** Whether a consult is about an edited call. */
+export function isOfEdit(consult: OpenConsult): consult is EditConsult {
+  return consult.point === POINT && consult.command_id !== undefined;
+}
+
+/**
+ * The arguments of an `approve` that differ from those of the call.
+ * @returns undefined where the approver has left the call as it is.
+ */
+function editedArgs({ body }: Command<'approve'>, row: CallRow): JsonObject | undefined {
+  const { args } = body;
+  return args === undefined || canonicalJson(args) === canonicalJson(row.args) ? undefined : args;
+}
+
+/** Decides an `approve` that edits a parked call, in a record that is made at `atMs`. */
+export function decideEdit(
+  context: SessionContext,
+  input: Command<'approve'>,
+  row: CallRow,
+  args: JsonObject,
+  atMs: number,
+): Decision {
+  const { edit, call_id } = row;
+  if (edit?.command_id === input.command_id) return { kind: 'ignored', reason: 'hooks are already checking this edit' };
+  if (edit)
+    return reject(
+      input,
+      'edit_pending',
+      `hooks are still checking another edit of call ${call_id}; retry the decision in a moment`,
+      {
+        field: 'args',
+      },
+    );
+  const refused = tooLarge(context, input, row, args) ?? refusedByRule(context, input, row, args);
+  if (refused) return refused;
+  if (hooksOn(context, row, args).length === 0) return settleApproval(context, input, row, args, atMs);
+  const remembered = rememberedBy(context, input, row, args, atMs);
+  if ('kind' in remembered) return remembered;
+  const { command_id } = input;
+  const { remember } = input.body;
+  return events({
+    type: 'edited_call_proposed',
+    call_id,
+    command_id,
+    args,
+    ...(remember === undefined ? {} : { remember }),
+    ...by(input),
+    ...why(input.body.reason),
+  });
+}
+
+/** The bound on the arguments of a batch holds for edited ones too: they stand in the context, and so in snapshots. */
+function tooLarge(
+  { calls }: SessionContext,
+  input: Command<'approve'>,
+  row: CallRow,
+  args: JsonObject,
+): Decision | null {
+  const held = calls.map((other) => (other === row ? args : (other.edit?.args ?? other.args)));
+  const bytes = held.reduce<number>((sum, one) => sum + textBytes(canonicalJson(one)), 0);
+  if (bytes <= BOUNDS.batchArgsMaxBytes) return null;
+  const message = `with this edit the arguments of the batch have ${bytes} bytes; the limit is ${BOUNDS.batchArgsMaxBytes}`;
+  return reject(input, 'body_too_large', message, { field: 'args' });
+}
+
+function refusedByRule(context: SessionContext, input: Command<'approve'>, row: CallRow, args: Json): Decision | null {
+  const { action, rule } = rulingOn(context, { ...row, args });
+  return action === 'deny' ? denyEdit(input, row, { by: 'rule', rule }, `permission rule ${rule} denies it`) : null;
+}
+
+function denyEdit(
+  input: Command<'approve'>,
+  { call_id }: CallRow,
+  detail: Pick<Denial, 'by' | 'rule' | 'hook' | 'reason' | 'args'>,
+  because: string,
+): Decision {
+  const message = `the edited call was not run: ${because}; call ${call_id} still waits for approval`;
+  return reject(input, 'edited_call_denied', message, { field: 'args', detail: detail as unknown as JsonObject });
+}
+
+/**
+ * The next registration that is asked about an edited call; or the rejection of an edit whose hooks have gone while it waited
+ * for another consult; or null.
+ * @param effectId the id that the next effect of the record gets.
+ */
+export function consultEdit(context: SessionContext, effectId: string): SessionEvent | null {
+  const { consult } = context;
+  if (consult !== null && !(isOfEdit(consult) && isAsking(context))) return null;
+  const row = context.calls.find(({ status, edit }) => status === 'parked' && edit !== undefined);
+  if (!row?.edit) return null;
+  const { command_id, args } = row.edit;
+  const hook = hooksOn(context, row, args)[consult?.hooks.length ?? 0];
+  if (!hook)
+    return consult
+      ? null
+      : rejectionOf(row.edit, 'edit_pending', 'the hooks changed in the meantime; retry the decision');
+  const payload = consult?.payload ?? payloadOf(context, row, args);
+  const { call_id } = row;
+  return {
+    type: 'hook_call',
+    hook: hook.id,
+    point: POINT,
+    effect_id: consult?.effect_id ?? effectId,
+    call_id,
+    command_id,
+    payload,
+  };
+}
+
+function hooksOn(context: SessionContext, row: CallRow, args: JsonObject): readonly HookRegistration[] {
+  return hooksFor(context, POINT, row.tool, payloadOf(context, row, args));
+}
+
+function payloadOf(context: SessionContext, row: CallRow, args: JsonObject): JsonObject {
+  return { ...payloadHead(context, POINT), tool: toolPayload({ ...row, args }) };
+}
+
+/** Whether a consult asks about an edit that waits no more: its answers change nothing. */
+export function isEditSettled(context: SessionContext, consult: OpenConsult): boolean {
+  return isOfEdit(consult) && callRow(context, consult.call_id)?.edit?.command_id !== consult.command_id;
+}
+
+/**
+ * What the answers of the hooks cause.
+ * @param failsClosed whether an answer failed and refuses.
+ */
+export function decideEditChecked(
+  context: SessionContext,
+  consult: EditConsult,
+  answers: readonly HookAnswer[],
+  failsClosed: (answer: HookAnswer) => boolean,
+  atMs: number,
+): SessionEvent[] {
+  const { effect_id, command_id, call_id } = consult;
+  const checked: SessionEvent = { type: 'edited_call_checked', call_id, command_id, effect_id };
+  const row = callRow(context, call_id);
+  const edit = row?.edit;
+  if (!row || !edit || isEditSettled(context, consult) || row.status !== 'parked') return [checked];
+  const input = commandOf(row, edit);
+  const refusal = refusalIn(answers, edit, failsClosed);
+  const decision = refusal
+    ? denyEdit(input, row, { by: 'hook', ...refusal }, `hook ${refusal.hook} denies it${because(refusal.reason)}`)
+    : (refusedByRule(context, input, row, edit.args) ?? settleApproval(context, input, row, edit.args, atMs));
+  const vetoed: SessionEvent[] = refusal
+    ? [
+        {
+          type: 'hook_vetoed',
+          hook: refusal.hook,
+          point: POINT,
+          call_id,
+          command_id,
+          decision: 'deny',
+          ...why(refusal.reason),
+        },
+      ]
+    : [];
+  const said = withOutcome(context.session_id, input, decision);
+  return [...vetoed, ...(said.kind === 'ignored' ? [] : said.events), checked];
+}
+
+/** The `approve` that proposed an edit, as far as a decision on it needs it. */
+function commandOf(
+  { call_id }: CallRow,
+  { command_id, args, actor, reason, remember }: ProposedEdit,
+): Command<'approve'> {
+  return {
+    type: 'command',
+    verb: 'approve',
+    command_id,
+    body: {
+      call_id,
+      decision: 'allow',
+      args,
+      ...(reason === undefined ? {} : { reason }),
+      ...(remember === undefined ? {} : { remember }),
+    },
+    ...(actor ? { actor } : {}),
+  };
+}
+
+type HookRefusal = Pick<Denial, 'reason' | 'args'> & { readonly hook: string };
+
+function refusalIn(
+  answers: readonly HookAnswer[],
+  { args }: ProposedEdit,
+  failsClosed: (answer: HookAnswer) => boolean,
+): HookRefusal | null {
+  for (const answer of answers) {
+    const { hook, verdict, failure } = answer;
+    if (failsClosed(answer)) return { hook, ...why(failure?.message) };
+    if (verdict?.kind === 'deny') return { hook, reason: verdict.reason };
+    if (verdict?.kind === 'rewrite_args' && canonicalJson(verdict.args) !== canonicalJson(args))
+      return { hook, reason: REWRITES, args: redactArgs(verdict.args) };
+  }
+  return null;
+}
+
+const REWRITES = 'it would change the approved arguments';
+
+/**
+ * The rejection of an edit whose call waits no more (X4), and after it the outcome of its command; or null.
+ * In two events, as for every rejected control.
+ */
+export function overruledEdit({ calls, session_id }: SessionContext): SessionEvent | null {
+  const row = calls.find(({ edit, status }) => edit && (edit.rejected !== undefined || status !== 'parked'));
+  if (!row?.edit) return null;
+  const { edit } = row;
+  const input = commandOf(row, edit);
+  if (edit.rejected !== undefined) return controlOutcome(session_id, input, edit.rejected);
+  if (row.decided) return alreadyDecided(input, row.decided).events[0];
+  return rejectionOf(edit, 'not_pending', `call ${row.call_id} no longer has a pending approval`);
+}
+
+function rejectionOf({ command_id }: ProposedEdit, code: 'edit_pending' | 'not_pending', message: string) {
+  const field = code === 'not_pending' ? 'call_id' : 'args';
+  return rejected({ command_id, verb: 'approve' }, code, message, { field });
+}
+
+/** The table once an edit was proposed. */
+export function editProposed(
+  context: SessionContext,
+  { call_id, command_id, args, actor, reason, remember }: EventOf<'edited_call_proposed'>,
+): Pick<SessionContext, 'calls'> {
+  return setCall(context, call_id, { edit: { command_id, args, actor, reason, remember } });
+}
+
+/** The table once the command of an edit was rejected, or its outcome was said: with the second the edit is gone. */
+export function editAnswered(
+  context: SessionContext,
+  event: EventOf<'command_rejected'> | EventOf<'control_outcome'>,
+): Partial<SessionContext> {
+  const row = context.calls.find(({ edit }) => edit?.command_id === event.command_id);
+  if (!row?.edit) return {};
+  const edit = event.type === 'command_rejected' ? { ...row.edit, rejected: event.code as ErrorCode } : undefined;
+  return setCall(context, row.call_id, { edit });
+}

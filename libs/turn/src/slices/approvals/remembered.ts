@@ -1,0 +1,156 @@
+/** Rules that people have had remembered: how they come, what they answer, and how they go. */
+import {
+  BOUNDS,
+  bindingProblem,
+  canonicalJson,
+  type EventOf,
+  type Json,
+  matchOf,
+  type RememberedRule,
+  type RuleHolder,
+  type Ruling,
+  rememberedFor,
+  type SessionEvent,
+} from '@coxswain/protocol';
+import type { Command } from '../../core/commands.ts';
+import type { SessionContext } from '../../core/context.ts';
+import { by, controlOutcome, type Decision, events, reject } from '../../core/decision.ts';
+import type { CallRow } from '../calls/state.ts';
+import type { KnownRule } from './state.ts';
+
+const NONE: readonly RememberedRule[] = [];
+
+/** What the rules of the run are bound to (M4); null where its journal does not say. */
+export function ruleHolder({ pinned }: Pick<SessionContext, 'pinned'>): RuleHolder | null {
+  if (!pinned?.identity || pinned.root === undefined) return null;
+  return { persona: pinned.persona, root: pinned.root, ...pinned.identity };
+}
+
+/**
+ * The rules that hold: those of this session, and those that its persona had when the run began. Without those that were
+ * revoked in this session, and those that are bound to another persona or root.
+ */
+function rulesIn(context: SessionContext): readonly RememberedRule[] {
+  const { remembered, persona_rules } = context;
+  const holder = ruleHolder(context);
+  if (holder === null || remembered.length + persona_rules.length === 0) return NONE;
+  const gone = remembered.filter(({ revoked }) => revoked);
+  return [
+    ...remembered.filter(({ revoked }) => !revoked),
+    ...persona_rules.filter((rule) => !gone.some((one) => one.id === rule.id && one.session === rule.session)),
+  ].filter((rule) => bindingProblem(rule, holder) === null);
+}
+
+// As with rulings by rules: asked again and again of the same rows and the same lists.
+const rulings = new WeakMap<
+  CallRow,
+  { readonly own: unknown; readonly persona: unknown; readonly pinned: unknown; readonly ruling: Ruling | null }
+>();
+
+/** What was decided in advance of a call about which a person would be asked; null where nothing was. */
+export function rememberedRuling(context: SessionContext, row: CallRow): Ruling | null {
+  const { remembered: own, persona_rules: persona, pinned } = context;
+  if (own.length + persona.length === 0) return null;
+  const known = rulings.get(row);
+  if (known?.own === own && known.persona === persona && known.pinned === pinned) return known.ruling;
+  const rule = rememberedFor(rulesIn(context), row.tool, row.args);
+  const ruling = rule ? { action: rule.action, rule: `remembered:${rule.id}` } : null;
+  rulings.set(row, { own, persona, pinned, ruling });
+  return ruling;
+}
+
+/**
+ * What an `approve` with `remember` causes beside its decision.
+ * @param args as they were decided: edited ones, where the approver has edited them.
+ * @returns the event, nothing where nothing is to be remembered, or the rejection.
+ */
+export function rememberedBy(
+  context: SessionContext,
+  input: Command<'approve'>,
+  row: CallRow,
+  args: Json,
+  atMs: number,
+): readonly SessionEvent[] | Decision {
+  const { remember: scope, reason, decision } = input.body;
+  if (scope === undefined) return [];
+  const field = { field: 'remember' };
+  if (row.in_doubt)
+    return reject(
+      input,
+      'not_rememberable',
+      'the approval is about the unknown outcome of this call, which no later call matches',
+      field,
+    );
+  const holder = ruleHolder(context);
+  if (holder === null)
+    return reject(
+      input,
+      'not_rememberable',
+      'an earlier version started this session and recorded no identity of its persona',
+      field,
+    );
+  const match = matchOf(row.tool, args);
+  if (typeof match === 'string') return reject(input, 'not_rememberable', match, field);
+  if (context.remembered.filter(({ revoked }) => !revoked).length >= BOUNDS.rememberedRulesMax)
+    return reject(
+      input,
+      'too_many_rules',
+      `the session already remembers ${BOUNDS.rememberedRulesMax} rules, which is the limit`,
+      field,
+    );
+  const rule: RememberedRule = {
+    id: input.command_id,
+    session: context.session_id,
+    scope,
+    ...holder,
+    tool: row.tool,
+    match,
+    action: decision,
+    ...by(input),
+    ...(reason === undefined ? {} : { reason }),
+    at: new Date(atMs).toISOString(),
+  };
+  return [{ type: 'permission_remembered', call_id: row.call_id, rule }];
+}
+
+/** Decides a `revoke` of a remembered rule; null where its target is none. */
+export function decideForget(context: SessionContext, input: Command<'revoke'>, atMs: number): Decision | null {
+  const target = input.body.command_id;
+  const rule = context.remembered.find(({ id }) => id === target);
+  if (!rule) return null;
+  if (rule.revoked)
+    return reject(input, 'already_revoked', `the rule ${rule.id} is already revoked`, { field: 'command_id' });
+  const { command_id } = input;
+  const at = new Date(atMs).toISOString();
+  return events(controlOutcome(context.session_id, input, 'revoked'), {
+    type: 'permission_forgotten',
+    rule_id: rule.id,
+    command_id,
+    ...by(input),
+    at,
+  });
+}
+
+/** The session's own rules after one was remembered or revoked. */
+export function rulesAfter(
+  rules: readonly KnownRule[],
+  event: EventOf<'permission_remembered'> | EventOf<'permission_forgotten'>,
+): readonly KnownRule[] {
+  if (event.type === 'permission_forgotten') {
+    const { rule_id, actor, at } = event;
+    return rules.map((rule) => (rule.id === rule_id ? { ...rule, revoked: { actor, at } } : rule));
+  }
+  // Of those that are gone the newest are known, for whoever revokes them again.
+  const gone = rules.length - 2 * BOUNDS.rememberedRulesMax + 1;
+  const oldest = gone > 0 ? rules.find(({ revoked }) => revoked) : undefined;
+  return [...rules.filter((rule) => rule !== oldest), event.rule];
+}
+
+/** What a run that begins has to say of its persona's rules. */
+export function personaRulesChanged(
+  { persona_rules }: SessionContext,
+  rules: readonly RememberedRule[] = NONE,
+): SessionEvent[] {
+  const isSame = canonicalJson(rules as unknown as Json) === canonicalJson(persona_rules as unknown as Json);
+  return isSame ? [] : [{ type: 'permissions_changed', rules: [...rules] }];
+}

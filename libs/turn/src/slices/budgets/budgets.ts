@@ -1,0 +1,231 @@
+/**
+ * Budgets of a run: what it has used of them, when it must say so, and when it must end.
+ *
+ * B1  A budget counts from the start of a run; in a daemon, from the last time that it idled, as turns do.
+ * B2  Time stands still while a session is suspended or idle: nobody works, and nobody is kept waiting by it.
+ * B3  All sums are whole numbers: tokens, nano-USD, milliseconds.
+ * B4  Each threshold of a budget is told once. At 100 percent the run ends with what it has.
+ */
+
+import {
+  BUDGET_HOOK_PERCENTAGES,
+  BUDGETS,
+  type Budget,
+  costNanoUsd,
+  type PinnedPrice,
+  type SessionEvent,
+  type Usage,
+  usdOf,
+} from '@coxswain/protocol';
+import type { SessionContext } from '../../core/context.ts';
+import { passDue } from '../compaction/compaction.ts';
+import { viewAtTurnEnd } from '../compaction/view-account.ts';
+import type { BudgetCount } from './state.ts';
+
+/** The count once an answer has been paid for. */
+export function spend(count: BudgetCount, usage: Usage, price: PinnedPrice | null): BudgetCount {
+  return {
+    tokens: count.tokens + usage.input_tokens + usage.output_tokens,
+    nano_usd: count.nano_usd + (price ? costNanoUsd(price, usage) : 0),
+    counted_ms: count.counted_ms,
+    running_since_ms: count.running_since_ms,
+    told: count.told,
+    // An answer that was broken off says nothing of its prompt.
+    prompt_tokens: usage.input_tokens > 0 ? usage.input_tokens : count.prompt_tokens,
+  };
+}
+
+/** The count with its clock running from now on. */
+export function startClock(count: BudgetCount, atMs: number): BudgetCount {
+  return count.running_since_ms === null ? { ...count, running_since_ms: atMs } : count;
+}
+
+/** The count with its clock stopped. */
+export function stopClock(count: BudgetCount, atMs: number): BudgetCount {
+  return { ...count, counted_ms: elapsedMs(count, atMs), running_since_ms: null };
+}
+
+/** How long a run has worked. Hosts' clocks differ, so a record may be older than the one before it; time never runs backwards here. */
+export function elapsedMs(count: BudgetCount, atMs: number): number {
+  return count.counted_ms + (count.running_since_ms === null ? 0 : Math.max(0, atMs - count.running_since_ms));
+}
+
+/** One budget of a run: its limit and what is used of it, in whole units. */
+export interface BudgetState {
+  readonly budget: Budget;
+  readonly used: number;
+  readonly limit: number;
+}
+
+/** The budgets that a run has, as of its newest record. */
+export function budgetsOf(context: SessionContext): readonly BudgetState[] {
+  if (!context.pinned?.budgets) return NONE;
+  return BUDGETS.flatMap((budget) => {
+    const used = usedOf(context.count, budget, context.at_ms);
+    const bound = boundOf(context, budget, used);
+    return bound ? [{ budget, used: used - bound.since, limit: bound.limit }] : [];
+  });
+}
+
+const NONE: readonly BudgetState[] = [];
+
+/** What is left of a budget; null where the run has none. */
+export function leftOf(context: SessionContext, budget: Budget): number | null {
+  const state = budgetsOf(context).find((one) => one.budget === budget);
+  return state ? state.limit - state.used : null;
+}
+
+function usedOf(count: BudgetCount, budget: Budget, atMs: number): number {
+  if (budget === 'wall_time_ms') return elapsedMs(count, atMs);
+  return budget === 'tokens' ? count.tokens : count.nano_usd;
+}
+
+/** A limit, and what the run had used already when it began to count. */
+interface Bound {
+  readonly limit: number;
+  readonly since: number;
+}
+
+/**
+ * The limit that ends the run first: the persona's, which counts since it took over, or what the start allows the whole
+ * run. Both count the same, so that the one of which less is left stays the one.
+ */
+function boundOf({ pinned, relay }: SessionContext, budget: Budget, used: number): Bound | null {
+  const named = (limits: { readonly [key in LimitKey]?: number | undefined } | undefined) =>
+    limits?.[LIMIT_KEYS[budget]];
+  const own = named(pinned?.budgets?.limits);
+  const whole = named(pinned?.run_limits);
+  if (own === undefined) return null;
+  const since = relay.since?.[SINCE_KEYS[budget]] ?? 0;
+  return whole !== undefined && whole - used <= own - (used - since)
+    ? { limit: whole, since: 0 }
+    : { limit: own, since };
+}
+
+type LimitKey = 'tokens' | 'nano_usd' | 'wall_time_ms';
+
+const LIMIT_KEYS = { tokens: 'tokens', usd: 'nano_usd', wall_time_ms: 'wall_time_ms' } as const;
+
+const SINCE_KEYS = { tokens: 'tokens', usd: 'nano_usd', wall_time_ms: 'ms' } as const;
+
+/** What has been told of budgets whose limit is the same once another persona has the run; of the others nothing has. */
+export function toldAfter(before: SessionContext, after: SessionContext): BudgetCount['told'] {
+  const kept = (budget: Budget) => {
+    const used = usedOf(before.count, budget, before.at_ms);
+    const [old, now] = [boundOf(before, budget, used), boundOf(after, budget, used)];
+    return old?.limit === now?.limit && old?.since === now?.since ? before.count.told[budget] : 0;
+  };
+  return { tokens: kept('tokens'), usd: kept('usd'), wall_time_ms: kept('wall_time_ms') };
+}
+
+/** What is told of: the thresholds of the persona, and those of which hooks want to hear. Ascending, each once. */
+function thresholdsOf({ pinned, hooks }: SessionContext): readonly number[] {
+  const own = pinned?.budgets?.thresholds ?? [];
+  if (own.length === 0 || !hooks.some(({ point }) => point === 'OnBudgetThreshold')) return own;
+  const hooked = hooks.flatMap(({ point, pct }) =>
+    point !== 'OnBudgetThreshold' ? [] : pct === undefined ? BUDGET_HOOK_PERCENTAGES : [pct],
+  );
+  return [...new Set([...own, ...hooked])].sort((a, b) => a - b);
+}
+
+/** The next threshold that has been reached and not been told, or null. */
+export function reachedThreshold(context: SessionContext): SessionEvent | null {
+  const thresholds = thresholdsOf(context);
+  for (const state of budgetsOf(context)) {
+    const percent = thresholds.find((candidate) => candidate > context.count.told[state.budget]);
+    if (percent !== undefined && state.used >= part(state.limit, percent)) return told(state, percent);
+  }
+  return null;
+}
+
+/** The end of a run whose budget cannot cover what another answer needs at least, or null. */
+export function uncoveredAnswer(context: SessionContext): SessionEvent | null {
+  for (const state of budgetsOf(context)) {
+    const needed = neededNext(context, state.budget);
+    if (needed > 0 && state.limit - state.used < needed) return told(state, 100, needed);
+  }
+  return null;
+}
+
+// At its cheapest the next prompt is the last one again, all of it cached.
+function neededNext(context: SessionContext, budget: Budget): number {
+  const { pinned } = context;
+  if (budget === 'wall_time_ms' || (budget === 'usd' && !pinned?.price)) return 0;
+  const tokens = leastNextPrompt(context);
+  if (budget === 'tokens' || !pinned?.price) return tokens;
+  const { input_micro_usd, cached_input_micro_usd } = pinned.price;
+  const price = { ...pinned.price, cached_input_micro_usd: Math.min(input_micro_usd, cached_input_micro_usd) };
+  return costNanoUsd(price, { input_tokens: tokens, output_tokens: 0, cached_input_tokens: tokens });
+}
+
+/**
+ * When the running clock reaches the next threshold of the time budget that it has not reached at `atMs`; null where
+ * there is none, and while the clock stands still.
+ */
+export function nextTimeThresholdMs(context: SessionContext, count: BudgetCount, atMs: number): number | null {
+  const elapsed = elapsedMs(count, atMs);
+  const bound = boundOf(context, 'wall_time_ms', elapsed);
+  if (!bound || count.running_since_ms === null) return null;
+  const { limit, since } = bound;
+  const percent = thresholdsOf(context).find((candidate) => since + part(limit, candidate) > elapsed);
+  return percent === undefined ? null : count.running_since_ms + since + part(limit, percent) - count.counted_ms;
+}
+
+/** `percent` of a limit, rounded up, without leaving the whole numbers that a double holds. */
+function part(limit: number, percent: number): number {
+  const hundredths = Math.floor(limit / 100);
+  return hundredths * percent + Math.ceil(((limit % 100) * percent) / 100);
+}
+
+function told({ budget, used, limit }: BudgetState, percent: number, needed?: number): SessionEvent {
+  const shown = (amount: number) => (budget === 'usd' ? usdOf(amount) : amount);
+  return {
+    type: 'budget_threshold',
+    budget,
+    percent,
+    used: shown(used),
+    limit: shown(limit),
+    ...(needed === undefined ? {} : { needed: shown(needed) }),
+  };
+}
+
+/** Why a run ends, for people and models. */
+export function exhaustion(event: Extract<SessionEvent, { type: 'budget_threshold' }>): string {
+  const { budget, used, limit, needed } = event;
+  const name = { tokens: 'token budget', usd: 'budget in USD', wall_time_ms: 'time budget' }[budget];
+  const unit = budget === 'wall_time_ms' ? ' ms' : '';
+  const figures = `${used}${unit} of ${limit}${unit} used`;
+  return needed === undefined
+    ? `the ${name} is exhausted: ${figures}`
+    : `the ${name} cannot cover another model response: ${figures}, at least ${needed} more needed`;
+}
+
+/** A run that is ending tells no more: its end says what it has used. */
+export function budgetTold(context: SessionContext, leaf: string): SessionEvent | null {
+  if (!context.pinned?.budgets || !context.run_started || context.aborting) return null;
+  return leaf === 'stopped' || leaf === 'failed' || leaf.startsWith('tearing_down') ? null : reachedThreshold(context);
+}
+
+/** Without a price nothing is said: 0 would be a claim. */
+export function cost(context: SessionContext, nanoUsd: number | null): { readonly cost_usd?: number } {
+  return nanoUsd === null || !context.pinned?.price ? {} : { cost_usd: usdOf(nanoUsd) };
+}
+
+/**
+ * Input tokens that the next prompt has at least; 0 where that is not known. A transcript only grows, so they are those
+ * of the last one: unless a compaction is due, hooks or the persona shape prompts, or a reminder is shown no longer.
+ */
+export function leastNextPrompt(context: SessionContext): number {
+  const { count, pinned, hooks, reminders } = context;
+  if (count.prompt_tokens === 0 || pinned?.shapes_prompts) return 0;
+  if (hooks.some(({ point }) => point === 'transform_context')) return 0;
+  if (reminders.some(({ due, ttl_left }) => due !== undefined || ttl_left === 1)) return 0;
+  return passDue(atTurnEnd(context)) ? 0 : count.prompt_tokens;
+}
+
+// A compaction replaces whole turns, and it is considered when the open one is over.
+function atTurnEnd(context: SessionContext): SessionContext {
+  if (!context.turn_open) return context;
+  const keepTurns = context.pinned?.compaction?.keep_turns ?? 0;
+  return { ...context, overflows: 0, view: viewAtTurnEnd(context.view, keepTurns) };
+}

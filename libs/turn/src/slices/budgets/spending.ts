@@ -1,0 +1,66 @@
+/** What a run uses up, in the context: tokens, money, and time by its clock. */
+
+import { addUsage, costNanoUsd, type EventOf, type Usage } from '@coxswain/protocol';
+import type { SessionContext } from '../../core/context.ts';
+import { nextIndex, type PlacedEvent } from '../../core/place.ts';
+import { exhaustion, nextTimeThresholdMs, spend, startClock, stopClock } from './budgets.ts';
+import type { BudgetCount } from './state.ts';
+
+/** What an answer, or a model step, has used. */
+export function spent(context: SessionContext, usage: Usage): Partial<SessionContext> {
+  return {
+    turn_usage: addUsage(context.turn_usage, usage),
+    run_usage: addUsage(context.run_usage, usage),
+    total_usage: addUsage(context.total_usage, usage),
+    ...paid(context, usage),
+  };
+}
+
+/** What a summary's own prompt had says nothing of the session's. */
+export function summaryPaid(
+  context: SessionContext,
+  usage: Usage | undefined,
+  promptTokens: number,
+): Partial<SessionContext> {
+  const paidFor = usage ? spent(context, usage) : {};
+  return { ...paidFor, count: { ...(paidFor.count ?? context.count), prompt_tokens: promptTokens } };
+}
+
+function paid(context: SessionContext, usage: Usage): Partial<SessionContext> {
+  const price = context.pinned?.price ?? null;
+  const cost = price ? costNanoUsd(price, usage) : null;
+  const add = (sum: number | null) => (sum === null || cost === null ? null : sum + cost);
+  return {
+    turn_cost: add(context.turn_cost),
+    run_cost: add(context.run_cost),
+    total_cost: add(context.total_cost),
+    count: spend(context.count, usage, price),
+  };
+}
+
+/** The run's clock goes on. */
+export function clockStarted(context: SessionContext, event: PlacedEvent): Partial<SessionContext> {
+  return watchClock(context, event, startClock(context.count, event.at_ms));
+}
+
+/** The run's clock stands still. */
+export function clockStopped(context: SessionContext, event: PlacedEvent): Partial<SessionContext> {
+  return { count: stopClock(context.count, event.at_ms), clock_watch: null };
+}
+
+/** With a time budget a timer says when its next threshold is there: a run that waits makes no records. */
+export function watchClock(context: SessionContext, event: PlacedEvent, count: BudgetCount): Partial<SessionContext> {
+  const due_at_ms = nextTimeThresholdMs(context, count, event.at_ms);
+  if (due_at_ms === null) return { count, clock_watch: null };
+  const index = nextIndex(context, event);
+  return { count, clock_watch: { id: `${event.n}-${index}`, epoch: context.epoch, due_at_ms }, next_effect: index + 1 };
+}
+
+/** A threshold was told; the last of them ends the run. */
+export function thresholdTold(context: SessionContext, event: EventOf<'budget_threshold'>): Partial<SessionContext> {
+  const { count } = context;
+  const told = { count: { ...count, told: { ...count.told, [event.budget]: event.percent } } };
+  return event.percent < 100
+    ? told
+    : { ...told, aborting: true, stop_reason: 'budget_exceeded', cancel_reason: exhaustion(event) };
+}

@@ -1,0 +1,69 @@
+/** What a run uses up. */
+
+import type { Budget, Usage } from '@coxswain/protocol';
+import type { OpenEffect } from '../../core/place.ts';
+
+/** No tokens. */
+export const NO_USAGE: Usage = { input_tokens: 0, output_tokens: 0 };
+
+/** What counts against the budgets of a run. */
+export interface BudgetCount {
+  readonly tokens: number;
+  readonly nano_usd: number;
+  /** Milliseconds before the clock was stopped last. */
+  readonly counted_ms: number;
+  /** Since when the clock runs; null while it stands still. */
+  readonly running_since_ms: number | null;
+  /** The highest threshold that was told, by budget. */
+  readonly told: { readonly [budget in Budget]: number };
+  /** Input tokens of the newest answer, which the next one mostly needs too. 0: not known, or its prompt is another. */
+  readonly prompt_tokens: number;
+}
+
+/** Nothing used, and the clock not started. */
+export const NOTHING_USED: BudgetCount = {
+  tokens: 0,
+  nano_usd: 0,
+  counted_ms: 0,
+  running_since_ms: null,
+  told: { tokens: 0, usd: 0, wall_time_ms: 0 },
+  prompt_tokens: 0,
+};
+
+/** The members of the context that say what is used up. Costs are nano-USD; null where a price was not known. */
+export interface BudgetsState {
+  readonly turn_usage: Usage;
+  readonly run_usage: Usage;
+  readonly total_usage: Usage;
+  readonly turn_cost: number | null;
+  readonly run_cost: number | null;
+  readonly total_cost: number | null;
+  readonly count: BudgetCount;
+  /** The timer of the next threshold of the time budget. */
+  readonly clock_watch: (OpenEffect & { readonly due_at_ms: number }) | null;
+}
+
+/** Nothing is used. */
+export const EMPTY_BUDGETS: BudgetsState = {
+  turn_usage: NO_USAGE,
+  run_usage: NO_USAGE,
+  total_usage: NO_USAGE,
+  turn_cost: 0,
+  run_cost: 0,
+  total_cost: 0,
+  count: NOTHING_USED,
+  clock_watch: null,
+};
+
+/** The sums that a run counts anew. */
+export const BUDGETS_AT_RUN_START: Pick<BudgetsState, 'run_usage' | 'run_cost' | 'count'> = {
+  run_usage: NO_USAGE,
+  run_cost: 0,
+  count: NOTHING_USED,
+};
+
+/** The sums that a turn counts anew. */
+export const BUDGETS_AT_TURN_START: Pick<BudgetsState, 'turn_usage' | 'turn_cost'> = {
+  turn_usage: NO_USAGE,
+  turn_cost: 0,
+};

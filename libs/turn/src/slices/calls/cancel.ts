@@ -1,0 +1,162 @@
+/** Cancelled calls: who cancelled them, their results, and the outcome that the sender of the cancel gets. */
+import type { Actor, CallOutcome, SessionEvent, ToolResult } from '@coxswain/protocol';
+import type { Command } from '../../core/commands.ts';
+import type { SessionContext } from '../../core/context.ts';
+import { because, by, controlOutcome, type Decision, events, why } from '../../core/decision.ts';
+import type { AbortOrder } from '../../core/effect.ts';
+import { isEnded, type MachineState } from '../../machine/state.ts';
+import { hooksFor } from '../hooks/registrations.ts';
+import { PREEMPTED } from '../injections/preempt.ts';
+import { buildCallEnded } from './results.ts';
+import type { CallCancel, CallRow } from './state.ts';
+import { callRow } from './table.ts';
+
+/** Who, as it stands behind "Cancelled by", and why, where a reason is known. */
+export interface Canceller {
+  readonly who: string;
+  readonly reason: string | undefined;
+}
+
+/** A sender's name. Commands on the bus need not have one. */
+export function nameOf(actor: Actor | null | undefined): string {
+  return actor?.name ?? 'an unnamed sender';
+}
+
+/** Who ended the run before its time: the sender of its cancel, or the host, for a used-up budget or a failure. */
+function runCancellerOf(context: SessionContext): Canceller {
+  const { stop_reason, cancel_actor, cancel_reason, failure } = context;
+  const isCancelled = stop_reason === 'cancelled';
+  const who = isCancelled ? nameOf(cancel_actor) : 'the host';
+  return { who: `${who}, with the run`, reason: cancel_reason ?? (isCancelled ? undefined : failure?.message) };
+}
+
+/** Who ended a call: the sender of its cancel, of the run's, or of the interrupt that did not wait for it. */
+export function cancellerOf(context: SessionContext, { cancel, preempted }: CallRow): Canceller {
+  if (cancel) return { who: nameOf(cancel.actor), reason: cancel.reason };
+  if (!context.aborting && preempted) return { who: nameOf(preempted.actor), reason: PREEMPTED };
+  return runCancellerOf(context);
+}
+
+/** The result of a call that PostToolUse hooks had no chance to see: they may be there to keep it back. */
+export function unseenText({ who, reason }: Canceller): string {
+  return `Cancelled by ${who} after the tool had run${because(reason)}. The result is withheld because hooks had not checked it.`;
+}
+
+const unrunText = (row: CallRow, { who, reason }: Canceller) =>
+  row.in_doubt
+    ? `Cancelled by ${who}${because(reason)}. The outcome of this tool call is unknown: an earlier host ended while the call ran.`
+    : `Cancelled by ${who} before it was run${because(reason)}.`;
+
+/** Decides `cancel_call`: a call in flight is asked to stop, any other call ends at once. */
+export function decideCancelCall(state: MachineState, input: Command<'cancel_call'>): Decision {
+  const { context } = state;
+  const { call_id: callId, reason, inject_reminder: injects, timeout_ms } = input.body;
+  const row = isEnded(state) ? undefined : callRow(context, callId);
+  const outcome = (status: 'cancelled' | 'already_cancelled' | 'not_found', because?: string): SessionEvent => ({
+    ...controlOutcome(context.session_id, input, status),
+    ...(row ? { tool: row.tool } : {}),
+    ...why(because),
+  });
+  if (!row) return events(outcome('not_found'));
+  if (row.cancel) return events(outcome('already_cancelled', row.cancel.reason));
+  if (row.status === 'ended') return events(outcome(row.ended === 'cancelled' ? 'already_cancelled' : 'not_found'));
+  // What the outside world holds must let go of it first: the tool, or the hooks that look at its result.
+  const isBeingSeen = row.status === 'returned' && context.consult?.call_id === callId;
+  if (row.status === 'running' || isBeingSeen) {
+    return events({
+      type: 'call_cancel_requested',
+      call_id: callId,
+      command_id: input.command_id,
+      ...why(reason),
+      ...by(input),
+      inject_reminder: injects,
+      timeout_ms,
+    });
+  }
+  const canceller = { who: nameOf(input.actor), reason };
+  return events(
+    ...(row.status === 'parked'
+      ? [{ type: 'approval_decided', call_id: callId, decision: 'superseded' } as const]
+      : []),
+    buildCallEnded(row, 'cancelled', row.status === 'returned' ? unseenText(canceller) : unrunText(row, canceller)),
+    outcome('cancelled', reason),
+    ...(injects ? [cancelReminder(context, row, { command_id: input.command_id, actor: input.actor, reason })] : []),
+  );
+}
+
+/** The events that settle a call with an open cancel request, once the outside world has let go of it. */
+export function settleCancelled(
+  context: SessionContext,
+  row: CallRow,
+  outcome: Pick<CallOutcome, 'status' | 'result' | 'duration_ms' | 'timed_out'>,
+): SessionEvent[] {
+  if (!row.cancel) return [];
+  const { command_id, reason, actor, inject_reminder } = row.cancel;
+  return [
+    {
+      type: 'call_ended',
+      call_id: row.call_id,
+      tool: row.tool,
+      status: 'cancelled',
+      result: resultAfterCancel(context, row, outcome),
+      is_error: true,
+      duration_ms: outcome.duration_ms,
+      ...(outcome.timed_out ? { timed_out: true } : {}),
+    },
+    {
+      type: 'control_outcome',
+      control: 'cancel_call',
+      command_id,
+      status: outcome.timed_out ? 'timeout' : 'cancelled',
+      target: row.call_id,
+      tool: row.tool,
+      ...(actor ? { actor } : {}),
+      ...(reason === undefined ? {} : { reason }),
+    },
+    ...(inject_reminder ? [cancelReminder(context, row, row.cancel)] : []),
+  ];
+}
+
+/**
+ * The result says who stopped the call and why, and what the tool had answered by then, unless hooks were to see that
+ * first: what may have to be kept back is not shown because someone was in a hurry.
+ */
+export function resultAfterCancel(
+  context: SessionContext,
+  row: CallRow,
+  outcome: Pick<CallOutcome, 'status' | 'result' | 'timed_out'>,
+): ToolResult {
+  const { who, reason } = cancellerOf(context, row);
+  const mayStillRun = outcome.timed_out
+    ? ' The tool did not stop in time, so the outcome of this tool call is unknown.'
+    : '';
+  const note = { type: 'text' as const, text: `Cancelled by ${who}${because(reason)}.${mayStillRun}` };
+  const answered = outcome.status === 'ok' || outcome.status === 'error';
+  const isShown = answered && hooksFor(context, 'PostToolUse', row.tool).length === 0;
+  // That nobody knows whether it took effect is the host's own word.
+  return isShown || outcome.status === 'interrupted'
+    ? { ...outcome.result, is_error: true, content: [note, ...outcome.result.content] }
+    : { content: [note], is_error: true };
+}
+
+/** The reminder that tells the model, in addition to the result, that the tool did not fail by itself. */
+function cancelReminder(
+  context: SessionContext,
+  { call_id, tool }: CallRow,
+  { command_id, actor, reason }: Pick<CallCancel, 'command_id' | 'actor' | 'reason'>,
+): SessionEvent {
+  const text = `Tool call ${call_id} (${tool}) was cancelled by ${nameOf(actor)}${because(reason)}. The tool itself did not fail.`;
+  return {
+    type: 'message_injected',
+    command_id,
+    origin: 'direct',
+    seam: 'direct',
+    turn: context.turn,
+    message: { role: 'reminder', content: [{ type: 'text', text }] },
+  };
+}
+
+/** What tells the outside world to stop a cancelled call. */
+export function cancelOrder(cancel: CallCancel): AbortOrder {
+  return { reason: cancel.reason ?? 'cancelled', graceMs: cancel.timeout_ms };
+}

@@ -1,0 +1,137 @@
+/** What the answers of hooks mean for calls. */
+
+import type { ConsultOutcome, HookPoint, SessionEvent } from '@coxswain/protocol';
+import type { SessionContext } from '../../core/context.ts';
+import { because } from '../../core/decision.ts';
+import type { OpenConsult } from '../hooks/state.ts';
+import { failsClosed, vetoed } from '../hooks/verdicts.ts';
+import { parkRequested } from '../suspension/requests.ts';
+import { cancellerOf, settleCancelled, unseenText } from './cancel.ts';
+import { buildCallDenied, buildCallEnded, returnedEnd, rewriteResult } from './results.ts';
+import type { CallRow } from './state.ts';
+import { callRow } from './table.ts';
+
+/** What the answers of PreToolUse hooks cause. */
+export function afterPreToolUse(context: SessionContext, row: CallRow, outcome: ConsultOutcome): SessionEvent[] {
+  const list: SessionEvent[] = [];
+  for (const answer of outcome.answers) {
+    if (failsClosed(context, answer))
+      return [...list, ...refusedByHook(row, 'PreToolUse', answer.hook, answer.failure?.message)];
+    if (answer.verdict?.kind === 'deny')
+      return [...list, ...refusedByHook(row, 'PreToolUse', answer.hook, answer.verdict.reason)];
+    if (answer.verdict?.kind === 'rewrite_args') {
+      list.push({
+        type: 'call_args_rewritten',
+        call_id: row.call_id,
+        args: answer.verdict.args,
+        by: `hook:${answer.hook}`,
+      });
+    }
+  }
+  const last = list.findLastIndex(({ type }) => type === 'call_args_rewritten');
+  if (outcome.needs_approval && list[last]) list[last] = { ...list[last], needs_approval: true } as SessionEvent;
+  const problem = outcome.args_problem;
+  if (problem)
+    list.push(
+      buildCallEnded(row, 'error', `${problem.message} The tool call was not run.`, { detail: { code: problem.code } }),
+    );
+  return list;
+}
+
+/** What the answers of OnHandoffEmitted hooks cause. */
+export function afterHandoffHooks(context: SessionContext, row: CallRow, outcome: ConsultOutcome): SessionEvent[] {
+  for (const answer of outcome.answers) {
+    const { verdict, failure, hook } = answer;
+    const closed = failsClosed(context, answer);
+    if (!closed && verdict?.kind !== 'deny') continue;
+    return refusedByHook(row, 'OnHandoffEmitted', hook, verdict?.kind === 'deny' ? verdict.reason : failure?.message);
+  }
+  return [];
+}
+
+function refusedByHook(row: CallRow, point: HookPoint, hook: string, reason: string | undefined): SessionEvent[] {
+  return [
+    vetoed(point, hook, 'deny', reason, row.call_id),
+    buildCallDenied(
+      row,
+      { by: 'hook', hook, ...(reason === undefined ? {} : { reason }) },
+      `Denied by hook ${hook}${because(reason)}.`,
+    ),
+  ];
+}
+
+/** What the answers of gate_tool_calls hooks cause. */
+export function afterGate(context: SessionContext, consult: OpenConsult, outcome: ConsultOutcome): SessionEvent[] {
+  const list: SessionEvent[] = [];
+  const calls = consult.payload.calls as unknown as ReadonlyArray<{ readonly call_id: string }>;
+  const settled = new Set<string>();
+  for (const answer of outcome.answers) {
+    if (answer.not_run || (answer.failure && !failsClosed(context, answer))) continue;
+    for (const [index, { call_id }] of calls.entries()) {
+      const row = callRow(context, call_id);
+      if (!row || row.status === 'ended' || settled.has(call_id)) continue;
+      const entry = answer.verdict?.kind === 'gate' ? answer.verdict.calls[index] : undefined;
+      const said = entry && 'allow' in entry ? entry : null;
+      if (said?.allow) continue;
+      settled.add(call_id);
+      const unread = entry && 'invalid' in entry ? entry.invalid : 'the hook returned no verdict for this call';
+      const reason = said ? said.reason : (answer.failure?.message ?? unread);
+      list.push(
+        vetoed('gate_tool_calls', answer.hook, 'deny', reason, call_id),
+        buildCallDenied(
+          row,
+          { by: said ? 'hook' : 'gate_unavailable', hook: answer.hook, ...(reason === undefined ? {} : { reason }) },
+          `Denied by gate ${answer.hook}${because(reason)}.`,
+        ),
+      );
+    }
+  }
+  return list;
+}
+
+/** What the answers of permission_asked hooks cause. */
+export function afterPermissionAsked(context: SessionContext, row: CallRow, outcome: ConsultOutcome): SessionEvent[] {
+  for (const answer of outcome.answers) {
+    if (failsClosed(context, answer))
+      return refusedByHook(row, 'permission_asked', answer.hook, answer.failure?.message);
+    if (answer.verdict?.kind !== 'decision') continue;
+    const { decision, reason } = answer.verdict;
+    if (decision === 'deny') return refusedByHook(row, 'permission_asked', answer.hook, reason);
+    return [vetoed('permission_asked', answer.hook, decision, reason, row.call_id)];
+  }
+  return [];
+}
+
+/** What a model must know of a call whose result it does not see: it must not repeat what took effect. */
+function effectOf(status: NonNullable<CallRow['returned']>['status']): string {
+  if (status === 'ok') return 'The tool call ran and took effect. Do not repeat it to see its result.';
+  if (status === 'error') return 'The tool call ran and ended with an error. It may have taken effect.';
+  return 'The outcome of this tool call is unknown.';
+}
+
+/** What the answers of PostToolUse hooks cause: the end of the call. */
+export function afterPostToolUse(context: SessionContext, row: CallRow, outcome: ConsultOutcome): SessionEvent[] {
+  if (!row.returned) return [];
+  const { duration_ms, park } = row.returned;
+  if (row.cancel)
+    return settleCancelled(context, row, { status: 'cancelled', result: row.returned.result, duration_ms });
+  if (outcome.status === 'cancelled' && context.aborting)
+    return [buildCallEnded(row, 'cancelled', unseenText(cancellerOf(context, row)))];
+  let { result } = row.returned;
+  for (const answer of outcome.answers) {
+    if (failsClosed(context, answer)) {
+      const failed = `hook ${answer.hook} failed${because(answer.failure?.message)}`;
+      const text = `${effectOf(row.returned.status)} The result is withheld: ${failed}.`;
+      result = {
+        content: [{ type: 'text', text }],
+        is_error: true,
+        detail: { code: answer.failure?.code ?? 'hook_unavailable' },
+      };
+      break;
+    }
+    if (answer.verdict?.kind === 'rewrite_result') result = rewriteResult(result, answer.verdict);
+  }
+  const end = returnedEnd(row, result);
+  // A model that is told that its call to park went wrong must not find the session parked.
+  return [end, ...parkRequested(context, { call_id: row.call_id, status: end.status, result, park })];
+}

@@ -1,0 +1,145 @@
+/**
+ * Outcomes of calls: from an effect of the host, or as a durable command.
+ *
+ * Calls that outlive the asking: somebody takes a call of a `long_running` tool up (`call_accepted`), and brings its
+ * outcome later as a durable command (`call_outcome`). In between nothing of the host works for it, so a restart neither
+ * sends it again nor ends it.
+ *
+ * Files that calls have edited: each is shown once to file_edited hooks, at the boundary of its turn, or while the run is
+ * torn down where its turn came to no boundary of its own.
+ */
+
+import { BOUNDS, type CallAccepted, type CallOutcome } from '@coxswain/protocol';
+import type { Command } from '../../core/commands.ts';
+import type { SessionContext } from '../../core/context.ts';
+import { type Decision, events, late, reject } from '../../core/decision.ts';
+import { isEnded, type MachineState } from '../../machine/state.ts';
+import { askAboutUnknown, asksAboutUnknown } from '../approvals/approvals.ts';
+import { hooksFor } from '../hooks/registrations.ts';
+import { parkRequested } from '../suspension/requests.ts';
+import { resultAfterCancel, settleCancelled } from './cancel.ts';
+import type { KnownTool } from './state.ts';
+import { callRow } from './table.ts';
+
+/** Decides the outcome of a call that runs. */
+export function decideCall(context: SessionContext, outcome: CallOutcome): Decision {
+  const row = callRow(context, outcome.call_id);
+  if (row?.status !== 'running' || row.effect_id !== outcome.effect_id) return late(outcome.effect_id);
+  if (row.cancel) return events(...settleCancelled(context, row, outcome));
+  const { duration_ms } = outcome;
+  const head = { type: 'call_ended', call_id: row.call_id, tool: row.tool, duration_ms } as const;
+  const timedOut = outcome.timed_out ? { timed_out: true as const } : {};
+  if (context.aborting || row.preempted) {
+    return events({
+      ...head,
+      status: outcome.status === 'interrupted' ? 'interrupted' : 'cancelled',
+      result: resultAfterCancel(context, row, outcome),
+      is_error: true,
+      ...timedOut,
+    });
+  }
+  if (outcome.status === 'interrupted' && asksAboutUnknown(context, row)) return events(askAboutUnknown(context, row));
+  // A child may have been cancelled where it runs. No other call is cancelled but by a person, a parent or the host.
+  const isOfChild = context.children.some(({ effect_id }) => effect_id === outcome.effect_id);
+  const isCancelledByTool = outcome.status === 'cancelled' && !isOfChild;
+  const { status, result } = agreeing(isCancelledByTool ? { ...outcome, status: 'error' } : outcome);
+  if (hooksFor(context, 'PostToolUse', row.tool).length > 0) {
+    const park = outcome.park ? { park: outcome.park } : {};
+    return events({ type: 'call_returned', call_id: row.call_id, status, result, duration_ms, ...park });
+  }
+  return events(
+    { ...head, status, result, is_error: status !== 'ok', ...timedOut },
+    ...parkRequested(context, outcome),
+  );
+}
+
+/**
+ * The outcome of a call that the host gave up measures nothing: no worker sent it. Its duration is the time since the
+ * record that started it.
+ */
+export function withRealDuration(context: SessionContext, outcome: CallOutcome, atMs: number): CallOutcome {
+  if (outcome.status !== 'cancelled' || outcome.duration_ms > 0) return outcome;
+  const startedMs = callRow(context, outcome.call_id)?.started_at_ms ?? atMs;
+  return { ...outcome, duration_ms: Math.max(0, atMs - startedMs) };
+}
+
+// Tools say twice whether they failed, by status and by flag; either is enough.
+function agreeing({ status, result }: CallOutcome): Pick<CallOutcome, 'status' | 'result'> {
+  const failed = status !== 'ok' || result.is_error;
+  return {
+    status: status === 'ok' && failed ? 'error' : status,
+    result: result.is_error === failed ? result : { ...result, is_error: failed },
+  };
+}
+
+// A child's answer comes from its host, on a verb that no worker has.
+function isBroughtByWorker(tool: KnownTool | undefined): boolean {
+  return tool?.long_running === true && !tool.by_session;
+}
+
+/** Decides that a call was taken up. */
+export function decideCallAccepted(context: SessionContext, input: CallAccepted): Decision {
+  const row = callRow(context, input.call_id);
+  if (row?.status !== 'running' || row.effect_id !== input.effect_id || row.accepted !== undefined) {
+    return late(input.effect_id);
+  }
+  return events({ type: 'call_accepted', call_id: row.call_id, epoch: input.epoch });
+}
+
+/**
+ * Decides an outcome that came as a command: for the open call and its newest sending alone; whatever else is refused
+ * with a code, which is its note.
+ */
+export function decideCallOutcome(state: MachineState, input: Command<'call_outcome'>): Decision {
+  const { context } = state;
+  const { call_id, effect_id, epoch, status, result, duration_ms } = input.body;
+  const row = isEnded(state) ? undefined : callRow(context, call_id);
+  if (row?.status !== 'running' || row.effect_id !== effect_id || !isBroughtByWorker(context.tools[row.tool])) {
+    const what = row
+      ? row.effect_id === effect_id
+        ? (row.ended ?? row.status)
+        : 'open under another effect id'
+      : 'not open';
+    return reject(
+      input,
+      'call_not_open',
+      `call ${call_id} does not accept an outcome of effect ${effect_id}: it is ${what}`,
+      {
+        field: 'call_id',
+      },
+    );
+  }
+  // One that was taken up is sent no more, whoever owns the session since. Before that is known, any owner may have sent it.
+  const first = row.accepted ?? row.epoch ?? context.epoch;
+  const last = row.accepted ?? context.epoch;
+  if (epoch < first || epoch > last) {
+    const sent = first === last ? `epoch ${first}` : `one of the epochs ${first} to ${last}`;
+    return reject(
+      input,
+      'stale_epoch',
+      `call ${call_id} was dispatched in ${sent}; this outcome is from epoch ${epoch}`,
+      {
+        field: 'epoch',
+      },
+    );
+  }
+  const decision = decideCall(context, { type: 'call_outcome', call_id, effect_id, status, result, duration_ms });
+  if (decision.kind !== 'events') return decision;
+  const [ended, ...rest] = decision.events;
+  if (ended?.type !== 'call_ended' && ended?.type !== 'call_returned') return decision;
+  return events({ ...ended, command_id: input.command_id }, ...rest);
+}
+
+/** Says of a call's outcome, beside what else it causes, which files were edited. */
+export function withEditedFiles(outcome: CallOutcome, decision: Decision): Decision {
+  const { call_id, edited: paths } = outcome;
+  if (decision.kind !== 'events' || !paths) return decision;
+  return events({ type: 'files_edited', call_id, paths }, ...decision.events);
+}
+
+/** The files that hooks are still to be told of, with these added. Without such hooks there are none. */
+export function editedFiles(context: SessionContext, paths: readonly string[]): readonly string[] {
+  const watched = paths.filter((path) => hooksFor(context, 'file_edited', path).length > 0);
+  if (watched.length === 0) return context.edited;
+  return [...new Set([...context.edited, ...watched])].sort().slice(0, BOUNDS.editedPathsPerTurnMax);
+}

@@ -1,0 +1,67 @@
+/** Queries and changes of the call table. */
+
+import type { JsonObject } from '@coxswain/protocol';
+import type { SessionContext } from '../../core/context.ts';
+import type { CallRow } from './state.ts';
+
+/** The call table with one row changed. */
+export function setCall(
+  context: SessionContext,
+  callId: string,
+  change: Partial<CallRow>,
+): { calls: readonly CallRow[] } {
+  return { calls: context.calls.map((row) => (row.call_id === callId ? { ...row, ...change } : row)) };
+}
+
+/** The row of a call in the newest batch. */
+export function callRow(context: SessionContext, callId: string): CallRow | undefined {
+  return context.calls.find((row) => row.call_id === callId);
+}
+
+/** Rows that have no result yet. */
+export function openCalls(context: SessionContext): readonly CallRow[] {
+  return context.calls.filter((row) => row.status !== 'ended');
+}
+
+/** Whether every call but this one has its result. */
+export function allEndedBut(context: SessionContext, callId: string | null): boolean {
+  return context.calls.every((row) => row.status === 'ended' || row.call_id === callId);
+}
+
+/** Whether a call waits for a person, this one aside. */
+export function anyParkedBut(context: SessionContext, callId: string | null): boolean {
+  return context.calls.some((row) => row.status === 'parked' && row.call_id !== callId);
+}
+
+/** Whether a call is being run by the outside world. */
+export function isInFlight(row: CallRow): boolean {
+  return row.status === 'running';
+}
+
+/** A call, as payloads hold it. */
+export function toolPayload({ tool, args, call_id }: CallRow): JsonObject {
+  return { name: tool, args, call_id };
+}
+
+/** Whether the batch runs one call after another. */
+export function isSequential(context: SessionContext): boolean {
+  return context.calls.some((row) => context.tools[row.tool]?.sequential);
+}
+
+/** Whether the batch ends the run: every call that ran terminates, without error. Denied and skipped calls did not run. */
+export function batchTerminates(context: SessionContext): boolean {
+  // An interrupt skipped the rest of the batch: its sender is owed another turn.
+  if (context.dispatch_skipped) return false;
+  let ran = 0;
+  for (const row of context.calls) {
+    if (row.ended === 'denied' || row.ended === 'skipped') continue;
+    if (row.ended !== 'ok' || !context.tools[row.tool]?.terminates) return false;
+    ran++;
+  }
+  return ran > 0;
+}
+
+/** The next call whose result PostToolUse hooks must see. */
+export function nextReturned(context: SessionContext): CallRow | undefined {
+  return context.calls.find((row) => row.status === 'returned');
+}

@@ -1,0 +1,249 @@
+/**
+ * Open children: what a session remembers of the sessions that it has started, until each has said how it ended.
+ *
+ * C1  A child is open from `child_started` to `child_ended`, or until it is known that nothing was started.
+ * C2  What an open child may use is held back: nobody else is given it. What it has used counts when it has ended.
+ *
+ * Commands between sessions: a child begins, is cancelled, reports; a message arrives.
+ */
+
+import {
+  addUsage,
+  BOUNDS,
+  type ChildEndedBody,
+  type DelegateArgs,
+  type EventOf,
+  type NotifyOutcome,
+  type SendMessageArgs,
+  type SessionEvent,
+  sessionActor,
+  type Usage,
+  userText,
+} from '@coxswain/protocol';
+import type { Command } from '../../core/commands.ts';
+import type { SessionContext } from '../../core/context.ts';
+import { type Decision, events, late, reject, why } from '../../core/decision.ts';
+import type { AbortOrder, Effect, EffectHead } from '../../core/effect.ts';
+import { nextIndex, openEffect, type Placed, type PlacedEvent } from '../../core/place.ts';
+import { isEnded, type MachineState, topStateOf } from '../../machine/state.ts';
+import type { BudgetCount } from '../budgets/state.ts';
+import { decideCall } from '../calls/outcome.ts';
+import type { CallRow } from '../calls/state.ts';
+import { callRow, setCall } from '../calls/table.ts';
+import { copiedFrom } from '../copies/copies.ts';
+import { handoffArgs } from '../handoff/handoff.ts';
+import { decideInjection } from '../injections/queue.ts';
+import { promptOfMessage } from '../runs/prompts.ts';
+import { type SessionTool, shareOf } from './delegation.ts';
+import type { OpenChild } from './state.ts';
+
+/** A child's first record. */
+export function decideStartChild({ context }: MachineState, input: Command<'start_child'>): Decision {
+  if (context.run > 0) return reject(input, 'session_exists', 'the session already had a run');
+  const { prompt, parent, reminders, ...settings } = input.body;
+  return events(
+    ...copiedFrom(input),
+    {
+      type: 'prompt_received',
+      command_id: input.command_id,
+      run: 1,
+      messages: [userText(prompt)],
+      actor: sessionActor(parent.session),
+      settings,
+      parent,
+    },
+    ...reminders.map((reminder): SessionEvent => ({ type: 'reminder_inherited', ...reminder })),
+  );
+}
+
+/** The parent's call is to end, and its child with it. What came after the child's first run is nobody's child. */
+export function decideCancelChild(state: MachineState, input: Command<'cancel_child'>): Decision {
+  const { context } = state;
+  const { from, effect_id, reason } = input.body;
+  if (context.parent?.session !== from || context.parent.effect_id !== effect_id)
+    return reject(input, 'not_running', `session ${from} did not start this session with effect ${effect_id}`);
+  if (isEnded(state) || context.run !== 1)
+    return reject(input, 'not_running', 'the delegated run of this session has ended');
+  return events({
+    type: 'control_outcome',
+    control: 'cancel',
+    command_id: input.command_id,
+    status: context.stop_reason === 'cancelled' ? 'already_cancelled' : 'cancelled',
+    target: context.session_id,
+    actor: sessionActor(from),
+    ...why(reason),
+  });
+}
+
+/** A child has ended: its call has its result, or the work is begun again; one that was given up is only counted. */
+export function decideChildEnded(state: MachineState, input: Command<'child_ended'>, atMs: number): Decision {
+  const { context } = state;
+  const report = input.body;
+  const child = context.children.find(({ effect_id }) => effect_id === report.effect_id);
+  if (!child)
+    return reject(input, 'call_not_open', `effect ${report.effect_id} has no open child session`, {
+      field: 'effect_id',
+    });
+  const { session, stop_reason, turns, usage, nano_usd, error } = report;
+  const ended = {
+    type: 'child_ended',
+    command_id: input.command_id,
+    call_id: child.call_id,
+    effect_id: child.effect_id,
+    session,
+    stop_reason,
+    turns,
+    usage,
+    nano_usd,
+    ...(error ? { error } : {}),
+  } as const;
+  const row = isEnded(state) ? undefined : callRow(context, child.call_id);
+  if (row?.status !== 'running' || row.effect_id !== child.effect_id) return events(ended);
+  if (isBegunAgain(context, row, child, report)) return events({ ...ended, restarts: true });
+  const duration_ms = Math.max(0, atMs - child.started_at_ms);
+  const { status, result } = report;
+  const outcome = { type: 'call_outcome', call_id: row.call_id, effect_id: child.effect_id, status, result } as const;
+  const decision = decideCall(context, { ...outcome, duration_ms });
+  return decision.kind === 'events' ? events(ended, ...decision.events) : decision;
+}
+
+function isBegunAgain(context: SessionContext, row: CallRow, child: OpenChild, report: ChildEndedBody): boolean {
+  const { restart = 'never', max_restarts = 1 } = row.args as unknown as DelegateArgs;
+  if (report.stop_reason !== 'error' || restart !== 'on_failure' || child.restart >= max_restarts) return false;
+  if (row.cancel || row.preempted || context.aborting) return false;
+  const after = {
+    ...context,
+    children: context.children.filter((one) => one !== child),
+    count: counted(context.count, report.usage, report.nano_usd),
+  };
+  return shareOf(after, row) !== null;
+}
+
+/** A message from another session: what its mode says, with its sender. */
+export function decideMessage(state: MachineState, input: Command<'message'>, atMs: number): Decision {
+  const { context } = state;
+  const { from: session, hops, body, mode } = input.body;
+  if (hops > BOUNDS.hopsMax)
+    return reject(
+      input,
+      'too_many_hops',
+      `the chain of messages between sessions has ${hops} hops; the limit is ${BOUNDS.hopsMax}`,
+    );
+  const from = { session, hops };
+  const actor = sessionActor(session);
+  if (mode === 'prompt' && isEnded(state) && !context.notice) {
+    return events(promptOfMessage(context, { command_id: input.command_id, body, actor, from }));
+  }
+  const isPrompt = mode === 'prompt';
+  if (isPrompt || mode === 'followup') {
+    // What a run takes no more must not wait for somebody else to begin the next.
+    const begins = isPrompt && (isEnded(state) || topStateOf(state) === 'tearing_down');
+    const origin = { from, ...(begins ? { begins_run: true as const } : {}) };
+    return decideInjection(context, { ...input, verb: 'followup', body: { body }, actor }, atMs, origin);
+  }
+  const seamMode = mode === 'interrupt' ? 'interrupt_immediate' : 'finish_step';
+  return decideInjection(context, { ...input, verb: 'steer', body: { body, mode: seamMode }, actor }, atMs, { from });
+}
+
+/** Decides what became of the report to the parent. */
+export function decideNotified(context: SessionContext, outcome: NotifyOutcome): Decision {
+  if (context.notice?.id !== outcome.effect_id || !context.parent) return late(outcome.effect_id);
+  const { effect_id, error } = outcome;
+  return events({
+    type: 'parent_notified',
+    effect_id,
+    session: context.parent.session,
+    ...(error ? { error } : {}),
+  });
+}
+
+/** A child begins. In a call's first child the effect is the call's own; a restart has one of its own. */
+export function childStarted(
+  context: SessionContext,
+  event: EventOf<'child_started'> & PlacedEvent,
+): Partial<SessionContext> {
+  const { call_id, effect_id, session, persona, restart = 0, budget } = event;
+  const child: OpenChild = {
+    effect_id,
+    call_id,
+    session,
+    persona,
+    started_at_ms: event.at_ms,
+    restart,
+    ...(budget?.tokens === undefined ? {} : { tokens: budget.tokens }),
+    ...(budget?.nano_usd === undefined ? {} : { nano_usd: budget.nano_usd }),
+  };
+  const children = [...context.children, child];
+  if (restart === 0) return { children };
+  const again = { effect_id, epoch: context.epoch };
+  return { children, ...setCall(context, call_id, again), next_effect: nextIndex(context, event) + 1 };
+}
+
+/** A child has reported: it is open no more, and what it has used counts. */
+export function childEnded(context: SessionContext, event: EventOf<'child_ended'>): Partial<SessionContext> {
+  const { effect_id, usage, nano_usd, call_id } = event;
+  const { spent_by_children: before, count } = context;
+  const sum = before.nano_usd === null || nano_usd === null ? null : before.nano_usd + nano_usd;
+  const ended = context.children.find((child) => child.effect_id === effect_id);
+  return {
+    children: context.children.filter((child) => child !== ended),
+    spent_by_children: { usage: addUsage(before.usage, usage), nano_usd: sum },
+    count: counted(count, usage, nano_usd),
+    // The next child of the call gets an effect of its own.
+    ...(event.restarts
+      ? setCall(context, call_id, { effect_id: undefined, accepted: undefined, restarts: (ended?.restart ?? 0) + 1 })
+      : {}),
+  };
+}
+
+/** A call has ended: what was never stored for it has started nothing. */
+export function childAfterCall(context: SessionContext, callId: string): Partial<SessionContext> {
+  if (context.children.length === 0) return {};
+  const row = context.calls.find((candidate) => candidate.call_id === callId);
+  if (row?.status !== 'running' || row.accepted !== undefined) return {};
+  return { children: context.children.filter(({ effect_id }) => effect_id !== row.effect_id) };
+}
+
+/** What has been used, with what a child has. */
+function counted(count: BudgetCount, usage: Usage, nanoUsd: number | null): BudgetCount {
+  return {
+    ...count,
+    tokens: count.tokens + usage.input_tokens + usage.output_tokens,
+    nano_usd: count.nano_usd + (nanoUsd ?? 0),
+  };
+}
+
+/** The effects of a call that the session carries out itself. */
+export function crewEffects(
+  context: SessionContext,
+  row: CallRow,
+  tool: SessionTool,
+  head: Pick<EffectHead, 'id' | 'epoch'>,
+  order: AbortOrder | null,
+): Effect[] {
+  const callId = row.call_id;
+  if (tool === 'handoff') {
+    return [{ kind: 'hand_off', ...head, abort: order, callId, to: handoffArgs(row).to }];
+  }
+  if (tool === 'send_message') {
+    const args = row.args as unknown as SendMessageArgs;
+    return [{ kind: 'send_message', ...head, abort: order, callId, args, hops: context.hops + 1 }];
+  }
+  const child = context.children.find(({ effect_id }) => effect_id === head.id);
+  if (!child) return [];
+  const args = row.args as unknown as DelegateArgs;
+  if (row.accepted === undefined) return [{ kind: 'start_child', ...head, abort: null, callId, args, child }];
+  return order ? [{ kind: 'stop_child', ...head, abort: null, callId, tool: row.tool, child, order }] : [];
+}
+
+/** The first run of a child has ended: its parent is to be told. */
+export function parentAwaitsNotice(context: SessionContext, event: Placed<'agent_end'>): Partial<SessionContext> {
+  if (context.run !== 1 || !context.parent || context.parent.detached) return {};
+  const { effect, next_effect } = openEffect(context, event);
+  return { notice: effect, next_effect };
+}
+
+/** The open report to the parent. */
+export function parentNoticeEffects({ notice, parent }: SessionContext): readonly Effect[] {
+  return notice && parent ? [{ kind: 'notify_parent', ...notice, abort: null, parent }] : [];
+}

@@ -1,0 +1,220 @@
+/**
+ * Compaction: when it is due, what it replaces, and what comes of its model step.
+ *
+ * P1  One is considered each turn, between the seams pre_compact and post_compact, and once more after the provider
+ *     has refused the turn's prompt as too long.
+ * P2  It replaces whole turns, oldest first, and never more than what stands before the turns that are kept. Only a
+ *     refused prompt makes it keep fewer turns than the persona says, and then no fewer than it must.
+ * P3  A refused prompt teaches: the session goes by the smaller window from then on.
+ * P4  A model step that fails is no reason to stop: old results are cleared instead, or the view stays as it is.
+ */
+
+import {
+  type CompactionStrategy,
+  type CompactOutcome,
+  type ConsultOutcome,
+  type EventOf,
+  type Failure,
+  type ModelOutcome,
+  type SessionEvent,
+  textOf,
+  type Usage,
+} from '@coxswain/protocol';
+import type { SessionContext } from '../../core/context.ts';
+import { type Decision, events, late } from '../../core/decision.ts';
+import type { AbortOrder, Effect } from '../../core/effect.ts';
+import { openEffect, type Placed } from '../../core/place.ts';
+import { failsClosed, vetoed } from '../hooks/verdicts.ts';
+import type { Pass } from './state.ts';
+import { knownWindow, messagesOf, patience, replacement } from './view-account.ts';
+
+/** The compaction that the next prompt needs, or null. */
+export function passDue(context: SessionContext): Pass | null {
+  const compaction = context.pinned?.compaction;
+  if (!compaction) return null;
+  const { strategy } = compaction;
+  const { view } = context;
+  const { window, reserve } = knownWindow(view, compaction);
+  const pass = { strategy, tokens_before: view.tokens, window, reserve };
+  if (context.overflows === 0) {
+    const kept = Math.min(compaction.keep_turns, view.closed.length);
+    const isDue =
+      view.tokens > Math.max(window - reserve, view.next_pass_at) && gain(context, strategy, kept) > least(window);
+    return isDue ? { ...pass, mode: 'window', kept_turns: kept } : null;
+  }
+  for (let kept = Math.min(compaction.keep_turns, view.closed.length); kept >= 0; kept--) {
+    if (gain(context, strategy, kept) > 0) return { ...pass, mode: 'overflow', kept_turns: kept };
+  }
+  return null;
+}
+
+// Tokens that would be freed, before whatever is put in their place; 0 where nothing would be replaced.
+function gain({ view }: SessionContext, strategy: CompactionStrategy, keptTurns: number): number {
+  const { archived, tokens_after } = replacement(view, strategy, keptTurns, null);
+  return archived === 0 ? 0 : Math.max(1, view.tokens - tokens_after);
+}
+
+// A pass that frees less would soon be followed by the next, each with a model step of its own.
+function least(window: number): number {
+  return Math.floor(patience(window) / 2);
+}
+
+/** What follows in a compaction that no hook has vetoed: its model step, or its end. Null while the step is waited for. */
+export function nextOfPass(context: SessionContext, effectId: string): SessionEvent | null {
+  const { pass } = context;
+  if (!pass || context.compacting) return null;
+  if (pass.strategy === 'clear_tool_results') return done(context, pass, pass.strategy);
+  return { type: 'compaction_started', ...said(context, pass), effect_id: effectId };
+}
+
+/** What hooks are told of a compaction. */
+export function passPayload(context: SessionContext): { [key: string]: string | number } {
+  const { pass, view } = context;
+  return {
+    mode: pass?.mode ?? 'window',
+    strategy: pass?.strategy ?? 'summary',
+    message_count: messagesOf(view),
+    estimated_tokens: view.tokens,
+    ...pass?.done,
+  };
+}
+
+/** Decides the outcome of the open compaction's model step. Pure. */
+export function decideCompact(context: SessionContext, outcome: CompactOutcome): Decision {
+  const { pass } = context;
+  if (context.compacting?.id !== outcome.effect_id || !pass) return late(outcome.effect_id);
+  const { usage, attempts, duration_ms } = outcome;
+  if (context.aborting) {
+    const error = { code: 'compaction_aborted', message: 'the run ended during the compaction' };
+    return events({ type: 'compaction_skipped', ...said(context, pass), error, usage });
+  }
+  const text = outcome.text.trim();
+  if (outcome.status === 'complete' && text !== '')
+    return events(done(context, pass, pass.strategy, { summary: text, usage, attempts, duration_ms }));
+  const error = outcome.error ?? {
+    code: outcome.status === 'complete' ? 'summary_empty' : 'model_stream_broken',
+    message:
+      outcome.status === 'complete' ? 'the summary is empty' : 'the model stream ended before the summary was complete',
+  };
+  return events(...withoutStep(context, pass, error, usage));
+}
+
+/** What becomes of a compaction whose model step has failed (P4). */
+export function withoutStep(context: SessionContext, pass: Pass, error: Failure, usage?: Usage): SessionEvent[] {
+  const instead_of = { strategy: pass.strategy, error };
+  const spent = usage ? { usage } : {};
+  if (gain(context, 'clear_tool_results', pass.kept_turns) > 0)
+    return [done(context, pass, 'clear_tool_results', { ...spent, instead_of })];
+  const skipped: SessionEvent = { type: 'compaction_skipped', ...said(context, pass), error, ...spent };
+  if (pass.mode === 'window') return [skipped];
+  return [
+    skipped,
+    overflowFailed(`the prompt exceeds the context window of the model, and the compaction failed: ${error.message}`),
+  ];
+}
+
+/** A hook has refused the open compaction: a prompt that the provider has refused cannot go out as it is. */
+function afterVeto(context: SessionContext, hook: string): SessionEvent[] {
+  return context.pass?.mode === 'overflow'
+    ? [overflowFailed(`the prompt exceeds the context window of the model, and hook ${hook} vetoed the compaction`)]
+    : [];
+}
+
+/** The provider has refused the prompt as too long: the turn goes on with a compaction. Null where it cannot, or where that is not what happened. */
+export function decideOverflow(context: SessionContext, outcome: ModelOutcome): Decision | null {
+  if (!isOverflow(outcome) || context.aborting || context.model?.preempted || context.overflows > 0) return null;
+  // What has been shown cannot be unsaid; an answer that had begun is not begun again.
+  if (textOf(outcome.message) !== '' || !passDue({ ...context, overflows: 1 })) return null;
+  const { message, usage, attempts, duration_ms } = outcome;
+  const error = outcome.error ?? { code: 'context_overflow', message: '' };
+  return events({
+    type: 'context_overflowed',
+    turn: context.turn,
+    error,
+    tokens: context.view.tokens,
+    usage,
+    attempts,
+    duration_ms,
+    ...(message.content.length > 0 ? { message } : {}),
+  });
+}
+
+/** Why the model's answer failed; of a prompt that is too long also what was done about it. */
+export function modelFailure(context: SessionContext, outcome: ModelOutcome): Failure {
+  const error = outcome.error ?? {
+    code: 'model_stream_broken',
+    message: 'the model stream ended before the response was complete',
+  };
+  if (!isOverflow(outcome)) return error;
+  const why =
+    context.overflows > 0 ? 'the compaction did not free enough space' : 'no older messages are left to compact';
+  return { ...error, message: `${error.message} (${why})` };
+}
+
+function isOverflow({ status, error }: ModelOutcome): boolean {
+  return status === 'failed' && error?.code === 'context_overflow';
+}
+
+function overflowFailed(message: string): SessionEvent {
+  return { type: 'run_failed', source: 'model', error: { code: 'context_overflow', message }, stop_reason: 'error' };
+}
+
+function said({ turn }: SessionContext, pass: Pass) {
+  const { mode, strategy, tokens_before, window, reserve, kept_turns } = pass;
+  return { turn, mode, strategy, tokens_before, window, reserve, kept_turns };
+}
+
+function done(
+  context: SessionContext,
+  pass: Pass,
+  strategy: CompactionStrategy,
+  more: Partial<Extract<SessionEvent, { type: 'compaction_done' }>> = {},
+): SessionEvent {
+  const { summary = null } = more;
+  return {
+    type: 'compaction_done',
+    ...said(context, pass),
+    strategy,
+    ...replacement(context.view, strategy, pass.kept_turns, summary),
+    ...more,
+  };
+}
+
+/** A hook that fails closed refuses the pass: what it would have had to say of what is archived is not known. */
+export function compactionVetted(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
+  for (const answer of outcome.answers) {
+    const { verdict, failure } = answer;
+    const closed = failsClosed(context, answer);
+    if (!closed && verdict?.kind !== 'block') continue;
+    const reason = verdict?.kind === 'block' ? verdict.reason : failure?.message;
+    return [vetoed('pre_compact', answer.hook, 'block', reason), ...afterVeto(context, answer.hook)];
+  }
+  return [];
+}
+
+/** The model step of the open compaction is asked for. */
+export function compactionStarted(
+  context: SessionContext,
+  event: Placed<'compaction_started'>,
+): Partial<SessionContext> {
+  const { effect, next_effect } = openEffect(context, event);
+  return { compacting: { ...effect, restarts: 0 }, next_effect };
+}
+
+/** The open compaction has replaced older messages. */
+export function passDone(
+  { pass }: SessionContext,
+  { strategy, archived, remaining }: EventOf<'compaction_done'>,
+): Partial<SessionContext> {
+  return { compacting: null, pass: pass ? { ...pass, strategy, done: { archived, remaining } } : null };
+}
+
+/** The model step of the open compaction. */
+export function compactionEffects(context: SessionContext, abort: AbortOrder | null): readonly Effect[] {
+  const { compacting, pass, turn, view } = context;
+  if (!compacting || !pass) return [];
+  const { id, epoch, restarts } = compacting;
+  const { strategy, kept_turns: keptTurns, window, reserve } = pass;
+  const room = window - reserve;
+  return [{ kind: 'compact', id, epoch, restarts, turn, strategy, keptTurns, room, step: view.steps, abort }];
+}

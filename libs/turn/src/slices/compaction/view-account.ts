@@ -1,0 +1,255 @@
+/**
+ * The account of what a model is shown: how many messages and tokens stand in which part of the view. It is what the
+ * machine knows of a transcript that it does not hold, and it is a handful of numbers, however long the session is.
+ *
+ * V1  The account and the view that the transcript keeps change by the same events, so their counts are the same.
+ * V2  A turn's part is closed with its turn_end: by then every call has its result, so that a cut between two parts
+ *     never comes between a call and its result.
+ */
+
+import type { CompactionStrategy, EventOf, ResolvedCompaction, SessionEvent } from '@coxswain/protocol';
+import { STEP_SEAM } from '../steps/progress.ts';
+import { estimateMessage, estimateText, estimateTools, isClearable, STUB_TOKENS } from './estimate-tokens.ts';
+import { EMPTY_PART, type ViewAccount, type ViewPart } from './state.ts';
+
+/** The account after an event; the same object where the event is nothing to it. */
+export function viewAfter(
+  view: ViewAccount,
+  event: SessionEvent,
+  compaction: ResolvedCompaction | undefined,
+): ViewAccount {
+  switch (event.type) {
+    case 'prompt_received':
+      return event.messages.reduce((after, message) => added(after, estimateMessage(message)), unpinned(view));
+    case 'persona_changed': {
+      const tokens = estimateText(event.provision.system_prompt);
+      // It may be another model now, with another window.
+      return { ...view, system_tokens: tokens, tokens: view.tokens - view.system_tokens + tokens, refused_at: 0 };
+    }
+    case 'tools_changed': {
+      const tokens = estimateTools(event.tools);
+      return { ...view, tool_tokens: tokens, tokens: view.tokens - view.tool_tokens + tokens };
+    }
+    case 'message_complete': {
+      const after = event.message.content.length > 0 ? added(view, estimateMessage(event.message)) : view;
+      const { input_tokens, output_tokens } = event.usage;
+      return input_tokens > 0 ? reported(after, input_tokens + output_tokens, compaction) : after;
+    }
+    case 'call_ended': {
+      const { content } = event.result;
+      const tokens = estimateMessage({ content });
+      return added(view, tokens, isClearable(content) ? { results: 1, result_tokens: tokens } : {});
+    }
+    case 'reminder_inherited': {
+      const tokens = estimateMessage(summaryShape(event.body));
+      return added(view, tokens, event.preserve_on_compact ? { preserved: 1, preserved_tokens: tokens } : {});
+    }
+    case 'reminder_fired':
+    case 'message_injected':
+      return event.audit_only ? view : added(view, ...injected(event));
+    case 'turn_end':
+      return viewAtTurnEnd(view, compaction?.keep_turns ?? 0);
+    case 'context_overflowed':
+      return { ...view, refused_at: view.refused_at === 0 ? event.tokens : Math.min(view.refused_at, event.tokens) };
+    case 'compaction_started':
+      return { ...view, steps: view.steps + 1 };
+    case 'compaction_done': {
+      const summary = event.summary === undefined ? null : estimateMessage(summaryShape(event.summary));
+      const { older, kept } = replaced(view, event.strategy, event.kept_turns, summary);
+      const enough = event.tokens_after <= event.window - event.reserve;
+      return {
+        ...view,
+        older,
+        has_summary: view.has_summary || summary !== null,
+        closed: kept,
+        tokens: event.tokens_after,
+        passes: view.passes + 1,
+        next_pass_at: enough ? 0 : event.tokens_after + patience(event.window),
+        settling: true,
+      };
+    }
+    case 'compaction_skipped':
+      return { ...view, next_pass_at: event.tokens_before + patience(event.window), settling: false };
+    default:
+      return view;
+  }
+}
+
+/** Whether a message is one that a compaction leaves as it is, and for how long. */
+export function pinOf(event: EventOf<'message_injected'> | EventOf<'reminder_fired'>): 'run' | 'session' | null {
+  if (event.type === 'reminder_fired') return event.preserve_on_compact ? 'session' : null;
+  return event.origin === 'steer' || event.seam === STEP_SEAM ? 'run' : null;
+}
+
+/**
+ * The account without a reminder that is shown no longer.
+ * @param age turns that have ended since it was delivered: which part it stands in.
+ */
+export function viewWithoutReminder(view: ViewAccount, body: string, preserved: boolean, age: number): ViewAccount {
+  const tokens = estimateMessage(summaryShape(body));
+  const pin = preserved ? { preserved: -1, preserved_tokens: -tokens } : {};
+  const without = (part: ViewPart) => sum(part, { ...EMPTY_PART, messages: -1, tokens: -tokens, ...pin });
+  const left = { ...view, tokens: Math.max(0, view.tokens - tokens) };
+  if (age === 0) return { ...left, open: without(view.open) };
+  const place = view.closed.length - age;
+  if (place < 0) return { ...left, older: without(view.older) };
+  return { ...left, closed: view.closed.map((part, index) => (index === place ? without(part) : part)) };
+}
+
+/** What a compaction would replace, and what it would leave of it. */
+export interface Replacement {
+  /** Messages that are replaced. */
+  readonly archived: number;
+  /** Messages of the view afterwards. */
+  readonly remaining: number;
+  readonly tokens_after: number;
+}
+
+/** What becomes of the view if everything before the newest `keptTurns` closed turns is replaced. */
+export function replacement(
+  view: ViewAccount,
+  strategy: CompactionStrategy,
+  keptTurns: number,
+  summary: string | null,
+): Replacement {
+  const summaryTokens = summary === null ? null : estimateMessage(summaryShape(summary));
+  const { part, older, kept } = replaced(view, strategy, keptTurns, summaryTokens);
+  const rest = kept.reduce(sum, view.open);
+  const before = view.system_tokens + view.tool_tokens + part.tokens + rest.tokens;
+  const put = strategy === 'clear_tool_results' ? part.results * STUB_TOKENS : (summaryTokens ?? 0);
+  const left = before - part.tokens + older.tokens - put;
+  return {
+    archived: strategy === 'clear_tool_results' ? part.results : archivable(view, part),
+    remaining: older.messages + rest.messages,
+    // Estimates know shares better than sums: what was reported is scaled by the share that is left of it.
+    tokens_after: (before === 0 ? 0 : Math.round((view.tokens * left) / before)) + put,
+  };
+}
+
+/** Messages of the whole view. */
+export function messagesOf(view: ViewAccount): number {
+  return view.closed.reduce(sum, sum(view.older, view.open)).messages;
+}
+
+/** The account once the open turn is over. */
+export function viewAtTurnEnd(view: ViewAccount, keepTurns: number): ViewAccount {
+  const parts = [...view.closed, view.open];
+  const cut = Math.max(0, parts.length - keepTurns);
+  return viewWith(view, {
+    older: parts.slice(0, cut).reduce(sum, view.older),
+    closed: parts.slice(cut),
+    open: EMPTY_PART,
+  });
+}
+
+/** Spelled out as `contextWith` is, and for the same reason: a turn makes three of these, one from another. */
+function viewWith(view: ViewAccount, change: Partial<ViewAccount>): ViewAccount {
+  const copy: ViewAccount = {
+    system_tokens: view.system_tokens,
+    tool_tokens: view.tool_tokens,
+    tokens: view.tokens,
+    older: view.older,
+    has_summary: view.has_summary,
+    closed: view.closed,
+    open: view.open,
+    passes: view.passes,
+    steps: view.steps,
+    next_pass_at: view.next_pass_at,
+    settling: view.settling,
+    refused_at: view.refused_at,
+  };
+  return Object.assign(copy, change);
+}
+
+/**
+ * The window as the session knows it: what its provider has refused was too long, whatever is said of the model. The
+ * reserve keeps its share, so that one made for a large window does not fill a small one.
+ */
+export function knownWindow(
+  { refused_at }: ViewAccount,
+  { window, reserve }: ResolvedCompaction,
+): { readonly window: number; readonly reserve: number } {
+  if (refused_at === 0 || refused_at >= window) return { window, reserve };
+  return { window: refused_at, reserve: Math.ceil((reserve / window) * refused_at) };
+}
+
+/** How much a prompt must have grown since a compaction that was not enough, before another one is tried. */
+export function patience(window: number): number {
+  return Math.ceil(window / 20);
+}
+
+/** What the model is shown in the place of what was summarised. */
+function summaryShape(text: string): { content: [{ type: 'text'; text: string }] } {
+  return { content: [{ type: 'text', text }] };
+}
+
+function replaced(
+  view: ViewAccount,
+  strategy: CompactionStrategy,
+  keptTurns: number,
+  summaryTokens: number | null,
+): { readonly part: ViewPart; readonly older: ViewPart; readonly kept: readonly ViewPart[] } {
+  const cut = Math.max(0, view.closed.length - keptTurns);
+  const part = view.closed.slice(0, cut).reduce(sum, view.older);
+  const kept = view.closed.slice(cut);
+  if (strategy === 'clear_tool_results') {
+    const tokens = part.tokens - part.result_tokens + part.results * STUB_TOKENS;
+    return { part, kept, older: { ...part, tokens, results: 0, result_tokens: 0 } };
+  }
+  const { steers, steer_tokens, preserved, preserved_tokens } = part;
+  const older = {
+    ...EMPTY_PART,
+    messages: 1 + steers + preserved,
+    tokens: (summaryTokens ?? 0) + steer_tokens + preserved_tokens,
+    steers,
+    steer_tokens,
+    preserved,
+    preserved_tokens,
+  };
+  return { part, kept, older };
+}
+
+// The summary that is there already is written anew; that alone is no reason for a compaction.
+function archivable(view: ViewAccount, part: ViewPart): number {
+  return part.messages - part.steers - part.preserved - (view.has_summary ? 1 : 0);
+}
+
+function reported(view: ViewAccount, tokens: number, compaction: ResolvedCompaction | undefined): ViewAccount {
+  if (!view.settling || !compaction) return viewWith(view, { tokens });
+  const { window, reserve } = knownWindow(view, compaction);
+  const enough = tokens <= window - reserve;
+  return { ...view, tokens, settling: false, next_pass_at: enough ? 0 : tokens + patience(window) };
+}
+
+function added(view: ViewAccount, tokens: number, more: Partial<ViewPart> = {}): ViewAccount {
+  const open = sum(view.open, { ...EMPTY_PART, messages: 1, tokens, ...more });
+  return viewWith(view, { open, tokens: view.tokens + tokens });
+}
+
+function injected(
+  event: EventOf<'message_injected'> | EventOf<'reminder_fired'>,
+): [tokens: number, more: Partial<ViewPart>] {
+  const tokens = estimateMessage(event.message);
+  const pin = pinOf(event);
+  if (pin === 'run') return [tokens, { steers: 1, steer_tokens: tokens }];
+  return [tokens, pin === 'session' ? { preserved: 1, preserved_tokens: tokens } : {}];
+}
+
+// Steers stay for the run that they steered, and no longer.
+function unpinned(view: ViewAccount): ViewAccount {
+  const free = (part: ViewPart): ViewPart => (part.steers === 0 ? part : { ...part, steers: 0, steer_tokens: 0 });
+  return { ...view, older: free(view.older), closed: view.closed.map(free), open: free(view.open) };
+}
+
+function sum(a: ViewPart, b: ViewPart): ViewPart {
+  return {
+    messages: a.messages + b.messages,
+    tokens: a.tokens + b.tokens,
+    steers: a.steers + b.steers,
+    steer_tokens: a.steer_tokens + b.steer_tokens,
+    preserved: a.preserved + b.preserved,
+    preserved_tokens: a.preserved_tokens + b.preserved_tokens,
+    results: a.results + b.results,
+    result_tokens: a.result_tokens + b.result_tokens,
+  };
+}

@@ -1,0 +1,165 @@
+/**
+ * Announcements: points at which hooks are told of what has happened, beside the work and never in its way: each pass of
+ * a seam, each decision about a call, each threshold of a budget.
+ *
+ * A1  What is to be told waits in the context and is told in order, one consult at a time: consults never overlap.
+ * A2  Nothing that goes on waits for it, so that no call starts late and no interrupt comes too late. A turn begins, and a
+ *     run ends, only when all of it was told: what hooks say of one turn stands in the prompt of the next.
+ * A3  A seam is not passed while as much waits as may wait. The rest is bounded by what one turn can decide.
+ */
+
+import {
+  BUDGET_HOOK_PERCENTAGES,
+  type EventOf,
+  type HookPoint,
+  type HookRegistration,
+  type JsonObject,
+  type SessionEvent,
+} from '@coxswain/protocol';
+import type { SessionContext } from '../../core/context.ts';
+import { isOfEdit } from '../approvals/edited-calls.ts';
+import { rulingOn } from '../calls/gate.ts';
+import type { CallRow } from '../calls/state.ts';
+import { callRow, toolPayload } from '../calls/table.ts';
+import { isAsking } from './consult.ts';
+import { hooksFor, payloadHead, personaOfTurn } from './registrations.ts';
+import { ANNOUNCED, type AnnouncedPoint, type Announcement } from './state.ts';
+
+/** So many wait at a seam before it waits for them (A3). */
+const WAITING_MAX = 32;
+
+/** Whether a seam is to be passed only when some of it was told (A3). */
+export function tooMuchToTell(context: SessionContext): boolean {
+  return context.announcements.length >= WAITING_MAX;
+}
+
+/** Whether a consult is one of these. */
+export function isAnnounced(point: HookPoint): point is AnnouncedPoint {
+  return ANNOUNCED.some((one) => one === point);
+}
+
+/** What an event gives hooks to hear of, where any are registered for it; the same list where nobody is. */
+export function withAnnouncement(context: SessionContext, event: SessionEvent): readonly Announcement[] {
+  const { announcements } = context;
+  if (context.hooks.length === 0) return announcements;
+  const told = announcementOf(context, event);
+  if (!told || audience(context, told).length === 0) return announcements;
+  return [...announcements, told];
+}
+
+function announcementOf(context: SessionContext, event: SessionEvent): Announcement | null {
+  switch (event.type) {
+    case 'loop_checkpoint': {
+      const { type: _, ...detail } = event;
+      return { point: 'loop_checkpoint', target: event.kind, detail: detailOf(detail) };
+    }
+    case 'call_started': {
+      const row = callRow(context, event.call_id);
+      // A person has had it run again after a crash, or it is: what may run was told when it ran first.
+      return row && !row.in_doubt ? replied(row, 'allow', allowedBy(context, row)) : null;
+    }
+    case 'approval_requested': {
+      const { call_id, requested_by, question, expire_after_ms } = event;
+      const more = {
+        ...(question === undefined ? {} : { question }),
+        ...(expire_after_ms === undefined ? {} : { expire_after_ms }),
+      };
+      const target = personaOfTurn(context);
+      return { point: 'OnApprovalRequested', target, call_id, detail: { call_id, requested_by, ...more } };
+    }
+    case 'call_ended':
+      return refusal(context, event);
+    case 'budget_threshold': {
+      const { budget, percent, used, limit } = event;
+      const detail = { budget_pct: percent, usage: { budget, used, limit } };
+      return { point: 'OnBudgetThreshold', target: personaOfTurn(context), detail };
+    }
+    case 'waiting_for_persona': {
+      const { persona, version, reason } = event;
+      const detail = { version, ...(reason === undefined ? {} : { reason }) };
+      return event.why === 'paused' ? { point: 'OnPersonaPaused', target: persona, detail } : null;
+    }
+    case 'persona_wait_ended': {
+      const { persona, version } = event;
+      return event.why === 'paused' ? { point: 'OnPersonaResumed', target: persona, detail: { version } } : null;
+    }
+    default:
+      return null;
+  }
+}
+
+function detailOf(event: object): JsonObject {
+  const { n: _, at_ms: __, ...detail } = event as JsonObject;
+  return detail;
+}
+
+function replied(row: CallRow, decision: 'allow' | 'deny', by: string, reason?: string): Announcement {
+  const why = reason === undefined ? {} : { reason };
+  return { point: 'permission_replied', target: row.tool, call_id: row.call_id, detail: { decision, by, ...why } };
+}
+
+function allowedBy(context: SessionContext, row: CallRow): string {
+  if (row.decided) return 'user';
+  const { rule } = rulingOn(context, row);
+  return row.granted_by === rule ? rule : `rule:${rule}`;
+}
+
+// What a PreToolUse hook refuses never came before those who decide what may run.
+function refusal(context: SessionContext, { call_id, denial }: EventOf<'call_ended'>): Announcement | null {
+  const row = denial && callRow(context, call_id);
+  const { consult } = context;
+  if (!row || (consult?.point === 'PreToolUse' && !isOfEdit(consult))) return null;
+  const { by, rule, hook, reason } = denial;
+  return replied(
+    row,
+    'deny',
+    by === 'user' || by === 'expiry' ? by : by === 'rule' ? `rule:${rule}` : `hook:${hook}`,
+    reason,
+  );
+}
+
+/** Whom an announcement is for, in order. */
+function audience(context: SessionContext, announcement: Announcement): readonly HookRegistration[] {
+  const { point, target, detail } = announcement;
+  const hooks = hooksFor(context, point, target, payloadOf(context, announcement));
+  if (point !== 'OnBudgetThreshold') return hooks;
+  const percent = detail.budget_pct as number;
+  return hooks.filter(({ pct }) => (pct === undefined ? BUDGET_HOOK_PERCENTAGES.includes(percent) : pct === percent));
+}
+
+function payloadOf(context: SessionContext, { point, call_id, detail }: Announcement): JsonObject {
+  const row = call_id === undefined ? undefined : callRow(context, call_id);
+  return { ...payloadHead(context, point), ...(row ? { tool: toolPayload(row) } : {}), ...detail };
+}
+
+const RUNS_ON =
+  /^(assistant_streaming|function_execute|function_awaiting_approval|steering_check|daemon_idle|suspended)\./;
+
+/** A run that is on its way down tells what is left once its last seam is passed. */
+const BEHIND_THE_LAST_SEAM =
+  /^tearing_down\.(closing_tools|session_error|session_end|pre_finish|on_unsettled_detected|post_finish|ending)$/;
+
+/** The next registration that is told of the oldest announcement, or its end where nobody is left to tell; or null. */
+export function announce(context: SessionContext, leaf: string, effectId: string): SessionEvent | null {
+  const [first] = context.announcements;
+  if (!first) return null;
+  const { consult } = context;
+  if (consult !== null && !(isAnnounced(consult.point) && isAsking(context))) return null;
+  if (!RUNS_ON.test(leaf) && !BEHIND_THE_LAST_SEAM.test(leaf)) return null;
+  const { point } = first;
+  const hook = audience(context, first)[consult?.hooks.length ?? 0];
+  // The table has changed since: there is nobody to be told any more.
+  if (!hook) return consult ? null : { type: 'announced', point };
+  return {
+    type: 'hook_call',
+    hook: hook.id,
+    point,
+    effect_id: consult?.effect_id ?? effectId,
+    payload: consult?.payload ?? payloadOf(context, first),
+  };
+}
+
+/** The oldest was told. */
+export function announced(context: SessionContext): Partial<SessionContext> {
+  return { announcements: context.announcements.slice(1), consult: null };
+}

@@ -1,0 +1,142 @@
+/** What the answers of a consult cause, by hook point: a dispatch table over the slices. */
+
+import { assertNever, BOUNDS, type ConsultOutcome, type HookAnswer, type SessionEvent } from '@coxswain/protocol';
+import type { SessionContext } from '../../core/context.ts';
+import { type Decision, events, late } from '../../core/decision.ts';
+import type { AbortOrder, Effect } from '../../core/effect.ts';
+import type { Placed } from '../../core/place.ts';
+import { refusedWhileAsking } from '../approvals/approvals.ts';
+import { decideEditChecked, isEditSettled, isOfEdit } from '../approvals/edited-calls.ts';
+import { cancelOrder } from '../calls/cancel.ts';
+import {
+  afterGate,
+  afterHandoffHooks,
+  afterPermissionAsked,
+  afterPostToolUse,
+  afterPreToolUse,
+} from '../calls/hooked.ts';
+import { callRow } from '../calls/table.ts';
+import { callConsulted } from '../calls/transitions.ts';
+import { compactionVetted } from '../compaction/compaction.ts';
+import { guardDecided, isOfGuard } from '../injections/guard.ts';
+import { hookReminders } from '../reminders/hook-reminders.ts';
+import { contextTransformed, modelAsked } from '../runs/answers.ts';
+import { promptGuarded } from '../runs/prompts.ts';
+import { stepConsulted } from '../steps/steps.ts';
+import { suspensionGuarded } from '../suspension/requests.ts';
+import { isAnnounced } from './announcements.ts';
+import { deferredReports, untrackedJobs } from './jobs.ts';
+import type { OpenConsult } from './state.ts';
+import { answersOf, blocked, failsClosed, hookReturned } from './verdicts.ts';
+
+/** Decides the outcome of the open consult. Pure. */
+export function decideConsult(context: SessionContext, outcome: ConsultOutcome, atMs: number): Decision {
+  const { consult } = context;
+  if (consult?.effect_id !== outcome.effect_id) return late(outcome.effect_id);
+  const row = consult.call_id === undefined ? undefined : callRow(context, consult.call_id);
+  const isSettled = row?.cancel !== undefined || isEditSettled(context, consult);
+  const unwanted = outcome.status === 'cancelled' && (context.aborting || isSettled);
+  const answers = unwanted ? outcome.answers : answersOf(consult, outcome);
+  return events(
+    ...answers.map((answer) => hookReturned(consult, answer)),
+    ...untrackedJobs(context, answers),
+    ...deferredReports(context, consult, answers),
+    ...hookReminders(context, consult, answers, atMs),
+    ...ending(context, consult, { ...outcome, answers }, atMs),
+  );
+}
+
+function ending(context: SessionContext, consult: OpenConsult, outcome: ConsultOutcome, atMs: number): SessionEvent[] {
+  const { point, effect_id, call_id } = consult;
+  if (isOfGuard(consult)) return guardDecided(context, consult, outcome, blocked(context, outcome.answers));
+  if (isOfEdit(consult)) {
+    const failed = (answer: HookAnswer) => failsClosed(context, answer);
+    return decideEditChecked(context, consult, outcome.answers, failed, atMs);
+  }
+  if (isAnnounced(point)) {
+    const told: SessionEvent = { type: 'announced', point, effect_id };
+    return point === 'OnApprovalRequested' ? [told, ...refusedWhileAsking(context, consult, outcome)] : [told];
+  }
+  return [
+    ...consequences(context, consult, outcome),
+    { type: 'consult_ended', point, effect_id, ...(call_id === undefined ? {} : { call_id }) },
+  ];
+}
+
+function consequences(context: SessionContext, consult: OpenConsult, outcome: ConsultOutcome): SessionEvent[] {
+  const row = consult.call_id === undefined ? undefined : callRow(context, consult.call_id);
+  // A call that was cancelled while hooks were asked has its result; a returned one still needs it.
+  const open = row && row.status !== 'ended' ? row : undefined;
+  switch (consult.point) {
+    case 'session_start':
+    case 'post_compact':
+    case 'post_turn':
+    case 'file_edited':
+    case 'session_error':
+    case 'session_end':
+    case 'session_idle':
+    case 'post_resume':
+    case 'pre_finish':
+    case 'on_unsettled_detected':
+    case 'post_finish':
+    case 'permission_replied':
+    case 'loop_checkpoint':
+    case 'OnApprovalRequested':
+    case 'OnPersonaPaused':
+    case 'OnPersonaResumed':
+    case 'OnBudgetThreshold':
+      return [];
+    case 'PreStep':
+    case 'PostStep':
+      return context.aborting
+        ? []
+        : stepConsulted(context, consult.point, outcome, (answer) => failsClosed(context, answer));
+    case 'OnHandoffEmitted':
+      return open && !context.aborting ? afterHandoffHooks(context, open, outcome) : [];
+    case 'pre_suspend':
+      return context.aborting ? [] : suspensionGuarded(context, outcome);
+    case 'pre_compact':
+      return context.aborting ? [] : compactionVetted(context, outcome);
+    case 'transform_context':
+      return context.aborting ? [] : contextTransformed(context, outcome);
+    case 'user_prompt_submit':
+      return context.aborting ? [] : promptGuarded(context, outcome);
+    case 'PreToolUse':
+      return open && !context.aborting ? afterPreToolUse(context, open, outcome) : [];
+    case 'gate_tool_calls':
+      return context.aborting ? [] : afterGate(context, consult, outcome);
+    case 'permission_asked':
+      return open && !context.aborting ? afterPermissionAsked(context, open, outcome) : [];
+    case 'PostToolUse':
+      return open ? afterPostToolUse(context, open, outcome) : [];
+    default:
+      return assertNever(consult.point);
+  }
+}
+
+/** A consult is over. The seam before transform_context would have asked for the answer, had there been no hooks. */
+export function consultEnded(context: SessionContext, event: Placed<'consult_ended'>): Partial<SessionContext> {
+  const { point, call_id } = event;
+  if (point === 'transform_context' && !context.aborting) return { consult: null, ...modelAsked(context, event) };
+  return {
+    consult: null,
+    ...(call_id ? callConsulted(context, call_id, point) : {}),
+    ...(point === 'file_edited' ? { edited: context.edited.slice(1) } : {}),
+  };
+}
+
+/** Nothing depends on the answers of hooks that are asked about an edit whose call waits no more. */
+const SETTLED_ORDER: AbortOrder = { reason: 'the approval was decided', graceMs: BOUNDS.abortGraceMs };
+
+/** The open consult. It is aborted with the run, unless it was opened while the run was unwinding. */
+export function consultEffects(context: SessionContext, abort: AbortOrder | null): readonly Effect[] {
+  const { consult } = context;
+  if (!consult) return [];
+  const { effect_id: id, epoch, point, call_id: callId, hooks, payload, of_end } = consult;
+  // Someone cancelled the call whose result the hooks are looking at.
+  const row = callId === undefined ? undefined : callRow(context, callId);
+  const cancelled = row?.status === 'returned' && row.cancel ? cancelOrder(row.cancel) : null;
+  const settled = isEditSettled(context, consult) ? SETTLED_ORDER : null;
+  const order = cancelled ?? settled ?? (of_end ? null : abort);
+  return [{ kind: 'consult', id, epoch, abort: order, point, callId, hooks, payload }];
+}

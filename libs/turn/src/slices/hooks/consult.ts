@@ -1,0 +1,85 @@
+/** The open consult: one effect asks all registrations of a hook point. */
+
+import type { EventOf, HookPoint, JsonObject, SessionEvent } from '@coxswain/protocol';
+import type { SessionContext } from '../../core/context.ts';
+import { effectId, nextIndex, type PlacedEvent } from '../../core/place.ts';
+import type { CallRow } from '../calls/state.ts';
+import { setCall } from '../calls/table.ts';
+import { hooksFor, payloadHead, personaOfTurn } from './registrations.ts';
+
+/** The next registration that a point asks, or the end of the consult where no registration is left to ask. Null while one is open. */
+export function consult(
+  context: SessionContext,
+  point: HookPoint,
+  detail: JsonObject,
+  target?: string,
+  callId?: string,
+): SessionEvent | null {
+  if (!consultable(context, point, callId)) return null;
+  const open = context.consult;
+  const payload = open?.payload ?? { ...payloadHead(context, point), ...detail };
+  const hooks = hooksFor(context, point, target ?? personaOfTurn(context), payload);
+  const hook = hooks[open?.hooks.length ?? 0];
+  const call = callId === undefined ? {} : { call_id: callId };
+  if (!hook) return open ? null : { type: 'consult_ended', point, ...call };
+  return {
+    type: 'hook_call',
+    hook: hook.id,
+    point,
+    effect_id: open?.effect_id ?? effectId(context),
+    ...call,
+    payload,
+  };
+}
+
+/**
+ * Consults of one session never overlap: a point that finds one open waits for its end. Who was not asked in the record
+ * that opened it is not asked in a later one, whatever has become of the table.
+ */
+export function consultable(context: SessionContext, point: HookPoint, callId?: string): boolean {
+  const { consult } = context;
+  return consult === null || (consult.point === point && consult.call_id === callId && isAsking(context));
+}
+
+/** Whether the record that has opened the consult is being made still: from then on nobody else is asked in it. */
+export function isAsking(context: SessionContext): boolean {
+  return context.consult?.effect_id.startsWith(`${context.n}-`) === true;
+}
+
+/** Whether hooks are being asked about a call. Who was asked is waited for, whatever has become of the table. */
+export function isConsulted({ consult }: SessionContext, { call_id }: Pick<CallRow, 'call_id'>): boolean {
+  return consult?.call_id === call_id;
+}
+
+/** A registration is asked: it opens the consult, or joins it. */
+export function hookAsked(context: SessionContext, event: EventOf<'hook_call'> & PlacedEvent): Partial<SessionContext> {
+  const { consult } = context;
+  const registration = context.hooks.find(({ id, point }) => id === event.hook && point === event.point);
+  const failsOpen = registration?.on_error === 'fail_open';
+  const fail_open = failsOpen ? { fail_open: [...(consult?.fail_open ?? []), event.hook] } : {};
+  if (consult) return { consult: { ...consult, hooks: [...consult.hooks, event.hook], ...fail_open } };
+  return {
+    consult: {
+      effect_id: event.effect_id,
+      epoch: context.epoch,
+      point: event.point,
+      ...(event.call_id ? { call_id: event.call_id } : {}),
+      ...(event.command_id ? { command_id: event.command_id } : {}),
+      hooks: [event.hook],
+      ...fail_open,
+      payload: event.payload,
+      ...(context.aborting ? { of_end: true } : {}),
+    },
+    next_effect: nextIndex(context, event) + 1,
+  };
+}
+
+/** What a veto of a hook does besides the events that follow from it. */
+export function hookVetoed(context: SessionContext, event: EventOf<'hook_vetoed'>): Partial<SessionContext> {
+  const { point, decision, call_id, hook } = event;
+  if (point === 'permission_asked' && decision === 'allow' && call_id)
+    return setCall(context, call_id, { granted_by: `hook:${hook}` });
+  if (point === 'pre_suspend') return { suspend: null };
+  if (point === 'pre_compact' && context.pass) return { pass: { ...context.pass, vetoed: true } };
+  return {};
+}

@@ -1,0 +1,119 @@
+/**
+ * Jobs: work that hooks have begun and that goes on when they have answered. The session remembers those whose end was
+ * not reported; whoever runs one reports it as the internal command `feedback`, and the model is told.
+ */
+import {
+  BOUNDS,
+  cutText,
+  type EventOf,
+  type HookAnswer,
+  isOpenJob,
+  type JobReceipt,
+  type SessionEvent,
+} from '@coxswain/protocol';
+import type { Command } from '../../core/commands.ts';
+import type { SessionContext } from '../../core/context.ts';
+import { type Decision, events, reject, rejected } from '../../core/decision.ts';
+import { feedbackEvent } from '../injections/feedback.ts';
+import type { DeferredReport, OpenConsult, OpenJob } from './state.ts';
+
+const isOf = ({ job_id, dedupe_key }: JobReceipt) => {
+  return (job: OpenJob): boolean =>
+    job.job_id === job_id || (dedupe_key !== undefined && job.dedupe_key === dedupe_key);
+};
+
+/** What is said of receipts for which there is no room: their jobs are on the tape, and nobody waits for their end. */
+export function untrackedJobs(context: SessionContext, answers: readonly HookAnswer[]): SessionEvent[] {
+  let room = BOUNDS.jobsOpenMax - context.jobs.length;
+  return answers.flatMap(({ hook, verdict }): SessionEvent[] => {
+    if (verdict?.kind !== 'job' || !isOpenJob(verdict.receipt)) return [];
+    if (context.jobs.some(isOf(verdict.receipt)) || room-- > 0) return [];
+    return [{ type: 'job_untracked', hook, job_id: verdict.receipt.job_id, code: 'too_many_jobs' }];
+  });
+}
+
+/** The open jobs after a receipt for one of them, or for another. */
+export function jobsAfter(jobs: readonly OpenJob[], hook: string, receipt: JobReceipt): readonly OpenJob[] {
+  const known = jobs.some(isOf(receipt));
+  if (!isOpenJob(receipt)) return known ? jobs.filter((job) => !isOf(receipt)(job)) : jobs;
+  if (known || jobs.length >= BOUNDS.jobsOpenMax) return jobs;
+  const { job_id, dedupe_key } = receipt;
+  return [...jobs, { job_id, hook, ...(dedupe_key === undefined ? {} : { dedupe_key }) }];
+}
+
+/**
+ * Decides the command `feedback`: how far a job is that is open, and what the model is to be told of it. A job may be
+ * quicker than the record of its receipt, so a report of an unknown job is decided when the hooks that are asked have
+ * answered; while none is asked, no hook can begin the job.
+ */
+export function decideFeedbackCommand(context: SessionContext, input: Command<'feedback'>): Decision {
+  const { command_id } = input;
+  const { job, body } = input.body;
+  const report = { command_id, receipt: job, ...(body === undefined ? {} : { body }) };
+  const open = context.jobs.find(isOf(job));
+  if (open) return events(...reported(context, open, report, 0));
+  const { consult } = context;
+  if (consult === null) return reject(input, 'job_unknown', unknownText(job), { field: JOB_ID });
+  const deferred = consult.reports ?? [];
+  if (deferred.some((one) => one.command_id === command_id))
+    return { kind: 'ignored', reason: 'the report is already deferred' };
+  if (deferred.length >= BOUNDS.jobsOpenMax) return reject(input, 'job_unknown', unknownText(job), { field: JOB_ID });
+  return events({ type: 'job_report_deferred', ...report });
+}
+
+/** The open consult with one more deferred report. */
+export function withDeferredReport(
+  consult: OpenConsult | null,
+  { command_id, receipt, body }: EventOf<'job_report_deferred'>,
+): OpenConsult | null {
+  const report = { command_id, receipt, ...(body === undefined ? {} : { body }) };
+  return consult && { ...consult, reports: [...(consult.reports ?? []), report] };
+}
+
+/** Decides the reports that were deferred until the hooks of a consult had answered. */
+export function deferredReports(
+  context: SessionContext,
+  { reports = [] }: OpenConsult,
+  answers: readonly HookAnswer[],
+): SessionEvent[] {
+  let jobs = context.jobs;
+  for (const { hook, verdict } of answers) if (verdict?.kind === 'job') jobs = jobsAfter(jobs, hook, verdict.receipt);
+  let told = 0;
+  return reports.flatMap((report): SessionEvent[] => {
+    const { command_id, receipt } = report;
+    const open = jobs.find(isOf(receipt));
+    if (!open)
+      return [rejected({ command_id, verb: 'feedback' }, 'job_unknown', unknownText(receipt), { field: JOB_ID })];
+    jobs = jobsAfter(jobs, open.hook, receipt);
+    const list = reported(context, open, report, told);
+    told += list.length - 1;
+    return list;
+  });
+}
+
+const JOB_ID = 'job.job_id';
+
+const unknownText = ({ job_id }: JobReceipt) => `no hook of the session has an open job ${job_id}`;
+
+/** @param before pieces of feedback that the same record has already. */
+function reported(
+  context: SessionContext,
+  { hook }: OpenJob,
+  { command_id, receipt, body = outcomeText(receipt) }: DeferredReport,
+  before: number,
+): SessionEvent[] {
+  const source = `hook:${hook}`;
+  const told = body === undefined ? [] : [feedbackEvent(context, { source, body }, { commandId: command_id, before })];
+  return [{ type: 'job_reported', command_id, source, receipt }, ...told];
+}
+
+/** What a model is told of a job whose report says nothing itself; nothing while it goes on. */
+function outcomeText(job: JobReceipt): string | undefined {
+  if (isOpenJob(job)) return undefined;
+  const { job_id, status, affected_paths = [], error, retry_hint } = job;
+  const told = [`Job ${job_id} has ${status === 'skipped' ? 'been skipped' : status}.`];
+  if (error) told.push(`Error: ${error.message}`);
+  if (affected_paths.length > 0) told.push(`Files: ${affected_paths.join(', ')}.`);
+  if (retry_hint?.retryable) told.push('A retry is possible.');
+  return cutText(told.join(' '), BOUNDS.feedbackBodyMaxBytes / 6);
+}

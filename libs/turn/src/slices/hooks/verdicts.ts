@@ -1,0 +1,66 @@
+/** Answers of hooks, read one by one. A registration that failed and fails closed refuses. */
+
+import {
+  type ConsultOutcome,
+  type HookAnswer,
+  type HookPoint,
+  isWrongAnswer,
+  type SessionEvent,
+} from '@coxswain/protocol';
+import type { SessionContext } from '../../core/context.ts';
+import type { OpenConsult } from './state.ts';
+
+/** One answer per registration that was asked. One that is missing has failed: silence must not admit anything. */
+export function answersOf(consult: OpenConsult, outcome: ConsultOutcome): HookAnswer[] {
+  return consult.hooks.map((hook, index) => {
+    const answer = outcome.answers[index];
+    const own = answer?.hook === hook ? answer : outcome.answers.find((candidate) => candidate.hook === hook);
+    return own ?? { hook, failure: { code: 'hook_unavailable', message: 'the hook did not answer' } };
+  });
+}
+
+/** The event of one answer. */
+export function hookReturned(consult: OpenConsult, answer: HookAnswer): SessionEvent {
+  return {
+    type: 'hook_returned',
+    point: consult.point,
+    effect_id: consult.effect_id,
+    ...(consult.call_id === undefined ? {} : { call_id: consult.call_id }),
+    ...(consult.command_id === undefined ? {} : { command_id: consult.command_id }),
+    ...answer,
+  };
+}
+
+/** By what was so when it was asked: the table may have changed since. */
+export function failsClosed({ consult }: SessionContext, answer: HookAnswer): boolean {
+  if (answer.failure === undefined) return false;
+  return isWrongAnswer(answer.failure) || consult?.fail_open?.includes(answer.hook) !== true;
+}
+
+/** The event of a veto. */
+export function vetoed(
+  point: HookPoint,
+  hook: string,
+  decision: string,
+  reason?: string,
+  callId?: string,
+): SessionEvent {
+  return {
+    type: 'hook_vetoed',
+    hook,
+    point,
+    ...(callId === undefined ? {} : { call_id: callId }),
+    decision,
+    ...(reason === undefined ? {} : { reason }),
+  };
+}
+
+/** The first that blocks what is submitted, by its verdict or because it failed and fails closed. */
+export function blocked(context: SessionContext, answers: readonly HookAnswer[]) {
+  for (const { hook, verdict, failure, ...rest } of answers) {
+    if (failure && failsClosed(context, { hook, failure, ...rest }))
+      return { hook, reason: failure.message, code: failure.code };
+    if (verdict?.kind === 'block') return { hook, reason: verdict.reason, code: 'prompt_blocked' };
+  }
+  return null;
+}

@@ -1,0 +1,121 @@
+/**
+ * Inbox feedback: what a session's own surroundings tell its model. It waits in a bounded queue and is delivered at the
+ * compaction seams; what finds no room is counted, and the model is told how many with the last that it is shown.
+ */
+
+import {
+  BOUNDS,
+  type EventOf,
+  type Feedback,
+  type FeedbackInput,
+  hostNotice,
+  type SessionEvent,
+  userText,
+} from '@coxswain/protocol';
+import { rememberSource } from '../../core/command-memory.ts';
+import type { SessionContext } from '../../core/context.ts';
+import { type Decision, events } from '../../core/decision.ts';
+import { watchTold } from '../stalls/stalls.ts';
+import type { PendingFeedback } from './state.ts';
+
+/** Decides feedback of hosts: as much as there is room for is kept, in order. Pure. */
+export function decideFeedback(context: SessionContext, input: FeedbackInput): Decision {
+  if (context.run === 0) return { kind: 'ignored', reason: 'there is no such session' };
+  const room = Math.max(0, BOUNDS.feedbackPendingMax - context.feedback.length);
+  const list: SessionEvent[] = input.items.slice(0, room).map((item, index) => kept(context, item, index));
+  const beyond = input.items.slice(room);
+  const count = beyond.length + (input.dropped?.count ?? 0);
+  const last = input.dropped ?? beyond.at(-1);
+  if (last && count > 0) list.push(notKept(last.source, count));
+  return list.length === 0 ? { kind: 'ignored', reason: 'no feedback' } : events(...list);
+}
+
+/**
+ * The event of one piece of feedback: of the machine's own, or of the command that brings it.
+ * @param before pieces of feedback that come before it in the same record.
+ */
+export function feedbackEvent(
+  context: SessionContext,
+  item: Feedback,
+  { commandId, before = 0 }: { readonly commandId?: string; readonly before?: number } = {},
+): SessionEvent {
+  const hasRoom = context.feedback.length + before < BOUNDS.feedbackPendingMax;
+  const event = hasRoom ? kept(context, item, before) : notKept(item.source, 1);
+  return commandId === undefined ? event : { ...event, command_id: commandId };
+}
+
+// The colon keeps these ids apart from those of commands, which cannot have one.
+function kept(context: SessionContext, { source, body }: Feedback, index: number): EventOf<'feedback_received'> {
+  return { type: 'feedback_received', feedback_id: `feedback:${context.feedback_count + index + 1}`, source, body };
+}
+
+function notKept(source: string, count: number): EventOf<'feedback_dropped'> {
+  return { type: 'feedback_dropped', source, count, code: 'too_much_feedback' };
+}
+
+/** The next piece of feedback that the last checkpoint owes, as the model is shown it. */
+export function owedFeedback(context: SessionContext): SessionEvent | null {
+  const [feedback, ...more] = context.delivering_feedback;
+  if (!feedback) return null;
+  return {
+    type: 'message_injected',
+    command_id: feedback.feedback_id,
+    origin: 'feedback',
+    seam: context.delivering_seam,
+    turn: context.turn,
+    message: userText(rendered(feedback, more.length === 0 ? context.feedback_dropped : 0)),
+  };
+}
+
+function rendered({ source, body }: PendingFeedback, dropped: number): string {
+  if (dropped === 0) return hostNotice(source, body);
+  const notices = dropped === 1 ? 'notice was' : 'notices were';
+  return hostNotice(
+    source,
+    `${body}\n[${dropped} more ${notices} dropped: the queue holds at most ${BOUNDS.feedbackPendingMax}.]`,
+  );
+}
+
+/** What feedback events do to the context. */
+export function feedbackEvolved(
+  context: SessionContext,
+  event: EventOf<'feedback_received'> | EventOf<'feedback_dropped'>,
+): Partial<SessionContext> {
+  if (event.type === 'feedback_dropped') return { feedback_dropped: context.feedback_dropped + event.count };
+  const { feedback_id, source, body } = event;
+  return {
+    feedback: [...context.feedback, { feedback_id, source, body }],
+    feedback_count: context.feedback_count + 1,
+  };
+}
+
+/** A checkpoint has taken the oldest `count` from the queue. */
+export function feedbackTaken(
+  context: SessionContext,
+  { kind, inbox_delivered: count }: EventOf<'loop_checkpoint'>,
+): Partial<SessionContext> {
+  if (count === 0) return {};
+  return {
+    delivering_feedback: context.feedback.slice(0, count),
+    delivering_seam: kind,
+    feedback: context.feedback.slice(count),
+  };
+}
+
+/** One piece has been said. The last says how many had no room. */
+export function feedbackSaid(context: SessionContext, feedbackId: string): Partial<SessionContext> {
+  const delivering = context.delivering_feedback.filter((feedback) => feedback.feedback_id !== feedbackId);
+  return { delivering_feedback: delivering, ...(delivering.length === 0 ? { feedback_dropped: 0 } : {}) };
+}
+
+/** Feedback has come, or had no room: the stall watch does not tell it again. */
+export function feedbackNoted(
+  context: SessionContext,
+  event: EventOf<'feedback_received'> | EventOf<'feedback_dropped'>,
+): Partial<SessionContext> {
+  return {
+    ...feedbackEvolved(context, event),
+    stall: watchTold(context.stall, event.source),
+    ...rememberSource(context, event),
+  };
+}

@@ -1,0 +1,137 @@
+/**
+ * The guard at the door: `user_prompt_submit` hooks see every steer and every follow-up before a model does, as they see
+ * the prompt. Each is asked about as soon as it is accepted; what they block is never delivered.
+ *
+ * G1  What waits for its verdict is not delivered, and a seam that would deliver it waits for it (`q.waitsForVerdict`).
+ * G2  Consults never overlap: the guard's waits for the one that is open. Then it goes first, because what it lets in may
+ *     stop what the other would be asked about. Interrupts go before the rest, otherwise it is in order of arrival.
+ * G3  Guards stand only where a run goes on: hooks are those of a run. What came at another time is asked about when the
+ *     next run begins; so is what a cancel left without a verdict. A verdict that was given stands.
+ * G4  A verdict is about the text that was shown. A text that is another by now is asked about again.
+ */
+
+import type { ConsultOutcome, EventOf, JsonObject, SessionEvent } from '@coxswain/protocol';
+import type { SessionContext } from '../../core/context.ts';
+import { isAsking } from '../hooks/consult.ts';
+import { hooksFor, payloadHead } from '../hooks/registrations.ts';
+import type { OpenConsult } from '../hooks/state.ts';
+import { interruption } from '../suspension/suspension.ts';
+import { preempt } from './preempt.ts';
+import type { PendingFollowup, PendingInjection } from './state.ts';
+import { awaitsVerdict } from './waiting.ts';
+
+const GUARDED =
+  /^(assistant_streaming|function_execute|function_awaiting_approval|steering_check|daemon_idle|suspended)\./;
+
+const LOOP_EXIT = 'tearing_down.loop_exit';
+
+/** The next registration that the guard asks, or null where it has nothing to ask or must wait (G2, G3). */
+export function guardConsult(context: SessionContext, leaf: string, effectId: string): SessionEvent | null {
+  if (context.hooks.length === 0) return null;
+  const { consult } = context;
+  if (consult !== null && !(isOfGuard(consult) && isAsking(context))) return null;
+  const asked = consult === null ? nextToGuard(context, leaf) : waiting(context, consult.command_id);
+  if (!asked) return null;
+  const payload = consult?.payload ?? guardPayload(context, asked);
+  const hooks = hooksFor(context, 'user_prompt_submit', context.pinned?.persona ?? '', payload);
+  const hook = hooks[consult?.hooks.length ?? 0];
+  const { command_id } = asked;
+  // No guard's condition holds of it: nobody has to let it in.
+  if (!hook) return consult ? null : { type: 'guard_ended', command_id, verdict: 'allowed' };
+  const effect_id = consult?.effect_id ?? effectId;
+  return { type: 'hook_call', hook: hook.id, point: 'user_prompt_submit', effect_id, command_id, payload };
+}
+
+/** Whether a consult is the guard's. */
+export function isOfGuard(consult: OpenConsult): consult is OpenConsult & { readonly command_id: string } {
+  return consult.point === 'user_prompt_submit' && consult.command_id !== undefined;
+}
+
+function guardPayload(context: SessionContext, asked: PendingInjection | PendingFollowup): JsonObject {
+  const head = payloadHead(context, 'user_prompt_submit');
+  return { ...head, prompt: asked.body, origin: 'kind' in asked ? 'steer' : 'followup' };
+}
+
+function nextToGuard(context: SessionContext, leaf: string): PendingInjection | PendingFollowup | undefined {
+  if (context.aborting) return undefined;
+  const unseen = (injection: PendingInjection | PendingFollowup) => awaitsVerdict(context, injection);
+  // What comes in when the loop is over waits for the next run; only what this last seam delivers is asked about.
+  if (leaf === LOOP_EXIT) return context.pending.find((one) => one.mode === 'audit_only' && unseen(one));
+  if (!GUARDED.test(leaf)) return undefined;
+  return (
+    context.pending.find((one) => one.mode === 'interrupt_immediate' && unseen(one)) ??
+    context.pending.find(unseen) ??
+    context.followups.find(unseen)
+  );
+}
+
+function waiting(context: SessionContext, commandId: string): PendingInjection | PendingFollowup | undefined {
+  const isIt = (one: PendingInjection | PendingFollowup) => one.command_id === commandId;
+  return context.pending.find(isIt) ?? context.followups.find(isIt);
+}
+
+/**
+ * What the verdict on a steer or follow-up causes.
+ * @param block who blocks it and why, or null.
+ */
+export function guardDecided(
+  context: SessionContext,
+  consult: OpenConsult & { readonly command_id: string },
+  outcome: ConsultOutcome,
+  block: { readonly hook: string; readonly reason: string | undefined } | null,
+): SessionEvent[] {
+  const { command_id, effect_id, payload } = consult;
+  const ended = (verdict: EventOf<'guard_ended'>['verdict']): SessionEvent => ({
+    type: 'guard_ended',
+    command_id,
+    effect_id,
+    verdict,
+  });
+  const about = waiting(context, command_id);
+  const isBrokenOff = outcome.status === 'cancelled' && context.aborting;
+  // Taken back or replaced meanwhile: the verdict is about nothing that waits (G4).
+  if (isBrokenOff || about?.body !== payload.prompt) return [ended('none')];
+  if (!block) return [ended('allowed')];
+  const { hook, reason } = block;
+  return [
+    {
+      type: 'hook_vetoed',
+      hook,
+      point: 'user_prompt_submit',
+      command_id,
+      decision: 'block',
+      ...(reason === undefined ? {} : { reason }),
+    },
+    {
+      type: 'injection_blocked',
+      command_id,
+      reason: reason === undefined ? `blocked by ${hook}` : `${hook}: ${reason}`,
+    },
+    ended('blocked'),
+  ];
+}
+
+/** What the end of a guard's consult does to the context. */
+export function guardEnded(context: SessionContext, event: EventOf<'guard_ended'>): Partial<SessionContext> {
+  if (event.verdict !== 'allowed') return { consult: null };
+  const { command_id } = event;
+  const marked = <T extends PendingInjection | PendingFollowup>(list: readonly T[]): readonly T[] =>
+    list.map((one) =>
+      one.command_id === command_id ? { ...one, allowed: true as const, ...interruption(context, one) } : one,
+    );
+  const injection = context.pending.find((one) => one.command_id === command_id);
+  return {
+    consult: null,
+    ...(injection ? { pending: marked(context.pending) } : { followups: marked(context.followups) }),
+    // What does not wait has waited for its verdict alone.
+    ...(injection?.preempt ? preempt(context, command_id, injection.actor) : {}),
+  };
+}
+
+/** What is blocked is gone. */
+export function injectionBlocked(context: SessionContext, commandId: string): Partial<SessionContext> {
+  return {
+    pending: context.pending.filter((one) => one.command_id !== commandId),
+    followups: context.followups.filter((one) => one.command_id !== commandId),
+  };
+}

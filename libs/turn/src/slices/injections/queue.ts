@@ -1,0 +1,284 @@
+/**
+ * Injections at the door: steers, reminders and follow-ups are taken in, collapsed, revoked and replaced.
+ *
+ * I1  What waits under one dedupe key is one injection per kind: the newest, in the place of the oldest.
+ * I2  What is delivered cannot be taken back, but a reminder that prompts still show can be cleared.
+ */
+
+import { BOUNDS, type EventOf, type MessageSource, type ReminderFields, type SessionEvent } from '@coxswain/protocol';
+import { remember } from '../../core/command-memory.ts';
+import type { Command } from '../../core/commands.ts';
+import type { SessionContext } from '../../core/context.ts';
+import { type CommandHead, controlOutcome, type Decision, events, reject } from '../../core/decision.ts';
+import type { Placed } from '../../core/place.ts';
+import { supersededBy } from '../reminders/reminders.ts';
+import { interruption } from '../suspension/suspension.ts';
+import { preempt } from './preempt.ts';
+import type { PendingFollowup, PendingInjection } from './state.ts';
+import { bodyBytes, isGuarded, pendingBytes, reminderBytes, textBytes } from './waiting.ts';
+
+/** A command that queues a message. */
+type InjectionCommand = Command<'steer' | 'remind' | 'followup'>;
+
+/** What only the machine says of a message that it queues itself. No client's body has it. */
+export interface InjectionOrigin {
+  readonly from?: MessageSource | undefined;
+  readonly begins_run?: true | undefined;
+}
+
+/** Decides `steer`, `remind` and `followup`: the message waits for its seam. */
+export function decideInjection(
+  context: SessionContext,
+  input: InjectionCommand,
+  atMs: number,
+  origin: InjectionOrigin = {},
+): Decision {
+  const { command_id, body, verb } = input;
+  const { dedupe_key: dedupeKey } = body;
+  const older = dedupeKey === undefined ? undefined : waitingUnder(context, verb, dedupeKey);
+  if (!older && context.pending.length + context.followups.length >= BOUNDS.pendingInjectionsMax)
+    return reject(
+      input,
+      'too_many_pending',
+      `the session already has ${BOUNDS.pendingInjectionsMax} queued messages, which is the limit`,
+    );
+  const bytes = textBytes(body.body);
+  const full = fullProblem(context, bytes, older);
+  if (full !== null) return reject(input, 'pending_full', full);
+  const superseded = supersededBy(context, { command_id, dedupe_key: dedupeKey });
+  const takesNoRoom = older !== undefined || superseded !== undefined;
+  if (verb === 'remind' && !takesNoRoom && remindersOf(context) >= BOUNDS.remindersLiveMax)
+    return reject(
+      input,
+      'too_many_reminders',
+      `the session already has ${BOUNDS.remindersLiveMax} queued or visible reminders, which is the limit`,
+    );
+  const freed = (older ? bodyBytes(older) : 0) + (superseded ? bodyBytes(superseded) : 0);
+  if (verb === 'remind' && reminderBytes(context) - freed + bytes > BOUNDS.remindersLiveMaxBytes)
+    return reject(
+      input,
+      'too_many_reminders',
+      `this reminder has ${bytes} bytes; queued and visible reminders together may have at most ${BOUNDS.remindersLiveMaxBytes} bytes`,
+    );
+  const received = receivedEvent(input, new Date(atMs).toISOString(), origin);
+  if (!older || dedupeKey === undefined) return events(received);
+  return events(received, {
+    type: 'injection_collapsed',
+    command_id: older.command_id,
+    into: command_id,
+    dedupe_key: dedupeKey,
+  });
+}
+
+/**
+ * Why the queues have no room for a text of so many bytes, or null.
+ * @param replaced the entry whose place it takes.
+ */
+function fullProblem(
+  context: SessionContext,
+  bytes: number,
+  replaced: PendingInjection | PendingFollowup | undefined,
+): string | null {
+  const waiting = pendingBytes(context) - (replaced ? bodyBytes(replaced) : 0);
+  if (waiting + bytes <= BOUNDS.pendingInjectionsMaxBytes) return null;
+  return `queued messages have ${waiting} bytes, and this one has ${bytes}; together they may have at most ${BOUNDS.pendingInjectionsMaxBytes} bytes`;
+}
+
+function receivedEvent(input: InjectionCommand, at: string, { from, begins_run }: InjectionOrigin): SessionEvent {
+  const { body, dedupe_key } = input.body;
+  const head = { command_id: input.command_id, body, ...(dedupe_key === undefined ? {} : { dedupe_key }) };
+  const tail = { ...(from ? { from } : {}), ...(input.actor ? { actor: input.actor } : {}), at };
+  if (input.verb === 'followup')
+    return { type: 'followup_received', ...head, ...(begins_run ? { begins_run } : {}), ...tail };
+  const { mode, preempt } = input.body;
+  const preempts = preempt === true ? { preempt } : {};
+  if (input.verb === 'steer') return { type: 'steering_received', ...head, mode, ...preempts, ...tail };
+  return { type: 'reminder_injected', ...head, mode, ...preempts, ...reminderFields(input.body), ...tail };
+}
+
+// Records of earlier versions hold bodies without some of the defaults.
+function reminderFields(body: Command<'remind'>['body']): ReminderFields {
+  const { tags = [], ttl_turns, preserve_on_compact = false, propagate = 'session', role_hint = 'system' } = body;
+  return { tags, ...(ttl_turns === undefined ? {} : { ttl_turns }), preserve_on_compact, propagate, role_hint };
+}
+
+// A user message never stands in the place of a reminder, nor the other way round, so each kind has keys of its own.
+function waitingUnder(
+  context: SessionContext,
+  verb: string,
+  dedupeKey: string,
+): PendingInjection | PendingFollowup | undefined {
+  return verb === 'followup'
+    ? context.followups.find((followup) => followup.dedupe_key === dedupeKey)
+    : context.pending.find((injection) => injection.kind === verb && injection.dedupe_key === dedupeKey);
+}
+
+function remindersOf(context: SessionContext): number {
+  return context.reminders.length + context.pending.filter(({ kind }) => kind === 'remind').length;
+}
+
+/** Takes an injection back that waits, or clears a reminder that is shown. */
+export function decideRevoke(context: SessionContext, input: Command<'revoke'>): Decision {
+  const target = input.body.command_id;
+  const fate = injectionFate(context, target);
+  if (fate !== 'waiting' && fate !== 'shown') return rejectFate(input, target, fate);
+  const outcome = controlOutcome(context.session_id, input, 'revoked');
+  return fate === 'shown'
+    ? events(outcome, { type: 'reminder_expired', command_id: target, reason: 'cleared' })
+    : events(outcome);
+}
+
+/** Gives an injection that waits another text; it keeps its place, its id and everything else. */
+export function decideReplace(context: SessionContext, input: Command<'replace'>): Decision {
+  const target = input.body.command_id;
+  const fate = injectionFate(context, target);
+  if (fate !== 'waiting') return rejectFate(input, target, fate === 'shown' ? 'delivered' : fate);
+  const body = input.body.body;
+  const isTarget = ({ command_id }: { readonly command_id: string }) => command_id === target;
+  const replaced = context.pending.find(isTarget) ?? context.followups.find(isTarget);
+  const full = fullProblem(context, textBytes(body), replaced);
+  if (full !== null) return reject(input, 'pending_full', full);
+  return events({ ...controlOutcome(context.session_id, input, 'replaced'), body });
+}
+
+function rejectFate(input: CommandHead, target: string, fate: 'delivered' | 'revoked' | 'unknown'): Decision {
+  const field = { field: 'command_id' };
+  switch (fate) {
+    case 'delivered':
+      return reject(input, 'already_delivered', `${target} is already in the transcript`, field);
+    case 'revoked':
+      return reject(
+        input,
+        'already_revoked',
+        `${target} is no longer queued: it was revoked, cleared, blocked or collapsed into a newer message`,
+        field,
+      );
+    case 'unknown':
+      return reject(input, 'unknown_command_id', `there is no queued message with the id ${target}`, field);
+  }
+}
+
+/** Behind the id of an injection in `command_ids`: what it has come to, where it neither waits nor was delivered. */
+const INJECTION = '~';
+
+const REVOKED = '~revoked';
+
+/** How `command_ids` names an injection. */
+export function injectionEntry(commandId: string): string {
+  return `${commandId}${INJECTION}`;
+}
+
+/** Whether what would end what runs has to wait for its verdict first. */
+export function isHeldBack(
+  context: SessionContext,
+  event: { readonly type: string; readonly preempt?: true | undefined },
+): boolean {
+  return event.type === 'steering_received' && event.preempt === true && isGuarded(context);
+}
+
+/** An injection waits from now on. */
+export function waitsFrom(
+  context: SessionContext,
+  event: EventOf<'steering_received'> | EventOf<'reminder_injected'> | EventOf<'followup_received'>,
+): Partial<SessionContext> {
+  const { command_id, body, actor, at, dedupe_key } = event;
+  const from = 'from' in event && event.from ? { from: event.from } : {};
+  const head = { command_id, body, actor, at, ...(dedupe_key === undefined ? {} : { dedupe_key }), ...from };
+  if (event.type === 'followup_received') {
+    const begins = event.begins_run ? { begins_run: event.begins_run } : {};
+    return { followups: [...context.followups, { ...head, ...begins }] };
+  }
+  const { mode } = event;
+  if (event.type === 'steering_received') {
+    const preempt = isHeldBack(context, event) ? { preempt: true as const } : {};
+    // A steer that hooks have yet to let in interrupts once they have.
+    const interrupts = isGuarded(context) ? {} : interruption(context, event);
+    return { pending: [...context.pending, { ...head, kind: 'steer', mode, ...preempt, ...interrupts }] };
+  }
+  const { tags, ttl_turns, preserve_on_compact, propagate, role_hint } = event;
+  const reminder = {
+    tags,
+    ...(ttl_turns === undefined ? {} : { ttl_turns }),
+    preserve_on_compact,
+    propagate,
+    role_hint,
+  };
+  const waiting = { ...head, kind: 'remind', mode, reminder } as const;
+  // What a hook says at once is said by the event that follows.
+  if (event.direct) return { delivering: [...context.delivering, waiting] };
+  return { pending: [...context.pending, { ...waiting, ...interruption(context, event) }] };
+}
+
+/** The newer of two under one key takes the place of the older. */
+export function collapse(context: SessionContext, event: EventOf<'injection_collapsed'>): Partial<SessionContext> {
+  return {
+    pending: inPlaceOf(context.pending, event),
+    followups: inPlaceOf(context.followups, event),
+    command_ids: withFate(context, event.command_id, REVOKED),
+  };
+}
+
+function inPlaceOf<T extends { readonly command_id: string }>(
+  queue: readonly T[],
+  { command_id: older, into }: EventOf<'injection_collapsed'>,
+): readonly T[] {
+  const newer = queue.find(({ command_id }) => command_id === into);
+  if (!newer) return queue;
+  return queue.flatMap((one) => (one.command_id === older ? [newer] : one === newer ? [] : [one]));
+}
+
+/** A control has taken an injection back, or given it another text. */
+export function takenBack(context: SessionContext, event: EventOf<'control_outcome'>): Partial<SessionContext> {
+  const { target, command_id, body } = event;
+  if (event.status === 'revoked') {
+    const others = (one: { readonly command_id: string }) => one.command_id !== target;
+    return {
+      pending: context.pending.filter(others),
+      followups: context.followups.filter(others),
+      command_ids: withFate(context, target, REVOKED),
+    };
+  }
+  if (event.status !== 'replaced' || body === undefined) return {};
+  // What hooks have let in was another text.
+  const replaced = <T extends { readonly command_id: string }>(one: T): T =>
+    one.command_id === target ? { ...one, body, replaced_by: command_id, allowed: undefined } : one;
+  return { pending: context.pending.map(replaced), followups: context.followups.map(replaced) };
+}
+
+/** It neither waits nor was delivered: hooks have blocked it. */
+export function neverDelivered(context: SessionContext, commandId: string): Partial<SessionContext> {
+  return { command_ids: withFate(context, commandId, REVOKED) };
+}
+
+function withFate(context: SessionContext, commandId: string, fate: string): readonly string[] {
+  const entry = injectionEntry(commandId);
+  return context.command_ids.map((known) => (known === entry ? `${commandId}${fate}` : known));
+}
+
+/** What has become of an injection, as far as the session remembers. */
+function injectionFate(
+  context: SessionContext,
+  commandId: string,
+): 'waiting' | 'shown' | 'delivered' | 'revoked' | 'unknown' {
+  const isIt = (one: { readonly command_id: string }) => one.command_id === commandId;
+  if (context.pending.some(isIt) || context.followups.some(isIt)) return 'waiting';
+  if (context.reminders.some(isIt)) return 'shown';
+  const entry = injectionEntry(commandId);
+  const known = context.command_ids.findLast((one) => one.startsWith(entry));
+  if (known === undefined) return 'unknown';
+  return known === entry ? 'delivered' : 'revoked';
+}
+
+/** An injection or a follow-up waits. What a hook returns is no command, so its id is not remembered. */
+export function injectionReceived(
+  context: SessionContext,
+  event: Placed<'steering_received' | 'reminder_injected' | 'followup_received'>,
+): Partial<SessionContext> {
+  return {
+    ...waitsFrom(context, event),
+    ...('preempt' in event && event.preempt && !isHeldBack(context, event)
+      ? preempt(context, event.command_id, event.actor)
+      : {}),
+    ...('hook' in event ? {} : remember(context, event.command_id, injectionEntry(event.command_id))),
+  };
+}

@@ -1,0 +1,179 @@
+/** Passes of seams: what each delivers, and how a delivered message enters the transcript. */
+
+import {
+  assertNever,
+  type EventOf,
+  type MessageSource,
+  type Mode,
+  messageText,
+  SEAMS,
+  type SeamKind,
+  type SessionEvent,
+  userText,
+} from '@coxswain/protocol';
+import type { SessionContext } from '../../core/context.ts';
+import { tooMuchToTell } from '../hooks/announcements.ts';
+import { reminderMessage } from '../reminders/hook-reminders.ts';
+import { supersededBy } from '../reminders/reminders.ts';
+import { isCapped } from '../runs/continuation.ts';
+import { interruptedBy } from '../suspension/suspension.ts';
+import type { PendingInjection } from './state.ts';
+import { awaitsVerdict, followupAwaitsVerdict, nextFollowup } from './waiting.ts';
+
+/** The pass of a seam, or null where it must wait for a verdict (G1) or for notifications (A3). */
+export function checkpoint(
+  context: SessionContext,
+  kind: SeamKind,
+  skipped: readonly string[] = [],
+): SessionEvent | null {
+  if (waitsForVerdict(context, kind) || (kind !== 'loop_exit' && tooMuchToTell(context))) return null;
+  const delivered = deliverable(context, kind);
+  const skips = delivered.length > 0 && skipped.length > 0;
+  return {
+    type: 'loop_checkpoint',
+    session_id: context.session_id,
+    iteration: kind === 'daemon_idle_pre' || kind === 'daemon_idle_post' ? 0 : context.turn,
+    kind,
+    delivered: delivered.length,
+    delivered_ids: delivered.map((injection) => injection.command_id),
+    inbox_delivered: SEAMS[kind].feedback ? context.feedback.length : 0,
+    dispatch_skipped: skips,
+    ...(skips ? { skipped_call_ids: [...skipped] } : {}),
+  };
+}
+
+/** The stop seam: if it delivers, every call that has not been started is skipped. */
+export function dispatchCheckpoint(context: SessionContext): SessionEvent | null {
+  const unstarted = context.calls.filter(
+    (row) => row.status === 'proposed' || row.status === 'parked' || row.status === 'allowed',
+  );
+  return checkpoint(
+    context,
+    'pre_tool_dispatch',
+    unstarted.map((row) => row.call_id),
+  );
+}
+
+/**
+ * What a pass of a seam delivers, by mode, drain policy and the cap. One at a time means one for each request to the
+ * model, whatever its mode: only an interrupt that lets no request be made does not wait for one. Never what hooks have yet to let in, nor what stands behind it. */
+export function deliverable(context: SessionContext, seam: SeamKind): readonly PendingInjection[] {
+  const due = dueAt(context, seam);
+  const unseen = due.findIndex((injection) => awaitsVerdict(context, injection));
+  return unseen < 0 ? due : due.slice(0, unseen);
+}
+
+/** Whether a seam must wait: it would deliver what hooks have yet to let in. A run that is unwinding waits for nobody. */
+function waitsForVerdict(context: SessionContext, seam: SeamKind): boolean {
+  return !context.aborting && dueAt(context, seam).some((injection) => awaitsVerdict(context, injection));
+}
+
+function dueAt(context: SessionContext, seam: SeamKind): readonly PendingInjection[] {
+  if (context.pending.length === 0) return NOTHING;
+  // At the cap no queue is drained: the last seams of the last turn pass with nothing delivered.
+  if ((seam === 'post_tool_dispatch' || seam === 'iteration_end') && isCapped(context)) return NOTHING;
+  const modes: readonly Mode[] = SEAMS[seam].drains;
+  const matching = context.pending.filter((injection) => modes.includes(injection.mode));
+  if (context.pinned?.drain.steering !== 'one_at_a_time' || seam === 'loop_exit') return matching;
+  if (!context.unheard) return matching.slice(0, 1);
+  const hurried = matching.find(({ command_id }) => context.preempting.includes(command_id));
+  // It overtakes nothing of its own mode: what came first goes in its place.
+  return hurried ? matching.filter(({ mode }) => mode === hurried.mode).slice(0, 1) : NOTHING;
+}
+
+const NOTHING: readonly PendingInjection[] = [];
+
+function delivery(context: SessionContext, injection: PendingInjection): SessionEvent {
+  const { command_id, body, replaced_by } = injection;
+  const head = { command_id, seam: context.delivering_seam, turn: context.turn };
+  const tail = {
+    ...(replaced_by === undefined ? {} : { replaced_by }),
+    ...(injection.mode === 'audit_only' ? { audit_only: true as const } : {}),
+  };
+  switch (injection.kind) {
+    case 'steer':
+      return {
+        type: 'message_injected',
+        ...head,
+        origin: 'steer',
+        message: userText(messageText(body, injection.from)),
+        ...tail,
+      };
+    case 'remind': {
+      const older = tail.audit_only ? undefined : supersededBy(context, injection);
+      if (older) return { type: 'reminder_deduped', command_id: older.command_id, by: command_id };
+      const pinned = injection.reminder?.preserve_on_compact ? { preserve_on_compact: true as const } : {};
+      return { type: 'reminder_fired', ...head, message: reminderMessage(injection), ...pinned, ...tail };
+    }
+    default:
+      return assertNever(injection.kind);
+  }
+}
+
+/** The next follow-up enters the transcript; null where none waits or its verdict is awaited. */
+export function takeFollowup(context: SessionContext): SessionEvent | null {
+  const followup = nextFollowup(context);
+  if (!followup || followupAwaitsVerdict(context)) return null;
+  return {
+    type: 'message_injected',
+    command_id: followup.command_id,
+    origin: 'followup',
+    seam: 'steering_check',
+    turn: context.turn,
+    message: userText(messageText(followup.body, followup.from)),
+    ...(followup.replaced_by === undefined ? {} : { replaced_by: followup.replaced_by }),
+  };
+}
+
+/** What a delivered message counts of messages before it. */
+export function hopsHeard(
+  { hops }: SessionContext,
+  queue: readonly { readonly command_id: string; readonly from?: MessageSource | undefined }[],
+  commandId: string,
+): Partial<SessionContext> {
+  const heard = queue.find(({ command_id }) => command_id === commandId)?.from?.hops ?? 0;
+  return heard > hops ? { hops: heard } : {};
+}
+
+/** A checkpoint has taken what it delivers from the queue. */
+export function deliveredAt(
+  context: SessionContext,
+  { delivered_ids: ids, kind }: EventOf<'loop_checkpoint'>,
+): Partial<SessionContext> {
+  if (ids.length === 0) return {};
+  return {
+    delivering: context.pending.filter((injection) => ids.includes(injection.command_id)),
+    delivering_seam: kind,
+    pending: context.pending.filter((injection) => !ids.includes(injection.command_id)),
+    ...(kind === 'loop_exit' ? {} : { unheard: true }),
+    ...interruptedBy(context, ids),
+  };
+}
+
+/** A follow-up is in the transcript. */
+export function followupSaid(
+  context: SessionContext,
+  { command_id }: EventOf<'message_injected'>,
+): Partial<SessionContext> {
+  return {
+    followups: context.followups.filter((followup) => followup.command_id !== command_id),
+    ...hopsHeard(context, context.followups, command_id),
+  };
+}
+
+/** A steer is in the transcript. */
+export function steeringSaid(
+  context: SessionContext,
+  { command_id }: EventOf<'message_injected'>,
+): Partial<SessionContext> {
+  return {
+    delivering: context.delivering.filter((injection) => injection.command_id !== command_id),
+    ...hopsHeard(context, context.delivering, command_id),
+  };
+}
+
+/** The next delivered message that is not yet in the transcript, or null. */
+export function owedDelivery(context: SessionContext): SessionEvent | null {
+  const injection = context.delivering[0];
+  return injection ? delivery(context, injection) : null;
+}

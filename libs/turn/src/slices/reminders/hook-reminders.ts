@@ -1,0 +1,114 @@
+/**
+ * Reminders that hooks return. They are in the transcript at once, behind the results of an open batch: no seam delivers
+ * them, and they make no run go on and wake nobody, or a hook that always reminds would keep a session running for ever.
+ * From then on they live as those do that are sent.
+ */
+import {
+  BOUNDS,
+  type EventOf,
+  type HookAnswer,
+  type HookReminder,
+  type ReminderMessage,
+  type SessionEvent,
+} from '@coxswain/protocol';
+import type { SessionContext } from '../../core/context.ts';
+import type { OpenConsult } from '../hooks/state.ts';
+import type { PendingInjection } from '../injections/state.ts';
+import { bodyBytes, reminderBytes } from '../injections/waiting.ts';
+import { supersededBy } from './reminders.ts';
+
+interface Draft {
+  readonly hook: string;
+  readonly reminder: HookReminder;
+}
+
+/** What the reminders of a consult's answers cause, in order. Of those with one key the last stays, in the first's place. */
+export function hookReminders(
+  context: SessionContext,
+  { effect_id }: OpenConsult,
+  answers: readonly HookAnswer[],
+  atMs: number,
+): SessionEvent[] {
+  const drafts = lastOfEachKey(answers);
+  if (drafts.length === 0) return [];
+  let room = BOUNDS.remindersLiveMax - context.reminders.length;
+  room -= context.pending.filter(({ kind }) => kind === 'remind').length;
+  let roomBytes = BOUNDS.remindersLiveMaxBytes - reminderBytes(context);
+  const at = new Date(atMs).toISOString();
+  return drafts.flatMap(({ hook, reminder }, index): SessionEvent[] => {
+    const command_id = `hook:${effect_id}:${index + 1}`;
+    const isAudit = reminder.mode === 'audit_only';
+    const shown = isAudit ? undefined : supersededBy(context, { command_id, dedupe_key: reminder.dedupe_key });
+    const bytes = isAudit ? 0 : bodyBytes(reminder) - (shown ? bodyBytes(shown) : 0);
+    const hasRoom = isAudit || ((shown !== undefined || room > 0) && bytes <= roomBytes);
+    if (!hasRoom) return [{ type: 'reminder_dropped', hook, code: 'too_many_reminders' }];
+    if (!isAudit && !shown) room--;
+    roomBytes -= bytes;
+    const injected = injection(command_id, hook, reminder, at);
+    return [injected, ...fired(context, injected, shown?.command_id)];
+  });
+}
+
+function lastOfEachKey(answers: readonly HookAnswer[]): Draft[] {
+  const kept: Draft[] = [];
+  for (const { hook, reminders = [] } of answers) {
+    for (const reminder of reminders) {
+      const { dedupe_key: key } = reminder;
+      const place = key === undefined ? -1 : kept.findIndex((one) => one.reminder.dedupe_key === key);
+      if (place < 0) kept.push({ hook, reminder });
+      else kept[place] = { hook, reminder };
+    }
+  }
+  return kept;
+}
+
+function injection(
+  command_id: string,
+  hook: string,
+  { mode, ...fields }: HookReminder,
+  at: string,
+): EventOf<'reminder_injected'> {
+  return {
+    type: 'reminder_injected',
+    command_id,
+    ...fields,
+    mode: mode ?? 'finish_step',
+    direct: true,
+    hook,
+    at,
+  };
+}
+
+function fired(
+  context: SessionContext,
+  { command_id, body, mode, role_hint, preserve_on_compact }: EventOf<'reminder_injected'>,
+  superseded: string | undefined,
+): SessionEvent[] {
+  const tail = {
+    ...(preserve_on_compact ? { preserve_on_compact: true as const } : {}),
+    ...(mode === 'audit_only' ? { audit_only: true as const } : {}),
+  };
+  const message = reminderMessage({ body, reminder: { role_hint } });
+  return [
+    ...(superseded === undefined
+      ? []
+      : [{ type: 'reminder_deduped', command_id: superseded, by: command_id } as const]),
+    { type: 'reminder_fired', command_id, seam: 'direct', turn: context.turn, message, ...tail },
+  ];
+}
+
+/** A reminder as the transcript holds it. */
+export function reminderMessage({
+  body,
+  reminder,
+}: {
+  readonly body: string;
+  readonly reminder?: Pick<NonNullable<PendingInjection['reminder']>, 'role_hint'> | undefined;
+}): ReminderMessage {
+  const hint = reminder?.role_hint ?? 'system';
+  return {
+    role: 'reminder',
+    content: [{ type: 'text', text: body }],
+    ...(hint === 'system' ? {} : { role_hint: hint }),
+  };
+}

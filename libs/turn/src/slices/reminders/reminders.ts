@@ -1,0 +1,153 @@
+/**
+ * The life of a reminder after it was delivered: shown in every prompt until its turns are over, a compaction takes it
+ * away, a newer one with its dedupe key makes way for itself, or someone revokes it. Pure; `evolve` calls the changes,
+ * `next` says what they owe.
+ *
+ * L1  A turn counts for a reminder only if its prompt has shown it: one that arrives after the answer is shown once
+ *     before it counts.
+ * L2  What is due is said at once, by `reminder_expired`, before anything else follows; only that event ends its life.
+ */
+
+import type { EventOf, ReminderFields } from '@coxswain/protocol';
+import type { SessionContext } from '../../core/context.ts';
+import { viewWithoutReminder } from '../compaction/view-account.ts';
+import type { PendingInjection } from '../injections/state.ts';
+import type { LiveReminder } from './state.ts';
+
+type Live = readonly LiveReminder[];
+
+/** A reminder that is now in the transcript. */
+function liveReminder(
+  from: ReminderFields & Pick<LiveReminder, 'command_id' | 'body' | 'actor'>,
+  run: number,
+  turn: number,
+): LiveReminder {
+  const { command_id, body, actor, tags, dedupe_key, ttl_turns, preserve_on_compact, propagate, role_hint } = from;
+  return {
+    command_id,
+    body,
+    ...(actor ? { actor } : {}),
+    tags,
+    ...(dedupe_key === undefined ? {} : { dedupe_key }),
+    ...(ttl_turns === undefined ? {} : { ttl_turns, ttl_left: ttl_turns }),
+    preserve_on_compact,
+    propagate,
+    role_hint,
+    run,
+    turn,
+    age: 0,
+    shown: false,
+  };
+}
+
+/** A prompt is about to be made: it shows all of them. */
+export function showReminders(live: Live): Live {
+  return live.every(({ shown }) => shown) ? live : live.map((one) => (one.shown ? one : { ...one, shown: true }));
+}
+
+/** A turn has ended. */
+export function countDownAtTurnEnd(live: Live): Live {
+  return live.length === 0 ? live : live.map((one) => countDown({ ...one, age: one.age + 1 }));
+}
+
+/**
+ * A compaction has replaced a part of the transcript: what stood in that part goes with it unless it is to be preserved,
+ * and the pass counts as a turn for those that stay.
+ * @param stays whether the place where a reminder was delivered is outside of the replaced part.
+ */
+export function countDownAtCompaction(live: Live, stays: (reminder: LiveReminder) => boolean): Live {
+  return live.map((one) => (one.preserve_on_compact || stays(one) ? countDown(one) : { ...one, due: 'compaction' }));
+}
+
+function countDown(one: LiveReminder): LiveReminder {
+  if (one.ttl_left === undefined || !one.shown || one.due) return one;
+  const left = one.ttl_left - 1;
+  return left > 0 ? { ...one, ttl_left: left } : { ...one, ttl_left: 0, due: 'ttl' };
+}
+
+/** The next expiry that is owed (L2), or null. */
+export function nextExpiry(context: SessionContext): EventOf<'reminder_expired'> | null {
+  for (const { command_id, due } of context.reminders)
+    if (due) return { type: 'reminder_expired', command_id, reason: due };
+  return null;
+}
+
+/** The shown reminder that a newer one with its dedupe key replaces, or undefined. */
+export function supersededBy(context: SessionContext, newer: { command_id: string; dedupe_key?: string | undefined }) {
+  if (newer.dedupe_key === undefined) return undefined;
+  return context.reminders.find(
+    (one) => one.dedupe_key === newer.dedupe_key && one.command_id !== newer.command_id && !one.due,
+  );
+}
+
+/**
+ * The reminders with which a descendant is born: those that are shown now, by how far they reach. A child says `none` of
+ * what was for direct children only, so that each generation asks only its own parent, with depth 1.
+ * @param depth generations below the session that has them: 1 is a direct child.
+ */
+export function inheritedReminders(
+  context: Pick<SessionContext, 'session_id' | 'reminders'>,
+  depth: number,
+): EventOf<'reminder_inherited'>[] {
+  return context.reminders
+    .filter(({ propagate, due }) => !due && (propagate === 'all' || (propagate === 'session' && depth === 1)))
+    .map(({ command_id, body, tags, dedupe_key, ttl_left, preserve_on_compact, propagate, role_hint }) => ({
+      type: 'reminder_inherited',
+      command_id,
+      from: context.session_id,
+      body,
+      tags: [...tags],
+      ...(dedupe_key === undefined ? {} : { dedupe_key }),
+      ...(ttl_left === undefined ? {} : { ttl_turns: ttl_left }),
+      preserve_on_compact,
+      propagate: propagate === 'all' ? 'all' : 'none',
+      role_hint,
+    }));
+}
+
+/** A reminder is in the transcript: it is shown from the next prompt on, unless it is there for the record only. */
+export function fired(context: SessionContext, event: EventOf<'reminder_fired'>): Partial<SessionContext> {
+  const injection = context.delivering.find(({ command_id }) => command_id === event.command_id);
+  const delivering = context.delivering.filter((one) => one !== injection);
+  return event.audit_only || !injection?.reminder
+    ? { delivering }
+    : { delivering, reminders: [...context.reminders, shownFrom(context, injection, injection.reminder)] };
+}
+
+function shownFrom(
+  context: SessionContext,
+  { command_id, body, actor, dedupe_key }: PendingInjection,
+  reminder: NonNullable<PendingInjection['reminder']>,
+): LiveReminder {
+  const key = dedupe_key === undefined ? {} : { dedupe_key };
+  return liveReminder({ command_id, body, actor, ...reminder, ...key }, context.run, context.turn);
+}
+
+/** The session was born with a reminder of its parent's. */
+export function inherits(context: SessionContext, event: EventOf<'reminder_inherited'>): Partial<SessionContext> {
+  return { reminders: [...context.reminders, liveReminder(event, 0, 0)] };
+}
+
+/** A reminder's life is over. What a compaction took is out of the view already. */
+export function withoutReminder(context: SessionContext, commandId: string): Partial<SessionContext> {
+  const gone = context.reminders.find(({ command_id }) => command_id === commandId);
+  if (!gone) return {};
+  const reminders = context.reminders.filter((one) => one !== gone);
+  if (gone.due === 'compaction') return { reminders };
+  return { reminders, view: viewWithoutReminder(context.view, gone.body, gone.preserve_on_compact, gone.age) };
+}
+
+/** A compaction has replaced a part of the view: everything but its newest turns, or only results in it. */
+export function compacted(context: SessionContext, event: EventOf<'compaction_done'>): Partial<SessionContext> {
+  const kept = Math.min(event.kept_turns, context.view.closed.length);
+  const stays = ({ age }: LiveReminder) => event.strategy === 'clear_tool_results' || age <= kept;
+  return { reminders: countDownAtCompaction(context.reminders, stays) };
+}
+
+/** A reminder is no longer shown: the next prompt may be shorter than the last. */
+export function reminderEnded(
+  context: SessionContext,
+  event: EventOf<'reminder_deduped'> | EventOf<'reminder_expired'>,
+): Partial<SessionContext> {
+  return { ...withoutReminder(context, event.command_id), count: { ...context.count, prompt_tokens: 0 } };
+}

@@ -1,0 +1,112 @@
+/** Answers of the model. */
+
+import {
+  type AssistantMessage,
+  type ConsultOutcome,
+  callsOf,
+  cutText,
+  type EventOf,
+  type ModelOutcome,
+  type SessionEvent,
+} from '@coxswain/protocol';
+import type { SessionContext } from '../../core/context.ts';
+import { type Decision, events, late } from '../../core/decision.ts';
+import type { AbortOrder, Effect } from '../../core/effect.ts';
+import { openEffect } from '../../core/place.ts';
+import { spent } from '../budgets/spending.ts';
+import { proposedRows } from '../calls/transitions.ts';
+import { decideOverflow, modelFailure } from '../compaction/compaction.ts';
+import { failsClosed } from '../hooks/verdicts.ts';
+import { isPreempted, PREEMPT_ORDER } from '../injections/preempt.ts';
+import { watchAnswer } from '../stalls/stalls.ts';
+import { answerOfStep, stepFails } from '../steps/steps.ts';
+import { textStop } from './stop-conditions.ts';
+
+/** Decides the model's answer. */
+export function decideModel(context: SessionContext, outcome: ModelOutcome): Decision {
+  if (context.model?.id !== outcome.effect_id) return late(outcome.effect_id);
+  const overflowed = decideOverflow(context, outcome);
+  if (overflowed) return overflowed;
+  const whole = outcome.status === 'complete' && !outcome.message.partial && !context.aborting;
+  const message: AssistantMessage = whole
+    ? withUniqueCallIds(outcome.message)
+    : { role: 'assistant', content: outcome.message.content.filter((part) => part.type !== 'call'), partial: true };
+  const answer: SessionEvent = {
+    type: 'message_complete',
+    turn: context.turn,
+    message,
+    finish_reason: outcome.finish_reason,
+    usage: outcome.usage,
+    body_streamed: outcome.body_streamed,
+    duration_ms: outcome.duration_ms,
+    attempts: outcome.attempts,
+    ...(whole && outcome.output ? { output: outcome.output } : {}),
+  };
+  if (whole) return events(answer, ...textStop(context, message));
+  if (context.aborting || context.model.preempted) return events(answer);
+  const error = modelFailure(context, outcome);
+  const failed: EventOf<'run_failed'> = { type: 'run_failed', source: 'model', error, stop_reason: 'error' };
+  const list = stepFails(context, error, failed) ?? [failed];
+  // An answer of which nothing had arrived is no answer.
+  return message.content.length > 0 ? events(answer, ...list) : events(...list);
+}
+
+// Results are paired with calls by id, so an id that a model gives twice in one answer becomes two.
+function withUniqueCallIds(message: AssistantMessage): AssistantMessage {
+  const calls = callsOf(message);
+  const ids = new Set(calls.map((call) => call.call_id));
+  if (ids.size === calls.length) return message;
+  const seen = new Set<string>();
+  return {
+    ...message,
+    content: message.content.map((part) => {
+      if (part.type !== 'call') return part;
+      let id = part.call_id;
+      for (let i = 2; seen.has(id) || (id !== part.call_id && ids.has(id)); i++)
+        id = `${cutText(part.call_id, 240)}_${i}`;
+      seen.add(id);
+      return id === part.call_id ? part : { ...part, call_id: id };
+    }),
+  };
+}
+
+/** What a hook wanted to keep from the model is not known when it fails, so nothing is sent. */
+export function contextTransformed(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
+  const failed = outcome.answers.find((answer) => failsClosed(context, answer));
+  if (!failed?.failure) return [];
+  const { code, message } = failed.failure;
+  const error = { code, message: `hook ${failed.hook} could not transform the context: ${message}` };
+  return [{ type: 'run_failed', source: 'model', error, stop_reason: 'error' }];
+}
+
+/** The model has answered. */
+export function answered(context: SessionContext, event: EventOf<'message_complete'>): Partial<SessionContext> {
+  const calls = event.message.partial ? [] : callsOf(event.message);
+  const usage = {
+    model: null,
+    cut_short: event.message.partial === true && context.model?.preempted === true,
+    ...spent(context, event.usage),
+    ...(event.message.partial ? {} : { stall: watchAnswer(context.stall, calls) }),
+  };
+  if (calls.length === 0) return { ...usage, ...answerOfStep(context, event) };
+  return {
+    ...usage,
+    batch_open: true,
+    calls: proposedRows(calls),
+  };
+}
+
+/** The model is asked. A request that an interrupt ends before it begins hears nothing. */
+export function modelAsked(context: SessionContext, event: { readonly n: number }): Partial<SessionContext> {
+  const { effect, next_effect } = openEffect(context, event);
+  if (isPreempted(context)) return { next_effect, model: { ...effect, restarts: 0, preempted: true } };
+  return { next_effect, model: { ...effect, restarts: 0 }, unheard: false };
+}
+
+/** The open request to the model. */
+export function modelEffects({ model, turn }: SessionContext, abort: AbortOrder | null): readonly Effect[] {
+  if (!model) return [];
+  const { id, epoch, restarts } = model;
+  const order = abort ?? (model.preempted ? PREEMPT_ORDER : null);
+  return [{ kind: 'call_model', id, epoch, restarts, turn, abort: order }];
+}

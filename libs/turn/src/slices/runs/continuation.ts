@@ -1,0 +1,53 @@
+/** Whether a run takes another turn, and whether anything is in flight. */
+import type { SessionContext } from '../../core/context.ts';
+import { uncoveredAnswer } from '../budgets/budgets.ts';
+import { isInFlight } from '../calls/table.ts';
+import { steeringWaits } from '../injections/waiting.ts';
+import { stepHasEnded, stepsAreLeft } from '../steps/progress.ts';
+import { needsRepair } from './output.ts';
+
+/** Whether something waits that would make a run go on, were it not capped. */
+export function anythingWaits(context: SessionContext): boolean {
+  return (
+    context.followups.length > 0 ||
+    context.waking?.takes_turn === true ||
+    stepsAreLeft(context) ||
+    steeringWaits(context)
+  );
+}
+
+/** Whether the open turn is the last that max_turns allows. */
+export function isAtLastTurn(context: SessionContext): boolean {
+  const { turns_counted, pinned, relay } = context;
+  const whole = pinned?.run_limits?.max_turns ?? Number.POSITIVE_INFINITY;
+  return turns_counted - (relay.since?.turns ?? 0) >= (pinned?.max_turns ?? 1) || turns_counted >= whole;
+}
+
+/** Whether the open turn is the last: by max_turns, or because no budget is left for the answer of another. */
+export function isCapped(context: SessionContext): boolean {
+  return isAtLastTurn(context) || uncoveredAnswer(context) !== null;
+}
+
+/** Whether the open turn itself gives its run a reason to go on, were it not capped. */
+export function turnGoesOn(context: SessionContext): boolean {
+  const { batch_open, cut_short, delivered_at_end } = context;
+  if (stepHasEnded(context)) return delivered_at_end > 0 || stepsAreLeft(context) || needsRepair(context);
+  return batch_open || cut_short || delivered_at_end > 0 || needsRepair(context);
+}
+
+/** Whether a run would go on after its open turn, were it not capped. */
+export function wouldGoOn(context: SessionContext): boolean {
+  return !isAtLastTurn(context) && (turnGoesOn(context) || anythingWaits(context));
+}
+
+/** Whether the outside world is still working for this run, tool connections aside. */
+export function anythingInFlight(context: SessionContext): boolean {
+  return (
+    context.model !== null ||
+    context.compacting !== null ||
+    context.provision !== null ||
+    context.consult !== null ||
+    context.stop_check !== null ||
+    context.calls.some(isInFlight)
+  );
+}

@@ -1,0 +1,169 @@
+/**
+ * The end of a run.
+ *
+ * The hook points around the end of a run, in the order in which they are passed, each at most once. They are told of the
+ * end and cannot hold it up: whatever they return, the next one follows, and then `agent_end`.
+ */
+
+import {
+  assertNever,
+  type EventOf,
+  type JsonObject,
+  type SessionEvent,
+  type SessionFailedInput,
+  type StopReason,
+} from '@coxswain/protocol';
+import type { Command } from '../../core/commands.ts';
+import type { SessionContext } from '../../core/context.ts';
+import { controlOutcome, type Decision, events, reject, why } from '../../core/decision.ts';
+import type { Effect } from '../../core/effect.ts';
+import { openEffect, type Placed } from '../../core/place.ts';
+import { isEnded, type MachineState } from '../../machine/state.ts';
+import { cost } from '../budgets/budgets.ts';
+import { batchTerminates } from '../calls/table.ts';
+import { consult } from '../hooks/consult.ts';
+import { isHooked } from '../hooks/registrations.ts';
+import { stepHasEnded } from '../steps/progress.ts';
+import { anythingWaits, isAtLastTurn, isCapped } from './continuation.ts';
+import { needsRepair, outputOfRun } from './output.ts';
+import { isStopped } from './stop-conditions.ts';
+
+/** The end of the run, once hooks were told of all of it. */
+export function endOfRun(context: SessionContext): SessionEvent | null {
+  if (context.announcements.length > 0) return null;
+  return {
+    type: 'agent_end',
+    run: context.run,
+    stop_reason: stopReason(context),
+    turns: context.turn,
+    usage: context.run_usage,
+    ...cost(context, context.run_cost),
+    pending: context.pending.length + context.followups.length,
+    ...(context.failure ? { error: context.failure } : {}),
+    ...(context.failed_at === null ? {} : { failed_at: context.failed_at }),
+    ...(context.cancel_reason === null ? {} : { reason: context.cancel_reason }),
+    ...outputOfRun(context),
+  };
+}
+
+function stopReason(context: SessionContext): StopReason {
+  if (context.stop_reason) return context.stop_reason;
+  if (context.batch_open && context.delivered_at_end === 0 && batchTerminates(context)) return 'terminated';
+  if (isStopped(context)) return 'stop_condition';
+  if (context.batch_open && !stepHasEnded(context)) return cap(context);
+  return isCapped(context) && (context.cut_short || needsRepair(context) || anythingWaits(context))
+    ? cap(context)
+    : 'end_turn';
+}
+
+function cap(context: SessionContext): StopReason {
+  return isAtLastTurn(context) ? 'max_turns' : 'budget_exceeded';
+}
+
+/** The consult of a point around the end of a run. */
+export function consultEnding(point: EndingPoint): (context: SessionContext) => SessionEvent | null {
+  return (context) => consult(context, point, endingPayload(context, point, stopReason(context)));
+}
+
+/** Decides `cancel`. */
+export function decideCancel(state: MachineState, input: Command<'cancel'>): Decision {
+  const { context } = state;
+  const cancelled = context.stop_reason === 'cancelled';
+  if (isEnded(state)) {
+    return cancelled
+      ? reject(input, 'already_cancelled', 'the run was already cancelled')
+      : reject(input, 'not_running', 'the session is not running');
+  }
+  return events({
+    ...controlOutcome(context.session_id, input, cancelled ? 'already_cancelled' : 'cancelled'),
+    ...why(cancelled ? context.cancel_reason : input.body.reason),
+  });
+}
+
+/** Decides an internal failure of the host. */
+export function decideSessionFailed(state: MachineState, input: SessionFailedInput): Decision {
+  if (isEnded(state)) return { kind: 'ignored', reason: 'the run has ended' };
+  return events({ type: 'run_failed', source: 'session', error: input.error, stop_reason: 'error' });
+}
+
+/** One of the points. */
+export type EndingPoint = 'session_error' | 'session_end' | 'pre_finish' | 'on_unsettled_detected' | 'post_finish';
+
+/** Whether a point is passed without asking anyone: nobody is registered for it, or it is not the case. */
+export function passes(context: SessionContext, point: EndingPoint): boolean {
+  // What is being asked is asked to its end, even if it has ceased to be the case.
+  if (context.consult) return false;
+  if (!isHooked(context, point)) return true;
+  if (point === 'session_error') return context.stop_reason !== 'error';
+  if (point === 'on_unsettled_detected') return unsettled(context) === 0;
+  return false;
+}
+
+/** What hooks of a point are shown beside what all are shown. */
+function endingPayload(context: SessionContext, point: EndingPoint, stopReason: StopReason): JsonObject {
+  switch (point) {
+    case 'session_error': {
+      const { code, message } = context.failure ?? { code: 'session_failed', message: '' };
+      return { stop_reason: stopReason, error: { code, message }, failed_at: context.failed_at };
+    }
+    case 'on_unsettled_detected':
+      return { stop_reason: stopReason, unsettled: waiting(context) };
+    case 'session_end':
+    case 'pre_finish':
+    case 'post_finish':
+      return { stop_reason: stopReason };
+    default:
+      return assertNever(point);
+  }
+}
+
+// When a run ends its calls have ended and its approvals are decided: what may be left is what nobody has heard.
+function unsettled(context: SessionContext): number {
+  return context.pending.length + context.followups.length + context.jobs.length;
+}
+
+/** Undelivered injections that a payload names; the rest it counts. */
+const NAMED_MAX = 64;
+
+function waiting(context: SessionContext): JsonObject {
+  const injections = [
+    ...context.pending.map(({ command_id, kind }) => ({ command_id, kind })),
+    ...context.followups.map(({ command_id }) => ({ command_id, kind: 'followup' })),
+  ];
+  const jobs = context.jobs.length > 0 ? { open_jobs: context.jobs.map(({ job_id }) => job_id) } : {};
+  return { undelivered: injections.length, injections: injections.slice(0, NAMED_MAX), ...jobs };
+}
+
+/** The run has failed: nothing new may start. The first failure stands. */
+export function runFailed(context: SessionContext, event: Placed<'run_failed'>): Partial<SessionContext> {
+  return {
+    aborting: true,
+    stop_reason: context.stop_reason ?? event.stop_reason,
+    failure: context.failure ?? event.error,
+    failed_at: context.failed_at ?? event.n,
+    ...(event.source === 'provisioning' ? { provision: null } : {}),
+    ...(event.source === 'model' ? { model: null } : {}),
+  };
+}
+
+/** The run was cancelled. A budget that is used up has ended the run already, and says why. */
+export function runCancelled(context: SessionContext, event: EventOf<'control_outcome'>): Partial<SessionContext> {
+  if (event.status !== 'cancelled' || context.stop_reason === 'budget_exceeded') return {};
+  return {
+    aborting: true,
+    stop_reason: context.failure ? context.stop_reason : 'cancelled',
+    cancel_reason: event.reason ?? null,
+    cancel_actor: event.actor ?? null,
+  };
+}
+
+/** The last seam is passed: the tools of the run are closed. */
+export function closingAsked(context: SessionContext, event: Placed<'loop_checkpoint'>): Partial<SessionContext> {
+  const { effect, next_effect } = openEffect(context, event);
+  return { closing: effect, next_effect };
+}
+
+/** The effect that closes the tools of the run. */
+export function closingEffects({ closing }: SessionContext): readonly Effect[] {
+  return closing ? [{ kind: 'close_tools', ...closing, abort: null }] : [];
+}

@@ -1,0 +1,96 @@
+/**
+ * Structured output: a final answer that does not fit the session's output schema is repaired by further turns, and the run
+ * fails where that does not help. Whether an answer fits is recorded in its `message_complete` by the host that checked it.
+ *
+ * SO1  Only a final answer is checked: one after which the run, the last step or a job would end. An answer that asks for
+ *      calls, is cut short or is followed by a delivered message is not final.
+ * SO2  A repair is a direct message that names the problems, and one more turn. It counts against `max_turns` and the
+ *      budgets. Repairs are counted from the last prompt, follow-up or idling.
+ * SO3  A repair comes before a follow-up and before a stop condition.
+ */
+
+import { type EventOf, type Failure, type SessionEvent, userText } from '@coxswain/protocol';
+import type { SessionContext } from '../../core/context.ts';
+import type { OutputProgress } from './state.ts';
+
+/** The seam under which the journal records a request for a repair: it is sent as soon as the answer is rejected. */
+export const OUTPUT_SEAM = 'output';
+
+const NOTHING: OutputProgress = { check: null, rejected: false, told: false, repairs: 0 };
+
+/** Whether the open turn's answer is final and does not fit the schema. */
+export function needsRepair(context: SessionContext, delivered = context.delivered_at_end): boolean {
+  const { output, batch_open, cut_short } = context;
+  if (!output?.check || 'value' in output.check || context.pinned?.output_repairs === undefined) return false;
+  return !batch_open && !cut_short && delivered === 0 && isInLastStep(context);
+}
+
+function isInLastStep({ step, pinned }: SessionContext): boolean {
+  const steps = pinned?.steps?.length ?? 0;
+  if (step === null) return true;
+  return step.open ? step.index === steps - 1 : step.index >= steps;
+}
+
+/**
+ * What the end of a turn owes an answer that {@link needsRepair}: its rejection, then a message to the model or the failure
+ * of the run; or null. At the cap the run ends as it does with anything else that is left to do.
+ */
+export function rejectsOutput(context: SessionContext, isCapped: boolean): SessionEvent | null {
+  const { output, pinned, turn } = context;
+  if (!output?.check || 'value' in output.check) return null;
+  const { problems } = output.check;
+  const most = pinned?.output_repairs ?? 0;
+  if (!output.rejected) return { type: 'output_rejected', turn, repairs: output.repairs, repairs_max: most, problems };
+  if (output.told) return null;
+  if (output.repairs >= most)
+    return { type: 'run_failed', source: 'output', error: failure(problems, output.repairs), stop_reason: 'error' };
+  if (isCapped) return null;
+  return {
+    type: 'message_injected',
+    command_id: `output:${turn}`,
+    origin: 'direct',
+    seam: OUTPUT_SEAM,
+    turn,
+    message: userText(
+      [
+        'Your answer does not fit the output schema:',
+        ...problems.map((problem) => `- ${problem}`),
+        'Answer again with the complete JSON value and nothing else.',
+      ].join('\n'),
+    ),
+  };
+}
+
+function failure(problems: readonly string[], repairs: number): Failure {
+  const after = repairs === 0 ? '' : ` after ${repairs} ${repairs === 1 ? 'repair' : 'repairs'}`;
+  const message = `the final answer does not fit the output schema${after}: ${problems.join('; ')}`;
+  return { code: 'output_invalid', message };
+}
+
+/** The value of the last answer as the end of a run states it, where it fits. */
+export function outputOfRun({ output }: SessionContext): Pick<EventOf<'agent_end'>, 'output'> {
+  return output?.check && 'value' in output.check ? { output: output.check.value } : {};
+}
+
+/** What an event does to the progress; the member is left out where it changes nothing. */
+export function outputEvolved(context: SessionContext, event: SessionEvent): Pick<Partial<SessionContext>, 'output'> {
+  const output = context.output ?? null;
+  switch (event.type) {
+    case 'message_complete':
+      return event.output || output ? { output: { ...(output ?? NOTHING), check: event.output ?? null } } : {};
+    case 'output_rejected':
+      return { output: { ...(output ?? NOTHING), rejected: true } };
+    case 'turn_start':
+      return output ? { output: { ...NOTHING, repairs: output.repairs } } : {};
+    case 'message_injected':
+      if (!output) return {};
+      if (event.seam === OUTPUT_SEAM) return { output: { ...output, told: true, repairs: output.repairs + 1 } };
+      return event.origin === 'followup' ? { output: { ...output, repairs: 0 } } : {};
+    case 'prompt_received':
+      return output ? { output: null } : {};
+    case 'loop_checkpoint':
+      return output && event.kind === 'daemon_idle_pre' ? { output: { ...output, repairs: 0 } } : {};
+    default:
+      return {};
+  }
+}

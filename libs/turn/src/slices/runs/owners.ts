@@ -1,0 +1,44 @@
+/** Takeovers of a session by another host. */
+
+import { BOUNDS, type OwnedInput, type SessionEvent } from '@coxswain/protocol';
+import type { SessionContext } from '../../core/context.ts';
+import { type Decision, events } from '../../core/decision.ts';
+import type { Placed } from '../../core/place.ts';
+import type { MachineState } from '../../machine/state.ts';
+import { watchClock } from '../budgets/spending.ts';
+import { withoutStep } from '../compaction/compaction.ts';
+import { decideAfterCopy, ownedAfterCopy } from '../copies/copies.ts';
+
+/** Decides a takeover. A model call that was restarted too often fails. */
+export function decideOwned(state: MachineState, input: OwnedInput): Decision {
+  const { context } = state;
+  if (input.epoch <= context.epoch)
+    return { kind: 'ignored', reason: `epoch ${input.epoch} is not after ${context.epoch}` };
+  if (input.after_copy) return decideAfterCopy(state, input);
+  const owned: SessionEvent = { type: 'owned', epoch: input.epoch, host: input.host };
+  const { compacting, model, pass } = context;
+  if (compacting && pass && compacting.restarts + 1 > BOUNDS.modelRestartsMax && !context.aborting) {
+    const message = `the summary was restarted ${BOUNDS.modelRestartsMax} times, each time because its host ended`;
+    return events(owned, ...withoutStep(context, pass, { code: 'model_restarts_exhausted', message }));
+  }
+  if (!model || model.restarts + 1 <= BOUNDS.modelRestartsMax || context.aborting || model.preempted)
+    return events(owned);
+  const message = `the model call was restarted ${BOUNDS.modelRestartsMax} times, each time because its host ended`;
+  return events(owned, {
+    type: 'run_failed',
+    source: 'model',
+    error: { code: 'model_restarts_exhausted', message },
+    stop_reason: 'error',
+  });
+}
+
+/** Another host owns the session. */
+export function sessionOwned(context: SessionContext, event: Placed<'owned'>): Partial<SessionContext> {
+  if (event.after_copy) return ownedAfterCopy(context, event, (count) => watchClock(context, event, count));
+  const { model, compacting } = context;
+  return {
+    epoch: event.epoch,
+    ...(model ? { model: { ...model, restarts: model.restarts + 1 } } : {}),
+    ...(compacting ? { compacting: { ...compacting, restarts: compacting.restarts + 1 } } : {}),
+  };
+}

@@ -1,0 +1,144 @@
+/** Prompts: how a run begins, and the messages that begin the next one. */
+
+import {
+  type ConsultOutcome,
+  type EventOf,
+  messageText,
+  type SessionEvent,
+  textOf,
+  type UserMessage,
+  userText,
+} from '@coxswain/protocol';
+import { remember } from '../../core/command-memory.ts';
+import type { Command } from '../../core/commands.ts';
+import type { SessionContext } from '../../core/context.ts';
+import { because, by, type CommandHead, type Decision, events, reject } from '../../core/decision.ts';
+import { openEffect, type Placed } from '../../core/place.ts';
+import { isEnded, type MachineState, topStateOf } from '../../machine/state.ts';
+import { copiedFrom, settingsOfPrompt } from '../copies/copies.ts';
+import { blocked, vetoed } from '../hooks/verdicts.ts';
+import { decideInjection } from '../injections/queue.ts';
+import type { PendingFollowup } from '../injections/state.ts';
+
+/** Decides `start`: the first run of a session. */
+export function decideStart(state: MachineState, input: Command<'start'>): Decision {
+  const { context } = state;
+  const busy = busyProblem(state, input);
+  if (busy) return busy;
+  if (context.run > 0)
+    return reject(input, 'session_exists', 'the session already had a run; continue it with prompt, or use another id');
+  const { prompt, messages, message_id: _, fork, ...settings } = input.body;
+  // What a host has not put into the copy of its origin's first record, it has not looked at.
+  if (fork !== undefined)
+    return reject(input, 'fork_origin_not_found', 'the host did not look up the session to fork', { field: 'fork' });
+  return events(...copiedFrom(input), { ...promptOf(context, input, prompt, messages), settings });
+}
+
+/** Decides `prompt`: the next run of a session that has ended. */
+export function decidePrompt(state: MachineState, input: Command<'prompt'>): Decision {
+  const busy = busyProblem(state, input);
+  if (busy) return busy;
+  const { body, messages } = input.body;
+  return events(...copiedFrom(input), ...settingsOfPrompt(input), promptOf(state.context, input, body, messages));
+}
+
+function busyProblem(state: MachineState, input: CommandHead): Decision | null {
+  if (!isEnded(state))
+    return reject(input, 'session_busy', `the session is ${topStateOf(state)}; ${insteadOfAPrompt(state)}`);
+  // Its answer is read from its last run's.
+  if (state.context.notice)
+    return reject(
+      input,
+      'session_busy',
+      'the session is reporting its end to its parent; retry the prompt in a moment',
+    );
+  return null;
+}
+
+function promptOf(
+  { run }: SessionContext,
+  input: CommandHead,
+  text: string | undefined,
+  messages: readonly UserMessage[] = [],
+): EventOf<'prompt_received'> {
+  return {
+    type: 'prompt_received',
+    command_id: input.command_id,
+    run: run + 1,
+    messages: text === undefined ? [...messages] : [userText(text)],
+    ...by(input),
+  };
+}
+
+/**
+ * Decides a prompt that becomes a steer during a run. The run delivers nothing more once it is torn down: the text is then
+ * the prompt of the next run, which begins by itself.
+ */
+export function decideSay(state: MachineState, input: Command<'prompt'>, atMs: number): Decision {
+  const { context } = state;
+  if (isEnded(state) && !context.notice) return decidePrompt(state, input);
+  const { body = '' } = input.body;
+  const isTooLate = isEnded(state) || topStateOf(state) === 'tearing_down';
+  return isTooLate
+    ? decideInjection(context, { ...input, verb: 'followup', body: { body } }, atMs, { begins_run: true })
+    : decideInjection(context, { ...input, verb: 'steer', body: { body, mode: 'finish_step' } }, atMs);
+}
+
+// A message alone does not wake what sleeps, but for an interrupt.
+function insteadOfAPrompt(state: MachineState): string {
+  return topStateOf(state) === 'suspended'
+    ? 'resume it, or interrupt it with a steer'
+    : 'steer it or queue a follow-up';
+}
+
+/** As the record has it, wherever the run before stood when the message came. */
+export function promptOfMessage(
+  { run }: SessionContext,
+  { command_id, body, from, actor, replaced_by }: Omit<PendingFollowup, 'at'>,
+): SessionEvent {
+  return {
+    type: 'prompt_received',
+    command_id,
+    run: run + 1,
+    messages: [userText(messageText(body, from))],
+    ...(actor ? { actor } : {}),
+    ...(from ? { from } : {}),
+    ...(replaced_by === undefined ? {} : { replaced_by }),
+  };
+}
+
+/** The run that a message asked for when the one before took no more. Whoever waits for the answer of that one is told it first. */
+export function awaitedRun(context: SessionContext): SessionEvent | null {
+  const message = context.followups.find(({ begins_run }) => begins_run);
+  if (!message || context.notice || context.consult) return null;
+  return promptOfMessage(context, message);
+}
+
+/** What the answers of user_prompt_submit hooks to the prompt of a run cause. */
+export function promptGuarded(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
+  const block = blocked(context, outcome.answers);
+  if (!block) return [];
+  const { hook, reason, code } = block;
+  const error = { code, message: `hook ${hook} blocked the prompt${because(reason)}` };
+  return [
+    vetoed('user_prompt_submit', hook, 'block', reason),
+    { type: 'run_failed', source: 'prompt', error, stop_reason: 'user_prompt_submit_blocked' },
+  ];
+}
+
+/** A run begins. A message that has waited for its run is known already. */
+export function promptReceived(context: SessionContext, event: Placed<'prompt_received'>): Partial<SessionContext> {
+  const { effect, next_effect } = openEffect(context, event);
+  const isQueued = context.followups.some(({ command_id }) => command_id === event.command_id);
+  return {
+    run: event.run,
+    settings: event.settings ?? context.settings,
+    prompt: event.messages.map(textOf).join('\n'),
+    ...(event.parent ? { parent: event.parent } : {}),
+    hops: event.parent?.hops ?? event.from?.hops ?? 0,
+    followups: context.followups.filter(({ command_id }) => command_id !== event.command_id),
+    ...(isQueued ? {} : remember(context, event.command_id)),
+    provision: effect,
+    next_effect,
+  };
+}

@@ -1,0 +1,88 @@
+/**
+ * Stop conditions of a run: which one holds after a turn, and when predicates in code must be asked. One that holds ends
+ * the run with the turn, unless the turn's last seam delivers something: who steers is answered.
+ */
+
+import {
+  type AssistantMessage,
+  globMatches,
+  type SessionEvent,
+  type StopOutcome,
+  textOf,
+  textStops,
+} from '@coxswain/protocol';
+import type { SessionContext } from '../../core/context.ts';
+import { type Decision, events, late } from '../../core/decision.ts';
+import type { AbortOrder, Effect } from '../../core/effect.ts';
+import { nextIndex, type Placed } from '../../core/place.ts';
+
+/** The condition on an answer's text that holds, as an event; none or one. */
+export function textStop(context: SessionContext, message: AssistantMessage): SessionEvent[] {
+  const conditions = context.pinned?.stop_when ?? [];
+  if (conditions.length === 0) return [];
+  const text = textOf(message);
+  const condition = conditions.find((candidate) => 'text' in candidate && textStops(candidate.text, text));
+  return condition ? [{ type: 'stop_condition_held', turn: context.turn, condition }] : [];
+}
+
+/** The condition on tools that holds once a batch has run, or null. Calls that were kept from running do not count. */
+export function toolStop(context: SessionContext): SessionEvent | null {
+  // Whoever has handed the work over has nothing left to stop, and who has it by now has not begun.
+  if (context.relay.from !== null) return null;
+  const conditions = context.pinned?.stop_when ?? [];
+  if (conditions.length === 0 || context.stop_held || context.dispatch_skipped) return null;
+  const condition = conditions.find(
+    (candidate) =>
+      'tool' in candidate &&
+      context.calls.some((row) => row.effect_id !== undefined && globMatches(candidate.tool, row.tool)),
+  );
+  return condition ? { type: 'stop_condition_held', turn: context.turn, condition } : null;
+}
+
+/** The question to the predicates of a turn that nothing else stops and nothing makes go on, or null. */
+export function predicatesAsked(context: SessionContext): SessionEvent | null {
+  const { stop_held, stop_checked, dispatch_skipped, cut_short, delivered_at_end, relay } = context;
+  if (relay.from !== null || stop_held || stop_checked || dispatch_skipped || cut_short || delivered_at_end > 0)
+    return null;
+  const predicates = (context.pinned?.stop_when ?? []).flatMap((condition) =>
+    'predicate' in condition ? [condition.predicate] : [],
+  );
+  if (predicates.length === 0) return null;
+  const effect_id = `${context.n}-${context.next_effect}`;
+  return { type: 'stop_predicates_asked', turn: context.turn, effect_id, predicates };
+}
+
+/** Decides what predicates have answered. */
+export function decideStop(context: SessionContext, outcome: StopOutcome): Decision {
+  if (context.stop_check?.id !== outcome.effect_id) return late(outcome.effect_id);
+  const { effect_id, answers } = outcome;
+  const answered: SessionEvent = { type: 'stop_predicates_answered', turn: context.turn, effect_id, answers };
+  const held = answers.find(({ holds }) => holds);
+  if (!held || context.aborting) return events(answered);
+  return events(answered, {
+    type: 'stop_condition_held',
+    turn: context.turn,
+    condition: { predicate: held.predicate },
+  });
+}
+
+/** Whether the run ends by a condition: one holds, and nothing was delivered that is to be answered. */
+export function isStopped(context: SessionContext): boolean {
+  return context.stop_held && context.delivered_at_end === 0 && !context.dispatch_skipped && !context.cut_short;
+}
+
+/** Predicates are asked about the open turn. */
+export function stopCheckOpened(
+  context: SessionContext,
+  event: Placed<'stop_predicates_asked'>,
+): Partial<SessionContext> {
+  return {
+    stop_check: { id: event.effect_id, epoch: context.epoch, predicates: event.predicates },
+    next_effect: nextIndex(context, event) + 1,
+  };
+}
+
+/** The open question to predicates. */
+export function stopCheckEffects({ stop_check }: SessionContext, abort: AbortOrder | null): readonly Effect[] {
+  return stop_check ? [{ kind: 'check_stop', ...stop_check, abort }] : [];
+}

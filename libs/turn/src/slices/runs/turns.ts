@@ -1,0 +1,66 @@
+/** The beginning and the end of a turn. */
+
+import type { SessionEvent } from '@coxswain/protocol';
+import type { SessionContext } from '../../core/context.ts';
+import type { Placed } from '../../core/place.ts';
+import { cost, uncoveredAnswer } from '../budgets/budgets.ts';
+import { feedbackEvent } from '../injections/feedback.ts';
+import { countDownAtTurnEnd } from '../reminders/reminders.ts';
+import { stallNotice, watchTurn } from '../stalls/stalls.ts';
+import { beginsStep, endsStep } from '../steps/steps.ts';
+import { isCapped, wouldGoOn } from './continuation.ts';
+import { needsRepair, rejectsOutput } from './output.ts';
+import { isStopped, predicatesAsked } from './stop-conditions.ts';
+
+/** What begins a turn: all of the last turn was told (A2), then the next step, then a notice of a stall. */
+export function beginsTurn(context: SessionContext): SessionEvent | null {
+  if (context.announcements.length > 0) return null;
+  const step = beginsStep(context);
+  if (step) return step;
+  const notice = stallNotice(context);
+  return notice ? feedbackEvent(context, notice) : { type: 'turn_start', turn: context.turn + 1 };
+}
+
+/** A turn has begun. */
+export function turnStarted(context: SessionContext, event: Placed<'turn_start'>): Partial<SessionContext> {
+  return {
+    turn: event.turn,
+    turns_counted: context.turns_counted + 1,
+    // A message has kept the session from parking itself.
+    ...(context.suspend?.call_id === undefined ? {} : { suspend: null }),
+  };
+}
+
+/** A turn has ended. */
+export function turnEnded(context: SessionContext): Partial<SessionContext> {
+  const { relay, batch_open } = context;
+  return {
+    turn_open: false,
+    ...(relay.from === null ? {} : { relay: { ...relay, from: null } }),
+    reminders: countDownAtTurnEnd(context.reminders),
+    ...(batch_open ? { stall: watchTurn(context.stall) } : {}),
+  };
+}
+
+/** The end of the open turn. */
+export function turnEnd(context: SessionContext): SessionEvent {
+  return {
+    type: 'turn_end',
+    turn: context.turn,
+    usage: context.turn_usage,
+    ...cost(context, context.turn_cost),
+    ...(context.dispatch_skipped ? { dispatch_skipped: true, skip_reason: 'interrupt_immediate' } : {}),
+  };
+}
+
+/** What follows when the last seam of a turn is passed: the end of its step, of its output check, and of itself. */
+export function closeTurn(context: SessionContext): SessionEvent | null {
+  const question = context.batch_open ? predicatesAsked(context) : null;
+  if (question) return question;
+  const step = endsStep(context);
+  if (step) return step;
+  const rejected = needsRepair(context) ? rejectsOutput(context, isCapped(context)) : null;
+  if (rejected) return rejected;
+  const uncovered = wouldGoOn(context) && !isStopped(context) ? uncoveredAnswer(context) : null;
+  return uncovered ?? turnEnd(context);
+}

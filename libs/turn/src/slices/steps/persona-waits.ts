@@ -1,0 +1,94 @@
+/**
+ * Steps of personas that processes of their own serve. A step that cannot begin stays open and says so: it waits for an
+ * instance as long as its limit allows, and for a pause to end as long as it takes.
+ */
+
+import type { EventOf, PersonaStepInput, SessionEvent } from '@coxswain/protocol';
+import type { SessionContext } from '../../core/context.ts';
+import { type Decision, events, late } from '../../core/decision.ts';
+import { nextIndex, type PlacedEvent } from '../../core/place.ts';
+import type { PersonaWait } from './state.ts';
+import { stepFails } from './steps.ts';
+
+/** What the open step waits for, or null. */
+export function personaWait(context: SessionContext): PersonaWait | null {
+  const wait = context.persona_wait;
+  return wait && isOpen(context, wait.effect_id) ? wait : null;
+}
+
+function isOpen({ model, compacting }: SessionContext, effectId: string): boolean {
+  return model?.id === effectId || compacting?.id === effectId;
+}
+
+/** How a step fares, as its host says. */
+export function decidePersonaStep(context: SessionContext, input: PersonaStepInput): Decision {
+  if (!isOpen(context, input.effect_id) || context.aborting) return late(input.effect_id);
+  const { effect_id } = input;
+  const wait = personaWait(context);
+  const ended: SessionEvent[] = wait
+    ? [{ type: 'persona_wait_ended', effect_id, persona: wait.persona, version: wait.version, why: wait.why }]
+    : [];
+  switch (input.state) {
+    case 'waits': {
+      const { persona, version, why, reason, wait_ms } = input;
+      if (wait?.why === why) return { kind: 'ignored', reason: 'the wait is already recorded' };
+      return events(...ended, {
+        type: 'waiting_for_persona',
+        effect_id,
+        persona,
+        version,
+        why,
+        ...(reason === undefined ? {} : { reason }),
+        ...(wait_ms === undefined ? {} : { wait_ms }),
+      });
+    }
+    case 'goes_on':
+      return wait ? events(...ended) : { kind: 'ignored', reason: 'no wait is recorded' };
+    case 'lost': {
+      const { persona, version, instance, cause } = input;
+      const lost = lostTries(context, effect_id) + 1;
+      return events({ type: 'persona_step_lost', effect_id, persona, version, instance, cause, lost });
+    }
+  }
+}
+
+/** How many tries of a step were lost. */
+export function lostTries({ lost_steps }: SessionContext, effectId: string): number {
+  return lost_steps?.effect_id === effectId ? lost_steps.lost : 0;
+}
+
+/** A step has begun to wait. */
+export function waitsForPersona(
+  context: SessionContext,
+  event: EventOf<'waiting_for_persona'> & PlacedEvent,
+): Partial<SessionContext> {
+  const { effect_id, persona, version, why, wait_ms } = event;
+  const wait = { effect_id, persona, version, why, since_ms: event.at_ms };
+  if (wait_ms === undefined) return { persona_wait: wait };
+  const index = nextIndex(context, event);
+  const timer = { id: `${event.n}-${index}`, epoch: context.epoch, due_at_ms: event.at_ms + wait_ms };
+  return { persona_wait: { ...wait, timer }, next_effect: index + 1 };
+}
+
+/** The wait was too long: what the model was asked for has failed, and says for whom it has waited. */
+export function waitedTooLong(context: SessionContext): SessionEvent[] {
+  const wait = personaWait(context);
+  // An interrupt has ended it already, and its outcome is on its way.
+  if (!wait || context.model?.preempted) return [];
+  const { persona, version, since_ms, timer } = wait;
+  const waited = timer ? ` for ${inWords(timer.due_at_ms - since_ms)} (limits.wait_for_persona_ms)` : '';
+  const message = `no instance of persona ${persona} ${version} was available${waited}: start one with cox serve personas, then prompt the session again`;
+  const error = { code: 'persona_unavailable', message, retryable: true };
+  const failed: EventOf<'run_failed'> = { type: 'run_failed', source: 'model', error, stop_reason: 'error' };
+  // As when the model itself has failed: what that means to a declared step its error boundary says (ST4).
+  const ofStep = context.model?.id === wait.effect_id ? stepFails(context, error, failed) : null;
+  return ofStep ?? [failed];
+}
+
+/** A time as people say it: `1.5 s`, `10 min`. */
+function inWords(ms: number): string {
+  if (ms < 1_000) return `${ms} ms`;
+  return ms < 60_000 ? `${rounded(ms / 1_000)} s` : `${rounded(ms / 60_000)} min`;
+}
+
+const rounded = (value: number) => Math.round(value * 10) / 10;

@@ -1,0 +1,42 @@
+/** Queries of the steps of a run. */
+import { nanoUsdOf, type Step } from '@coxswain/protocol';
+import type { SessionContext } from '../../core/context.ts';
+import type { PinnedStep } from './state.ts';
+
+/** The seam under which the instructions of a step stand in the journal: they are said as soon as it begins. */
+export const STEP_SEAM = 'step';
+
+/** The steps of a definition, as the machine pins them. */
+export function pinnedSteps(steps: readonly Step[] | undefined): { readonly steps?: readonly PinnedStep[] } {
+  if (!steps) return {};
+  return {
+    steps: steps.map(({ name, prompt, max_tokens, max_usd, error_boundary }) => ({
+      name,
+      prompt,
+      ...(max_tokens === undefined ? {} : { max_tokens }),
+      ...(max_usd === undefined ? {} : { max_nano_usd: nanoUsdOf(max_usd) }),
+      error_boundary,
+    })),
+  };
+}
+
+/** The step that is open, or undefined. */
+export function openStep({ pinned, step }: SessionContext): PinnedStep | undefined {
+  const declared = step?.open ? pinned?.steps?.[step.index] : undefined;
+  return declared?.name === step?.name ? declared : undefined;
+}
+
+/** Whether a step of those that were begun is still to be done. Before the first is begun none is: something else begins it. */
+export function stepsAreLeft({ pinned, step }: SessionContext): boolean {
+  return step !== null && step.index < (pinned?.steps?.length ?? 0);
+}
+
+/** Whether a step has ended in the open turn: then its calls are no reason to go on, but the next step is. */
+export function stepHasEnded({ step, turn }: SessionContext): boolean {
+  return step !== null && !step.open && step.ended_in === turn;
+}
+
+/** What the globs of registrations at a step's points are held against. */
+export function stepTarget({ pinned }: SessionContext, step: string): string {
+  return `${pinned?.persona ?? ''}.${step}`;
+}

@@ -1,0 +1,246 @@
+/**
+ * The steps that a persona declares: which one a run is in, when it is over, and what becomes of a run whose step fails.
+ *
+ * ST1  Steps come in order, one at a time. A run begins with the first; so does each follow-up, and whatever wakes a
+ *      daemon: each is a piece of work of its own.
+ * ST2  A step is over with the first turn that gives a plain answer and takes nothing up: where a run without steps would
+ *      end. What is delivered at the last seam keeps the step open.
+ * ST3  Each step that was begun ends once in the journal. Whatever else ends the run leaves it `unfinished`.
+ * ST4  What a failure means its error boundary says, and nothing else does: `fail` ends the run, `continue` goes on with the
+ *      next step and tells it why, `escalate` suspends the session; who resumes it has the step begun again.
+ */
+
+import {
+  type ConsultOutcome,
+  canonicalJson,
+  type EventOf,
+  type Failure,
+  type HookAnswer,
+  type HookPoint,
+  type JsonObject,
+  readStepArgs,
+  type SessionEvent,
+  textOf,
+  usdOf,
+  userText,
+} from '@coxswain/protocol';
+import type { SessionContext } from '../../core/context.ts';
+import { consult } from '../hooks/consult.ts';
+import { hooksFor } from '../hooks/registrations.ts';
+import { needsRepair } from '../runs/output.ts';
+import { openStep, STEP_SEAM, stepTarget } from './progress.ts';
+import type { PinnedStep } from './state.ts';
+
+/** What the beginning of a turn owes the steps first: the next one begins, and the model is told of it. */
+export function beginsStep(context: SessionContext): SessionEvent | null {
+  const { pinned, step, turn } = context;
+  const steps = pinned?.steps ?? [];
+  const index = step?.index ?? 0;
+  const due = steps[index];
+  if (!due) return null;
+  if (!step?.open) {
+    const attempt = step?.attempt ?? 1;
+    return { type: 'step_started', step: due.name, index, attempt, turn, args: { prompt: due.prompt } };
+  }
+  if (step.told) return null;
+  const again = step.attempt > 1 ? `, attempt ${step.attempt}` : '';
+  const head = `Step ${index + 1} of ${steps.length}: ${due.name}${again}`;
+  return {
+    type: 'message_injected',
+    command_id: `step:${due.name}`,
+    origin: 'direct',
+    seam: STEP_SEAM,
+    turn,
+    message: userText([head, ...(step.note === undefined ? [] : [step.note]), step.args.prompt].join('\n\n')),
+  };
+}
+
+/** The end of the open step at the end of its turn, or of a run that fails with it; null while it goes on. */
+export function endsStep(context: SessionContext): SessionEvent | null {
+  const { step } = context;
+  if (step?.fatal) return { type: 'run_failed', source: 'step', ...step.fatal };
+  const open = openStep(context);
+  if (!open) return null;
+  if (isComplete(context, context.delivered_at_end)) return finished(context, { status: 'completed' });
+  const spent = overspent(context, open);
+  if (spent === null) return null;
+  const error = { code: 'step_budget_exceeded', message: `the step ${open.name} used up its budget: ${spent}` };
+  return finished(context, { status: 'failed', error, error_boundary: open.error_boundary });
+}
+
+/** Whether the open turn is the last of its step (ST2), once its last seam has delivered so much. */
+export function isComplete(context: SessionContext, delivered: number): boolean {
+  const isPlain = context.step?.open === true && !context.batch_open && !context.cut_short && delivered === 0;
+  return isPlain && !needsRepair(context, delivered);
+}
+
+function overspent(context: SessionContext, { max_tokens, max_nano_usd }: PinnedStep): string | null {
+  const { tokens, nano_usd } = used(context);
+  if (max_tokens !== undefined && tokens >= max_tokens) return `${tokens} of ${max_tokens} tokens`;
+  if (max_nano_usd !== undefined && nano_usd >= max_nano_usd) return `${usdOf(nano_usd)} of ${usdOf(max_nano_usd)} USD`;
+  return null;
+}
+
+/** The end of a step that the run does not come to any more (ST3), or null where none is open. */
+export function leavesStep(context: SessionContext): SessionEvent | null {
+  return openStep(context) ? finished(context, { status: 'unfinished' }) : null;
+}
+
+/** The end of a step that the persona does not declare any more: a fork goes on as somebody else. Null where that is not so. */
+export function abandonsStep(context: SessionContext): SessionEvent | null {
+  return context.step?.open && !openStep(context) ? finished(context, { status: 'unfinished' }) : null;
+}
+
+/** What the failure of the open step causes (ST4); null where none is open. */
+export function stepFails(context: SessionContext, error: Failure, run: EventOf<'run_failed'>): SessionEvent[] | null {
+  const open = openStep(context);
+  if (!open) return null;
+  const { error_boundary } = open;
+  const end = finished(context, { status: 'failed', error, error_boundary });
+  return error_boundary === 'fail' ? [end, run] : [end];
+}
+
+type End = Pick<EventOf<'step_finished'>, 'status' | 'error' | 'error_boundary'>;
+
+function finished(context: SessionContext, end: End): SessionEvent {
+  const { tokens, nano_usd } = used(context);
+  const { step, pinned } = context;
+  return {
+    type: 'step_finished',
+    ...headOf(context),
+    ...end,
+    ...(step?.output === undefined || end.status !== 'completed' ? {} : { output: step.output }),
+    tokens,
+    // Without a price nothing is said: 0 would be a claim.
+    ...(pinned?.price ? { cost_usd: usdOf(nano_usd) } : {}),
+  };
+}
+
+function headOf(context: SessionContext): { step: string; index: number; attempt: number } {
+  const { name = '', index = 0, attempt = 1 } = context.step ?? {};
+  return { step: name, index, attempt };
+}
+
+function used({ count, step }: SessionContext): { readonly tokens: number; readonly nano_usd: number } {
+  // A count that was begun anew meanwhile is all that is known.
+  const since = (now: number, then: number) => (now < then ? now : now - then);
+  return { tokens: since(count.tokens, step?.tokens ?? 0), nano_usd: since(count.nano_usd, step?.nano_usd ?? 0) };
+}
+
+/** What hooks at the points of a step are shown. */
+function stepPayload(context: SessionContext, point: 'PreStep' | 'PostStep'): JsonObject {
+  const name = openStep(context)?.name ?? '';
+  const { args = { prompt: '' }, answer = '' } = context.step ?? {};
+  return { step: { name, args: { ...args }, ...(point === 'PostStep' ? { output: answer } : {}) } };
+}
+
+/** What the answers of PreStep or PostStep hooks cause. */
+export function stepConsulted(
+  context: SessionContext,
+  point: 'PreStep' | 'PostStep',
+  outcome: ConsultOutcome,
+  isClosed: (answer: HookAnswer) => boolean,
+): SessionEvent[] {
+  const events: SessionEvent[] = [];
+  const refused = (hook: string, reason: string | undefined): SessionEvent[] => {
+    const why = reason === undefined ? '' : `: ${reason}`;
+    const what = point === 'PreStep' ? 'denied the start of the step' : 'rejected the output of the step';
+    const error = { code: 'step_denied', message: `hook ${hook} ${what}${why}` };
+    return [...events, vetoed(point, hook, reason), ...(stepFails(context, error, runFailed(error)) ?? [])];
+  };
+  for (const { hook, verdict, failure, ...rest } of outcome.answers) {
+    if (isClosed({ hook, failure, ...rest })) return refused(hook, failure?.message);
+    if (verdict?.kind === 'deny') return refused(hook, verdict.reason);
+    if (verdict?.kind === 'rewrite_args') {
+      const args = readStepArgs(verdict.args);
+      if (typeof args === 'string') return refused(hook, args);
+      events.push({ type: 'step_args_rewritten', ...headOf(context), args, by: `hook:${hook}` });
+    }
+    if (verdict?.kind === 'rewrite_output')
+      events.push({ type: 'step_output_rewritten', ...headOf(context), output: verdict.output, by: `hook:${hook}` });
+  }
+  return events;
+}
+
+function runFailed(error: Failure): EventOf<'run_failed'> {
+  return { type: 'run_failed', source: 'step', error, stop_reason: 'error' };
+}
+
+function vetoed(point: HookPoint, hook: string, reason: string | undefined): SessionEvent {
+  return { type: 'hook_vetoed', hook, point, decision: 'deny', ...(reason === undefined ? {} : { reason }) };
+}
+
+type StepEvent = EventOf<'step_started' | 'step_args_rewritten' | 'step_output_rewritten' | 'step_finished'>;
+
+/** The members of the context that an event of a step changes. */
+export function stepEvolved(context: SessionContext, event: StepEvent): Partial<SessionContext> {
+  const { step, count, turn } = context;
+  const { index, attempt } = event;
+  if (event.type === 'step_started') {
+    const { args } = event;
+    const note = step?.note === undefined ? {} : { note: step.note };
+    const { tokens, nano_usd } = count;
+    return { step: { name: event.step, index, open: true, attempt, args, told: false, tokens, nano_usd, ...note } };
+  }
+  if (!step) return {};
+  if (event.type === 'step_args_rewritten') return { step: { ...step, args: event.args } };
+  if (event.type === 'step_output_rewritten') return { step: { ...step, output: event.output } };
+  const closed = { ...step, open: false, answer: undefined, output: undefined, note: undefined, ended_in: turn };
+  const { status, error, error_boundary } = event;
+  if (status === 'unfinished') return { step: openStep(context) ? closed : null };
+  const message = error?.message ?? '';
+  if (status === 'completed') {
+    const { output } = event;
+    const text = typeof output === 'string' ? output : output === undefined ? undefined : canonicalJson(output);
+    const note =
+      text === undefined ? {} : { note: `A hook replaced the output of step ${event.step} with this:\n${text}` };
+    return { step: { ...closed, index: index + 1, attempt: 1, ...note } };
+  }
+  const model = { model: null };
+  switch (error_boundary) {
+    case 'continue':
+      return {
+        ...model,
+        step: {
+          ...closed,
+          index: index + 1,
+          attempt: 1,
+          note: `Step ${event.step} failed and was skipped: ${message}`,
+        },
+      };
+    case 'escalate':
+      return {
+        ...model,
+        step: { ...closed, attempt: attempt + 1, note: `The previous attempt of this step failed: ${message}` },
+        // Whoever has asked for a suspension already is served by that one.
+        suspend: context.suspend ?? { reason: `the step ${event.step} failed: ${message}`, step: event.step },
+      };
+    default: {
+      const stop_reason = error?.code === 'step_budget_exceeded' ? 'budget_exceeded' : 'error';
+      return {
+        ...model,
+        step: { ...closed, fatal: { error: error ?? { code: 'step_denied', message }, stop_reason } },
+      };
+    }
+  }
+}
+
+/** The open step's instructions were said. */
+export function stepTold({ step }: SessionContext): Partial<SessionContext> {
+  return step ? { step: { ...step, told: true, note: undefined } } : {};
+}
+
+/** The consult of a point of the open step. */
+export function consultStep(context: SessionContext, point: 'PreStep' | 'PostStep'): SessionEvent | null {
+  const name = openStep(context)?.name ?? '';
+  return consult(context, point, stepPayload(context, point), stepTarget(context, name));
+}
+
+/** Kept for the hooks that are shown it, and for nothing else. */
+export function answerOfStep(context: SessionContext, event: EventOf<'message_complete'>): Partial<SessionContext> {
+  const { step } = context;
+  const name = openStep(context)?.name;
+  if (!step || name === undefined) return {};
+  const hooked = hooksFor(context, 'PostStep', stepTarget(context, name)).length > 0;
+  return hooked ? { step: { ...step, answer: textOf(event.message) } } : {};
+}

@@ -1,0 +1,199 @@
+/** Requests to suspend and to resume: commands, signals, and calls that park their session. */
+
+import {
+  BOUNDS,
+  type CallOutcome,
+  type CallStatus,
+  type ConsultOutcome,
+  type ErrorCode,
+  type EventOf,
+  type ParkingFields,
+  parkingTimeProblem,
+  type SessionEvent,
+} from '@coxswain/protocol';
+import { remember, rememberSource } from '../../core/command-memory.ts';
+import type { Command } from '../../core/commands.ts';
+import type { SessionContext } from '../../core/context.ts';
+import { because, by, controlOutcome, type Decision, events, reject, why } from '../../core/decision.ts';
+import type { Placed } from '../../core/place.ts';
+import { isEnded, leafOf, type MachineState, topStateOf } from '../../machine/state.ts';
+import { failsClosed, vetoed } from '../hooks/verdicts.ts';
+import type { AskedSuspension } from './state.ts';
+
+/** Decides `suspend`, at the time of its record. */
+export function decideSuspend(state: MachineState, input: Command<'suspend'>, atMs: number): Decision {
+  const { context } = state;
+  if (isEnded(state)) return reject(input, 'not_running', 'the session is not running');
+  if (topStateOf(state) === 'tearing_down') return reject(input, 'not_running', 'the run is ending');
+  // One that is over, and of which only hooks are still told, does not stand in the way of the next.
+  const sleeps = topStateOf(state) === 'suspended' && leafOf(state) !== 'suspended.post_resume';
+  if (sleeps || context.suspend)
+    return reject(input, 'already_suspended', 'the session is already suspended, or about to be suspended');
+  const fields = input.body;
+  const problem = parkingTimeProblem(fields, atMs);
+  if (problem) return reject(input, 'invalid_field', `until: ${problem}`, { field: 'until' });
+  return events(
+    { type: 'suspend_requested', command_id: input.command_id, ...by(input), ...asked(fields) },
+    { ...controlOutcome(context.session_id, input, 'suspending'), ...why(fields.reason) },
+  );
+}
+
+/** Decides `resume`. One that comes before the suspension has taken hold withdraws it. */
+export function decideResume(state: MachineState, input: Command<'resume'>): Decision {
+  const { context } = state;
+  if (isEnded(state)) return reject(input, 'not_running', 'the run has ended; continue with `cox run --session`');
+  if (
+    context.aborting ||
+    topStateOf(state) === 'tearing_down' ||
+    (leafOf(state) !== 'suspended.parked' && context.suspend === null)
+  )
+    return reject(input, 'not_suspended', 'the session is not suspended');
+  return events(controlOutcome(context.session_id, input, 'resumed'));
+}
+
+/** Decides `signal`: it is kept until a suspension waits for one of its name, which may be the case already. */
+export function decideSignal(state: MachineState, input: Command<'signal'>): Decision {
+  const { context } = state;
+  if (isEnded(state)) return reject(input, 'not_running', 'the session is not running');
+  if (context.aborting || topStateOf(state) === 'tearing_down')
+    return reject(input, 'not_running', 'the run is ending');
+  const { name, data } = input.body;
+  const wakes = leafOf(state) === 'suspended.parked' && context.suspension?.signal === name;
+  if (!wakes && context.signals.length >= BOUNDS.signalsStoredMax)
+    return reject(
+      input,
+      'too_many_signals',
+      `the session already stores ${BOUNDS.signalsStoredMax} signals, which is the limit`,
+      { field: 'name' },
+    );
+  return events(
+    {
+      type: 'signal_received',
+      command_id: input.command_id,
+      name,
+      ...(data === undefined ? {} : { data }),
+      ...by(input),
+    },
+    controlOutcome(context.session_id, input, wakes ? 'resumed' : 'stored'),
+  );
+}
+
+/**
+ * The outcome of a call as it stands once its request to park was looked at. The call's arguments cannot have known the
+ * time of the record, nor what others have asked for: where its request is not taken, it has gone wrong.
+ */
+export function withoutBadParking(context: SessionContext, outcome: CallOutcome, atMs: number): CallOutcome {
+  if (!outcome.park || context.aborting || outcome.status !== 'ok' || outcome.result.is_error) return outcome;
+  const refused = parkingRefused(context, outcome.park, atMs);
+  if (refused === null) return outcome;
+  const { park: _, ...rest } = outcome;
+  const { text, code } = refused;
+  return { ...rest, status: 'error', result: { content: [{ type: 'text', text }], is_error: true, detail: { code } } };
+}
+
+function parkingRefused(
+  { suspend, calls }: SessionContext,
+  park: ParkingFields,
+  atMs: number,
+): { readonly text: string; readonly code: ErrorCode } | null {
+  const problem = parkingTimeProblem(park, atMs);
+  if (problem !== null) return { text: `until: ${problem}. The session is not parked.`, code: 'invalid_field' };
+  // One that hooks have yet to see has come first all the same.
+  const earlier = suspend?.call_id ?? calls.find(({ returned }) => returned?.park)?.call_id;
+  if (earlier === undefined && !suspend) return null;
+  const who = earlier === undefined ? 'another request' : `call ${earlier}`;
+  const text = `This request was ignored: ${who} already asked to park the session.`;
+  return { text, code: 'already_suspended' };
+}
+
+/** What a call that came to a good end asks of its session, where nothing else has asked for it before. */
+export function parkRequested(
+  context: SessionContext,
+  { call_id, status, result, park }: Pick<CallOutcome, 'call_id' | 'result' | 'park'> & { readonly status: CallStatus },
+): SessionEvent[] {
+  if (!park || status !== 'ok' || result.is_error) return [];
+  if (context.aborting || context.suspend) return [];
+  return [{ type: 'suspend_requested', call_id, ...asked(park) }];
+}
+
+function asked(fields: ParkingFields): Omit<EventOf<'suspend_requested'>, 'type'> {
+  const { reason, until, for_ms, signal, on_timeout, input } = fields;
+  return {
+    ...(reason === undefined ? {} : { reason }),
+    ...(until === undefined ? {} : { until_ms: Date.parse(until) }),
+    ...(for_ms === undefined ? {} : { for_ms }),
+    ...(signal === undefined ? {} : { signal }),
+    ...(on_timeout === undefined ? {} : { on_timeout }),
+    ...(input === undefined ? {} : { input }),
+  };
+}
+
+/** What the answers of pre_suspend hooks cause. */
+export function suspensionGuarded(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
+  const { suspend } = context;
+  // Withdrawn while the hooks were asked, or too late.
+  if (!suspend || context.aborting) return [];
+  for (const answer of outcome.answers) {
+    const closed = failsClosed(context, answer);
+    if (!closed && answer.verdict?.kind !== 'block') continue;
+    const reason = answer.verdict?.kind === 'block' ? answer.verdict.reason : answer.failure?.message;
+    return [vetoed('pre_suspend', answer.hook, 'block', reason), notSuspended(context, suspend, answer.hook, reason)];
+  }
+  return [];
+}
+
+// Whoever asked is told: a person by the outcome of the command, the model by a reminder, as its call had gone well.
+function notSuspended(
+  context: SessionContext,
+  { command_id, call_id = '', actor }: AskedSuspension,
+  hook: string,
+  reason: string | undefined,
+): SessionEvent {
+  const text = `Hook ${hook} denied the suspension of the session${because(reason)}.`;
+  if (command_id !== undefined) {
+    return {
+      type: 'control_outcome',
+      control: 'suspend',
+      command_id,
+      status: 'blocked',
+      target: context.session_id,
+      ...(actor ? { actor } : {}),
+      reason: text,
+    };
+  }
+  return {
+    type: 'message_injected',
+    command_id: call_id,
+    origin: 'direct',
+    seam: 'direct',
+    turn: context.turn,
+    message: { role: 'reminder', content: [{ type: 'text', text }] },
+  };
+}
+
+/** A suspension is asked for. */
+export function suspendRequested(context: SessionContext, event: Placed<'suspend_requested'>): Partial<SessionContext> {
+  const { type: _, n: __, at_ms: ___, ...suspend } = event;
+  return { suspend, ...rememberSource(context, event) };
+}
+
+/** The run ended before the suspension took hold. */
+export function suspendLapsed(_: SessionContext, event: EventOf<'control_outcome'>): Partial<SessionContext> {
+  return event.status === 'lapsed' ? { suspend: null } : {};
+}
+
+/** A command wakes the session, or withdraws the request to suspend it. */
+export function resumeTaken(
+  { suspension }: SessionContext,
+  event: EventOf<'control_outcome'>,
+): Partial<SessionContext> {
+  if (event.status !== 'resumed') return {};
+  return suspension ? { suspension: { ...suspension, resumed_by: event.command_id } } : { suspend: null };
+}
+
+/** A signal is stored. */
+export function signalReceived(context: SessionContext, event: EventOf<'signal_received'>): Partial<SessionContext> {
+  const { command_id, name, data } = event;
+  const signal = { command_id, name, ...(data === undefined ? {} : { data }) };
+  return { signals: [...context.signals, signal], ...remember(context, command_id) };
+}

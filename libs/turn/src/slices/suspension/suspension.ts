@@ -1,0 +1,270 @@
+/** The life of a suspension: from what was asked, through what ends it, to what the model is told of it. */
+
+import {
+  canonicalJson,
+  type EventOf,
+  type JsonObject,
+  type Mode,
+  type ReminderMessage,
+  type SessionEvent,
+  userText,
+} from '@coxswain/protocol';
+import type { SessionContext } from '../../core/context.ts';
+import { nextIndex, type Placed, type PlacedEvent } from '../../core/place.ts';
+import { startClock } from '../budgets/budgets.ts';
+import { watchClock } from '../budgets/spending.ts';
+import { NOTHING_USED } from '../budgets/state.ts';
+import { NO_RELAY } from '../handoff/state.ts';
+import type { PendingFollowup, PendingInjection } from '../injections/state.ts';
+import { waker } from '../injections/waiting.ts';
+import { anythingWaits } from '../runs/continuation.ts';
+import type { AskedSuspension, Suspension, Waking } from './state.ts';
+
+/** The event by which the suspension that was asked for takes hold, or null where none is asked for. */
+export function takesHold(context: SessionContext, effectId: string): EventOf<'suspended'> | null {
+  const { suspend, at_ms } = context;
+  if (!suspend) return null;
+  const { command_id, call_id, reason, until_ms, for_ms, signal, on_timeout } = suspend;
+  const untilMs = until_ms ?? (for_ms === undefined ? undefined : at_ms + for_ms);
+  return {
+    type: 'suspended',
+    ...(command_id === undefined ? {} : { command_id }),
+    ...(call_id === undefined ? {} : { call_id }),
+    ...(reason === undefined ? {} : { reason }),
+    ...(untilMs === undefined ? {} : { until_ms: untilMs, effect_id: effectId }),
+    ...(signal === undefined ? {} : { signal }),
+    ...(on_timeout === undefined ? {} : { on_timeout }),
+  };
+}
+
+/** What its sender is told of a suspension that was asked for, once the run ends first; null where none is. */
+export function lapsedSuspension({ session_id, suspend }: SessionContext): EventOf<'control_outcome'> | null {
+  if (suspend?.command_id === undefined) return null;
+  const { command_id, actor } = suspend;
+  return {
+    type: 'control_outcome',
+    control: 'suspend',
+    command_id,
+    status: 'lapsed',
+    target: session_id,
+    ...(actor ? { actor } : {}),
+    reason: 'the run ended before the suspension took effect',
+  };
+}
+
+/**
+ * What an interrupt remembers that comes, or is let in, after a suspension was asked for: whoever sent it knows better
+ * than who asked, so that its delivery must not be slept through.
+ */
+export function interruption(
+  { suspend }: SessionContext,
+  injection: { readonly mode: Mode } | PendingFollowup,
+): { readonly interrupts?: string } {
+  const interrupts = 'mode' in injection && injection.mode === 'interrupt_immediate';
+  return suspend && interrupts ? { interrupts: idOf(suspend) } : {};
+}
+
+/** What the delivery of injections does to a suspension that is asked for. One that still waits then wakes it anyway. */
+export function interruptedBy(context: SessionContext, ids: readonly string[]): Partial<SessionContext> {
+  const { suspend, pending } = context;
+  if (!suspend || suspend.interrupted_by !== undefined) return {};
+  const interrupt = pending.find(
+    ({ command_id, interrupts }) => interrupts === idOf(suspend) && ids.includes(command_id),
+  );
+  return interrupt ? { suspend: { ...suspend, interrupted_by: interrupt.command_id } } : {};
+}
+
+/** What a suspension is known by: the command that asked for it, or the call by which the session parks itself. */
+function idOf({ command_id, call_id }: AskedSuspension): string {
+  return command_id ?? call_id ?? '';
+}
+
+/** What pre_suspend hooks are told of what is asked for. */
+export function parkingPayload(suspend: SessionContext['suspend']): JsonObject {
+  const { reason, until_ms, for_ms, signal, on_timeout, call_id } = suspend ?? {};
+  return {
+    ...(reason === undefined ? {} : { reason }),
+    ...(until_ms === undefined ? {} : { until: timeText(until_ms) }),
+    ...(for_ms === undefined ? {} : { for_ms }),
+    ...(signal === undefined ? {} : { signal }),
+    ...(on_timeout === undefined ? {} : { on_timeout }),
+    ...(call_id === undefined ? {} : { call_id }),
+  };
+}
+
+/** What ends the suspension now, or null while it goes on: who asks for it first, then what it waits for, then its time. */
+export function endsSuspension(context: SessionContext): SessionEvent | null {
+  const { suspension } = context;
+  if (!suspension) return null;
+  const head = { type: 'resumed', slept_ms: Math.max(0, context.at_ms - suspension.since_ms) } as const;
+  if (suspension.resumed_by !== undefined) return { ...head, cause: 'command', command_id: suspension.resumed_by };
+  const interrupt = suspension.interrupted_by ?? waker(context)?.command_id;
+  if (interrupt !== undefined) return { ...head, cause: 'interrupt', command_id: interrupt };
+  const signal = context.signals.find(({ name }) => name === suspension.signal);
+  if (signal) {
+    const { command_id, name, data } = signal;
+    return { ...head, cause: 'signal', command_id, signal: { name, ...(data === undefined ? {} : { data }) } };
+  }
+  if (!suspension.expired) return null;
+  if (suspension.on_timeout !== 'fail') return { ...head, cause: 'timeout' };
+  const message = `the suspension expired: ${waitedFor(suspension)}`;
+  return {
+    type: 'run_failed',
+    source: 'suspension',
+    error: { code: 'suspension_expired', message },
+    stop_reason: 'error',
+  };
+}
+
+/** What the model is told once a suspension has ended. */
+function wakingFrom(suspension: Suspension, event: EventOf<'resumed'>): Waking {
+  const { input, on_timeout } = suspension;
+  const injects = event.cause === 'timeout' && on_timeout === 'resume_with_input' && input !== undefined;
+  return {
+    id: idOf(suspension),
+    seam: 'post_resume',
+    messages: [sleepReminder(suspension, event), ...(injects ? [userText(input)] : [])],
+    // What was waited for is news to the model; a person's resume lets go on what would have gone on.
+    takes_turn: event.cause === 'signal' || event.cause === 'timeout',
+  };
+}
+
+/** What the model is told when a daemon wakes because its interval is over. */
+export function wakingFromInterval(timerId: string, intervalMs: number): Waking {
+  const text =
+    `No input arrived for ${durationText(intervalMs)}, which is the wake interval of this session. ` +
+    'Check whether there is work to do now. If there is none, say so briefly.';
+  return { id: timerId, seam: 'daemon_idle_post', messages: [reminder(text)], takes_turn: true };
+}
+
+function sleepReminder(suspension: Suspension, event: EventOf<'resumed'>): ReminderMessage {
+  const { since_ms, reason, call_id } = suspension;
+  const began = call_id === undefined ? 'The session was suspended' : 'You parked this session';
+  const because = reason === undefined ? '' : ` (${reason})`;
+  const slept = `It slept for ${durationText(event.slept_ms)}, from ${timeText(since_ms)} to ${timeText(since_ms + event.slept_ms)}.`;
+  return reminder(`${began}${because}. ${slept} ${wokenBy(suspension, event)}`);
+}
+
+function wokenBy(suspension: Suspension, event: EventOf<'resumed'>): string {
+  switch (event.cause) {
+    case 'command':
+      return 'A resume command woke it.';
+    case 'interrupt':
+      return 'A message woke it.';
+    case 'signal': {
+      const { name, data } = event.signal ?? { name: '' };
+      return `The signal "${name}" arrived${data === undefined ? '.' : ` with this data: ${canonicalJson(data)}`}`;
+    }
+    case 'timeout':
+      return `${waitedFor(suspension)[0]?.toUpperCase()}${waitedFor(suspension).slice(1)}.`;
+  }
+}
+
+function waitedFor({ signal, until_ms }: Suspension): string {
+  const until = until_ms === undefined ? 'its end time' : timeText(until_ms);
+  return signal === undefined
+    ? `it waited until ${until}, and that time was reached`
+    : `it waited for the signal "${signal}" until ${until}, and the signal did not arrive`;
+}
+
+function reminder(text: string): ReminderMessage {
+  return { role: 'reminder', content: [{ type: 'text', text }] };
+}
+
+function timeText(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+const UNITS = [
+  [24 * 60 * 60 * 1_000, 'd'],
+  [60 * 60 * 1_000, 'h'],
+  [60 * 1_000, 'min'],
+  [1_000, 's'],
+] as const;
+
+/** A duration in the two largest units that it has, rounded: `30 d`, `3 h 2 min`, `1.8 s`, `450 ms`. */
+export function durationText(ms: number): string {
+  if (ms < 1_000) return `${ms} ms`;
+  if (ms < 9_950) return `${Math.round(ms / 100) / 10} s`;
+  // Rounded before it is divided, so that nothing becomes 60 of a unit.
+  const roundings = UNITS.map((_, index) => roundedTo(ms, UNITS[index + 1]?.[0] ?? 1_000));
+  const parts: string[] = [];
+  let rest = roundings.find((rounded, index) => rounded >= (UNITS[index]?.[0] ?? 0)) ?? 0;
+  for (const [size, unit] of UNITS) {
+    const count = Math.floor(rest / size);
+    rest -= count * size;
+    if (count > 0) parts.push(`${count} ${unit}`);
+  }
+  return parts.join(' ');
+}
+
+function roundedTo(ms: number, size: number): number {
+  return Math.round(ms / size) * size;
+}
+
+/** A suspension has taken hold. */
+export function suspended(context: SessionContext, event: EventOf<'suspended'> & PlacedEvent): Partial<SessionContext> {
+  const { for_ms: _, ...asked } = context.suspend ?? {};
+  const head = { ...asked, since_ms: event.at_ms };
+  const { effect_id, until_ms } = event;
+  if (effect_id === undefined) return { suspend: null, suspension: head, idle_timer: null };
+  return {
+    suspend: null,
+    suspension: { ...head, until_ms, timer: { id: effect_id, epoch: context.epoch } },
+    idle_timer: null,
+    next_effect: nextIndex(context, event) + 1,
+  };
+}
+
+/** A suspension is over. */
+export function resumed(context: SessionContext, event: EventOf<'resumed'>): Partial<SessionContext> {
+  const { suspension, pending } = context;
+  const woken = (one: PendingInjection): PendingInjection =>
+    one.command_id === event.command_id ? { ...one, has_woken: true } : one;
+  return {
+    suspension: null,
+    ...(event.cause === 'interrupt' ? { pending: pending.map(woken) } : {}),
+    ...(suspension ? { waking: wakingFrom(suspension, event) } : {}),
+    ...(event.cause === 'signal'
+      ? { signals: context.signals.filter(({ command_id }) => command_id !== event.command_id) }
+      : {}),
+  };
+}
+
+/** A daemon that begins to wait asks to be woken after its interval; one for which something waits goes on at once. */
+export function idling(context: SessionContext, event: PlacedEvent): Partial<SessionContext> {
+  if (anythingWaits(context)) return watchClock(context, event, startClock(NOTHING_USED, event.at_ms));
+  const intervalMs = context.pinned?.wake_interval_ms;
+  if (intervalMs === undefined) return { count: NOTHING_USED };
+  const index = nextIndex(context, event);
+  return {
+    count: NOTHING_USED,
+    idle_timer: { id: `${event.n}-${index}`, epoch: context.epoch, due_at_ms: event.at_ms + intervalMs },
+    next_effect: index + 1,
+  };
+}
+
+/** What the runtime itself says is recorded at once; of what a wait has left to say it takes the first. */
+export function wakingTold(context: SessionContext, event: EventOf<'message_injected'>): Partial<SessionContext> {
+  const { waking } = context;
+  return waking?.seam === event.seam ? { waking: { ...waking, messages: waking.messages.slice(1) } } : {};
+}
+
+/** A daemon has done its job: what the job has used says nothing of the next. */
+export function jobEnded(context: SessionContext, event: Placed<'loop_checkpoint'>): Partial<SessionContext> {
+  return {
+    turns_counted: 0,
+    hops: 0,
+    clock_watch: null,
+    step: null,
+    relay: NO_RELAY,
+    ...idling({ ...context, relay: NO_RELAY }, event),
+  };
+}
+
+/** What the model is still told of a wait that is over, or null. */
+export function tellsWaking({ waking, turn }: SessionContext): SessionEvent | null {
+  const message = waking?.messages[0];
+  if (!waking || !message) return null;
+  return { type: 'message_injected', command_id: waking.id, origin: 'direct', seam: waking.seam, turn, message };
+}

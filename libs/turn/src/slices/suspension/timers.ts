@@ -1,0 +1,85 @@
+/** The timers that a session waits for. */
+
+import type { EventOf, TimerInput } from '@coxswain/protocol';
+import type { SessionContext } from '../../core/context.ts';
+import { type Decision, events } from '../../core/decision.ts';
+import type { TimerEffect } from '../../core/effect.ts';
+import type { PlacedEvent } from '../../core/place.ts';
+import type { MachineState } from '../../machine/state.ts';
+import { leafOf } from '../../machine/state.ts';
+import { approvalExpired, expiriesOf } from '../approvals/approvals.ts';
+import { watchClock } from '../budgets/spending.ts';
+import { personaWait, waitedTooLong } from '../steps/persona-waits.ts';
+import { wakingFromInterval } from './suspension.ts';
+
+/** Decides a due timer. One that the session does not wait for is dropped: none needs cancelling. */
+export function decideTimer(state: MachineState, input: TimerInput): Decision {
+  const timer = timersOf(state).find(({ id }) => id === input.effect_id);
+  if (timer?.dueAtMs !== input.due_at_ms) return { kind: 'ignored', reason: `no pending timer ${input.effect_id}` };
+  return events(
+    { type: 'timer_fired', effect_id: timer.id, what: timer.what },
+    ...(timer.what === 'approval' ? approvalExpired(state.context, timer.id) : []),
+    ...(timer.what === 'waiting_for_persona' ? waitedTooLong(state.context) : []),
+  );
+}
+
+/** Every timer that is waited for: the session's own, and those of approvals that expire. */
+export function timersOf(state: MachineState): readonly TimerEffect[] {
+  const timer = timerOf(state);
+  const expiries = expiriesOf(state.context);
+  return timer ? [timer, ...expiries] : expiries;
+}
+
+/**
+ * The timer that a session waits for. One that is not listed here any more fires into the void; none is cancelled. There
+ * is one at most: a run's clock stands still while the session is parked or idles, and of it and a step that waits for
+ * its persona the one that is due first is listed.
+ */
+export function timerOf(state: MachineState): TimerEffect | null {
+  const [of, given] = [ownTimer(state), personaTimer(state)];
+  return given && (!of || given.dueAtMs < of.dueAtMs) ? given : of;
+}
+
+function personaTimer({ context }: MachineState): TimerEffect | null {
+  const timer = context.aborting ? undefined : personaWait(context)?.timer;
+  if (!timer) return null;
+  const { id, epoch, due_at_ms: dueAtMs } = timer;
+  return { kind: 'timer', id, epoch, abort: null, dueAtMs, what: 'waiting_for_persona' };
+}
+
+function ownTimer(state: MachineState): TimerEffect | null {
+  const { suspension, idle_timer, clock_watch, aborting } = state.context;
+  if (clock_watch) {
+    const { id, epoch, due_at_ms: dueAtMs } = clock_watch;
+    return aborting ? null : { kind: 'timer', id, epoch, abort: null, dueAtMs, what: 'time_budget' };
+  }
+  if (!suspension?.timer && !idle_timer) return null;
+  const leaf = leafOf(state);
+  if (leaf === 'suspended.parked' && suspension?.timer && suspension.until_ms !== undefined) {
+    return { kind: 'timer', ...suspension.timer, abort: null, dueAtMs: suspension.until_ms, what: 'suspension' };
+  }
+  return leaf === 'daemon_idle.waiting' && idle_timer
+    ? {
+        kind: 'timer',
+        id: idle_timer.id,
+        epoch: idle_timer.epoch,
+        abort: null,
+        dueAtMs: idle_timer.due_at_ms,
+        what: 'wake_interval',
+      }
+    : null;
+}
+
+/** The timer that was waited for is due. */
+export function timerFired(
+  context: SessionContext,
+  event: EventOf<'timer_fired'> & PlacedEvent,
+): Partial<SessionContext> {
+  const { suspension, count } = context;
+  if (event.what === 'time_budget') return watchClock(context, event, count);
+  if (event.what === 'waiting_for_persona') return { persona_wait: null };
+  if (event.what === 'approval') return {};
+  if (event.what === 'suspension') return suspension ? { suspension: { ...suspension, expired: true } } : {};
+  const intervalMs = context.pinned?.wake_interval_ms ?? 0;
+  return { idle_timer: null, waking: wakingFromInterval(event.effect_id, intervalMs) };
+}
