@@ -85,7 +85,7 @@ export const FAULTS_OF_COPIES = {
     ),
     'another model is resolved while the run continues': fault(decideAfterCopy, (sound) => (state, input) => {
       const decision = sound(state, input);
-      if (decision.kind === 'ignored') return decision;
+      if (decision.kind !== 'events') return decision;
       const withoutWait = decision.events.map((event) => {
         if (event.type !== 'settings_changed') return event;
         const { reprovisions: _, ...rest } = event;

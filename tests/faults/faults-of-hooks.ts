@@ -137,7 +137,7 @@ export const FAULTS_OF_HOOKS = {
     }),
     'a blocked prompt reaches the model': fault(decideConsult, (sound) => (context, outcome, atMs) => {
       const decision = sound(context, outcome, atMs);
-      if (decision.kind === 'ignored') return decision;
+      if (decision.kind !== 'events') return decision;
       return { ...decision, events: decision.events.filter(({ type }) => type !== 'run_failed') };
     }),
     'rewritten arguments that do not fit the schema run': consultSees(() => ({ args_problem: undefined })),

@@ -1,7 +1,7 @@
 /** Faults of runs: seams, queues, batches of tool calls, approvals, ends, budgets. */
 
 import { bindingProblem, type EventOf, type EventType, type SessionEvent } from '@coxswain/protocol';
-import { decide, knownWindow, leafOf, next, type SessionContext, type SessionState, timersOf } from '@coxswain/turn';
+import { decide, knownWindow, leafOf, next, type SessionContext, timersOf } from '@coxswain/turn';
 import { remembered } from '../../libs/turn/src/core/command-memory.ts';
 import { withOutcome } from '../../libs/turn/src/core/decision.ts';
 import { evolve } from '../../libs/turn/src/core/evolve.ts';
@@ -44,12 +44,12 @@ export function evolves<T extends EventType>(
 ): Fault {
   return fault(evolve, (sound) => (context, event) => {
     const after = sound(context, event);
-    return event.type === type ? change(after, event as EventOf<T> & typeof event, context) : after;
+    return event.type === type ? change(after, event as EventOf<T>, context) : after;
   });
 }
 
-function withContext(state: SessionState, change: Change): SessionState {
-  return { ...state, context: { ...state.context, ...change } } as SessionState;
+function withContext<S extends { readonly context: SessionContext }>(state: S, change: Change): S {
+  return { ...state, context: { ...state.context, ...change } };
 }
 
 /** The calls of the batch with another end or status. */
@@ -177,9 +177,9 @@ export const FAULTS_OF_RUNS = {
   'libs/turn/test/cancelling.test.ts': {
     'an interrupted model response keeps its unfinished tool calls': fault(decide, (sound) => (state, input, atMs) => {
       const decision = sound(state, input, atMs);
-      if (decision.kind === 'ignored' || input.type !== 'model_outcome' || !('message' in input)) return decision;
+      if (decision.kind !== 'events' || input.type !== 'model_outcome') return decision;
       const whole = (event: SessionEvent) =>
-        event.type === 'message_complete' && event.message.partial && input.message
+        event.type === 'message_complete' && event.message.partial
           ? { ...event, message: { ...event.message, content: input.message.content } }
           : event;
       return { ...decision, events: decision.events.map(whole) };
