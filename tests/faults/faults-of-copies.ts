@@ -1,11 +1,11 @@
 /** Faults of replays, forks and imports: what is recomputed, what is copied, and what must not be. */
 import { JournalReplay, ReplayDivergedError } from '@coxswain/session';
 import { readOn } from '../../libs/protocol/src/journal/record-upcasts.ts';
-import { endsChain } from '../../libs/session/src/consult-hooks.ts';
-import { copiedInputs, ofItself } from '../../libs/session/src/copy-journal.ts';
-import { isUnfinishedImport } from '../../libs/session/src/copy-state.ts';
-import { checkReplayed, machineOf } from '../../libs/session/src/machine-version.ts';
-import { planFork } from '../../libs/session/src/plan-fork.ts';
+import { endsChain } from '../../libs/session/src/effects/consult-hooks.ts';
+import { copiedInputs, ofItself } from '../../libs/session/src/journal/copy-journal.ts';
+import { isUnfinishedImport } from '../../libs/session/src/journal/copy-state.ts';
+import { checkReplayed, machineOf } from '../../libs/session/src/journal/machine-version.ts';
+import { planFork } from '../../libs/session/src/journal/plan-fork.ts';
 import {
   changedSettings,
   copiedFrom,

@@ -14,7 +14,13 @@ import {
 } from '@coxswain/protocol';
 import { argumentsProblem } from '@coxswain/protocol/validate-arguments';
 import { decide } from '@coxswain/turn';
-import { answerTo, consultHooks, endsChain, failsClosed, payloadAfter } from '../../libs/session/src/consult-hooks.ts';
+import {
+  answerTo,
+  consultHooks,
+  endsChain,
+  failsClosed,
+  payloadAfter,
+} from '../../libs/session/src/effects/consult-hooks.ts';
 import { evolve } from '../../libs/turn/src/core/evolve.ts';
 import { reachedThreshold } from '../../libs/turn/src/slices/budgets/budgets.ts';
 import { nextToVet } from '../../libs/turn/src/slices/calls/gate.ts';

@@ -1,5 +1,4 @@
 /** The protocol: everything that goes over a wire or into a journal, and nothing else. */
-
 export * from './catalogues/error-catalogue.ts';
 export * from './catalogues/error-codes.ts';
 export * from './catalogues/http-status.ts';

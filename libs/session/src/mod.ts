@@ -1,28 +1,24 @@
 /** Sessions at work: the runner, its effects, the host, replay. */
 export { ruleHolder } from '@coxswain/turn';
-export { assignPartitions } from './assign-partitions.ts';
-export { type CommitBounds, type CommitResult, commit } from './commit.ts';
-export { type DeleteOptions, type DeletePorts, type Deletion, deleteSession } from './delete-session.ts';
-export { describeRecord } from './describe-record.ts';
-export { type Difference, type Divergence, diffJournals, type JournalDiff } from './diff-journals.ts';
-export { ExportedJournal } from './exported-journal.ts';
-export { FORMAT_VERSIONS } from './format-versions.ts';
+export { type ProvisionPorts, personaVersion, provisionSession } from './effects/provision-session.ts';
+export { assignPartitions } from './hosting/assign-partitions.ts';
+export { RequestRates } from './hosting/request-rates.ts';
+export { createSessionHost, type HostOptions, type HostPorts, type SessionHost } from './hosting/session-host.ts';
+export { type CommitBounds, type CommitResult, commit } from './journal/commit.ts';
+export { type DeleteOptions, type DeletePorts, type Deletion, deleteSession } from './journal/delete-session.ts';
+export { describeRecord } from './journal/describe-record.ts';
+export { type Difference, type Divergence, diffJournals, type JournalDiff } from './journal/diff-journals.ts';
+export { ExportedJournal } from './journal/exported-journal.ts';
 export {
   type Imported,
   type ImportPorts,
   ImportRefusedError,
   type ImportRequest,
   importJournal,
-} from './import-journal.ts';
-export {
-  type ActorMessage,
-  type EventMessage,
-  INSPECT_VERSION,
-  type InspectionMessage,
-  type SnapshotMessage,
-} from './inspection-messages.ts';
+} from './journal/import-journal.ts';
 export {
   ChainBrokenError,
+  FORMAT_VERSIONS,
   FoldDivergedError,
   type LoadedSession,
   type LoadPorts,
@@ -30,16 +26,12 @@ export {
   readRecord,
   readTranscript,
   snapshotBytes,
-} from './load-session.ts';
-export { type MachineDefinition, machineDefinition } from './machine-definition.ts';
-export { type ProvisionPorts, personaVersion, provisionSession } from './provision-session.ts';
-export { linesOf } from './read-lines.ts';
-export { asDivergence, JournalReplay, ReplayDivergedError, replayJournal } from './replay-journal.ts';
-export { RequestRates } from './request-rates.ts';
-export { type RetentionJob, type RetentionOptions, startRetentionJob } from './retention-job.ts';
-export { buildRecord, type RecordFrame, type SealedRecord, sealRecord, sha256Hex } from './seal-record.ts';
-export { createSessionHost, type HostOptions, type HostPorts, type SessionHost } from './session-host.ts';
-export { type InspectedFold, type InspectorOptions, SessionInspector } from './session-inspector.ts';
+} from './journal/load-session.ts';
+export { linesOf } from './journal/read-lines.ts';
+export { asDivergence, JournalReplay, ReplayDivergedError, replayJournal } from './journal/replay-journal.ts';
+export { type RetentionJob, type RetentionOptions, startRetentionJob } from './journal/retention-job.ts';
+export { buildRecord, type RecordFrame, type SealedRecord, sealRecord, sha256Hex } from './journal/seal-record.ts';
+export { type SweepOptions, type SweptBlobs, type SweptSession, sweepBlobs, sweepSessions } from './journal/sweep.ts';
 export {
   type Carried,
   type Dropped,
@@ -47,10 +39,18 @@ export {
   type RunnerOptions,
   type RunnerPorts,
   SessionRunner,
-} from './session-runner.ts';
-export { statusOf } from './session-status.ts';
-export type { ShownSnapshot } from './shown-state.ts';
-export { type SweepOptions, type SweptBlobs, type SweptSession, sweepBlobs, sweepSessions } from './sweep.ts';
+} from './runner/session-runner.ts';
+export { statusOf } from './runner/session-status.ts';
 export { SessionSpans } from './trace/session-spans.ts';
-export { Transcript, type TranscriptFrame } from './transcript.ts';
-export { turnChart } from './turn-chart.ts';
+export {
+  type ActorMessage,
+  type EventMessage,
+  INSPECT_VERSION,
+  type InspectionMessage,
+  type SnapshotMessage,
+} from './view/inspection-messages.ts';
+export { type MachineDefinition, machineDefinition } from './view/machine-definition.ts';
+export { type InspectedFold, type InspectorOptions, SessionInspector } from './view/session-inspector.ts';
+export type { ShownSnapshot } from './view/shown-state.ts';
+export { Transcript, type TranscriptFrame } from './view/transcript.ts';
+export { turnChart } from './view/turn-chart.ts';

@@ -1,7 +1,7 @@
 /** Who serves which partition. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { assignPartitions } from '../src/assign-partitions.ts';
+import { assignPartitions } from '../src/hosting/assign-partitions.ts';
 
 const hosts = fc.uniqueArray(fc.stringMatching(/^[a-z0-9-]{1,40}$/), { minLength: 1, maxLength: 12 });
 const ownersOf = (names: readonly string[]): Map<number, string> => {

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { journalLine } from '../../turn/test/journal-line.ts';
 import { hook, type Surroundings, started } from '../../turn/test/moves.ts';
 import { possibilities } from '../../turn/test/world.ts';
-import { Transcript } from '../src/transcript.ts';
+import { Transcript } from '../src/view/transcript.ts';
 
 const surroundings: fc.Arbitrary<Surroundings> = fc.record({
   compaction: fc.record({

@@ -2,8 +2,8 @@
 import type { ModelRequest } from '@coxswain/ports';
 import { type Delta, type Json, type Message, pairingProblem, textOf, userText } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
-import { compactionMessages } from '../src/ask-compaction.ts';
-import { windowOf } from '../src/context-window.ts';
+import { compactionMessages } from '../src/effects/ask-compaction.ts';
+import { windowOf } from '../src/effects/context-window.ts';
 import { JournalReplay, statusOf } from '../src/mod.ts';
 import { hook, returns, throws } from './fake-hooks.ts';
 import { type Answer, ask, call, say } from './fake-model.ts';

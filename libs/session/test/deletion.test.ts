@@ -2,6 +2,7 @@
 import type { Purge } from '@coxswain/ports';
 import { BOUNDS, type Tombstone, tombstoneIn } from '@coxswain/protocol';
 import { describe, expect, test, vi } from 'vitest';
+import { sweepSessions } from '../src/journal/sweep.ts';
 import {
   type DeleteOptions,
   type DeletePorts,
@@ -11,7 +12,6 @@ import {
   startRetentionJob,
   sweepBlobs,
 } from '../src/mod.ts';
-import { sweepSessions } from '../src/sweep.ts';
 import { ask, call, say } from './fake-model.ts';
 import { taking } from './fake-tools.ts';
 import { ASKING, refOf, type TestBed, testBed } from './test-bed.ts';

@@ -2,7 +2,7 @@
 import type { ToolCall, ToolOutcome, ToolProbe, Toolset } from '@coxswain/ports';
 import { BOUNDS, type CallOutcome, DEFAULT_TRAITS } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
-import { dispatchWithHook } from '../src/dispatch-with-hook.ts';
+import { dispatchWithHook } from '../src/effects/dispatch-with-hook.ts';
 import { sha256Hex } from '../src/mod.ts';
 import { ask, call, say } from './fake-model.ts';
 import { answer, deaf, type FakeTool, taking } from './fake-tools.ts';

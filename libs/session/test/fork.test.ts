@@ -10,7 +10,7 @@ import {
 } from '@coxswain/protocol';
 import { SessionActor } from '@coxswain/turn';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { LoadTurns } from '../src/load-turns.ts';
+import { LoadTurns } from '../src/hosting/load-turns.ts';
 import { type HostOptions, replayJournal, SessionRunner, sha256Hex } from '../src/mod.ts';
 import { hook, returns, silent } from './fake-hooks.ts';
 import { ask, call, say } from './fake-model.ts';

@@ -1,8 +1,8 @@
 /** Imports: an export becomes a session, whole or not at all, and goes on as any session does. */
 import { blobLine, canonicalJson, closingLine, type Json, sessionRef } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
+import { tombstoneOf } from '../src/journal/tombstone-of.ts';
 import { importJournal, replayJournal, sha256Hex } from '../src/mod.ts';
-import { tombstoneOf } from '../src/tombstone-of.ts';
 import { ask, call, say } from './fake-model.ts';
 import { ASKING, type TestBed, testBed } from './test-bed.ts';
 

@@ -1,7 +1,7 @@
 /** One copy of what many sessions hold alike. */
 import { expect, test } from 'vitest';
-import { Interned } from '../src/interned.ts';
 import { Transcript } from '../src/mod.ts';
+import { Interned } from '../src/view/interned.ts';
 import { ask, call } from './fake-model.ts';
 import { ASKING, refOf, testBed } from './test-bed.ts';
 

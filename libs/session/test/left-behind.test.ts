@@ -2,8 +2,8 @@
 import type { Log } from '@coxswain/ports';
 import type { Outcome } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
-import { FeedbackBuffer } from '../src/feedback-buffer.ts';
-import { LeftBehind } from '../src/left-behind.ts';
+import { LeftBehind } from '../src/hosting/left-behind.ts';
+import { FeedbackBuffer } from '../src/runner/feedback-buffer.ts';
 import { refOf } from './test-bed.ts';
 
 const outcome: Outcome = { type: 'close_outcome', effect_id: '7-0', notes: [] };

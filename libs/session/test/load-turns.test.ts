@@ -1,8 +1,7 @@
 /** Loads take turns: a host that is rung for very many sessions at once goes on with the first before it reads the last. */
 import type { StoredRecord } from '@coxswain/ports';
 import { expect, test } from 'vitest';
-import { LoadTurns } from '../src/load-turns.ts';
-import { SIDE_BY_SIDE } from '../src/side-by-side.ts';
+import { LoadTurns, SIDE_BY_SIDE } from '../src/hosting/load-turns.ts';
 import { say } from './fake-model.ts';
 import { testBed } from './test-bed.ts';
 

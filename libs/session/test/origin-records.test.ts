@@ -2,7 +2,7 @@
 import type { Journal } from '@coxswain/ports';
 import { sessionRef } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
-import { OriginAwayError, OriginRecords } from '../src/origin-records.ts';
+import { OriginAwayError, OriginRecords } from '../src/journal/origin-records.ts';
 
 const MEGABYTE = 1024 * 1024;
 

@@ -2,7 +2,7 @@
 import type { CommandInbox, Doorbell, HostLine } from '@coxswain/ports';
 import { HOST_LIVENESS, PARTITIONS, partitionOf } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
-import { assignPartitions } from '../src/assign-partitions.ts';
+import { assignPartitions } from '../src/hosting/assign-partitions.ts';
 import type { HostOptions, SessionHost } from '../src/mod.ts';
 import { ask, call, say } from './fake-model.ts';
 import { deaf, taking } from './fake-tools.ts';

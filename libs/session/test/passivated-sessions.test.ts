@@ -2,7 +2,7 @@
 import type { Meters } from '@coxswain/ports';
 import { partitionOf } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
-import { PassivatedSessions } from '../src/passivated-sessions.ts';
+import { PassivatedSessions } from '../src/hosting/passivated-sessions.ts';
 import { ask, call, say } from './fake-model.ts';
 import { ASKING, refOf, testBed } from './test-bed.ts';
 

@@ -12,7 +12,7 @@ import {
   sessionRef,
 } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
-import { consultHooks } from '../src/consult-hooks.ts';
+import { consultHooks } from '../src/effects/consult-hooks.ts';
 import { FakeHooks, type Handler, hook, returns, silent } from './fake-hooks.ts';
 import { VirtualTime } from './virtual-time.ts';
 

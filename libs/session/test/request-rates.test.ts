@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { RequestRates } from '../src/request-rates.ts';
+import { RequestRates } from '../src/hosting/request-rates.ts';
 
 test('so many at once, then so many a second; each sender by itself', () => {
   let now = 0;

@@ -11,7 +11,7 @@ import {
   userText,
 } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
-import { LoadTurns } from '../src/load-turns.ts';
+import { LoadTurns } from '../src/hosting/load-turns.ts';
 import { contentText, inputMessages } from '../src/trace/gen-ai-attributes.ts';
 import { SessionObserver } from '../src/trace/observe-session.ts';
 import { LINKS_MAX } from '../src/trace/open-spans.ts';

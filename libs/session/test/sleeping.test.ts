@@ -3,7 +3,7 @@ import { createParkTool } from '@coxswain/adapter-tools';
 import type { Timers } from '@coxswain/ports';
 import { type JsonObject, textOf } from '@coxswain/protocol';
 import { expect, test, vi } from 'vitest';
-import { admitTimer } from '../src/admit-command.ts';
+import { admitTimer } from '../src/runner/admit-command.ts';
 import { ask, call, say } from './fake-model.ts';
 import { answer, taking } from './fake-tools.ts';
 import { refOf, type TestBed, testBed } from './test-bed.ts';

@@ -1,7 +1,7 @@
 /** Sessions that wait to be taken up. */
 import type { ActiveSession } from '@coxswain/ports';
 import { expect, test } from 'vitest';
-import { TakeUps } from '../src/take-ups.ts';
+import { TakeUps } from '../src/hosting/take-ups.ts';
 import { refOf } from './test-bed.ts';
 
 /** Takes up when it is told to. */

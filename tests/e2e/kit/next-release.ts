@@ -40,7 +40,7 @@ const NEXT_MACHINE: readonly Raise[] = [
     constant: /(?<=export const MACHINE_VERSION = )\d+/,
     raised: plusOne,
   },
-  { file: 'libs/session/src/load-session.ts', constant: /(?<=const SNAPSHOT_VERSION = )\d+/, raised: plusOne },
+  { file: 'libs/session/src/journal/load-session.ts', constant: /(?<=const SNAPSHOT_VERSION = )\d+/, raised: plusOne },
 ];
 /** Records of a shape that earlier releases do not know; the step from theirs changes nothing else. */
 const NEXT_RECORDS: readonly Raise[] = [

@@ -1,5 +1,5 @@
-/** How long the work of an effect took, on the meters. */
-import type { Meters } from '@coxswain/ports';
+/** How long the work of an effect took: in its outcome, and on the meters. */
+import type { Clock, Meters } from '@coxswain/ports';
 import type { Outcome } from '@coxswain/protocol';
 import type { SessionState, WorkEffect } from '@coxswain/turn';
 
@@ -19,4 +19,9 @@ export function measure(
     const how = failed ? 'failed' : outcome.status;
     meters.observe('coxswain_hook_seconds', { point: effect.point, outcome: how }, seconds);
   }
+}
+
+/** Milliseconds since `startedMs` of the monotonic clock, to the microsecond, and never less than none. */
+export function elapsedMs(clock: Pick<Clock, 'monotonicMs'>, startedMs: number): number {
+  return Math.max(0, Math.round((clock.monotonicMs() - startedMs) * 1_000) / 1_000);
 }

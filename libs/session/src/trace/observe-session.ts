@@ -4,8 +4,8 @@
  */
 import type { Blobs, Clock, Journal, Log, SpanSink, Telemetry } from '@coxswain/ports';
 import { type JournalRecord, parseTraceparent, type SessionRef, type TraceContext } from '@coxswain/protocol';
-import { readRecord } from '../load-session.ts';
-import type { LoadTurns } from '../load-turns.ts';
+import type { LoadTurns } from '../hosting/load-turns.ts';
+import { readRecord } from '../journal/load-session.ts';
 import { countRecord, type Step } from './session-meters.ts';
 import { SessionSpans } from './session-spans.ts';
 

@@ -24,9 +24,9 @@ import {
   type TraceContext,
   userText,
 } from '@coxswain/protocol';
-import { compactionInstructions } from '../ask-compaction.ts';
-import { copyAfter } from '../copy-state.ts';
-import { Transcript } from '../transcript.ts';
+import { compactionInstructions } from '../effects/ask-compaction.ts';
+import { copyAfter } from '../journal/copy-state.ts';
+import { Transcript } from '../view/transcript.ts';
 import {
   contentText,
   inputMessages,

@@ -10,7 +10,7 @@ import {
   type SessionRef,
   type TraceContext,
 } from '@coxswain/protocol';
-import { sha256Hex } from '../seal-record.ts';
+import { sha256Hex } from '../journal/seal-record.ts';
 
 /** What a session's traces follow from. */
 export interface TracedSession {

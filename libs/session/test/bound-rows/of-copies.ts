@@ -1,7 +1,7 @@
 /** Bounds of forks, of exported journals and of what is kept. */
 import { blobLine, type JsonObject } from '@coxswain/protocol';
+import { sweepBlobs } from '../../src/journal/sweep.ts';
 import { ExportedJournal, linesOf, sha256Hex } from '../../src/mod.ts';
-import { sweepBlobs } from '../../src/sweep.ts';
 import { testBed } from '../test-bed.ts';
 import { type BoundRows, from, most } from './row.ts';
 

@@ -2,8 +2,8 @@
 import { createMemoryBus } from '@coxswain/adapter-memory';
 import type { Blobs } from '@coxswain/ports';
 import type { FilePart, ToolMessage, ToolResult } from '@coxswain/protocol';
-import { boundResult } from '../../src/bound-result.ts';
-import { withFiles } from '../../src/shown-files.ts';
+import { boundResult } from '../../src/effects/bound-result.ts';
+import { withFiles } from '../../src/view/shown-files.ts';
 import { ask, call, say } from '../fake-model.ts';
 import { answer } from '../fake-tools.ts';
 import { testBed } from '../test-bed.ts';

@@ -4,10 +4,10 @@ import { BOUNDS, type JournalRecord, type Message, sessionRef, userText } from '
 import type { Effect } from '@coxswain/turn';
 import { expect } from 'vitest';
 import { provision } from '../../../turn/test/moves.ts';
-import { askCompaction } from '../../src/ask-compaction.ts';
-import { consultHooks } from '../../src/consult-hooks.ts';
-import { FeedbackBuffer } from '../../src/feedback-buffer.ts';
+import { askCompaction } from '../../src/effects/ask-compaction.ts';
+import { consultHooks } from '../../src/effects/consult-hooks.ts';
 import { sealRecord, Transcript } from '../../src/mod.ts';
+import { FeedbackBuffer } from '../../src/runner/feedback-buffer.ts';
 import { FakeHooks, hook, returns } from '../fake-hooks.ts';
 import { ask, call, FakeModels, say } from '../fake-model.ts';
 import { answer } from '../fake-tools.ts';

@@ -1,0 +1,149 @@
+/** `askModel`: an answer of the session's model. Streams deltas out, brings one outcome back. */
+import type { Clock, ModelPart, ModelRequest, Models, Publisher } from '@coxswain/ports';
+import {
+  type AnswerSoFar,
+  type AssistantMessage,
+  BOUNDS,
+  type CallPart,
+  type Delta,
+  type ModelOutcome,
+  PieceJoiner,
+  runModelStep,
+  type SessionRef,
+  type ToolDefinition,
+  textOf,
+} from '@coxswain/protocol';
+import { checkOutput } from '@coxswain/protocol/check-output';
+import { argumentsProblem } from '@coxswain/protocol/validate-arguments';
+import { elapsedMs } from '../trace/measure-work.ts';
+
+/** One model effect. */
+export interface ModelAsk {
+  readonly ref: SessionRef;
+  readonly effectId: string;
+  readonly epoch: number;
+  readonly request: ModelRequest;
+  /** Takes each delta that is published, for readers that join in the middle. */
+  readonly answer: AnswerSoFar;
+}
+
+/** Asks for one answer. Contract: never rejects; every ending is an outcome. */
+export async function askModel(
+  models: Models,
+  publisher: Publisher,
+  clock: Clock,
+  ask: ModelAsk,
+  signal: AbortSignal,
+): Promise<ModelOutcome> {
+  const { ref, effectId, epoch, request, answer } = ask;
+  const startedMs = clock.monotonicMs();
+  let attempt = 1;
+  let index = 0;
+  const offsets = { text: 0, reasoning: 0 };
+  let streamed = false;
+  let pieces = { text: new PieceJoiner(), reasoning: new PieceJoiner() };
+  const publish = (part: Exclude<ModelPart, { type: 'again' }>) => {
+    const head = { session_id: ref.sessionId, effect_id: effectId, epoch, attempt, turn: request.turn, index: index++ };
+    const delta = deltaOf(part, { ...head, offset: part.type === 'call' ? 0 : offsets[part.type] });
+    if (part.type !== 'call') offsets[part.type] += part.text.length;
+    publisher.delta(ref, delta);
+    answer.take(delta);
+  };
+  const onPart = (part: ModelPart) => {
+    if (part.type === 'again') {
+      // Readers drop the text of the attempt before.
+      attempt++;
+      index = offsets.text = offsets.reasoning = 0;
+      streamed = false;
+      pieces = { text: new PieceJoiner(), reasoning: new PieceJoiner() };
+      return;
+    }
+    streamed ||= part.type === 'text';
+    if (part.type === 'call') return publish({ ...part, argsText: part.argsText.toWellFormed() });
+    const text = pieces[part.type].take(part.text);
+    if (text !== '') publish({ ...part, text });
+  };
+  const result = await runModelStep(models, request, onPart, signal);
+  for (const type of ['reasoning', 'text'] as const) {
+    const text = pieces[type].end();
+    if (text !== '') publish({ type, text });
+  }
+  const schema = result.status === 'complete' && !result.message.partial ? request.outputSchema : undefined;
+  const output = schema && !hasCalls(result.message) ? checkOutput(schema, textOf(result.message)) : undefined;
+  return {
+    type: 'model_outcome',
+    effect_id: effectId,
+    status: result.status,
+    message: { ...result.message, content: checkedCalls(result.message.content, request.tools) },
+    finish_reason: result.finishReason,
+    usage: result.usage,
+    body_streamed: streamed,
+    ...(result.error ? { error: result.error } : {}),
+    attempts: result.attempts,
+    duration_ms: elapsedMs(clock, startedMs),
+    ...(output ? { output } : {}),
+  };
+}
+
+function hasCalls({ content }: AssistantMessage): boolean {
+  return content.some(({ type }) => type === 'call');
+}
+
+function deltaOf(part: Exclude<ModelPart, { type: 'again' }>, head: Omit<Delta, 'type' | 'kind' | 'text'>): Delta {
+  if (part.type === 'call')
+    return {
+      type: 'message_update',
+      ...head,
+      kind: 'call',
+      text: part.argsText,
+      call_id: part.callId,
+      tool: part.tool,
+    };
+  return { type: 'message_update', ...head, kind: part.type, text: part.text };
+}
+
+// A call that can never run is marked here, so that the machine refuses it without knowing schemas.
+function checkedCalls<P extends { readonly type: string }>(
+  content: readonly P[],
+  tools: readonly ToolDefinition[],
+): P[] {
+  let calls = 0;
+  let argsBytes = 0;
+  return content.map((part) => {
+    if (part.type !== 'call') return part;
+    const call = part as unknown as CallPart;
+    calls++;
+    const bytes = Buffer.byteLength(JSON.stringify(call.args) ?? '', 'utf8');
+    // The session keeps a batch's arguments in its state; a model without a limit must not fill it.
+    if (argsBytes + bytes > BOUNDS.batchArgsMaxBytes) return { ...part, args: {}, problem: tooLarge(bytes) };
+    argsBytes += bytes;
+    const problem = call.problem ?? problemOf(call, calls, tools);
+    return problem ? { ...part, problem } : part;
+  });
+}
+
+function tooLarge(bytes: number): CallPart['problem'] {
+  return {
+    code: 'arguments_too_large',
+    message: `The arguments have ${bytes} bytes. All tool calls of one response may have at most ${BOUNDS.batchArgsMaxBytes} bytes. Split the work.`,
+  };
+}
+
+function problemOf(call: CallPart, position: number, tools: readonly ToolDefinition[]): CallPart['problem'] {
+  if (position > BOUNDS.callsPerBatchMax) {
+    return {
+      code: 'too_many_calls',
+      message: `A response may have at most ${BOUNDS.callsPerBatchMax} tool calls; this is call ${position}.`,
+    };
+  }
+  const tool = tools.find((candidate) => candidate.name === call.tool);
+  if (!tool) {
+    const names = tools.slice(0, 32).map((candidate) => candidate.name);
+    return {
+      code: 'unknown_tool',
+      message: `There is no tool ${call.tool}. Available tools: ${names.join(', ') || 'none'}.`,
+    };
+  }
+  const problem = argumentsProblem(tool, call.args);
+  return problem === null ? undefined : { code: 'invalid_call_arguments', message: problem };
+}

@@ -1,0 +1,189 @@
+/**
+ * Results within their bounds, before they become a record. What is too much for the record goes to the object store
+ * first, under its hash, and the record holds the reference.
+ */
+import type { Blobs, ToolOutcome } from '@coxswain/ports';
+import {
+  BOUNDS,
+  cutText,
+  type FilePart,
+  shownMediaType,
+  type TextPart,
+  type ToolDefinition,
+  type ToolResult,
+} from '@coxswain/protocol';
+import { sha256Hex } from '../journal/seal-record.ts';
+import { cutUtf8 } from './kept-results.ts';
+
+/** The tool with which a model reads on. Its name stands in what is said of a cut result. */
+export const READ_ON_TOOL = 'read_result';
+
+/** What the bounds depend on beside the result. */
+export interface ResultFrame {
+  readonly tool: ToolDefinition | undefined;
+  /** Whether the model has {@link READ_ON_TOOL}. */
+  readonly readsOn: boolean;
+}
+
+/** The outcome of a call as it may be recorded. Contract: never rejects; what cannot be kept is said in the result. */
+export async function boundResult(blobs: Blobs, outcome: ToolOutcome, frame: ResultFrame): Promise<ToolOutcome> {
+  const { status } = outcome;
+  const parts = outcome.result.content;
+  const given = parts.filter((part) => part.type === 'text');
+  // A character takes at least one byte: what is hopelessly too long is not even encoded.
+  const characters = given.reduce((sum, { text }) => sum + text.length, 0);
+  if (characters > BOUNDS.toolResultKeptMaxBytes)
+    return tooLarge(outcome, `more than ${BOUNDS.toolResultKeptMaxBytes}`);
+  const size = given.reduce((sum, { text }) => sum + Buffer.byteLength(text, 'utf8'), 0);
+  if (size > BOUNDS.toolResultKeptMaxBytes) return tooLarge(outcome, String(size));
+  // What the tool shows of it fits, and stands: that the whole of it does not must not cost the call its result.
+  const isKept = fitsWhole(outcome.whole);
+  const texts: readonly TextPart[] = isKept ? given : [...given, { type: 'text', text: WHOLE_NOT_KEPT }];
+  const bytes = size + (isKept ? 0 : Buffer.byteLength(WHOLE_NOT_KEPT, 'utf8'));
+  const maxBytes = frame.tool?.max_output ?? BOUNDS.toolResultInlineMaxBytes;
+  const whole = isKept ? outcome.whole : undefined;
+  const { content, detail } = await boundText(blobs, texts, bytes, maxBytes, whole, frame.readsOn);
+  const files = parts.filter((part) => part.type === 'file');
+  const shown = content.reduce((sum, { text }) => sum + text.length, 0);
+  return {
+    status,
+    result: {
+      content: [...content, ...(files.length > 0 ? await boundFiles(blobs, files, maxBytes - shown) : [])],
+      is_error: outcome.result.is_error,
+      ...boundDetail(outcome.result.detail, detail),
+    },
+  };
+}
+
+const WHOLE_NOT_KEPT = `[Only a part is shown. The complete result has more than ${BOUNDS.toolResultKeptMaxBytes} bytes of text and was not stored.]`;
+
+function fitsWhole(whole = ''): boolean {
+  const max = BOUNDS.toolResultKeptMaxBytes;
+  return whole.length <= max && Buffer.byteLength(whole, 'utf8') <= max;
+}
+
+function tooLarge(outcome: ToolOutcome, bytes: string): ToolOutcome {
+  const text =
+    `The tool call ${outcome.status === 'ok' ? 'ran' : 'ended'}, but its result has ${bytes} bytes of text. ` +
+    `At most ${BOUNDS.toolResultKeptMaxBytes} bytes can be stored. Request a smaller result.`;
+  const status = outcome.status === 'cancelled' ? 'cancelled' : 'error';
+  return {
+    status,
+    result: { content: [{ type: 'text', text }], is_error: true, detail: { code: 'tool_result_too_large' } },
+  };
+}
+
+/** Room for what is said of a cut. */
+const NOTE_MAX_BYTES = 256;
+
+async function boundText(
+  blobs: Blobs,
+  texts: readonly TextPart[],
+  bytes: number,
+  maxBytes: number,
+  given: string | undefined,
+  readsOn: boolean,
+): Promise<{ readonly content: readonly TextPart[]; readonly detail: ToolResult['detail'] }> {
+  const fits = bytes <= maxBytes && texts.length <= BOUNDS.toolResultPartsMax;
+  if (fits && given === undefined) return { content: texts, detail: undefined };
+  const shownText = texts.map(({ text }) => text).join('\n');
+  const whole = Buffer.from(given ?? shownText, 'utf8');
+  const sha256 = sha256Hex(whole);
+  const stored = await kept(blobs, sha256, whole);
+  const detail = stored ? { whole: { sha256, bytes: whole.length } } : undefined;
+  const readOn = (offset: number) =>
+    !stored
+      ? 'The rest could not be stored.'
+      : readsOn
+        ? `To continue, call ${READ_ON_TOOL} with {"ref": "${sha256}", "offset": ${offset}}.`
+        : `The complete text is stored as sha256 ${sha256}.`;
+  if (fits) {
+    // How much there was in all only the tool knows: it may have kept less.
+    const shown = stored ? `Only a part of ${whole.length} stored bytes is shown` : 'Only a part is shown';
+    const note = `[${shown}. ${readOn(0)}]`;
+    return { content: [...texts, { type: 'text', text: note }], detail };
+  }
+  const shown = cutUtf8(Buffer.from(shownText, 'utf8'), maxBytes - NOTE_MAX_BYTES);
+  const shownBytes = Buffer.byteLength(shown, 'utf8');
+  // What the tool has cut itself begins and ends elsewhere than the whole does.
+  const note = `\n[Truncated: the first ${shownBytes} of ${whole.length} bytes are shown. ${readOn(given === undefined ? shownBytes : 0)}]`;
+  return { content: [{ type: 'text', text: shown + note }], detail };
+}
+
+async function boundFiles(blobs: Blobs, files: readonly FilePart[], room: number): Promise<(TextPart | FilePart)[]> {
+  const parts: (TextPart | FilePart)[] = [];
+  let inline = room;
+  let bytes = 0;
+  for (const [index, file] of files.entries()) {
+    if (index >= BOUNDS.toolResultPartsMax) {
+      parts.push(note(`${files.length - index} more files`, `a result may have at most ${BOUNDS.toolResultPartsMax}`));
+      break;
+    }
+    const { filename } = file;
+    const name = nameOf(filename);
+    // A reference is ours to give: a tool that names one could name another session's.
+    if (typeof file.data !== 'string') {
+      parts.push(note(name, 'it is a reference, not a file'));
+      continue;
+    }
+    const data = Buffer.from(file.data, 'base64');
+    bytes += data.length;
+    if (bytes > BOUNDS.toolResultFilesMaxBytes) {
+      bytes -= data.length;
+      parts.push(
+        note(
+          name,
+          `it has ${data.length} bytes; all files of a result may have at most ${BOUNDS.toolResultFilesMaxBytes}`,
+        ),
+      );
+      continue;
+    }
+    const type = shownMediaType(file.media_type, data);
+    if ('refused' in type) {
+      parts.push(note(name, type.refused));
+      continue;
+    }
+    const head = {
+      type: 'file' as const,
+      media_type: type.mediaType,
+      ...(filename === undefined ? {} : { filename: name }),
+    };
+    if (file.data.length <= inline) {
+      inline -= file.data.length;
+      parts.push({ ...head, data: data.toString('base64') });
+      continue;
+    }
+    const sha256 = sha256Hex(data);
+    const stored = await kept(blobs, sha256, data);
+    parts.push(stored ? { ...head, data: { sha256, bytes: data.length } } : note(name, 'it could not be stored'));
+  }
+  return parts;
+}
+
+const note = (what: string, why: string): TextPart => ({ type: 'text', text: `[${what} omitted: ${why}]` });
+
+// A name comes from a stranger and goes into prompts and headers.
+function nameOf(filename: string | undefined): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out.
+  const plain = filename?.replaceAll(/[\u0000-\u001f\u007f-\u009f"\\<>]/g, '_').slice(0, 128);
+  return plain || 'file';
+}
+
+function boundDetail(detail: ToolResult['detail'], more: ToolResult['detail']): Pick<ToolResult, 'detail'> {
+  // `whole` is a reference that only this file gives: with one of its own a tool could have a stranger's result read.
+  const { whole: _, ...own } = detail ?? {};
+  const size = detail === undefined ? 0 : Buffer.byteLength(JSON.stringify(own), 'utf8');
+  const code = typeof own.code === 'string' ? { code: cutText(own.code, 128) } : {};
+  const bounded = size > BOUNDS.toolDetailMaxBytes ? { ...code, detail_left_out_bytes: size } : own;
+  return detail === undefined && more === undefined ? {} : { detail: { ...bounded, ...more } };
+}
+
+// The call has run. That its rest cannot be kept now must not cost its outcome.
+async function kept(blobs: Blobs, sha256: string, bytes: Uint8Array): Promise<boolean> {
+  try {
+    await blobs.put(sha256, bytes);
+    return true;
+  } catch {
+    return false;
+  }
+}

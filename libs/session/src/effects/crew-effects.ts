@@ -1,0 +1,403 @@
+/**
+ * What sessions do to each other: each a command that is put into the other's inbox, and nothing else.
+ *
+ * W1  A command's id follows from the effect that asks for it: sent twice, it is taken once.
+ * W2  What the store does not answer is sent again for as long as the session is here. What it refuses ends a start with an
+ *     error; a cancel or a report is tried again, as nobody else would bring it.
+ */
+import type { CommandSender, Journal, Publisher, SpanSink } from '@coxswain/ports';
+import {
+  type AssistantMessage,
+  addUsage,
+  BOUNDS,
+  type CallAccepted,
+  type CallOutcome,
+  type CancelChildBody,
+  type Ceiling,
+  type ChildEndedBody,
+  type CrewVerb,
+  ceilingBelow,
+  cutText,
+  type Failure,
+  type JsonObject,
+  type MessageBody,
+  messageProblem,
+  type NotifyOutcome,
+  type ParentLink,
+  type Persona,
+  parseCrewCommand,
+  type SessionEvent,
+  type SessionRef,
+  type StartChildBody,
+  type StopReason,
+  sessionRef,
+  textOf,
+  tombstoneIn,
+  usdOf,
+} from '@coxswain/protocol';
+import { handedOn, type SessionState, type WorkEffect } from '@coxswain/turn';
+import { readRecord } from '../journal/load-session.ts';
+import { sha256Hex } from '../journal/seal-record.ts';
+import { rulesOfSession } from '../runner/check-policy.ts';
+import { traceForChild } from '../trace/trace-ids.ts';
+import { tracedSession } from '../trace/work-context.ts';
+import type { Transcript } from '../view/transcript.ts';
+import { textOutcome } from './dispatch-with-hook.ts';
+import { type KnownPersonas, namedPersona, personaNames } from './find-persona.ts';
+import { POLICY_CEILING } from './provision-session.ts';
+import type { WorkerPorts } from './session-worker.ts';
+import { untilAnswered, untilKept } from './until-answered.ts';
+
+/** What crews need of a host. */
+export interface CrewPorts extends KnownPersonas {
+  readonly journal: Journal;
+  readonly sender: CommandSender;
+}
+
+/** The session that does it, as it is when the effect begins. */
+export interface CrewSession {
+  readonly ref: SessionRef;
+  readonly state: SessionState;
+  readonly transcript: Transcript;
+}
+
+type Of<K extends WorkEffect['kind']> = Extract<WorkEffect, { kind: K }>;
+
+/** Puts the start of a child into its inbox. @param traceparent of the call that it is the work of. */
+export async function startChild(
+  ports: WorkerPorts,
+  session: CrewSession,
+  effect: Of<'start_child'>,
+  signal: AbortSignal,
+  traceparent?: string,
+): Promise<CallAccepted | CallOutcome> {
+  const { id: effect_id, callId: call_id, child } = effect;
+  const { ref, state } = session;
+  const failed = ({ code, message }: Failure): CallOutcome => {
+    const { result } = textOutcome('error', message, code);
+    return { type: 'call_outcome', effect_id, call_id, status: 'error', result, duration_ms: 0 };
+  };
+  const persona = await untilAnswered(ports.clock, signal, () => chosenPersona(ports, session, effect.args.persona));
+  // Its outcome is not waited for: the effect was stopped, or the session left.
+  if (!persona) return failed({ code: 'child_not_started', message: 'the child session was not started' });
+  if ('code' in persona) return failed(persona);
+  const body = startOf(session, effect, persona, ports.telemetry?.spans);
+  const payload = encode(body);
+  const read = parseCrewCommand('start_child', payload);
+  if (!read.ok)
+    return failed({ code: read.problem.code, message: `the child session cannot be started: ${read.problem.message}` });
+  const to = sessionRef(child.session, ref.tenant);
+  const full = ports.quotas?.sessionProblem(ref.tenant);
+  if (full) return failed({ code: 'quota_exceeded', message: `the child session was not started: ${full.message}` });
+  const other = await strangerAt(ports, to, body.parent, signal);
+  if (other) return failed(other);
+  const refused = await store(ports, ref, to, 'start_child', payload, `start-${effect_id}`, signal, traceparent);
+  if (refused)
+    return failed({ code: 'child_not_started', message: `the child session was not started: ${refused.message}` });
+  return { type: 'call_accepted', effect_id, call_id, epoch: state.context.epoch };
+}
+
+/** A persona, and how another session, or a provisioning, is told which. */
+export type ChosenPersona = { readonly said: NonNullable<StartChildBody['persona']>; readonly definition: Persona };
+
+/** Its own, then those that came with its start, then whatever the host knows. */
+export async function chosenPersona(
+  known: KnownPersonas,
+  { ref, state, transcript }: CrewSession,
+  name: string,
+): Promise<ChosenPersona | Failure> {
+  const { definition: own, served } = transcript.frame.persona ?? {};
+  const came = state.context.settings?.personas ?? [];
+  const carried = own?.name === name ? own : came.find((persona) => persona.name === name);
+  // One that is served has more than its definition says: only by its name a child gets its tools.
+  const byName = carried && !(carried === own && served) ? null : await namedPersona(known, ref.tenant, name);
+  if (byName) return { said: name, definition: byName.definition };
+  if (carried) return { said: carried, definition: carried };
+  const names = new Set([
+    own?.name,
+    ...came.map((persona) => persona.name),
+    ...(await personaNames(known, ref.tenant)),
+  ]);
+  const there = [...names].filter((one) => one !== undefined).sort();
+  return { code: 'persona_not_found', message: `there is no persona ${name}; known personas: ${there.join(', ')}` };
+}
+
+function startOf(
+  { ref, state, transcript }: CrewSession,
+  effect: Of<'start_child'>,
+  persona: ChosenPersona,
+  spans: SpanSink | null | undefined,
+): StartChildBody {
+  const { context } = state;
+  const { settings, pinned, parent } = context;
+  const { args, child } = effect;
+  const frame = transcript.frame.persona;
+  const { model } = persona.definition;
+  const { tokens = args.limits?.tokens, nano_usd } = child;
+  const usd = nano_usd === undefined ? args.limits?.usd : usdOf(nano_usd);
+  const limits = {
+    ...args.limits,
+    ...(tokens === undefined ? {} : { tokens }),
+    ...(usd === undefined ? {} : { usd }),
+  };
+  const link: ParentLink = {
+    session: ref.sessionId,
+    call_id: effect.callId,
+    effect_id: effect.id,
+    epoch: context.epoch,
+    turn: context.turn,
+    root: parent?.root ?? ref.sessionId,
+    depth: (parent?.depth ?? 0) + 1,
+    depth_left: Math.max(0, (pinned?.delegation?.depth ?? 1) - 1),
+    hops: context.hops,
+    ceiling: pinned ? withoutPolicy(ceilingBelow(ref.sessionId, pinned.permissions)) : [],
+  };
+  return {
+    prompt: args.prompt,
+    persona: persona.said,
+    // One that names no model works with its parent's.
+    ...(model === undefined && frame ? modelOf(frame.model) : {}),
+    ...(args.mode === undefined ? {} : { mode: args.mode }),
+    ...(Object.keys(limits).length > 0 ? { limits } : {}),
+    ...(settings?.personas ? { personas: settings.personas } : {}),
+    ...(settings?.restricted ? { restricted: true as const } : {}),
+    ...(frame ? { root: frame.root } : {}),
+    trace: traceForChild(tracedSession(ref, state, spans), context.run),
+    parent: link,
+    reminders: [...handedOn(context).reminders],
+  };
+}
+
+/** The host of the child adds what its own policy says. */
+function withoutPolicy(ceiling: readonly Ceiling[]): Ceiling[] {
+  return ceiling.filter(({ session }) => session !== POLICY_CEILING);
+}
+
+/** A model, as a start asks for it. */
+export function modelOf({ name, base_url }: { readonly name: string; readonly base_url?: string | undefined }) {
+  return { model: name, ...(base_url === undefined ? {} : { base_url }) };
+}
+
+/** What stands in the place of the child, where that is not the child. */
+async function strangerAt(
+  ports: WorkerPorts,
+  child: SessionRef,
+  { session, effect_id }: ParentLink,
+  signal: AbortSignal,
+): Promise<Failure | null> {
+  const stranger = { code: 'session_exists', message: `another session already has the id ${child.sessionId}` };
+  const first = await asked(ports, () => ports.journal.firstAfter(child, 0), signal);
+  if (!first) return null;
+  if (tombstoneIn(first.bytes)) return stranger;
+  const { input } = await readRecord(first.bytes, untilKept(ports.blobs, ports.clock, signal));
+  const parent = input.type === 'command' ? (input.body.parent as Partial<ParentLink> | undefined) : undefined;
+  return parent?.session === session && parent.effect_id === effect_id ? null : stranger;
+}
+
+/** Asks the store until it answers, or the session is left. */
+async function asked<T>(ports: WorkerPorts, ask: () => Promise<T>, signal: AbortSignal): Promise<T | null> {
+  for (let delayMs: number = BOUNDS.crewResendMs; !signal.aborted; delayMs = later(delayMs)) {
+    try {
+      return await ask();
+    } catch {
+      await ports.clock.sleep(delayMs, signal);
+    }
+  }
+  return null;
+}
+
+/** Puts the child's cancel into its inbox, then waits for its report as long as the order says. */
+export async function stopChild(
+  ports: WorkerPorts,
+  { ref }: CrewSession,
+  { id, child, order }: Of<'stop_child'>,
+  signal: AbortSignal,
+): Promise<void> {
+  const reason = cutText(order.reason, BOUNDS.reasonMaxBytes / 4);
+  const body: CancelChildBody = { from: ref.sessionId, effect_id: id, reason };
+  const to = sessionRef(child.session, ref.tenant);
+  await storeInAnyCase(ports, ref, to, 'cancel_child', encode(body), `cancel-${id}`, signal);
+  await ports.clock.sleep(order.graceMs, signal);
+}
+
+/** Puts what became of the first run into the parent's inbox. */
+export async function notifyParent(
+  ports: WorkerPorts,
+  { ref, state, transcript }: CrewSession,
+  { id, parent }: Of<'notify_parent'>,
+  signal: AbortSignal,
+): Promise<NotifyOutcome> {
+  // Read now: nothing else of the session may go on before its parent knows.
+  const payload = encode(reportOf(ref, state, transcript, parent));
+  const to = sessionRef(parent.session, ref.tenant);
+  await storeInAnyCase(ports, ref, to, 'child_ended', payload, `ended-${ref.sessionId.slice(0, 50)}`, signal);
+  return { type: 'notify_outcome', effect_id: id };
+}
+
+const ANSWERS: ReadonlySet<StopReason> = new Set(['end_turn', 'terminated', 'stop_condition']);
+
+function reportOf(
+  ref: SessionRef,
+  { context }: SessionState,
+  transcript: Transcript,
+  parent: ParentLink,
+): ChildEndedBody {
+  const stop_reason = context.stop_reason ?? 'error';
+  const isAnswer = ANSWERS.has(stop_reason);
+  const said = answerText(transcript.answered.last);
+  const { failure, cancel_reason, spent_by_children: spent } = context;
+  const why = failure?.message ?? cancel_reason;
+  const head = `Session ${ref.sessionId} returned no answer. Its run ended with ${stop_reason}${why ? `: ${why}` : '.'}`;
+  const text = isAnswer
+    ? said || '(The session ended without a text answer.)'
+    : said
+      ? `${head}\n\nIts last text:\n${said}`
+      : head;
+  const detail: JsonObject = { session: ref.sessionId, stop_reason, ...(isAnswer ? {} : { code: 'child_failed' }) };
+  return {
+    session: ref.sessionId,
+    effect_id: parent.effect_id,
+    status: isAnswer ? 'ok' : stop_reason === 'cancelled' ? 'cancelled' : 'error',
+    stop_reason,
+    result: { content: [{ type: 'text', text }], is_error: !isAnswer, detail },
+    turns: context.turn,
+    usage: addUsage(context.total_usage, spent.usage),
+    nano_usd: context.total_cost === null || spent.nano_usd === null ? null : context.total_cost + spent.nano_usd,
+    ...(failure ? { error: failure } : {}),
+  };
+}
+
+function answerText(answer: AssistantMessage | null): string {
+  const text = answer ? textOf(answer) : '';
+  // JSON may take six bytes for one unit, and a command has a bound.
+  const max = BOUNDS.childAnswerMaxBytes / 4;
+  const shown = cutText(text, max);
+  return shown === text
+    ? text
+    : `${shown}\n[… ${text.length - shown.length} more characters in the journal of the session]`;
+}
+
+/** Says something to another session. */
+export async function sendMessage(
+  ports: WorkerPorts,
+  { ref, state }: CrewSession,
+  { id: effect_id, callId: call_id, args, hops }: Of<'send_message'>,
+  signal: AbortSignal,
+): Promise<CallOutcome> {
+  const ended = (status: CallOutcome['status'], text: string, code?: string): CallOutcome => ({
+    type: 'call_outcome',
+    effect_id,
+    call_id,
+    status,
+    result:
+      code === undefined
+        ? { content: [{ type: 'text', text }], is_error: false }
+        : textOutcome('error', text, code).result,
+    duration_ms: 0,
+  });
+  const { mode = 'steer' } = args;
+  const forbidden = messageProblem(rulesOfSession(ports, ref.tenant, state.context.settings), mode);
+  if (forbidden) return ended('error', `The message was not sent. ${forbidden.message}`, forbidden.code);
+  const to = sessionRef(args.to, ref.tenant);
+  const last = await asked(ports, () => ports.journal.last(to), signal);
+  if (!signal.aborted && (!last || tombstoneIn(last.bytes)))
+    return ended('error', `There is no session ${args.to}. The message was not sent.`, 'session_not_found');
+  const body: MessageBody = { from: ref.sessionId, hops, body: args.body, mode };
+  const payload = encode(body);
+  const read = parseCrewCommand('message', payload);
+  if (!read.ok) return ended('error', `The message was not sent: ${read.problem.message}`, read.problem.code);
+  const refused = await store(ports, ref, to, 'message', payload, messageId(ref, effect_id), signal);
+  if (refused) return ended('error', `The message was not sent: ${refused.message}`, 'tool_failed');
+  if (signal.aborted) return ended('cancelled', 'Cancelled. The message may have been sent.', 'tool_interrupted');
+  return ended('ok', `The message is stored for session ${args.to}.`);
+}
+
+// Unlike a child, a receiver has messages of several senders.
+function messageId({ sessionId }: SessionRef, effectId: string): string {
+  return `msg-${sha256Hex(`${sessionId}/${effectId}`).slice(0, 32)}`;
+}
+
+/** What watchers of the parent's call are told of how far the child is: one small message for each step. */
+export function tellParent(
+  publisher: Publisher,
+  ref: SessionRef,
+  { context }: SessionState,
+  n: number,
+  events: readonly SessionEvent[],
+): void {
+  const { parent } = context;
+  if (!parent || parent.detached || context.run !== 1) return;
+  for (const [at, event] of events.entries()) {
+    const text = progressText(context.pinned?.persona ?? 'child', event);
+    if (text === null) continue;
+    publisher.delta(sessionRef(parent.session, ref.tenant), {
+      type: 'message_update',
+      session_id: parent.session,
+      effect_id: parent.effect_id,
+      epoch: parent.epoch,
+      attempt: 1,
+      turn: parent.turn,
+      index: n * 4_096 + at,
+      kind: 'progress',
+      offset: 0,
+      text,
+      call_id: parent.call_id,
+      tool: 'delegate',
+    });
+  }
+}
+
+function progressText(persona: string, event: SessionEvent): string | null {
+  if (event.type === 'call_started') return `${persona}: ${event.tool}`;
+  if (event.type === 'approval_requested') return `${persona}: ${event.tool} waits for approval`;
+  return event.type === 'turn_start' ? `${persona}: turn ${event.turn}` : null;
+}
+
+// ---- sending ----
+
+const later = (delayMs: number) => Math.min(delayMs * 2, BOUNDS.crewResendMaxMs);
+
+/** Tries until it is stored, refused, or the session is left. @returns why it was refused. */
+async function store(
+  ports: WorkerPorts,
+  from: SessionRef,
+  to: SessionRef,
+  verb: CrewVerb,
+  payload: Uint8Array,
+  commandId: string,
+  signal: AbortSignal,
+  traceparent?: string,
+): Promise<Failure | null> {
+  for (let delayMs: number = BOUNDS.crewResendMs; !signal.aborted; delayMs = later(delayMs)) {
+    try {
+      await ports.sender.send(to, verb, payload, { commandId, ...(traceparent === undefined ? {} : { traceparent }) });
+      return null;
+    } catch (error) {
+      const { code = '', message } = error as Error & { code?: string };
+      if (REFUSALS.has(code)) return { code, message };
+      ports.log.warn(
+        { session_id: from.sessionId, to: to.sessionId, verb },
+        `command not stored, retrying: ${message}`,
+      );
+    }
+    await ports.clock.sleep(delayMs, signal);
+  }
+  return null;
+}
+
+const REFUSALS: ReadonlySet<string> = new Set(['nats_request_refused', 'not_permitted']);
+
+async function storeInAnyCase(
+  ...[ports, from, to, verb, payload, commandId, signal]: Parameters<typeof store>
+): Promise<void> {
+  for (let delayMs: number = BOUNDS.crewResendMs; !signal.aborted; delayMs = later(delayMs)) {
+    const refused = await store(ports, from, to, verb, payload, commandId, signal);
+    if (!refused) return;
+    ports.log.error({ session_id: from.sessionId, to: to.sessionId, verb, code: refused.code }, refused.message);
+    await ports.clock.sleep(delayMs, signal);
+  }
+}
+
+function encode(body: object): Uint8Array {
+  return Buffer.from(JSON.stringify(body), 'utf8');
+}

@@ -1,0 +1,495 @@
+/** Provisioning: persona, prompt, model and tools of a run, fetched side by side and pinned by fingerprint. */
+import type {
+  ApprovalNotices,
+  Clock,
+  Hooks,
+  KeptResults,
+  Models,
+  RememberedRules,
+  StopPredicates,
+  ToolSource,
+  Toolset,
+  ToolsetSpec,
+} from '@coxswain/ports';
+import {
+  BOUNDS,
+  type Ceiling,
+  canonicalJson,
+  commandCeiling,
+  type EventOf,
+  type Failure,
+  globMatches,
+  HANDOFF,
+  type HookRegistration,
+  type HookTable,
+  type HostRules,
+  isBelow,
+  LOAD_SKILL,
+  type McpServers,
+  type ModelSettings,
+  modelName,
+  modeProblem,
+  outputInstruction,
+  type ParentLink,
+  PERSONA_TOOL_SOURCE,
+  type Persona,
+  type PersonaIdentity,
+  type PinnedPrice,
+  type PriceTable,
+  type Provision,
+  type ProvisionOutcome,
+  pinnedPrice,
+  pinPermissions,
+  type RememberedRule,
+  type SessionRef,
+  type StartSettings,
+  skillIndex,
+  type ToolDefinition,
+  type ToolSelection,
+} from '@coxswain/protocol';
+import { unusableOutputSchema } from '@coxswain/protocol/check-output';
+import type { Repins } from '@coxswain/turn';
+import { sha256Hex } from '../journal/seal-record.ts';
+import { type PolicyPorts, rulesOfSession } from '../runner/check-policy.ts';
+import { compactionProblem, resolveCompaction } from './context-window.ts';
+import { canDelegate, withCrew, withHandoffs } from './crew-names.ts';
+import { type FoundPersona, findPersona, type KnownPersonas, personaNames } from './find-persona.ts';
+import { hooksOfPersona, seenTable } from './hook-table.ts';
+import { delegationLimits, pinnedOutput, type RunLimits, runLimits, wholeRunLimits } from './run-limits.ts';
+import { untilAnswered } from './until-answered.ts';
+
+/** What provisioning needs of the host. */
+export interface ProvisionPorts extends KnownPersonas, PolicyPorts {
+  readonly clock: Clock;
+  readonly models: Models;
+  readonly tools: ToolSource;
+  readonly hooks: Hooks;
+  /** The root of a session that names none: an absolute path. */
+  readonly defaultRoot: string;
+  /** `provider/name` for sessions whose start and persona name none. */
+  readonly defaultModel?: string | undefined;
+  /** What models cost; the first row that matches holds. Without a row a model's cost is not known. */
+  readonly prices?: PriceTable | undefined;
+  /** What personas were made to remember; without it nothing outlives its session. */
+  readonly rememberedRules?: RememberedRules | undefined;
+  /** Who is told outside when a call waits for a person; without it nobody is. */
+  readonly approvalNotices?: ApprovalNotices | undefined;
+  /** Stop conditions in code, for personas that name them. */
+  readonly stopPredicates?: StopPredicates | undefined;
+}
+
+/** How a session was set up, and by whom. */
+export type ProvisionSettings = StartSettings & {
+  readonly parent?: ParentLink | undefined;
+  /** The persona takes a run over: the limits of the start count for the whole of that. */
+  readonly takesOver?: true | undefined;
+};
+
+/** What a session has pinned and is not to choose again. */
+export interface Pins {
+  readonly definition?: Persona | undefined;
+  readonly identity?: PersonaIdentity | undefined;
+  readonly served?: true | undefined;
+  /** Of a served persona: the tools of its own process. */
+  readonly servedTools?: readonly ToolDefinition[] | undefined;
+  readonly model?: ModelSettings | undefined;
+  readonly root?: string | undefined;
+  /** Of a pinned definition: the mode that it was taken in. */
+  readonly mode?: string | undefined;
+  /** Whether the session idles between jobs, and how long. It does so or not, whoever has it. */
+  readonly daemon?: Daemon | undefined;
+  /** Hooks of the persona that hands the session over: what is left of its turn is its own. */
+  readonly hooksBefore?: readonly HookRegistration[] | undefined;
+}
+
+/** See {@link Pins.daemon}. */
+type Daemon = Pick<Provision, 'daemon' | 'wake_interval_ms'>;
+
+/**
+ * What is pinned of an earlier provisioning, less what a fork or a prompt has asked to choose anew.
+ * @param chosenMode the mode of the session's settings, where that is to be chosen anew.
+ */
+export function pinsOf(
+  pinned: EventOf<'persona_changed'>['provision'] | null,
+  tools: readonly ToolDefinition[],
+  repins: Repins | null,
+  chosenMode?: string,
+): Pins {
+  const { definition, identity, served, model, root } = pinned ?? {};
+  const mode = repins === 'mode' || repins === 'model_and_mode' ? chosenMode : pinned?.mode;
+  const own = { definition, identity, mode, ...(pinned ? { daemon: daemonOf(pinned) } : {}) };
+  const persona = served ? { ...own, served, servedTools: toolsOfPersona(tools) } : own;
+  if (repins === null || repins === 'mode') return { ...persona, model, root };
+  return { root, ...(repins === 'persona' ? {} : persona) };
+}
+
+/** Whether a session idles between jobs, as it has pinned that. */
+export function daemonOf({ daemon, wake_interval_ms }: Daemon): Daemon {
+  return { daemon, ...(wake_interval_ms === undefined ? {} : { wake_interval_ms }) };
+}
+
+/** What of a session's tools runs in the process of its served persona. */
+export function toolsOfPersona(tools: readonly ToolDefinition[]): readonly ToolDefinition[] {
+  return tools.filter(({ source }) => source === PERSONA_TOOL_SOURCE);
+}
+
+/** The outcome, and the tools that were opened on the way. The caller closes them. */
+export interface Provisioned {
+  readonly outcome: ProvisionOutcome;
+  readonly toolset: Toolset | null;
+}
+
+/**
+ * Resolves a run's surroundings. A session pins the persona, model and root that it started with; its tools are opened
+ * anew. What an unavailable bus cannot answer is asked again until it does: the run waits, and may be cancelled.
+ * Contract: never rejects; a failure is an outcome with a catalogued code.
+ */
+export async function provisionSession(
+  ports: ProvisionPorts,
+  ref: SessionRef,
+  effectId: string,
+  settings: ProvisionSettings,
+  pinned: Pins,
+  results: KeptResults,
+  signal: AbortSignal,
+  onFeedback?: ToolsetSpec['onFeedback'],
+): Promise<Provisioned> {
+  try {
+    return await provision(ports, ref, effectId, settings, pinned, results, signal, onFeedback);
+  } catch (error) {
+    // A port that throws at the start of a run fails the run, and is no reason to fold the session again.
+    const failure = { code: 'provision_failed', message: (error as Error).message };
+    return {
+      outcome: { type: 'provision_outcome', effect_id: effectId, status: 'failed', error: failure },
+      toolset: null,
+    };
+  }
+}
+
+async function provision(
+  ports: ProvisionPorts,
+  ref: SessionRef,
+  effectId: string,
+  settings: ProvisionSettings,
+  pinned: Pins,
+  results: KeptResults,
+  signal: AbortSignal,
+  onFeedback?: ToolsetSpec['onFeedback'],
+): Promise<Provisioned> {
+  const failed = (error: Failure): Provisioned => ({
+    outcome: { type: 'provision_outcome', effect_id: effectId, status: 'failed', error },
+    toolset: null,
+  });
+  const found = pinned.definition
+    ? { definition: pinned.definition, served: pinned.served, identity: pinned.identity }
+    : await untilAnswered(ports.clock, signal, () => findPersona(ports, ref.tenant, settings.persona));
+  if (!found) return cancelledProvision(effectId);
+  if (isFailure(found)) return failed(found);
+  const { definition: persona, served } = found;
+  const identity = 'source' in found ? identityOf(found) : found.identity;
+  const model = pinned.model ?? chooseModel(settings, persona, ports.defaultModel);
+  if (isFailure(model)) return failed(model);
+  const compaction = compactionProblem(persona.compaction, model);
+  if (compaction) return failed(compaction);
+  const modeName = pinned.definition ? pinned.mode : settings.mode;
+  const mode = promptOfMode(modeName, persona);
+  if (isFailure(mode)) return failed(mode);
+  const limits = runLimits(settings, persona);
+  const schema = settings.output ?? persona.output;
+  const unusable = schema ? unusableOutputSchema(schema) : null;
+  if (unusable !== null) return failed({ code: 'output_schema_invalid', message: unusable });
+  const row = ports.prices?.find((candidate) => globMatches(candidate.model, model.name));
+  const price = row && pinnedPrice(row);
+  const inMoney = limitInMoney(limits, persona);
+  if (inMoney !== null && !price) return failed(priceUnknown(model, inMoney));
+  const predicate = unknownPredicate(persona, ports.stopPredicates ?? {});
+  if (predicate) return failed(predicate);
+  const own = hooksOfPersona(persona, personaVersion(persona));
+  if (isFailure(own)) return failed(own);
+  const hooks = seenTable(ports.hooks, ref.tenant, [...(pinned.hooksBefore ?? []), ...own]);
+  if (isFailure(hooks)) return failed(hooks);
+  const rules = rulesOfSession(ports, ref.tenant, settings);
+  const root = pinned.root ?? settings.root ?? defaultRootIn(rules, ports.defaultRoot);
+  const mcpServers = mcpServersOf(persona, served, settings);
+  const { stand_ins: standIns } = settings;
+  if (rules.stand_ins === 'none' && Object.keys(standIns ?? {}).length > 0)
+    return failed({
+      code: 'not_allowed_by_policy',
+      message: 'stand_ins: the session replaces built-in tools, but policy.stand_ins is "none"',
+    });
+  const serving = served && { name: persona.name, version: personaVersion(persona), tools: pinned.servedTools };
+  const { skills } = persona;
+  const [modelProblem, remembered, toolset] = await Promise.all([
+    // Whoever serves the persona says whether its model can be asked.
+    served ? null : ports.models.check(model, rules).catch(unasked),
+    rulesOf(ports, ref, { persona: persona.name, root, identity }, signal),
+    ports.tools.open({ ref, root, mcpServers, rules, standIns, served: serving, onFeedback, results, skills }, signal),
+  ]);
+  if (modelProblem || isFailure(remembered) || isFailure(toolset)) {
+    if (!isFailure(toolset)) await toolset.close();
+    return failed(modelProblem ?? (isFailure(remembered) ? remembered : (toolset as Failure)));
+  }
+  if (signal.aborted) {
+    await toolset.close();
+    return cancelledProvision(effectId);
+  }
+  const selected = selectTools(toolset.tools, settings, persona);
+  const namesOfPersonas = async () =>
+    (await untilAnswered(ports.clock, signal, () => personaNames(ports, ref.tenant))) ?? [];
+  const tools = await withCrew(selected, persona, settings.personas ?? [], namesOfPersonas);
+  if (signal.aborted) {
+    await toolset.close();
+    return cancelledProvision(effectId);
+  }
+  const unreadable = unreadableSkills(persona, toolset.tools);
+  if (unreadable) {
+    await toolset.close();
+    return failed(unreadable);
+  }
+  const notifies = ports.approvalNotices !== undefined;
+  const daemon = pinned.daemon ?? ownDaemon(settings, persona);
+  const ceiling = ceilingOf(settings, rules);
+  const chosen = { identity, served, model, modeName, mode, root, daemon, ceiling };
+  const base = pin(settings, persona, chosen, tools, hooks.table, limits, price, notifies);
+  const resolved = remembered.length === 0 ? base : { ...base, remembered: [...remembered] };
+  return { outcome: { type: 'provision_outcome', effect_id: effectId, status: 'ok', provision: resolved }, toolset };
+}
+
+function unknownPredicate(persona: Persona, known: StopPredicates): Failure | null {
+  const named = (persona.stop_when ?? []).flatMap((one) => ('predicate' in one ? [one.predicate] : []));
+  const missing = named.find((name) => !Object.hasOwn(known, name));
+  if (missing === undefined) return null;
+  const registered = Object.keys(known).sort().join(', ') || 'none';
+  return {
+    code: 'predicate_unknown',
+    message: `persona ${persona.name}: stop_when names the predicate ${missing}, which this host has not registered; registered: ${registered}`,
+  };
+}
+
+function limitInMoney({ budgets }: RunLimits, { steps = [] }: Persona): string | null {
+  if (budgets?.limits.nano_usd !== undefined) return 'limits.usd';
+  const step = steps.find(({ max_usd }) => max_usd !== undefined);
+  return step ? `max_usd of the step ${step.name}` : null;
+}
+
+function priceUnknown({ name }: ModelSettings, limit: string): Failure {
+  return {
+    code: 'price_unknown',
+    message: `${limit} needs the price of ${name}, which no price table contains: add a row {model: "${name}", input: …, output: …}, in USD per million tokens, to a file, and name the file in COX_PRICES`,
+  };
+}
+
+function cancelledProvision(effect_id: string): Provisioned {
+  return { outcome: { type: 'provision_outcome', effect_id, status: 'cancelled' }, toolset: null };
+}
+
+// The tools that are opened at the same time must be closed again, so this failure has to be a value too.
+function unasked(error: Error): Failure {
+  return { code: 'provision_failed', message: `the model could not be checked: ${error.message}` };
+}
+
+// A rule that denies must not be missed because it could not be read: no run starts without them.
+async function rulesOf(
+  { rememberedRules, clock }: ProvisionPorts,
+  { tenant }: SessionRef,
+  { persona, root, identity }: { persona: string; root: string; identity: PersonaIdentity | undefined },
+  signal: AbortSignal,
+): Promise<readonly RememberedRule[] | Failure> {
+  if (!rememberedRules || !identity) return [];
+  const holder = { persona, root, ...identity };
+  try {
+    return (await untilAnswered(clock, signal, () => rememberedRules.of(tenant, holder))) ?? [];
+  } catch (error) {
+    const message = `the remembered rules of persona ${persona} cannot be read: ${(error as Error).message}`;
+    return { code: 'provision_failed', message };
+  }
+}
+
+/** Whether a resolved value is a failure: it has a code and a message, which nothing else here has. */
+export function isFailure(value: object | string): value is Failure {
+  return typeof value === 'object' && 'code' in value && 'message' in value;
+}
+
+/** The model of a run: the start's, else the persona's, else the host's default; a failure where none names one. */
+export function chooseModel(
+  settings: StartSettings,
+  persona: Persona,
+  defaultModel: string | undefined,
+): ModelSettings | Failure {
+  const asked = modelName(settings);
+  const own: ModelSettings | undefined = typeof persona.model === 'object' ? persona.model : undefined;
+  const base = settings.base_url === undefined ? {} : { base_url: settings.base_url };
+  if (asked !== undefined) return { ...(own?.name === asked ? own : {}), name: asked, ...base };
+  if (own) return { ...own, ...base };
+  if (defaultModel !== undefined) return { name: defaultModel, ...base };
+  return {
+    code: 'model_not_given',
+    message: 'neither the start nor the persona names a model; name one as provider/name',
+  };
+}
+
+/** The MCP servers that this host opens: those of a served persona run in the process that serves it. */
+export function mcpServersOf(
+  { mcp_servers }: Pick<Persona, 'mcp_servers'>,
+  served: true | undefined,
+  settings: Pick<StartSettings, 'mcp_servers'> | null,
+): McpServers {
+  return { ...(served ? {} : mcp_servers), ...settings?.mcp_servers };
+}
+
+/** The root of a session that names none: the working folder, or the first folder that the policy allows in its place. */
+function defaultRootIn({ roots }: HostRules, folder: string): string {
+  if (roots === 'any' || roots.some((root) => isBelow(root, folder))) return folder;
+  return roots[0] ?? folder;
+}
+
+/** Under this name the ruling of a call quotes the host's policy instead of a session's id. */
+export const POLICY_CEILING = 'host-policy';
+
+function ceilingOf({ parent }: ProvisionSettings, rules: HostRules): Ceiling[] {
+  const above = parent?.ceiling ?? [];
+  const own = commandCeiling(rules);
+  if (own.length === 0) return above;
+  return [...above, { session: POLICY_CEILING, permissions: { rules: own, default: 'allow' } }];
+}
+
+function promptOfMode(mode: string | undefined, persona: Persona): string | Failure {
+  if (mode === undefined) return '';
+  const problem = modeProblem(persona, mode);
+  return problem === null ? (persona.modes?.[mode]?.prompt ?? '') : { code: 'mode_not_found', message: problem };
+}
+
+// An index of what nobody can load would be a riddle to the model. A persona that denies the tool wants none.
+function unreadableSkills({ name, skills = [] }: Persona, tools: readonly ToolDefinition[]): Failure | null {
+  if (skills.length === 0 || tools.some((tool) => tool.name === LOAD_SKILL)) return null;
+  const message = `the persona ${name} has skills, but this host has no tool ${LOAD_SKILL}`;
+  return { code: 'skills_unavailable', message };
+}
+
+function selectTools(tools: readonly ToolDefinition[], settings: StartSettings, persona: Persona): ToolDefinition[] {
+  // Whoever gives a persona skills means it to read them, without a word on the tool that does; so with hand-offs.
+  const meant = [...(persona.skills?.length ? [LOAD_SKILL] : []), ...(persona.handoffs?.length ? [HANDOFF] : [])];
+  const own = persona.tools && allowing(persona.tools, meant);
+  const selections = [own, settings.tools].filter((selection) => selection !== undefined);
+  const selected = tools.filter((tool) => selections.every((selection) => selects(selection, tool.name)));
+  return withHandoffs(selected, persona, settings.personas ?? [])
+    .slice(0, BOUNDS.toolsMax)
+    .map((tool) => withSettings(tool, persona));
+}
+
+function allowing({ allow, deny }: ToolSelection, more: readonly string[]): ToolSelection {
+  return { allow: [...allow, ...more], deny };
+}
+
+/** Whether a selection has a tool. */
+function selects({ allow, deny }: ToolSelection, tool: string): boolean {
+  return allow.some((glob) => globMatches(glob, tool)) && !deny.some((glob) => globMatches(glob, tool));
+}
+
+/** The tools of a session that a step of its persona has; without a step, all of them. */
+export function toolsOfStep(
+  tools: readonly ToolDefinition[],
+  { steps = [], skills = [] }: Persona,
+  name: string | undefined,
+): readonly ToolDefinition[] {
+  const selection = steps.find((step) => step.name === name)?.tools;
+  if (!selection) return tools;
+  const own = allowing(selection, skills.length > 0 ? [LOAD_SKILL] : []);
+  return tools.filter((tool) => selects(own, tool.name));
+}
+
+/** The version of a persona: its own word, or else a hash of all that it is, prompt and skills included. */
+export function personaVersion(persona: Persona): string {
+  return persona.version ?? sha256Hex(canonicalJson(persona)).slice(0, 16);
+}
+
+/** What remembered rules are bound to, apart from the root. A version that a persona names itself says nothing of its content. */
+function identityOf({ definition, source }: FoundPersona): PersonaIdentity {
+  return { source, fingerprint: sha256Hex(canonicalJson(definition)) };
+}
+
+function withSettings(definition: ToolDefinition, { tool_settings = [] }: Persona): ToolDefinition {
+  const settings = tool_settings.find(({ tool }) => globMatches(tool, definition.name));
+  if (!settings) return definition;
+  const { max_output, idempotent, sequential, terminates } = settings;
+  const { traits } = definition;
+  return {
+    ...definition,
+    traits: {
+      ...traits,
+      idempotent: idempotent ?? traits.idempotent,
+      sequential: sequential ?? traits.sequential,
+      terminates: terminates ?? traits.terminates,
+    },
+    ...(max_output === undefined ? {} : { max_output }),
+  };
+}
+
+// What is delegated ends with its answer.
+function ownDaemon({ parent }: ProvisionSettings, { daemon }: Persona): Daemon {
+  return daemonOf({ daemon: daemon !== undefined && parent === undefined, wake_interval_ms: daemon?.wake_interval_ms });
+}
+
+/** What is settled before a provision is put together. `mode`: what the mode adds to the prompt. */
+interface Chosen {
+  readonly identity: PersonaIdentity | undefined;
+  readonly served: true | undefined;
+  readonly model: ModelSettings;
+  readonly modeName: string | undefined;
+  readonly mode: string;
+  readonly root: string;
+  readonly daemon: Daemon;
+  /** The rules of sessions above it, and those of the host's policy. */
+  readonly ceiling: readonly Ceiling[];
+}
+
+function pin(
+  settings: ProvisionSettings,
+  persona: Persona,
+  { identity, served, model, modeName, mode, root, daemon, ceiling }: Chosen,
+  tools: readonly ToolDefinition[],
+  hooks: HookTable,
+  limits: RunLimits,
+  price: PinnedPrice | undefined,
+  notifies: boolean,
+): Provision {
+  const index = tools.some(({ name }) => name === LOAD_SKILL) ? skillIndex(persona.skills ?? []) : '';
+  const output = pinnedOutput(settings, persona);
+  const told = output ? outputInstruction(output.schema) : '';
+  const system = [persona.prompt, index, mode, told].filter((text) => text.trim() !== '').join('\n\n');
+  const pinned = {
+    persona: { name: persona.name, version: personaVersion(persona) },
+    ...(identity ? { identity } : {}),
+    definition: persona,
+    ...(served ? { served } : {}),
+    ...(modeName === undefined ? {} : { mode: modeName }),
+    model,
+    system_prompt: system,
+    permissions: {
+      ...pinPermissions(persona.permissions, settings.permissions),
+      ...(ceiling.length > 0 ? { ceiling: [...ceiling] } : {}),
+    },
+    ...limits,
+    ...(settings.takesOver ? wholeRunLimits(settings) : {}),
+    ...(canDelegate(tools) ? { delegation: delegationLimits(settings, persona) } : {}),
+    drain: persona.steering ?? { steering: 'all' as const, followups: 'one_at_a_time' as const },
+    ...daemon,
+    compaction: resolveCompaction(persona.compaction, model),
+    root,
+    ...(output ? { output } : {}),
+    ...(notifies ? { notifies: true as const } : {}),
+  };
+  return {
+    ...pinned,
+    tools: [...tools],
+    hooks,
+    ...(price ? { price } : {}),
+    fingerprints: {
+      persona: sha256Hex(canonicalJson(pinned)),
+      prompt: sha256Hex(system),
+      tools: sha256Hex(canonicalJson(tools)),
+      hooks: sha256Hex(canonicalJson(hooks)),
+      ...(price ? { price: sha256Hex(canonicalJson(price)) } : {}),
+    },
+  };
+}

@@ -1,0 +1,548 @@
+/** How each kind of effect is carried out for one session. */
+import type {
+  Blobs,
+  Clock,
+  CommandSender,
+  Hooks,
+  Journal,
+  KeptResults,
+  Log,
+  ModelRequest,
+  Models,
+  Publisher,
+  Telemetry,
+  Toolset,
+} from '@coxswain/ports';
+import {
+  AnswerSoFar,
+  BOUNDS,
+  type HookPoint,
+  type HookRegistration,
+  type HostRules,
+  type JsonObject,
+  type Message,
+  type Outcome,
+  type PersonaStepInput,
+  type SessionRef,
+  type ToolDefinition,
+} from '@coxswain/protocol';
+import { lostTries, openStep, personaWait, type SessionState, type WorkEffect } from '@coxswain/turn';
+import type { CommandQuotas } from '../hosting/command-quotas.ts';
+import { rulesOfSession } from '../runner/check-policy.ts';
+import { measure } from '../trace/measure-work.ts';
+import { traceparentOf } from '../trace/work-context.ts';
+import { type FileCache, withFiles } from '../view/shown-files.ts';
+import type { Transcript } from '../view/transcript.ts';
+import { needsApproval, withApprovals } from './ask-approval.ts';
+import { askCompaction } from './ask-compaction.ts';
+import { askModel } from './ask-model.ts';
+import { READ_ON_TOOL } from './bound-result.ts';
+import { checkStop } from './check-stop.ts';
+import { consultHooks } from './consult-hooks.ts';
+import { notifyParent, sendMessage, startChild, stopChild } from './crew-effects.ts';
+import { dispatchWithHook, INTERRUPTED, textOutcome } from './dispatch-with-hook.ts';
+import type { EffectWorker } from './effect-table.ts';
+import { asker } from './hook-table.ts';
+import { keptResults } from './kept-results.ts';
+import { notifyApproval } from './notify-approval.ts';
+import { provisionHandoff } from './provision-handoff.ts';
+import {
+  isFailure,
+  mcpServersOf,
+  type ProvisionPorts,
+  pinsOf,
+  provisionSession,
+  toolsOfPersona,
+  toolsOfStep,
+} from './provision-session.ts';
+import { readOutcome } from './read-outcome.ts';
+import { waitForPersonaMs } from './run-limits.ts';
+import { stepModels } from './step-models.ts';
+import { untilKept } from './until-answered.ts';
+
+/** The ports that effects use. */
+export interface WorkerPorts extends ProvisionPorts {
+  readonly blobs: Blobs;
+  readonly clock: Clock;
+  readonly hooks: Hooks;
+  readonly log: Log;
+  readonly models: Models;
+  readonly publisher: Publisher;
+  readonly journal: Journal;
+  /** Puts into other sessions' inboxes what this one does to them. */
+  readonly sender: CommandSender;
+  /** Whether a tenant may have a further session; it may where this is left out. */
+  readonly quotas?: Pick<CommandQuotas, 'sessionProblem'> | undefined;
+  /** Who looks on from outside; nobody where it is left out. */
+  readonly telemetry?: Telemetry | undefined;
+}
+
+/** What an effect needs to know of its session at the moment it begins. */
+export interface SessionView {
+  readonly state: SessionState;
+  readonly transcript: Transcript;
+}
+
+/** The effects of one session: its tool connections live here. */
+export class SessionWorker implements EffectWorker {
+  readonly #ports: WorkerPorts;
+  readonly #ref: SessionRef;
+  readonly #view: () => SessionView;
+  readonly #feedback: (source: string, text: string) => void;
+  readonly #tell: (input: PersonaStepInput) => void;
+  readonly #disposed = new AbortController();
+  readonly #results: KeptResults;
+  #files: FileCache | null = null;
+  #toolset: Toolset | null = null;
+  /** Tools of a persona that is to take the session over, until it has; or until it is known that it has not. */
+  #next: { readonly toolset: Toolset; readonly persona: string } | null = null;
+  #opening: Promise<Toolset | null> | null = null;
+  #answer = new AnswerSoFar();
+
+  /**
+   * @param feedback takes what tools, servers and hooks tell the model beside their results.
+   * @param tell takes how a step of a served persona fares.
+   */
+  constructor(
+    ports: WorkerPorts,
+    ref: SessionRef,
+    view: () => SessionView,
+    feedback: (source: string, text: string) => void,
+    tell: (input: PersonaStepInput) => void,
+  ) {
+    this.#tell = tell;
+    this.#ports = ports;
+    this.#ref = ref;
+    this.#view = view;
+    this.#results = keptResults(untilKept(ports.blobs, ports.clock, this.#disposed.signal), () => {
+      const { transcript } = view();
+      const reader = transcript.frame.tools.find(({ name }) => name === READ_ON_TOOL);
+      return { has: (ref) => transcript.hasWhole(ref), maxOutput: reader?.max_output };
+    });
+    this.#feedback = feedback;
+  }
+
+  /** The text so far of the newest answer of this run, kept until the run's tools are closed. */
+  get answer(): AnswerSoFar {
+    return this.#answer;
+  }
+
+  async perform(effect: WorkEffect, signal: AbortSignal, taken: () => void = () => {}): Promise<Outcome> {
+    const { telemetry, clock } = this.#ports;
+    if (!telemetry) return readOutcome(await this.#perform(effect, signal, taken));
+    const beganMs = clock.monotonicMs();
+    const outcome = readOutcome(await this.#perform(effect, signal, taken));
+    measure(telemetry.meters, effect, outcome, this.#view().state, (clock.monotonicMs() - beganMs) / 1_000);
+    return outcome;
+  }
+
+  /** For whoever carries the effect's work out elsewhere. */
+  #traceparent(effect: WorkEffect, state: SessionState): string | undefined {
+    const spans = this.#ports.telemetry?.spans;
+    return spans ? traceparentOf(this.#ref, state, effect, spans) : undefined;
+  }
+
+  async #perform(effect: WorkEffect, signal: AbortSignal, taken: () => void): Promise<Outcome> {
+    const ports = this.#ports;
+    const { state, transcript } = this.#view();
+    if (this.#next?.persona === transcript.frame.persona?.fingerprints.persona) await this.#takeOver();
+    switch (effect.kind) {
+      case 'provision': {
+        const { outcome, toolset } = await provisionSession(
+          ports,
+          this.#ref,
+          effect.id,
+          { ...state.context.settings, parent: state.context.parent ?? undefined },
+          pinsOf(transcript.frame.persona, transcript.frame.tools, state.context.repins, state.context.settings?.mode),
+          this.#results,
+          signal,
+          this.#feedback,
+        );
+        // A run before this one, or one that was broken off, may have left connections open.
+        await this.close();
+        if (toolset) await this.#hold(toolset);
+        return outcome;
+      }
+      case 'call_model': {
+        const { persona } = transcript.frame;
+        if (!persona) throw new Error('a model call without a persona');
+        const step = openStep(state.context)?.name;
+        const tools = toolsOfStep(transcript.frame.tools, persona.definition, step);
+        const view = transcript.viewLater();
+        let messages: readonly Message[] | null = null;
+        const request: ModelRequest = {
+          idempotencyKey: this.#key(effect.id),
+          sessionId: this.#ref.sessionId,
+          turn: effect.turn,
+          model: persona.model,
+          system: persona.system_prompt,
+          // Copied when it is looked at: what the runner itself does in a turn does not grow with the session.
+          get messages() {
+            messages ??= view();
+            return messages;
+          },
+          tools,
+          ...(persona.output ? { outputSchema: persona.output.schema } : {}),
+          answered: transcript.answered,
+          traceparent: this.#traceparent(effect, state),
+        };
+        if (transcript.hasStoredFiles) {
+          this.#files ??= new Map();
+          messages = await withFiles(view(), untilKept(ports.blobs, ports.clock, signal), this.#files);
+        }
+        const { epoch } = state.context;
+        const ask = { ref: this.#ref, effectId: effect.id, epoch, request, answer: this.#answer };
+        const backoffMs = restartBackoffMs(effect.restarts);
+        if (backoffMs > 0) await ports.clock.sleep(backoffMs, signal);
+        const outcome = await askModel(this.#models(effect), ports.publisher, ports.clock, ask, signal);
+        return withApprovals(outcome, tools, (tool, { call_id, args }) =>
+          this.#needsApproval(tool, call_id, args as JsonObject, transcript, signal),
+        );
+      }
+      case 'compact': {
+        const backoffMs = restartBackoffMs(effect.restarts);
+        if (backoffMs > 0) await ports.clock.sleep(backoffMs, signal);
+        const key = this.#key(effect.id);
+        return askCompaction(this.#models(effect), ports.clock, key, effect, transcript, this.#ref, signal);
+      }
+      case 'call_tool':
+        return this.#callTool(effect, state, transcript, signal, taken);
+      case 'stop_call':
+        return this.#stopCall(effect, state, transcript, signal);
+      case 'start_child':
+        return startChild(
+          ports,
+          { ref: this.#ref, state, transcript },
+          effect,
+          signal,
+          this.#traceparent(effect, state),
+        );
+      case 'stop_child':
+        await stopChild(ports, { ref: this.#ref, state, transcript }, effect, signal);
+        return this.stopped(effect, effect.order.reason, true);
+      case 'send_message':
+        return sendMessage(ports, { ref: this.#ref, state, transcript }, effect, signal);
+      case 'hand_off': {
+        const session = { ref: this.#ref, state, transcript };
+        const { outcome, toolset } = await provisionHandoff(
+          ports,
+          session,
+          effect,
+          this.#results,
+          signal,
+          this.#feedback,
+        );
+        await this.#dropNext();
+        if (toolset && outcome.type === 'provision_outcome' && outcome.status === 'ok')
+          this.#next = { toolset, persona: outcome.provision.fingerprints.persona };
+        return outcome;
+      }
+      case 'notify_parent':
+        return notifyParent(ports, { ref: this.#ref, state, transcript }, effect, signal);
+      case 'consult': {
+        const registrations = effect.hooks.map((id) => registrationOf(state, effect.point, id));
+        const tool = effect.callId === undefined ? undefined : this.#toolOfCall(state, transcript, effect.callId);
+        const consult = {
+          ref: this.#ref,
+          effectId: effect.id,
+          point: effect.point,
+          registrations,
+          payload: effect.payload,
+          tool,
+          needsApproval: (args: JsonObject) => this.#needsApproval(tool, effect.callId ?? '', args, transcript, signal),
+          transcript: () => transcript.view(),
+          traceparent: this.#traceparent(effect, state),
+          ...(effect.point === 'transform_context' ? { messages: transcript.view() } : {}),
+          onFeedback: (hook: string, text: string) => this.#feedback(`hook:${hook}`, text),
+        };
+        return consultHooks(asker(ports.hooks, ports.served), ports.clock, consult, signal);
+      }
+      case 'check_stop': {
+        const question = { ref: this.#ref, turn: state.context.turn, messages: transcript.view() };
+        const ask = { effectId: effect.id, names: effect.predicates, question };
+        return checkStop(ports.stopPredicates ?? {}, ports.clock, ask, signal);
+      }
+      case 'notify': {
+        const ask = { ref: this.#ref, effectId: effect.id, callId: effect.callId, key: this.#key(effect.id) };
+        return notifyApproval(ports.approvalNotices, state, ask, signal);
+      }
+      case 'close_tools':
+        this.#answer = new AnswerSoFar();
+        return { type: 'close_outcome', effect_id: effect.id, notes: [...(await this.close())].slice(0, 64) };
+    }
+  }
+
+  stopped(effect: WorkEffect, reason: string, timedOut: boolean): Outcome {
+    switch (effect.kind) {
+      case 'provision':
+      case 'hand_off':
+        return { type: 'provision_outcome', effect_id: effect.id, status: 'cancelled' };
+      case 'call_model':
+        return {
+          type: 'model_outcome',
+          effect_id: effect.id,
+          status: 'cancelled',
+          message: { role: 'assistant', content: [] },
+          finish_reason: 'cancelled',
+          usage: { input_tokens: 0, output_tokens: 0 },
+          body_streamed: false,
+          attempts: 0,
+          duration_ms: 0,
+        };
+      case 'compact':
+        return {
+          type: 'compact_outcome',
+          effect_id: effect.id,
+          status: 'cancelled',
+          text: '',
+          usage: { input_tokens: 0, output_tokens: 0 },
+          attempts: 0,
+          duration_ms: 0,
+        };
+      case 'notify_parent': {
+        const error = { code: 'session_failed', message: reason };
+        return { type: 'notify_outcome', effect_id: effect.id, error };
+      }
+      case 'start_child':
+      case 'stop_child':
+      case 'send_message':
+      case 'stop_call':
+      case 'call_tool': {
+        const text = timedOut
+          ? `The tool did not stop within its grace period: ${reason}. Its later output is ignored.`
+          : `Cancelled: ${reason}.`;
+        const { result } = textOutcome('cancelled', text, 'tool_interrupted');
+        const head = {
+          type: 'call_outcome',
+          effect_id: effect.id,
+          call_id: effect.callId,
+          status: 'cancelled',
+          result,
+          duration_ms: 0,
+        } as const;
+        return timedOut ? { ...head, timed_out: true } : head;
+      }
+      case 'consult':
+        return {
+          type: 'consult_outcome',
+          effect_id: effect.id,
+          status: 'cancelled',
+          answers: effect.hooks.map((hook) => ({ hook, not_run: true })),
+        };
+      case 'check_stop':
+        return { type: 'stop_outcome', effect_id: effect.id, status: 'cancelled', answers: [] };
+      case 'notify':
+        return { type: 'notice_outcome', effect_id: effect.id, status: 'cancelled', attempts: 0 };
+      case 'close_tools':
+        return { type: 'close_outcome', effect_id: effect.id, notes: [] };
+    }
+  }
+
+  /** Closes the tool connections. Never rejects; says what could not be closed. */
+  async close(): Promise<readonly string[]> {
+    const toolset = this.#toolset;
+    this.#toolset = null;
+    const notes = toolset ? await toolset.close() : [];
+    return [...notes, ...(await this.#dropNext())];
+  }
+
+  /** Closes the tool connections for good: what is still being opened is closed as soon as it is open. */
+  dispose(): Promise<readonly string[]> {
+    this.#disposed.abort();
+    return this.close();
+  }
+
+  /** A session has one toolset open at most, and none once it was left. */
+  async #hold(toolset: Toolset): Promise<void> {
+    const before = this.#toolset;
+    this.#toolset = this.#disposed.signal.aborted ? null : toolset;
+    if (before) await before.close();
+    if (this.#disposed.signal.aborted) await toolset.close();
+  }
+
+  /** Another persona has the session: its tools take the place of those before. */
+  async #takeOver(): Promise<void> {
+    const next = this.#next;
+    this.#next = null;
+    if (next) await this.#hold(next.toolset);
+  }
+
+  async #dropNext(): Promise<readonly string[]> {
+    const next = this.#next;
+    this.#next = null;
+    return next ? next.toolset.close() : [];
+  }
+
+  async #callTool(
+    effect: Extract<WorkEffect, { kind: 'call_tool' }>,
+    state: SessionState,
+    transcript: Transcript,
+    signal: AbortSignal,
+    onTaken: () => void,
+  ): Promise<Outcome> {
+    const { epoch } = state.context;
+    const inDoubt = effect.epoch < epoch;
+    const toolset = this.#toolset ?? (await this.#reopen(transcript));
+    if (!toolset) {
+      const text = `The tools of this session could not be reopened. ${effect.tool} was not run.`;
+      const { status, result } = inDoubt ? INTERRUPTED : textOutcome('error', text, 'tool_unavailable');
+      return { type: 'call_outcome', effect_id: effect.id, call_id: effect.callId, status, result, duration_ms: 0 };
+    }
+    let progress = 0;
+    const tool = transcript.frame.tools.find((candidate) => candidate.name === effect.tool);
+    const call = {
+      idempotencyKey: this.#key(effect.id),
+      ref: this.#ref,
+      callId: effect.callId,
+      tool: effect.tool,
+      args: effect.args,
+      epoch,
+      isIdempotent: tool?.traits.idempotent === true,
+      onProgress: (text: string) =>
+        this.#ports.publisher.delta(this.#ref, {
+          type: 'message_update',
+          session_id: this.#ref.sessionId,
+          effect_id: effect.id,
+          epoch,
+          attempt: 1,
+          turn: state.context.turn,
+          index: progress++,
+          kind: 'progress',
+          offset: 0,
+          text: text.toWellFormed(),
+          call_id: effect.callId,
+          tool: effect.tool,
+        }),
+      onFeedback: (text: string) => this.#feedbackOfCall(effect, text),
+      onTaken,
+      traceparent: this.#traceparent(effect, state),
+    };
+    const readsOn = transcript.frame.tools.some(({ name }) => name === READ_ON_TOOL);
+    const dispatch = { effectId: effect.id, call, tool, readsOn, inDoubt };
+    const { blobs, clock } = this.#ports;
+    return dispatchWithHook(toolset, untilKept(blobs, clock, signal), clock, dispatch, signal);
+  }
+
+  #needsApproval(
+    tool: ToolDefinition | undefined,
+    callId: string,
+    args: JsonObject,
+    transcript: Transcript,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const question = { ref: this.#ref, callId, tool: tool?.name ?? '', args };
+    const toolset = async () => this.#toolset ?? (await this.#reopen(transcript));
+    return needsApproval(tool, question, toolset, this.#ports.clock, signal);
+  }
+
+  /** The order comes once; what ends the call is the outcome that its worker brings, or the end of the grace. */
+  async #stopCall(
+    effect: Extract<WorkEffect, { kind: 'stop_call' }>,
+    state: SessionState,
+    transcript: Transcript,
+    signal: AbortSignal,
+  ): Promise<Outcome> {
+    const { reason, graceMs } = effect.order;
+    const toolset = this.#toolset ?? (await this.#reopen(transcript));
+    const told = (await toolset?.stop?.(this.#key(effect.id), effect.tool, reason, state.context.epoch)) ?? false;
+    if (told) await this.#ports.clock.sleep(graceMs, signal);
+    return this.stopped(effect, told ? reason : `${reason}; the cancel reached no worker`, true);
+  }
+
+  /** A tool that was given up has nothing more to say to this run. */
+  #feedbackOfCall({ id, callId, tool }: Extract<WorkEffect, { kind: 'call_tool' }>, text: string): void {
+    const row = this.#view().state.context.calls.find((candidate) => candidate.call_id === callId);
+    if (row?.status === 'running' && row.effect_id === id) this.#feedback(`tool:${tool}`, text);
+    else this.#ports.log.info({ session_id: this.#ref.sessionId, effect_id: id }, 'late feedback dropped');
+  }
+
+  /** After a recovery the run's tools are opened again, once, from what it has pinned. */
+  #reopen(transcript: Transcript): Promise<Toolset | null> {
+    this.#opening ??= this.#open(transcript).finally(() => {
+      this.#opening = null;
+    });
+    return this.#opening;
+  }
+
+  // Several calls may wait for it, so no single call's signal ends it.
+  async #open(transcript: Transcript): Promise<Toolset | null> {
+    const { persona } = transcript.frame;
+    if (!persona) return null;
+    const { settings } = this.#view().state.context;
+    const mcpServers = mcpServersOf(persona.definition, persona.served, settings);
+    const { name, version } = persona.persona;
+    const { skills } = persona.definition;
+    const spec = {
+      ref: this.#ref,
+      root: persona.root,
+      mcpServers,
+      rules: rulesOfSession(this.#ports, this.#ref.tenant, settings),
+      standIns: settings?.stand_ins,
+      served: persona.served ? { name, version, tools: toolsOfPersona(transcript.frame.tools) } : undefined,
+      onFeedback: this.#feedback,
+      results: this.#results,
+      skills,
+    };
+    const opened = await this.#ports.tools.open(spec, this.#disposed.signal);
+    if (isFailure(opened)) {
+      this.#ports.log.warn(
+        { session_id: this.#ref.sessionId, code: opened.code },
+        `tools could not be reopened: ${opened.message}`,
+      );
+      return null;
+    }
+    await this.#hold(opened);
+    return this.#toolset;
+  }
+
+  #toolOfCall(state: SessionState, transcript: Transcript, callId: string): ToolDefinition | undefined {
+    const name = state.context.calls.find((row) => row.call_id === callId)?.tool;
+    return transcript.frame.tools.find((tool) => tool.name === name);
+  }
+
+  /** The models as a step of this session has them: in this process, or in one that serves its persona. */
+  #models({ id: effectId, epoch: askedIn }: WorkEffect): Models {
+    const { served, clock } = this.#ports;
+    const { state, transcript } = this.#view();
+    const { persona } = transcript.frame;
+    const rules = rulesOfSession(this.#ports, this.#ref.tenant, state.context.settings);
+    const models = heldTo(rules, this.#ports.models);
+    if (!served || !persona) return models;
+    return stepModels(models, served, clock, {
+      ref: this.#ref,
+      effectId,
+      epoch: state.context.epoch,
+      askedIn,
+      persona: persona.persona.name,
+      version: persona.persona.version,
+      servedOnly: persona.served === true,
+      waitMs: waitForPersonaMs(state.context.settings ?? {}, persona.definition),
+      lost: lostTries(state.context, effectId),
+      isWaiting: () => personaWait(this.#view().state.context)?.effect_id === effectId,
+      tell: this.#tell,
+    });
+  }
+
+  #key(effectId: string): string {
+    return `${this.#ref.tenant}.${this.#ref.sessionId}.${effectId}`;
+  }
+}
+
+function heldTo(rules: HostRules, models: Models): Models {
+  return { check: (model) => models.check(model, rules), resolve: (model) => models.resolve(model, rules) };
+}
+
+// One that has been taken back since it was to be asked cannot be asked any more.
+function registrationOf({ context }: SessionState, point: HookPoint, id: string): HookRegistration {
+  const known = context.hooks.find((hook) => hook.point === point && hook.id === id);
+  if (known) return known;
+  const on_error = context.consult?.fail_open?.includes(id) ? 'fail_open' : 'fail_closed';
+  return { id, point, pattern: '*', priority: 0, timeout_ms: 1, on_error, unavailable: true };
+}
+
+// Hosts that die again and again over one answer must not hammer its provider. The first two times it is begun at once:
+// a deploy and a crash are nobody's fault.
+function restartBackoffMs(restarts: number): number {
+  if (restarts < 3) return 0;
+  return Math.min(BOUNDS.modelRestartBackoffMs * 2 ** (restarts - 3), BOUNDS.modelRestartBackoffMaxMs);
+}

@@ -1,0 +1,164 @@
+/**
+ * The one record in which a fork differs from its origin: its input, changed as was asked. What does not fit what the
+ * record is, is a refusal that says so.
+ */
+import type { Blobs } from '@coxswain/ports';
+import {
+  type CommandInput,
+  type CommandProblem,
+  type ConsultOutcome,
+  EVERY_HOOK,
+  type ForkChanges,
+  type HookAnswer,
+  type Input,
+  type JournalRecord,
+  type Json,
+  type JsonObject,
+  rejectionIn,
+} from '@coxswain/protocol';
+import { argumentsProblem } from '@coxswain/protocol/validate-arguments';
+import type { SessionState } from '@coxswain/turn';
+import { boundResult, READ_ON_TOOL } from '../effects/bound-result.ts';
+import { answerTo, endsChain, failsClosed, isBesideIt, payloadAfter } from '../effects/consult-hooks.ts';
+import type { Transcript } from '../view/transcript.ts';
+import { describeRecord } from './describe-record.ts';
+
+/** The session as it is before the record. */
+export interface BeforeRecord {
+  readonly state: SessionState;
+  readonly transcript: Transcript;
+  readonly blobs: Pick<Blobs, 'put'>;
+}
+
+/** The changed input, or what does not fit. */
+export type ChangedInput = { readonly input: Input } | { readonly problem: CommandProblem };
+
+const PROMPTED: ReadonlySet<string> = new Set(['start', 'start_child', 'prompt', 'steer', 'followup', 'remind']);
+
+/** Whether a changed prompt is this record's own, and not one for after it. */
+export function isPromptRecord({ input, events }: Pick<JournalRecord, 'input' | 'events'>): boolean {
+  return input.type === 'command' && PROMPTED.has(input.verb) && !rejectionIn(events, input.command_id);
+}
+
+/** Changes the input of a record. Members of `changes` that are about what follows it are left alone. */
+export async function changeRecord(
+  record: JournalRecord,
+  changes: ForkChanges,
+  before: BeforeRecord,
+): Promise<ChangedInput> {
+  const { input } = record;
+  if (changes.verdicts) return changeVerdicts(record, changes.verdicts, before);
+  if (changes.result) return changeResult(record, changes.result, before);
+  if (changes.prompt === undefined || !isPromptRecord(record)) return { input };
+  const { verb, body } = input as CommandInput;
+  const { prompt: _, messages: __, ...rest } = body;
+  const changed =
+    verb === 'start' || verb === 'start_child'
+      ? { ...rest, prompt: changes.prompt }
+      : { ...body, body: changes.prompt };
+  return { input: { ...(input as CommandInput), body: changed } };
+}
+
+/** The refusal of a change that is not about what record n is. */
+export function misfit(record: JournalRecord, field: string, message: string): { readonly problem: CommandProblem } {
+  const path = `fork.changes.${field}`;
+  return {
+    problem: {
+      code: 'fork_change_misfit',
+      message: `${path}: record ${record.n} is ${describeRecord(record)}: ${message}`,
+      field: path,
+    },
+  };
+}
+
+// ---- verdicts ----
+
+function changeVerdicts(
+  record: JournalRecord,
+  verdicts: NonNullable<ForkChanges['verdicts']>,
+  { state, transcript }: BeforeRecord,
+): ChangedInput {
+  const { input } = record;
+  const { consult, calls, hooks: table } = state.context;
+  if (input.type !== 'consult_outcome' || !consult)
+    return misfit(record, 'verdicts', 'this record contains no hook returns');
+  if (input.status !== 'answered') return misfit(record, 'verdicts', 'the hooks were interrupted');
+  const { point, hooks, call_id } = consult;
+  const stranger = Object.keys(verdicts).find((hook) => hook !== EVERY_HOOK && !hooks.includes(hook));
+  if (stranger !== undefined) return misfit(record, `verdicts.${stranger}`, 'this hook was not asked at this record');
+  const view = point === 'transform_context' ? transcript.view() : undefined;
+  const answers: HookAnswer[] = [];
+  let { payload } = consult;
+  let hasEnded = false;
+  for (const hook of hooks) {
+    const registration = table.find((candidate) => candidate.id === hook && candidate.point === point);
+    const recorded = input.answers.find((answer) => answer.hook === hook) ?? { hook, not_run: true };
+    const key = [hook, EVERY_HOOK].find((candidate) => Object.hasOwn(verdicts, candidate));
+    if (key !== undefined && !registration)
+      return misfit(record, `verdicts.${hook}`, `${hook} was no longer registered when its turn came`);
+    let answer: HookAnswer = hasEnded ? { hook, not_run: true } : recorded;
+    if (key !== undefined && registration && !hasEnded) {
+      const said = verdicts[key] as Json;
+      answer = answerTo(registration, point, said, Buffer.byteLength(JSON.stringify(said), 'utf8'), payload, view);
+      if (answer.failure) return misfit(record, `verdicts.${hook}`, answer.failure.message);
+    } else if (answer.not_run && !hasEnded && !(registration && isBesideIt(registration, [consult.payload, payload]))) {
+      const message = `${hook} was not asked because an earlier hook denied; give its return, too`;
+      return misfit(record, `verdicts.${hook}`, message);
+    }
+    answers.push(answer);
+    payload = payloadAfter(payload, answer.verdict);
+    hasEnded ||= endsChain(answer.verdict) || (registration !== undefined && failsClosed(answer, registration));
+  }
+  const { args_problem: _, needs_approval: __, ...rest } = input;
+  const tool = calls.find((row) => row.call_id === call_id)?.tool;
+  return { input: { ...rest, answers, ...argsProblem(answers, tool, transcript) } };
+}
+
+function argsProblem(
+  answers: readonly HookAnswer[],
+  name: string | undefined,
+  transcript: Transcript,
+): Pick<ConsultOutcome, 'args_problem' | 'needs_approval'> {
+  const rewrite = answers.findLast(({ verdict }) => verdict?.kind === 'rewrite_args')?.verdict;
+  const tool = transcript.frame.tools.find((candidate) => candidate.name === name);
+  if (rewrite?.kind !== 'rewrite_args' || !tool) return {};
+  const problem = argumentsProblem(tool, rewrite.args);
+  if (problem !== null) return { args_problem: { code: 'invalid_call_arguments', message: problem } };
+  // The tool is not asked about arguments of a fork: a person is.
+  return tool.needs_approval ? { needs_approval: true } : {};
+}
+
+// ---- results ----
+
+async function changeResult(
+  record: JournalRecord,
+  { text, is_error }: NonNullable<ForkChanges['result']>,
+  { state, transcript, blobs }: BeforeRecord,
+): Promise<ChangedInput> {
+  const { input } = record;
+  const callId = calledIn(record);
+  const row = state.context.calls.find((candidate) => candidate.call_id === callId);
+  if (row?.status !== 'running') return misfit(record, 'result', 'this record contains no result of a tool call');
+  const { tools } = transcript.frame;
+  const said = { content: [{ type: 'text' as const, text }], is_error };
+  const { status, result } = await boundResult(
+    blobs as Blobs,
+    { status: is_error ? 'error' : 'ok', result: said },
+    { tool: tools.find(({ name }) => name === row.tool), readsOn: tools.some(({ name }) => name === READ_ON_TOOL) },
+  );
+  if (input.type === 'command') {
+    const body = { ...input.body, status, result } as unknown as JsonObject;
+    return { input: { ...input, body } };
+  }
+  if (input.type !== 'call_outcome') return { input };
+  const { effect_id, call_id, duration_ms } = input;
+  const ended = status === 'ok' ? ('ok' as const) : ('error' as const);
+  return { input: { type: 'call_outcome', effect_id, call_id, status: ended, result, duration_ms } };
+}
+
+function calledIn({ input, events }: JournalRecord): string | undefined {
+  if (input.type === 'call_outcome') return input.call_id;
+  return input.type === 'command' && input.verb === 'call_outcome' && !rejectionIn(events, input.command_id)
+    ? String(input.body.call_id)
+    : undefined;
+}

@@ -1,0 +1,56 @@
+/** Forks that are being made of a session: found among the sessions that hosts work on. */
+import type { ActiveSessions, Blobs, Journal } from '@coxswain/ports';
+import { type ErrorCode, PARTITIONS, type SessionRef } from '@coxswain/protocol';
+import { sideBySide } from '../hosting/load-turns.ts';
+import { firstRecord } from './ended-record.ts';
+import { readRecord } from './load-session.ts';
+
+/** See {@link forkUnderWay}. */
+export type ForkUnderWay = 'yes' | 'maybe' | 'no';
+
+const COPIES_NOTHING: ReadonlySet<string> = new Set<ErrorCode>([
+  'record_unreadable',
+  'blob_missing',
+  'session_deleted',
+]);
+
+/**
+ * Whether a host copies the records of a session just now. A session is noted before its first record is written, so none
+ * is missed; `maybe`: one that has no record yet may become such a fork.
+ * @throws what the ports throw.
+ */
+export async function forkUnderWay(
+  ports: { readonly journal: Journal; readonly blobs: Pick<Blobs, 'get'>; readonly active: ActiveSessions },
+  origin: SessionRef,
+): Promise<ForkUnderWay> {
+  const seen = new Set<ForkUnderWay>();
+  const partitions = Array.from({ length: PARTITIONS }, (_, p) => p);
+  await sideBySide(partitions, async (p) => {
+    for (const { ref } of await ports.active.list(p)) {
+      if (seen.has('yes')) return;
+      if (ref.tenant === origin.tenant && ref.sessionId !== origin.sessionId)
+        seen.add(await copies(ports, ref, origin));
+    }
+  });
+  if (seen.has('yes')) return 'yes';
+  return seen.has('maybe') ? 'maybe' : 'no';
+}
+
+async function copies(
+  ports: { readonly journal: Journal; readonly blobs: Pick<Blobs, 'get'> },
+  ref: SessionRef,
+  origin: SessionRef,
+): Promise<ForkUnderWay> {
+  try {
+    const first = await firstRecord(ports, ref);
+    if (!first) return 'maybe';
+    const from = first.input.type === 'command' ? first.input.copied_from : undefined;
+    if (from?.how !== 'fork' || from.session !== origin.sessionId) return 'no';
+    const last = await ports.journal.last(ref);
+    return last && (await readRecord(last.bytes, ports.blobs)).n < from.n ? 'yes' : 'no';
+  } catch (error) {
+    // One that cannot be read, or that is deleted itself, copies nothing any more.
+    if (COPIES_NOTHING.has((error as { code?: string }).code ?? '')) return 'no';
+    throw error;
+  }
+}

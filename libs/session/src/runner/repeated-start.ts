@@ -1,0 +1,61 @@
+/** Starts that repeat the start of their session under its message id, whatever their own command id. */
+import type { Blobs, Journal } from '@coxswain/ports';
+import {
+  type CommandInput,
+  type CommandProblem,
+  type CopyOrigin,
+  canonicalJson,
+  type Json,
+  type JsonObject,
+  type SessionRef,
+  toWellFormed,
+} from '@coxswain/protocol';
+import { firstRecord } from '../journal/ended-record.ts';
+
+/** What a start under the message id of its session's start is: a repetition of the command that started it, or another start. */
+export type RepeatedStart = { readonly first: string } | { readonly problem: CommandProblem };
+
+/** Whether a command may repeat the start of its session: the journal has to be asked. */
+export function namesMessage({ verb, body, problem }: CommandInput): boolean {
+  return verb === 'start' && !problem && body.message_id !== undefined;
+}
+
+/**
+ * Compares a start with the one that the session's first record holds, so it is known for as long as the journal exists.
+ * @param input a start with a `message_id`, to a session that has a record.
+ * @returns null where the session was started under another message id, or under none: the state of the session decides.
+ * @throws what the ports throw.
+ */
+export async function repeatedStart(
+  ports: { readonly journal: Journal; readonly blobs: Pick<Blobs, 'get'> },
+  ref: SessionRef,
+  input: CommandInput,
+): Promise<RepeatedStart | null> {
+  const first = (await firstRecord(ports, ref))?.input;
+  const started = first?.type === 'command' && first.verb === 'start' ? startOf(first) : null;
+  const body = toWellFormed(input.body);
+  if (started === null || started.body.message_id !== body.message_id) return null;
+  if (comparable(started.body) === comparable(body)) return { first: started.commandId };
+  const message = `message_id: the session ${ref.sessionId} was started with this message id and another body; the first start is valid`;
+  return { problem: { code: 'message_id_reused', message, field: 'message_id' } };
+}
+
+/** The command that started a session, and its body. The first record of a fork holds the start of its origin. */
+function startOf({ command_id, body, copied_from }: CommandInput): { commandId: string; body: JsonObject } {
+  if (copied_from?.how !== 'fork') return { commandId: command_id, body };
+  return { commandId: copied_from.command_id ?? command_id, body: forkedBy(copied_from) };
+}
+
+/** The start that asked for a fork. */
+function forkedBy({ session, n, message_id, prompt, changes }: CopyOrigin): JsonObject {
+  const asked = { ...changes, ...(prompt === undefined ? {} : { prompt }) };
+  return {
+    ...(message_id === undefined ? {} : { message_id }),
+    fork: { session, n, ...(Object.keys(asked).length === 0 ? {} : { changes: asked as Json }) },
+  };
+}
+
+/** Without what the headers of a command add: the trace of its sender, and whether the sender is restricted. */
+function comparable({ trace: _, restricted: __, ...body }: JsonObject): string {
+  return canonicalJson(body);
+}

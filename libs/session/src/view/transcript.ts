@@ -1,0 +1,398 @@
+/**
+ * The transcript: the messages of a session as models are shown them, built from events alone. A call is never parted
+ * from its result, and what was injected into an open batch follows the batch's results.
+ *
+ * The texts are the original ones. Each message says where it is from, unless a person or a tool wrote it: an adapter marks
+ * the text by that when it builds a request (`prompt-marks.ts` of the protocol).
+ *
+ * Only a compaction and the end of a reminder change what stands there already: the one puts a summary, or stubs, in the
+ * place of whole turns (P2 in the turn machine's compaction), the other takes the reminder out. What is dropped here, the
+ * journal has.
+ */
+import {
+  type AssistantMessage,
+  BlobRef,
+  callsOf,
+  cutText,
+  type EventOf,
+  type Json,
+  LOAD_SKILL,
+  type Message,
+  type MessageOrigin,
+  type MessageSource,
+  quoteHostTags,
+  type ReminderMessage,
+  type SessionEvent,
+  type ShownUserMessage,
+  type ToolDefinition,
+  type ToolMessage,
+  type ToolResult,
+  type UserMessage,
+  userText,
+} from '@coxswain/protocol';
+import { because, isClearable, nameOf, pinOf } from '@coxswain/turn';
+import { Interned } from './interned.ts';
+import { shapeView } from './shape-view.ts';
+import { editedNote, isStored } from './shown-files.ts';
+
+/** A run's surroundings as its last `persona_changed` and `tools_changed` say. */
+export interface TranscriptFrame {
+  readonly persona: EventOf<'persona_changed'>['provision'] | null;
+  readonly tools: readonly ToolDefinition[];
+}
+
+type PinnedPersona = EventOf<'persona_changed'>['provision'];
+
+/** What a compaction is to replace. */
+export interface OlderMessages {
+  /** The summary or notes of the compaction before. */
+  readonly summary: string | null;
+  /** The messages after it, up to the turns that are kept. */
+  readonly messages: readonly Message[];
+}
+
+interface OpenBatch {
+  readonly order: readonly string[];
+  /** Notes on calls whose arguments a person has edited. */
+  readonly edited: Map<string, string>;
+  readonly results: Map<string, ToolMessage>;
+  readonly after: Message[];
+}
+
+const NONE: ReadonlySet<Message> = new Set();
+
+const personas = new Interned<EventOf<'persona_changed'>['provision']>();
+const toolsets = new Interned<readonly ToolDefinition[]>();
+
+/** A session's transcript. Feed it every event, in order. */
+export class Transcript {
+  /** Append-only between two such changes, so that a length is enough to remember what it held. */
+  #messages: Message[] = [];
+  /** Where turns end, in messages. The first is the end of what the last compaction left. */
+  #turnEnds: number[] = [0];
+  /** The summary or notes that the messages begin with. */
+  #summary: string | null = null;
+  /** Messages that stay as they are, and for how long. */
+  readonly #pins = new Map<Message, 'run' | 'session'>();
+  /** Reminders that are shown, by the command that brought them. */
+  readonly #reminders = new Map<string, ReminderMessage>();
+  /** Messages of other sessions that are queued, by the command that brought them. */
+  readonly #senders = new Map<string, MessageOrigin>();
+  /** The messages that opened the run. */
+  #prompt: readonly ShownUserMessage[] = [];
+  #batch: OpenBatch | null = null;
+  #wholes: Set<string> | null = null;
+  #storedFiles = false;
+  #frame: TranscriptFrame = { persona: null, tools: [] };
+  /** Personas that have handed the session over, as they were pinned. There are as many as name one another. */
+  readonly #earlier = new Map<string, PinnedPersona>();
+  #answers = 0;
+  #lastAnswer: AssistantMessage | null = null;
+  /** Who cancelled the run, and why. */
+  #cancelled: string | null = null;
+  /** What transform_context hooks want the next request to show. */
+  #transformed: readonly (number | Message)[] | null = null;
+
+  /** What a request would show now. */
+  view(): readonly Message[] {
+    return this.viewLater()();
+  }
+
+  /** The same, made when it is asked for: later events do not change it. Costs nothing until then. */
+  viewLater(): () => readonly Message[] {
+    const settings = this.#frame.persona?.definition.transform_context;
+    const leavesOut = settings?.last_n_turns !== undefined;
+    const view = {
+      messages: this.#messages,
+      length: this.#messages.length,
+      turnEnds: this.#turnEnds,
+      turns: this.#turnEnds.length,
+      summarized: this.#summary !== null,
+      always: leavesOut ? new Set<Message>([...this.#pins.keys(), ...this.#prompt]) : NONE,
+    };
+    const transformed = this.#transformed;
+    return () => shapeView(view, settings, transformed);
+  }
+
+  /** How many messages stand in it. */
+  get length(): number {
+    return this.#messages.length;
+  }
+
+  /** Persona and tools of the run. */
+  get frame(): TranscriptFrame {
+    return this.#frame;
+  }
+
+  /** A persona that has had the session before, as it was pinned then. */
+  earlier(name: string): PinnedPersona | undefined {
+    return this.#earlier.get(name);
+  }
+
+  /** Whether a result that stands here was cut, and its whole is kept under this hash. */
+  hasWhole(sha256: string): boolean {
+    return this.#wholes?.has(sha256) ?? false;
+  }
+
+  /** Whether a file of some result lies in the object store. */
+  get hasStoredFiles(): boolean {
+    return this.#storedFiles;
+  }
+
+  /** How many answers the session's models have given, and the newest of them, whatever the view still shows. */
+  get answered(): { readonly count: number; readonly last: AssistantMessage | null } {
+    return { count: this.#answers, last: this.#lastAnswer };
+  }
+
+  /** What a compaction that keeps so many turns is to replace. */
+  older(keptTurns: number): OlderMessages {
+    const from = this.#summary === null ? 0 : 1;
+    return { summary: this.#summary, messages: this.#messages.slice(from, this.#cut(keptTurns)) };
+  }
+
+  /** Takes one event in. */
+  push(event: SessionEvent): void {
+    switch (event.type) {
+      case 'prompt_received':
+        this.#beginRun(event);
+        break;
+      case 'persona_changed':
+        if (event.handoff && this.#frame.persona) this.#earlier.set(event.handoff.from, this.#frame.persona);
+        this.#frame = { ...this.#frame, persona: personas.of(event.fingerprint, event.provision) };
+        break;
+      case 'tools_changed':
+        this.#frame = { ...this.#frame, tools: toolsets.of(event.fingerprint, event.tools) };
+        break;
+      case 'control_outcome':
+        if (event.control === 'cancel' && event.status === 'cancelled')
+          this.#cancelled = `${nameOf(event.actor)} cancelled the run${because(event.reason)}`;
+        if (event.status === 'revoked') this.#senders.delete(event.target);
+        break;
+      case 'message_complete':
+        this.#answer(event);
+        break;
+      case 'context_overflowed':
+        if (event.message) this.#lastAnswer = event.message;
+        this.#transformed = null;
+        break;
+      case 'approval_decided':
+        if (event.args) this.#batch?.edited.set(event.call_id, editedNote(event));
+        break;
+      case 'call_ended':
+        this.#result(event);
+        break;
+      case 'steering_received':
+      case 'followup_received':
+        if (event.from) this.#senders.set(event.command_id, originOf(event.from));
+        break;
+      case 'injection_collapsed':
+      case 'injection_blocked':
+        this.#senders.delete(event.command_id);
+        break;
+      case 'message_injected':
+        this.#deliver(event);
+        break;
+      case 'reminder_fired':
+        if (event.audit_only) break;
+        this.#reminders.set(event.command_id, event.message);
+        this.#inject(event, event.message);
+        break;
+      case 'reminder_inherited':
+        this.#inherit(event);
+        break;
+      case 'reminder_deduped':
+      case 'reminder_expired':
+        this.#forget(event.command_id);
+        break;
+      case 'turn_end':
+        this.#turnEnds.push(this.#messages.length);
+        this.#transformed = null;
+        break;
+      case 'compaction_done':
+        this.#compact(event);
+        break;
+      case 'hook_returned':
+        if (event.verdict?.kind === 'replace_messages') this.#transformed = event.verdict.messages;
+        break;
+      default:
+        break;
+    }
+  }
+
+  // A child's prompt is its task, and has no mark: to the child, the session that started it speaks as its user.
+  #beginRun({ command_id, messages, from }: EventOf<'prompt_received'>): void {
+    this.#cancelled = null;
+    for (const [message, how] of this.#pins) if (how === 'run') this.#pins.delete(message);
+    this.#senders.delete(command_id);
+    this.#prompt = from ? messages.map((message) => withOrigin(message, originOf(from))) : messages;
+    for (const message of this.#prompt) this.#add(message);
+  }
+
+  #deliver(event: EventOf<'message_injected'>): void {
+    const sender = this.#senders.get(event.command_id);
+    this.#senders.delete(event.command_id);
+    if (event.audit_only) return;
+    const origin: MessageOrigin | undefined = event.origin === 'feedback' ? { kind: 'notice' } : sender;
+    const { message } = event;
+    this.#inject(event, message.role === 'user' && origin ? withOrigin(message, origin) : message);
+  }
+
+  #inject(
+    event: EventOf<'message_injected'> | EventOf<'reminder_fired'>,
+    message: ShownUserMessage | ReminderMessage,
+  ): void {
+    const pin = pinOf(event);
+    if (pin) this.#pins.set(message, pin);
+    this.#add(message);
+  }
+
+  #inherit({ command_id, body, role_hint, preserve_on_compact }: EventOf<'reminder_inherited'>): void {
+    const message: ReminderMessage = { role: 'reminder', content: [{ type: 'text', text: body }], role_hint };
+    if (preserve_on_compact) this.#pins.set(message, 'session');
+    this.#reminders.set(command_id, message);
+    this.#add(message);
+  }
+
+  // As with a compaction: the request that is under way keeps the list it knows.
+  #forget(commandId: string): void {
+    const message = this.#reminders.get(commandId);
+    if (!message) return;
+    this.#reminders.delete(commandId);
+    this.#pins.delete(message);
+    const waits = this.#batch?.after.indexOf(message) ?? -1;
+    if (waits >= 0) this.#batch?.after.splice(waits, 1);
+    const at = this.#messages.lastIndexOf(message);
+    if (at < 0) return;
+    this.#messages = [...this.#messages.slice(0, at), ...this.#messages.slice(at + 1)];
+    this.#turnEnds = this.#turnEnds.map((end) => (end > at ? end - 1 : end));
+  }
+
+  #answer({ message }: EventOf<'message_complete'>): void {
+    this.#transformed = null;
+    if (message.content.length > 0) {
+      this.#messages.push(message.partial ? this.#marked(message) : message);
+      this.#lastAnswer = message;
+      this.#answers++;
+    }
+    const calls = message.partial ? [] : callsOf(message);
+    if (calls.length > 0)
+      this.#batch = { order: calls.map((call) => call.call_id), edited: new Map(), results: new Map(), after: [] };
+  }
+
+  /** A model takes its own text for complete, unless the text says that it is not. */
+  #marked(message: AssistantMessage): AssistantMessage {
+    const text = quoteHostTags(`\n[This response was cut off here${because(this.#cancelled)}. It is incomplete.]`);
+    return { ...message, content: [...message.content, { type: 'text', text }] };
+  }
+
+  #result(event: EventOf<'call_ended'>): void {
+    const whole = BlobRef.safeParse(event.result.detail?.whole);
+    if (whole.success) {
+      this.#wholes ??= new Set();
+      this.#wholes.add(whole.data.sha256);
+    }
+    this.#storedFiles ||= event.result.content.some(isStored);
+    const batch = this.#batch;
+    if (!batch) return;
+    const tool = this.#frame.tools.find(({ name }) => name === event.tool);
+    batch.results.set(event.call_id, toolMessage(event, tool, batch.edited.get(event.call_id)));
+    if (batch.results.size < batch.order.length) return;
+    for (const callId of batch.order) this.#messages.push(batch.results.get(callId) as ToolMessage);
+    this.#messages.push(...batch.after);
+    this.#batch = null;
+  }
+
+  #add(message: ShownUserMessage | ReminderMessage): void {
+    if (this.#batch) this.#batch.after.push(message);
+    else this.#messages.push(message);
+  }
+
+  // ---- compaction ----
+
+  #cut(keptTurns: number): number {
+    return this.#turnEnds[Math.max(0, this.#turnEnds.length - 1 - keptTurns)] as number;
+  }
+
+  // The request that is under way may not have looked at its messages yet, so the list it knows is left as it is.
+  #compact(event: EventOf<'compaction_done'>): void {
+    const cut = this.#cut(event.kept_turns);
+    const before = this.#messages.slice(0, cut);
+    const rest = this.#messages.slice(cut);
+    let older: Message[];
+    if (event.strategy === 'clear_tool_results') {
+      older = cleared(before);
+    } else {
+      this.#summary = event.summary ?? '';
+      older = [summaryMessage(event.strategy, this.#summary), ...before.filter((message) => this.#pins.has(message))];
+    }
+    const moved = older.length - cut;
+    const kept = this.#turnEnds.slice(Math.max(0, this.#turnEnds.length - 1 - event.kept_turns));
+    this.#turnEnds = kept.map((end) => end + moved);
+    this.#messages = [...older, ...rest];
+  }
+}
+
+/** The message that stands for what was summarised. */
+export function summaryMessage(strategy: 'summary' | 'notes', text: string): ShownUserMessage {
+  return withOrigin(userText(text), { kind: strategy });
+}
+
+function withOrigin(message: UserMessage, origin: MessageOrigin): ShownUserMessage {
+  return { ...message, origin };
+}
+
+function originOf({ session }: MessageSource): MessageOrigin {
+  return { kind: 'session', session };
+}
+
+const STUB_ARGS_CHARS = 120;
+
+function cleared(messages: readonly Message[]): Message[] {
+  const args = new Map<string, Json>();
+  return messages.map((message) => {
+    if (message.role === 'assistant') for (const call of callsOf(message)) args.set(call.call_id, call.args);
+    return message.role === 'tool' && isClearable(message.content) ? stub(message, args.get(message.call_id)) : message;
+  });
+}
+
+// It names the call, so that the model can make it again if it needs the result after all.
+function stub(message: ToolMessage, args: Json | undefined): ToolMessage {
+  let chars = 0;
+  let files = 0;
+  for (const part of message.content) {
+    if (part.type === 'text') chars += part.text.length;
+    else files++;
+  }
+  const shown = JSON.stringify(args ?? {});
+  const short = shown.length > STUB_ARGS_CHARS ? `${cutText(shown, STUB_ARGS_CHARS)}…` : shown;
+  const size = [chars > 0 && `${chars} characters`, files > 0 && `${files} file${files === 1 ? '' : 's'}`];
+  const text = `[Cleared to save space: ${size.filter(Boolean).join(' and ')}, the result of ${message.tool} ${short}]`;
+  const { note: _, ...rest } = message;
+  return { ...rest, content: [{ type: 'text', text }] };
+}
+
+function toolMessage(
+  event: EventOf<'call_ended'>,
+  definition: ToolDefinition | undefined,
+  note: string | undefined,
+): ToolMessage {
+  const { call_id, tool, status, is_error, result } = event;
+  return {
+    role: 'tool',
+    call_id,
+    tool,
+    status,
+    is_error,
+    content: contentOf(result),
+    ...(note === undefined ? {} : { note }),
+    // A skill is the word of the persona's author. Another tool of that name is a tool like any other.
+    ...(definition?.name === LOAD_SKILL && definition.source === 'built_in' ? { origin: { kind: 'persona' } } : {}),
+  };
+}
+
+// Providers refuse an empty result.
+function contentOf(result: ToolResult): ToolMessage['content'] {
+  return result.content.length > 0
+    ? result.content
+    : [{ type: 'text', text: result.is_error ? '(no message)' : '(no output)' }];
+}
