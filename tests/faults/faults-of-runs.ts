@@ -44,7 +44,7 @@ export function evolves<T extends EventType>(
 ): Fault {
   return fault(evolve, (sound) => (context, event) => {
     const after = sound(context, event);
-    return event.type === type ? change(after, event as EventOf<T>, context) : after;
+    return event.type === type ? change(after, event as SessionEvent as EventOf<T>, context) : after;
   });
 }
 
