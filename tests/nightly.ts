@@ -39,6 +39,7 @@ const SEARCHES: readonly Search[] = [
     env: { COX_NIGHTLY: '1' },
   },
   { name: 'kills', command: vitest('tests/e2e/kill.test.ts'), env: { COX_KILLS: '300' } },
+  { name: 'faults', command: npm('faults') },
   { name: 'node-versions', command: npm('test:node') },
   { name: 'site', command: npm('docs:site') },
   { name: 'e2e-on-a-cluster', command: npm('test:e2e', '--servers', 'cluster') },

@@ -1,230 +1,101 @@
 /** Faults of replays, forks and imports: what is recomputed, what is copied, and what must not be. */
-import type { PlantedFault } from './planted-faults.ts';
+import { JournalReplay, ReplayDivergedError } from '@coxswain/session';
+import { readOn } from '../../libs/protocol/src/journal/record-upcasts.ts';
+import { endsChain } from '../../libs/session/src/effects/consult-hooks.ts';
+import { copiedInputs, ofItself } from '../../libs/session/src/journal/copy-journal.ts';
+import { isUnfinishedImport } from '../../libs/session/src/journal/copy-state.ts';
+import { checkReplayed, machineOf } from '../../libs/session/src/journal/machine-version.ts';
+import { planFork } from '../../libs/session/src/journal/plan-fork.ts';
+import {
+  changedSettings,
+  copiedFrom,
+  decideAfterCopy,
+  ownedAfterCopy,
+} from '../../libs/turn/src/slices/copies/copies.ts';
+import { type Fault, fault, faultOfMethod } from './fault.ts';
 
-/** See the top of the file. */
-export const FAULTS_OF_COPIES: readonly PlantedFault[] = [
-  // ---- replay ----
-  {
-    name: 'a replay does not look at the bytes',
-    room: 'session',
-    file: 'journal/replay-journal.ts',
-    find: 'if (Buffer.compare(sealed.bytes, bytes) === 0) return',
-    instead: 'if (sealed.bytes.length > 0) return',
+/** By the test file that must find them. */
+export const FAULTS_OF_COPIES = {
+  'libs/session/test/replay.test.ts': {
+    'a replay accepts a record that differs': faultOfMethod(
+      JournalReplay,
+      'take',
+      (sound) =>
+        async function (this: JournalReplay, bytes, read) {
+          const recorded = read ?? (await this.read(bytes));
+          return sound.call(this, bytes, recorded).catch((error: unknown) => {
+            if (error instanceof ReplayDivergedError) return recorded;
+            throw error;
+          });
+        },
+    ),
   },
-  {
-    name: 'a replay trusts the chain that it is shown',
-    room: 'session',
-    file: 'journal/replay-journal.ts',
-    find: 'const record = buildRecord({ sessionId, n, attempt, prevHash: hash, at, cursor }, input, events, actor.state);',
-    instead:
-      'const record = buildRecord({ sessionId, n, attempt, prevHash: recorded.prev_hash, at, cursor }, input, events, actor.state);',
+  'libs/session/test/earlier-releases.test.ts': {
+    'a replay names this machine version for a run of an earlier one': fault(machineOf, () => () => undefined),
   },
-  {
-    name: 'a replay trusts the events that are recorded',
-    room: 'session',
-    file: 'journal/replay-journal.ts',
-    find: 'const record = buildRecord({ sessionId, n, attempt, prevHash: hash, at, cursor }, input, events, actor.state);',
-    instead:
-      'const record = buildRecord({ sessionId, n, attempt, prevHash: hash, at, cursor }, input, events.length < 0 ? events : recorded.events, actor.state);',
+  'libs/protocol/test/record-upcasts.test.ts': {
+    'a record of an earlier version is read as one of today': fault(readOn, () => (record, newest) => ({
+      ...record,
+      v: newest,
+    })),
   },
-  {
-    name: 'a journal of another machine is replayed as if it were this one’s',
-    room: 'session',
-    file: 'journal/replay-journal.ts',
-    find: '    checkReplayed(recorded, this.#earlier.machines);\n',
-    instead: '',
+  'libs/session/test/fork.test.ts': {
+    'a fork does not keep the times of its origin': fault(
+      copiedInputs,
+      (sound) =>
+        async function* (...asked) {
+          for await (const copied of sound(...asked)) yield { ...copied, at: '2026-01-01T00:00:00.000Z' };
+        },
+    ),
+    'a fork that resumes does not check its origin': fault(
+      copiedInputs,
+      (sound) =>
+        async function* (blobs, origin, copy, after, before) {
+          for await (const copied of sound(blobs, origin, copy, 0, before)) if (copied.n > after) yield copied;
+        },
+    ),
+    'the outcome of a tool call that only the changed record starts is unknown': fault(
+      planFork,
+      (sound) =>
+        async (...asked) => {
+          const plan = await sound(...asked);
+          return 'problem' in plan ? plan : { ...plan, unsent: undefined };
+        },
+    ),
+    'a changed veto does not end the chain': fault(endsChain, () => () => false),
   },
-  {
-    name: 'a replay says that this machine has made what an earlier one has made',
-    room: 'session',
-    file: 'journal/replay-journal.ts',
-    find: 'if (machine_version === undefined || machine_version === MACHINE_VERSION) return events;',
-    instead: 'if (machine_version !== 0) return events;',
+  'libs/session/test/import.test.ts': {
+    'a replay accepts the journal of an unknown machine version': fault(checkReplayed, () => () => undefined),
+    'a copy answers to the receipt address of its origin': fault(
+      ofItself,
+      () => (input, copy) => (copy && input.type === 'command' ? { ...input, copied_from: copy } : input),
+    ),
+    'an interrupted import takes commands': fault(isUnfinishedImport, () => () => false),
   },
-  {
-    name: 'a record of an earlier shape passes, whatever it says',
-    room: 'session',
-    file: 'journal/replay-journal.ts',
-    find: 'if (Buffer.compare(sealed.bytes, today) === 0) return',
-    instead: 'if (today !== bytes) return',
+  'libs/turn/test/forks.test.ts': {
+    'a fork does not name its origin': fault(copiedFrom, () => () => []),
+    'a tool call that was sent for the origin belongs to the fork': fault(
+      ownedAfterCopy,
+      (sound) => (context, event, watchClock) =>
+        sound(context, { ...event, unsent: context.calls.map(({ call_id }) => call_id) }, watchClock),
+    ),
+    'the time between a record and its fork counts': fault(
+      ownedAfterCopy,
+      (sound) => (context, event, watchClock) => sound({ ...context, at_ms: event.at_ms }, event, watchClock),
+    ),
+    'another model is resolved while the run continues': fault(decideAfterCopy, (sound) => (state, input) => {
+      const decision = sound(state, input);
+      if (decision.kind !== 'events') return decision;
+      const withoutWait = decision.events.map((event) => {
+        if (event.type !== 'settings_changed') return event;
+        const { reprovisions: _, ...rest } = event;
+        return rest;
+      });
+      return { ...decision, events: withoutWait };
+    }),
+    'another model gets the address of the one before': fault(changedSettings, (sound) => (settings, changes) => ({
+      ...settings,
+      ...sound(settings, changes),
+    })),
   },
-  {
-    name: 'the chain of a journal of an earlier shape is not that of its bytes',
-    room: 'session',
-    file: 'journal/replay-journal.ts',
-    find: 'if (Buffer.compare(sealed.bytes, today) === 0) return sha256Hex(bytes);',
-    instead: 'if (Buffer.compare(sealed.bytes, today) === 0) return sealed.hash;',
-  },
-  {
-    name: 'a record of an earlier shape is read as if it were of today’s',
-    room: 'protocol',
-    file: 'journal/record.ts',
-    find: 'const value = readOn(stored, RECORD_VERSION, upcasts);',
-    instead: 'const value = { ...stored, v: RECORD_VERSION };',
-  },
-  {
-    name: 'a session that another machine has led elsewhere is said to be broken',
-    room: 'session',
-    file: 'journal/load-session.ts',
-    find: 'throw otherMachine(record.n, machine, diverged) ?? new',
-    instead: 'throw machine === null ? diverged : new',
-  },
-  // ---- what a fork copies ----
-  {
-    name: 'a fork keeps who waits for the receipts of its origin',
-    room: 'session',
-    file: 'journal/copy-journal.ts',
-    find: 'const { receipt_to: _, copied_from: __, ...own } = input;',
-    instead: 'const { copied_from: __, ...own } = input;',
-  },
-  {
-    name: 'each copied record of a fork has the place in the inbox of the command that asked for it',
-    room: 'session',
-    file: 'journal/copy-session.ts',
-    find: 'runner.step(now(), input, n === 1 ? cursor : undefined, at)',
-    instead: 'runner.step(now(), input, cursor, at)',
-  },
-  {
-    name: 'a fork does not keep the times of its origin',
-    room: 'session',
-    file: 'journal/copy-session.ts',
-    find: 'runner.step(now(), input, n === 1 ? cursor : undefined, at)',
-    instead: 'runner.step(now(), input, n === 1 ? cursor : undefined)',
-  },
-  {
-    name: 'a fork copies one record too many',
-    room: 'session',
-    file: 'journal/copy-journal.ts',
-    find: '    if (n === copy.n) return;\n  }',
-    instead: '    if (n === copy.n + 1) return;\n  }',
-  },
-  {
-    name: 'a change is made in every record of a fork',
-    room: 'session',
-    file: 'journal/copy-journal.ts',
-    find: 'const input = n === copy.n ? await changedInput',
-    instead: 'const input = n > 1 ? await changedInput',
-  },
-  {
-    name: 'a fork that goes on does not look whether its origin is still the same',
-    room: 'session',
-    file: 'journal/copy-journal.ts',
-    find: '  if (after > 0) await checkOrigin(origin, copy);\n',
-    instead: '',
-  },
-  {
-    name: 'a call that only the changed record begins is in doubt',
-    room: 'session',
-    file: 'journal/plan-fork.ts',
-    find: 'return unsent.length > 0 ? {',
-    instead: 'return unsent.length < 0 ? {',
-  },
-  {
-    name: 'a fork under the command id of its origin is started',
-    room: 'session',
-    file: 'journal/plan-fork.ts',
-    find: "if (last.input.type === 'command' && last.input.command_id === command.command_id) {",
-    instead: "if (last.input.type === 'command' && last.input.command_id === '') {",
-  },
-  {
-    name: 'a fork takes commands before it is whole',
-    room: 'session',
-    file: 'runner/session-runner.ts',
-    find: 'await this.#copy.complete(this.#session ?? loaded);',
-    instead: 'this.#checkNotLeft();',
-  },
-  {
-    name: 'who was behind a veto is let pass unasked, where a fork has lifted it',
-    room: 'session',
-    file: 'journal/change-record.ts',
-    find: '} else if (answer.not_run && !hasEnded && !(',
-    instead: '} else if (answer.not_run && hasEnded && !(',
-  },
-  {
-    name: 'a changed verdict does not end the chain',
-    room: 'session',
-    file: 'journal/change-record.ts',
-    find: 'hasEnded ||= endsChain(answer.verdict) || ',
-    instead: 'hasEnded ||= ',
-  },
-  {
-    name: 'arguments of a changed verdict are not validated',
-    room: 'session',
-    file: 'journal/change-record.ts',
-    find: 'input: { ...rest, answers, ...argsProblem(answers, tool, transcript) }',
-    instead: 'input: { ...rest, answers }',
-  },
-  // ---- how a fork goes on, in the machine ----
-  {
-    name: 'a fork does not say where it comes from',
-    file: 'slices/copies/copies.ts',
-    find: '  if (!copied_from) return [];\n',
-    instead: '  if (copied_from || true) return [];\n',
-  },
-  {
-    name: 'a call that was sent for the origin is the fork’s as well',
-    file: 'slices/copies/copies.ts',
-    find: '  return unsent?.includes(row.call_id) ? { ...rest, epoch } : rest;',
-    instead: '  return { ...rest, epoch };',
-  },
-  {
-    name: 'a call that was taken up for the origin is taken up for the fork',
-    file: 'slices/copies/copies.ts',
-    find: 'const { accepted: _, ...rest } = row;',
-    instead: 'const { ...rest } = row;',
-  },
-  {
-    name: 'the time between the record and its fork counts',
-    file: 'slices/copies/copies.ts',
-    find: 'watchClock(startClock(stopClock(count, context.at_ms), event.at_ms))',
-    instead: 'watchClock(startClock(stopClock(count, event.at_ms), event.at_ms))',
-  },
-  {
-    name: 'another model is resolved while the run goes on',
-    file: 'slices/copies/copies.ts',
-    find: '...(reprovisions ? { reprovisions } : {})',
-    instead: '',
-  },
-  {
-    name: 'a fork with another model has the hooks of today',
-    file: 'slices/copies/copies.ts',
-    find: ".filter((event) => event.type !== 'hooks_changed' || changesPersona(context, event))",
-    instead: '',
-  },
-  {
-    name: 'another model is asked at the address of the one before',
-    file: 'slices/copies/copies.ts',
-    find: "for (const key of ['provider', 'base_url'] as const) delete kept[key];",
-    instead: '',
-  },
-  // ---- imports ----
-  {
-    name: 'an import has the places of another bus in its inbox',
-    room: 'session',
-    file: 'journal/import-journal.ts',
-    find: 'const { n, at, attempt, input, prev_hash } = await readRecord(bytes, exported);\n    const own = ofItself(input, n === 1 ? copy : undefined);\n    const { events } = actor.step(own, n, Date.parse(at));\n    const frame = { sessionId: ref.sessionId, n, attempt, prevHash: prevHash ?? prev_hash, at };',
-    instead:
-      'const { n, at, attempt, input, prev_hash, cursor } = await readRecord(bytes, exported);\n    const own = ofItself(input, n === 1 ? copy : undefined);\n    const { events } = actor.step(own, n, Date.parse(at));\n    const frame = { sessionId: ref.sessionId, n, attempt, prevHash: prevHash ?? prev_hash, at, cursor };',
-  },
-  {
-    name: 'an import does not look at the chain',
-    room: 'session',
-    file: 'journal/import-journal.ts',
-    find: '  if (record.prev_hash !== replay.hash)\n    throw',
-    instead: '  if (record.prev_hash === "")\n    throw',
-  },
-  {
-    name: 'an import is written over a session that is there',
-    room: 'session',
-    file: 'journal/import-journal.ts',
-    find: 'if (Buffer.compare(stands.value.bytes, sealed.bytes) !== 0) throw taken(ref, stands.value.bytes);',
-    instead: '',
-  },
-  {
-    name: 'an import that was broken off takes commands',
-    room: 'session',
-    file: 'journal/copy-state.ts',
-    find: "return copy?.how === 'import' && n < copy.n;",
-    instead: 'return false;',
-  },
-];
+} satisfies { readonly [testFile: string]: { readonly [name: string]: Fault } };

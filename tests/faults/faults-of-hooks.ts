@@ -1,524 +1,303 @@
-/** Faults of hooks: who is asked, in which order, what an answer means, what a failure means, and what stands on the tape. */
-import type { PlantedFault } from './planted-faults.ts';
+/** Faults of hooks: which hooks are asked, in which order, what a return means, what a failure means, what is recorded. */
 
-/** See the top of the file. */
-export const FAULTS_OF_HOOKS: readonly PlantedFault[] = [
-  // ---- the machine: when hooks are asked ----
-  {
-    name: 'a turn begins before hooks were told of the last one',
-    file: 'slices/runs/turns.ts',
-    find: '  if (context.announcements.length > 0) return null;\n  const step',
-    instead: '    const step',
-  },
-  {
-    name: 'a run ends before hooks were told of all of it',
-    file: 'slices/runs/ending.ts',
-    find: "  if (context.announcements.length > 0) return null;\n  return {\n    type: 'agent_end',",
-    instead: "  return {\n    type: 'agent_end',",
-  },
-  {
-    name: 'who was registered while a consult was open is asked in it',
-    file: 'slices/hooks/consult.ts',
-    find: ' && consult.call_id === callId && isAsking(context)',
-    instead: ' && consult.call_id === callId',
-  },
-  {
-    name: 'a condition that does not hold asks all the same',
-    file: 'slices/hooks/consult.ts',
-    find: 'target ?? personaOfTurn(context), payload);',
-    instead: 'target ?? personaOfTurn(context));',
-  },
-  {
-    name: 'hooks of another point are asked',
-    file: 'slices/hooks/registrations.ts',
-    find: 'hook.point === point && registrationMatches(hook, occasion)',
-    instead: 'registrationMatches(hook, occasion)',
-  },
-  {
-    name: 'PreToolUse goes from the last call of a batch to the first',
-    file: 'slices/calls/gate.ts',
-    find: "  return context.calls.find(\n    (row) =>\n      row.status === 'proposed' &&\n      !row.vetted &&",
-    instead: "  return context.calls.findLast(\n    (row) =>\n      row.status === 'proposed' &&\n      !row.vetted &&",
-  },
-  {
-    name: 'the gate is shown calls that can never run',
-    file: 'slices/calls/run.ts',
-    find: "row.status === 'proposed' && !row.problem).map(toolPayload)",
-    instead: "row.status === 'proposed' || row.problem).map(toolPayload)",
-  },
-  {
-    name: 'an edited file is shown to hooks again and again',
-    file: 'slices/hooks/answers.ts',
-    find: "...(point === 'file_edited' ? { edited: context.edited.slice(1) } : {}),",
-    instead: '',
-  },
-  {
-    name: 'a table that changes in the middle of a run is not taken up',
-    file: 'slices/runs/provision.ts',
-    find: '    hooks: event.table,\n',
-    instead: '',
-  },
-  {
-    name: 'a table that is the same leaves another record',
-    file: 'slices/hooks/registrations.ts',
-    find: "  if (context.pinned?.hooks_fingerprint === fingerprint) return { kind: 'ignored', reason: 'unchanged hook table' };\n",
-    instead: '',
-  },
-  // ---- the machine: what an answer causes ----
-  {
-    name: 'a verdict that comes late counts for whatever consult is open',
-    file: 'slices/hooks/answers.ts',
-    find: 'if (consult?.effect_id !== outcome.effect_id) return late(outcome.effect_id);',
-    instead: 'if (!consult) return late(outcome.effect_id);',
-  },
-  {
-    name: 'a hook of which no answer came has no objection',
-    file: 'slices/hooks/verdicts.ts',
-    find: "return own ?? { hook, failure: { code: 'hook_unavailable', message: 'the hook did not answer' } };",
-    instead: 'return own ?? { hook, not_run: true };',
-  },
-  {
-    name: 'an answer counts for the hook at its place and not for the one that it names',
-    file: 'slices/hooks/verdicts.ts',
-    find: 'answer?.hook === hook ? answer : ',
-    instead: 'answer ? { ...answer, hook } : ',
-  },
-  {
-    name: 'a wrong answer is let pass where its hook fails open',
-    file: 'slices/hooks/verdicts.ts',
-    find: 'isWrongAnswer(answer.failure) || ',
-    instead: '',
-  },
-  {
-    name: 'a failure is judged by the table of later',
-    file: 'slices/hooks/verdicts.ts',
-    find: 'consult?.fail_open?.includes(answer.hook) !== true',
-    instead: 'true',
-  },
-  {
-    name: 'fail_open is taken for fail_closed, and the other way round, by the machine',
-    file: 'slices/hooks/verdicts.ts',
-    find: 'consult?.fail_open?.includes(answer.hook) !== true',
-    instead: 'consult?.fail_open?.includes(answer.hook) === true',
-  },
-  {
-    name: 'a refused prompt goes on to the model',
-    file: 'slices/runs/prompts.ts',
-    find: "    vetoed('user_prompt_submit', hook, 'block', reason),\n    { type: 'run_failed', source: 'prompt', error, stop_reason: 'user_prompt_submit_blocked' },",
-    instead: "    vetoed('user_prompt_submit', hook, 'block', reason),",
-  },
-  {
-    name: 'of several rewrites of arguments the first stands',
-    file: 'slices/calls/hooked.ts',
-    find: "if (answer.verdict?.kind === 'rewrite_args') {",
-    instead: "if (answer.verdict?.kind === 'rewrite_args' && list.length === 0) {",
-  },
-  {
-    name: 'arguments that do not fit after a rewrite run',
-    file: 'slices/calls/hooked.ts',
-    find: '  const problem = outcome.args_problem;\n',
-    instead: '  const problem = outcome.args_problem && undefined;\n',
-  },
-  {
-    name: 'rewrites of a result do not chain',
-    file: 'slices/calls/hooked.ts',
-    find: 'result = rewriteResult(result, answer.verdict);',
-    instead: 'result = rewriteResult(row.returned.result, answer.verdict);',
-  },
-  {
-    name: 'a result is shown although its hook failed and fails closed',
-    file: 'slices/calls/hooked.ts',
-    find: '    if (failsClosed(context, answer)) {\n      const failed',
-    instead: '    if (failsClosed(context, answer) && row.cancel) {\n      const failed',
-  },
-  {
-    name: 'a gate that failed and fails closed lets its batch through',
-    file: 'slices/calls/hooked.ts',
-    find: 'if (answer.not_run || (answer.failure && !failsClosed(context, answer))) continue;',
-    instead: 'if (answer.not_run || answer.failure) continue;',
-  },
-  {
-    name: 'an answer that a gate does not give lets its call through',
-    file: 'slices/calls/hooked.ts',
-    find: '      if (said?.allow) continue;\n',
-    instead: '      if (!said || said.allow) continue;\n',
-  },
-  {
-    name: 'a hook that allows a call overrules the rule that denies it',
-    file: 'slices/calls/gate.ts',
-    find: "if (ruling.action === 'ask' && row.granted_by)",
-    instead: 'if (row.granted_by)',
-  },
-  {
-    name: 'a veto of a suspension does not end the wish to be suspended',
-    file: 'slices/hooks/consult.ts',
-    find: "  if (point === 'pre_suspend') return { suspend: null };\n",
-    instead: '',
-  },
-  {
-    name: 'a vetoed compaction is passed all the same',
-    file: 'slices/hooks/consult.ts',
-    find: "if (point === 'pre_compact' && context.pass) return { pass: { ...context.pass, vetoed: true } };\n",
-    instead: '',
-  },
-  {
-    name: 'a verdict about a text that was replaced meanwhile counts for the new one',
-    file: 'slices/injections/guard.ts',
-    find: 'if (isBrokenOff || about?.body !== payload.prompt)',
-    instead: 'if (isBrokenOff || !about)',
-  },
-  {
-    name: 'reminders are no prompts, and are asked about all the same',
-    file: 'slices/injections/waiting.ts',
-    find: "!injection.allowed && !('kind' in injection && injection.kind === 'remind') && isGuarded(context)",
-    instead: '!injection.allowed && isGuarded(context)',
-  },
-  // ---- the machine: what hooks are told, remind and begin ----
-  {
-    name: 'what a PreToolUse hook refuses is told as a decision about permissions',
-    file: 'slices/hooks/announcements.ts',
-    find: "  if (!row || (consult?.point === 'PreToolUse' && !isOfEdit(consult))) return null;\n",
-    instead: '  if (!row) return null;\n',
-  },
-  {
-    name: 'a call that runs again after a crash is told as decided again',
-    file: 'slices/hooks/announcements.ts',
-    find: 'row && !row.in_doubt ? replied',
-    instead: 'row ? replied',
-  },
-  {
-    name: 'a threshold is told to a hook that asked for another',
-    file: 'slices/hooks/announcements.ts',
-    find: ' : pct === percent));',
-    instead: ' : pct <= percent));',
-  },
-  {
-    name: 'a bare OnBudgetThreshold is told of every threshold that anybody asked for',
-    file: 'slices/hooks/announcements.ts',
-    find: 'pct === undefined ? BUDGET_HOOK_PERCENTAGES.includes(percent) : ',
-    instead: 'pct === undefined ? true : ',
-  },
-  {
-    name: 'a threshold that only a hook asked for is not looked at',
-    file: 'slices/budgets/budgets.ts',
-    find: '[...new Set([...own, ...hooked])]',
-    instead: '[...new Set([...own, ...hooked.slice(hooked.length)])]',
-  },
-  {
-    name: 'a threshold is told twice in a run',
-    file: 'slices/budgets/budgets.ts',
-    find: 'candidate > context.count.told[state.budget]',
-    instead: 'candidate > Math.min(context.count.told[state.budget], 50)',
-  },
-  {
-    name: 'a reminder of a hook wakes a daemon',
-    file: 'machine/guards.ts',
-    find: "event.type === 'reminder_injected' ? event.direct === undefined : ",
-    instead: "event.type === 'reminder_injected' || ",
-  },
-  {
-    name: 'of the reminders of several hooks under one key the first stays',
-    file: 'slices/reminders/hook-reminders.ts',
-    find: '      else kept[place] = { hook, reminder };\n',
-    instead: '',
-  },
-  {
-    name: 'a reminder of a hook stands beside the one of its key that is shown already',
-    file: 'slices/reminders/hook-reminders.ts',
-    find: '  return [\n    ...(superseded === undefined\n',
-    instead: '  return [\n    ...(superseded !== command_id\n',
-  },
-  {
-    name: 'a job stays open when its end was reported',
-    file: 'slices/hooks/jobs.ts',
-    find: 'if (!isOpenJob(receipt)) return known ? jobs.filter((job) => !isOf(receipt)(job)) : jobs;',
-    instead: 'if (!isOpenJob(receipt)) return jobs;',
-  },
-  {
-    name: 'a job that is told of twice is open twice',
-    file: 'slices/hooks/jobs.ts',
-    find: 'if (known || jobs.length >= BOUNDS.jobsOpenMax) return jobs;',
-    instead: 'if (jobs.length >= BOUNDS.jobsOpenMax) return jobs;',
-  },
-  {
-    name: 'session_error is asked about a run that did not fail',
-    file: 'slices/runs/ending.ts',
-    find: "return context.stop_reason !== 'error';",
-    instead: 'return false;',
-  },
-  {
-    name: 'what is unsettled is asked about although nothing is',
-    file: 'slices/runs/ending.ts',
-    find: 'return unsettled(context) === 0;',
-    instead: 'return false;',
-  },
-  // ---- asking: order, chain, time, failure ----
-  {
-    name: 'a veto does not end the chain',
-    room: 'session',
-    file: 'effects/consult-hooks.ts',
-    find: 'ended = endsChain(verdict) || failsClosed(answer, registration);',
-    instead: 'ended = failsClosed(answer, registration);',
-  },
-  {
-    name: 'a failure that refuses does not end the chain',
-    room: 'session',
-    file: 'effects/consult-hooks.ts',
-    find: 'ended = endsChain(verdict) || failsClosed(answer, registration);',
-    instead: 'ended = endsChain(verdict);',
-  },
-  {
-    name: 'a hook that decides a permission does not end the chain',
-    room: 'session',
-    file: 'effects/consult-hooks.ts',
-    find: " || verdict?.kind === 'decision';",
-    instead: ';',
-  },
-  {
-    name: 'a gate that denies one call of a batch keeps the next gate from being asked about the others',
-    room: 'session',
-    file: 'effects/consult-hooks.ts',
-    find: "verdict.calls.every((call) => !('allow' in call && call.allow))",
-    instead: "verdict.calls.some((call) => !('allow' in call && call.allow))",
-  },
-  {
-    name: 'who was not asked after a veto is not on the tape',
-    room: 'session',
-    file: 'effects/consult-hooks.ts',
-    find: '      answers.push({ hook: registration.id, not_run: true });\n',
-    instead: '',
-  },
-  {
-    name: 'rewrites do not chain',
-    room: 'session',
-    file: 'effects/consult-hooks.ts',
-    find: '    payload = payloadAfter(payload, verdict);\n',
-    instead: '',
-  },
-  {
-    name: 'the tape does not say what a hook saw after a rewrite',
-    room: 'session',
-    file: 'effects/consult-hooks.ts',
-    find: '    if (payload !== consult.payload) answer.payload = payload;\n',
-    instead: '',
-  },
-  {
-    name: 'the tape does not hold what a hook returned',
-    room: 'session',
-    file: 'effects/consult-hooks.ts',
-    find: 'returned !== undefined && !isTooMuch && !isRetold ? { raw: returned } : {}',
-    instead: '{}',
-  },
-  {
-    name: 'rewritten arguments are not validated again',
-    room: 'session',
-    file: 'effects/consult-hooks.ts',
-    find: 'rewrittenArgs && consult.tool ? argumentsProblem(consult.tool, rewrittenArgs) : null',
-    instead: 'rewrittenArgs === null ? "" : null',
-  },
-  {
-    name: 'arguments are validated as the first of several rewrites left them',
-    room: 'session',
-    file: 'effects/consult-hooks.ts',
-    find: 'rewrittenArgs = verdict.args;',
-    instead: 'rewrittenArgs ??= verdict.args;',
-  },
-  {
-    name: 'the second hook at transform_context is shown the view before the first',
-    room: 'session',
-    file: 'effects/consult-hooks.ts',
-    find: "    if (verdict?.kind === 'replace_messages') messages = shownBy(verdict.messages, consult.messages ?? []);\n",
-    instead: '',
-  },
-  {
-    name: 'a view in which a call has lost its result is sent',
-    room: 'session',
-    file: 'effects/consult-hooks.ts',
-    find: '  if (problem) return invalid(problem);\n',
-    instead: '',
-  },
-  {
-    name: 'every hook has the time that is the default',
-    room: 'session',
-    file: 'effects/consult-hooks.ts',
-    find: 'boundedBy(clock, registration.timeout_ms, answer',
-    instead: 'boundedBy(clock, 5_000, answer',
-  },
-  {
-    name: 'a handler is not told that its time is up',
-    room: 'session',
-    file: 'effects/consult-hooks.ts',
-    find: '  waiting.abort(NOBODY_WAITS);\n',
-    instead: '',
-  },
-  {
-    name: 'what a handler tells the model after its time still counts',
-    room: 'session',
-    file: 'effects/consult-hooks.ts',
-    find: '    if (!waiting.signal.aborted) consult.onFeedback(registration.id, text);\n',
-    instead: '    consult.onFeedback(registration.id, text);\n',
-  },
-  {
-    name: 'a service that has not been heard of is asked',
-    room: 'session',
-    file: 'effects/consult-hooks.ts',
-    find: '  if (registration.unavailable) return failed(registration, UNHEARD);\n',
-    instead: '',
-  },
-  {
-    name: 'a payload of any size is sent',
-    room: 'session',
-    file: 'effects/consult-hooks.ts',
-    find: 'if (bytes > BOUNDS.hookPayloadMaxBytes) {',
-    instead: 'if (bytes < 0) {',
-  },
-  {
-    name: 'a return of any size is taken',
-    room: 'session',
-    file: 'effects/consult-hooks.ts',
-    find: 'if (bytes <= maxBytes) return',
-    instead: 'if (bytes >= 0) return',
-  },
-  {
-    name: 'a registration of which the text is bounded bounds nothing',
-    room: 'session',
-    file: 'effects/consult-hooks.ts',
-    find: 'return fits ? verdict : { ...rewrite, max_output: most };',
-    instead: 'return fits ? verdict : rewrite;',
-  },
-  {
-    name: 'fail_open is taken for fail_closed, and the other way round, while hooks are asked',
-    room: 'session',
-    file: 'effects/consult-hooks.ts',
-    find: "on_error === 'fail_closed' || isWrongAnswer(failure)",
-    instead: "on_error === 'fail_open' || isWrongAnswer(failure)",
-  },
-  {
-    name: 'a wrong answer of a hook that fails open lets the next be asked',
-    room: 'session',
-    file: 'effects/consult-hooks.ts',
-    find: "on_error === 'fail_closed' || isWrongAnswer(failure)",
-    instead: "on_error === 'fail_closed'",
-  },
-  {
-    name: 'a table with one hook twice is used, and one of them never asked',
-    room: 'session',
-    file: 'effects/hook-table.ts',
-    find: 'readStrictly(HookTable, inAskingOrder(registered))',
-    instead: 'readStrictly(HookTable, [...new Map(inAskingOrder(registered).map((one) => [one.id, one])).values()])',
-  },
-  {
-    name: 'hooks are asked as they were registered, whatever their priority',
-    room: 'session',
-    file: 'effects/hook-table.ts',
-    find: 'readStrictly(HookTable, inAskingOrder(registered))',
-    instead: 'readStrictly(HookTable, registered)',
-  },
-  // ---- the protocol ----
-  {
-    name: 'high priorities are asked first',
-    room: 'protocol',
-    file: 'hooks/hook-registrations.ts',
-    find: 'a.priority - b.priority',
-    instead: 'b.priority - a.priority',
-  },
-  {
-    name: 'code is asked before a manifest',
-    room: 'protocol',
-    file: 'hooks/hook-registrations.ts',
-    find: "source === 'manifest' ? 0 : 1",
-    instead: "source === 'manifest' ? 1 : 0",
-  },
-  {
-    name: 'hooks of another persona are asked',
-    room: 'protocol',
-    file: 'hooks/hook-registrations.ts',
-    find: '  if (persona !== undefined && !globMatches(persona, occasion.persona)) return false;\n',
-    instead: '',
-  },
-  {
-    name: 'a setting that means nothing at its point is taken in silence',
-    room: 'protocol',
-    file: 'hooks/hook-registrations.ts',
-    find: "  if (deny !== undefined && point !== 'PreToolUse') refuse('deny', 'it is for PreToolUse only');\n",
-    instead: '',
-  },
-  {
-    name: 'an answer is taken at every point',
-    room: 'protocol',
-    file: 'hooks/parse-return.ts',
-    find: 'if (!row.points.includes(point)) return',
-    instead: 'if (row.points.length === 0) return',
-  },
-  {
-    name: 'false is a veto at every point',
-    room: 'protocol',
-    file: 'hooks/parse-return.ts',
-    find: "return takes('veto', point) ? plain({ kind: 'block' }) : notAllowed(point, 'false', HOOK_RETURNS.veto.points);",
-    instead: "return plain({ kind: 'block' });",
-  },
-  {
-    name: 'a gate that says nothing has no objection',
-    room: 'protocol',
-    file: 'hooks/parse-return.ts',
-    find: "return takes('gate', point) ? { kind: 'gate', calls: [] } : { kind: 'no_objection' };",
-    instead: "return { kind: 'no_objection' };",
-  },
-  {
-    name: 'a misspelt key next to a reminder is ignored',
-    room: 'protocol',
-    file: 'hooks/parse-return.ts',
-    find: "Object.keys(raw).filter((key) => key !== 'reminder' && key !== 'then')",
-    instead: "Object.keys(raw).filter((key) => key === '')",
-  },
-  {
-    name: 'a key that changes prototypes is accepted',
-    room: 'protocol',
-    file: 'hooks/parse-return.ts',
-    find: '  if (refused !== null) return invalid(point, refused);\n',
-    instead: '',
-  },
-  {
-    name: 'of the reminders of one return under one key the first stays',
-    room: 'protocol',
-    file: 'hooks/parse-return.ts',
-    find: '    else kept[place] = reminder;\n',
-    instead: '',
-  },
-  // ---- handlers in this process ----
-  {
-    name: 'one id may be registered twice at one point',
-    room: 'adapters/hooks',
-    file: 'hook-registry.ts',
-    find: '    if (twice) throw refusal(',
-    instead: '    if (twice && next.length < 0) throw refusal(',
-  },
-  {
-    name: 'the handler of another point is asked, as its id is the same',
-    room: 'adapters/hooks',
-    file: 'hook-registry.ts',
-    find: 'registration.id === id && registration.point === point',
-    instead: 'registration.id === id',
-  },
-  {
-    name: 'a handler writes into the payload that goes onto the tape',
-    room: 'adapters/hooks',
-    file: 'hook-registry.ts',
-    find: 'payload: structuredClone(request.payload),',
-    instead: 'payload: request.payload,',
-  },
-  {
-    name: 'what a handler throws ends whoever asks it',
-    room: 'protocol',
-    file: 'hooks/run-hook-handler.ts',
-    find: "    return { status: 'failed', code: 'hook_threw', message: messageOf(error) };",
-    instead: '    throw error;',
-  },
-  {
-    name: 'sources of hooks are asked one source after another, whatever their priorities',
-    room: 'adapters/hooks',
-    file: 'combine-hooks.ts',
-    find: 'const table = inAskingOrder(all);',
-    instead: 'const table = [...all];',
-  },
-];
+import {
+  type ConsultOutcome,
+  inAskingOrder,
+  isHookFailure,
+  isOpenJob,
+  isWrongAnswer,
+  pairingProblem,
+  parseReturn,
+  registeredTwice,
+  registrationMatches,
+  runHookHandler,
+} from '@coxswain/protocol';
+import { argumentsProblem } from '@coxswain/protocol/validate-arguments';
+import { decide } from '@coxswain/turn';
+import {
+  answerTo,
+  consultHooks,
+  endsChain,
+  failsClosed,
+  payloadAfter,
+} from '../../libs/session/src/effects/consult-hooks.ts';
+import { evolve } from '../../libs/turn/src/core/evolve.ts';
+import { reachedThreshold } from '../../libs/turn/src/slices/budgets/budgets.ts';
+import { nextToVet } from '../../libs/turn/src/slices/calls/gate.ts';
+import { withAnnouncement } from '../../libs/turn/src/slices/hooks/announcements.ts';
+import { decideConsult } from '../../libs/turn/src/slices/hooks/answers.ts';
+import { isAsking } from '../../libs/turn/src/slices/hooks/consult.ts';
+import { jobsAfter } from '../../libs/turn/src/slices/hooks/jobs.ts';
+import { hooksFor, isHooked } from '../../libs/turn/src/slices/hooks/registrations.ts';
+import type { OpenConsult } from '../../libs/turn/src/slices/hooks/state.ts';
+import { guardDecided } from '../../libs/turn/src/slices/injections/guard.ts';
+import { awaitsVerdict, isGuarded } from '../../libs/turn/src/slices/injections/waiting.ts';
+import { hookReminders } from '../../libs/turn/src/slices/reminders/hook-reminders.ts';
+import { passes } from '../../libs/turn/src/slices/runs/ending.ts';
+import { type Fault, fault } from './fault.ts';
+import { evolves, nextSees } from './faults-of-runs.ts';
+
+/** The machine sees another outcome of a consult. */
+function consultSees(change: (outcome: ConsultOutcome, consult: OpenConsult) => Partial<ConsultOutcome>): Fault {
+  return fault(
+    decideConsult,
+    (sound) => (context, outcome, atMs) =>
+      sound(context, context.consult ? { ...outcome, ...change(outcome, context.consult) } : outcome, atMs),
+  );
+}
+
+/** The machine ignores that a hook denied. */
+function ignoresVeto(point: 'pre_suspend' | 'pre_compact'): Fault {
+  return fault(
+    evolve,
+    (sound) => (context, event) =>
+      event.type === 'hook_vetoed' && event.point === point ? { n: event.n } : sound(context, event),
+  );
+}
+
+/** Hooks are asked in another way. */
+function asks(change: (...asked: Parameters<typeof consultHooks>) => Parameters<typeof consultHooks>): Fault {
+  return fault(
+    consultHooks,
+    (sound) =>
+      (...asked) =>
+        sound(...change(...asked)),
+  );
+}
+
+/** By the test file that must find them. */
+export const FAULTS_OF_HOOKS = {
+  // ---- the machine ----
+  'libs/turn/test/announcements.test.ts': {
+    'a denial by PreToolUse is announced as a decision about permissions': fault(
+      withAnnouncement,
+      (sound) => (context, event) => sound({ ...context, consult: null }, event),
+    ),
+    'a budget threshold that only a hook names is not reported': fault(
+      reachedThreshold,
+      (sound) => (context) => sound({ ...context, hooks: [] }),
+    ),
+    'a reminder of a hook counts as one that a client sent': fault(
+      hookReminders,
+      (sound) =>
+        (...asked) =>
+          sound(...asked).map((event) => {
+            if (event.type !== 'reminder_injected') return event;
+            const { direct: _, ...sent } = event;
+            return sent;
+          }),
+    ),
+    'the first of several reminders with one key is shown': fault(
+      hookReminders,
+      (sound) => (context, consult, answers, atMs) => sound(context, consult, answers.toReversed(), atMs),
+    ),
+  },
+  'tests/traces/golden-traces.test.ts': {
+    'a turn starts before hooks are notified of the last one': nextSees(({ announcements }, leaf) => ({
+      announcements: leaf === 'assistant_streaming.opening' ? [] : announcements,
+    })),
+    'a run ends before hooks are notified of all of it': nextSees(({ announcements }, leaf) => ({
+      announcements: leaf === 'tearing_down.ending' ? [] : announcements,
+    })),
+    'a hook is asked although its condition does not hold': fault(
+      hooksFor,
+      (sound) => (context, point, target, _payload, step) => sound(context, point, target, undefined, step),
+    ),
+    'a finished job stays open': fault(
+      jobsAfter,
+      (sound) => (jobs, hook, receipt) => (isOpenJob(receipt) ? sound(jobs, hook, receipt) : jobs),
+    ),
+    'a reminder of a hook does not replace the shown one with its key': fault(
+      hookReminders,
+      (sound) =>
+        (...asked) =>
+          sound(...asked).filter(({ type }) => type !== 'reminder_deduped'),
+    ),
+  },
+  'libs/turn/test/hooks-and-gate.test.ts': {
+    'a hook that is registered during a consult is asked in it': fault(isAsking, () => () => true),
+    'PreToolUse hooks see the last tool call of a batch first': fault(
+      nextToVet,
+      (sound) => (context, except) => sound({ ...context, calls: context.calls.toReversed() }, except),
+    ),
+    'a changed hook table has no effect on a run in progress': evolves('hooks_changed', (after, _, { hooks }) => ({
+      ...after,
+      hooks,
+    })),
+    'an unchanged hook table is recorded again': fault(decide, (sound) => (state, input, atMs) => {
+      const { pinned } = state.context;
+      if (input.type !== 'hooks_changed' || !pinned) return sound(state, input, atMs);
+      const context = { ...state.context, pinned: { ...pinned, hooks_fingerprint: '' } };
+      return sound({ ...state, context } as typeof state, input, atMs);
+    }),
+    'a late return counts for the open consult': consultSees((_, { effect_id }) => ({ effect_id })),
+    'a return counts for the hook at its place, not for the hook that it names': consultSees(
+      ({ answers }, { hooks }) => ({
+        answers: answers.map((answer, place) => ({ ...answer, hook: hooks[place] ?? answer.hook })),
+      }),
+    ),
+    'an invalid return has no effect where its hook fails open': fault(isWrongAnswer, () => () => false),
+    'every hook fails open': fault(decideConsult, (sound) => ({ consult, ...context }, outcome, atMs) => {
+      const open = consult && { ...consult, fail_open: consult.hooks };
+      return sound({ ...context, consult: open }, outcome, atMs);
+    }),
+    'a blocked prompt reaches the model': fault(decideConsult, (sound) => (context, outcome, atMs) => {
+      const decision = sound(context, outcome, atMs);
+      if (decision.kind !== 'events') return decision;
+      return { ...decision, events: decision.events.filter(({ type }) => type !== 'run_failed') };
+    }),
+    'rewritten arguments that do not fit the schema run': consultSees(() => ({ args_problem: undefined })),
+    'an invalid return of a gate allows its tool call': consultSees(({ answers }) => ({
+      answers: answers.map((answer) =>
+        answer.verdict?.kind === 'gate'
+          ? {
+              ...answer,
+              verdict: {
+                kind: 'gate' as const,
+                calls: answer.verdict.calls.map((call) => ('invalid' in call ? { allow: true } : call)),
+              },
+            }
+          : answer,
+      ),
+    })),
+  },
+  'libs/turn/test/sleeping.test.ts': {
+    'a session is suspended although a hook denied it': ignoresVeto('pre_suspend'),
+  },
+  'libs/turn/test/compaction.test.ts': {
+    'compaction runs although a hook denied it': ignoresVeto('pre_compact'),
+  },
+  'libs/turn/test/guard.test.ts': {
+    'a hook that did not answer has no objection': consultSees(({ answers }, { hooks }) => ({
+      answers: hooks.map((hook) => answers.find((answer) => answer.hook === hook) ?? { hook, not_run: true }),
+    })),
+    'a verdict about a replaced message counts for the new one': fault(
+      guardDecided,
+      (sound) => (context, consult, outcome, block) => {
+        const queued = [...context.pending, ...context.followups];
+        const prompt = queued.find(({ command_id }) => command_id === consult.command_id)?.body ?? '';
+        return sound(context, { ...consult, payload: { ...consult.payload, prompt } }, outcome, block);
+      },
+    ),
+    'prompt hooks are asked about reminders': fault(
+      awaitsVerdict,
+      () => (context, injection) => !injection.allowed && isGuarded(context),
+    ),
+  },
+  'libs/turn/test/ending.test.ts': {
+    'hooks of the end of a run are asked whatever its outcome': fault(
+      passes,
+      () => (context, point) => !context.consult && !isHooked(context, point),
+    ),
+  },
+  // ---- the session: asking hooks ----
+  'libs/session/test/consult.test.ts': {
+    'a veto does not end the chain': fault(endsChain, () => () => false),
+    'a gate that denies one tool call of a batch ends the chain': fault(
+      endsChain,
+      (sound) => (verdict) =>
+        verdict?.kind === 'gate' ? verdict.calls.some((call) => !('allow' in call && call.allow)) : sound(verdict),
+    ),
+    'a failure of a hook that fails closed does not end the chain': fault(failsClosed, () => () => false),
+    'a failure of a hook that fails open ends the chain': fault(
+      failsClosed,
+      () =>
+        ({ failure }) =>
+          failure !== undefined,
+    ),
+    'an invalid return of a hook that fails open does not end the chain': fault(
+      failsClosed,
+      () =>
+        ({ failure }, { on_error }) =>
+          failure !== undefined && on_error === 'fail_closed',
+    ),
+    'the next hook does not see a rewrite': fault(payloadAfter, () => (payload) => payload),
+    'rewritten arguments are not validated': fault(argumentsProblem, () => () => null),
+    'every hook has the default timeout': asks((hooks, clock, consult, signal) => {
+      const sleep: typeof clock.sleep = (_ms, ended) => clock.sleep(5_000, ended);
+      return [hooks, Object.assign(Object.create(clock), { sleep }), consult, signal];
+    }),
+    'a handler is not aborted after its timeout': asks((hooks, clock, consult, signal) => {
+      const { signal: never } = new AbortController();
+      return [{ ask: (request) => hooks.ask(request, never) }, clock, consult, signal];
+    }),
+    'feedback of a handler counts after its timeout': asks((hooks, clock, consult, signal) => {
+      const ask: typeof hooks.ask = (request, ended) =>
+        hooks.ask({ ...request, onFeedback: (text) => consult.onFeedback(request.registration.id, text) }, ended);
+      return [{ ask }, clock, consult, signal];
+    }),
+    'the journal does not hold which hooks a veto left out': fault(consultHooks, (sound) => async (...asked) => {
+      const outcome = await sound(...asked);
+      return { ...outcome, answers: outcome.answers.filter((answer) => !answer.not_run) };
+    }),
+  },
+  'libs/session/test/diff.test.ts': {
+    'the journal does not hold what a hook returned': fault(answerTo, (sound) => (...asked) => {
+      const { raw: _, ...answer } = sound(...asked);
+      return answer;
+    }),
+  },
+  'libs/session/test/compaction.test.ts': {
+    'the model sees a tool call without its result after a hook': fault(pairingProblem, () => () => null),
+  },
+  'libs/session/test/hooks-told.test.ts': {
+    'a hook is asked although no instance serves it': asks((hooks, clock, consult, signal) => {
+      const registrations = consult.registrations.map(({ unavailable: _, ...registration }) => registration);
+      return [hooks, clock, { ...consult, registrations }, signal];
+    }),
+    'a registration does not limit the length of results': fault(
+      answerTo,
+      (sound) =>
+        ({ max_output: _, ...registration }, ...asked) =>
+          sound(registration, ...asked),
+    ),
+  },
+  // ---- registrations and returns ----
+  'libs/protocol/test/hook-registrations.test.ts': {
+    'hooks are asked in the order of their registration, whatever their priority': fault(
+      inAskingOrder,
+      () => (registrations) => [...registrations],
+    ),
+    'hooks of another agent are asked': fault(
+      registrationMatches,
+      (sound) =>
+        ({ persona: _, ...registration }, occasion) =>
+          sound(registration, occasion),
+    ),
+  },
+  'libs/protocol/test/verdicts.test.ts': {
+    'a gate that returns nothing has no objection': fault(
+      parseReturn,
+      (sound) => (point, raw, calls) =>
+        raw === undefined ? { verdict: { kind: 'no_objection' }, reminders: [] } : sound(point, raw, calls),
+    ),
+    'false denies at every point': fault(
+      parseReturn,
+      (sound) => (point, raw, calls) =>
+        raw === false ? { verdict: { kind: 'block' }, reminders: [] } : sound(point, raw, calls),
+    ),
+    'of the reminders of one return with one key the first is kept': fault(
+      parseReturn,
+      (sound) => (point, raw, calls) => {
+        const parsed = sound(point, Array.isArray(raw) ? raw.toReversed() : raw, calls);
+        return isHookFailure(parsed) ? parsed : { ...parsed, reminders: parsed.reminders.toReversed() };
+      },
+    ),
+  },
+  'libs/protocol/test/run-hook-handler.test.ts': {
+    'an exception of a handler reaches its caller': fault(runHookHandler, (sound) => async (...asked) => {
+      const reply = await sound(...asked);
+      if (reply.status === 'failed' && reply.code === 'hook_threw') throw new Error(reply.message);
+      return reply;
+    }),
+  },
+  'libs/adapters/hooks/test/hook-registry.test.ts': {
+    'one id is registered twice at one point': fault(registeredTwice, () => () => undefined),
+  },
+  'libs/adapters/hooks/test/combine-hooks.test.ts': {
+    'sources of hooks are asked one after another, whatever the priorities': fault(
+      inAskingOrder,
+      () => (registrations) => [...registrations],
+    ),
+  },
+} satisfies { readonly [testFile: string]: { readonly [name: string]: Fault } };

@@ -1,25 +1,14 @@
-/** The suite with one fault planted: `COX_FAULT` names it. */
-import { join, resolve } from 'node:path';
+/** The test files that find faults, with replaceable functions. */
+import { resolve } from 'node:path';
 import { mergeConfig } from 'vitest/config';
 import { suite } from '../../vitest.config.ts';
-import { PLANTED_FAULTS, sourceOf } from './planted-faults.ts';
+import { replaceableFunctions } from './fault.ts';
 
-const fault = PLANTED_FAULTS.find(({ name }) => name === process.env.COX_FAULT);
-if (!fault) throw new Error(`COX_FAULT names no planted fault: ${process.env.COX_FAULT}`);
-const repository = resolve(import.meta.dirname, '../..');
-const faulty = join(repository, sourceOf(fault));
-
-const planted = mergeConfig(suite, {
-  plugins: [
-    {
-      name: 'planted-fault',
-      enforce: 'pre',
-      transform(code: string, id: string) {
-        return id === faulty ? code.replace(fault.find, () => fault.instead) : null;
-      },
-    },
-  ],
+const config = mergeConfig(suite, {
+  plugins: [replaceableFunctions()],
+  root: resolve(import.meta.dirname, '../..'),
+  test: { setupFiles: ['tests/faults/plant.ts'], bail: 1, testTimeout: 60_000, isolate: false, maxWorkers: 1 },
 });
-planted.root = repository;
-planted.test.reporters = ['json'];
-export default planted;
+config.test.globalSetup = [];
+config.test.reporters = [{}];
+export default config;
