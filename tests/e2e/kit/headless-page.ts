@@ -1,5 +1,5 @@
 /** A page in a real browser without a window: it runs a script, and says what has come of it. */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { createServer } from 'node:http';
 import { scratchFolder } from './scratch.ts';
 
@@ -22,7 +22,7 @@ function findBrowser(): string | null {
 export interface HeadlessPage {
   /** Its own origin, which no gateway has served. */
   readonly origin: string;
-  /** Opens it. @returns what its script hands to `report(value)`. @throws what it could not do, by its own words. */
+  /** Opens it in a browser of its own, which ends afterwards. @returns what its script hands to `report(value)`. @throws what it could not do, by its own words. */
   run(script: string): Promise<unknown>;
   close(): Promise<void>;
 }
@@ -50,7 +50,6 @@ export async function headlessPage(browser: string): Promise<HeadlessPage> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as { port: number };
   const origin = `http://127.0.0.1:${port}`;
-  let running: ChildProcess | null = null;
   return {
     origin,
     async run(source) {
@@ -59,21 +58,26 @@ export async function headlessPage(browser: string): Promise<HeadlessPage> {
         settle = resolve;
       });
       const profile = await scratchFolder('browser');
-      const child = spawn(browser, [...FLAGS, `--user-data-dir=${profile}`, origin], { stdio: 'ignore' });
-      running = child;
+      // The program may be a script that starts the browser: a group of its own holds both.
+      const child = spawn(browser, [...FLAGS, `--user-data-dir=${profile}`, origin], {
+        stdio: 'ignore',
+        detached: true,
+      });
       const ended = new Promise<never>((_, reject) =>
         child.once('exit', (code) => reject(new Error(`the browser has ended with ${code}`))),
       );
-      const { value, error } = await Promise.race([told, ended]);
-      if (error !== undefined) throw new Error(error);
-      return value;
-    },
-    async close() {
-      if (running?.exitCode === null) {
-        const gone = new Promise((resolve) => running?.once('exit', resolve));
-        running.kill('SIGKILL');
+      try {
+        const { value, error } = await Promise.race([told, ended]);
+        if (error !== undefined) throw new Error(error);
+        return value;
+      } finally {
+        const gone = ended.catch(() => undefined);
+        if (child.pid !== undefined && child.exitCode === null && child.signalCode === null)
+          process.kill(-child.pid, 'SIGKILL');
         await gone;
       }
+    },
+    async close() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
     },
