@@ -3,7 +3,7 @@ import { constants, existsSync, type Stats } from 'node:fs';
 import { lstat, readdir, readFile, readlink, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { folderTrouble, makeFolder } from '@coxswain/adapter-nats';
+import { makeFolder, systemTrouble } from '@coxswain/adapter-nats';
 import { VERSION } from '@coxswain/protocol/version';
 import { broughtBy } from '../instance/brought-by.ts';
 import { FolderTrust } from '../instance/folder-trust.ts';
@@ -219,7 +219,7 @@ async function written(path: string, write: () => Promise<void>): Promise<void> 
 const OTHER_FOLDER = 'name a folder of your own, or a new folder';
 
 function unwritable(path: string, error: unknown): CliError {
-  return usageError(`${path} cannot be written: ${folderTrouble(error)}; ${OTHER_FOLDER}`);
+  return usageError(`${path} cannot be written: ${systemTrouble(error)}; ${OTHER_FOLDER}`);
 }
 
 function nextSteps(folder: string, paths: readonly string[]): string {

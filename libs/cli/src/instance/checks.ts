@@ -10,7 +10,6 @@ import {
   connectNats,
   createNatsRetention,
   findServer,
-  folderTrouble,
   listHosts,
   makeFolder,
   minimumServerVersion,
@@ -20,6 +19,7 @@ import {
   readConnection,
   serverSourceName,
   serverVersionAtLeast,
+  systemTrouble,
 } from '@coxswain/adapter-nats';
 import { type BusClient, NoHostError, newSessionId, SessionNotFoundError, type StreamPresence } from '@coxswain/client';
 import { ERROR_CATALOGUE, isErrorCode } from '@coxswain/protocol';
@@ -112,7 +112,7 @@ async function stateDirCheck(stateDir: string): Promise<Check> {
     return {
       name: 'state_dir',
       status: 'failed',
-      message: `state folder ${stateDir} is not writable: ${folderTrouble(error)}`,
+      message: `state folder ${stateDir} is not writable: ${systemTrouble(error)}`,
       remedy:
         'correct its owner and permissions, free disk space, or name another folder with --state-dir or COX_STATE_DIR',
     };

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import { realpath, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { folderTrouble, makeFolder } from '@coxswain/adapter-nats';
+import { makeFolder, systemTrouble } from '@coxswain/adapter-nats';
 import { printable } from '@coxswain/client';
 import { readRegularFile, UnreadableFileError } from '@coxswain/ports/regular-file';
 import { cutGraphemes } from '@coxswain/protocol';
@@ -79,7 +79,7 @@ export class FolderTrust {
       await replaceFile(file, `${JSON.stringify({ folder, trusted })}\n`);
     } catch (error) {
       // The answer holds for this command; the next one asks again.
-      standardStreams.err(`the answer cannot be stored in ${file}: ${folderTrouble(error)}\n`);
+      standardStreams.err(`the answer cannot be stored in ${file}: ${systemTrouble(error)}\n`);
     }
   }
 

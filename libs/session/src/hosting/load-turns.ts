@@ -41,7 +41,7 @@ export class LoadTurns {
   }
 }
 
-/** Does this for all, {@link SIDE_BY_SIDE} at a time. Rejects with the first rejection, once all that had begun have ended. */
+/** Does this for all, {@link SIDE_BY_SIDE} at a time. Rejects with the first rejection, after all others that had started have ended. */
 export async function sideBySide<T>(all: readonly T[], one: (item: T) => Promise<void>): Promise<void> {
   const left = all.values();
   const worker = async () => {

@@ -963,7 +963,7 @@ export class SessionRunner {
     if (this.#unsettled) await this.#append(unrecorded, this.#unsettled);
     const session = await this.#foldAgain();
     if (session.n > 0) {
-      // It may have become an import, or a fork that somebody broke off.
+      // It may have become an import, or an aborted fork.
       await this.#copy.complete(session);
       return this.#take(this.#session ?? session, input, cursor);
     }

@@ -157,8 +157,8 @@ function decideVerb(state: MachineState, input: CommandInput, atMs: number): Dec
 }
 
 /**
- * Nothing follows from a deletion in the journal, which it ends: whoever hosts the session puts the tombstone there, and
- * asks nobody's leave here but whether a run is on.
+ * A deletion causes no event: it ends the journal. The host of the session appends the tombstone. The machine only rejects a
+ * deletion during a run.
  */
 function decideDelete(state: MachineState, input: Command<'delete'>): Decision {
   if (!isEnded(state))

@@ -20,7 +20,7 @@ export interface AbortOrder {
 export interface EffectHead {
   /** `<record n>-<index>`, unique in the session. */
   readonly id: string;
-  /** Epoch in which it was asked for. Older than the session's: an earlier owner may have begun it. */
+  /** Epoch of the request. If it is older than the session's, an earlier owner may have started the effect. */
   readonly epoch: number;
   /** Set while it is unwanted and its end is still waited for. */
   readonly abort: AbortOrder | null;
@@ -48,13 +48,13 @@ export type Effect =
       readonly args: JsonObject;
     })
   | (EffectHead & {
-      /** Tells whoever has taken a call up to stop, and waits for the end that they bring, as long as the order says. */
+      /** Tells the worker that accepted a call to stop, and waits for its outcome within the time-out of the order. */
       readonly kind: 'stop_call';
       readonly callId: string;
       readonly tool: string;
       readonly order: AbortOrder;
     })
-  /** Puts the start of a child into its inbox. Never taken back: whoever is to end it does so once it is there. */
+  /** Puts the start of a child into its inbox. Never withdrawn: a cancel applies after the child has started. */
   | (EffectHead & {
       readonly kind: 'start_child';
       readonly callId: string;
@@ -88,14 +88,14 @@ export type Effect =
     })
   | (EffectHead & { readonly kind: 'check_stop'; readonly predicates: readonly string[] })
   | (EffectHead & {
-      /** Tells somebody outside that a call waits for a person. Nothing waits for it. */
+      /** Notifies an external service that a call waits for a person. The session does not wait for it. */
       readonly kind: 'notify';
       readonly callId: string;
     })
   | (EffectHead & { readonly kind: 'close_tools' })
   | (EffectHead & { readonly kind: 'timer'; readonly dueAtMs: number; readonly what: TimerPurpose });
 
-/** A timer: it stands in a store, and comes back as an input when it is due. Nobody works on it meanwhile. */
+/** A timer: a store holds it, and it becomes an input when it is due. No process works on it meanwhile. */
 export type TimerEffect = Extract<Effect, { kind: 'timer' }>;
 
 /** An effect that the host itself works on. */

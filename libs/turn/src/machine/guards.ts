@@ -180,7 +180,7 @@ export const turnSetup = setup({
       context.pinned?.drain.followups === 'all' && context.followups.length > 1,
     is_daemon_and_hooked: ({ context }: Args) => context.pinned?.daemon === true && isHooked(context, 'session_idle'),
     is_daemon: ({ context }: Args) => context.pinned?.daemon === true,
-    // What hooks have yet to let in wakes nobody; its verdict does.
+    // A message that waits for hooks does not wake the session; their verdict does.
     wakes: ({ context, event }: Args) =>
       (!('mode' in event) || event.mode !== 'audit_only') &&
       (event.type === 'reminder_injected' ? event.direct === undefined : !isGuarded(context)),
@@ -189,7 +189,7 @@ export const turnSetup = setup({
       const injection = context.pending.find((candidate) => candidate.command_id === command_id);
       return verdict === 'allowed' && injection?.mode !== 'audit_only';
     },
-    // Nobody is left to let in what waits.
+    // No hook is left to accept the waiting messages.
     opens_the_door: ({ context, event }: Args) =>
       steeringAwaitsVerdict(context) && !isGuarded({ ...context, hooks: (event as On<'hooks_changed'>).table }),
     interrupts: ({ event }: Args) => 'mode' in event && event.mode === 'interrupt_immediate',

@@ -1,4 +1,4 @@
-/** The state that a session is in: where it stands in the chart, and its context. */
+/** The state of a session: its state in the chart, and its context. */
 import type { SessionContext } from '../core/context.ts';
 
 /** What the pure functions read of a snapshot of the machine. */

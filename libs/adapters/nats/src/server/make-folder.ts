@@ -27,7 +27,7 @@ export async function makeFolder(path: string, mode = 0o700): Promise<void> {
     } catch (error) {
       // Another process may have made it at the same moment.
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST')
-        throw new StateDirUnusableError(path, folderTrouble(error), { cause: error });
+        throw new StateDirUnusableError(path, systemTrouble(error), { cause: error });
     }
   }
   // EEXIST is also what a link to nowhere answers.
@@ -39,7 +39,7 @@ async function isFolder(path: string, asked: string): Promise<boolean> {
     if ((await stat(path)).isDirectory()) return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
-    throw new StateDirUnusableError(asked, folderTrouble(error), { cause: error });
+    throw new StateDirUnusableError(asked, systemTrouble(error), { cause: error });
   }
   throw new StateDirUnusableError(asked, path === asked ? 'it is not a folder' : `${path} is not a folder`);
 }
@@ -48,7 +48,7 @@ async function isFolder(path: string, asked: string): Promise<boolean> {
  * Why a folder cannot be created or written, or a program cannot be started, with the code of the system. Also accepts what
  * {@link makeFolder} throws.
  */
-export function folderTrouble(error: unknown): string {
+export function systemTrouble(error: unknown): string {
   if (error instanceof StateDirUnusableError) return error.reason;
   const { code } = error as NodeJS.ErrnoException;
   const reasons: Record<string, string> = {

@@ -19,7 +19,7 @@ export {
   type ServerSource,
   serverSourceName,
 } from './find-server.ts';
-export { folderTrouble, makeFolder } from './make-folder.ts';
+export { makeFolder, systemTrouble } from './make-folder.ts';
 export {
   FetchChecksumMismatchError,
   FetchFailedError,

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { cutTextToEnd } from '@coxswain/protocol';
-import { folderTrouble } from './make-folder.ts';
+import { systemTrouble } from './make-folder.ts';
 
 /** How long and with what surroundings a program runs. */
 export interface RunCommandOptions {
@@ -68,7 +68,7 @@ export function runCommand(file: string, args: readonly string[], options: RunCo
       fail(`did not end within ${timeoutMs} ms`);
     }, timeoutMs);
 
-    child.once('error', (error) => fail(folderTrouble(error), error));
+    child.once('error', (error) => fail(systemTrouble(error), error));
     child.once('close', (code, killedBy) => {
       clearTimeout(timer);
       if (code === 0) return resolve(stdout);

@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { access, chmod, mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
 import { homedir, userInfo } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
-import { folderTrouble, makeFolder } from './make-folder.ts';
+import { makeFolder, systemTrouble } from './make-folder.ts';
 import { serverFileName } from './official-release.ts';
 import { FetchFailedError } from './server-errors.ts';
 import { requireServerVersion, serverVersionAtLeast } from './server-version.ts';
@@ -51,7 +51,7 @@ export async function cachedServer(
 ): Promise<ServerBinary | undefined> {
   const suffix = `-${cache.platform}-${cache.arch}`;
   const names = await namesIn(cache.dir).catch((error: unknown) => {
-    onUnusable(`cannot be read: ${folderTrouble(error)}; set COX_CACHE_DIR to a folder that this user may read`);
+    onUnusable(`cannot be read: ${systemTrouble(error)}; set COX_CACHE_DIR to a folder that this user may read`);
     return [];
   });
   const versions = names
@@ -112,7 +112,7 @@ export async function prepareCache(cache: ServerCache): Promise<void> {
     await access(cache.dir, constants.W_OK | constants.X_OK);
     await removeOldStaging(cache.dir);
   } catch (error) {
-    const reason = `${folderTrouble(error)}; set COX_CACHE_DIR to a folder that this user may write`;
+    const reason = `${systemTrouble(error)}; set COX_CACHE_DIR to a folder that this user may write`;
     throw new FetchFailedError(`nothing can be kept there: ${reason}`, { cause: error });
   }
 }

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { markProcess, StateDirUnusableError } from '@coxswain/ports/discovery';
 import { removeConnection, writeConnection } from './connection-file.ts';
-import { folderTrouble, makeFolder } from './make-folder.ts';
+import { makeFolder, systemTrouble } from './make-folder.ts';
 import { serverConfig } from './server-config.ts';
 import {
   NatsServerStartFailedError,
@@ -100,7 +100,7 @@ export async function startServer(options: StartServerOptions): Promise<RunningS
   const claim = await claimStateDir(settings.stateDir, options.holder).catch((error: unknown) => {
     throw (error as NodeJS.ErrnoException).syscall === undefined
       ? error
-      : new StateDirUnusableError(settings.stateDir, folderTrouble(error), { cause: error });
+      : new StateDirUnusableError(settings.stateDir, systemTrouble(error), { cause: error });
   });
   try {
     // Left by a process that was killed; from here on it would name a server that is not this one.

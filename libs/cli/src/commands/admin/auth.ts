@@ -4,8 +4,8 @@ import { dirname, join, resolve } from 'node:path';
 import {
   type AuthFile,
   authFiles,
-  folderTrouble,
   makeFolder,
+  systemTrouble,
   TENANTS_MAX,
   type ToolWorkerKey,
 } from '@coxswain/adapter-nats';
@@ -111,7 +111,7 @@ async function beside(out: string, above: string): Promise<string> {
 }
 
 function unusable(out: string, error: unknown): CliError {
-  const message = `auth_out_unusable: --out ${out} cannot be written: ${folderTrouble(error)}`;
+  const message = `auth_out_unusable: --out ${out} cannot be written: ${systemTrouble(error)}`;
   return new CliError(EXIT.error, 'auth_out_unusable', message);
 }
 

@@ -133,7 +133,7 @@ export function resultAfterCancel(
   const note = { type: 'text' as const, text: `Cancelled by ${who}${because(reason)}.${mayStillRun}` };
   const answered = outcome.status === 'ok' || outcome.status === 'error';
   const isShown = answered && hooksFor(context, 'PostToolUse', row.tool).length === 0;
-  // That nobody knows whether it took effect is the host's own word.
+  // The host itself states that the effect of the call is unknown.
   return isShown || outcome.status === 'interrupted'
     ? { ...outcome.result, is_error: true, content: [note, ...outcome.result.content] }
     : { content: [note], is_error: true };

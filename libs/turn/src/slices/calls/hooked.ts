@@ -132,6 +132,6 @@ export function afterPostToolUse(context: SessionContext, row: CallRow, outcome:
     if (answer.verdict?.kind === 'rewrite_result') result = rewriteResult(result, answer.verdict);
   }
   const end = returnedEnd(row, result);
-  // A model that is told that its call to park went wrong must not find the session parked.
+  // If the model gets an error for its call to park, the session must not be parked.
   return [end, ...parkRequested(context, { call_id: row.call_id, status: end.status, result, park })];
 }

@@ -1,9 +1,9 @@
 /**
  * Outcomes of calls: from an effect of the host, or as a durable command.
  *
- * Calls that outlive the asking: somebody takes a call of a `long_running` tool up (`call_accepted`), and brings its
- * outcome later as a durable command (`call_outcome`). In between nothing of the host works for it, so a restart neither
- * sends it again nor ends it.
+ * Calls that outlive their request: a worker accepts a call of a `long_running` tool (`call_accepted`), and sends its
+ * outcome later as a durable command (`call_outcome`). Meanwhile no effect of the host is open for it, so a restart of the
+ * host neither sends it again nor ends it.
  *
  * Files that calls have edited: each is shown once to file_edited hooks, at the boundary of its turn, or while the run is
  * torn down where its turn came to no boundary of its own.
@@ -109,7 +109,7 @@ export function decideCallOutcome(state: MachineState, input: Command<'call_outc
       },
     );
   }
-  // One that was taken up is sent no more, whoever owns the session since. Before that is known, any owner may have sent it.
+  // No owner of the session sends an accepted call again. Before the acceptance is known, any owner may have sent it.
   const first = row.accepted ?? row.epoch ?? context.epoch;
   const last = row.accepted ?? context.epoch;
   if (epoch < first || epoch > last) {
@@ -130,7 +130,7 @@ export function decideCallOutcome(state: MachineState, input: Command<'call_outc
   return events({ ...ended, command_id: input.command_id }, ...rest);
 }
 
-/** Says of a call's outcome, beside what else it causes, which files were edited. */
+/** Adds the edited files to the events of a call's outcome. */
 export function withEditedFiles(outcome: CallOutcome, decision: Decision): Decision {
   const { call_id, edited: paths } = outcome;
   if (decision.kind !== 'events' || !paths) return decision;

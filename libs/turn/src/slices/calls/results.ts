@@ -37,7 +37,7 @@ export function buildCallEnded(
   };
 }
 
-/** A refused call's end: what refused it stands in the result's detail and in the event. */
+/** The end of a refused call. The detail of the result and the event name what refused it. */
 export function buildCallDenied(
   row: Pick<CallRow, 'call_id' | 'tool' | 'args'>,
   denial: Denial,

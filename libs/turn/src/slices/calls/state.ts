@@ -2,7 +2,7 @@
  * The call table: the newest batch of tool calls, and what is known of each.
  *
  * The ladder of a call. Each rung is an event; the third column is the input whose record holds it. A call skips
- * rungs that nobody asked for, and every rung can lead to the end.
+ * rungs that do not apply to it, and every rung can lead to the end.
  *
  * | rung | event | input of the record | status, members |
  * |---|---|---|---|
@@ -72,7 +72,7 @@ export interface CallRow {
   readonly asked_at_ms?: number | undefined;
   /** When the wait for a person ends by itself. */
   readonly expiry?: (OpenEffect & { readonly after_ms: number; readonly due_at_ms: number }) | undefined;
-  /** Somebody outside is still to be told that it waits. */
+  /** The notification of an external service that it waits is open. */
   readonly notice?: OpenEffect | undefined;
   readonly effect_id?: string | undefined;
   /** When the record was made that started it, milliseconds since 1970. */
@@ -81,9 +81,9 @@ export interface CallRow {
   readonly epoch?: number | undefined;
   /** A crash left open whether it ran: only a person may have it run again. */
   readonly in_doubt?: true | undefined;
-  /** Whoever runs it has taken it up; the epoch that it was sent with. Its outcome comes as a command. */
+  /** The epoch of the request that a worker accepted. The outcome of the call is then a command. */
   readonly accepted?: number | undefined;
-  /** How often its child is to have been begun again, where it is a delegation. */
+  /** How often the child was restarted, if the call is a delegation. */
   readonly restarts?: number | undefined;
   readonly cancel?: CallCancel | undefined;
   /** An interrupt came that does not wait for it, from this sender: the outside world has to stop it. */
@@ -119,7 +119,7 @@ export interface CallDecision {
   readonly reason?: string | undefined;
   /** The hook that has refused it in a person's place. */
   readonly hook?: string | undefined;
-  /** Nobody had decided in time. */
+  /** No decision came in time. */
   readonly expired?: true | undefined;
 }
 

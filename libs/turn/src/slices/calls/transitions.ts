@@ -52,7 +52,7 @@ export function callCancelRequested(
   };
 }
 
-/** A call that had not been sent was cancelled. A repeated cancel is told the first reason. */
+/** A call was cancelled before it was sent. A repeated cancel returns the first reason. */
 export function unsentCallCancelled(
   context: SessionContext,
   event: EventOf<'control_outcome'>,

@@ -2,7 +2,7 @@
  * Open children: what a session remembers of the sessions that it has started, until each has said how it ended.
  *
  * C1  A child is open from `child_started` to `child_ended`, or until it is known that nothing was started.
- * C2  What an open child may use is held back: nobody else is given it. What it has used counts when it has ended.
+ * C2  The budget of an open child is reserved for it. Its use counts when it has ended.
  *
  * Commands between sessions: a child begins, is cancelled, reports; a message arrives.
  */
@@ -56,7 +56,7 @@ export function decideStartChild({ context }: MachineState, input: Command<'star
   );
 }
 
-/** The parent's call is to end, and its child with it. What came after the child's first run is nobody's child. */
+/** The parent's call ends, so its child must end. Only the first run of a child belongs to that call. */
 export function decideCancelChild(state: MachineState, input: Command<'cancel_child'>): Decision {
   const { context } = state;
   const { from, effect_id, reason } = input.body;
@@ -75,7 +75,7 @@ export function decideCancelChild(state: MachineState, input: Command<'cancel_ch
   });
 }
 
-/** A child has ended: its call has its result, or the work is begun again; one that was given up is only counted. */
+/** A child has ended: its call has its result, or the child is restarted. An abandoned child only counts towards the budget. */
 export function decideChildEnded(state: MachineState, input: Command<'child_ended'>, atMs: number): Decision {
   const { context } = state;
   const report = input.body;
@@ -136,7 +136,7 @@ export function decideMessage(state: MachineState, input: Command<'message'>, at
   }
   const isPrompt = mode === 'prompt';
   if (isPrompt || mode === 'followup') {
-    // What a run takes no more must not wait for somebody else to begin the next.
+    // A message that the run no longer takes must start the next run itself.
     const begins = isPrompt && (isEnded(state) || topStateOf(state) === 'tearing_down');
     const origin = { from, ...(begins ? { begins_run: true as const } : {}) };
     return decideInjection(context, { ...input, verb: 'followup', body: { body }, actor }, atMs, origin);

@@ -9,7 +9,7 @@ export interface OpenChild {
   readonly session: string;
   readonly persona: string;
   readonly started_at_ms: number;
-  /** How often the work of its call was begun again before. */
+  /** How often the child of this call was restarted before. */
   readonly restart: number;
   /** What it may use of the run's budget, where that has one. */
   readonly tokens?: number | undefined;
@@ -28,7 +28,7 @@ export const NOTHING_SPENT: SpentByChildren = { usage: { input_tokens: 0, output
 
 /** The members of the context that belong to other sessions: the parent, the children, and messages from any. */
 export interface ChildrenState {
-  /** Whose child it is. `detached`: it was forked from one, and nobody waits for it. */
+  /** The parent. `detached`: the session is a fork of a child, and no parent waits for it. */
   readonly parent: (ParentLink & { readonly detached?: true | undefined }) | null;
   /** Children that have not said how they ended, oldest first; also those of calls that were given up. */
   readonly children: readonly OpenChild[];

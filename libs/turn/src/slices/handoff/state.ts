@@ -2,7 +2,7 @@
 
 /** How a run goes from persona to persona. */
 export interface Relay {
-  /** Hand-offs since somebody said something new. */
+  /** Hand-offs since the last new message. */
   readonly count: number;
   /** The persona whose turn is open, where it has handed the session over in it. */
   readonly from: string | null;
@@ -17,7 +17,7 @@ export interface Relay {
   } | null;
 }
 
-/** Nobody has handed anything over. */
+/** There was no hand-off. */
 export const NO_RELAY: Relay = { count: 0, from: null, owes: null, since: null };
 
 /** The members of the context that belong to hand-offs. */

@@ -41,7 +41,7 @@ export function consultable(context: SessionContext, point: HookPoint, callId?: 
   return consult === null || (consult.point === point && consult.call_id === callId && isAsking(context));
 }
 
-/** Whether the record that has opened the consult is being made still: from then on nobody else is asked in it. */
+/** Whether the record that opened the consult is still being made. After it, the consult asks no further hook. */
 export function isAsking(context: SessionContext): boolean {
   return context.consult?.effect_id.startsWith(`${context.n}-`) === true;
 }

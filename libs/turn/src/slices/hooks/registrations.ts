@@ -31,7 +31,7 @@ export function hooksFor(
   if (context.hooks.length === 0) return NONE;
   const occasion = { persona: personaOfTurn(context), target, step, payload };
   const asked = context.hooks.filter((hook) => hook.point === point && registrationMatches(hook, occasion));
-  // A condition is held against the payload as a persona's own hooks leave it, which nobody knows yet.
+  // A condition is checked against the payload after the persona's own hooks, which have not run yet.
   const isRewritten = REWRITTEN.has(point) && asked.some((hook) => isOfPersona(hook) && hook.deny === undefined);
   if (payload === undefined || !isRewritten) return asked;
   const unknown = { ...occasion, payload: undefined };
@@ -62,12 +62,12 @@ export function payloadHead(context: SessionContext, point: HookPoint): JsonObje
   };
 }
 
-/** Whose turn it is: hooks of what is left of a turn are told of the persona that has begun it. */
+/** The persona of the turn: hooks of the rest of a turn get the persona that started it. */
 export function personaOfTurn({ relay, pinned }: SessionContext): string {
   return relay.from ?? pinned?.persona ?? '';
 }
 
-/** Between runs nobody reads the table, and a run's first one comes with its provision. */
+/** Between runs the table is not read. The first table of a run comes with its provision. */
 export function decideHooksChanged(state: MachineState, { fingerprint, table }: HooksChangedInput): Decision {
   const { context } = state;
   if (isEnded(state) || !context.run_started) return { kind: 'ignored', reason: 'no run is active' };

@@ -62,7 +62,7 @@ export interface HooksState {
   readonly consult: OpenConsult | null;
   /** What hooks are still to be told of, oldest first. */
   readonly announcements: readonly Announcement[];
-  /** Jobs that hooks have begun and of which no end was reported. */
+  /** Jobs that hooks started and whose end was not reported. */
   readonly jobs: readonly OpenJob[];
 }
 

@@ -34,8 +34,8 @@ export function isPreempted(context: SessionContext): boolean {
   return waiting(context).length > 0;
 }
 
-// One that was delivered, taken back, blocked or collapsed since has nothing more to end; one that was given another text
-// is to be let in anew.
+// A message that was delivered, withdrawn, blocked or collapsed meanwhile has nothing more to end. One with a new text waits
+// for hooks again.
 function waiting(context: SessionContext): readonly string[] {
   const waits = (id: string) => context.pending.some((one) => one.command_id === id && !awaitsVerdict(context, one));
   return context.preempting.filter(waits);

@@ -102,7 +102,7 @@ function reminderFields(body: Command<'remind'>['body']): ReminderFields {
   return { tags, ...(ttl_turns === undefined ? {} : { ttl_turns }), preserve_on_compact, propagate, role_hint };
 }
 
-// A user message never stands in the place of a reminder, nor the other way round, so each kind has keys of its own.
+// A user message never replaces a reminder, nor a reminder a user message, so each kind has its own keys.
 function waitingUnder(
   context: SessionContext,
   verb: string,
@@ -191,7 +191,7 @@ export function waitsFrom(
   const { mode } = event;
   if (event.type === 'steering_received') {
     const preempt = isHeldBack(context, event) ? { preempt: true as const } : {};
-    // A steer that hooks have yet to let in interrupts once they have.
+    // A steer that waits for hooks interrupts after they have accepted it.
     const interrupts = isGuarded(context) ? {} : interruption(context, event);
     return { pending: [...context.pending, { ...head, kind: 'steer', mode, ...preempt, ...interrupts }] };
   }
@@ -239,7 +239,7 @@ export function takenBack(context: SessionContext, event: EventOf<'control_outco
     };
   }
   if (event.status !== 'replaced' || body === undefined) return {};
-  // What hooks have let in was another text.
+  // The hooks accepted another text.
   const replaced = <T extends { readonly command_id: string }>(one: T): T =>
     one.command_id === target ? { ...one, body, replaced_by: command_id, allowed: undefined } : one;
   return { pending: context.pending.map(replaced), followups: context.followups.map(replaced) };

@@ -56,14 +56,16 @@ export function dispatchCheckpoint(context: SessionContext): SessionEvent | null
 
 /**
  * What a pass of a seam delivers, by mode, drain policy and the cap. One at a time means one for each request to the
- * model, whatever its mode: only an interrupt that lets no request be made does not wait for one. Never what hooks have yet to let in, nor what stands behind it. */
+ * model, whatever its mode: only an interrupt that lets no request be made does not wait for one. Never a message that waits for hooks,
+ * nor one behind it.
+ */
 export function deliverable(context: SessionContext, seam: SeamKind): readonly PendingInjection[] {
   const due = dueAt(context, seam);
   const unseen = due.findIndex((injection) => awaitsVerdict(context, injection));
   return unseen < 0 ? due : due.slice(0, unseen);
 }
 
-/** Whether a seam must wait: it would deliver what hooks have yet to let in. A run that is unwinding waits for nobody. */
+/** Whether a seam must wait: it would deliver a message that waits for hooks. A run that is ending does not wait. */
 function waitsForVerdict(context: SessionContext, seam: SeamKind): boolean {
   return !context.aborting && dueAt(context, seam).some((injection) => awaitsVerdict(context, injection));
 }

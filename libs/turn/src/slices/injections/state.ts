@@ -17,9 +17,9 @@ export interface PendingInjection {
   readonly from?: MessageSource | undefined;
   /** Only a reminder has it. */
   readonly reminder?: Omit<ReminderFields, 'dedupe_key'> | undefined;
-  /** It ends what runs, once it is let in. Kept only while its verdict is awaited. */
+  /** It interrupts after hooks have accepted it. Set only until their verdict. */
   readonly preempt?: true | undefined;
-  /** `user_prompt_submit` hooks have let it in. */
+  /** `user_prompt_submit` hooks have accepted it. */
   readonly allowed?: true | undefined;
   /** The suspension that was asked for before this interrupt came: its delivery ends it. */
   readonly interrupts?: string | undefined;
@@ -39,7 +39,7 @@ export interface PendingFollowup {
   readonly from?: MessageSource | undefined;
   /** The next run begins with it, as soon as the one before has ended. */
   readonly begins_run?: true | undefined;
-  /** `user_prompt_submit` hooks have let it in. */
+  /** `user_prompt_submit` hooks have accepted it. */
   readonly allowed?: true | undefined;
 }
 

@@ -15,7 +15,7 @@ export function awaitsVerdict(context: SessionContext, injection: PendingInjecti
 
 const isSteering = (injection: PendingInjection) => injection.mode !== 'audit_only';
 
-/** Whether something waits that a turn would take up, let in or not. */
+/** Whether a message waits that a turn would deliver, accepted by hooks or not. */
 export function steeringWaits(context: SessionContext): boolean {
   return context.pending.some(isSteering);
 }
@@ -30,7 +30,7 @@ export function steeringAwaitsVerdict(context: SessionContext): boolean {
   return context.pending.some((injection) => isSteering(injection) && awaitsVerdict(context, injection));
 }
 
-/** Whether hooks have yet to let in what would be taken before or with the next follow-up. */
+/** Whether a message before or with the next follow-up waits for hooks. */
 export function followupAwaitsVerdict(context: SessionContext): boolean {
   const next = context.pinned?.drain.followups === 'all' ? context.followups : context.followups.slice(0, 1);
   return steeringAwaitsVerdict(context) || next.some((followup) => awaitsVerdict(context, followup));

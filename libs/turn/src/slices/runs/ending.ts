@@ -89,7 +89,7 @@ export function decideSessionFailed(state: MachineState, input: SessionFailedInp
 /** One of the points. */
 export type EndingPoint = 'session_error' | 'session_end' | 'pre_finish' | 'on_unsettled_detected' | 'post_finish';
 
-/** Whether a point is passed without asking anyone: nobody is registered for it, or it is not the case. */
+/** Whether a point asks no hook: none is registered for it, or it does not apply. */
 export function passes(context: SessionContext, point: EndingPoint): boolean {
   // What is being asked is asked to its end, even if it has ceased to be the case.
   if (context.consult) return false;
@@ -99,7 +99,7 @@ export function passes(context: SessionContext, point: EndingPoint): boolean {
   return false;
 }
 
-/** What hooks of a point are shown beside what all are shown. */
+/** The members of the payload that only this point has. */
 function endingPayload(context: SessionContext, point: EndingPoint, stopReason: StopReason): JsonObject {
   switch (point) {
     case 'session_error': {
@@ -117,7 +117,7 @@ function endingPayload(context: SessionContext, point: EndingPoint, stopReason: 
   }
 }
 
-// When a run ends its calls have ended and its approvals are decided: what may be left is what nobody has heard.
+// When a run ends, its calls have ended and its approvals are decided. Only undelivered messages may be left.
 function unsettled(context: SessionContext): number {
   return context.pending.length + context.followups.length + context.jobs.length;
 }

@@ -107,7 +107,7 @@ export function promptOfMessage(
   };
 }
 
-/** The run that a message asked for when the one before took no more. Whoever waits for the answer of that one is told it first. */
+/** The run of a message that came too late for the run before. The answer of the run before is reported first. */
 export function awaitedRun(context: SessionContext): SessionEvent | null {
   const message = context.followups.find(({ begins_run }) => begins_run);
   if (!message || context.notice || context.consult) return null;

@@ -39,7 +39,7 @@ export interface Pinned {
   readonly delegation?: { readonly children: number; readonly depth: number } | undefined;
   /** A person is asked about a call whose outcome a crash has left unknown. */
   readonly asks_unknown?: true | undefined;
-  /** Somebody outside is told when a call waits for a person. */
+  /** An external service is notified when a call waits for a person. */
   readonly notifies?: true | undefined;
   readonly wake_interval_ms?: number | undefined;
   readonly stop_when: readonly StopCondition[];

@@ -21,7 +21,7 @@ export function beginsTurn(context: SessionContext): SessionEvent | null {
   return notice ? feedbackEvent(context, notice) : { type: 'turn_start', turn: context.turn + 1 };
 }
 
-/** A turn has begun. */
+/** A turn has started. */
 export function turnStarted(context: SessionContext, event: Placed<'turn_start'>): Partial<SessionContext> {
   return {
     turn: event.turn,

@@ -26,7 +26,7 @@ export function openStep({ pinned, step }: SessionContext): PinnedStep | undefin
   return declared?.name === step?.name ? declared : undefined;
 }
 
-/** Whether a step of those that were begun is still to be done. Before the first is begun none is: something else begins it. */
+/** Whether the steps have started and one is not finished. The first step starts elsewhere. */
 export function stepsAreLeft({ pinned, step }: SessionContext): boolean {
   return step !== null && step.index < (pinned?.steps?.length ?? 0);
 }

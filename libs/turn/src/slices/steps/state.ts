@@ -17,7 +17,7 @@ export interface StepProgress {
   /** The step that is open, or the one that comes next; as many as there are where all are over. */
   readonly index: number;
   readonly open: boolean;
-  /** How often it was begun, or will have been with its next beginning. */
+  /** The number of its starts, the next one included if it is due. */
   readonly attempt: number;
   readonly args: StepArgs;
   /** The model was told what it is to do in it. */
@@ -25,7 +25,7 @@ export interface StepProgress {
   /** What the run had used when it began. */
   readonly tokens: number;
   readonly nano_usd: number;
-  /** What the model is told at the next beginning of the step before. */
+  /** The text for the model at the next start of the step before. */
   readonly note?: string | undefined;
   /** Its answer, where PostStep hooks are to see it. */
   readonly answer?: string | undefined;
@@ -63,7 +63,7 @@ export interface StepsState {
   readonly lost_steps: LostSteps | null;
 }
 
-/** No step has begun. */
+/** No step has started. */
 export const EMPTY_STEPS: StepsState = { step: null, persona_wait: null, lost_steps: null };
 
 /** A run begins with the first step. */

@@ -142,7 +142,7 @@ export function suspensionGuarded(context: SessionContext, outcome: ConsultOutco
   return [];
 }
 
-// Whoever asked is told: a person by the outcome of the command, the model by a reminder, as its call had gone well.
+// The requester gets the result: a person by the outcome of the command, the model by a reminder, because its call had succeeded.
 function notSuspended(
   context: SessionContext,
   { command_id, call_id = '', actor }: AskedSuspension,

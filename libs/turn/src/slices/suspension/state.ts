@@ -1,4 +1,4 @@
-/** Requested and current suspensions, stored signals, and what the model is told after a wait. */
+/** Requested and current suspensions, stored signals, and the message to the model after a wait. */
 import type { Actor, Json, OnTimeout, ReminderMessage, UserMessage } from '@coxswain/protocol';
 import type { OpenEffect } from '../../core/place.ts';
 
@@ -39,7 +39,7 @@ export interface StoredSignal {
 
 /** What the model is still to be told of a wait that is over, said before anything else happens. */
 export interface Waking {
-  /** What the messages are told as: the command, call or timer that the wait was begun by. */
+  /** The source of the messages: the command, call or timer that started the wait. */
   readonly id: string;
   readonly seam: 'post_resume' | 'daemon_idle_post';
   readonly messages: readonly (UserMessage | ReminderMessage)[];
@@ -58,7 +58,7 @@ export interface SuspensionState {
   readonly waking: Waking | null;
 }
 
-/** The session does not wait, and nobody asked it to. */
+/** The session does not wait, and no suspension was requested. */
 export const EMPTY_SUSPENSION: SuspensionState = {
   suspend: null,
   suspension: null,

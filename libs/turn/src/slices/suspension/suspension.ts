@@ -53,8 +53,8 @@ export function lapsedSuspension({ session_id, suspend }: SessionContext): Event
 }
 
 /**
- * What an interrupt remembers that comes, or is let in, after a suspension was asked for: whoever sent it knows better
- * than who asked, so that its delivery must not be slept through.
+ * The mark of an interrupt that comes, or that hooks accept, after a suspension was requested: it is newer than the request,
+ * so its delivery ends the suspension.
  */
 export function interruption(
   { suspend }: SessionContext,
