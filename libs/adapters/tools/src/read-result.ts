@@ -1,5 +1,5 @@
 /** The tool `read_result`: more of a result that was cut. */
-import type { KeptResults } from '@coxswain/ports';
+import type { WholeResults } from '@coxswain/ports';
 import { headWithin } from './bounded-text.ts';
 import type { BuiltInTool } from './built-in-tool.ts';
 import { TOOL_BOUNDS } from './tool-bounds.ts';
@@ -30,7 +30,7 @@ const parameters = {
 } as const;
 
 /** See the file's header. */
-export function readResultTool(results: KeptResults): BuiltInTool<typeof parameters> {
+export function readResultTool(results: WholeResults): BuiltInTool<typeof parameters> {
   return {
     name: 'read_result',
     description:

@@ -13,7 +13,7 @@ import {
   type ToolResult,
 } from '@coxswain/protocol';
 import { sha256Hex } from '../journal/seal-record.ts';
-import { cutUtf8 } from './kept-results.ts';
+import { cutUtf8 } from './whole-results.ts';
 
 /** The tool with which a model reads on. Its name stands in what is said of a cut result. */
 export const READ_ON_TOOL = 'read_result';

@@ -43,9 +43,9 @@ import { type BackOff, delayAfter } from '../runner/retries.ts';
 import { traceForChild } from '../trace/trace-ids.ts';
 import { tracedSession } from '../trace/work-context.ts';
 import type { Transcript } from '../view/transcript.ts';
-import { textOutcome } from './dispatch-with-hook.ts';
 import { type KnownPersonas, namedPersona, personaNames } from './find-persona.ts';
 import { POLICY_CEILING } from './provision-session.ts';
+import { textOutcome } from './run-tool-call.ts';
 import type { WorkerPorts } from './session-worker.ts';
 import { untilAnswered, untilKept } from './until-answered.ts';
 
