@@ -1,4 +1,4 @@
-/** `runToolCall`, the only caller of tools: it runs a call, or finds out its outcome; results are bounded. R8, R9. */
+/** `runToolCall`, the only caller of tools: it runs a call, or finds out its outcome; results are bounded. RUNNER-8, RUNNER-9. */
 import type { ToolCall, ToolOutcome, ToolProbe, Toolset } from '@coxswain/ports';
 import { BOUNDS, type CallOutcome, DEFAULT_TRAITS } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';

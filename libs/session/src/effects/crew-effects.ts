@@ -1,8 +1,8 @@
 /**
  * What sessions do to each other: each a command that is put into the other's inbox, and nothing else.
  *
- * W1  A command's id follows from the effect that asks for it: sent twice, it is taken once.
- * W2  What the store does not answer is sent again for as long as the session is here. What it refuses ends a start with an
+ * CREW-1  A command's id follows from the effect that asks for it: sent twice, it is taken once.
+ * CREW-2  What the store does not answer is sent again for as long as the session is here. What it refuses ends a start with an
  *     error; a cancel or a report is tried again, as nobody else would bring it.
  */
 import type { CommandSender, Journal, Publisher, SpanSink } from '@coxswain/ports';
@@ -38,8 +38,8 @@ import {
 import { handedOn, type SessionState, type WorkEffect } from '@coxswain/turn';
 import { readRecord } from '../journal/load-session.ts';
 import { sha256Hex } from '../journal/seal-record.ts';
+import { type BackOff, delayAfter } from '../runner/back-off.ts';
 import { rulesOfSession } from '../runner/check-policy.ts';
-import { type BackOff, delayAfter } from '../runner/retries.ts';
 import { traceForChild } from '../trace/trace-ids.ts';
 import { tracedSession } from '../trace/work-context.ts';
 import type { Transcript } from '../view/transcript.ts';

@@ -28,8 +28,8 @@ import {
 } from '@coxswain/protocol';
 import { lostTries, openStep, personaWait, type SessionState, type WorkEffect } from '@coxswain/turn';
 import type { CommandQuotas } from '../hosting/command-quotas.ts';
+import { delayAfter } from '../runner/back-off.ts';
 import { rulesOfSession } from '../runner/check-policy.ts';
-import { delayAfter } from '../runner/retries.ts';
 import { measure } from '../trace/measure-work.ts';
 import { traceparentOf } from '../trace/work-context.ts';
 import { type FileCache, withFiles } from '../view/shown-files.ts';

@@ -2,10 +2,10 @@
  * Where a step of a model runs: in this process, or in one that serves the session's persona. To what asks models it is a
  * model like any other.
  *
- * S1: While a persona is paused no step of it begins, wherever it would run.
- * S2: A step is asked of an instance of exactly the version that the session has pinned. A host runs it itself only where
+ * STEP-MODEL-1 While a persona is paused no step of it begins, wherever it would run.
+ * STEP-MODEL-2 A step is asked of an instance of exactly the version that the session has pinned. A host runs it itself only where
  *     the session has pinned a whole definition, and nobody serves that version.
- * S3: A step ends once. A try that is lost is followed by another one, which the journal says; what the lost one has
+ * STEP-MODEL-3 A step ends once. A try that is lost is followed by another one, which the journal says; what the lost one has
  *     streamed is void, and its late words are heard by nobody.
  */
 import type { Clock, ModelPart, ModelRequest, ModelResult, Models, ServedPersonas } from '@coxswain/ports';

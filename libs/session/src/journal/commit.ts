@@ -1,10 +1,10 @@
 /**
  * The commit: one append, settled. An append without an answer is sent again with the identical bytes and nothing else;
- * what the fence then refuses is settled by reading the first record after it: mine, or a foreign one (R10).
+ * what the fence then refuses is settled by reading the first record after it: mine, or a foreign one (RUNNER-10).
  */
 import type { AppendResult, Clock, Journal, StoredRecord } from '@coxswain/ports';
 import { deletionSentence, type SessionRef, tombstoneIn } from '@coxswain/protocol';
-import { delayAfter } from '../runner/retries.ts';
+import { delayAfter } from '../runner/back-off.ts';
 import { isRecordTooLarge, sha256Hex } from './seal-record.ts';
 
 /**
@@ -49,7 +49,7 @@ export async function commit(
     } else cause = result.cause;
     if (isDropped()) break;
     await clock.sleep(delayAfter(attempt, backOff));
-    // The session may have been left while this slept (R10).
+    // The session may have been left while this slept (RUNNER-10).
     if (isDropped()) break;
   }
   return { status: 'unavailable', cause };

@@ -2,10 +2,10 @@
  * Copies: the inputs of one session's journal put to another session, which recomputes everything that follows from
  * them. What is said of the origin stands in the first record of the copy, so whoever finds it unfinished goes on.
  *
- * Y1  An origin is copied only if its journal replays, byte for byte, up to the record at which is forked.
- * Y2  What an input says of others than the session itself is left out: who waits for a receipt, and the place in an
+ * COPY-1  An origin is copied only if its journal replays, byte for byte, up to the record at which is forked.
+ * COPY-2  What an input says of others than the session itself is left out: who waits for a receipt, and the place in an
  *     inbox. The fork's own command stands in its first record, with the place that it had.
- * Y3  Until the copy is whole and owned, the session begins no effect and takes no command.
+ * COPY-3  Until the copy is whole and owned, the session begins no effect and takes no command.
  */
 import type { Blobs, Journal } from '@coxswain/ports';
 import { BOUNDS, type CopyOrigin, type ErrorCode, type Input, type JournalRecord } from '@coxswain/protocol';
@@ -101,7 +101,7 @@ async function changedInput(record: JournalRecord, { changes }: CopyOrigin, befo
   return changed.input;
 }
 
-/** An input without what it says of others than its session (Y2), and with its origin if it is the first. */
+/** An input without what it says of others than its session (COPY-2), and with its origin if it is the first. */
 export function ofItself(input: Input, copy: CopyOrigin | undefined): Input {
   if (input.type !== 'command') return input;
   const { receipt_to: _, copied_from: __, ...own } = input;

@@ -1,13 +1,13 @@
 /**
  * Deletes a session, from outside of its host and under the journal's own fence.
  *
- * Z1  The tombstone first, appended behind the newest record of an ended session: from there on no host writes to it, starts it
+ * DELETE-1  The tombstone first, appended behind the newest record of an ended session: from there on no host writes to it, starts it
  *     again or forks it, whatever it holds in memory.
- * Z2  Then whoever has the session in memory is told, so that it lets it go and keeps no snapshot any more.
- * Z3  Forks that copy its records still are waited for: they keep what they were made of.
- * Z4  Then timers and snapshots, and the records last: as long as there are any, the deletion is known to be unfinished,
+ * DELETE-2  Then whoever has the session in memory is told, so that it lets it go and keeps no snapshot any more.
+ * DELETE-3  Forks that copy its records still are waited for: they keep what they were made of.
+ * DELETE-4  Then timers and snapshots, and the records last: as long as there are any, the deletion is known to be unfinished,
  *     and whoever begins it again goes on here.
- * Z5  What its records refer to in the store of blobs is swept afterwards: others may refer to it, too.
+ * DELETE-5  What its records refer to in the store of blobs is swept afterwards: others may refer to it, too.
  */
 import type { ActiveSessions, Blobs, Clock, Journal, Purge, StoredRecord } from '@coxswain/ports';
 import {
@@ -97,7 +97,7 @@ interface Placed {
   readonly isNew: boolean;
 }
 
-/** The tombstone that stands, or a new one (Z1). A record that comes in between is looked at like the one before. */
+/** The tombstone that stands, or a new one (DELETE-1). A record that comes in between is looked at like the one before. */
 async function placeTombstone(ports: DeletePorts, ref: SessionRef, options: DeleteOptions): Promise<Placed | Deletion> {
   for (;;) {
     const last = await ports.journal.last(ref);
@@ -143,7 +143,7 @@ async function isNoted(active: ActiveSessions, ref: SessionRef): Promise<boolean
   return (await active.list(partitionOf(ref.sessionId))).some((note) => subjects.journal(note.ref) === key);
 }
 
-/** Whether every fork that was begun before the tombstone has its records (Z3). Later ones are refused by their host. */
+/** Whether every fork that was begun before the tombstone has its records (DELETE-3). Later ones are refused by their host. */
 async function forksAreDone(ports: DeletePorts, ref: SessionRef, withinMs: number): Promise<boolean> {
   const { clock } = ports;
   const fromMs = clock.monotonicMs();

@@ -2,10 +2,10 @@
  * The retention job: purges what tombstones say is deleted. A deletion by the command `delete` is durable with its tombstone; hosts have
  * no right to purge, so that the rest is this job's.
  *
- * J1  Nothing is purged without a tombstone: the job never writes one.
- * J2  At its start the job looks at the newest record of every session; from then on it reads what is appended. So a deletion is
+ * RETENTION-1  Nothing is purged without a tombstone: the job never writes one.
+ * RETENTION-2  At its start the job looks at the newest record of every session; from then on it reads what is appended. So a deletion is
  *     found whether or not the job was running, and none is lost with a message.
- * J3  What fails is tried again until it is done. The place that was read moves on only with the sessions that were found.
+ * RETENTION-3  What fails is tried again until it is done. The place that was read moves on only with the sessions that were found.
  */
 import type { Log, PurgesWithin } from '@coxswain/ports';
 import { BOUNDS, type SessionRef, subjects, tombstoneIn } from '@coxswain/protocol';
@@ -86,7 +86,7 @@ export function startRetentionJob(
 
   async function purgeOne(ref: SessionRef): Promise<void> {
     const newest = await journal.last(ref);
-    // J1: without it the session would be deleted here.
+    // RETENTION-1: without it the session would be deleted here.
     if (newest && tombstoneIn(newest.bytes)) {
       const deletion = await deleteSession(ports, ref, { forksWithinMs: FORKS_WITHIN_MS });
       if (deletion.status === 'refused' && deletion.code === 'session_being_copied') return;

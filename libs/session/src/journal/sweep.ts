@@ -2,10 +2,10 @@
  * Sweeps a bus: deletes sessions that have ended long enough ago, brings deletions that were broken off to their end, and takes
  * away what no record refers to in the store of blobs.
  *
- * W1  A blob goes only if it was stored longer ago than {@link BOUNDS}.unusedBlobKeptMs, and no record of any session
+ * SWEEP-1  A blob goes only if it was stored longer ago than {@link BOUNDS}.unusedBlobKeptMs, and no record of any session
  *     refers to it. Whoever stores one that is there already makes it new again once it is half as old as that: so what is
  *     stored now for a record that is yet to come is never old enough.
- * W2  It goes under the fence of its own entry: one that was made new meanwhile stays.
+ * SWEEP-2  It goes under the fence of its own entry: one that was made new meanwhile stays.
  */
 import type { Journal, Purge, StoredBlob } from '@coxswain/ports';
 import { type Actor, BOUNDS, decodeRecord, type SessionRef, tombstoneIn } from '@coxswain/protocol';
@@ -101,7 +101,7 @@ export interface SweptBlobs {
 const BLOBS_MAX = 100_000;
 
 /**
- * Takes blobs away that nobody needs (W1, W2). Reads every record of the bus, unless there is nothing to look for.
+ * Takes blobs away that nobody needs (SWEEP-1, SWEEP-2). Reads every record of the bus, unless there is nothing to look for.
  * @param only these hashes; all that the store has when left out.
  * @throws what the ports throw.
  */

@@ -1,9 +1,9 @@
 /**
  * A session's machine as an inspector sees it, told from its records.
  *
- * I1  The journal is what is inspected, not an actor: it is the same in every process, and after the fact.
- * I2  Every event of a record is one step of the machine, sent through the machine itself. No step is guessed.
- * I3  After each record the machine is where the record says, or nothing more is told.
+ * INSPECT-1  The journal is what is inspected, not an actor: it is the same in every process, and after the fact.
+ * INSPECT-2  Every event of a record is one step of the machine, sent through the machine itself. No step is guessed.
+ * INSPECT-3  After each record the machine is where the record says, or nothing more is told.
  */
 import type { JournalRecord, SessionEvent } from '@coxswain/protocol';
 import { EventNotAcceptedError, emptyState, leafOf, type SessionState, traceEvent, turnMachine } from '@coxswain/turn';
