@@ -1,4 +1,4 @@
-/** Carries a copy out: looks at what a fork asks for, makes its records, and takes the whole of it over (COPY-1 to COPY-3). */
+/** Makes a fork: checks the request, writes the records of the copy, and owns the result (COPY-1 to COPY-3). */
 import type { CommandInput, CopyOrigin, Failure, Input, SessionRef } from '@coxswain/protocol';
 import { sessionRef } from '@coxswain/protocol';
 import type { InboxPlace } from '../runner/runner-ports.ts';
@@ -24,7 +24,7 @@ export interface CopyingRunner {
   foldAgain(): Promise<LiveSession>;
 }
 
-/** See the top of the file. */
+/** Makes the copy of one fork. */
 export class SessionCopy {
   readonly #ports: CopyPorts & { readonly clock: { yield(): Promise<void> } };
   readonly #ref: SessionRef;
@@ -41,8 +41,8 @@ export class SessionCopy {
   }
 
   /**
-   * Looks at what a fork asks for, and copies it.
-   * @returns false where the command cannot be judged now.
+   * Checks a fork command and makes the copy.
+   * @returns false where the command cannot be judged at present.
    * @throws {SessionLeft}
    */
   async fork(session: LiveSession, input: CommandInput, place: InboxPlace | undefined): Promise<boolean> {
@@ -62,9 +62,9 @@ export class SessionCopy {
   }
 
   /**
-   * Goes on with a copy from where it stands, and takes it over as its first owner; nothing where none is under way.
-   * @param place the place of the command that asked for it, for its first record.
-   * @param known the origin, as far as it was read already.
+   * Continues an unfinished copy and becomes its first owner. Does nothing where no copy is unfinished.
+   * @param place the place of the fork command, for the first record.
+   * @param known the part of the origin that was read already.
    * @throws {SessionLeft}
    */
   async complete(session: LiveSession, place?: InboxPlace, known?: OriginRecords): Promise<void> {
@@ -82,7 +82,7 @@ export class SessionCopy {
       : afterCopy(this.#ref.sessionId, copy, whole.actor.state);
     const epoch = whole.actor.state.context.epoch + 1;
     await runner.apply(whole, { type: 'owned', epoch, host: runner.host, after_copy });
-    // What was registered when the copied records were made need not be now.
+    // The hook table may have changed since the copied records were made.
     await runner.recordHooks(runner.session() ?? whole);
   }
 
@@ -90,7 +90,7 @@ export class SessionCopy {
     return new OriginRecords(this.#ports.journal, sessionRef(session, this.#ref.tenant));
   }
 
-  /** @returns why the copy cannot be completed, or null where it is whole. @throws {SessionLeft} */
+  /** @returns the reason why the copy cannot be completed, or null where it is complete. @throws {SessionLeft} */
   async #copyRest(
     session: LiveSession,
     copy: CopyOrigin,
@@ -105,7 +105,7 @@ export class SessionCopy {
         await runner.apply(now(), input, n === 1 ? place : undefined, at);
         if (now().n !== n)
           return { code: 'replay_diverged', message: `record ${n} of ${copy.session} was not applied` };
-        // A long copy must not keep the host's other sessions waiting.
+        // A long copy must not block the host's other sessions.
         await this.#ports.clock.yield();
         runner.exit.check();
       }
@@ -114,7 +114,7 @@ export class SessionCopy {
       if (error instanceof SessionLeft) throw error;
       const { code = 'session_failed', message } = error as Error & { code?: string };
       if (error instanceof OriginAwayError) runner.exit.leave('journal_unavailable', message);
-      // Nothing is recorded yet: what asked for it is answered like any command that cannot be.
+      // Nothing is recorded yet, so the command is rejected like any other invalid command.
       else if (now().n === 0) throw error;
       return { code, message };
     }
