@@ -1,5 +1,5 @@
 /** Resolves the persona of a hand-off, with its prompt, model and tools. */
-import type { WholeResults, ToolsetSpec } from '@coxswain/ports';
+import type { ToolsetSpec, WholeResults } from '@coxswain/ports';
 import { type Failure, isOfPersona } from '@coxswain/protocol';
 import type { WorkEffect } from '@coxswain/turn';
 import { type CrewSession, chosenPersona, modelOf } from './crew-effects.ts';
