@@ -46,7 +46,7 @@ describe('a call that can never run is marked, gets an error result and does not
   });
 });
 
-test('R8: the calls beyond the bound of a batch get error results, the others run', async () => {
+test('RUNNER-8: the calls beyond the bound of a batch get error results, the others run', async () => {
   const bed = testBed();
   const broken = { ...call('bad', 'read', null), problem: { code: 'invalid_call_arguments', message: 'Cut.' } };
   const calls = [broken, ...Array.from({ length: BOUNDS.callsPerBatchMax + 5 }, (_, i) => call(`c${i}`, 'read'))];
@@ -158,7 +158,7 @@ test('a cancelled run keeps the text so far; a model that does not stop is aband
   expect((await bed.lines()).at(-1)).toBe('agent_end cancelled');
 });
 
-test('R8: a model call that crashes begin again too often ends the run', async () => {
+test('RUNNER-8: a model call that crashes begin again too often ends the run', async () => {
   const bed = testBed();
   bed.models.answers = [say('never', { delayMs: 600_000 })];
   let host = await bed.host();
@@ -172,7 +172,7 @@ test('R8: a model call that crashes begin again too often ends the run', async (
   expect((await bed.lines()).at(-1)).toBe('agent_end error');
 });
 
-test('R8: a model call that is begun again for the third time waits first', async () => {
+test('RUNNER-8: a model call that is begun again for the third time waits first', async () => {
   const bed = testBed();
   bed.models.answers = [say('never', { delayMs: 600_000 })];
   let host = await bed.host();

@@ -571,7 +571,7 @@ describe('a crash', () => {
     for (const runner of runners) runner.wake();
     await bed.time.settle();
     expect(left).toEqual(['foreign_writer']);
-    for (const runner of runners) runner.abandon();
+    for (const runner of runners) runner.leave();
     const records = await bed.records('f1');
     expect(records.filter(({ input }) => input.type === 'owned').map(({ n }) => n)).toEqual([8]);
   });

@@ -1,4 +1,4 @@
-/** Records within their bound: large fields stored apart first, and put back byte for byte. R8. */
+/** Records within their bound: large fields stored apart first, and put back byte for byte. RUNNER-8. */
 import { BOUNDS, blobRefsOf, type Json, RecordTooLargeError } from '@coxswain/protocol';
 import { emptyState } from '@coxswain/turn';
 import { expect, test } from 'vitest';
@@ -138,7 +138,7 @@ test('a session whose newest record has a large field continues after a restart'
   expect(JSON.stringify(bed.models.requests.at(-1)?.messages)).toContain(body);
 });
 
-test('R8: a thousand injections that are delivered at one seam fit into its record', async () => {
+test('RUNNER-8: a thousand injections that are delivered at one seam fit into its record', async () => {
   const bed = testBed();
   bed.models.answers = [say('one', { delayMs: 60_000 }), say('two')];
   await bed.host();

@@ -1,4 +1,4 @@
-/** Many hosts on one bus: who works on which session, and how it gets from one to the other. R10. */
+/** Many hosts on one bus: who works on which session, and how it gets from one to the other. RUNNER-10. */
 import type { CommandInbox, Doorbell, HostLine } from '@coxswain/ports';
 import { HOST_LIVENESS, PARTITIONS, partitionOf } from '@coxswain/protocol';
 import { expect, test } from 'vitest';

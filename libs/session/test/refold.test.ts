@@ -1,4 +1,4 @@
-/** Exceptions of ours: drop the machine, fold the journal again, end the run as failed. The host goes on. R9. */
+/** Exceptions of ours: drop the machine, fold the journal again, end the run as failed. The host goes on. RUNNER-9. */
 import type { Toolset } from '@coxswain/ports';
 import { SessionActor } from '@coxswain/turn';
 import { afterEach, expect, test, vi } from 'vitest';
@@ -76,7 +76,7 @@ test('siblings of a call whose worker throws are stopped, with one result each',
   expect(bed.toolSource.runs[0]).toMatchObject({ callId: 'c1', aborted: true });
 });
 
-test('R9: an outcome that breaks the machine once is not run again: a plain stop stands for it', async () => {
+test('RUNNER-9: an outcome that breaks the machine once is not run again: a plain stop stands for it', async () => {
   const bed = testBed();
   bed.models.answers = [ask(call('c1', 'read')), say('done')];
   await bed.host();
@@ -92,7 +92,7 @@ test('R9: an outcome that breaks the machine once is not run again: a plain stop
   ]);
 });
 
-test('R9: the outcomes that wait behind it are offered again', async () => {
+test('RUNNER-9: the outcomes that wait behind it are offered again', async () => {
   const bed = testBed();
   bed.tools = { a: {}, b: {} };
   bed.models.answers = [ask(call('c1', 'a'), call('c2', 'b')), say('done')];
@@ -107,7 +107,7 @@ test('R9: the outcomes that wait behind it are offered again', async () => {
   expect(JSON.stringify(ended.find(({ call_id }) => call_id === 'c2')?.result)).toContain('b ran');
 });
 
-test('R8: a machine that cannot take in even a stop is left, and tried again with back-off, not in a loop', async () => {
+test('RUNNER-8: a machine that cannot take in even a stop is left, and tried again with back-off, not in a loop', async () => {
   const bed = testBed();
   bed.models.answers = [ask(call('c1', 'read')), say('done')];
   await bed.host();

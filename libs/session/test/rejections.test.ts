@@ -1,4 +1,4 @@
-/** R11: rejections beyond a session's share leave no record, and are answered all the same. */
+/** RUNNER-11: rejections beyond a session's share leave no record, and are answered all the same. */
 import type { CommandInbox } from '@coxswain/ports';
 import { BOUNDS } from '@coxswain/protocol';
 import { expect, test } from 'vitest';

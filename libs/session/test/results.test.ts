@@ -1,5 +1,5 @@
 /** Results of calls: what is too much for a record lies in the object store, can be read on, and files reach the model. */
-import type { KeptResults } from '@coxswain/ports';
+import type { WholeResults } from '@coxswain/ports';
 import { BOUNDS, type FilePart, type JsonObject, type TextPart, type ToolResult } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { sha256Hex } from '../src/mod.ts';
@@ -24,7 +24,7 @@ const giving = (result: Partial<ToolResult>, whole?: string): FakeTool => ({
 function reading(bed: TestBed): FakeTool {
   return {
     run: async ({ args }) => {
-      const results = bed.toolSource.specs.at(-1)?.results as KeptResults;
+      const results = bed.toolSource.specs.at(-1)?.results as WholeResults;
       const piece = await results.read(args.ref as string, (args.offset as number) ?? 0, (args.limit as number) ?? 1e9);
       const said = typeof piece === 'string' ? piece : `${piece.offset}>${piece.next}/${piece.bytes}:${piece.text}`;
       return { status: 'ok', result: { content: [text(said)], is_error: false } };
@@ -63,7 +63,7 @@ describe('a result over its bound', () => {
       );
     expect(match?.[2]).toBe(String(bytes));
     expect(JSON.parse(match?.[3] as string)).toEqual({ ref, offset: Number(match?.[1]) });
-    const { results } = bed.toolSource.specs[0] as { results: KeptResults };
+    const { results } = bed.toolSource.specs[0] as { results: WholeResults };
     let all = textOf(first).slice(0, match?.index);
     for (let offset: number | null = Number(match?.[1]); offset !== null; ) {
       const piece = await results.read(ref, offset, 10_001);
@@ -201,7 +201,7 @@ describe('reading on', () => {
     const bed = testBed();
     const long = 'ä€😀'.repeat(20_000);
     await shown(bed, { long: giving({ content: [text(long)] }) }, [['long']]);
-    const { results } = bed.toolSource.specs[0] as { results: KeptResults };
+    const { results } = bed.toolSource.specs[0] as { results: WholeResults };
     const ref = sha256Hex(long);
     expect(await results.read(ref, 3, 7)).toMatchObject({ text: '€😀', offset: 2, next: 9 });
     expect(await results.read(ref, 1e9, 7)).toMatchObject({ text: '', next: null, bytes: 180_000 });
@@ -215,7 +215,7 @@ test('reports a result that is missing in the object store', async () => {
   bed.models.answers = [ask(call('c1', 'long')), say('done')];
   await bed.host({}, { blobs: { ...bed.bus.blobs, get: async () => null } });
   await bed.start();
-  const { results } = bed.toolSource.specs[0] as { results: KeptResults };
+  const { results } = bed.toolSource.specs[0] as { results: WholeResults };
   expect(await results.read(sha256Hex(long), 0, 9)).toBe('gone');
 });
 

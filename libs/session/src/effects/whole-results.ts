@@ -1,8 +1,11 @@
-/** The results of one session that were cut for their records: read on by the references that stand in them, and by no other. */
-import type { Blobs, KeptResults } from '@coxswain/ports';
+/**
+ * The whole texts of results that were cut for their records. The model reads on by the reference in a cut result; a
+ * reference that the session's transcript does not hold is unknown.
+ */
+import type { Blobs, WholeResults } from '@coxswain/ports';
 import { BOUNDS } from '@coxswain/protocol';
 
-/** What of a session says which references are its own, and how much one reading may give. */
+/** The references of one session, and how much one read may return. */
 export interface ResultIndex {
   /** Whether a result that the model was shown has this reference. */
   has(sha256: string): boolean;
@@ -10,11 +13,11 @@ export interface ResultIndex {
   readonly maxOutput: number | undefined;
 }
 
-/** What is said around a piece. */
+/** Room for the sentences around a piece, in bytes. */
 const FRAME_MAX_BYTES = 512;
 
-/** Reads results on. `index` is asked at each reading. */
-export function keptResults(blobs: Blobs, index: () => ResultIndex): KeptResults {
+/** Reads pieces of whole results from the object store. @param index is asked at each read. */
+export function wholeResults(blobs: Blobs, index: () => ResultIndex): WholeResults {
   return {
     async read(ref, offset, limit) {
       const known = index();

@@ -1,15 +1,15 @@
 /**
- * What the runners of sessions that this host has left had not recorded (R9): kept for the session's next runner here, until
- * another host has the session. From then on it is late: it is dropped, and the log says so.
+ * Leftovers: outcomes and feedback that a runner had not recorded when it left its session (RUNNER-9). The session's next
+ * runner on this host takes them. Once another host owns the session they are late: they are dropped and logged.
  */
 import type { Log } from '@coxswain/ports';
 import { type SessionRef, subjects } from '@coxswain/protocol';
 import { noteLate } from '../effects/effect-table.ts';
 import { noteLostFeedback } from '../runner/feedback-buffer.ts';
-import type { Carried } from '../runner/session-runner.ts';
+import type { Carried } from '../runner/session-exit.ts';
 
 /** See the top of the file. */
-export class LeftBehind {
+export class Leftovers {
   readonly #log: Log;
   readonly #kept = new Map<string, { readonly ref: SessionRef; readonly carried: Carried }>();
 
@@ -17,13 +17,13 @@ export class LeftBehind {
     this.#log = log;
   }
 
-  /** Keeps what a runner has left. */
+  /** Keeps the leftovers of a runner. */
   keep(ref: SessionRef, carried: Carried): void {
     if (carried.outcomes.size > 0 || !carried.feedback.isEmpty || carried.unsettled)
       this.#kept.set(subjects.journal(ref), { ref, carried });
   }
 
-  /** Hands on what is kept of a session, and keeps it no more. */
+  /** Removes the leftovers of a session. @returns them, or undefined. */
   take(ref: SessionRef): Carried | undefined {
     const key = subjects.journal(ref);
     const carried = this.#kept.get(key)?.carried;
@@ -31,7 +31,7 @@ export class LeftBehind {
     return carried;
   }
 
-  /** Another host has these sessions. */
+  /** Drops the leftovers of sessions that other hosts own. */
   drop(isOthers: (ref: SessionRef) => boolean): void {
     for (const [key, { ref, carried }] of this.#kept) {
       if (!isOthers(ref)) continue;

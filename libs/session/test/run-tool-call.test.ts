@@ -1,8 +1,8 @@
-/** `dispatchWithHook`: running a call, or finding out what became of it; results within their bound. R8, R9. */
+/** `runToolCall`, the only caller of tools: it runs a call, or finds out its outcome; results are bounded. RUNNER-8, RUNNER-9. */
 import type { ToolCall, ToolOutcome, ToolProbe, Toolset } from '@coxswain/ports';
 import { BOUNDS, type CallOutcome, DEFAULT_TRAITS } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
-import { dispatchWithHook } from '../src/effects/dispatch-with-hook.ts';
+import { runToolCall } from '../src/effects/run-tool-call.ts';
 import { sha256Hex } from '../src/mod.ts';
 import { ask, call, say } from './fake-model.ts';
 import { answer, deaf, type FakeTool, taking } from './fake-tools.ts';
@@ -196,8 +196,8 @@ describe('after a crash, a call that may have been sent', () => {
       onFeedback: () => {},
     };
     const tool = { name: 'tool', description: '', input_schema: {}, source: 'test', traits: DEFAULT_TRAITS };
-    const dispatch = { effectId: '3-0', call: asked, tool, readsOn: false, inDoubt: true };
-    const ended = await dispatchWithHook(
+    const dispatch = { effectId: '3-0', call: asked, tool, readsOn: false, mayHaveRun: true };
+    const ended = await runToolCall(
       toolset,
       bed.bus.blobs,
       bed.time.clock('host'),

@@ -1,4 +1,7 @@
-/** `dispatchWithHook`: the only caller of tools. What it is given has passed hooks, gate and people; it runs exactly that. */
+/**
+ * The only caller of tools. A call that arrives here has passed the hooks, the permission gate and any approval: the turn
+ * machine asks for it only then. The call runs with exactly the arguments that were approved.
+ */
 import type { Blobs, Clock, ToolCall, ToolOutcome, Toolset } from '@coxswain/ports';
 import {
   BOUNDS,
@@ -12,23 +15,23 @@ import {
 import { elapsedMs } from '../trace/measure-work.ts';
 import { boundResult } from './bound-result.ts';
 
-/** One admitted call and the circumstances of its dispatch. */
+/** One admitted call, and what its host knows of it. */
 export interface Dispatch {
   readonly effectId: string;
   readonly call: ToolCall;
   readonly tool: ToolDefinition | undefined;
-  /** Whether the model can read on what is cut. */
+  /** Whether the model has a tool that reads the rest of a cut result. */
   readonly readsOn: boolean;
-  /** An earlier owner of the session may have sent it already. */
-  readonly inDoubt: boolean;
+  /** An earlier owner of the session may have sent the call to its tool already. */
+  readonly mayHaveRun: boolean;
 }
 
 /**
- * Runs one call, or finds out what became of it.
- * Contract: never rejects; every ending is an outcome. Does not wait for a tool that ignores its signal: the caller
- * races it with its grace.
+ * Runs one call, or finds out its outcome where an earlier owner may have sent it.
+ * Contract: never rejects, because every end of a call is an outcome. The function has no time limit of its own: where a
+ * tool ignores `signal`, the effect table ends the call after its grace period.
  */
-export async function dispatchWithHook(
+export async function runToolCall(
   toolset: Toolset,
   blobs: Blobs,
   clock: Clock,
@@ -74,25 +77,25 @@ const PROBE_EVERY_MS = 250;
 const PROBES_MAX = 4 * 60 * 60;
 /** How often a call is sent whose workers die one after another; each move by its toolset counts as one more sending. */
 const SENDINGS_MAX = 3;
-/** An idempotent call in doubt that no instance takes is sent again for this time: the process that ran it may be restarting. */
+/** An idempotent call that may have run and that no instance takes is sent again for this time: the process that ran it may be restarting. */
 const REDIALED_FOR_MS = 15_000;
 
 async function run(toolset: Toolset, clock: Clock, dispatch: Dispatch, signal: AbortSignal): Promise<Ended> {
   const { tool } = dispatch;
   if (!tool) return textOutcome('unavailable', `There is no tool ${dispatch.call.tool}.`, 'tool_unavailable');
-  let inDoubt = dispatch.inDoubt;
+  let { mayHaveRun } = dispatch;
   let unservedSinceMs: number | null = null;
   let why: string | null = null;
   for (let sendings = 0; sendings < SENDINGS_MAX; sendings++) {
     const call = { ...dispatch.call, movesMax: SENDINGS_MAX - sendings };
-    const known = inDoubt ? await whatBecameOf(toolset, clock, { ...dispatch, call }, signal) : null;
+    const known = mayHaveRun ? await whatBecameOf(toolset, clock, { ...dispatch, call }, signal) : null;
     if (known && known.status !== 'lost') return checked(known, tool, signal);
-    if (inDoubt && !known && !tool.traits.idempotent) break;
+    if (mayHaveRun && !known && !tool.traits.idempotent) break;
     if (!known && signal.aborted)
       return textOutcome('cancelled', 'Cancelled before the tool call was dispatched.', 'tool_interrupted');
     const beforeMs = clock.monotonicMs();
     const outcome = known ?? (await toolset.call(call, signal));
-    if (inDoubt && isUnserved(outcome)) {
+    if (mayHaveRun && isUnserved(outcome)) {
       unservedSinceMs ??= beforeMs;
       if (clock.monotonicMs() - unservedSinceMs >= REDIALED_FOR_MS) return checked(outcome, tool, signal);
       await clock.sleep(PROBE_EVERY_MS, signal);
@@ -103,7 +106,7 @@ async function run(toolset: Toolset, clock: Clock, dispatch: Dispatch, signal: A
       why = wordsOf(outcome);
       sendings += outcome.moves ?? 0;
     }
-    inDoubt = true;
+    mayHaveRun = true;
   }
   return why === null
     ? INTERRUPTED
