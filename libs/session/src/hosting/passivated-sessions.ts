@@ -1,10 +1,10 @@
 /**
  * The sessions of this host's partitions that are not in memory, counted for metrics.
  *
- * P1  A session is counted by the host whose partition it is in, and by no other: in memory or here, never in both.
- * P2  The host that passivates a session notes it here. What others passivated before is read from the headers of snapshots: a partition
+ * PASSIVATED-1  A session is counted by the host whose partition it is in, and by no other: in memory or here, never in both.
+ * PASSIVATED-2  The host that passivates a session notes it here. What others passivated before is read from the headers of snapshots: a partition
  *     when it comes to this host, and again in turn, as a summary may have been lost with the host that had it.
- * P3  One partition is read at a time, and never more often than {@link READ_APART_MS} once each was read.
+ * PASSIVATED-3  One partition is read at a time, and never more often than {@link READ_APART_MS} once each was read.
  */
 import type { Clock, Log, SessionSummary, Snapshots } from '@coxswain/ports';
 import { partitionOf, type SessionRef, subjects } from '@coxswain/protocol';

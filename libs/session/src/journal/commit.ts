@@ -4,7 +4,7 @@
  */
 import type { AppendResult, Clock, Journal, StoredRecord } from '@coxswain/ports';
 import { deletionSentence, type SessionRef, tombstoneIn } from '@coxswain/protocol';
-import { delayAfter } from '../runner/retries.ts';
+import { delayAfter } from '../runner/back-off.ts';
 import { isRecordTooLarge, sha256Hex } from './seal-record.ts';
 
 /**
