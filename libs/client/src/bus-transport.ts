@@ -1,12 +1,13 @@
 /** The way to sessions over the bus: commands into its stream, records out of its journals. */
+
 import type { JournalRecord, SessionRef, SessionStatus, TenantId, Verb } from '@coxswain/protocol';
 import { type JetStreamClient, jetstream } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { asTrouble } from './ask-store.ts';
 import { CallGuard } from './call-guard.ts';
 import { SessionNotFoundError } from './client-errors.ts';
-import { closedForGood } from './closed-for-good.ts';
 import { Closing } from './closing.ts';
+import { closedForGood } from './connected-nats.ts';
 import { exportLines } from './export-journal.ts';
 import { RecordDecoder } from './large-fields.ts';
 import { type NewestSessions, newestFirst, newestSessions, type PlacedSession } from './newest-sessions.ts';

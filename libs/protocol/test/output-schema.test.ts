@@ -1,7 +1,8 @@
 /** Output schemas: which are taken, and what an answer comes to by one. */
 import { describe, expect, test } from 'vitest';
-import { BOUNDS, OutputSchema, outputSchemaProblem } from '../src/mod.ts';
+import { BOUNDS, OutputSchema } from '../src/mod.ts';
 import { checkOutput, unusableOutputSchema } from '../src/personas/check-output.ts';
+import { outputSchemaProblem } from '../src/personas/output-schema.ts';
 
 const INVOICE = {
   type: 'object',

@@ -1,10 +1,10 @@
 /** The policy of a host: what a request may name, and how a rejection says it. */
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { DEFAULT_QUOTAS } from '../src/commands/quotas.ts';
 import {
   COMMAND_BODIES,
   checkRequest,
-  DEFAULT_QUOTAS,
   type FieldDecision,
   FORK_CHANGE_DECISIONS,
   FORK_DECISIONS,
@@ -13,7 +13,6 @@ import {
   HostPolicy,
   type HostPolicyInput,
   isBelow,
-  MessageMode,
   MODEL_DECISIONS,
   ModelSettings,
   mayHaveKey,
@@ -26,6 +25,7 @@ import {
   START_DECISIONS,
   type Verb,
 } from '../src/mod.ts';
+import { MessageMode } from '../src/personas/crews.ts';
 
 const SURROUNDINGS = {
   folder: '/srv/work',

@@ -1,10 +1,10 @@
 /** Which later calls are like a remembered one: exactly as narrow as the guide says. */
 import { describe, expect, test } from 'vitest';
+import { isRemembered } from '../src/commands/remembered-rules.ts';
 import {
   BOUNDS,
   bindingProblem,
   describeRule,
-  isRemembered,
   type JsonObject,
   matchOf,
   redactArgs,

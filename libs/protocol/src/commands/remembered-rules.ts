@@ -13,8 +13,7 @@ import * as z from 'zod';
 import { BOUNDS } from '../wire/bounds.ts';
 import { canonicalJson } from '../wire/canonical-json.ts';
 import { type Json, JsonObject } from '../wire/json.ts';
-
-const Actor = z.strictObject({ name: z.string(), verified: z.boolean() });
+import { StoredActor } from './actor.ts';
 
 /** How long a decision is remembered: in its session, or in every later run of its persona. */
 export const RememberScope = z.enum(['session', 'persona']);
@@ -70,7 +69,7 @@ export const RememberedRule = RuleHolder.extend({
   tool: z.string(),
   match: RememberedMatch,
   action: z.enum(['allow', 'deny']),
-  actor: Actor.optional(),
+  actor: StoredActor.optional(),
   reason: z.string().optional(),
   /** ISO 8601. */
   at: z.string(),
@@ -84,7 +83,7 @@ export type RememberedRule = z.infer<typeof RememberedRule>;
  */
 export const StoredRule = z.strictObject({
   rule: RememberedRule,
-  revoked: z.strictObject({ actor: Actor.optional(), at: z.string() }).optional(),
+  revoked: z.strictObject({ actor: StoredActor.optional(), at: z.string() }).optional(),
 });
 /** See {@link StoredRule}. */
 export type StoredRule = z.infer<typeof StoredRule>;

@@ -104,3 +104,6 @@ export type HookDefinitions = {
     | HookDefinition<HookPointOf<N>>
     | readonly HookDefinition<HookPointOf<N>>[];
 };
+
+/** A handler whose point is known by its registration only. */
+export type AnyHandler = (payload: HandlerPayload<HookPoint>, context: HookContext) => unknown;

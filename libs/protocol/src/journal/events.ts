@@ -5,6 +5,7 @@
 import * as z from 'zod';
 import { ERROR_CODES } from '../catalogues/error-codes.ts';
 import { Mode, SeamKind } from '../catalogues/seams.ts';
+import { StoredActor } from '../commands/actor.ts';
 import { NoticeOutcome } from '../commands/approval-notices.ts';
 import { StartSettings } from '../commands/commands.ts';
 import { OnTimeout, ParkRequest } from '../commands/parking.ts';
@@ -29,7 +30,6 @@ import { AssistantMessage, ReminderMessage, UserMessage } from './messages.ts';
 import { ExpiryReason, STORED_REMINDER_FIELDS } from './reminders.ts';
 import { TimerPurpose } from './timers.ts';
 
-const Actor = z.strictObject({ name: z.string(), verified: z.boolean() });
 const turn = z.number().int().nonnegative();
 const effectId = z.string();
 /** When the record was made, ISO 8601. */
@@ -95,7 +95,7 @@ export const Denial = z.strictObject({
   by: z.enum(['rule', 'hook', 'user', 'gate_unavailable', 'expiry']),
   rule: z.string().optional(),
   hook: z.string().optional(),
-  actor: Actor.optional(),
+  actor: StoredActor.optional(),
   reason: z.string().optional(),
   /** What was refused: shortened, and without what looks like a secret. */
   args: Json.optional(),
@@ -133,7 +133,7 @@ export const EVENT_SCHEMAS = {
     command_id: z.string(),
     run: z.number().int().positive(),
     messages: z.array(UserMessage).min(1),
-    actor: Actor.optional(),
+    actor: StoredActor.optional(),
     /** Only the first prompt of a session has it. */
     settings: StartSettings.optional(),
     /** The session is a child. */
@@ -276,7 +276,7 @@ export const EVENT_SCHEMAS = {
     call_id: z.string(),
     command_id: z.string(),
     reason: z.string().optional(),
-    actor: Actor.optional(),
+    actor: StoredActor.optional(),
     inject_reminder: z.boolean(),
     timeout_ms: z.number().int().nonnegative(),
   }),
@@ -330,7 +330,7 @@ export const EVENT_SCHEMAS = {
     mode: Mode,
     dedupe_key: z.string().optional(),
     preempt,
-    actor: Actor.optional(),
+    actor: StoredActor.optional(),
     /** Another session has sent it. */
     from: MessageSource.optional(),
     at,
@@ -345,14 +345,14 @@ export const EVENT_SCHEMAS = {
     hook: z.string().optional(),
     /** It waits for no seam, and makes no run go on. */
     direct: z.literal(true).optional(),
-    actor: Actor.optional(),
+    actor: StoredActor.optional(),
     at,
   }),
   followup_received: event('followup_received', {
     command_id: z.string(),
     body: z.string(),
     dedupe_key: z.string().optional(),
-    actor: Actor.optional(),
+    actor: StoredActor.optional(),
     /** Another session has sent it. */
     from: MessageSource.optional(),
     /** A message that asks for a run and came when the one before took no more: the next begins with it. */
@@ -451,7 +451,7 @@ export const EVENT_SCHEMAS = {
   permission_forgotten: event('permission_forgotten', {
     rule_id: z.string(),
     command_id: z.string(),
-    actor: Actor.optional(),
+    actor: StoredActor.optional(),
     at,
   }),
   /** What people have had the run's persona remember, as of this run. */
@@ -463,7 +463,7 @@ export const EVENT_SCHEMAS = {
     command_id: z.string(),
     args: JsonObject,
     remember: RememberScope.optional(),
-    actor: Actor.optional(),
+    actor: StoredActor.optional(),
     reason: z.string().optional(),
   }),
   /** The hooks that were asked about an edited call have answered. The same record decides the call or rejects the edit. */
@@ -476,7 +476,7 @@ export const EVENT_SCHEMAS = {
     call_id: z.string(),
     decision: z.enum(['allow', 'deny', 'superseded', 'aborted', 'expired']),
     command_id: z.string().optional(),
-    actor: Actor.optional(),
+    actor: StoredActor.optional(),
     reason: z.string().optional(),
     /** The hook that has decided it, where no person did. */
     hook: z.string().optional(),
@@ -552,14 +552,14 @@ export const EVENT_SCHEMAS = {
     tool: z.string().optional(),
     /** The new text of the target of a `replace`. */
     body: z.string().optional(),
-    actor: Actor.optional(),
+    actor: StoredActor.optional(),
     reason: z.string().optional(),
   }),
   suspend_requested: event('suspend_requested', {
     /** The command that asked for it, or the call by which the session parks itself. */
     command_id: z.string().optional(),
     call_id: z.string().optional(),
-    actor: Actor.optional(),
+    actor: StoredActor.optional(),
     reason: z.string().optional(),
     until_ms: z.number().int().optional(),
     for_ms: z.number().int().positive().optional(),
@@ -588,7 +588,7 @@ export const EVENT_SCHEMAS = {
     command_id: z.string(),
     name: z.string(),
     data: Json.optional(),
-    actor: Actor.optional(),
+    actor: StoredActor.optional(),
   }),
   timer_fired: event('timer_fired', { effect_id: effectId, what: TimerPurpose }),
   /** A step cannot start: its persona has no instance, or is paused. */

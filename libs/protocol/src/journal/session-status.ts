@@ -1,6 +1,7 @@
 /** What `get_state` answers and lists show of a session. */
 import * as z from 'zod';
 import { Mode } from '../catalogues/seams.ts';
+import { StoredActor } from '../commands/actor.ts';
 import { OnTimeout } from '../commands/parking.ts';
 import { Budget } from '../personas/budgets.ts';
 import { MessageSource } from '../personas/crews.ts';
@@ -9,8 +10,6 @@ import { StopReason } from './events.ts';
 import { Usage } from './inputs.ts';
 import { StateValue } from './record.ts';
 import { STORED_REMINDER_FIELDS } from './reminders.ts';
-
-const Actor = z.strictObject({ name: z.string(), verified: z.boolean() });
 
 /** A session as seen from outside, after its newest record. */
 export const SessionStatus = z.strictObject({
@@ -98,7 +97,7 @@ export const SessionStatus = z.strictObject({
       kind: z.enum(['steer', 'remind', 'followup']),
       body: z.string(),
       mode: Mode.optional(),
-      actor: Actor.optional(),
+      actor: StoredActor.optional(),
       /** When the session recorded it, ISO 8601. */
       at: z.string(),
       /** The command that gave it another text than it came with. */
@@ -118,7 +117,7 @@ export const SessionStatus = z.strictObject({
     z.strictObject({
       command_id: z.string(),
       body: z.string(),
-      actor: Actor.optional(),
+      actor: StoredActor.optional(),
       ...STORED_REMINDER_FIELDS,
       /** Turns that will still show it. */
       ttl_left: z.number().int().nonnegative().optional(),

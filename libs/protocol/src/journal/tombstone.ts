@@ -3,6 +3,7 @@
  * fence as every record: whoever writes behind it is refused, and whoever reads the journal reads that it is deleted.
  */
 import * as z from 'zod';
+import { StoredActor } from '../commands/actor.ts';
 import { canonicalJson } from '../wire/canonical-json.ts';
 
 /** The shape that this release writes. */
@@ -15,7 +16,7 @@ export const Tombstone = z.strictObject({
   /** ISO 8601, from the clock of the process that deleted it. */
   deleted_at: z.iso.datetime(),
   /** Who, as far as it was said. */
-  deleted_by: z.strictObject({ name: z.string(), verified: z.boolean() }).optional(),
+  deleted_by: StoredActor.optional(),
   reason: z.string().optional(),
   /** Records that the session had, and the SHA-256 of the newest of them. */
   records: z.number().int().nonnegative(),

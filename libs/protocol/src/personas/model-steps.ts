@@ -1,6 +1,5 @@
 /**
- * One step of a model: what it is asked, what it says while it answers, and how it ends. A host asks in its own process or
- * over the bus, and either way {@link runModelStep} is what asks the model.
+ * One step of a model: what it is asked, what it says while it answers, and how it ends.
  */
 import * as z from 'zod';
 import { Failure, Usage } from '../journal/inputs.ts';
@@ -86,20 +85,6 @@ export interface StepModels<Part> {
   resolve(model: ModelSettings): {
     stream(request: ModelAsked, onPart: (part: Part) => void, signal: AbortSignal): Promise<ModelAnswered>;
   };
-}
-
-/**
- * Runs one step: the only caller of models, in a host's process and in that of a persona's service.
- * Contract: never rejects as long as `models` keeps its own; every ending is a result.
- */
-export async function runModelStep<Part>(
-  models: StepModels<Part>,
-  request: ModelAsked,
-  onPart: (part: Part) => void,
-  signal: AbortSignal,
-): Promise<ModelAnswered> {
-  const failure = await models.check(request.model);
-  return failure ? refusedStep(failure) : models.resolve(request.model).stream(request, onPart, signal);
 }
 
 /** The result of a model that was not asked, because it could not be. */

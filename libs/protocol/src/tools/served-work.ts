@@ -1,8 +1,5 @@
 /** What a process that serves something on the bus tells of each piece of its work, for meters, spans and logs. */
 
-import type { HookQuestion, HookReply } from '../hooks/hook-questions.ts';
-import type { JsonObject } from '../wire/json.ts';
-
 /** A piece of work that begins. */
 export interface BegunWork {
   /** A call of a tool, a step of a persona's model, or a question to a hook. */
@@ -37,35 +34,4 @@ export interface WorkUnderWay {
 /** Contract: does not throw. */
 export interface WorkObserver {
   begin(work: BegunWork): WorkUnderWay;
-}
-
-/** Answers a question and notifies the observer. Rejects only if the answer does. */
-export async function observedHook(
-  observer: WorkObserver | undefined,
-  { ref, effectId, registration, payload }: HookQuestion,
-  traceparent: string | undefined,
-  answer: () => Promise<HookReply>,
-): Promise<HookReply> {
-  const work = observer?.begin({
-    kind: 'hook',
-    name: registration.id,
-    tenant: ref.tenant,
-    sessionId: ref.sessionId,
-    callId: callIdIn(payload),
-    effectId,
-    traceparent: traceparent || undefined,
-  });
-  const reply = await answer();
-  work?.end(reply.status === 'failed' ? { status: 'error', code: reply.code } : { status: 'ok' });
-  return reply;
-}
-
-/** The call that a hook is asked about: payloads name it as `tool.call_id` or as `call_id`. */
-function callIdIn(payload: JsonObject): string | undefined {
-  const { tool, call_id } = payload as {
-    readonly tool?: { readonly call_id?: unknown } | null;
-    readonly call_id?: unknown;
-  };
-  const id = tool?.call_id ?? call_id;
-  return typeof id === 'string' ? id : undefined;
 }

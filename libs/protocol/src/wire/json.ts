@@ -49,6 +49,21 @@ export const BlobRef = z.strictObject({
 /** See {@link BlobRef}. */
 export type BlobRef = z.infer<typeof BlobRef>;
 
+/** The keys on the way that a JSON Pointer describes (RFC 6901), unescaped. */
+export function pointerKeys(pointer: string): string[] {
+  return pointer.split('/').slice(1).map(unescapePointerKey);
+}
+
+/** One key of a JSON Pointer as the pointer spells it (RFC 6901, section 3). */
+export function escapePointerKey(key: string): string {
+  return key.replaceAll('~', '~0').replaceAll('/', '~1');
+}
+
+/** Reverses {@link escapePointerKey}. */
+export function unescapePointerKey(key: string): string {
+  return key.replaceAll('~1', '/').replaceAll('~0', '~');
+}
+
 /** The end of a switch over a union. Throws where a member was forgotten and the compiler was circumvented. */
 export function assertNever(value: never): never {
   throw new Error(`unexpected ${JSON.stringify(value)}`);

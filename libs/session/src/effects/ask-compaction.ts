@@ -3,6 +3,7 @@
  * nor the pairs of calls and results of an unfinished conversation are in its way, whichever provider it is, and no text can
  * pass for a message of another role, because it is inside a JSON string.
  */
+import { runModelStep } from '@coxswain/handlers';
 import type { Clock, ModelRequest, Models } from '@coxswain/ports';
 import {
   assertNever,
@@ -11,7 +12,6 @@ import {
   cutText,
   type JsonObject,
   type Message,
-  runModelStep,
   type SessionRef,
   textOf,
   userText,

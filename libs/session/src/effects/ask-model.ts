@@ -1,4 +1,5 @@
 /** `askModel`: an answer of the session's model. Streams deltas out, brings one outcome back. */
+import { runModelStep } from '@coxswain/handlers';
 import type { Clock, ModelPart, ModelRequest, Models, Publisher } from '@coxswain/ports';
 import {
   type AnswerSoFar,
@@ -8,7 +9,6 @@ import {
   type Delta,
   type ModelOutcome,
   PieceJoiner,
-  runModelStep,
   type SessionRef,
   type ToolDefinition,
   textOf,

@@ -16,6 +16,7 @@ import type {
 import {
   AnswerSoFar,
   BOUNDS,
+  delayAfter,
   type HookPoint,
   type HookRegistration,
   type HostRules,
@@ -29,7 +30,6 @@ import {
 import { lostTries, openStep, personaWait, type SessionState, type WorkEffect } from '@coxswain/turn';
 import type { CommandQuotas } from '../hosting/command-quotas.ts';
 import { rulesOfSession } from '../runner/check-policy.ts';
-import { delayAfter } from '../runner/retries.ts';
 import { measure } from '../trace/measure-work.ts';
 import { traceparentOf } from '../trace/work-context.ts';
 import { type FileCache, withFiles } from '../view/shown-files.ts';

@@ -8,15 +8,9 @@
  * S3: A step ends once. A try that is lost is followed by another one, which the journal says; what the lost one has
  *     streamed is void, and its late words are heard by nobody.
  */
+import { runModelStep } from '@coxswain/handlers';
 import type { Clock, ModelPart, ModelRequest, ModelResult, Models, ServedPersonas } from '@coxswain/ports';
-import {
-  BOUNDS,
-  type PersonaStepInput,
-  refusedStep,
-  runModelStep,
-  type SessionRef,
-  stoppedStep,
-} from '@coxswain/protocol';
+import { BOUNDS, type PersonaStepInput, refusedStep, type SessionRef, stoppedStep } from '@coxswain/protocol';
 
 /** What a step must know of its session. */
 export interface StepOf {

@@ -3,8 +3,7 @@
  * what the fence then refuses is settled by reading the first record after it: mine, or a foreign one (R10).
  */
 import type { AppendResult, Clock, Journal, StoredRecord } from '@coxswain/ports';
-import { deletionSentence, type SessionRef, tombstoneIn } from '@coxswain/protocol';
-import { delayAfter } from '../runner/retries.ts';
+import { delayAfter, deletionSentence, type SessionRef, tombstoneIn } from '@coxswain/protocol';
 import { isRecordTooLarge, sha256Hex } from './seal-record.ts';
 
 /**

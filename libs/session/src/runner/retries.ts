@@ -1,19 +1,10 @@
-/** Retries: the delays between attempts, and stores that are asked again until they acknowledge. */
-import type { Clock } from '@coxswain/ports';
+/** Retries of stores until they acknowledge. */
 
-/** The first delay between attempts and the longest, in milliseconds. Each delay is twice the one before. */
-export interface BackOff {
-  readonly firstMs: number;
-  readonly maxMs: number;
-}
+import type { Clock } from '@coxswain/ports';
+import { type BackOff, delayAfter } from '@coxswain/protocol';
 
 /** The back-off of stores outside the journal. */
 const STORE_BACK_OFF: BackOff = { firstMs: 250, maxMs: 30_000 };
-
-/** The delay after so many failed attempts, in milliseconds. @param failures is at least 1. */
-export function delayAfter(failures: number, { firstMs, maxMs }: BackOff): number {
-  return Math.min(firstMs * 2 ** (failures - 1), maxMs);
-}
 
 /** What is to be stored, and until when. */
 export interface Storing {

@@ -1,5 +1,5 @@
 /** One handler on one question: it never rejects, and what the handler is shown is its own. */
-import { describe, expect, test } from 'vitest';
+
 import {
   type AnyHandler,
   type HookPoint,
@@ -8,10 +8,11 @@ import {
   type JsonObject,
   remind,
   rewrite,
-  runHookHandler,
   sessionRef,
   startJob,
-} from '../src/mod.ts';
+} from '@coxswain/protocol';
+import { describe, expect, test } from 'vitest';
+import { runHookHandler } from '../src/mod.ts';
 
 const question = (point: HookPoint = 'PreToolUse', payload?: JsonObject): HookQuestion => ({
   ref: sessionRef('s'),

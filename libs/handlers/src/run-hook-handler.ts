@@ -6,20 +6,22 @@
  * H2: A handler has payload and context for itself, frozen: what it writes into them reaches nobody.
  * H3: It bounds neither time nor what is returned: whoever asks does, for every source of hooks alike.
  */
-import type * as z from 'zod';
-import { Message } from '../journal/messages.ts';
-import { BOUNDS } from '../wire/bounds.ts';
-import { type CamelCased, fromWire } from '../wire/casing.ts';
-import type { JsonObject } from '../wire/json.ts';
-import { cutText } from '../wire/unicode-text.ts';
-import type { HandlerPayload, HookContext } from './hook-handlers.ts';
-import { HOOK_PAYLOADS } from './hook-payloads.ts';
-import type { HookPoint } from './hook-points.ts';
-import type { HookQuestion, HookReply } from './hook-questions.ts';
-import { toWireReturn } from './wire-return.ts';
-
-/** A handler whose point is known by its registration only. */
-export type AnyHandler = (payload: HandlerPayload<HookPoint>, context: HookContext) => unknown;
+import {
+  type AnyHandler,
+  BOUNDS,
+  type CamelCased,
+  cutText,
+  fromWire,
+  type HandlerPayload,
+  HOOK_PAYLOADS,
+  type HookContext,
+  type HookPoint,
+  type HookQuestion,
+  type HookReply,
+  type JsonObject,
+  Message,
+  toWireReturn,
+} from '@coxswain/protocol';
 
 /** Where code runs: a process that tells whose failures are whose says so. */
 export interface HandlerSurroundings {
@@ -46,7 +48,7 @@ export async function runHookHandler(
   const { point } = question.registration;
   try {
     // Its shape is that of its point: the machine has made it.
-    const payload = deeplyFrozen(fromWire(HOOK_PAYLOADS[point] as z.ZodType, question.payload) as JsonObject);
+    const payload = deeplyFrozen(fromWire(HOOK_PAYLOADS[point], question.payload) as JsonObject);
     const context = contextOf(question, payload, signal, run);
     const returned = await run.asTheirs(question.registration.id, () =>
       handler(payload as unknown as HandlerPayload<HookPoint>, context as unknown as HookContext),

@@ -1,0 +1,16 @@
+/** Runs one request to a model, in the process of a host or of a persona's service. */
+import { type ModelAnswered, type ModelAsked, refusedStep, type StepModels } from '@coxswain/protocol';
+
+/**
+ * Runs one step: the only caller of models, in a host's process and in that of a persona's service.
+ * Contract: never rejects as long as `models` keeps its own; every ending is a result.
+ */
+export async function runModelStep<Part>(
+  models: StepModels<Part>,
+  request: ModelAsked,
+  onPart: (part: Part) => void,
+  signal: AbortSignal,
+): Promise<ModelAnswered> {
+  const failure = await models.check(request.model);
+  return failure ? refusedStep(failure) : models.resolve(request.model).stream(request, onPart, signal);
+}
