@@ -1,5 +1,5 @@
-/** The hook port. */
-import type { HookQuestion, HookReply, HookTable, Message, TenantId, Message, SessionRef } from '@coxswain/protocol';
+/** The ports of hooks and of stop conditions in code. */
+import type { HookQuestion, HookReply, HookTable, Message, SessionRef, TenantId } from '@coxswain/protocol';
 
 export type { HookQuestion, HookReply };
 

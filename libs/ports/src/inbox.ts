@@ -1,5 +1,5 @@
-/** The inbox port: durable commands, rung in by doorbells and read in stream order. */
-import type { Delta, Receipt, SessionRef, SessionRef } from '@coxswain/protocol';
+/** The inbox port: durable commands, rung in by doorbells and read in stream order. The publisher: ephemeral messages. */
+import type { Delta, Receipt, SessionRef } from '@coxswain/protocol';
 
 /** One command as it is stored. */
 export interface StoredCommand {

@@ -1,5 +1,5 @@
 /** The ports of personas: where definitions are found, and those that processes of their own serve. */
-import type { Persona, SessionRef, TenantId, Persona } from '@coxswain/protocol';
+import type { Persona, SessionRef, TenantId } from '@coxswain/protocol';
 import type { HookReply, HookRequest } from './hooks.ts';
 import type { ModelPart, ModelRequest, ModelResult } from './model.ts';
 

@@ -1,4 +1,4 @@
-/** Snapshots, blobs and timers. */
+/** Snapshots, blobs, timers, and what tenants have in the store. */
 import type { SessionRef, TenantId } from '@coxswain/protocol';
 
 /** A cached fold. Losing it costs time, never truth. */

@@ -1,4 +1,6 @@
-/** The protocol: everything that goes over a wire or into a journal, and nothing else. */
+/**
+ * The protocol: everything that goes over a wire or into a journal.
+ */
 
 // catalogues/: error codes, metrics and seams
 export { type CatalogueEntry, ERROR_CATALOGUE } from './catalogues/error-catalogue.ts';

@@ -4,7 +4,7 @@ import { BOUNDS } from '../wire/bounds.ts';
 
 /** The sender of a command, as records, statuses and tombstones store it. */
 export const StoredActor = z.strictObject({ name: z.string(), verified: z.boolean() });
-/** The sender of a command. Only a gateway that authenticated the sender sets `verified`. */
+/** The sender of a command. Only a gateway sets `verified`, after authentication. On the bus the sender chooses the name. */
 export type Actor = z.infer<typeof StoredActor>;
 
 const Name = z.string().trim().min(1).max(BOUNDS.actorMaxChars);

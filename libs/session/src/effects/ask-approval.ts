@@ -1,6 +1,6 @@
 /**
- * Asks tools whether a person must approve a call. The answer becomes part of the input that brings the arguments, a model's
- * answer or the outcome of a consult: a replay reads it there and asks no tool.
+ * Asks tools whether a person must approve a call. The answer is recorded with the input that brings the arguments (a model's
+ * answer or the outcome of a hook), so that a replay asks no tool.
  */
 import type { ApprovalQuestion, Clock, Toolset } from '@coxswain/ports';
 import { APPROVAL_CHECK_MS, type CallPart, type ModelOutcome, type ToolDefinition } from '@coxswain/protocol';
@@ -27,7 +27,7 @@ export async function needsApproval(
   return needed;
 }
 
-/** A model's answer with the answers of its tools. */
+/** A model's answer, with the tools' answers on approval. */
 export async function withApprovals(
   outcome: ModelOutcome,
   tools: readonly ToolDefinition[],

@@ -1,7 +1,6 @@
 /**
- * `askCompaction`: the model step of a compaction. The model is given the messages as JSON, one object a line: neither tools
- * nor the pairs of calls and results of an unfinished conversation are in its way, whichever provider it is, and no text can
- * pass for a message of another role, because it is inside a JSON string.
+ * The model step of a compaction. The model gets the messages as JSON, one object per line. So a provider's rules on tools and
+ * on pairs of calls and results do not apply, and no text can pose as a message of another role: it is inside a JSON string.
  */
 import { runModelStep } from '@coxswain/handlers';
 import type { Clock, ModelRequest, Models } from '@coxswain/ports';
@@ -51,13 +50,13 @@ export function compactionInstructions(strategy: CompactEffect['strategy']): str
   return strategy === 'notes' ? NOTES : SUMMARY;
 }
 
-/** One message may take this much of the text. */
+/** Maximum characters of one message in the text. */
 const MESSAGE_CHARS = 16_000;
-/** The text itself must fit the window, roughly at three characters a token. */
+/** Rough estimate of characters per token, to fit the text into the window. */
 const CHARS_PER_TOKEN = 3;
 const TEXT_CHARS_MIN = 4_000;
 
-/** Asks for a summary, or for notes. Contract: never rejects; every ending is an outcome. */
+/** Asks for a summary or for notes. Never rejects; each end is an outcome. */
 export async function askCompaction(
   models: Models,
   clock: Clock,
@@ -81,7 +80,7 @@ export async function askCompaction(
     answered: transcript.answered,
     compaction: effect.step,
   };
-  // Nobody reads a summary while it is written.
+  // A summary has no readers while it streams.
   const unread = () => {};
   const result = await runModelStep(models, request, unread, signal);
   return {
@@ -101,8 +100,8 @@ function charsFor(tokens: number): number {
 }
 
 /**
- * What the model is given to summarise: the messages as data, then the task. The data has at most about `maxChars` UTF-16 units,
- * the newest messages before the others.
+ * The messages for the compaction model: the older messages as data, then the task. The data has at most about `maxChars`
+ * UTF-16 units; the newest messages take precedence.
  */
 export function compactionMessages(
   older: OlderMessages,
@@ -129,7 +128,7 @@ export function compactionMessages(
   return [{ role: 'user', content: [{ type: 'text', text }], origin: { kind: 'transcript' } }, userText(task)];
 }
 
-/** A message as the model that summarises reads it. */
+/** One message as the compaction model sees it. */
 function entryOf(message: Message): JsonObject {
   const texts: string[] = [];
   const calls: JsonObject[] = [];

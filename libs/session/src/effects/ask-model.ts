@@ -1,4 +1,4 @@
-/** `askModel`: an answer of the session's model. Streams deltas out, brings one outcome back. */
+/** Asks the session's model for an answer: publishes deltas, returns one outcome. */
 import { runModelStep } from '@coxswain/handlers';
 import type { Clock, ModelPart, ModelRequest, Models, Publisher } from '@coxswain/ports';
 import {
@@ -17,17 +17,17 @@ import { checkOutput } from '@coxswain/protocol/check-output';
 import { argumentsProblem } from '@coxswain/protocol/validate-arguments';
 import { elapsedMs } from '../trace/measure-work.ts';
 
-/** One model effect. */
+/** One request to a model. */
 export interface ModelAsk {
   readonly ref: SessionRef;
   readonly effectId: string;
   readonly epoch: number;
   readonly request: ModelRequest;
-  /** Takes each delta that is published, for readers that join in the middle. */
+  /** Collects the published deltas, for readers that join during the answer. */
   readonly answer: AnswerSoFar;
 }
 
-/** Asks for one answer. Contract: never rejects; every ending is an outcome. */
+/** Asks for one answer. Never rejects; each end is an outcome. */
 export async function askModel(
   models: Models,
   publisher: Publisher,
@@ -51,7 +51,7 @@ export async function askModel(
   };
   const onPart = (part: ModelPart) => {
     if (part.type === 'again') {
-      // Readers drop the text of the attempt before.
+      // Readers discard the text of the previous attempt.
       attempt++;
       index = offsets.text = offsets.reasoning = 0;
       streamed = false;
@@ -102,7 +102,7 @@ function deltaOf(part: Exclude<ModelPart, { type: 'again' }>, head: Omit<Delta, 
   return { type: 'message_update', ...head, kind: part.type, text: part.text };
 }
 
-// A call that can never run is marked here, so that the machine refuses it without knowing schemas.
+// A call that can never run is marked here, so that the machine can refuse it without schemas.
 function checkedCalls<P extends { readonly type: string }>(
   content: readonly P[],
   tools: readonly ToolDefinition[],
@@ -114,7 +114,7 @@ function checkedCalls<P extends { readonly type: string }>(
     const call = part as unknown as CallPart;
     calls++;
     const bytes = Buffer.byteLength(JSON.stringify(call.args) ?? '', 'utf8');
-    // The session keeps a batch's arguments in its state; a model without a limit must not fill it.
+    // The session's state holds the arguments of a batch; a model without limits must not fill it.
     if (argsBytes + bytes > BOUNDS.batchArgsMaxBytes) return { ...part, args: {}, problem: tooLarge(bytes) };
     argsBytes += bytes;
     const problem = call.problem ?? problemOf(call, calls, tools);

@@ -1,6 +1,6 @@
 /**
- * Results within their bounds, before they become a record. What is too much for the record goes to the object store
- * first, under its hash, and the record holds the reference.
+ * Bounds a tool's result before it is recorded. Parts that are too large for the record are stored as blobs first, and the
+ * record refers to them by hash.
  */
 import type { Blobs, ToolOutcome } from '@coxswain/ports';
 import {
@@ -15,28 +15,28 @@ import {
 import { sha256Hex } from '../journal/seal-record.ts';
 import { cutUtf8 } from './kept-results.ts';
 
-/** The tool with which a model reads on. Its name stands in what is said of a cut result. */
+/** The tool that reads the rest of a truncated result. The note in the result names it. */
 export const READ_ON_TOOL = 'read_result';
 
-/** What the bounds depend on beside the result. */
+/** The inputs of the bounds besides the result. */
 export interface ResultFrame {
   readonly tool: ToolDefinition | undefined;
-  /** Whether the model has {@link READ_ON_TOOL}. */
+  /** Whether the model has the tool {@link READ_ON_TOOL}. */
   readonly readsOn: boolean;
 }
 
-/** The outcome of a call as it may be recorded. Contract: never rejects; what cannot be kept is said in the result. */
+/** The outcome of a call in recordable form. Never rejects; the result says what could not be stored. */
 export async function boundResult(blobs: Blobs, outcome: ToolOutcome, frame: ResultFrame): Promise<ToolOutcome> {
   const { status } = outcome;
   const parts = outcome.result.content;
   const given = parts.filter((part) => part.type === 'text');
-  // A character takes at least one byte: what is hopelessly too long is not even encoded.
+  // A character has at least one byte: skip the encoding of a text that is certainly too long.
   const characters = given.reduce((sum, { text }) => sum + text.length, 0);
   if (characters > BOUNDS.toolResultKeptMaxBytes)
     return tooLarge(outcome, `more than ${BOUNDS.toolResultKeptMaxBytes}`);
   const size = given.reduce((sum, { text }) => sum + Buffer.byteLength(text, 'utf8'), 0);
   if (size > BOUNDS.toolResultKeptMaxBytes) return tooLarge(outcome, String(size));
-  // What the tool shows of it fits, and stands: that the whole of it does not must not cost the call its result.
+  // The shown part fits and stays, even if the whole cannot be stored.
   const isKept = fitsWhole(outcome.whole);
   const texts: readonly TextPart[] = isKept ? given : [...given, { type: 'text', text: WHOLE_NOT_KEPT }];
   const bytes = size + (isKept ? 0 : Buffer.byteLength(WHOLE_NOT_KEPT, 'utf8'));
@@ -73,7 +73,7 @@ function tooLarge(outcome: ToolOutcome, bytes: string): ToolOutcome {
   };
 }
 
-/** Room for what is said of a cut. */
+/** Bytes reserved for the note on a truncated result. */
 const NOTE_MAX_BYTES = 256;
 
 async function boundText(
@@ -98,14 +98,14 @@ async function boundText(
         ? `To continue, call ${READ_ON_TOOL} with {"ref": "${sha256}", "offset": ${offset}}.`
         : `The complete text is stored as sha256 ${sha256}.`;
   if (fits) {
-    // How much there was in all only the tool knows: it may have kept less.
+    // Only the tool knows the total size: it may have stored less.
     const shown = stored ? `Only a part of ${whole.length} stored bytes is shown` : 'Only a part is shown';
     const note = `[${shown}. ${readOn(0)}]`;
     return { content: [...texts, { type: 'text', text: note }], detail };
   }
   const shown = cutUtf8(Buffer.from(shownText, 'utf8'), maxBytes - NOTE_MAX_BYTES);
   const shownBytes = Buffer.byteLength(shown, 'utf8');
-  // What the tool has cut itself begins and ends elsewhere than the whole does.
+  // A tool that truncated its own output shows another range than the stored whole.
   const note = `\n[Truncated: the first ${shownBytes} of ${whole.length} bytes are shown. ${readOn(given === undefined ? shownBytes : 0)}]`;
   return { content: [{ type: 'text', text: shown + note }], detail };
 }
@@ -121,7 +121,7 @@ async function boundFiles(blobs: Blobs, files: readonly FilePart[], room: number
     }
     const { filename } = file;
     const name = nameOf(filename);
-    // A reference is ours to give: a tool that names one could name another session's.
+    // Only this function creates references: a tool could name another session's blob.
     if (typeof file.data !== 'string') {
       parts.push(note(name, 'it is a reference, not a file'));
       continue;
@@ -162,15 +162,15 @@ async function boundFiles(blobs: Blobs, files: readonly FilePart[], room: number
 
 const note = (what: string, why: string): TextPart => ({ type: 'text', text: `[${what} omitted: ${why}]` });
 
-// A name comes from a stranger and goes into prompts and headers.
+// The name is untrusted and goes into prompts and headers.
 function nameOf(filename: string | undefined): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression removes control characters.
   const plain = filename?.replaceAll(/[\u0000-\u001f\u007f-\u009f"\\<>]/g, '_').slice(0, 128);
   return plain || 'file';
 }
 
 function boundDetail(detail: ToolResult['detail'], more: ToolResult['detail']): Pick<ToolResult, 'detail'> {
-  // `whole` is a reference that only this file gives: with one of its own a tool could have a stranger's result read.
+  // Only this file sets `whole`: a tool could refer to another session's result.
   const { whole: _, ...own } = detail ?? {};
   const size = detail === undefined ? 0 : Buffer.byteLength(JSON.stringify(own), 'utf8');
   const code = typeof own.code === 'string' ? { code: cutText(own.code, 128) } : {};
@@ -178,7 +178,7 @@ function boundDetail(detail: ToolResult['detail'], more: ToolResult['detail']): 
   return detail === undefined && more === undefined ? {} : { detail: { ...bounded, ...more } };
 }
 
-// The call has run. That its rest cannot be kept now must not cost its outcome.
+// The call has run. A failure to store its rest must not lose its outcome.
 async function kept(blobs: Blobs, sha256: string, bytes: Uint8Array): Promise<boolean> {
   try {
     await blobs.put(sha256, bytes);

@@ -1,10 +1,10 @@
-/** Asks the predicates of a run whether it is to stop. The only caller of predicates. */
+/** Evaluates the stop predicates of a run. The only caller of predicates. */
 import type { Clock, StopPredicate, StopPredicates, StopQuestion } from '@coxswain/ports';
 import { BOUNDS, type StopAnswer, type StopOutcome } from '@coxswain/protocol';
 
 /**
- * Asks one after another, until one holds. A predicate that fails does not hold, and says so in its answer.
- * Contract: never rejects.
+ * Evaluates predicates in order until one holds. A predicate that fails counts as false, and its answer has the error.
+ * Never rejects.
  */
 export async function checkStop(
   predicates: StopPredicates,

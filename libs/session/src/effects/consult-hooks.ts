@@ -1,4 +1,4 @@
-/** `consultHooks`: the only caller of hooks. One recorder, one verdict parser, one place where time is bounded. */
+/** The only caller of hooks: it records answers, parses verdicts and bounds their time. */
 import type { Clock, HookReply, Hooks } from '@coxswain/ports';
 import {
   BOUNDS,
@@ -29,30 +29,30 @@ import {
 import { argumentsProblem } from '@coxswain/protocol/validate-arguments';
 import { rewriteResult, textLength } from '@coxswain/turn';
 
-/** One consult: every registration of one point, in order, over one payload. */
+/** One consultation: all registrations of one point, in order, with one payload. */
 export interface Consult {
   readonly ref: SessionRef;
   readonly effectId: string;
   readonly point: HookPoint;
   readonly registrations: readonly HookRegistration[];
   readonly payload: JsonObject;
-  /** The tool of a tool point, so that rewritten arguments are validated again. */
+  /** The tool of a tool point, to validate rewritten arguments. */
   readonly tool: ToolDefinition | undefined;
-  /** Whether a person must approve a call of the tool with rewritten arguments. */
+  /** Whether a person must approve a call with rewritten arguments. */
   readonly needsApproval: (args: JsonObject) => Promise<boolean>;
-  /** What models are shown now. */
+  /** The messages that models see now. */
   readonly transcript: () => readonly Message[];
-  /** At `transform_context`: what the request would show. */
+  /** At `transform_context`: the messages of the request. */
   readonly messages?: readonly Message[] | undefined;
-  /** Under which span handlers stand, where somebody traces. */
+  /** The parent span for handlers, if tracing is on. */
   readonly traceparent?: string | undefined;
-  /** Takes what a handler tells the model beside its verdict. */
+  /** Receives the text that a handler tells the model besides its verdict. */
   readonly onFeedback: (hook: string, text: string) => void;
 }
 
 /**
- * Asks the registrations of a point one after another; rewrites chain, the first veto ends the chain.
- * Contract: never rejects. Settles within the sum of the registrations' time-outs, or when the signal aborts.
+ * Asks the registrations of a point in order. Each gets the payload as rewritten by the previous ones; the first veto ends the
+ * chain. Never rejects. Settles within the sum of the registrations' timeouts, or when the signal aborts.
  */
 export async function consultHooks(
   hooks: Pick<Hooks, 'ask'>,
@@ -91,8 +91,8 @@ export async function consultHooks(
 }
 
 /**
- * Whether a hook of a host's is not meant after all: where a persona's own hooks may have rewritten the payload, its condition is
- * held against what it was and what it is.
+ * Whether a host's hook does not apply after all: where the persona's own hooks may have rewritten the payload, the hook's
+ * condition must match the payload before or after.
  */
 export function isBesideIt({ pattern, persona_version }: HookRegistration, payloads: readonly JsonObject[]): boolean {
   const parsed = persona_version === undefined ? parseHookPattern(pattern) : null;
@@ -109,7 +109,7 @@ async function askOne(
   signal: AbortSignal,
 ): Promise<HookAnswer> {
   const { deny, max_output, no_handler, returns } = registration;
-  // What needs no handler holds whoever is away.
+  // A verdict without handler holds even if no handler is available.
   if (deny !== undefined) return { hook: registration.id, verdict: { kind: 'deny', reason: deny } };
   if (no_handler) return { hook: registration.id, verdict: cutTo(max_output, { kind: 'no_objection' }, payload) };
   if (returns !== undefined) return answerTo(registration, consult.point, returns, 0, payload, consult.messages);
@@ -140,7 +140,7 @@ async function askOne(
   return answerTo(registration, consult.point, raw.value, raw.bytes, payload, consult.messages);
 }
 
-// A question over the bus leaves in the first microtask after it was asked: bounding its time must not hold it up.
+// A request over the bus is sent in the first microtask; the timeout must not delay it.
 async function boundedBy(
   clock: Clock,
   timeoutMs: number,
@@ -159,10 +159,10 @@ async function boundedBy(
   return reply;
 }
 
-/** Made once: an abort without a reason captures a stack, for each question anew. */
+/** Shared, because an abort without a reason captures a stack trace for each request. */
 const NOBODY_WAITS = new DOMException('this answer is no longer awaited', 'AbortError');
 
-/** A registration's answer, from what its handler returned: what it means, and how it stands on the tape. */
+/** The meaning of a handler's return value, and its form on the hook tape. */
 export function answerTo(
   registration: HookRegistration,
   point: HookPoint,
@@ -174,11 +174,11 @@ export function answerTo(
   const { max_output } = registration;
   const batch = Array.isArray(payload.calls) ? payload.calls.length : undefined;
   const parsed = onTape(parseReturn(point, returned, batch), view);
-  // A whole view is told by places in it, or not at all.
+  // A whole view consists of indexes into the view; anything else must fit the bound.
   const isTooMuch = bytes > BOUNDS.hookPayloadMaxBytes;
   const isRetold = 'verdict' in parsed && parsed.verdict.kind === 'replace_messages';
   const said = returned !== undefined && !isTooMuch && !isRetold ? { raw: returned } : {};
-  // What is nested too deep is no answer, and no record could be read that held it.
+  // A value that is nested too deep is not an answer: its record would be unreadable.
   if (isHookFailure(parsed))
     return { ...failed(registration, parsed), ...(Json.safeParse(returned).success ? said : {}) };
   const { verdict, reminders } = parsed;
@@ -194,7 +194,7 @@ export function answerTo(
 
 const UNHEARD: HookFailure = { code: 'hook_unavailable', message: 'no live instance serves this hook' };
 
-// The bound of a registration holds for what its handler has made of the result.
+// The registration's bound applies to the result as the handler changed it.
 function cutTo(most: number | undefined, verdict: Verdict, payload: JsonObject): Verdict {
   if (most === undefined) return verdict;
   const rewrite: Extract<Verdict, { kind: 'rewrite_result' }> =
@@ -203,7 +203,7 @@ function cutTo(most: number | undefined, verdict: Verdict, payload: JsonObject):
   return fits ? verdict : { ...rewrite, max_output: most };
 }
 
-// The port does not reject. If it does all the same, that is one hook's failure, and its own policy decides.
+// The port must not reject. If it does, this counts as the failure of one hook, and the hook's own policy decides.
 function broken(error: Error): HookReply {
   return { status: 'failed', code: 'hook_unavailable', message: error.message };
 }
@@ -212,7 +212,7 @@ function failed(registration: HookRegistration, failure: HookFailure): HookAnswe
   return { hook: registration.id, failure };
 }
 
-// What a handler returns must be recordable: anything that JSON cannot hold is no verdict.
+// A return value must be recordable: a value outside of JSON is no verdict.
 function jsonOf(
   raw: unknown,
   maxBytes: number,
@@ -235,8 +235,8 @@ function jsonOf(
 }
 
 /**
- * What a transform_context hook returned, as the tape holds it: messages that stand in the view by their places, the
- * others in full, so that a tape does not hold every view a second time.
+ * The return value of a `transform_context` hook on the tape: messages of the view as indexes, others in full, so that the
+ * tape does not repeat each view.
  */
 function onTape(parsed: HookReturn | HookFailure, view: readonly Message[] | undefined): HookReturn | HookFailure {
   if (isHookFailure(parsed) || parsed.verdict.kind !== 'replace_messages' || !view) return parsed;
@@ -265,15 +265,15 @@ function shownBy(taped: readonly (number | Message)[], view: readonly Message[])
 }
 
 /**
- * Whether a verdict ends the chain: those behind it are not asked. A gate's does only where it lets no call through: of
- * the others the next gate has not been asked yet.
+ * Whether a verdict ends the chain. The verdict of a gate ends it only where it refuses every call; otherwise the next gate
+ * still has to judge the other calls.
  */
 export function endsChain(verdict: Verdict | undefined): boolean {
   if (verdict?.kind === 'gate') return verdict.calls.every((call) => !('allow' in call && call.allow));
   return verdict?.kind === 'block' || verdict?.kind === 'deny' || verdict?.kind === 'decision';
 }
 
-/** What the next handler is shown after a verdict. */
+/** The payload for the next handler after a verdict. */
 export function payloadAfter(payload: JsonObject, verdict: Verdict | undefined): JsonObject {
   switch (verdict?.kind) {
     case 'rewrite_args': {
@@ -289,7 +289,7 @@ export function payloadAfter(payload: JsonObject, verdict: Verdict | undefined):
   }
 }
 
-/** Whether an answer that failed refuses what was asked about. */
+/** Whether a failed answer refuses the request, by the registration's `on_error`. */
 export function failsClosed({ failure }: HookAnswer, { on_error }: HookRegistration): boolean {
   return failure !== undefined && (on_error === 'fail_closed' || isWrongAnswer(failure));
 }

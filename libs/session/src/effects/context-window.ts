@@ -1,16 +1,16 @@
 /**
- * How many tokens a model takes, and how many of them are kept free for its answer. A persona's `model.context_window`
- * goes before the table; what neither knows is taken for {@link DEFAULT_WINDOW}. A figure that is too large costs a
- * refused request now and then, which a compaction answers; one that is too small compacts earlier than it must.
+ * The context window of a model, and the tokens reserved for its answer. A persona's `model.context_window` has precedence over
+ * the table; {@link DEFAULT_WINDOW} applies to unknown models. If the value is too large, some requests are refused and a
+ * compaction follows. If it is too small, compaction starts earlier than necessary.
  */
 import type { CompactionSettings, Failure, ModelSettings, ResolvedCompaction } from '@coxswain/protocol';
 
-/** The window of a model of which nothing is known. */
+/** The window of an unknown model, in tokens. */
 export const DEFAULT_WINDOW = 128_000;
-/** Kept free for the answer, unless persona or model settings say otherwise; never more than a quarter of the window. */
+/** Tokens reserved for the answer by default; never more than a quarter of the window. */
 const DEFAULT_RESERVE = 16_384;
 
-/** Families of models and their windows. The first that fits the name behind the provider counts. */
+/** Windows of model families. The first pattern that matches the name after the provider applies. */
 const FAMILIES: ReadonlyArray<readonly [family: RegExp, window: number]> = [
   [/(^|\/)claude-/, 200_000],
   [/(^|\/)gpt-5/, 400_000],
@@ -24,17 +24,17 @@ const FAMILIES: ReadonlyArray<readonly [family: RegExp, window: number]> = [
   [/(^|\/)gemini-/, 1_048_576],
 ];
 
-/** The window of a model, and where the figure is from. */
+/** The window of a model, and the source of the value. */
 export function windowOf(model: ModelSettings): Pick<ResolvedCompaction, 'window' | 'window_from'> {
   if (model.context_window !== undefined) return { window: model.context_window, window_from: 'persona' };
   const name = model.name.slice(model.name.indexOf('/') + 1).toLowerCase();
-  // A script's or a journal's name says nothing of a window, whatever it is called.
+  // The name of a scripted or replayed model says nothing about its window.
   const isPlayed = /^(scripted|replay)\//.test(model.name);
   const known = isPlayed ? undefined : FAMILIES.find(([family]) => family.test(name));
   return known ? { window: known[1], window_from: 'model' } : { window: DEFAULT_WINDOW, window_from: 'default' };
 }
 
-/** What a run's compaction goes by. */
+/** The compaction settings of a run. */
 export function resolveCompaction(settings: CompactionSettings | undefined, model: ModelSettings): ResolvedCompaction {
   const { window, window_from } = windowOf(model);
   const reserve = settings?.reserve ?? Math.min(model.max_output_tokens ?? DEFAULT_RESERVE, Math.floor(window / 4));
@@ -47,7 +47,7 @@ export function resolveCompaction(settings: CompactionSettings | undefined, mode
   };
 }
 
-/** Why a persona's settings cannot be kept, or null. */
+/** The reason why a persona's compaction settings are invalid, or null. */
 export function compactionProblem(settings: CompactionSettings | undefined, model: ModelSettings): Failure | null {
   const { window, reserve } = resolveCompaction(settings, model);
   if (reserve < window) return null;

@@ -1,9 +1,9 @@
 /**
- * What sessions do to each other: each a command that is put into the other's inbox, and nothing else.
+ * Effects of one session on another. Each is a command in the other session's inbox, and nothing else.
  *
- * W1  A command's id follows from the effect that asks for it: sent twice, it is taken once.
- * W2  What the store does not answer is sent again for as long as the session is here. What it refuses ends a start with an
- *     error; a cancel or a report is tried again, as nobody else would bring it.
+ * CREW-1  A command's id derives from the effect that sends it: if it is sent twice, it is applied once.
+ * CREW-2  A command without an answer from the store is repeated while the session is on this host. A refused start ends with an
+ *         error. A refused cancel or report is repeated, because no other component sends it.
  */
 import type { CommandSender, Journal, Publisher, SpanSink } from '@coxswain/ports';
 import {
@@ -50,13 +50,13 @@ import { POLICY_CEILING } from './provision-session.ts';
 import type { WorkerPorts } from './session-worker.ts';
 import { untilAnswered, untilKept } from './until-answered.ts';
 
-/** What crews need of a host. */
+/** Ports that the effects use. */
 export interface CrewPorts extends KnownPersonas {
   readonly journal: Journal;
   readonly sender: CommandSender;
 }
 
-/** The session that does it, as it is when the effect begins. */
+/** The session that acts, with its state at the start of the effect. */
 export interface CrewSession {
   readonly ref: SessionRef;
   readonly state: SessionState;
@@ -65,7 +65,7 @@ export interface CrewSession {
 
 type Of<K extends WorkEffect['kind']> = Extract<WorkEffect, { kind: K }>;
 
-/** Puts the start of a child into its inbox. @param traceparent of the call that it is the work of. */
+/** Sends a child's start command. @param traceparent the span of the call that starts the child. */
 export async function startChild(
   ports: WorkerPorts,
   session: CrewSession,
@@ -80,7 +80,7 @@ export async function startChild(
     return { type: 'call_outcome', effect_id, call_id, status: 'error', result, duration_ms: 0 };
   };
   const persona = await untilAnswered(ports.clock, signal, () => chosenPersona(ports, session, effect.args.persona));
-  // Its outcome is not waited for: the effect was stopped, or the session left.
+  // The outcome has no reader: the effect was stopped, or the runner left the session.
   if (!persona) return failed({ code: 'child_not_started', message: 'the child session was not started' });
   if ('code' in persona) return failed(persona);
   const body = startOf(session, effect, persona, ports.telemetry?.spans);
@@ -99,10 +99,10 @@ export async function startChild(
   return { type: 'call_accepted', effect_id, call_id, epoch: state.context.epoch };
 }
 
-/** A persona, and how another session, or a provisioning, is told which. */
+/** A persona, and its form in commands: by name or as a definition. */
 export type ChosenPersona = { readonly said: NonNullable<StartChildBody['persona']>; readonly definition: Persona };
 
-/** Its own, then those that came with its start, then whatever the host knows. */
+/** Looks in the session's own persona, then in personas of its start, then in the personas that the host knows. */
 export async function chosenPersona(
   known: KnownPersonas,
   { ref, state, transcript }: CrewSession,
@@ -111,7 +111,7 @@ export async function chosenPersona(
   const { definition: own, served } = transcript.frame.persona ?? {};
   const came = state.context.settings?.personas ?? [];
   const carried = own?.name === name ? own : came.find((persona) => persona.name === name);
-  // One that is served has more than its definition says: only by its name a child gets its tools.
+  // Only a reference by name gives a child the tools of a served persona; its definition lacks them.
   const byName = carried && !(carried === own && served) ? null : await namedPersona(known, ref.tenant, name);
   if (byName) return { said: name, definition: byName.definition };
   if (carried) return { said: carried, definition: carried };
@@ -157,7 +157,7 @@ function startOf(
   return {
     prompt: args.prompt,
     persona: persona.said,
-    // One that names no model works with its parent's.
+    // A persona without a model uses its parent's.
     ...(model === undefined && frame ? modelOf(frame.model) : {}),
     ...(args.mode === undefined ? {} : { mode: args.mode }),
     ...(Object.keys(limits).length > 0 ? { limits } : {}),
@@ -170,17 +170,17 @@ function startOf(
   };
 }
 
-/** The host of the child adds what its own policy says. */
+/** The ceilings without the host policy's: the child's host adds its own. */
 function withoutPolicy(ceiling: readonly Ceiling[]): Ceiling[] {
   return ceiling.filter(({ session }) => session !== POLICY_CEILING);
 }
 
-/** A model, as a start asks for it. */
+/** A model in the form of a start command. */
 export function modelOf({ name, base_url }: { readonly name: string; readonly base_url?: string | undefined }) {
   return { model: name, ...(base_url === undefined ? {} : { base_url }) };
 }
 
-/** What stands in the place of the child, where that is not the child. */
+/** The reason why the session with the child's id is not the child, or null. */
 async function strangerAt(
   ports: WorkerPorts,
   child: SessionRef,
@@ -196,7 +196,7 @@ async function strangerAt(
   return parent?.session === session && parent.effect_id === effect_id ? null : stranger;
 }
 
-/** Asks the store until it answers, or the session is left. */
+/** Repeats a request until the store answers or the session is left. */
 async function asked<T>(ports: WorkerPorts, ask: () => Promise<T>, signal: AbortSignal): Promise<T | null> {
   for (let failures = 1; !signal.aborted; failures++) {
     try {
@@ -208,7 +208,7 @@ async function asked<T>(ports: WorkerPorts, ask: () => Promise<T>, signal: Abort
   return null;
 }
 
-/** Puts the child's cancel into its inbox, then waits for its report as long as the order says. */
+/** Sends the child's cancel command, then waits for its report up to the given bound. */
 export async function stopChild(
   ports: WorkerPorts,
   { ref }: CrewSession,
@@ -222,14 +222,14 @@ export async function stopChild(
   await ports.clock.sleep(order.graceMs, signal);
 }
 
-/** Puts what became of the first run into the parent's inbox. */
+/** Sends the result of the child's first run to its parent. */
 export async function notifyParent(
   ports: WorkerPorts,
   { ref, state, transcript }: CrewSession,
   { id, parent }: Of<'notify_parent'>,
   signal: AbortSignal,
 ): Promise<NotifyOutcome> {
-  // Read now: nothing else of the session may go on before its parent knows.
+  // Built at once: the session must not continue before this state is reported.
   const payload = encode(reportOf(ref, state, transcript, parent));
   const to = sessionRef(parent.session, ref.tenant);
   await storeInAnyCase(ports, ref, to, 'child_ended', payload, `ended-${ref.sessionId.slice(0, 50)}`, signal);
@@ -271,7 +271,7 @@ function reportOf(
 
 function answerText(answer: AssistantMessage | null): string {
   const text = answer ? textOf(answer) : '';
-  // JSON may take six bytes for one unit, and a command has a bound.
+  // JSON may need six bytes for one UTF-16 unit, and the size of a command is bounded.
   const max = BOUNDS.childAnswerMaxBytes / 4;
   const shown = cutText(text, max);
   return shown === text
@@ -279,7 +279,7 @@ function answerText(answer: AssistantMessage | null): string {
     : `${shown}\n[… ${text.length - shown.length} more characters in the journal of the session]`;
 }
 
-/** Says something to another session. */
+/** Sends a message to another session. */
 export async function sendMessage(
   ports: WorkerPorts,
   { ref, state }: CrewSession,
@@ -314,7 +314,7 @@ export async function sendMessage(
   return ended('ok', `The message is stored for session ${args.to}.`);
 }
 
-// Unlike a child, a receiver has messages of several senders.
+// Unlike a child, a receiver gets messages from several senders, so the id names the sender.
 function messageId({ sessionId }: SessionRef, effectId: string): string {
   return `msg-${sha256Hex(`${sessionId}/${effectId}`).slice(0, 32)}`;
 }

@@ -1,19 +1,19 @@
-/** Whom a session can delegate to, and whom it can be handed to, as its model is told it. */
+/** Names of the personas that a session can delegate to or hand over to, for the descriptions of its tools. */
 import { cutText, HANDOFF, type Persona, SESSION_SOURCE, type ToolDefinition } from '@coxswain/protocol';
 
-/** Names that a description lists; those beyond are known all the same. */
+/** Maximum number of names in a description; further names are valid as well. */
 const NAMED_MAX = 64;
 const DESCRIBED_CHARS = 120;
 
-/** Whether a tool starts children. */
+/** Whether a tool starts child sessions. */
 const delegates = ({ name, source }: ToolDefinition) => source === SESSION_SOURCE && name === 'delegate';
 
-/** Whether a session with these tools can start children. */
+/** Whether a session with these tools can start child sessions. */
 export function canDelegate(tools: readonly ToolDefinition[]): boolean {
   return tools.some(delegates);
 }
 
-/** The tools, with the names of those whom `delegate` can start. What the host knows is looked up only for that tool. */
+/** The tools, with the names that `delegate` accepts. Looks up the host's personas only if the tool is present. */
 export async function withCrew(
   tools: readonly ToolDefinition[],
   own: Persona,
@@ -29,7 +29,7 @@ export async function withCrew(
   );
 }
 
-/** The tools, with the names of those whom `handoff` can bring in; without it where the persona names nobody. */
+/** The tools, with the names that `handoff` accepts. Removes `handoff` where the persona names no target. */
 export function withHandoffs(
   tools: readonly ToolDefinition[],
   { handoffs = [] }: Persona,

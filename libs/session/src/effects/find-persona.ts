@@ -1,29 +1,29 @@
-/** Which persona a session has: one that came with its start, one that a host knows by name, or one that is served. */
+/** Finds a session's persona: from its start, by name on the host, or served by another process. */
 import type { Personas, ServedPersonas } from '@coxswain/ports';
 import type { Failure, Persona, PersonaSource, StartSettings, TenantId } from '@coxswain/protocol';
 
-/** The personas that a host knows by name. */
+/** Sources of personas by name. */
 export interface KnownPersonas {
   readonly personas: Personas;
-  /** Personas that processes of their own serve; where there are none, hosts run every step themselves. */
+  /** Personas served by other processes. Without it, the host runs every step itself. */
   readonly served?: ServedPersonas | undefined;
 }
 
-/** A persona, and who runs it. */
+/** A persona, and which process runs it. */
 export interface FoundPersona {
   readonly definition: Persona;
   readonly source: PersonaSource;
-  /** Processes of its own run its steps and tools. */
+  /** Whether other processes run its steps and tools. */
   readonly served?: true | undefined;
 }
 
-/** The persona of a session that names none. */
+/** The persona of a session whose start names none. */
 const PLAIN_PERSONA: Persona = {
   name: 'assistant',
   prompt: 'You are a careful assistant. Use the tools that are available. Report what you did and what you found.',
 };
 
-/** The persona that a start asks for; a failure where there is none of that name. */
+/** The persona that a start requests; a failure where the name is unknown. */
 export async function findPersona(
   known: KnownPersonas,
   tenant: TenantId,
@@ -45,7 +45,7 @@ export async function findPersona(
   return found;
 }
 
-/** Those that somebody serves now come before those of the host's own, and these before such as nobody serves now. */
+/** Looks for personas with a live instance first, then for the host's own, then for personas without a live instance. */
 export async function namedPersona(
   { personas, served }: KnownPersonas,
   tenant: TenantId,
@@ -58,7 +58,7 @@ export async function namedPersona(
   return announced ? { definition: announced.definition, source: 'served', served: true } : null;
 }
 
-/** All names by which {@link namedPersona} finds one, in order. */
+/** All names that {@link namedPersona} finds, in order. */
 export async function personaNames({ personas, served }: KnownPersonas, tenant: TenantId): Promise<string[]> {
   return [...new Set([...(await personas.names()), ...(served?.names(tenant) ?? [])])].sort();
 }

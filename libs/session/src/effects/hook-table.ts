@@ -1,4 +1,4 @@
-/** The table of registrations as a session's journal holds it: in the order in which they are asked, and known by a fingerprint. */
+/** The hook table of a session: its registrations in the order of calls, with a fingerprint. */
 import type { HookReply, HookRequest, Hooks, ServedPersonas } from '@coxswain/ports';
 import {
   canonicalJson,
@@ -15,16 +15,16 @@ import {
 } from '@coxswain/protocol';
 import { sha256Hex } from '../journal/seal-record.ts';
 
-/** A table that sessions may see. */
+/** A valid hook table. */
 export interface SeenTable {
   readonly table: HookTable;
   readonly fingerprint: string;
 }
 
 /**
- * The host's table for a tenant now, with the hooks of personas; or why no session may see it: too many registrations, or one
- * that is none.
- * @param ofPersonas those of the session's persona, and of the one that has just handed it over.
+ * The host's hook table for a tenant, with the hooks of personas; or the reason why it is unusable: too many registrations, or
+ * an invalid one.
+ * @param ofPersonas hooks of the session's persona, and of the persona that just handed it over.
  */
 export function seenTable(
   hooks: Hooks,
@@ -33,7 +33,7 @@ export function seenTable(
 ): SeenTable | Failure {
   const registered = [...ofPersonas, ...hooks.table(tenant).filter((registration) => !isOfPersona(registration))];
   const parsed = readStrictly(HookTable, inAskingOrder(registered));
-  // To leave some out would be to let through what they guard.
+  // A shortened table would let through what the missing hooks guard against.
   if (!parsed.ok) {
     const told = problemSentences(parsed.problems).join('; ');
     return { code: 'hooks_invalid', message: `the hook table is invalid: ${told}` };
@@ -41,16 +41,16 @@ export function seenTable(
   return { table: parsed.data, fingerprint: sha256Hex(canonicalJson(parsed.data)) };
 }
 
-/** The hooks of a persona as its sessions see them; or why none of its sessions may begin. */
+/** The hooks of a persona as its sessions see them; or the reason why its sessions cannot start. */
 export function hooksOfPersona(persona: Persona, version: string): readonly HookRegistration[] | Failure {
   const read = readPersonaHooks(persona, version);
-  // To leave one out would be to let through what it guards.
+  // A missing hook would let through what it guards against.
   if ('problem' in read)
     return { code: 'hooks_invalid', message: `persona ${persona.name}: ${problemSentences([read.problem])[0]}` };
   return read.hooks.map(({ registration }) => registration);
 }
 
-/** Whoever answers for a registration: the host's hooks, or where the persona is served that it is one of. */
+/** The port that answers for a registration: the host's hooks, or the served persona that it belongs to. */
 export function asker(hooks: Hooks, served: ServedPersonas | undefined): Pick<Hooks, 'ask'> {
   return {
     async ask(request: HookRequest, signal: AbortSignal): Promise<HookReply> {

@@ -1,18 +1,18 @@
-/** The effect that tells somebody outside that a call waits for a person. */
+/** The effect that notifies an outside service of a pending approval. */
 import type { ApprovalNotices } from '@coxswain/ports';
 import { type ApprovalNotice, type NoticeOutcome, redactForDecision, type SessionRef } from '@coxswain/protocol';
 import { type SessionState, UNKNOWN_QUESTION } from '@coxswain/turn';
 
-/** One notice to be given. */
+/** One notice. */
 export interface NoticeAsk {
   readonly ref: SessionRef;
   readonly effectId: string;
   readonly callId: string;
-  /** The same for the same notice, whoever gives it. */
+  /** Idempotency key: equal for every delivery of the same notice. */
   readonly key: string;
 }
 
-/** Gives a notice. Contract: never rejects. */
+/** Sends a notice. Never rejects. */
 export async function notifyApproval(
   notices: ApprovalNotices | undefined,
   { context }: SessionState,
@@ -22,7 +22,7 @@ export async function notifyApproval(
   const head = { type: 'notice_outcome', effect_id: effectId } as const;
   const row = context.calls.find(({ call_id }) => call_id === callId);
   if (!row) return { ...head, status: 'cancelled', attempts: 0 };
-  // The run began on a host that tells somebody, and goes on on one that does not.
+  // The run moved from a host with notices to one without.
   if (!notices) {
     const error = { code: 'notice_failed', message: 'this host has no recipient for notices' } as const;
     return { ...head, status: 'failed', attempts: 0, error };

@@ -1,4 +1,4 @@
-/** Hand-offs: the persona that is to take a session over, resolved with its prompt, model and tools. */
+/** Resolves the persona of a hand-off, with its prompt, model and tools. */
 import type { KeptResults, ToolsetSpec } from '@coxswain/ports';
 import { type Failure, isOfPersona } from '@coxswain/protocol';
 import type { WorkEffect } from '@coxswain/turn';
@@ -14,10 +14,10 @@ import {
 import { untilAnswered } from './until-answered.ts';
 
 /**
- * Resolves whoever takes a session over. One that has had it before is as it was then; another is found as for delegation,
- * and has no mode. Root, and whether the session idles between jobs, stay; one that names no model has that of the
- * persona before it.
- * Contract: never rejects; a failure is an outcome with a catalogued code.
+ * Resolves the persona that takes the session over. A persona that had the session before returns as pinned then. Another one is
+ * found as for delegation and has no mode. The root and the daemon setting stay. A persona without a model keeps the
+ * previous persona's model.
+ * Never rejects; a failure is an outcome with a catalogued code.
  */
 export async function provisionHandoff(
   ports: ProvisionPorts,

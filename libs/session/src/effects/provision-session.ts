@@ -1,4 +1,4 @@
-/** Provisioning: persona, prompt, model and tools of a run, fetched side by side and pinned by fingerprint. */
+/** Provisions a run: resolves persona, prompt, model and tools concurrently, and pins them by fingerprint. */
 import type {
   ApprovalNotices,
   Clock,
@@ -58,56 +58,56 @@ import { hooksOfPersona, seenTable } from './hook-table.ts';
 import { delegationLimits, pinnedOutput, type RunLimits, runLimits, wholeRunLimits } from './run-limits.ts';
 import { untilAnswered } from './until-answered.ts';
 
-/** What provisioning needs of the host. */
+/** Ports that provisioning uses. */
 export interface ProvisionPorts extends KnownPersonas, PolicyPorts {
   readonly clock: Clock;
   readonly models: Models;
   readonly tools: ToolSource;
   readonly hooks: Hooks;
-  /** The root of a session that names none: an absolute path. */
+  /** Root folder of a session whose start names none: an absolute path. */
   readonly defaultRoot: string;
-  /** `provider/name` for sessions whose start and persona name none. */
+  /** `provider/name` of the model for sessions whose start and persona name none. */
   readonly defaultModel?: string | undefined;
-  /** What models cost; the first row that matches holds. Without a row a model's cost is not known. */
+  /** Prices of models; the first matching row applies. Without a row, a model's cost is unknown. */
   readonly prices?: PriceTable | undefined;
-  /** What personas were made to remember; without it nothing outlives its session. */
+  /** Permission rules that personas remember across sessions. Without it, rules end with their session. */
   readonly rememberedRules?: RememberedRules | undefined;
-  /** Who is told outside when a call waits for a person; without it nobody is. */
+  /** Sends notices of pending approvals to an outside service. Without it, no notice is sent. */
   readonly approvalNotices?: ApprovalNotices | undefined;
-  /** Stop conditions in code, for personas that name them. */
+  /** Stop conditions in code, by name. */
   readonly stopPredicates?: StopPredicates | undefined;
 }
 
-/** How a session was set up, and by whom. */
+/** The settings of a session, and its creator. */
 export type ProvisionSettings = StartSettings & {
   readonly parent?: ParentLink | undefined;
-  /** The persona takes a run over: the limits of the start count for the whole of that. */
+  /** Whether the persona takes a run over. The limits of the start then cover the whole run. */
   readonly takesOver?: true | undefined;
 };
 
-/** What a session has pinned and is not to choose again. */
+/** Values that a session has pinned and must not resolve again. */
 export interface Pins {
   readonly definition?: Persona | undefined;
   readonly identity?: PersonaIdentity | undefined;
   readonly served?: true | undefined;
-  /** Of a served persona: the tools of its own process. */
+  /** The tools of a served persona's process. */
   readonly servedTools?: readonly ToolDefinition[] | undefined;
   readonly model?: ModelSettings | undefined;
   readonly root?: string | undefined;
-  /** Of a pinned definition: the mode that it was taken in. */
+  /** The mode of a pinned definition. */
   readonly mode?: string | undefined;
-  /** Whether the session idles between jobs, and how long. It does so or not, whoever has it. */
+  /** Whether the session idles between jobs, and for how long. A hand-off does not change it. */
   readonly daemon?: Daemon | undefined;
-  /** Hooks of the persona that hands the session over: what is left of its turn is its own. */
+  /** Hooks of the persona that hands the session over: they apply to the rest of its turn. */
   readonly hooksBefore?: readonly HookRegistration[] | undefined;
 }
 
-/** See {@link Pins.daemon}. */
+/** The daemon settings of a session. */
 type Daemon = Pick<Provision, 'daemon' | 'wake_interval_ms'>;
 
 /**
- * What is pinned of an earlier provisioning, less what a fork or a prompt has asked to choose anew.
- * @param chosenMode the mode of the session's settings, where that is to be chosen anew.
+ * The pinned values of an earlier provisioning, without those that a fork or a prompt asks to resolve again.
+ * @param chosenMode the mode of the session's settings, if the mode must be resolved again.
  */
 export function pinsOf(
   pinned: EventOf<'persona_changed'>['provision'] | null,
@@ -123,26 +123,26 @@ export function pinsOf(
   return { root, ...(repins === 'persona' ? {} : persona) };
 }
 
-/** Whether a session idles between jobs, as it has pinned that. */
+/** The pinned daemon settings of a session. */
 export function daemonOf({ daemon, wake_interval_ms }: Daemon): Daemon {
   return { daemon, ...(wake_interval_ms === undefined ? {} : { wake_interval_ms }) };
 }
 
-/** What of a session's tools runs in the process of its served persona. */
+/** The tools that run in the process of the served persona. */
 export function toolsOfPersona(tools: readonly ToolDefinition[]): readonly ToolDefinition[] {
   return tools.filter(({ source }) => source === PERSONA_TOOL_SOURCE);
 }
 
-/** The outcome, and the tools that were opened on the way. The caller closes them. */
+/** The outcome, and the tools opened for it. The caller closes them. */
 export interface Provisioned {
   readonly outcome: ProvisionOutcome;
   readonly toolset: Toolset | null;
 }
 
 /**
- * Resolves a run's surroundings. A session pins the persona, model and root that it started with; its tools are opened
- * anew. What an unavailable bus cannot answer is asked again until it does: the run waits, and may be cancelled.
- * Contract: never rejects; a failure is an outcome with a catalogued code.
+ * Resolves a run's persona, prompt, model and tools. A session keeps the persona, model and root that it started with; its tools
+ * are opened again. If the bus is unavailable, the request is repeated until it succeeds: the run waits and can be cancelled.
+ * Never rejects; a failure is an outcome with a catalogued code.
  */
 export async function provisionSession(
   ports: ProvisionPorts,
@@ -157,7 +157,7 @@ export async function provisionSession(
   try {
     return await provision(ports, ref, effectId, settings, pinned, results, signal, onFeedback);
   } catch (error) {
-    // A port that throws at the start of a run fails the run, and is no reason to fold the session again.
+    // A port that throws fails the run. The session's state is sound and need not be loaded again.
     const failure = { code: 'provision_failed', message: (error as Error).message };
     return {
       outcome: { type: 'provision_outcome', effect_id: effectId, status: 'failed', error: failure },
@@ -220,7 +220,7 @@ async function provision(
   const serving = served && { name: persona.name, version: personaVersion(persona), tools: pinned.servedTools };
   const { skills } = persona;
   const [modelProblem, remembered, toolset] = await Promise.all([
-    // Whoever serves the persona says whether its model can be asked.
+    // The process that serves the persona checks its model.
     served ? null : ports.models.check(model, rules).catch(unasked),
     rulesOf(ports, ref, { persona: persona.name, root, identity }, signal),
     ports.tools.open({ ref, root, mcpServers, rules, standIns, served: serving, onFeedback, results, skills }, signal),
@@ -283,12 +283,12 @@ function cancelledProvision(effect_id: string): Provisioned {
   return { outcome: { type: 'provision_outcome', effect_id, status: 'cancelled' }, toolset: null };
 }
 
-// The tools that are opened at the same time must be closed again, so this failure has to be a value too.
+// A failure must be a value, because the tools that open at the same time must be closed.
 function unasked(error: Error): Failure {
   return { code: 'provision_failed', message: `the model could not be checked: ${error.message}` };
 }
 
-// A rule that denies must not be missed because it could not be read: no run starts without them.
+// A deny rule must never be missed: without readable rules, no run starts.
 async function rulesOf(
   { rememberedRules, clock }: ProvisionPorts,
   { tenant }: SessionRef,
@@ -305,12 +305,12 @@ async function rulesOf(
   }
 }
 
-/** Whether a resolved value is a failure: it has a code and a message, which nothing else here has. */
+/** Whether a resolved value is a failure. Only failures have a code and a message. */
 export function isFailure(value: object | string): value is Failure {
   return typeof value === 'object' && 'code' in value && 'message' in value;
 }
 
-/** The model of a run: the start's, else the persona's, else the host's default; a failure where none names one. */
+/** The model of a run: from the start, the persona, or the host's default, in this order; a failure where none names one. */
 export function chooseModel(
   settings: StartSettings,
   persona: Persona,
@@ -328,7 +328,7 @@ export function chooseModel(
   };
 }
 
-/** The MCP servers that this host opens: those of a served persona run in the process that serves it. */
+/** The MCP servers that this host opens. A served persona's process opens its own. */
 export function mcpServersOf(
   { mcp_servers }: Pick<Persona, 'mcp_servers'>,
   served: true | undefined,
@@ -337,13 +337,13 @@ export function mcpServersOf(
   return { ...(served ? {} : mcp_servers), ...settings?.mcp_servers };
 }
 
-/** The root of a session that names none: the working folder, or the first folder that the policy allows in its place. */
+/** The default root: the working folder, or the first folder that the host's policy allows. */
 function defaultRootIn({ roots }: HostRules, folder: string): string {
   if (roots === 'any' || roots.some((root) => isBelow(root, folder))) return folder;
   return roots[0] ?? folder;
 }
 
-/** Under this name the ruling of a call quotes the host's policy instead of a session's id. */
+/** In rulings of calls, this name refers to the host's policy instead of to a session. */
 export const POLICY_CEILING = 'host-policy';
 
 function ceilingOf({ parent }: ProvisionSettings, rules: HostRules): Ceiling[] {
@@ -359,7 +359,7 @@ function promptOfMode(mode: string | undefined, persona: Persona): string | Fail
   return problem === null ? (persona.modes?.[mode]?.prompt ?? '') : { code: 'mode_not_found', message: problem };
 }
 
-// An index of what nobody can load would be a riddle to the model. A persona that denies the tool wants none.
+// A list of skills without the tool to load them would confuse the model. A persona that denies the tool wants no list.
 function unreadableSkills({ name, skills = [] }: Persona, tools: readonly ToolDefinition[]): Failure | null {
   if (skills.length === 0 || tools.some((tool) => tool.name === LOAD_SKILL)) return null;
   const message = `the persona ${name} has skills, but this host has no tool ${LOAD_SKILL}`;
@@ -367,7 +367,7 @@ function unreadableSkills({ name, skills = [] }: Persona, tools: readonly ToolDe
 }
 
 function selectTools(tools: readonly ToolDefinition[], settings: StartSettings, persona: Persona): ToolDefinition[] {
-  // Whoever gives a persona skills means it to read them, without a word on the tool that does; so with hand-offs.
+  // A persona with skills or hand-offs gets the tools for them, even if its tool selection does not name them.
   const meant = [...(persona.skills?.length ? [LOAD_SKILL] : []), ...(persona.handoffs?.length ? [HANDOFF] : [])];
   const own = persona.tools && allowing(persona.tools, meant);
   const selections = [own, settings.tools].filter((selection) => selection !== undefined);
@@ -381,12 +381,12 @@ function allowing({ allow, deny }: ToolSelection, more: readonly string[]): Tool
   return { allow: [...allow, ...more], deny };
 }
 
-/** Whether a selection has a tool. */
+/** Whether a tool selection includes a tool. */
 function selects({ allow, deny }: ToolSelection, tool: string): boolean {
   return allow.some((glob) => globMatches(glob, tool)) && !deny.some((glob) => globMatches(glob, tool));
 }
 
-/** The tools of a session that a step of its persona has; without a step, all of them. */
+/** The session's tools for a step of its persona; all of them without a step. */
 export function toolsOfStep(
   tools: readonly ToolDefinition[],
   { steps = [], skills = [] }: Persona,
@@ -398,12 +398,12 @@ export function toolsOfStep(
   return tools.filter((tool) => selects(own, tool.name));
 }
 
-/** The version of a persona: its own word, or else a hash of all that it is, prompt and skills included. */
+/** The persona's own version, or else a hash of its whole definition, with prompt and skills. */
 export function personaVersion(persona: Persona): string {
   return persona.version ?? sha256Hex(canonicalJson(persona)).slice(0, 16);
 }
 
-/** What remembered rules are bound to, apart from the root. A version that a persona names itself says nothing of its content. */
+/** The identity that remembered rules are bound to, besides the root. A persona's own version does not identify its content. */
 function identityOf({ definition, source }: FoundPersona): PersonaIdentity {
   return { source, fingerprint: sha256Hex(canonicalJson(definition)) };
 }
@@ -425,12 +425,12 @@ function withSettings(definition: ToolDefinition, { tool_settings = [] }: Person
   };
 }
 
-// What is delegated ends with its answer.
+// Delegated work ends with its answer.
 function ownDaemon({ parent }: ProvisionSettings, { daemon }: Persona): Daemon {
   return daemonOf({ daemon: daemon !== undefined && parent === undefined, wake_interval_ms: daemon?.wake_interval_ms });
 }
 
-/** What is settled before a provision is put together. `mode`: what the mode adds to the prompt. */
+/** Values resolved before the provision is built. `mode`: the mode's addition to the prompt. */
 interface Chosen {
   readonly identity: PersonaIdentity | undefined;
   readonly served: true | undefined;
@@ -439,7 +439,7 @@ interface Chosen {
   readonly mode: string;
   readonly root: string;
   readonly daemon: Daemon;
-  /** The rules of sessions above it, and those of the host's policy. */
+  /** Permission rules of parent sessions and of the host's policy. */
   readonly ceiling: readonly Ceiling[];
 }
 

@@ -1,6 +1,6 @@
 /**
- * Outcomes at the door: what adapters bring back is parsed before it becomes a record. A record that could not be read
- * again would cost the whole session, and a member that JSON readers drop (`__proto__`) its replay.
+ * Parses outcomes from adapters before they are recorded. An unreadable record would cost the whole session, and a member that
+ * JSON parsers drop (`__proto__`) would break its replay.
  */
 import {
   CallAccepted,
@@ -34,8 +34,8 @@ const SCHEMAS: { readonly [T in Outcome['type']]: z.ZodType } = {
 };
 
 /**
- * The outcome as it can be recorded. What a model or a tool said that fits no shape is that model's or tool's failure.
- * @throws Error for an outcome of ours that does not fit.
+ * The outcome in recordable form. An invalid answer of a model or tool becomes that model's or tool's failure.
+ * @throws Error for an invalid outcome of Coxswain itself.
  */
 export function readOutcome(outcome: Outcome): Outcome {
   const parsed = SCHEMAS[outcome.type].safeParse(outcome);

@@ -1,4 +1,4 @@
-/** The limits of a run: the tighter of what its start and its persona say. A start never loosens a persona. */
+/** The limits of a run: the stricter value of its start and its persona. A start never loosens a persona's limits. */
 import {
   BOUNDS,
   DEFAULT_THRESHOLDS,
@@ -10,7 +10,7 @@ import {
 } from '@coxswain/protocol';
 import type { ProvisionSettings } from './provision-session.ts';
 
-/** What of a provision bounds a run. */
+/** The members of a provision that bound a run. */
 export type RunLimits = Pick<Provision, 'max_turns' | 'parallel_calls' | 'budgets'>;
 
 /** Resolves the limits of a run. */
@@ -34,7 +34,7 @@ export function runLimits(settings: StartSettings, persona: Persona): RunLimits 
   };
 }
 
-/** What the start allows the whole of a run, apart from what its personas say; empty where that is nothing. */
+/** The start's limits for the whole run, across its personas; empty where there are none. */
 export function wholeRunLimits({ limits = {}, max_turns }: StartSettings): Pick<Provision, 'run_limits'> {
   const { tokens, usd, wall_time_ms } = limits;
   const turns = [max_turns, limits.max_turns].filter((value) => value !== undefined);
@@ -47,7 +47,7 @@ export function wholeRunLimits({ limits = {}, max_turns }: StartSettings): Pick<
   return Object.keys(whole).length === 0 ? {} : { run_limits: whole };
 }
 
-/** The output schema, the start's before the persona's, and how many turns may repair one answer; undefined without a schema. */
+/** The output schema of the start, else of the persona, and the number of turns that may repair an answer; or undefined. */
 export function pinnedOutput(settings: StartSettings, persona: Persona): Provision['output'] {
   const schema = settings.output ?? persona.output;
   if (!schema) return undefined;
@@ -55,13 +55,13 @@ export function pinnedOutput(settings: StartSettings, persona: Persona): Provisi
   return { schema, repairs: said.length === 0 ? BOUNDS.outputRepairsDefault : Math.min(...said) };
 }
 
-/** How long a step of the session waits for somebody who serves its persona. */
+/** How long a step waits for a live instance of its persona, in milliseconds. */
 export function waitForPersonaMs(settings: StartSettings, persona: Persona): number {
   const said = [persona.limits, settings.limits].flatMap((limits) => limits?.wait_for_persona_ms ?? []);
   return said.length === 0 ? BOUNDS.waitForPersonaMs : Math.min(...said);
 }
 
-/** How many children at once, and generations below. A child has fewer generations than its parent, whatever it says. */
+/** Maximum number of concurrent children, and of generations below. A child always has fewer generations than its parent. */
 export function delegationLimits(settings: ProvisionSettings, persona: Persona): NonNullable<Provision['delegation']> {
   const tightest = (name: 'children' | 'depth', most: number | undefined) =>
     Math.min(
@@ -78,6 +78,6 @@ export function delegationLimits(settings: ProvisionSettings, persona: Persona):
 }
 
 function thresholdsOf(persona: Persona): number[] {
-  // A run ends at 100 whether its persona wants to hear of it or not.
+  // A run ends at 100 %, so that threshold is always included.
   return [...new Set([...(persona.budget_thresholds ?? DEFAULT_THRESHOLDS), 100])].sort((a, b) => a - b);
 }

@@ -1,49 +1,49 @@
 /**
- * Where a step of a model runs: in this process, or in one that serves the session's persona. To what asks models it is a
- * model like any other.
+ * Decides where a model step runs: in this process, or in one that serves the session's persona. Its callers use it like any
+ * other model.
  *
- * S1: While a persona is paused no step of it begins, wherever it would run.
- * S2: A step is asked of an instance of exactly the version that the session has pinned. A host runs it itself only where
- *     the session has pinned a whole definition, and nobody serves that version.
- * S3: A step ends once. A try that is lost is followed by another one, which the journal says; what the lost one has
- *     streamed is void, and its late words are heard by nobody.
+ * STEP-1  While a persona is paused, no step of it starts, in any process.
+ * STEP-2  A step runs on an instance of exactly the pinned version. The host runs it itself only if the session has pinned a
+ *         whole definition and no instance serves that version.
+ * STEP-3  A step ends once. After a lost attempt another one follows, which is recorded. Output of a lost attempt is discarded,
+ *         also if it arrives later.
  */
 import { runModelStep } from '@coxswain/handlers';
 import type { Clock, ModelPart, ModelRequest, ModelResult, Models, ServedPersonas } from '@coxswain/ports';
 import { BOUNDS, type PersonaStepInput, refusedStep, type SessionRef, stoppedStep } from '@coxswain/protocol';
 
-/** What a step must know of its session. */
+/** The session's part in a step. */
 export interface StepOf {
   readonly ref: SessionRef;
   readonly effectId: string;
   readonly epoch: number;
-  /** The epoch in which it was asked for. */
+  /** The epoch in which the step was requested. */
   readonly askedIn: number;
   readonly persona: string;
   readonly version: string;
-  /** No host runs it itself. */
+  /** Whether the host must not run the step itself. */
   readonly servedOnly: boolean;
   readonly waitMs: number;
-  /** Tries that were lost before, also under another host. */
+  /** Number of lost attempts, including those on other hosts. */
   readonly lost: number;
-  /** Whether the journal says that it waits. */
+  /** Whether the journal has recorded that the step waits. */
   isWaiting(): boolean;
-  /** Puts how it fares into the journal. */
+  /** Records progress of the step in the journal. */
   tell(input: PersonaStepInput): void;
 }
 
-/** What is said again and again by those who serve, and is not heard of when it ceases, is looked at so often. */
+/** Interval for checks of presence: instances announce themselves, but the end of an announcement gives no event. */
 const LOOKED_EVERY_MS = 500;
-/** All instances may have as much as they can for a moment. */
+/** Pause after all instances refused because they are busy. */
 const ASKED_AGAIN_MS = 100;
-/** So often in a row, and nobody serves it indeed. */
+/** After this number of refusals in a row, the persona counts as not served. */
 const REFUSALS_MAX = 50;
 
-/** The models as a step of this session has them. */
+/** The models for one step of a session. */
 export function stepModels(models: Models, served: ServedPersonas | undefined, clock: Clock, step: StepOf): Models {
   if (!served) return models;
   return {
-    // Whoever runs it says whether it can.
+    // The process that runs the step reports whether it can.
     check: async () => null,
     resolve: () => ({
       stream: (request, onPart, signal) => new Step(models, served, clock, step).run(request, onPart, signal),
@@ -121,7 +121,7 @@ class Step {
       version,
       why,
       ...(reason === undefined ? {} : { reason }),
-      // Whoever has paused it knows why nothing happens.
+      // A pause needs no waiting time: the person who paused the persona knows about it.
       ...(why === 'unserved' ? { wait_ms: waitMs } : {}),
     });
   }
@@ -136,7 +136,7 @@ class Step {
     this.#of.tell({ type: 'persona_step', effect_id: this.#of.effectId, ...what });
   }
 
-  /** Resolves when something may have changed, or after a while, or when it is to stop. */
+  /** Resolves on a change of presence, after `withinMs`, or when the signal aborts. */
   async #changed(withinMs: number, signal: AbortSignal): Promise<void> {
     const woken = new AbortController();
     const wake = () => woken.abort();

@@ -1,4 +1,4 @@
-/** Reads that outlast an outage: an unavailable bus is never a final outcome. */
+/** Repeats reads during an outage: an unavailable bus is never a final outcome. */
 import type { Blobs, Clock } from '@coxswain/ports';
 import { type BackOff, delayAfter, type ErrorCode } from '@coxswain/protocol';
 
@@ -6,15 +6,15 @@ const BACK_OFF: BackOff = { firstMs: 250, maxMs: 5_000 };
 
 const UNAVAILABLE: ErrorCode = 'nats_unreachable';
 
-/** Whether an error says that a store could not be asked: no connection, no leader, no answer in time. */
+/** Whether the error means that a store did not answer: no connection, no leader, or a timeout. */
 export function isUnavailable(error: unknown): boolean {
   return (error as { readonly code?: unknown } | null)?.code === UNAVAILABLE;
 }
 
 /**
- * Asks until there is an answer. An unavailable store is asked again with back-off (0.25 s, doubled up to 5 s). There is no total
- * bound on purpose: the work waits as its session does, and ends with the signal, when it is cancelled or the session is left.
- * @returns null where the signal has ended it.
+ * Repeats a request until it is answered, with back-off (0.25 s, doubled up to 5 s). There is no total bound on purpose: the work
+ * waits like its session, and the signal ends it when the work is cancelled or the session is left.
+ * @returns null where the signal ended it.
  * @throws every other error.
  */
 export async function untilAnswered<T>(clock: Clock, signal: AbortSignal, ask: () => Promise<T>): Promise<T | null> {
@@ -29,7 +29,7 @@ export async function untilAnswered<T>(clock: Clock, signal: AbortSignal, ask: (
   }
 }
 
-/** Blobs that are read and kept as soon as the object store answers. Ended by the signal they fail as the store does. */
+/** A blob store that waits for an unavailable object store. When the signal aborts, requests fail as the store does. */
 export function untilKept(blobs: Blobs, clock: Clock, signal: AbortSignal): Blobs {
   const patient = async <T>(ask: () => Promise<T>): Promise<T> => {
     const answer = await untilAnswered(clock, signal, async () => ({ value: await ask() }));

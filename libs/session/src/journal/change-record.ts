@@ -1,6 +1,6 @@
 /**
- * The one record in which a fork differs from its origin: its input, changed as was asked. What does not fit what the
- * record is, is a refusal that says so.
+ * Changes one record's input for a fork: the only record in which the fork differs from its origin. A change that does not
+ * match the kind of record is rejected with the reason.
  */
 import type { Blobs } from '@coxswain/ports';
 import {
@@ -23,24 +23,24 @@ import { answerTo, endsChain, failsClosed, isBesideIt, payloadAfter } from '../e
 import type { Transcript } from '../view/transcript.ts';
 import { describeRecord } from './describe-record.ts';
 
-/** The session as it is before the record. */
+/** The state of the session before the record. */
 export interface BeforeRecord {
   readonly state: SessionState;
   readonly transcript: Transcript;
   readonly blobs: Pick<Blobs, 'put'>;
 }
 
-/** The changed input, or what does not fit. */
+/** The changed input, or the reason for the rejection. */
 export type ChangedInput = { readonly input: Input } | { readonly problem: CommandProblem };
 
 const PROMPTED: ReadonlySet<string> = new Set(['start', 'start_child', 'prompt', 'steer', 'followup', 'remind']);
 
-/** Whether a changed prompt is this record's own, and not one for after it. */
+/** Whether the record itself is a prompt. Otherwise a changed prompt follows after it. */
 export function isPromptRecord({ input, events }: Pick<JournalRecord, 'input' | 'events'>): boolean {
   return input.type === 'command' && PROMPTED.has(input.verb) && !rejectionIn(events, input.command_id);
 }
 
-/** Changes the input of a record. Members of `changes` that are about what follows it are left alone. */
+/** Changes the input of a record. Ignores members of `changes` that concern later records. */
 export async function changeRecord(
   record: JournalRecord,
   changes: ForkChanges,
@@ -59,7 +59,7 @@ export async function changeRecord(
   return { input: { ...(input as CommandInput), body: changed } };
 }
 
-/** The refusal of a change that is not about what record n is. */
+/** The rejection of a change that does not match the kind of record `n`. */
 export function misfit(record: JournalRecord, field: string, message: string): { readonly problem: CommandProblem } {
   const path = `fork.changes.${field}`;
   return {
@@ -124,7 +124,7 @@ function argsProblem(
   if (rewrite?.kind !== 'rewrite_args' || !tool) return {};
   const problem = argumentsProblem(tool, rewrite.args);
   if (problem !== null) return { args_problem: { code: 'invalid_call_arguments', message: problem } };
-  // The tool is not asked about arguments of a fork: a person is.
+  // A fork does not ask the tool about changed arguments: a person approves them.
   return tool.needs_approval ? { needs_approval: true } : {};
 }
 

@@ -1,14 +1,14 @@
 /**
- * The commit: one append, settled. An append without an answer is sent again with the identical bytes and nothing else;
- * what the fence then refuses is settled by reading the first record after it: mine, or a foreign one (R10).
+ * The commit of one record. An append without an answer is repeated with the identical bytes. If the fence then refuses it, the
+ * first record after the fence decides: it is this record, or another writer's (RUNNER-10).
  */
 import type { AppendResult, Clock, Journal, StoredRecord } from '@coxswain/ports';
 import { delayAfter, deletionSentence, type SessionRef, tombstoneIn } from '@coxswain/protocol';
 import { isRecordTooLarge, sha256Hex } from './seal-record.ts';
 
 /**
- * How a commit ended. `foreign`: another record stands first, and who wrote it. `deleted`: a tombstone does, and what it
- * says. `unavailable`: nobody knows; the session must be refolded before it goes on.
+ * The result of a commit. `foreign`: another writer's record is at this position. `deleted`: a tombstone is at this position.
+ * `unavailable`: the result is unknown; the session must be loaded again before it continues.
  */
 export type CommitResult =
   | { readonly status: 'stored'; readonly fence: number }
@@ -16,17 +16,17 @@ export type CommitResult =
   | { readonly status: 'deleted'; readonly message: string }
   | { readonly status: 'unavailable'; readonly cause: string };
 
-/** How long an append is tried. */
+/** Bounds for retries of an append. */
 export interface CommitBounds {
   readonly attemptsMax: number;
   readonly firstDelayMs: number;
   readonly maxDelayMs: number;
 }
 
-/** About a minute: longer than a stream's leader election, shorter than a person's patience. */
+/** About one minute: longer than a leader election of a stream, short enough for a person who waits. */
 export const COMMIT_BOUNDS: CommitBounds = { attemptsMax: 40, firstDelayMs: 25, maxDelayMs: 2_000 };
 
-/** Appends sealed bytes at a fence. Never rejects because of the journal; every doubt is a result. */
+/** Appends sealed bytes at a fence. Never rejects because of the journal; each failure is a result. */
 export async function commit(
   journal: Journal,
   clock: Clock,
@@ -48,13 +48,13 @@ export async function commit(
     } else cause = result.cause;
     if (isDropped()) break;
     await clock.sleep(delayAfter(attempt, backOff));
-    // The session may have been left while this slept (R10).
+    // The runner may have left the session during the pause (RUNNER-10).
     if (isDropped()) break;
   }
   return { status: 'unavailable', cause };
 }
 
-// An adapter that is closed under the host rejects: that is no answer either, and no verdict on what was to be recorded.
+// A closed adapter rejects. Like a missing answer, that says nothing about the record.
 async function append(journal: Journal, ref: SessionRef, bytes: Uint8Array, fence: number): Promise<AppendResult> {
   try {
     return await journal.append(ref, bytes, fence);
@@ -69,7 +69,7 @@ async function settle(journal: Journal, ref: SessionRef, hash: string, fence: nu
   try {
     first = await journal.firstAfter(ref, fence);
   } catch {
-    // The leader cannot be asked now; the append is tried again and refused again, so the question comes back.
+    // The leader is unreachable. The next attempt is refused in the same way and asks again.
     return null;
   }
   if (first === null) return null;
@@ -77,20 +77,20 @@ async function settle(journal: Journal, ref: SessionRef, hash: string, fence: nu
   return foreignRecord(first.bytes);
 }
 
-/** Whose record it is that another's stands behind. */
+/** Describes the record of another writer, or the tombstone, from its bytes. */
 export function foreignRecord(bytes: Uint8Array): Extract<CommitResult, { status: 'foreign' | 'deleted' }> {
   const tombstone = tombstoneIn(bytes);
   if (tombstone) return { status: 'deleted', message: deletionSentence(tombstone) };
   return { status: 'foreign', attempt: attemptOf(bytes) };
 }
 
-/** Who wrote a record, as far as its bytes say so. */
+/** The `attempt` of a record: which host wrote it. */
 function attemptOf(bytes: Uint8Array): string {
   try {
     const { attempt } = JSON.parse(Buffer.from(bytes).toString('utf8')) as { attempt?: unknown };
     return typeof attempt === 'string' ? attempt : '';
   } catch {
-    // What stands there is no record of ours, whoever wrote it.
+    // The bytes are not a record of Coxswain.
     return '';
   }
 }

@@ -1,11 +1,11 @@
 /**
- * Copies: the inputs of one session's journal put to another session, which recomputes everything that follows from
- * them. What is said of the origin stands in the first record of the copy, so whoever finds it unfinished goes on.
+ * Copies a session: feeds the inputs of the origin's journal to a new session, which recomputes all events. The first record
+ * of the copy names the origin, so that any host can continue an unfinished copy.
  *
- * Y1  An origin is copied only if its journal replays, byte for byte, up to the record at which is forked.
- * Y2  What an input says of others than the session itself is left out: who waits for a receipt, and the place in an
- *     inbox. The fork's own command stands in its first record, with the place that it had.
- * Y3  Until the copy is whole and owned, the session begins no effect and takes no command.
+ * COPY-1  An origin is copied only if its journal replays byte for byte up to the record of the fork.
+ * COPY-2  The copy leaves out parts of an input that concern others: addresses of receipts and inbox positions. The fork's own
+ *         command is in the first record of the copy, with its position.
+ * COPY-3  Until the copy is complete and owned, the session starts no effect and accepts no command.
  */
 import type { Blobs, Journal } from '@coxswain/ports';
 import { BOUNDS, type CopyOrigin, type ErrorCode, type Input, type JournalRecord } from '@coxswain/protocol';
@@ -14,13 +14,13 @@ import { readRecord } from './load-session.ts';
 import { OriginAwayError, type OriginRecords } from './origin-records.ts';
 import { sha256Hex } from './seal-record.ts';
 
-/** What copying reads and, for results that are too large for a record, writes. */
+/** Ports that a copy reads, and writes for results that are too large for a record. */
 export interface CopyPorts {
   readonly journal: Journal;
   readonly blobs: Blobs;
 }
 
-/** What is wrong with an origin itself, and not with reaching it. */
+/** Errors of the origin's content. Any other error means that the origin cannot be read at present. */
 const UNFIT: ReadonlySet<string> = new Set<ErrorCode>([
   'replay_diverged',
   'record_unreadable',
@@ -29,27 +29,27 @@ const UNFIT: ReadonlySet<string> = new Set<ErrorCode>([
   'session_deleted',
 ]);
 
-/** Whether an error is of an origin that cannot be copied, and not of one that cannot be reached now. */
+/** Whether the error means that the origin can never be copied. */
 export function isUnfit(code: string | undefined): code is ErrorCode {
   return code !== undefined && UNFIT.has(code);
 }
 
-/** One record to be made: the input, and when the origin's was made. */
+/** An input for the copy, with the time of the origin's record. */
 export interface CopiedInput {
   readonly n: number;
   readonly at: string;
   readonly input: Input;
 }
 
-/** The origin is not there any more as it was when the copy began. */
+/** The origin has changed or was deleted since the copy started. */
 export class OriginGoneError extends Error {
   readonly code = 'fork_origin_gone';
 }
 
 /**
  * The inputs of a copy after record `after`, in order.
- * @param before the session as the copy is so far: what changes are worked out from.
- * @throws OriginGoneError where the origin is not what it was; OriginAwayError where it cannot be read now.
+ * @param before the state of the copy so far, from which changes are computed.
+ * @throws OriginGoneError where the origin changed; OriginAwayError where it cannot be read at present.
  */
 export async function* copiedInputs(
   blobs: Blobs,
@@ -58,7 +58,7 @@ export async function* copiedInputs(
   after: number,
   before: () => Omit<BeforeRecord, 'blobs'>,
 ): AsyncGenerator<CopiedInput, void, undefined> {
-  // Whoever goes on with a copy has not looked at the origin yet.
+  // A host that continues a copy has not checked the origin yet.
   if (after > 0) await checkOrigin(origin, copy);
   let n = 0;
   for await (const bytes of origin.read()) {
@@ -101,14 +101,14 @@ async function changedInput(record: JournalRecord, { changes }: CopyOrigin, befo
   return changed.input;
 }
 
-/** An input without what it says of others than its session (Y2), and with its origin if it is the first. */
+/** The input without parts that concern others (COPY-2). The first input also gets its origin. */
 export function ofItself(input: Input, copy: CopyOrigin | undefined): Input {
   if (input.type !== 'command') return input;
   const { receipt_to: _, copied_from: __, ...own } = input;
   return copy ? { ...own, copied_from: copy } : own;
 }
 
-/** Where an origin comes from itself, by its first record. */
+/** The origins of the origin, from its first record. */
 export function lineage({ input }: JournalRecord): Pick<CopyOrigin, 'before'> {
   const from = input.type === 'command' ? input.copied_from : undefined;
   if (!from) return {};

@@ -1,4 +1,4 @@
-/** Carries a copy out: looks at what a fork asks for, makes its records, and takes the whole of it over (Y1 to Y3). */
+/** Makes a fork: checks the request, writes the records of the copy, and owns the result (COPY-1 to COPY-3). */
 import type { CommandInput, CopyOrigin, Cursor, Failure, Input, SessionRef } from '@coxswain/protocol';
 import { sessionRef } from '@coxswain/protocol';
 import { SessionLeft } from '../runner/append-record.ts';
@@ -8,25 +8,25 @@ import { type LiveSession, transcriptOf } from './load-session.ts';
 import { OriginAwayError, OriginRecords } from './origin-records.ts';
 import { planFork } from './plan-fork.ts';
 
-/** What a copy needs of the runner that makes it. */
+/** What a copy needs from its runner. */
 export interface CopyingRunner {
-  /** Who writes: this host's incarnation. */
+  /** The incarnation of this host, which is in each record. */
   readonly host: string;
-  /** The session as it is now, or null. */
+  /** The current session, or null. */
   session(): LiveSession | null;
   /** @throws {SessionLeft} where the runner has left the session. */
   checkNotLeft(): void;
-  /** Makes one record. @returns false where the input cannot be judged now. @throws {SessionLeft} */
+  /** Makes one record. @returns false where the input cannot be judged at present. @throws {SessionLeft} */
   step(session: LiveSession, input: Input, cursor?: Cursor, copiedAt?: string): Promise<boolean>;
-  /** Puts the host's table of hooks into the journal, if it is another one. @throws {SessionLeft} */
+  /** Records the host's hook table if it differs from the journal's. @throws {SessionLeft} */
   seeHooks(session: LiveSession): Promise<void>;
-  /** Throws away what the machine did beyond the journal. @throws {SessionLeft} */
+  /** Discards the machine's state beyond the journal and loads the session again. @throws {SessionLeft} */
   foldAgain(): Promise<LiveSession>;
-  /** Leaves the session, because the origin cannot be read now. */
+  /** Leaves the session, because the origin cannot be read at present. */
   leave(message: string): void;
 }
 
-/** See the top of the file. */
+/** Makes the copy of one fork. */
 export class SessionCopy {
   readonly #ports: CopyPorts & { readonly clock: { yield(): Promise<void> } };
   readonly #ref: SessionRef;
@@ -43,8 +43,8 @@ export class SessionCopy {
   }
 
   /**
-   * Looks at what a fork asks for, and copies it.
-   * @returns false where the command cannot be judged now.
+   * Checks a fork command and makes the copy.
+   * @returns false where the command cannot be judged at present.
    * @throws {SessionLeft}
    */
   async fork(session: LiveSession, input: CommandInput, cursor: Cursor | undefined): Promise<boolean> {
@@ -64,9 +64,9 @@ export class SessionCopy {
   }
 
   /**
-   * Goes on with a copy from where it stands, and takes it over as its first owner; nothing where none is under way.
-   * @param cursor the place of the command that asked for it, for its first record.
-   * @param known the origin, as far as it was read already.
+   * Continues an unfinished copy and becomes its first owner. Does nothing where no copy is unfinished.
+   * @param cursor the position of the fork command, for the first record.
+   * @param known the part of the origin that was read already.
    * @throws {SessionLeft}
    */
   async complete(session: LiveSession, cursor?: Cursor, known?: OriginRecords): Promise<void> {
@@ -84,7 +84,7 @@ export class SessionCopy {
       : afterCopy(this.#ref.sessionId, copy, whole.actor.state);
     const epoch = whole.actor.state.context.epoch + 1;
     await runner.step(whole, { type: 'owned', epoch, host: runner.host, after_copy });
-    // What was registered when the copied records were made need not be now.
+    // The hook table may have changed since the copied records were made.
     await runner.seeHooks(runner.session() ?? whole);
   }
 
@@ -92,7 +92,7 @@ export class SessionCopy {
     return new OriginRecords(this.#ports.journal, sessionRef(session, this.#ref.tenant));
   }
 
-  /** @returns why the copy cannot be completed, or null where it is whole. @throws {SessionLeft} */
+  /** @returns the reason why the copy cannot be completed, or null where it is complete. @throws {SessionLeft} */
   async #copyRest(
     session: LiveSession,
     copy: CopyOrigin,
@@ -107,7 +107,7 @@ export class SessionCopy {
         await runner.step(now(), input, n === 1 ? cursor : undefined, at);
         if (now().n !== n)
           return { code: 'replay_diverged', message: `record ${n} of ${copy.session} was not applied` };
-        // A long copy must not keep the host's other sessions waiting.
+        // A long copy must not block the host's other sessions.
         await this.#ports.clock.yield();
         runner.checkNotLeft();
       }
@@ -116,7 +116,7 @@ export class SessionCopy {
       if (error instanceof SessionLeft) throw error;
       const { code = 'session_failed', message } = error as Error & { code?: string };
       if (error instanceof OriginAwayError) runner.leave(message);
-      // Nothing is recorded yet: what asked for it is answered like any command that cannot be.
+      // Nothing is recorded yet, so the command is rejected like any other invalid command.
       else if (now().n === 0) throw error;
       return { code, message };
     }

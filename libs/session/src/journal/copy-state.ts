@@ -1,10 +1,10 @@
-/** Whether a session is being copied, and what its first owner begins with once it is: read from its own journal alone. */
+/** Whether a session is an unfinished copy, and how its first owner starts. Read from the session's own journal alone. */
 import type { AfterCopy, CopyOrigin, JournalRecord } from '@coxswain/protocol';
 import { isEnded, type SessionState } from '@coxswain/turn';
 
 /**
- * The copy that is under way after a record, or null: from the first record that names an origin to the takeover by its
- * first owner. An import under its own id is only moved: nobody has to take it over as a fork is.
+ * The unfinished copy after a record, or null. A copy is unfinished from the first record that names an origin until its first
+ * owner takes it. An import under its own id needs no such owner, unlike a fork.
  */
 export function copyAfter(
   copy: CopyOrigin | null,
@@ -18,7 +18,7 @@ export function copyAfter(
   return taken && (n > open.n || taken.error) ? null : open;
 }
 
-/** An import that is under way, or was broken off, and that only `cox session import` can go on with. */
+/** The session is an unfinished import. Only `cox session import` can continue it. */
 export class ImportUnfinishedError extends Error {
   readonly code = 'import_unfinished';
   constructor(sessionId: string, n: number) {
@@ -26,12 +26,12 @@ export class ImportUnfinishedError extends Error {
   }
 }
 
-/** Whether a journal is an import of which records are missing. */
+/** Whether a journal is an import without all of its records. */
 export function isUnfinishedImport({ copy, n }: { readonly copy: CopyOrigin | null; readonly n: number }): boolean {
   return copy?.how === 'import' && n < copy.n;
 }
 
-/** What the first owner of a whole copy begins with. */
+/** The start of the first owner of a complete copy. */
 export function afterCopy(sessionId: string, copy: CopyOrigin, state: SessionState): AfterCopy {
   const { persona, provider, model, base_url } = copy.changes ?? {};
   const settings = Object.fromEntries(

@@ -1,13 +1,13 @@
 /**
- * Deletes a session, from outside of its host and under the journal's own fence.
+ * Deletes a session from outside of its host, under the fence of its journal.
  *
- * Z1  The tombstone first, appended behind the newest record of an ended session: from there on no host writes to it, starts it
- *     again or forks it, whatever it holds in memory.
- * Z2  Then whoever has the session in memory is told, so that it lets it go and keeps no snapshot any more.
- * Z3  Forks that copy its records still are waited for: they keep what they were made of.
- * Z4  Then timers and snapshots, and the records last: as long as there are any, the deletion is known to be unfinished,
- *     and whoever begins it again goes on here.
- * Z5  What its records refer to in the store of blobs is swept afterwards: others may refer to it, too.
+ * DELETE-1  The tombstone comes first, after the newest record of an ended session. From then on, no host can write to the
+ *           session, restart it or fork it.
+ * DELETE-2  Then the host that has the session in memory gets a message, so that it unloads the session and writes no snapshot.
+ * DELETE-3  The deletion waits for unfinished forks that still copy its records.
+ * DELETE-4  Then timers and snapshots are removed, and the records last. As long as records exist, the deletion is known to be
+ *           unfinished, and a repetition continues it.
+ * DELETE-5  A later sweep removes blobs that the records referred to: other sessions may refer to them.
  */
 import type { ActiveSessions, Blobs, Clock, Journal, Purge, StoredRecord } from '@coxswain/ports';
 import {
@@ -27,30 +27,30 @@ import { readRecord } from './load-session.ts';
 import { sha256Hex } from './seal-record.ts';
 import { tombstoneOf } from './tombstone-of.ts';
 
-/** What deleting reads and takes away. */
+/** Ports that a deletion reads and writes. */
 export interface DeletePorts {
   readonly journal: Journal;
   readonly blobs: Pick<Blobs, 'get'>;
   readonly active: ActiveSessions;
   readonly purge: Purge;
   readonly clock: Clock;
-  /** Has whoever has a session in memory look at its journal; resolves when one has, or none answers. Does not reject. */
+  /** Asks the host of a session to check its journal; resolves when a host has, or when none answers. Does not reject. */
   readonly tellHost: (ref: SessionRef) => Promise<void>;
 }
 
-/** How to delete. */
+/** Options of a deletion. */
 export interface DeleteOptions {
   readonly by?: Actor | undefined;
   readonly reason?: string | undefined;
-  /** Also one whose journal cannot be read: it may be a later release's, at work. */
+  /** Whether to delete a session whose journal is unreadable. A later release may be running it. */
   readonly unreadable?: boolean | undefined;
-  /** Changes nothing: says what would be deleted. */
+  /** Whether to change nothing and only report. */
   readonly dryRun?: boolean | undefined;
-  /** How long forks of it that are under way are waited for. Default 60,000. */
+  /** How long to wait for unfinished forks, in milliseconds. Default 60,000. */
   readonly forksWithinMs?: number | undefined;
 }
 
-/** What became of it. `completed`: a deletion that was begun earlier was brought to its end. */
+/** The result. `completed`: an earlier, unfinished deletion was completed. */
 export type Deletion =
   | { readonly status: 'deleted' | 'completed'; readonly tombstone: Tombstone; readonly blobs: readonly string[] }
   | { readonly status: 'would_delete'; readonly records: number }
@@ -61,9 +61,9 @@ const MAYBE_WITHIN_MS = 5_000;
 const LOOKED_AGAIN_MS = 250;
 
 /**
- * Deletes a session that has ended.
- * @returns what became of it, with the hashes of what its records referred to; or why it is not deleted.
- * @throws what the ports throw: then it is deleted or not, and doing it again goes on where it stands.
+ * Deletes an ended session.
+ * @returns the result, with the hashes of blobs that the records referred to; or the reason why nothing was deleted.
+ * @throws errors of the ports. The session may be deleted in part; a repetition continues.
  */
 export async function deleteSession(
   ports: DeletePorts,
@@ -74,7 +74,7 @@ export async function deleteSession(
   if ('status' in placed) return placed;
   const { tombstone, fence, isNew } = placed;
   if (!isNew && !(await ports.purge.hasBefore(ref, fence))) {
-    // Also what a host has written meanwhile that had not heard of it.
+    // Includes a snapshot that a host wrote before it got the message.
     if (!options.dryRun) await ports.purge.snapshots(ref);
     return refused('session_deleted', `the session was already deleted at ${tombstone.deleted_at}`);
   }
@@ -97,7 +97,7 @@ interface Placed {
   readonly isNew: boolean;
 }
 
-/** The tombstone that stands, or a new one (Z1). A record that comes in between is looked at like the one before. */
+/** The existing tombstone, or a new one (DELETE-1). If another record is appended meanwhile, that record is checked as well. */
 async function placeTombstone(ports: DeletePorts, ref: SessionRef, options: DeleteOptions): Promise<Placed | Deletion> {
   for (;;) {
     const last = await ports.journal.last(ref);
@@ -116,7 +116,7 @@ async function placeTombstone(ports: DeletePorts, ref: SessionRef, options: Dele
   }
 }
 
-/** How many records there are, or why they may not be deleted. */
+/** The number of records, or the reason why they may not be deleted. */
 async function lookAt(
   { journal, blobs }: Pick<DeletePorts, 'journal' | 'blobs'>,
   ref: SessionRef,
@@ -143,21 +143,21 @@ async function isNoted(active: ActiveSessions, ref: SessionRef): Promise<boolean
   return (await active.list(partitionOf(ref.sessionId))).some((note) => subjects.journal(note.ref) === key);
 }
 
-/** Whether every fork that was begun before the tombstone has its records (Z3). Later ones are refused by their host. */
+/** Whether each fork that started before the tombstone has its records (DELETE-3). Hosts reject later forks. */
 async function forksAreDone(ports: DeletePorts, ref: SessionRef, withinMs: number): Promise<boolean> {
   const { clock } = ports;
   const fromMs = clock.monotonicMs();
   for (;;) {
     const found = await forkUnderWay(ports, ref);
     const waitedMs = clock.monotonicMs() - fromMs;
-    // What has no record for so long is most likely an id that nobody has started: a fork of it would say what it lacks.
+    // A session without records for this long is most likely an unused id. A fork by it would report the missing origin.
     if (found === 'no' || (found === 'maybe' && waitedMs >= Math.min(withinMs, MAYBE_WITHIN_MS))) return true;
     if (waitedMs >= withinMs) return false;
     await clock.sleep(LOOKED_AGAIN_MS);
   }
 }
 
-/** The hashes that stand in a session's records: more than its blobs, and all of them. */
+/** All hashes in a session's records, which include the hashes of its blobs. */
 async function blobsOf(journal: Journal, ref: SessionRef, fence: number): Promise<readonly string[]> {
   const found = new Set<string>();
   for await (const { bytes, fence: at } of journal.read(ref)) {
@@ -169,10 +169,10 @@ async function blobsOf(journal: Journal, ref: SessionRef, fence: number): Promis
 
 const HASH = /"sha256":"([0-9a-f]{64})"/g;
 
-/** What a record's bytes refer to by hash, whatever release wrote them. */
+/** The hashes that a record's bytes refer to, for records of any release. */
 export function hashesIn(bytes: Uint8Array): string[] {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  // Most records refer to nothing, and need not become a string for that.
+  // Most records refer to no blob and need not be decoded.
   if (!text.includes('"sha256":"')) return [];
   return Array.from(text.toString('latin1').matchAll(HASH), ([, sha256]) => sha256 as string);
 }

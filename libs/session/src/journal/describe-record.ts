@@ -1,7 +1,7 @@
-/** What a record is, in a few words: for refusals that are about one, and for people who compare journals. */
+/** A short description of a record, for rejections and for comparisons of journals. */
 import { assertNever, type CommandInput, isDeferredBy, type JournalRecord, rejectionIn } from '@coxswain/protocol';
 
-/** `the result of call c1 (read)`, `a steer`, `what hooks returned at PreToolUse (policy)`. */
+/** For example `the result of call c1 (read)`, `a steer`, `what hooks returned at PreToolUse (policy)`. */
 export function describeRecord({ input, events }: Pick<JournalRecord, 'input' | 'events'>): string {
   switch (input.type) {
     case 'command':

@@ -1,7 +1,7 @@
 /**
- * Two journals, side by side: the first record in which they differ, and what differs in each turn. What no two sessions
- * can share is not counted as a difference: their ids, those of their children and commands, hosts, times, hashes. A record
- * that only says which host claimed the session is left out, so an unchanged fork equals its origin.
+ * Compares two journals: the first record that differs, and the differences of each turn. Values that always differ between
+ * sessions are ignored: ids of sessions, children and commands, hosts, times, hashes. Records that only name the session's
+ * owner are ignored as well, so an unchanged fork equals its origin.
  */
 import { childIdOf, type JournalRecord, type Json } from '@coxswain/protocol';
 import { describeRecord } from './describe-record.ts';
@@ -10,40 +10,40 @@ import { JournalDigest, type SaidInTurn, type TurnDigest } from './journal-diges
 
 /** The first record in which two journals differ. */
 export interface Divergence {
-  /** Its number in each; null where the journal has ended before. */
+  /** The record's number in each journal; null where the journal has ended. */
   readonly n: readonly [a: number | null, b: number | null];
-  /** RFC 6901 pointer to the first member that differs; empty where one journal ends. */
+  /** RFC 6901 pointer to the first member that differs; empty where one journal has ended. */
   readonly path: string;
   readonly a: Json | undefined;
   readonly b: Json | undefined;
-  /** What the record is in each; null where the journal has ended before. */
+  /** The record's description in each journal; null where the journal has ended. */
   readonly is: readonly [a: string | null, b: string | null];
 }
 
-/** One thing that differs in a turn. Turn 0 is the run itself: its prompt, its end. */
+/** One difference in a turn. Turn 0 stands for the run itself: its prompt and its end. */
 export interface Difference {
   readonly run: number;
   readonly turn: number;
   readonly what: SaidInTurn['what'];
-  /** The call or hook that it is about. */
+  /** The call or hook that differs. */
   readonly of: string | null;
-  /** In short; null where there is nothing like it. */
+  /** A short description; null where the journal has no counterpart. */
   readonly a: string | null;
   readonly b: string | null;
 }
 
-/** What {@link diffJournals} finds. */
+/** The result of {@link diffJournals}. */
 export interface JournalDiff {
   readonly a: { readonly session_id: string; readonly records: number };
   readonly b: { readonly session_id: string; readonly records: number };
-  /** Null where they do not differ. */
+  /** Null where the journals are equal. */
   readonly first: Divergence | null;
   readonly differences: readonly Difference[];
-  /** Differences beyond those that are listed. */
+  /** Number of differences that are not listed. */
   readonly more: number;
 }
 
-/** Differences that are listed. */
+/** Maximum number of listed differences. */
 const DIFFERENCES_MAX = 1_000;
 
 /** Compares two journals, each from its first record. */
@@ -77,11 +77,11 @@ class Side {
   readonly digest = new JournalDigest((text) => this.#withoutChildIds(text));
   readonly #records: AsyncIterator<JournalRecord>;
   readonly #commands = new Map<string, string>();
-  /** The ids of children, by the call that each works for. */
+  /** Ids of child sessions, by the call that started each. */
   readonly #children = new Map<string, string>();
-  /** The session and its origins: the children of all of them are named in a copied journal. */
+  /** The session and its origins: a copied journal may name the children of each. */
   readonly #lineage: string[] = [];
-  /** The numbers of the records that are left out. */
+  /** Numbers of ignored records. */
   readonly #claims: number[] = [];
   #sessionId = '';
   #count = 0;
@@ -123,7 +123,7 @@ class Side {
     return this.#children.size === 0 ? text : text.replace(CHILD_ID, (id) => this.#children.get(id) ?? id);
   }
 
-  /** A record without what no two sessions share; commands go by the order in which they came. */
+  /** A record without values that always differ between sessions. Commands are named by their order. */
   #comparable({ input, events, state, effects_open }: JournalRecord): Json {
     if (input.type === 'command' && !this.#commands.has(input.command_id))
       this.#commands.set(input.command_id, `command ${this.#commands.size + 1}`);
@@ -145,7 +145,7 @@ class Side {
     );
   }
 
-  /** The id of an effect begins with its record's number: here without the claims before it. */
+  /** The id of an effect starts with its record's number: here without the ignored records before it. */
   #effect(id: string): string {
     const [n, rest] = id.split('-');
     return `${Number(n) - this.#claims.filter((claim) => claim < Number(n)).length}-${rest}`;
@@ -160,10 +160,10 @@ class Side {
   }
 }
 
-/** As `childIdOf` makes them. */
+/** The format of `childIdOf()`. */
 const CHILD_ID = /[0-9a-f]{32}/g;
 
-/** Members of inputs and events that tell of this one session, its host and its clock. */
+/** Members of inputs and events that are specific to one session, its host or its clock. */
 const OF_ONE_SESSION: ReadonlySet<string> = new Set([
   'session_id',
   'host',
@@ -173,7 +173,7 @@ const OF_ONE_SESSION: ReadonlySet<string> = new Set([
   'copied_from',
 ]);
 
-/** Whether a record says which host claimed the session, and nothing followed from that. */
+/** Whether a record only names the session's owner. */
 function isClaim({ input, events }: JournalRecord): boolean {
   return input.type === 'owned' && events.every(({ type }) => type === 'owned');
 }

@@ -1,18 +1,18 @@
-/** Whether a session has ended, told by its newest record without folding the others. */
+/** Whether a session has ended, from its newest record alone. */
 import type { Blobs, Journal } from '@coxswain/ports';
 import { hasEnded, type JournalRecord, type SessionRef, topState } from '@coxswain/protocol';
 import { copyAfter } from './copy-state.ts';
 import { readRecord } from './load-session.ts';
 
-/** Whether the run of a session whose newest record this is has ended, and nothing that followed it goes on. */
+/** Whether the newest record of a session shows an ended run without open effects. */
 export function isAtRest({ state, effects_open }: Pick<JournalRecord, 'state' | 'effects_open'>): boolean {
   return hasEnded(state) && effects_open.length === 0;
 }
 
 /**
- * Why a session whose newest record this is has not ended, or null where it has. An import that was broken off has: nobody
- * goes on with it but who imports it again.
- * @throws what the ports throw.
+ * The reason why a session with this newest record has not ended, or null where it has. An unfinished import counts as ended:
+ * only another import can continue it.
+ * @throws errors of the ports.
  */
 export async function whyNotEnded(
   { journal, blobs }: { readonly journal: Journal; readonly blobs: Pick<Blobs, 'get'> },

@@ -1,9 +1,9 @@
-/** Exported journals, read: their records in order, and what lies apart of them. */
+/** Reads an exported journal: its records in order, and its blobs. */
 import type { Blobs } from '@coxswain/ports';
 import { BOUNDS, checkExportEnd, ExportLineInvalidError, readBlobLine, readClosingLine } from '@coxswain/protocol';
 import { sha256Hex } from './seal-record.ts';
 
-/** See the top of the file. Read its records once; what lies apart is known as far as they were read. */
+/** Reads an exported journal once. The blobs are known as far as the records were read. */
 export class ExportedJournal implements Pick<Blobs, 'get'> {
   readonly #lines: AsyncIterable<Uint8Array>;
   readonly #elsewhere: Pick<Blobs, 'get'> | undefined;
@@ -14,26 +14,26 @@ export class ExportedJournal implements Pick<Blobs, 'get'> {
   #newest: Uint8Array | null = null;
   #isTailProven = false;
 
-  /** @param elsewhere where to look for what the lines do not hold. */
+  /** @param elsewhere the store of blobs that the export lacks. */
   constructor(lines: AsyncIterable<Uint8Array>, elsewhere?: Pick<Blobs, 'get'>) {
     this.#lines = lines;
     this.#elsewhere = elsewhere;
   }
 
-  /** The line that was read last, from 1. */
+  /** The number of the last line read, from 1. */
   get line(): number {
     return this.#line;
   }
 
   /**
-   * Whether a closing line has proven the newest record, and that none is missing after it. False until all records were
-   * read, and where the export has no closing line.
+   * Whether a closing line confirmed the newest record as the last one. False until all records were read, and for an export
+   * without a closing line.
    */
   get isTailProven(): boolean {
     return this.#isTailProven;
   }
 
-  /** What the lines hold besides records, by hash. */
+  /** The blobs of the export, by hash. */
   get blobs(): ReadonlyMap<string, Uint8Array> {
     return this.#blobs;
   }
@@ -43,9 +43,9 @@ export class ExportedJournal implements Pick<Blobs, 'get'> {
   }
 
   /**
-   * The stored bytes of its records, in order. Empty lines are passed over.
-   * @throws ExportLineInvalidError for a line that an export cannot have there; ExportEndMismatchError where the closing
-   *   line does not match the records.
+   * The stored bytes of its records, in order. Skips empty lines.
+   * @throws ExportLineInvalidError for a line that is not valid at its position; ExportEndMismatchError where the closing line
+   *   does not match the records.
    */
   async *records(): AsyncGenerator<Uint8Array, void, undefined> {
     for await (const bytes of this.#lines) {
@@ -90,6 +90,6 @@ export class ExportedJournal implements Pick<Blobs, 'get'> {
   }
 }
 
-/** The third byte of the lines that are not records: of `{"blob"` and `{"base64"`, and of the closing line `{"end"`. */
+/** The third byte of lines that are not records: `{"blob"`, `{"base64"`, and `{"end"` for the closing line. */
 const B = 0x62;
 const E = 0x65;

@@ -1,14 +1,14 @@
 /** The first member in which two JSON values differ. */
 import { escapePointerKey, type Json } from '@coxswain/protocol';
 
-/** Where it is, as an RFC 6901 pointer, and what stands there in each. */
+/** The position as an RFC 6901 pointer, and both values. */
 export interface JsonDifference {
   readonly path: string;
   readonly expected: Json | undefined;
   readonly actual: Json | undefined;
 }
 
-/** The first member in which two values differ, `path` being where they stand; null where they are the same. */
+/** The first member in which two values differ; null where they are equal. `path` is the pointer to the values. */
 export function firstDifference(
   expected: Json | undefined,
   actual: Json | undefined,

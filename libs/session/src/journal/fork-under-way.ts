@@ -1,11 +1,11 @@
-/** Forks that are being made of a session: found among the sessions that hosts work on. */
+/** Finds unfinished forks of a session, among the sessions that hosts work on. */
 import type { ActiveSessions, Blobs, Journal } from '@coxswain/ports';
 import { type ErrorCode, PARTITIONS, type SessionRef } from '@coxswain/protocol';
 import { sideBySide } from '../hosting/load-turns.ts';
 import { firstRecord } from './ended-record.ts';
 import { readRecord } from './load-session.ts';
 
-/** See {@link forkUnderWay}. */
+/** The result of {@link forkUnderWay}. */
 export type ForkUnderWay = 'yes' | 'maybe' | 'no';
 
 const COPIES_NOTHING: ReadonlySet<string> = new Set<ErrorCode>([
@@ -15,9 +15,9 @@ const COPIES_NOTHING: ReadonlySet<string> = new Set<ErrorCode>([
 ]);
 
 /**
- * Whether a host copies the records of a session just now. A session is noted before its first record is written, so none
- * is missed; `maybe`: one that has no record yet may become such a fork.
- * @throws what the ports throw.
+ * Whether a host is copying the session's records now. A host notes a session before it writes the first record, so no fork
+ * is missed. `maybe`: a noted session without records may become such a fork.
+ * @throws errors of the ports.
  */
 export async function forkUnderWay(
   ports: { readonly journal: Journal; readonly blobs: Pick<Blobs, 'get'>; readonly active: ActiveSessions },
@@ -49,7 +49,7 @@ async function copies(
     const last = await ports.journal.last(ref);
     return last && (await readRecord(last.bytes, ports.blobs)).n < from.n ? 'yes' : 'no';
   } catch (error) {
-    // One that cannot be read, or that is deleted itself, copies nothing any more.
+    // An unreadable or deleted session copies nothing.
     if (COPIES_NOTHING.has((error as { code?: string }).code ?? '')) return 'no';
     throw error;
   }

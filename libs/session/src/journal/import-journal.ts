@@ -1,10 +1,10 @@
 /**
- * Imports: an exported journal becomes a session. All of it is checked before any of it is written: every record must be
- * readable, chain to the one before it, and come out the same, byte for byte, when it is computed again. The closing line of
- * the export must match the last record; an export without one is imported, and its tail is unproven.
+ * Imports an exported journal as a session. The import checks everything before it writes: each record must be readable, must
+ * chain to its predecessor, and must replay byte for byte. The closing line must match the last record. An export without a
+ * closing line is imported, with an unproven end.
  *
- * An import keeps its id, or is given another one, as a fork is. Either way it has a chain of its own, for what its
- * records say of the bus that they come from (inbox positions, who waits for receipts) is left out.
+ * An import keeps its id or gets a new one. In both cases it gets its own hash chain, because the import leaves out what
+ * concerns the old bus: inbox positions and addresses of receipts.
  */
 import type { Blobs, Clock, Journal, StoredRecord } from '@coxswain/ports';
 import {
@@ -25,36 +25,36 @@ import { ChainBrokenError, readRecord } from './load-session.ts';
 import { JournalReplay } from './replay-journal.ts';
 import { buildRecord, type SealedRecord, sealRecord } from './seal-record.ts';
 
-/** What importing reads and writes. */
+/** Ports that an import reads and writes. */
 export interface ImportPorts {
   readonly journal: Journal;
   readonly blobs: Blobs;
   readonly clock: Clock;
 }
 
-/** What is imported, and as what. */
+/** One import. */
 export interface ImportRequest {
-  /** The lines of the export; called twice: to check them, and to write what they say. */
+  /** The lines of the export. Called twice: to check them, and to write them. */
   readonly lines: () => AsyncIterable<Uint8Array>;
   readonly tenant: string;
-  /** Another id for the session. */
+  /** A new id for the session. */
   readonly as?: string | undefined;
 }
 
-/** What was imported. */
+/** The result of an import. */
 export interface Imported {
   readonly ref: SessionRef;
-  /** The session as the export names it. */
+  /** The session's id in the export. */
   readonly origin: string;
   readonly records: number;
-  /** Whether the export had a closing line: without one, a change of its last record or missing records do not show. */
+  /** Whether the export has a closing line. Without it, a changed last record and missing records are not detected. */
   readonly isTailProven: boolean;
 }
 
-/** A line of an export cannot be imported. Nothing was written. */
+/** A line of the export cannot be imported. Nothing was written. */
 export class ImportRefusedError extends Error {
   readonly code: ErrorCode;
-  /** The line, from 1; 0 where it is about no line. */
+  /** The line's number, from 1; 0 where the error concerns no line. */
   readonly line: number;
 
   constructor(code: ErrorCode, line: number, message: string, cause?: unknown) {
@@ -65,14 +65,14 @@ export class ImportRefusedError extends Error {
 }
 
 /**
- * Imports a journal. One that was broken off goes on where it stands.
- * @throws ImportRefusedError before anything is written; with the code `session_exists` where the id is not free, and
- * `journal_unavailable` where the store gave no answer: import it again.
+ * Imports a journal. A repetition continues an unfinished import.
+ * @throws ImportRefusedError before anything is written; with the code `session_exists` where the id is in use, and
+ *   `journal_unavailable` where the store did not answer: repeat the import.
  */
 export async function importJournal(ports: ImportPorts, { lines, tenant, as }: ImportRequest): Promise<Imported> {
   const checked = await check(lines(), ports.blobs);
   const ref = sessionRef(as ?? checked.copy.session, tenant);
-  // A deletion that is not finished keeps records before its tombstone.
+  // An unfinished deletion has records before its tombstone.
   const newest = await ports.journal.last(ref);
   if (newest && tombstoneIn(newest.bytes)) throw taken(ref, newest.bytes);
   const written = ports.journal.read(ref)[Symbol.asyncIterator]();
@@ -81,7 +81,7 @@ export async function importJournal(ports: ImportPorts, { lines, tenant, as }: I
   for await (const sealed of recomputed(lines(), checked, ref)) {
     const stands: IteratorResult<StoredRecord, void> = appended > 0 ? DONE : await written.next();
     if (!stands.done) {
-      // An import that was broken off has written these very bytes; anything else is another session.
+      // An unfinished import has written identical bytes. Other bytes belong to another session.
       if (Buffer.compare(stands.value.bytes, sealed.bytes) !== 0) throw taken(ref, stands.value.bytes);
       fence = stands.value.fence;
       continue;
@@ -143,7 +143,7 @@ function follows(record: JournalRecord, replay: JournalReplay): void {
     throw new ChainBrokenError(`${is}, but its hash does not chain to the previous record: one of the two was changed`);
 }
 
-/** The records under the session's id, with a chain of their own. */
+/** The records under the new id, with their own hash chain. */
 async function* recomputed(
   lines: AsyncIterable<Uint8Array>,
   { copy, exported }: Checked,

@@ -1,4 +1,4 @@
-/** What a journal says, turn by turn, in short: what people compare when they compare two sessions. */
+/** A short form of a journal, turn by turn, for comparisons by people. */
 import {
   callsOf,
   canonicalJson,
@@ -11,43 +11,43 @@ import {
   textOf,
 } from '@coxswain/protocol';
 
-/** One thing that was said or done in a turn. */
+/** One event of a turn. */
 export interface SaidInTurn {
   readonly what: 'prompt' | 'message' | 'answer' | 'call' | 'verdict' | 'decision' | 'result' | 'persona' | 'outcome';
-  /** The call or hook that it is about. */
+  /** The call or hook. */
   readonly of: string | null;
-  /** In short. */
+  /** A short text. */
   readonly text: string;
-  /** Of the whole text, without names that no two sessions share. */
+  /** Hash of the whole text, without names that always differ between sessions. */
   readonly fingerprint: string;
 }
 
-/** One turn; turn 0 is what belongs to the run. */
+/** One turn; turn 0 stands for the run itself. */
 export interface TurnDigest {
   readonly run: number;
   readonly turn: number;
-  /** In the order in which it happened, by name. */
+  /** Events in their order, by name. */
   readonly said: Map<string, SaidInTurn>;
 }
 
 const SHORT_CHARS = 160;
-/** Turns of one run, at most: what keys are made of. */
+/** Maximum number of turns of one run, for keys of runs and turns. */
 const TURNS_OF_RUN = 10_000_000;
 
-/** The digest of a journal: feed it every record, in order. */
+/** The digest of a journal. Add every record, in order. */
 export class JournalDigest {
-  /** Turns by run and turn, in order. */
+  /** Turns, ordered by run and turn. */
   readonly turns = new Map<number, TurnDigest>();
   readonly #comparable: (text: string) => string;
   #run = 0;
   #turn = 0;
 
-  /** @param comparable takes names out of a text that no two sessions share. Texts are shown with them. */
+  /** @param comparable removes names that always differ between sessions from a text. Shown texts keep them. */
   constructor(comparable: (text: string) => string = (text) => text) {
     this.#comparable = comparable;
   }
 
-  /** Takes a record in. */
+  /** Adds one record. */
   add({ events }: Pick<JournalRecord, 'events'>): void {
     for (const event of events) this.#take(event);
   }

@@ -1,4 +1,4 @@
-/** Loading: from a snapshot and the journal behind it to a session that can go on. */
+/** Loads a session from a snapshot and the journal after it. */
 import type { Blobs, Journal, Publisher, Snapshots, StoredRecord } from '@coxswain/ports';
 import {
   blobRefsOf,
@@ -32,10 +32,10 @@ import { copyAfter } from './copy-state.ts';
 import { machineOf, otherMachine } from './machine-version.ts';
 import { sha256Hex } from './seal-record.ts';
 
-/** A session as its journal says it is. */
+/** A session as loaded from its journal. */
 export interface LoadedSession {
   readonly actor: SessionActor;
-  /** Null where only the state was asked for, and a snapshot has spared the rest. */
+  /** Null where only the state was requested and a snapshot made the older records unnecessary. */
   readonly transcript: Transcript | null;
   readonly receipts: Receipts;
   readonly n: number;
@@ -45,32 +45,32 @@ export interface LoadedSession {
   readonly cursor: Cursor | undefined;
   /** The incarnation of the host that wrote the newest record. */
   readonly writer: string;
-  /** Records behind the snapshot that it was loaded from, or all of them. */
+  /** Number of records after the snapshot, or of all records. */
   readonly tail: number;
-  /** The copy that is under way. */
+  /** The unfinished copy. */
   readonly copy: CopyOrigin | null;
 }
 
-/** A session that its host can own. Its transcript may have to be read yet: {@link readTranscript}. */
+/** A session that its host can own. Its transcript may be missing until {@link readTranscript}. */
 export type LiveSession = Omit<LoadedSession, 'tail'>;
 
-/** What a session has said so far. @throws Error where that was not read yet: a broken invariant. */
+/** The session's transcript. @throws Error where it was not read yet: a broken invariant. */
 export function transcriptOf({ transcript, n }: LiveSession): Transcript {
   if (!transcript) throw new Error(`record ${n}: the transcript is not loaded yet`);
   return transcript;
 }
 
-/** A record does not chain to the one before it, or is of another session. */
+/** A record does not chain to its predecessor, or belongs to another session. */
 export class ChainBrokenError extends Error {
   readonly code = 'chain_broken';
 }
 
-/** The events of a record lead the machine to another state than the record says. */
+/** The events of a record lead the machine to another state than the recorded one. */
 export class FoldDivergedError extends Error {
   readonly code = 'replay_diverged';
 }
 
-/** The ports that loading reads. */
+/** Ports that loading reads. */
 export interface LoadPorts {
   readonly journal: Journal;
   readonly snapshots: Snapshots;
@@ -79,11 +79,11 @@ export interface LoadPorts {
 }
 
 /**
- * Shape of a snapshot; it rises with the shape of what the context's members hold, not with every machine version. A
- * cache: one that does not fit is passed over, and the journal read from its beginning.
+ * Version of the snapshot's shape. It changes with the shape of the context's members, not with every machine version. A
+ * snapshot is a cache: another version is ignored, and the journal is read from its start.
  */
 export const SNAPSHOT_VERSION = 8;
-/** Which members the context has: with others, what a snapshot holds is not what the machine goes on from. */
+/** The members of the context. A snapshot with other members is ignored. */
 const CONTEXT_MEMBERS = Object.keys(emptyContext('')).sort();
 const CONTEXT_SHAPE = sha256Hex(Buffer.from(CONTEXT_MEMBERS.join(' '))).slice(0, 16);
 const Snapshot = z.strictObject({
@@ -107,14 +107,13 @@ function isState(value: unknown): boolean {
 }
 
 /**
- * Loads a session: its state from the newest snapshot and the records behind that.
- * @param whole read every record, so that the transcript stands. Those that the snapshot holds only go into that: neither
- *   is the machine fed with them again, nor are they held against their schema, as the hash of the snapshot vouches for them.
- *   Otherwise reading begins with the record that the snapshot was made after, which costs the same however long a session is.
- * @param onRecord told of every record that is read; of some twice, where the snapshot turns out to be of no use.
- * @param newest where the newest record stands, for whoever has just read it.
- * @throws ChainBrokenError, RecordUnreadableError, FoldDivergedError, MachineVersionUnknownError, and what the journal
- * port throws.
+ * Loads a session: its state from the newest snapshot and the records after it.
+ * @param whole whether to read every record, for the transcript. Records before the snapshot go into the transcript only:
+ *   they are neither fed to the machine nor checked by schema, as the snapshot's hash covers them. Otherwise reading starts
+ *   after the snapshot, so its cost does not depend on the session's length.
+ * @param onRecord called for each record read; for some twice, where the snapshot turns out to be unusable.
+ * @param newest position of the newest record, where the caller has just read it.
+ * @throws ChainBrokenError, RecordUnreadableError, FoldDivergedError, MachineVersionUnknownError, and errors of the journal.
  */
 export async function loadSession(
   ports: LoadPorts,
@@ -123,7 +122,7 @@ export async function loadSession(
   onRecord: (record: JournalRecord) => void = () => {},
   newest?: number,
 ): Promise<LoadedSession> {
-  // Side by side, as a session that wakes should not wait for one after the other.
+  // Both reads run at the same time, so that a session wakes sooner.
   const all = whole ? begun(ports.journal.read(ref, 0, newest)) : null;
   const snapshot = await newestSnapshot(ports.snapshots, ref);
   if (snapshot === null) return fold(ports, ref, whole, null, all ?? ports.journal.read(ref, 0, newest), onRecord);
@@ -137,9 +136,9 @@ export async function loadSession(
       onRecord,
     );
   } catch {
-    // A snapshot is a cache: one that the machine or the journal does not continue from is passed over.
+    // A snapshot is a cache: if the machine or the journal does not continue from it, it is ignored.
     const loaded = await fold(ports, ref, whole, null, ports.journal.read(ref), onRecord);
-    // It was made after an acknowledged record. A journal that ends before that one has lost its tail, and what happened then.
+    // The snapshot follows an acknowledged record. A journal that ends before that record has lost its end.
     if (loaded.n < snapshot.n)
       throw new ChainBrokenError(
         `the journal of ${ref.sessionId} ends with record ${loaded.n}, and its snapshot was made after record ${snapshot.n}`,
@@ -148,7 +147,7 @@ export async function loadSession(
   }
 }
 
-/** The same records, the first of them on their way already. */
+/** The same records; the first one is requested at once. */
 async function* begunFrom(
   first: Promise<IteratorResult<StoredRecord>>,
   rest: AsyncIterator<StoredRecord>,
@@ -159,7 +158,7 @@ async function* begunFrom(
 function begun(records: AsyncIterable<StoredRecord>): AsyncIterable<StoredRecord> {
   const iterator = records[Symbol.asyncIterator]();
   const first = iterator.next();
-  // Whoever reads hears of it; until then nobody has to.
+  // The reader gets the error; until then it must not count as unhandled.
   first.catch(() => undefined);
   return begunFrom(first, iterator);
 }
@@ -208,7 +207,7 @@ async function fold(
       if (!(error instanceof EventNotAcceptedError)) throw error;
       throw otherMachine(record.n, machine, `record ${record.n} of ${ref.sessionId}: ${error.message}`) ?? error;
     }
-    // XState takes a state that has gone, and an event that no longer leads on, in silence.
+    // XState ignores an unknown state, and an event without transition, without an error.
     if (leafOf(actor.state) !== leafOf({ value: record.state } as Pick<SessionState, 'value'>)) {
       const folded = `${leafOf(actor.state)}, the record says ${JSON.stringify(record.state)}`;
       const diverged = `record ${record.n} of ${ref.sessionId} leads to ${folded}`;
@@ -226,10 +225,10 @@ async function fold(
 }
 
 /**
- * Reads what a session that was loaded without it has said so far.
- * @param upTo its newest record, which the journal must lead to.
- * @param onRecord told of every record.
- * @throws ChainBrokenError, RecordUnreadableError, and what the journal port throws.
+ * Reads the transcript of a session that was loaded without it.
+ * @param upTo the session's newest record, which the journal must reach.
+ * @param onRecord called for each record.
+ * @throws ChainBrokenError, RecordUnreadableError, and errors of the journal.
  */
 export async function readTranscript(
   ports: Pick<LoadPorts, 'journal' | 'blobs'>,
@@ -251,11 +250,11 @@ export async function readTranscript(
   return transcript;
 }
 
-/** Where a chain of records ends; the hash is null where the records before were not read. */
+/** The end of a chain of records; the hash is null where earlier records were not read. */
 interface ChainEnd {
   readonly n: number;
   readonly hash: string | null;
-  /** The place of the last record. */
+  /** Position of the last record. */
   readonly fence: number;
 }
 
@@ -263,7 +262,7 @@ type ReadEnd = ChainEnd & { readonly hash: string };
 
 const GENESIS: ReadEnd = { n: 0, hash: GENESIS_HASH, fence: 0 };
 
-/** A record that follows the ones before it, and the end of the chain with it. */
+/** A record, and the end of the chain with it. */
 interface Link {
   readonly record: JournalRecord;
   readonly stored: StoredRecord;
@@ -271,9 +270,9 @@ interface Link {
 }
 
 /**
- * Records with each checked to follow the one before: dense numbers, and the hash of the bytes before. Records that are missing in
- * between are read once more where writes are decided, as a damaged replica steps over them.
- * @param decodeNext how the record behind an end of the chain is decoded.
+ * Yields records, each checked to follow its predecessor: consecutive numbers, and the hash of the previous bytes. Where
+ * records are missing, they are read again from the stream's leader, as a damaged replica skips them.
+ * @param decodeNext decodes the record after an end of the chain.
  * @throws ChainBrokenError, RecordUnreadableError.
  */
 async function* linksOf(
@@ -310,9 +309,9 @@ function after(chain: ChainEnd, record: JournalRecord, { bytes, fence }: StoredR
 }
 
 /**
- * Reads one record, its large fields put back in place, whatever released version it is of. Throws RecordUnreadableError.
- * @param upcasts how earlier versions are read.
- * @param decode {@link decodeRecordAgain} where a hash vouches for the bytes.
+ * Reads one record of any released version and restores its large fields. Throws RecordUnreadableError.
+ * @param upcasts converters from earlier versions.
+ * @param decode {@link decodeRecordAgain} where a hash covers the bytes.
  */
 export async function readRecord(
   bytes: Uint8Array,
@@ -320,7 +319,7 @@ export async function readRecord(
   upcasts: ReadonlyMap<number, Upcast> = UPCASTS,
   decode: typeof decodeRecord = decodeRecord,
 ): Promise<JournalRecord> {
-  // Looking for the pointer member in the bytes is cheaper than parsing twice; a false alarm costs only that.
+  // A search for the member's name in the bytes is cheaper than parsing twice. A false match costs a second parse only.
   if (!Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).includes('"blobs":['))
     return decode(bytes, undefined, upcasts);
   const texts = new Map<string, string>();
@@ -331,7 +330,7 @@ export async function readRecord(
   return decode(bytes, ({ sha256 }) => texts.get(sha256), upcasts);
 }
 
-/** A loaded session's snapshot, as bytes. */
+/** The snapshot of a loaded session, as bytes. */
 export function snapshotBytes(session: Omit<LoadedSession, 'transcript' | 'tail'>): Uint8Array {
   const { n, fence, hash, at, cursor, writer, copy, actor, receipts } = session;
   const snapshot: Snapshot = {
@@ -356,21 +355,21 @@ async function newestSnapshot(snapshots: Snapshots, ref: SessionRef): Promise<Sn
     if (bytes === null) return null;
     return Snapshot.parse(JSON.parse(Buffer.from(bytes).toString('utf8')));
   } catch {
-    // An older release's, a damaged or an absent cache: the journal says the same, only slower.
+    // The cache is missing, damaged, or of another release. The journal has the same content.
     return null;
   }
 }
 
-/** The versions of everything that this release stores or sends. The members are named as they are reported in JSON. */
+/** Versions of all formats that this release stores or sends. The member names are the names in JSON reports. */
 export const FORMAT_VERSIONS = {
-  /** Of the packages and of the image. */
+  /** Version of the packages and of the image. */
   version: VERSION,
-  /** Of the turn machine: whether a run can be replayed byte for byte. */
+  /** Version of the turn machine: decides whether a run can be replayed byte for byte. */
   machine_version: MACHINE_VERSION,
-  /** Of the shape of a journal's records. */
+  /** Version of journal records. */
   record_version: RECORD_VERSION,
-  /** Of the shape of the record that replaces the journal of a deleted session. */
+  /** Version of the record that replaces the journal of a deleted session. */
   tombstone_version: TOMBSTONE_VERSION,
-  /** Of the shape of snapshots, which are caches. */
+  /** Version of snapshots, which are caches. */
   snapshot_version: SNAPSHOT_VERSION,
 } as const;

@@ -1,11 +1,11 @@
-/** Journals that another version of the turn machine has made than the one that reads them. */
+/** Journals from another version of the turn machine. */
 import type { JournalRecord } from '@coxswain/protocol';
 import { MACHINE_VERSION, REPLAYED_VERSIONS } from '@coxswain/turn';
 
-/** A journal was made by a machine of another version, which has decided otherwise than this release's does. */
+/** The journal comes from another version of the machine, which decided differently than this release. */
 export class MachineVersionUnknownError extends Error {
   readonly code = 'machine_version_unknown';
-  /** The record that cannot be taken. */
+  /** Number of the record that cannot be taken. */
   readonly n: number;
   readonly version: number;
 
@@ -16,14 +16,14 @@ export class MachineVersionUnknownError extends Error {
   }
 }
 
-/** The version of the machine that has made a run, by the record that begins it; undefined in all other records. */
+/** The machine version of a run, from the record that starts the run; undefined for other records. */
 export function machineOf({ events }: JournalRecord): number | undefined {
   for (const event of events) if (event.type === 'agent_start') return event.machine_version;
   return undefined;
 }
 
 /**
- * Refuses a record that begins a run which this release's machine does not compute again.
+ * Rejects a record that starts a run which this release cannot recompute.
  * @throws MachineVersionUnknownError
  */
 export function checkReplayed(record: JournalRecord, replayed: ReadonlySet<number> = REPLAYED_VERSIONS): void {
@@ -34,7 +34,7 @@ export function checkReplayed(record: JournalRecord, replayed: ReadonlySet<numbe
   throw new MachineVersionUnknownError(record.n, version, message);
 }
 
-/** What it is where a record's events do not lead this release's machine where the record says; null: nobody else's doing. */
+/** The error where a record's events do not reach the recorded state because of another version; null for this version. */
 export function otherMachine(n: number, made: number | undefined, diverged: string): Error | null {
   if (made === undefined || made === MACHINE_VERSION) return null;
   const message = `${diverged}: machine version ${made} wrote it; this release has version ${MACHINE_VERSION}`;

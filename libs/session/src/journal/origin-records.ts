@@ -1,24 +1,24 @@
 /**
- * The journal that a copy is made from. Who looks at it first and copies it then reads it once, as far as it may be kept;
- * what is more than that is read again, from there on.
+ * The journal from which a copy is made. The check and the copy share one read of the records, up to a size limit. The copy
+ * reads the rest again.
  */
 import type { Journal } from '@coxswain/ports';
 import { deletionSentence, type SessionRef, tombstoneIn } from '@coxswain/protocol';
 
-/** Bytes of records that are kept while a copy is made. */
+/** Maximum bytes of records that are kept during a copy. */
 const KEPT_BYTES_MAX = 8 * 1024 * 1024;
 
-/** The origin cannot be read now; it may be in a moment. */
+/** The origin cannot be read at present; a retry may succeed. */
 export class OriginAwayError extends Error {}
 
-/** See the top of the file. */
+/** Reads the records of a copy's origin. */
 export class OriginRecords {
   readonly sessionId: string;
   readonly #journal: Journal;
   readonly #ref: SessionRef;
   readonly #kept: Uint8Array[] = [];
   #keptBytes = 0;
-  /** Where the last kept record stands. */
+  /** Position of the last kept record. */
   #fence = 0;
   #isFull = false;
 
@@ -29,7 +29,7 @@ export class OriginRecords {
   }
 
   /**
-   * That and when the session was deleted, or null. Its records may be there still, and are nothing to be copied any more.
+   * A sentence that says when the origin was deleted, or null. Records of a deleted session may still exist, but must not be copied.
    * @throws OriginAwayError as {@link OriginRecords.read}.
    */
   async deleted(): Promise<string | null> {
@@ -41,8 +41,8 @@ export class OriginRecords {
   }
 
   /**
-   * All records, from the first. One reading at a time.
-   * @throws OriginAwayError where the store cannot be reached: that is no verdict on the origin.
+   * All records, from the first. Only one reader at a time.
+   * @throws OriginAwayError where the store is unreachable, which says nothing about the origin.
    */
   async *read(): AsyncGenerator<Uint8Array, void, undefined> {
     yield* this.#kept;

@@ -1,4 +1,4 @@
-/** What a fork is to copy, looked at before anything of it is made. */
+/** Checks a fork before any record of it is made. */
 import {
   BOUNDS,
   type CommandInput,
@@ -21,15 +21,15 @@ import { OriginAwayError, type OriginRecords } from './origin-records.ts';
 import { JournalReplay } from './replay-journal.ts';
 import { buildRecord, isRecordTooLarge, sealRecord } from './seal-record.ts';
 
-/** Whether a command asks for a fork that nobody has looked at yet. */
+/** Whether the input is a fork command that was not checked yet. */
 export function asksForFork(input: Input): input is CommandInput {
   return input.type === 'command' && input.verb === 'start' && input.body.fork !== undefined && !input.problem;
 }
 
 /**
- * Looks at what a fork is to copy: whether it is there, whether it replays, whether the changes fit.
- * @returns where the copy comes from, for {@link copiedInputs}; or why there can be none.
- * @throws OriginAwayError where the origin cannot be read now.
+ * Checks that the origin exists, that it replays, and that the changes match.
+ * @returns the origin of the copy, for {@link copiedInputs}; or the reason for the rejection.
+ * @throws OriginAwayError where the origin cannot be read at present.
  */
 export async function planFork(
   ports: Pick<CopyPorts, 'blobs'>,
@@ -83,7 +83,7 @@ export async function planFork(
 const NO_PROMPT =
   'it contains no message to change, and the run continues after it; fork at the end of a run, or steer the fork';
 
-/** A prompt is the record's own, or one for after it. */
+/** Assigns the changed prompt to the record itself, or to a new prompt after it. */
 function splitPrompt(record: JournalRecord, changes: ForkChanges): Pick<CopyOrigin, 'changes' | 'prompt'> {
   const { prompt, ...others } = changes;
   if (prompt === undefined || isPromptRecord(record)) return { changes };
@@ -104,7 +104,7 @@ function askedBy({
   };
 }
 
-/** What is wrong with the changes, seen from the record that they change; or what only the changed record begins. */
+/** The rejection of the changes, from the record that they change; also where the changed record itself causes it. */
 async function tryChanges(
   record: JournalRecord,
   changes: ForkChanges,

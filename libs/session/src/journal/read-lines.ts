@@ -1,12 +1,12 @@
-/** Lines of a stream as bytes, each within a bound: what exported journals are read with. */
+/** Splits a byte stream into lines of bounded length, for exported journals. */
 import { BOUNDS, ExportLineInvalidError } from '@coxswain/protocol';
 
 const NEWLINE = 0x0a;
 const RETURN = 0x0d;
 
 /**
- * The lines, without their breaks. A last line without one is a line.
- * @throws ExportLineInvalidError for a line that is too long to be one of an exported journal.
+ * The lines, without line breaks. A last line without a line break counts.
+ * @throws ExportLineInvalidError for a line that exceeds the size of an export's line.
  */
 export async function* linesOf(input: AsyncIterable<Buffer | string>): AsyncGenerator<Uint8Array, void, undefined> {
   let parts: Buffer[] = [];

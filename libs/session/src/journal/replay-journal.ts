@@ -1,8 +1,8 @@
 /**
- * Replay: runs a journal again through the pure core, with everything that came from the world taken from the journal,
- * and holds each record it makes against the recorded bytes. No model, tool or hook is needed. What the core does not
- * make itself (`at`, `attempt`, `cursor`, who asked for a receipt) is held by the chain alone: a change of it shows in the
- * record that follows. For the newest record, only the closing line of an export shows it.
+ * Replay: runs a journal through the pure core again, with all outside input from the journal, and compares each record with
+ * the recorded bytes. It needs no model, tool or hook. Members that the core does not compute (`at`, `attempt`, `cursor`,
+ * addresses of receipts) are protected by the hash chain alone: a change shows in the next record. For the newest record,
+ * only the closing line of an export shows a change.
  */
 import type { Blobs } from '@coxswain/ports';
 import {
@@ -25,17 +25,17 @@ import { readRecord } from './load-session.ts';
 import { checkReplayed, machineOf } from './machine-version.ts';
 import { buildRecord, sealRecord, sha256Hex } from './seal-record.ts';
 
-/** A recomputed record is not the recorded one. */
+/** The recomputed record differs from the recorded one. */
 export class ReplayDivergedError extends Error {
   readonly code = 'replay_diverged';
-  /** The record, by its place in the journal. */
+  /** The record's number. */
   readonly n: number;
   /** RFC 6901 pointer to the first member that differs. */
   readonly path: string;
   readonly expected: Json | undefined;
   readonly actual: Json | undefined;
 
-  /** @param said what happened, where the two values alone would say it badly. */
+  /** @param said replaces the message where the two values would not explain the difference. */
   constructor(n: number, path: string, expected: Json | undefined, actual: Json | undefined, said?: string) {
     const show = (value: Json | undefined) => (value === undefined ? 'nothing' : cutText(canonicalJson(value), 200));
     super(said ?? `record ${n} differs at ${path || '/'}: expected ${show(expected)}, recomputed ${show(actual)}`);
@@ -51,10 +51,9 @@ const NO_BLOBS: Pick<Blobs, 'get'> = { get: async () => null };
 /**
  * Replays a whole journal.
  * @param records the stored bytes of every record, from the first.
- * @returns how many records were recomputed, byte for byte.
- * @throws ReplayDivergedError at the first record that differs, also where it has been made unreadable; BlobMissingError
- * where the object store does not hold what it refers to; RecordVersionUnknownError and MachineVersionUnknownError for
- * versions of another release.
+ * @returns the number of records that were recomputed byte for byte.
+ * @throws ReplayDivergedError at the first record that differs or is unreadable; BlobMissingError where the object store lacks
+ *   a blob; RecordVersionUnknownError and MachineVersionUnknownError for versions of another release.
  */
 export async function replayJournal(
   records: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
@@ -66,13 +65,13 @@ export async function replayJournal(
   return { records: replay.n, sessionId: replay.sessionId };
 }
 
-/** What a replay knows of earlier releases, where it is not what this one knows: its tests say something else. */
+/** Support of earlier releases, as replay knows it. Tests replace it. */
 export interface EarlierReleases {
   readonly upcasts?: ReadonlyMap<number, Upcast>;
   readonly machines?: ReadonlySet<number>;
 }
 
-/** A replay that is under way: takes records in order, and knows the session as it is after the newest. */
+/** A replay in progress: takes records in order and holds the session's state after the newest. */
 export class JournalReplay {
   readonly #blobs: Pick<Blobs, 'get'>;
   readonly #earlier: EarlierReleases;
@@ -86,34 +85,34 @@ export class JournalReplay {
     this.#earlier = earlier;
   }
 
-  /** Records so far. */
+  /** Number of records taken. */
   get n(): number {
     return this.#n;
   }
 
-  /** The hash of the newest record. */
+  /** Hash of the newest record. */
   get hash(): string {
     return this.#hash;
   }
 
-  /** Whose journal it is; empty before its first record. */
+  /** The session's id; empty before the first record. */
   get sessionId(): string {
     return this.#sessionId;
   }
 
-  /** The session after the newest record. */
+  /** The state after the newest record. */
   get state(): SessionState {
     return this.#actor?.state ?? emptyState(this.#sessionId);
   }
 
-  /** Reads the next record, without taking it: its place in the journal is not looked at. Throws as {@link take} does. */
+  /** Reads the next record without taking it. Does not check its position. Throws as {@link take}. */
   read(bytes: Uint8Array): Promise<JournalRecord> {
     return readOrDiverge(bytes, this.#blobs, this.#n + 1, this.#earlier.upcasts);
   }
 
   /**
-   * Recomputes the next record and holds it against its bytes.
-   * @throws as {@link replayJournal} does; nothing more may be taken then.
+   * Recomputes the next record and compares it with its bytes.
+   * @throws as {@link replayJournal}. After an error, no further record may be taken.
    */
   async take(bytes: Uint8Array, read?: JournalRecord): Promise<JournalRecord> {
     const recorded = read ?? (await this.read(bytes));
@@ -130,7 +129,7 @@ export class JournalReplay {
   }
 }
 
-/** A record that stands where another should: a journal that was cut, doubled or joined is told in one sentence. */
+/** The error for a record at a wrong position: the journal was cut, repeated or joined. */
 function outOfPlace(recorded: JournalRecord, n: number, sessionId: string): ReplayDivergedError | null {
   const diverged = (path: string, expected: Json, actual: Json, said: string) =>
     new ReplayDivergedError(n, path, expected, actual, said);
@@ -148,7 +147,7 @@ function outOfPlace(recorded: JournalRecord, n: number, sessionId: string): Repl
   return diverged('/n', recorded.n, n, said);
 }
 
-// A record of this release's version that does not read as one was not written by it.
+// A record with this release's version but an invalid shape was not written by this release.
 async function readOrDiverge(
   bytes: Uint8Array,
   blobs: Pick<Blobs, 'get'>,
@@ -162,7 +161,7 @@ async function readOrDiverge(
   }
 }
 
-/** What a failure to read record `n` is to a replay: a record that only another release, or another store, can read is sound. */
+/** Maps a read error of record `n`. A record that only another release or another store can read is not a divergence. */
 export function asDivergence(error: unknown, n: number): unknown {
   const elsewhere =
     error instanceof BlobMissingError ||
@@ -191,7 +190,7 @@ function recompute(
   if (Buffer.compare(sealed.bytes, today) === 0) return sha256Hex(bytes);
   const text = (value: Uint8Array) => JSON.parse(Buffer.from(value).toString('utf8')) as Json;
   const difference = firstDifference(text(today), text(sealed.bytes), '');
-  // Equal values and other bytes: the record is not in canonical form.
+  // Equal values with different bytes: the record is not canonical.
   const { path, expected, actual } = difference ?? {
     path: '',
     expected: 'other bytes for the same value',
@@ -200,13 +199,13 @@ function recompute(
   throw new ReplayDivergedError(n, path, expected, actual);
 }
 
-/** Which version has made a run is no consequence of anything: one that is replayed says its own. */
+/** A run's machine version is recorded, not computed: use the recorded one. */
 function asMadeBy(machine_version: number | undefined, events: readonly SessionEvent[]): readonly SessionEvent[] {
   if (machine_version === undefined || machine_version === MACHINE_VERSION) return events;
   return events.map((event) => (event.type === 'agent_start' ? { ...event, machine_version } : event));
 }
 
-/** A record of an earlier version cannot come out byte for byte: what it says, written as today, must. */
+/** A record of an earlier version cannot be reproduced byte for byte. Its content, written in today's shape, must be. */
 function inTodaysShape(recorded: JournalRecord, bytes: Uint8Array): Uint8Array {
   const stored = Buffer.from(bytes).toString('utf8');
   const raw = JSON.parse(stored) as { readonly v: number };

@@ -1,11 +1,11 @@
 /**
- * The retention job: purges what tombstones say is deleted. A deletion by the command `delete` is durable with its tombstone; hosts have
- * no right to purge, so that the rest is this job's.
+ * The retention job purges sessions that have a tombstone. The command `delete` is durable with its tombstone. Hosts have no
+ * permission to purge, so this job does the rest.
  *
- * J1  Nothing is purged without a tombstone: the job never writes one.
- * J2  At its start the job looks at the newest record of every session; from then on it reads what is appended. So a deletion is
- *     found whether or not the job was running, and none is lost with a message.
- * J3  What fails is tried again until it is done. The place that was read moves on only with the sessions that were found.
+ * RETENTION-1  Nothing is purged without a tombstone; the job never writes one.
+ * RETENTION-2  At its start, the job reads the newest record of every session; then it reads each new tombstone. So it finds
+ *              every deletion, also those made while it did not run.
+ * RETENTION-3  A failed purge is repeated until it succeeds. The read position advances only past sessions that were found.
  */
 import type { Log, PurgesWithin } from '@coxswain/ports';
 import { BOUNDS, type SessionRef, subjects, tombstoneIn } from '@coxswain/protocol';
@@ -13,36 +13,36 @@ import { SIDE_BY_SIDE } from '../hosting/load-turns.ts';
 import { type DeletePorts, deleteSession } from './delete-session.ts';
 import { sweepBlobs } from './sweep.ts';
 
-/** How the job works; milliseconds. */
+/** Intervals in milliseconds. */
 export interface RetentionOptions {
-  /** Between two looks at the journals. Default 5,000. */
+  /** Interval between reads of the journals. Default 5,000. */
   readonly lookEveryMs?: number;
-  /** Between two sweeps of files, the first one as long after the start: it reads every record. Default 24 hours. */
+  /** Interval between sweeps of files, also before the first one: a sweep reads every record. Default 24 hours. */
   readonly sweepFilesEveryMs?: number;
 }
 
-/** A retention job that runs. */
+/** A running retention job. */
 export interface RetentionJob {
-  /** What it promises. */
+  /** The promised time until a purge. */
   readonly within: PurgesWithin;
-  /** The outcome of the last look: rejects with its error. Resolves before the first one. */
+  /** The result of the last round: rejects with its error. Resolves before the first round. */
   ping(): Promise<void>;
-  /** Ends it behind the purge of the session at hand. Contract: does not reject. */
+  /** Stops after the current session's purge. Does not reject. */
   stop(): Promise<void>;
 }
 
 const LOOK_EVERY_MS = 5_000;
 const HOUR_MS = 3_600_000;
-/** Sessions in memory that wait for their purge; more are read later. */
+/** Maximum number of sessions in memory that wait for their purge; more are read later. */
 const WAITING_MAX = 10_000;
-/** A look waits this long for forks that still copy a session; the next one goes on. */
+/** A round waits this long for forks that still copy a session; the next round continues. */
 const FORKS_WITHIN_MS = 10_000;
-/** A look, the forks, a host that has the session in memory, and the purges themselves, with as much again to spare. */
+/** Time for one round, forks, the session's host and the purges, doubled. */
 const RECORDS_WITHIN_MS = 60_000;
 
 /**
  * Starts the job.
- * @param ports of a connection that may purge.
+ * @param ports ports of a connection with permission to purge.
  */
 export function startRetentionJob(
   ports: DeletePorts,
@@ -57,7 +57,7 @@ export function startRetentionJob(
 
   const found = (ref: SessionRef) => waiting.set(subjects.journal(ref), ref);
 
-  /** Deletions of before the job ran: the newest record of each session says. */
+  /** Finds deletions from before the job's start, by the newest record of each session. */
   async function findOlder(): Promise<void> {
     for (const tenant of await purge.tenants()) {
       for await (const ref of journal.sessions(tenant)) {
@@ -86,7 +86,7 @@ export function startRetentionJob(
 
   async function purgeOne(ref: SessionRef): Promise<void> {
     const newest = await journal.last(ref);
-    // J1: without it the session would be deleted here.
+    // RETENTION-1: without this check, the job would delete a session without a tombstone.
     if (newest && tombstoneIn(newest.bytes)) {
       const deletion = await deleteSession(ports, ref, { forksWithinMs: FORKS_WITHIN_MS });
       if (deletion.status === 'refused' && deletion.code === 'session_being_copied') return;
@@ -100,7 +100,7 @@ export function startRetentionJob(
 
   async function look(isFirst: boolean): Promise<void> {
     if (isFirst) {
-      // The place first: what is deleted meanwhile is read behind it.
+      // Read the position first: later deletions come after it.
       place = (await purge.deletedSince(null)).place;
       await findOlder();
     }
@@ -125,7 +125,7 @@ export function startRetentionJob(
         last = error as Error;
         log.error({ error: last.message }, 'deleted sessions are not purged; the next pass retries');
       }
-      // Aborted, so that the timer does not keep the process alive after `stop`.
+      // Aborted on `stop`, so that the timer does not keep the process alive.
       if (!stopped.signal.aborted) await clock.sleep(lookEveryMs, stopped.signal);
     }
   })();

@@ -1,4 +1,4 @@
-/** Records to bytes: the one place where a record is built and sealed, for the runner and for replay alike. */
+/** Builds and seals records as bytes; the runner and replay share it. */
 import { hash } from 'node:crypto';
 import {
   BOUNDS,
@@ -14,15 +14,15 @@ import {
 } from '@coxswain/protocol';
 import { openEffectIds, type SessionState } from '@coxswain/turn';
 
-/** A record as it is stored, and the bytes that are stored apart, first. */
+/** A record as it is stored, and the blobs to store before it. */
 export interface SealedRecord {
   readonly bytes: Uint8Array;
-  /** SHA-256 of the bytes, hex: the next record's `prev_hash`. */
+  /** SHA-256 of the bytes in hex: the next record's `prev_hash`. */
   readonly hash: string;
   readonly blobs: readonly { readonly sha256: string; readonly bytes: Uint8Array }[];
 }
 
-/** What a record has besides what the machine makes of its input. */
+/** The members of a record that the machine does not compute. */
 export interface RecordFrame {
   readonly sessionId: string;
   readonly n: number;
@@ -32,7 +32,7 @@ export interface RecordFrame {
   readonly cursor?: Cursor | undefined;
 }
 
-/** Builds the record of one step, from the state that the step led to. */
+/** Builds the record of one step, from the state after the step. */
 export function buildRecord(
   frame: RecordFrame,
   input: Input,
@@ -56,16 +56,16 @@ export function buildRecord(
 }
 
 /**
- * Seals a record: canonical JSON, large texts stored apart.
- * @throws RecordTooLargeError where even that leaves it over the bound.
+ * Seals a record: canonical JSON, with large texts stored as blobs.
+ * @throws RecordTooLargeError where the record exceeds its bound even so.
  */
 export function sealRecord(record: JournalRecord): SealedRecord {
   const whole = Buffer.from(canonicalJson(record), 'utf8');
-  // A record that is no larger than one field may be cannot hold a larger one.
+  // A record within the bound of one field has no larger field.
   if (whole.length <= BOUNDS.fieldInlineMaxBytes) return sealed(whole, []);
   let smallest = 0;
-  // What is under the field's bound and still too much together goes apart too, largest kinds first. A reference has
-  // about 100 bytes, so there is nothing to be gained below.
+  // Fields below the bound can exceed the record's bound together: store them as blobs too, largest limits first. A reference
+  // has about 100 bytes, so a smaller limit saves nothing.
   for (const limit of [BOUNDS.fieldInlineMaxBytes, 4_096, 512, 128]) {
     const blobs = new Map<string, Uint8Array>();
     const pointers: string[] = [];
@@ -82,7 +82,7 @@ export function sealRecord(record: JournalRecord): SealedRecord {
   throw new RecordTooLargeError(smallest);
 }
 
-/** Whether an error is of a record over its bound; journals throw it too, from other packages. */
+/** Whether the error means that a record exceeds its bound; the journal throws it too, from another package. */
 export function isRecordTooLarge(error: unknown): error is RecordTooLargeError {
   return error instanceof Error && 'code' in error && error.code === 'record_too_large';
 }
@@ -91,7 +91,7 @@ function sealed(bytes: Uint8Array, blobs: SealedRecord['blobs']): SealedRecord {
   return { bytes, hash: sha256Hex(bytes), blobs };
 }
 
-/** SHA-256, hex. */
+/** SHA-256 in hex. */
 export function sha256Hex(bytes: Uint8Array | string): string {
   return hash('sha256', bytes, 'hex');
 }
@@ -106,7 +106,7 @@ function setApart(
   if (typeof value === 'string') {
     if (value.length * 3 <= limit) return value;
     const bytes = Buffer.from(value, 'utf8');
-    // A text that does not survive UTF-8 (half a surrogate pair) stays in place, where JSON can escape it.
+    // A text that is not valid UTF-16 (half a surrogate pair) stays in the record, where JSON can escape it.
     if (bytes.length <= limit || bytes.toString('utf8') !== value) return value;
     const sha256 = sha256Hex(bytes);
     blobs.set(sha256, bytes);

@@ -1,11 +1,11 @@
 /**
- * Sweeps a bus: deletes sessions that have ended long enough ago, brings deletions that were broken off to their end, and takes
- * away what no record refers to in the store of blobs.
+ * Sweeps a bus: deletes sessions that ended long enough ago, completes unfinished deletions, and removes blobs without a
+ * reference.
  *
- * W1  A blob goes only if it was stored longer ago than {@link BOUNDS}.unusedBlobKeptMs, and no record of any session
- *     refers to it. Whoever stores one that is there already makes it new again once it is half as old as that: so what is
- *     stored now for a record that is yet to come is never old enough.
- * W2  It goes under the fence of its own entry: one that was made new meanwhile stays.
+ * SWEEP-1  A blob is removed only if it is older than {@link BOUNDS}.unusedBlobKeptMs and no record of any session refers to it.
+ *          A host that stores an existing blob renews it once it is half that old. So a blob for a record that is still to be
+ *          written is never old enough.
+ * SWEEP-2  A blob is removed under the fence of its own entry: a renewed blob stays.
  */
 import type { Journal, Purge, StoredBlob } from '@coxswain/ports';
 import { type Actor, BOUNDS, decodeRecord, type SessionRef, tombstoneIn } from '@coxswain/protocol';
@@ -13,22 +13,22 @@ import { SIDE_BY_SIDE } from '../hosting/load-turns.ts';
 import { type DeletePorts, type Deletion, deleteSession, hashesIn } from './delete-session.ts';
 import { isAtRest } from './ended-record.ts';
 
-/** What a sweep of sessions does. */
+/** Options of a sweep of sessions. */
 export interface SweepOptions {
-  /** How long sessions of a tenant are kept after their last record, milliseconds; null: until they are deleted. */
+  /** How long a tenant's sessions are kept after their last record, in milliseconds; null: until they are deleted. */
   readonly keptMs: (tenant: string) => number | null;
-  /** Sessions that one sweep deletes at most; what is refused does not count. */
+  /** Maximum number of sessions that one sweep deletes. Rejected deletions do not count. */
   readonly max: number;
   readonly dryRun?: boolean | undefined;
   readonly by?: Actor | undefined;
 }
 
-/** A session that the sweep has deleted, would delete, or could not. */
+/** A session, and the result of its deletion. */
 export type SweptSession = { readonly ref: SessionRef; readonly deletion: Deletion };
 
 /**
- * Deletes what is due, tenant by tenant; what runs is never due. Ends at `max`, and the next sweep goes on.
- * @throws what the ports throw; what was deleted until then is.
+ * Deletes sessions whose time is over, tenant by tenant, never a running one. Ends at `max`; the next sweep continues.
+ * @throws errors of the ports. Earlier deletions remain done.
  */
 export async function* sweepSessions(
   ports: DeletePorts,
@@ -43,7 +43,7 @@ export async function* sweepSessions(
     for await (const ref of dueIn(ports, tenant, kept === null ? null : nowMs - kept)) {
       if (deleted >= max) return;
       const deletion = await deleteSession(ports, ref, { by, dryRun, reason });
-      // One that is refused takes nobody's place: it is refused again tomorrow.
+      // A rejected deletion does not count towards `max`: the next sweep rejects it again.
       if (deletion.status !== 'refused') deleted++;
       yield { ref, deletion };
     }
@@ -82,28 +82,28 @@ async function isDue(
     const record = decodeRecord(last.bytes);
     return isAtRest(record) && Date.parse(record.at) <= untilMs;
   } catch {
-    // What cannot be read is deleted by name only.
+    // An unreadable session is deleted only by an explicit command.
     return false;
   }
 }
 
-/** What became of the blobs that were looked at. */
+/** The result of a sweep of blobs. */
 export interface SweptBlobs {
-  /** Deleted; or, in a dry run, to be deleted. */
+  /** Number of deleted blobs; in a dry run, of blobs to delete. */
   readonly deleted: number;
-  /** Kept, as a record refers to them. */
+  /** Number of blobs that a record refers to. */
   readonly used: number;
-  /** Kept, as they were stored too short a time ago to say; or, in a large store, left for the next sweep. */
+  /** Number of blobs that are too new to decide, or left for the next sweep. */
   readonly left: number;
 }
 
-/** Blobs that one sweep looks at. */
+/** Maximum number of blobs per sweep. */
 const BLOBS_MAX = 100_000;
 
 /**
- * Takes blobs away that nobody needs (W1, W2). Reads every record of the bus, unless there is nothing to look for.
- * @param only these hashes; all that the store has when left out.
- * @throws what the ports throw.
+ * Removes blobs without a reference (SWEEP-1, SWEEP-2). Reads every record of the bus if there is a candidate.
+ * @param only these hashes; without it, all blobs of the store.
+ * @throws errors of the ports.
  */
 export async function sweepBlobs(
   purge: Purge,

@@ -1,17 +1,17 @@
-/** The tombstone of a session, sealed like any record: what ends its journal. */
+/** Seals the tombstone of a session: the last record of its journal. */
 import { type Actor, deletionSentence, type SessionRef, TOMBSTONE_VERSION, tombstoneBytes } from '@coxswain/protocol';
 import { type SealedRecord, sha256Hex } from './seal-record.ts';
 
-/** Who deletes a session, when, and why. */
+/** Who deleted a session, when, and why. */
 export interface DeletedBy {
   /** ISO 8601. */
   readonly at: string;
   readonly by?: Actor | undefined;
-  /** Anything else than a text is left out. */
+  /** Ignored unless it is a string. */
   readonly reason?: unknown;
 }
 
-/** Makes the tombstone for a session of `n` records, the newest with this hash. */
+/** Makes the tombstone of a session with `n` records, whose newest has this hash. */
 export function tombstoneOf(
   { sessionId }: SessionRef,
   { n, hash }: { readonly n: number; readonly hash: string },

@@ -1,6 +1,6 @@
 /**
- * Attributes of spans by the semantic conventions of OpenTelemetry for generative AI
- * (https://opentelemetry.io/docs/specs/semconv/gen-ai/); what they have no name for is under `coxswain.`.
+ * Span attributes by OpenTelemetry's semantic conventions for generative AI
+ * (https://opentelemetry.io/docs/specs/semconv/gen-ai/). Attributes outside the conventions have the prefix `coxswain.`.
  */
 import {
   type AssistantMessage,
@@ -15,14 +15,14 @@ import {
   type Usage,
 } from '@coxswain/protocol';
 
-/** Without those that are undefined. */
+/** Removes attributes that are undefined or null. */
 export function attributes(given: Readonly<Record<string, SpanValue | null | undefined>>): SpanAttributes {
   return Object.fromEntries(
     Object.entries(given).filter((entry): entry is [string, SpanValue] => entry[1] !== undefined && entry[1] !== null),
   );
 }
 
-/** Tokens. */
+/** Token counts. */
 export function usageAttributes({ input_tokens, output_tokens, cached_input_tokens, reasoning_tokens }: Usage) {
   return {
     'gen_ai.usage.input_tokens': input_tokens,
@@ -32,7 +32,7 @@ export function usageAttributes({ input_tokens, output_tokens, cached_input_toke
   };
 }
 
-/** A model, by the name under which it is asked: `provider/name`. */
+/** The requested model, from its name `provider/name`. */
 export function modelAttributes(model: string | null) {
   if (model === null) return {};
   const [provider = '', ...name] = model.split('/');
@@ -42,7 +42,7 @@ export function modelAttributes(model: string | null) {
   };
 }
 
-// As the conventions call them; others stand under their own names.
+// The conventions' names of providers; other providers keep their own names.
 const PROVIDERS: Readonly<Record<string, string>> = {
   'openai-chat': 'openai',
   'openai-compatible': 'openai_compatible',
@@ -51,19 +51,19 @@ const PROVIDERS: Readonly<Record<string, string>> = {
 
 const CONTENT = { chars: 8_000, scalarChars: 8, textChars: 2_000, listItems: 32, members: 64, depth: 8, counts: true };
 
-/** What was said, as the conventions write it: bounded, and without what looks like a secret. */
+/** Content in the conventions' format: bounded, and with apparent secrets masked. */
 export function contentText(value: unknown, masked: (text: string) => string): string {
   const clean = (text: string) => withoutLogins(masked(text));
   return JSON.stringify(redactJson(maskedIn(value as Json, clean), CONTENT));
 }
 
-/** A text of a session, bounded, and without what looks like a secret. */
+/** A text of a session, bounded, and with apparent secrets masked. */
 export function shownText(text: string, masked: (text: string) => string): string {
   return JSON.parse(contentText(text, masked)) as string;
 }
 
-// What spans take with them leaves the machine, so more is taken out here than of arguments, whose redaction stands in journals and
-// has to stay as it is: who logs in by an address with a token alone, and values that a text itself calls secret.
+// Spans leave the machine, so they are masked more strictly than arguments, whose redaction is part of the journal and must not
+// change. Masked here as well: a token as the user of an address, and values that the text itself labels as secret.
 const TOKEN_IN_ADDRESS = /\b((?:nats|tls|wss?|https?):\/\/)[^\s/:@?#"'\\]{6,}(?=@)/gi;
 const BASIC_LOGIN = /(authorization\\?["']?:\s?\\?["']?basic\s)[\w+/=-]{6,}/gi;
 const NAMED_IN_TEXT =
@@ -92,13 +92,13 @@ export function outputMessages(
   return contentText([{ ...messageOf(message), finish_reason: finishReason }], masked);
 }
 
-/** Messages of one request that a span holds at most, and the characters that they may have together. */
+/** Maximum number of messages of one request in a span, and their total characters. */
 const INPUT_MESSAGES_MAX = 32;
 const INPUT_CHARS_MAX = 16_000;
 
 /**
- * What a model or an agent was given, as `gen_ai.input.messages`: the newest messages, oldest first. Those that find no room are
- * counted in `coxswain.input.messages_left_out`.
+ * The input of a model or an agent as `gen_ai.input.messages`: the newest messages, oldest first. The number of messages that
+ * exceed the bounds is in `coxswain.input.messages_left_out`.
  */
 export function inputMessages(messages: readonly Message[], masked: (text: string) => string) {
   const shown: string[] = [];
@@ -121,7 +121,7 @@ export function systemInstructions(text: string, masked: (text: string) => strin
   return contentText([{ type: 'text', content: text }], masked);
 }
 
-/** A message with its `parts`. A reminder has the role that its hint names; one that is shown to models as a block of text is the user's. */
+/** A message with its `parts`. A reminder has its hint's role; a reminder that models see as a block of text has the role `user`. */
 function messageOf(message: Message): { readonly role: string; readonly parts: readonly Json[] } {
   if (message.role === 'tool') {
     const { call_id: id, tool: name, content } = message;
@@ -143,7 +143,7 @@ function partOf(part: Message['content'][number]): Json {
     case 'call':
       return { type: 'tool_call', id: part.call_id, name: part.tool, arguments: part.args };
     case 'file': {
-      // The bytes of a file are never in a span.
+      // Bytes of files never go into a span.
       const stored = BlobRef.safeParse(part.data);
       const id = stored.success ? stored.data.sha256 : part.filename;
       const modality = part.media_type.split('/')[0] ?? 'application';

@@ -1,9 +1,9 @@
-/** How long the work of an effect took: in its outcome, and on the meters. */
+/** The duration of an effect's work, for its outcome and for the metrics. */
 import type { Clock, Meters } from '@coxswain/ports';
 import type { Outcome } from '@coxswain/protocol';
 import type { SessionState, WorkEffect } from '@coxswain/turn';
 
-/** Observes answers of models and of hooks; calls are measured by their records, as some outlive who began them. */
+/** Records durations of model answers and hooks. Durations of calls come from records, as a call may outlive its host. */
 export function measure(
   meters: Meters,
   effect: WorkEffect,
@@ -21,7 +21,7 @@ export function measure(
   }
 }
 
-/** Milliseconds since `startedMs` of the monotonic clock, to the microsecond, and never less than none. */
+/** Milliseconds since `startedMs` of the monotonic clock, rounded to microseconds, at least 0. */
 export function elapsedMs(clock: Pick<Clock, 'monotonicMs'>, startedMs: number): number {
   return Math.max(0, Math.round((clock.monotonicMs() - startedMs) * 1_000) / 1_000);
 }

@@ -1,6 +1,6 @@
 /**
- * What is seen of a session from outside while it works here: meters move with each record, and spans are handed on as they
- * end. Nothing of it holds the session up, and nothing of it is written into the journal.
+ * Metrics and spans of a session that runs on this host: each record updates the metrics, and spans are exported when they end.
+ * Observation never delays the session and writes nothing to the journal.
  */
 import type { Blobs, Clock, Journal, Log, SpanSink, Telemetry } from '@coxswain/ports';
 import { type JournalRecord, parseTraceparent, type SessionRef, type TraceContext } from '@coxswain/protocol';
@@ -9,7 +9,7 @@ import { readRecord } from '../journal/load-session.ts';
 import { countRecord, type Step } from './session-meters.ts';
 import { SessionSpans } from './session-spans.ts';
 
-/** What it needs of its host. */
+/** Ports that the observer uses. */
 export interface ObserverPorts {
   readonly telemetry?: Telemetry | undefined;
   readonly journal: Pick<Journal, 'read'>;
@@ -18,7 +18,7 @@ export interface ObserverPorts {
   readonly log: Log;
 }
 
-/** The command that a record has consumed, as far as it is of interest here. */
+/** The command that a record consumed, reduced to what metrics and spans need. */
 export interface TakenCommand {
   readonly storedAtMs: number;
   readonly traceparent?: string | undefined;
@@ -29,10 +29,10 @@ interface Waiting {
   readonly cause: TraceContext | null;
 }
 
-/** Records that wait while the journal before them is read. Where more come, the session's spans are given up. */
+/** Maximum number of records that wait while the earlier journal is read. With more, the observer gives up the session's spans. */
 const WAITING_MAX = 1_024;
 
-/** Observes one session, for as long as it is here. */
+/** Observes one session while it runs on this host. */
 export class SessionObserver {
   readonly #ports: ObserverPorts;
   readonly #ref: SessionRef;
@@ -41,14 +41,14 @@ export class SessionObserver {
   #waiting: Waiting[] | null = null;
   #givenUp = false;
 
-  /** @param turns in which journals are read whose beginning was not seen here. */
+  /** @param turns limits how many journals of sessions from other hosts are read at a time. */
   constructor(ports: ObserverPorts, ref: SessionRef, turns: LoadTurns) {
     this.#ports = ports;
     this.#ref = ref;
     this.#turns = turns;
   }
 
-  /** A record is durable. */
+  /** Observes a record after it became durable. */
   recorded(record: JournalRecord, step: Step, command: TakenCommand | null): void {
     const { telemetry, clock, log } = this.#ports;
     for (const event of record.events) {
@@ -81,7 +81,7 @@ export class SessionObserver {
     for (const span of this.#spans.take(record, cause)) sink.take(span);
   }
 
-  /** What an earlier owner has recorded is read once more: its spans were that one's to hand on, the open ones go on here. */
+  /** Reads the records of an earlier owner. That owner exported their ended spans; open spans continue here. */
   async #catchUp(sink: SpanSink, n: number): Promise<void> {
     const { journal, blobs } = this.#ports;
     try {
@@ -102,7 +102,7 @@ export class SessionObserver {
     }
   }
 
-  /** The session goes on; only its trace lacks what follows. `cox session trace` shows it all the same. */
+  /** The session continues; only its exported trace ends here. `cox session trace` still shows the whole trace. */
   #giveUp(why: string): void {
     this.#givenUp = true;
     this.#waiting = null;

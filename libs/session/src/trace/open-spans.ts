@@ -1,13 +1,13 @@
-/** Spans that have begun and not ended yet, as the fold of a journal holds them. */
+/** Open spans: spans that have a start and no end yet, as the fold of a journal holds them. */
 import type { EndedSpan, SpanAttributes, SpanMoment, TraceContext } from '@coxswain/protocol';
 import { attributes } from './gen-ai-attributes.ts';
 
-/** How much of what happened in one span is kept; a session may go through thousands of seams. */
+/** Maximum number of span events that a span keeps; a session may pass thousands of seams. */
 export const MOMENTS_MAX = 128;
-/** Commands that one span is linked to at most. */
+/** Maximum number of commands that a span links to. */
 export const LINKS_MAX = 128;
 
-/** A span that has begun. */
+/** A span without an end. */
 export class OpenSpan {
   readonly context: TraceContext;
   readonly parent: TraceContext | null;
@@ -38,25 +38,25 @@ export class OpenSpan {
     this.kind = kind;
   }
 
-  /** Adds attributes; those that are undefined or null are left out. */
+  /** Adds attributes, without those that are undefined or null. */
   with(more: Parameters<typeof attributes>[0]): this {
     this.#attributes = { ...this.#attributes, ...attributes(more) };
     return this;
   }
 
-  /** Notes that something has happened. */
+  /** Adds a span event. */
   moment(name: string, atMs: number, more: Parameters<typeof attributes>[0] = {}): void {
     if (this.#moments.length < MOMENTS_MAX) this.#moments.push({ name, atMs, attributes: attributes(more) });
     else this.#droppedMoments++;
   }
 
-  /** Links the span to one of another trace: that of a command which has affected it. */
+  /** Links the span to a span of another trace: the sender of a command that affected it. */
   link(context: TraceContext): void {
     if (this.#links.length < LINKS_MAX) this.#links.push(context);
     else this.#droppedLinks++;
   }
 
-  /** As it is at its end. */
+  /** The span with its end time. */
   ended(endMs: number, error: EndedSpan['error'] = null): EndedSpan {
     const { context, parent, name, kind, startMs } = this;
     const dropped = {

@@ -1,4 +1,4 @@
-/** The log of one session: each line says whose it is, and where in its work and its trace it stands. */
+/** The log of one session: each line names the session, its position in the run, and its trace. */
 import type { Log } from '@coxswain/ports';
 import type { SessionRef } from '@coxswain/protocol';
 import type { SessionState } from '@coxswain/turn';
@@ -6,8 +6,8 @@ import { traceOfRun } from './trace-ids.ts';
 import { tracedSession } from './work-context.ts';
 
 /**
- * A log whose lines have `session_id`, `tenant`, and of a session that is loaded `run`, `turn` and `trace_id`. What a line says
- * itself holds. The fields are made only for lines that are written.
+ * A log whose lines have `session_id` and `tenant`, and for a loaded session `run`, `turn` and `trace_id`. Fields of the line
+ * itself take precedence. The fields are computed only for lines that are written.
  */
 export function sessionLog(log: Log, ref: SessionRef, state: () => SessionState | null): Log {
   const line = (level: keyof Log) => (fields: object, message: string) =>

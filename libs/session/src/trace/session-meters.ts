@@ -1,15 +1,15 @@
-/** What a record moves on the meters of its host. */
+/** Updates the host's metrics from a record. */
 import type { Meters } from '@coxswain/ports';
 import { isDelivery, type JournalRecord, rejectionIn, type SessionEvent, usdOf, VERBS } from '@coxswain/protocol';
 import type { SessionState } from '@coxswain/turn';
 
-/** The state that a record was made in, and the one that it led to. */
+/** The states before and after a record. */
 export interface Step {
   readonly before: SessionState | null;
   readonly after: SessionState;
 }
 
-/** Counts what a record says. @param waitedMs how long its command had waited in the stream. */
+/** Counts the events of a record. @param waitedMs how long its command waited in the stream, in milliseconds. */
 export function countRecord(meters: Meters, record: JournalRecord, step: Step, waitedMs: number | null): void {
   const { input, events } = record;
   if (input.type === 'command') {
@@ -29,14 +29,14 @@ function countEvent(meters: Meters, event: SessionEvent, before: SessionState | 
   else if (event.type === 'turn_end') meters.add('coxswain_turns_total', {});
   else if (event.type === 'loop_checkpoint') meters.add('coxswain_seams_total', { seam: event.kind });
   else if (event.type === 'call_ended') {
-    // By the journal's time, so that what waited for a worker elsewhere is measured as what ran here.
+    // By the journal's time, so that work of a remote worker is measured in the same way as local work.
     const { tool, status: outcome } = event;
     meters.observe('coxswain_tool_seconds', { tool, outcome }, event.duration_ms / 1_000);
   }
   if (!isDelivery(event) || before === null) return;
   const { pending, followups } = before.context;
   const waited = [...pending, ...followups].find(({ command_id }) => command_id === event.command_id);
-  // What is delivered by the record that took it in has not waited.
+  // An injection that the same record accepted and delivered did not wait.
   const sinceMs = waited ? Date.parse(waited.at) : atMs;
   meters.observe('coxswain_seam_delivery_seconds', { seam: event.seam }, Math.max(0, atMs - sinceMs) / 1_000);
 }
@@ -63,7 +63,7 @@ const KNOWN_VERBS: ReadonlySet<string> = new Set([
   'message',
 ]);
 
-/** Anybody can publish under any verb. */
+/** Maps unknown verbs to one label: anyone can publish under any verb. */
 function verbOf(verb: string): string {
   return KNOWN_VERBS.has(verb) ? verb : 'other';
 }

@@ -1,9 +1,9 @@
 /**
- * The spans of a session, folded from its records alone: by the host as they become durable, and by whoever reads the
- * journal afterwards. Nothing of them is kept beside the journal.
+ * The spans of a session, folded from its records alone: by the host as records become durable, and later by any reader of
+ * the journal. No span is stored.
  *
- * A run is `invoke_agent`, below it each turn; below a turn its answers (`chat`), calls (`execute_tool`), the hooks that were
- * consulted, and how long approvals waited. A child's first run stands below the call that it works for.
+ * A run is `invoke_agent` and contains its turns. A turn contains its answers (`chat`), calls (`execute_tool`), consulted hooks
+ * and waiting approvals. The first run of a child session is inside the span of the call that started the child.
  */
 import type { SpanSink } from '@coxswain/ports';
 import {
@@ -44,17 +44,17 @@ interface Run {
   readonly span: OpenSpan;
 }
 
-/** What a model was shown: made only if it answers. */
+/** The messages that a model saw: built only if the model answers. */
 type Shown = () => { readonly system: string; readonly messages: readonly Message[] };
 
 /** An effect that the session waits for. */
 interface Asked {
   readonly atMs: number;
-  /** Null where spans hold no content. */
+  /** Null where spans exclude content. */
   readonly shown: Shown | null;
 }
 
-/** See the top of the file. */
+/** Folds a session's records into spans. */
 export class SessionSpans {
   readonly #ref: SessionRef;
   readonly #content: boolean;
@@ -77,15 +77,15 @@ export class SessionSpans {
     string,
     { readonly point: string; readonly hooks: string[]; callId: string | undefined }
   >();
-  /** Effects that are open, by their ids. */
+  /** Open effects, by id. */
   readonly #asked = new Map<string, Asked>();
-  /** What models are shown; null where spans hold no content. */
+  /** The messages that models see; null where spans exclude content. */
   readonly #transcript: Transcript | null;
-  /** What the record that is being taken in has ended. */
+  /** Spans that the current record ended. */
   #ended: EndedSpan[] = [];
   readonly #children: string[] = [];
 
-  /** @param sink who takes the spans, with what may stand in them and what is kept. Without one: no content, and all. */
+  /** @param sink says which content spans may include and which spans are kept. Without it: no content, all spans. */
   constructor(ref: SessionRef, sink?: Omit<SpanSink, 'take'>) {
     this.#ref = ref;
     this.#content = sink?.capturesContent ?? false;
@@ -94,30 +94,30 @@ export class SessionSpans {
     this.#keeps = sink?.keeps;
   }
 
-  /** The newest record that was taken in. */
+  /** The number of the last record taken. */
   get n(): number {
     return this.#n;
   }
 
-  /** The run that is under way or was the last; 0 before the first. */
+  /** The current or last run; 0 before the first. */
   get run(): number {
     return this.#run?.run ?? 0;
   }
 
-  /** Sessions that this one has started, in order. */
+  /** Ids of sessions that this one started, in order. */
   get children(): readonly string[] {
     return this.#children;
   }
 
-  /** What the ids of its spans follow from. */
+  /** The inputs from which span ids are derived. */
   get traced(): TracedSession {
     return { ref: this.#ref, trace: this.#trace, parent: this.#parent, keeps: this.#keeps };
   }
 
   /**
-   * Takes in the next record.
-   * @param cause under which span its command was sent, where that is known: only who has just taken it in knows it.
-   * @returns the spans that have ended with it, children before their parents.
+   * Takes the next record.
+   * @param cause the span that sent the record's command, where known: only the host that accepted the command knows it.
+   * @returns the spans that ended with the record, children before their parents.
    */
   take(record: JournalRecord, cause: TraceContext | null = null): readonly EndedSpan[] {
     const atMs = Date.parse(record.at);
@@ -135,12 +135,12 @@ export class SessionSpans {
     }
     this.#remember(record.effects_open, atMs);
     if (!wasCopied && !this.#copy) return this.#ended;
-    // What was copied is another session's work; what of it goes on here begins here.
+    // The copied records describe another session's work; spans of this session start at the fork.
     for (const span of this.#open()) span.startMs = atMs;
     return [];
   }
 
-  /** What is still going on, as if it ended now: for whoever draws it. The outermost first. */
+  /** The open spans, as if they ended at `nowMs`, outermost first; for displays of running work. */
   open(nowMs: number): readonly EndedSpan[] {
     return [...this.#open()].map((open) => {
       const span = open.ended(nowMs);
@@ -157,10 +157,10 @@ export class SessionSpans {
   }
 
   #runEnded = false;
-  /** Whether the run was cancelled: the turn that it is in ends by that, some records before the run does. */
+  /** Whether the run was cancelled. Its current turn ends at once, some records before the run ends. */
   #isCancelled = false;
 
-  /** What was cut off with the run. */
+  /** The status of spans that the end of the run ended. */
   get #cutOff(): { readonly 'coxswain.status'?: 'cancelled' } {
     return this.#isCancelled ? { 'coxswain.status': 'cancelled' } : {};
   }
@@ -185,7 +185,7 @@ export class SessionSpans {
     return { effectId, shown: () => ({ system: compactionInstructions(strategy), messages: older }) };
   }
 
-  /** Links the spans that a command affects to the span under which it was sent. What a prompt starts is linked by its run. */
+  /** Links the spans that a command affects to the sender's span. A run links what a prompt starts. */
   #linkAffected({ input, events }: JournalRecord, cause: TraceContext): void {
     if (input.type !== 'command' || rejectionIn(events, input.command_id)) return;
     const affected = new Set<OpenSpan>();
@@ -208,7 +208,7 @@ export class SessionSpans {
     return { context: { traceId, spanId, sampled }, parent: above };
   }
 
-  /** Where what stands in no turn goes. */
+  /** The parent span of work outside a turn. */
   get #around(): OpenSpan | null {
     return this.#turn?.span ?? this.#run?.span ?? null;
   }
@@ -217,7 +217,7 @@ export class SessionSpans {
     this.#ended.push(span.ended(endMs, error));
   }
 
-  /** Work that was waited for and has come back. */
+  /** The outcome of an effect that the session waited for. */
   #outcome(input: Input, atMs: number): void {
     if (!('effect_id' in input)) return;
     const { type, effect_id: id } = input;
@@ -353,7 +353,7 @@ export class SessionSpans {
     }
   }
 
-  /** What takes no time. */
+  /** An event without duration. */
   #moment(event: SessionEvent, atMs: number): void {
     const span = this.#around;
     if (!span || this.#runEnded) return;
@@ -411,7 +411,7 @@ export class SessionSpans {
 
   #endRun(event: Extract<SessionEvent, { type: 'agent_end' }>, atMs: number): void {
     if (!this.#run) return;
-    // A run ends all that is below it; a journal that left something open is drawn all the same.
+    // The end of a run ends all its spans, so that a journal with an open call or approval can still be shown.
     for (const span of [...this.#calls.values(), ...this.#approvals.values()]) this.#end(span, atMs);
     this.#calls.clear();
     this.#approvals.clear();
@@ -439,7 +439,7 @@ export class SessionSpans {
     this.#turnNumber = turn;
     const span = new OpenSpan(this.#place(turnSpanId(this.#ref, this.run, turn)), `turn ${turn}`, atMs);
     this.#turn = { turn, span: span.with({ 'gen_ai.conversation.id': this.#ref.sessionId, 'coxswain.turn': turn }) };
-    // Until it has ended: who looks at it meanwhile sees whose it is.
+    // The name at the start lacks the persona; a display of a running session shows it.
     if (this.#run && this.#persona !== null) this.#run.span.name = `invoke_agent ${this.#persona}`;
   }
 
@@ -467,7 +467,7 @@ export class SessionSpans {
   }
 
   #endCall(event: Extract<SessionEvent, { type: 'call_ended' }>, atMs: number): void {
-    // One that was refused or skipped has never begun.
+    // A refused or skipped call has no start event.
     const span = this.#calls.get(event.call_id) ?? this.#call(event.call_id, event.tool, atMs);
     this.#calls.delete(event.call_id);
     span.with({
@@ -478,7 +478,7 @@ export class SessionSpans {
     this.#end(span, atMs, isError ? this.#callError(event) : null);
   }
 
-  /** What a tool returned is content, also where it is an error: without content the code or the status describes it. */
+  /** A tool's result is content, even as an error: without content, the code or the status describes the error. */
   #callError({ tool, status, result }: EventOf<'call_ended'>): EndedSpan['error'] {
     const { code } = result.detail ?? {};
     const type = typeof code === 'string' ? code : status;
@@ -500,6 +500,6 @@ const MESSAGE_MAX = 500;
 
 function modelName(model: string | null): string {
   if (model === null) return 'model';
-  // A scripted one is named by a path of its host, which says nothing elsewhere.
+  // The name of a scripted model is a path on its host, which means nothing elsewhere.
   return model.startsWith('scripted/') ? model.slice(model.lastIndexOf('/') + 1) : model.slice(model.indexOf('/') + 1);
 }

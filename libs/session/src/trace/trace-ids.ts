@@ -1,6 +1,6 @@
 /**
- * Ids of a session's spans. They follow from the session, so that whoever works on it, or reads its journal, gives a span the
- * same id; nothing of them has to be kept.
+ * Ids of a session's spans. They derive from the session, so that each host and each reader of the journal computes the same
+ * id; no id is stored.
  */
 import type { SpanSink } from '@coxswain/ports';
 import {
@@ -12,29 +12,29 @@ import {
 } from '@coxswain/protocol';
 import { sha256Hex } from '../journal/seal-record.ts';
 
-/** What a session's traces follow from. */
+/** The inputs of a session's span ids. */
 export interface TracedSession {
   readonly ref: SessionRef;
-  /** `trace` of its start: a name, or the `traceparent` of whoever has started it. */
+  /** `trace` of the start command: a name, or the `traceparent` of the caller. */
   readonly trace: string | undefined;
   readonly parent:
     | (Pick<ParentLink, 'session' | 'call_id' | 'turn' | 'root'> & { readonly detached?: true | undefined })
     | null;
-  /** The sampler of whoever traces. Without one is kept what the caller keeps, and what has no caller. */
+  /** The sampler. Without it, a session follows its caller's sampling flag; a session without caller is kept. */
   readonly keeps?: SpanSink['keeps'] | undefined;
 }
 
-/** A run's span, and what stands above it. */
+/** The span of a run, and its parent. */
 export interface TracedRun {
   readonly context: TraceContext;
   readonly parent: TraceContext | null;
-  /** The run before it, of which it is no part. */
+  /** The previous run, which is linked and not a parent. */
   readonly before: TraceContext | null;
 }
 
 /**
- * A run in its trace. The first run belongs to whoever has started the session; each later one is a trace of its own, as a
- * session may live for months.
+ * The trace of a run. The first run belongs to the caller's trace. Each later run is a trace of its own, as a session may live
+ * for months.
  */
 export function traceOfRun(session: TracedSession, run: number): TracedRun {
   const { ref, trace, parent } = session;
@@ -52,7 +52,7 @@ export function traceOfRun(session: TracedSession, run: number): TracedRun {
   return { context, parent: above, before: null };
 }
 
-/** Of this run alone: a session may have had thousands before it. */
+/** The id of one run's span. */
 function spanOfRun(session: TracedSession, run: number): TraceContext {
   if (run === 1) return traceOfRun(session, 1).context;
   return laterRun(session, run);
@@ -64,13 +64,13 @@ function laterRun(session: TracedSession, run: number): TraceContext {
   return { traceId, spanId: runSpanId(ref, run), sampled: isKept(session, traceId) };
 }
 
-/** Whoever has started the session and says what is kept says it of all its runs. */
+/** A caller with a sampling flag decides for all runs of the session. */
 function isKept({ trace, keeps }: TracedSession, traceId: string): boolean {
   const above = parseTraceparent(trace);
   return keeps ? keeps(traceId, above) : (above?.sampled ?? true);
 }
 
-/** What a child's start has as its `trace`, so that its first run stands in the trace of the run that starts it. */
+/** The `trace` of a child's start, so that the child's first run belongs to the trace of the parent's run. */
 export function traceForChild(session: TracedSession, run: number): string {
   if (run > 1) return formatTraceparent(spanOfRun(session, run));
   return session.trace ?? session.parent?.root ?? session.ref.sessionId;
@@ -85,23 +85,23 @@ function runSpanId({ tenant, sessionId }: Owner, run: number): string {
   return digest(16, [tenant, sessionId, 'run', run]);
 }
 
-/** The span of a turn. */
+/** The id of a turn's span. */
 export function turnSpanId({ tenant, sessionId }: Owner, run: number, turn: number): string {
   return digest(16, [tenant, sessionId, 'run', run, 'turn', turn]);
 }
 
-/** The span of a call. Children know it, too: of a call they know the turn and the id. */
+/** The id of a call's span. A child session can compute it: it knows the turn and the call id. */
 export function callSpanId({ tenant, sessionId }: Owner, turn: number, callId: string): string {
   return digest(16, [tenant, sessionId, 'turn', turn, 'call', callId]);
 }
 
-/** The span of anything else that is waited for: an effect by its id, an approval by its call. */
+/** The id of any other work: an effect by its id, an approval by its call. */
 export function workSpanId({ tenant, sessionId }: Owner, kind: string, id: string): string {
   return digest(16, [tenant, sessionId, kind, id]);
 }
 
 function digest(digits: number, parts: readonly (string | number)[]): string {
   const hex = sha256Hex(JSON.stringify(parts)).slice(0, digits);
-  // No id is all zeros.
+  // An id of zeros only is invalid (W3C Trace Context).
   return /^0+$/.test(hex) ? `${hex.slice(1)}1` : hex;
 }

@@ -1,10 +1,10 @@
-/** Under which span an effect's work stands, for whoever carries it out elsewhere. */
+/** The span context of an effect, for a worker in another process. */
 import type { SpanSink } from '@coxswain/ports';
 import { formatTraceparent, type SessionRef } from '@coxswain/protocol';
 import type { SessionState, WorkEffect } from '@coxswain/turn';
 import { callSpanId, type TracedSession, traceOfRun, workSpanId } from './trace-ids.ts';
 
-/** What a session's traces follow from, as its state has it. */
+/** The inputs of a session's span ids, from its state. */
 export function tracedSession(ref: SessionRef, { context }: SessionState, spans?: SpanSink | null): TracedSession {
   return { ref, trace: context.settings?.trace, parent: context.parent, keeps: spans?.keeps };
 }

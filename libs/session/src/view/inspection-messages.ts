@@ -1,68 +1,67 @@
 /**
- * The messages of XState's inspector, as the library `@statelyai/inspect` sends and receives them: an actor, the events that it is
- * sent, and a snapshot after each. They are made of the journal alone, so that the same record gives the same bytes to everyone
- * who asks, whenever they ask.
+ * The messages of XState's inspector, as the library `@statelyai/inspect` sends and receives them: one for the actor, one for
+ * each event, and one snapshot after each event. They depend on the journal alone, so the same record always gives the same bytes.
  */
 import type { JsonObject } from '@coxswain/protocol';
 import type { ShownSnapshot } from './shown-state.ts';
 
-/** The release of the library whose messages these are. */
+/** The release of `@statelyai/inspect` whose message format this is. */
 export const INSPECT_VERSION = '0.7.2';
 
 interface Message {
-  /** The session’s. */
+  /** The session's id. */
   readonly sessionId: string;
-  /** The same: a session's machine is a root. */
+  /** The session's id again: a session's machine is a root actor. */
   readonly rootId: string;
-  /** The same each time for the same message: who comes again can tell what it has. */
+  /** The same id each time for the same message, so that a client that reconnects can tell which messages it has. */
   readonly id: string;
   /** When the record was made, in milliseconds since 1970, as text. */
   readonly createdAt: string;
   readonly _version: string;
 }
 
-/** Where in the journal a message belongs. Viewers that do not know this member pass it over. */
+/** The position of a message in the journal. Viewers that do not know this member ignore it. */
 export interface InspectedPlace {
-  /** The record; 0 before the first. */
+  /** The record's number; 0 before the first record. */
   readonly n: number;
-  /** Which of its events. */
+  /** The index of the event in its record. */
   readonly index: number;
 }
 
-/** There is a machine, and this is what it was when the inspection began. */
+/** Announces the machine, with its state at the start of the inspection. */
 export interface ActorMessage extends Message {
   readonly type: '@xstate.actor';
   readonly name: string;
-  /** See `machineDefinition`. */
+  /** The text that `machineDefinition()` returns. */
   readonly definition: string;
   readonly snapshot: ShownSnapshot;
   readonly coxswain: Pick<InspectedPlace, 'n'>;
 }
 
-/** The machine is sent an event. */
+/** One event that the machine receives. */
 export interface EventMessage extends Message {
   readonly type: '@xstate.event';
   readonly event: JsonObject & { readonly type: string };
   readonly coxswain: InspectedPlace;
 }
 
-/** What the machine is after an event. */
+/** The machine's state after one event. */
 export interface SnapshotMessage extends Message {
   readonly type: '@xstate.snapshot';
   readonly event: JsonObject & { readonly type: string };
   readonly snapshot: ShownSnapshot;
   readonly coxswain: InspectedPlace & {
-    /** The states that the event has led through, in order: guards that held at once lead on. None where it stayed. */
+    /** The states that the event entered, in order, including those reached through guards. Empty where the state did not change. */
     readonly entered: readonly string[];
-    /** Nothing of this record comes any more. */
+    /** Whether this is the last message of its record. */
     readonly last: boolean;
   };
 }
 
-/** Any of them. */
+/** One message of an inspection. */
 export type InspectionMessage = ActorMessage | EventMessage | SnapshotMessage;
 
-/** What every message of a record has. */
+/** The members that every message of a record has, except its id. */
 export function messageHead(sessionId: string, at: string): Omit<Message, 'id'> {
   return { sessionId, rootId: sessionId, createdAt: String(Date.parse(at)), _version: INSPECT_VERSION };
 }

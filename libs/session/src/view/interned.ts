@@ -1,17 +1,17 @@
-/** One copy of what many sessions of a host hold alike: each read its own from its journal. */
+/** One shared copy of equal values: many sessions of a host read the same value, each from its own journal. */
 import { isDeepStrictEqual } from 'node:util';
 
-/** Of so many different ones a copy is kept; of the others each session has its own. */
+/** Maximum number of values that are kept. Beyond it, each session keeps its own copy. */
 const KEPT_MAX = 256;
 
-/** See the top of the file. What it gives out is nobody's to change. */
+/** Keeps one copy per value. Callers must not modify the values that it returns. */
 export class Interned<T extends object> {
   readonly #kept = new Map<string, T>();
 
-  /** The kept copy of a value, if there is one, and else the value itself. @param fingerprint where it may be found. */
+  /** Returns the kept copy of a value, or the value itself where none is kept. @param fingerprint key of the value. */
   of(fingerprint: string, value: T): T {
     const known = this.#kept.get(fingerprint);
-    // A fingerprint is what a journal says of itself, and another tenant's journal may say anything.
+    // A journal states its own fingerprint, and another tenant's journal may state anything: compare the values.
     if (known && isDeepStrictEqual(known, value)) return known;
     this.#kept.delete(fingerprint);
     this.#kept.set(fingerprint, value);

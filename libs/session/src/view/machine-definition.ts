@@ -1,10 +1,10 @@
-/** The turn machine as XState's own configuration, in JSON: what viewers of XState's machines draw. */
+/** The turn machine as XState configuration in JSON, the form that XState viewers draw. */
 import { MACHINE_VERSION, turnMachine } from '@coxswain/turn';
 
-/** What is sent of the machine: names of states, events, guards and actions, and where they lead. */
+/** The part of the configuration that is sent: names of states, events, guards and actions, and transitions. */
 export interface MachineDefinition {
   readonly id: string;
-  /** Of the machine, as `agent_start` has it. */
+  /** The machine's version, as in `agent_start`. */
   readonly version: string;
   readonly initial: string;
   readonly on: Readonly<Record<string, unknown>>;
@@ -14,11 +14,11 @@ export interface MachineDefinition {
 let definition: string | undefined;
 
 /**
- * A {@link MachineDefinition} as text. `createMachine(JSON.parse(text))` makes a machine of it that can be drawn; its guards are
- * names alone, so that it decides nothing.
+ * The {@link MachineDefinition} as JSON text. `createMachine(JSON.parse(text))` gives a machine for drawing only: its guards are
+ * names without implementation.
  */
 export function machineDefinition(): string {
-  // The one function of the configuration makes the first context, which snapshots have: JSON leaves it out.
+  // The configuration has one function, which makes the initial context. JSON leaves it out; snapshots have the context.
   definition ??= JSON.stringify({ ...turnMachine.config, version: String(MACHINE_VERSION) });
   return definition;
 }

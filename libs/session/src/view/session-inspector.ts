@@ -1,9 +1,9 @@
 /**
- * A session's machine as an inspector sees it, told from its records.
+ * Turns a session's records into messages of XState's inspector.
  *
- * I1  The journal is what is inspected, not an actor: it is the same in every process, and after the fact.
- * I2  Every event of a record is one step of the machine, sent through the machine itself. No step is guessed.
- * I3  After each record the machine is where the record says, or nothing more is told.
+ * INSPECT-1  The source is the journal, not a live actor: each process gives the same messages, also after the run.
+ * INSPECT-2  Each event of a record is one step of the machine, sent through the machine itself. No step is guessed.
+ * INSPECT-3  After each record the machine's state must equal the recorded state; otherwise the inspection ends with an error.
  */
 import type { JournalRecord, SessionEvent } from '@coxswain/protocol';
 import { EventNotAcceptedError, emptyState, leafOf, type SessionState, traceEvent, turnMachine } from '@coxswain/turn';
@@ -13,27 +13,27 @@ import { type ActorMessage, type InspectionMessage, messageHead } from './inspec
 import { machineDefinition } from './machine-definition.ts';
 import { StateShower, shownEvent } from './shown-state.ts';
 
-/** What is told of a session. */
+/** What an inspection shows. */
 export interface InspectorOptions {
-  /** The first record whose events are told; default 1. What came before is in the actor's snapshot. */
+  /** The first record whose events are shown; default 1. The actor's snapshot covers the records before it. */
   readonly from?: number | undefined;
-  /** Whether snapshots have the context; default true. */
+  /** Whether snapshots include the context; default true. */
   readonly context?: boolean | undefined;
-  /** Where another inspector of the session stood, before the first record that is told. Records are taken from the next one on. */
+  /** The fold of another inspector of this session, before `from`. Records are then taken from the one after it. */
   readonly after?: InspectedFold | undefined;
 }
 
-/** Where an inspector stands between two records: what it has folded. It never changes, and may be shared. */
+/** The state of an inspector between two records. Immutable, so inspectors may share it. */
 export interface InspectedFold {
   readonly sessionId: string;
-  /** The record that was taken last; 0 before the first. */
+  /** The number of the last record taken; 0 before the first. */
   readonly n: number;
   readonly state: SessionState;
-  /** The version of the machine that the records have named; undefined where none has. */
+  /** The machine version that the records name; undefined before a record names one. */
   readonly machine: number | undefined;
 }
 
-/** See the top of the file. */
+/** Inspects one session, record by record. */
 export class SessionInspector {
   readonly #sessionId: string;
   readonly #from: number;
@@ -43,7 +43,7 @@ export class SessionInspector {
   #machine: number | undefined;
   #announced = false;
 
-  /** @throws ChainBrokenError where `after` is another session's, or not before `from`. */
+  /** @throws ChainBrokenError where `after` belongs to another session, or is not before `from`. */
   constructor(sessionId: string, { from = 1, context = true, after }: InspectorOptions = {}) {
     this.#sessionId = sessionId;
     this.#from = from;
@@ -58,21 +58,21 @@ export class SessionInspector {
     this.#machine = after.machine;
   }
 
-  /** Where it stands: to be asked for when all messages of a record have been taken. */
+  /** The current fold. Complete only after all messages of the last record were read. */
   get fold(): InspectedFold {
     return { sessionId: this.#sessionId, n: this.#n, state: this.#state, machine: this.#machine };
   }
 
-  /** The record that was taken last; 0 before the first. */
+  /** The number of the last record taken; 0 before the first. */
   get n(): number {
     return this.#n;
   }
 
   /**
-   * Takes the next record; every record of the session is to be taken, from the first, or from the one behind `after`. The messages have to be taken to their end:
-   * each is made when it is asked for.
-   * @throws ChainBrokenError where it is not the next one; FoldDivergedError, MachineVersionUnknownError where it does not lead
-   *   this release's machine to where it says.
+   * Takes the next record: the first of the session, or the one after `after`, then each following one. The generator must be
+   * read to its end, because each message is made on demand.
+   * @throws ChainBrokenError where the record is not the next one; FoldDivergedError or MachineVersionUnknownError where this
+   *   release's machine does not reach the recorded state.
    */
   *take(record: JournalRecord): Generator<InspectionMessage, void, undefined> {
     const { n, at, events, session_id: sessionId } = record;
@@ -104,7 +104,7 @@ export class SessionInspector {
     const said = leafOf({ value: record.state } as Pick<SessionState, 'value'>);
     if (leafOf(this.#state) !== said)
       throw this.#diverged(`record ${n} of ${sessionId} leads to ${leafOf(this.#state)}, but it names ${said}`);
-    // Whoever asks for what is yet to come sees the machine meanwhile.
+    // The generator yields before the record is folded, so `fold` still has the state before it.
     if (!isTold && n === this.#from - 1) yield this.#actor(n, at);
   }
 

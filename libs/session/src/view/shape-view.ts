@@ -1,6 +1,6 @@
 /**
- * What a request shows of a view: less, where the persona's `transform_context` says so, and what its hooks said last.
- * Nothing here changes the view itself, and so nothing of it is journalled a second time.
+ * The messages that one model request shows: the view, reduced by the persona's `transform_context` and replaced by what
+ * its hooks returned last. The view itself does not change, so none of this is journalled again.
  */
 import {
   type AssistantMessage,
@@ -10,20 +10,20 @@ import {
   type TransformContext,
 } from '@coxswain/protocol';
 
-/** A view as it stood at some moment: the list is only added to, so lengths are enough. */
+/** A view at one moment. Messages are only appended, so lengths are enough to describe it. */
 export interface ShownView {
   readonly messages: readonly Message[];
   readonly length: number;
-  /** Where its turns end, and how many of these ends there were. */
+  /** Positions in the messages at which turns end, and the number of turn ends at that moment. */
   readonly turnEnds: readonly number[];
   readonly turns: number;
-  /** Whether it begins with a summary. */
+  /** Whether the view begins with a summary. */
   readonly summarized: boolean;
-  /** What is shown whatever turns are left out: the run's prompt, its steers, preserved reminders. */
+  /** Messages that are shown even if their turns are left out: the run's prompt, its steers, preserved reminders. */
   readonly always: ReadonlySet<Message>;
 }
 
-/** The messages of a request. `replaced`: what hooks want it to be, by places in the shaped view or in full. */
+/** The messages of a request. `replaced`: the list that hooks returned, as indexes into the shaped view or as messages. */
 export function shapeView(
   view: ShownView,
   settings: TransformContext | undefined,
@@ -69,8 +69,8 @@ function shortened(message: ToolMessage, chars: number): ToolMessage {
   return { ...message, content };
 }
 
-// Since the newest user message the model is at work on one thing, and some providers refuse a call, or their newest
-// answer, whose reasoning is gone.
+// The reasoning since the newest user message belongs to the work in progress. Some providers refuse a request whose
+// calls, or whose newest answer, lack their reasoning.
 function withoutReasoning(messages: readonly Message[]): readonly Message[] {
   const asked = messages.findLastIndex((message) => message.role === 'user');
   const answered = messages.findLastIndex((message) => message.role === 'assistant');
@@ -83,7 +83,7 @@ function withoutReasoning(messages: readonly Message[]): readonly Message[] {
   });
 }
 
-// A provider's own ids tie a part to the reasoning before it.
+// A provider's own id links a part to the reasoning before it.
 function unsigned(part: AssistantMessage['content'][number]): AssistantMessage['content'][number] {
   const { provider_metadata: _, ...rest } = part;
   return rest;

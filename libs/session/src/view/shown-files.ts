@@ -1,4 +1,4 @@
-/** What a model is shown of results: stored files, put back into messages, and notes on calls that a person has edited. */
+/** Tool results as the model sees them: stored files as bytes in messages, and notes on calls that a person edited. */
 import type { Blobs } from '@coxswain/ports';
 import {
   type BlobRef,
@@ -12,15 +12,15 @@ import {
   type ToolMessage,
 } from '@coxswain/protocol';
 
-/** Files as base64, by their hashes: those that the newest request showed. */
+/** Base64 of the files that the newest request showed, by SHA-256. */
 export type FileCache = Map<string, string>;
 
 type StoredFile = FilePart & { readonly data: BlobRef };
 
 /**
- * The messages with the bytes of their results' files, newest first as far as the bound goes. What lies beyond, or is not
- * to be had now, stays a reference, which adapters show as a note. Only results have files put back: in what a client
- * sent, a reference could be anybody's.
+ * Puts the bytes of stored files into results, newest first, up to the bound. A file beyond the bound, or one that cannot be
+ * read now, stays a reference, which adapters show as a note. Only tool results get their files: a reference in a client's
+ * message could name anyone's file.
  */
 export async function withFiles(
   messages: readonly Message[],
@@ -52,7 +52,7 @@ export async function withFiles(
   return whole;
 }
 
-/** Whether a part is a file that lies in the object store. */
+/** Whether a part is a file in the object store. */
 export function isStored(part: ToolMessage['content'][number]): part is StoredFile {
   return part.type === 'file' && typeof part.data !== 'string';
 }
@@ -64,7 +64,7 @@ async function bytesOf({ sha256 }: BlobRef, blobs: Blobs, cache: FileCache): Pro
     const bytes = await blobs.get(sha256);
     return bytes === null ? null : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
   } catch {
-    // The model goes on without it, and is told: an object store that is away must not end runs.
+    // An unavailable object store must not end the run: the model gets a note instead of the file.
     return null;
   }
 }
@@ -72,8 +72,8 @@ async function bytesOf({ sha256 }: BlobRef, blobs: Blobs, cache: FileCache): Pro
 const EDITED_MAX_CHARS = 2_000;
 
 /**
- * The note on a call whose arguments a person has edited. The model reads it before the result. Without it, a model would
- * take the result for that of its own arguments.
+ * The note on a call whose arguments a person edited. The model reads it before the result. Without it, the model would
+ * read the result as the result of its own arguments.
  */
 export function editedNote({ args, actor }: EventOf<'approval_decided'>): string {
   const text = canonicalJson(args ?? {});

@@ -1,6 +1,6 @@
 /**
- * A state and an event as inspectors are shown them. What speaks the inspector's protocol may be anybody's program: secrets
- * are taken out as elsewhere, and everything has a bound.
+ * A state and an event as inspectors show them. The receiver may be any program: secrets are redacted, and each part has a
+ * size limit.
  */
 import {
   type Json,
@@ -12,19 +12,19 @@ import {
 } from '@coxswain/protocol';
 import type { SessionState } from '@coxswain/turn';
 
-/** A snapshot as XState writes one; a session's machine has no children and no history. */
+/** A snapshot in XState's format. A session's machine has no child actors and no history states. */
 export interface ShownSnapshot {
-  /** Always: a session that has ended takes the next prompt. */
+  /** Always `active`: a session that ended accepts another prompt. */
   readonly status: 'active';
   readonly value: StateValue;
-  /** Empty where it was not asked for. */
+  /** Empty where the context was not asked for. */
   readonly context: JsonObject;
   readonly tags: readonly string[];
   readonly children: JsonObject;
   readonly historyValue: JsonObject;
 }
 
-/** Of one member of the context. */
+/** Bounds of one member of the context. */
 const MEMBER: ShownBounds = {
   chars: 2_048,
   scalarChars: 4,
@@ -36,21 +36,21 @@ const MEMBER: ShownBounds = {
 };
 const EVENT: ShownBounds = { ...MEMBER, chars: 8_192, textChars: 2_048, depth: 8 };
 
-/** What says nothing of what the machine does: the ids of the newest commands, by which a repeated one is known. */
+/** Members without meaning for a viewer: ids of the newest commands, which only detect repeated commands. */
 const LEFT_OUT: ReadonlySet<string> = new Set(['command_ids']);
 
 /** Shows the states of one session. */
 export class StateShower {
   readonly #context: boolean;
-  /** Most events change few members: the others are not looked at again. */
+  /** Shown members by name. Most events change few members; an unchanged member is not shown again. */
   readonly #known = new Map<string, { readonly member: unknown; readonly shown: Json }>();
 
-  /** @param context whether snapshots have it. */
+  /** @param context whether snapshots include the context. */
   constructor(context: boolean) {
     this.#context = context;
   }
 
-  /** A state as it is shown. */
+  /** The shown form of a state. */
   snapshot(state: SessionState): ShownSnapshot {
     return {
       status: 'active',
@@ -75,7 +75,7 @@ export class StateShower {
   }
 }
 
-/** An event as it is shown. */
+/** The shown form of an event. */
 export function shownEvent(event: SessionEvent): JsonObject & { readonly type: string } {
   return { ...(redactJson(event as unknown as Json, EVENT) as JsonObject), type: event.type };
 }

@@ -1,13 +1,12 @@
 /**
- * The transcript: the messages of a session as models are shown them, built from events alone. A call is never parted
- * from its result, and what was injected into an open batch follows the batch's results.
+ * The transcript: the messages of a session as models see them, built from events alone. A call always stays together with
+ * its result. Messages that were injected during a batch of calls follow the results of the batch.
  *
- * The texts are the original ones. Each message says where it is from, unless a person or a tool wrote it: an adapter marks
- * the text by that when it builds a request (`prompt-marks.ts` of the protocol).
+ * Texts are unchanged. Each message names its origin, unless a person or a tool wrote it. Adapters mark the text by origin
+ * when they build a request (`prompt-marks.ts` of the protocol).
  *
- * Only a compaction and the end of a reminder change what stands there already: the one puts a summary, or stubs, in the
- * place of whole turns (P2 in the turn machine's compaction), the other takes the reminder out. What is dropped here, the
- * journal has.
+ * Two events change messages that exist: a compaction replaces whole turns by a summary or by stubs (P2 in the turn machine's
+ * compaction), and the end of a reminder removes it. The journal keeps what is removed here.
  */
 import {
   type AssistantMessage,
@@ -35,7 +34,7 @@ import { Interned } from './interned.ts';
 import { shapeView } from './shape-view.ts';
 import { editedNote, isStored } from './shown-files.ts';
 
-/** A run's surroundings as its last `persona_changed` and `tools_changed` say. */
+/** Persona and tools of a run, as its last `persona_changed` and `tools_changed` events say. */
 export interface TranscriptFrame {
   readonly persona: EventOf<'persona_changed'>['provision'] | null;
   readonly tools: readonly ToolDefinition[];
@@ -43,9 +42,9 @@ export interface TranscriptFrame {
 
 type PinnedPersona = EventOf<'persona_changed'>['provision'];
 
-/** What a compaction is to replace. */
+/** The messages that a compaction replaces. */
 export interface OlderMessages {
-  /** The summary or notes of the compaction before. */
+  /** The summary or notes of the previous compaction. */
   readonly summary: string | null;
   /** The messages after it, up to the turns that are kept. */
   readonly messages: readonly Message[];
@@ -53,7 +52,7 @@ export interface OlderMessages {
 
 interface OpenBatch {
   readonly order: readonly string[];
-  /** Notes on calls whose arguments a person has edited. */
+  /** Notes on calls whose arguments a person edited. */
   readonly edited: Map<string, string>;
   readonly results: Map<string, ToolMessage>;
   readonly after: Message[];
@@ -64,41 +63,41 @@ const NONE: ReadonlySet<Message> = new Set();
 const personas = new Interned<EventOf<'persona_changed'>['provision']>();
 const toolsets = new Interned<readonly ToolDefinition[]>();
 
-/** A session's transcript. Feed it every event, in order. */
+/** A session's transcript. Push every event, in order. */
 export class Transcript {
-  /** Append-only between two such changes, so that a length is enough to remember what it held. */
+  /** Append-only between two replacements, so a length is enough to remember an earlier view. */
   #messages: Message[] = [];
-  /** Where turns end, in messages. The first is the end of what the last compaction left. */
+  /** Positions at which turns end, in messages. The first is the end of what the last compaction kept. */
   #turnEnds: number[] = [0];
-  /** The summary or notes that the messages begin with. */
+  /** The summary or notes at the start of the messages. */
   #summary: string | null = null;
-  /** Messages that stay as they are, and for how long. */
+  /** Messages that no compaction replaces, and how long that holds. */
   readonly #pins = new Map<Message, 'run' | 'session'>();
-  /** Reminders that are shown, by the command that brought them. */
+  /** Shown reminders, by the id of their command. */
   readonly #reminders = new Map<string, ReminderMessage>();
-  /** Messages of other sessions that are queued, by the command that brought them. */
+  /** Origins of queued messages from other sessions, by the id of their command. */
   readonly #senders = new Map<string, MessageOrigin>();
-  /** The messages that opened the run. */
+  /** The messages that started the run. */
   #prompt: readonly ShownUserMessage[] = [];
   #batch: OpenBatch | null = null;
   #wholes: Set<string> | null = null;
   #storedFiles = false;
   #frame: TranscriptFrame = { persona: null, tools: [] };
-  /** Personas that have handed the session over, as they were pinned. There are as many as name one another. */
+  /** Personas that handed the session over, as pinned then. Bounded by the number of personas that name one another. */
   readonly #earlier = new Map<string, PinnedPersona>();
   #answers = 0;
   #lastAnswer: AssistantMessage | null = null;
   /** Who cancelled the run, and why. */
   #cancelled: string | null = null;
-  /** What transform_context hooks want the next request to show. */
+  /** The list that `transform_context` hooks returned for the next request. */
   #transformed: readonly (number | Message)[] | null = null;
 
-  /** What a request would show now. */
+  /** The messages that a request would show now. */
   view(): readonly Message[] {
     return this.viewLater()();
   }
 
-  /** The same, made when it is asked for: later events do not change it. Costs nothing until then. */
+  /** As {@link view}, but built on demand: later events do not change the result. Free until the first call. */
   viewLater(): () => readonly Message[] {
     const settings = this.#frame.persona?.definition.transform_context;
     const leavesOut = settings?.last_n_turns !== undefined;
@@ -114,7 +113,7 @@ export class Transcript {
     return () => shapeView(view, settings, transformed);
   }
 
-  /** How many messages stand in it. */
+  /** Number of messages. */
   get length(): number {
     return this.#messages.length;
   }
@@ -124,33 +123,33 @@ export class Transcript {
     return this.#frame;
   }
 
-  /** A persona that has had the session before, as it was pinned then. */
+  /** A persona that handed the session over, as pinned then. */
   earlier(name: string): PinnedPersona | undefined {
     return this.#earlier.get(name);
   }
 
-  /** Whether a result that stands here was cut, and its whole is kept under this hash. */
+  /** Whether a message holds a truncated result whose whole is stored under this SHA-256. */
   hasWhole(sha256: string): boolean {
     return this.#wholes?.has(sha256) ?? false;
   }
 
-  /** Whether a file of some result lies in the object store. */
+  /** Whether a result has a file in the object store. */
   get hasStoredFiles(): boolean {
     return this.#storedFiles;
   }
 
-  /** How many answers the session's models have given, and the newest of them, whatever the view still shows. */
+  /** Number of model answers of the session, and the newest one, whatever the view still shows. */
   get answered(): { readonly count: number; readonly last: AssistantMessage | null } {
     return { count: this.#answers, last: this.#lastAnswer };
   }
 
-  /** What a compaction that keeps so many turns is to replace. */
+  /** The messages that a compaction replaces if it keeps this number of turns. */
   older(keptTurns: number): OlderMessages {
     const from = this.#summary === null ? 0 : 1;
     return { summary: this.#summary, messages: this.#messages.slice(from, this.#cut(keptTurns)) };
   }
 
-  /** Takes one event in. */
+  /** Applies one event. */
   push(event: SessionEvent): void {
     switch (event.type) {
       case 'prompt_received':
@@ -219,7 +218,7 @@ export class Transcript {
     }
   }
 
-  // A child's prompt is its task, and has no mark: to the child, the session that started it speaks as its user.
+  // A child's prompt is its task and has no mark: the parent session acts as the child's user.
   #beginRun({ command_id, messages, from }: EventOf<'prompt_received'>): void {
     this.#cancelled = null;
     for (const [message, how] of this.#pins) if (how === 'run') this.#pins.delete(message);
@@ -253,7 +252,7 @@ export class Transcript {
     this.#add(message);
   }
 
-  // As with a compaction: the request that is under way keeps the list it knows.
+  // A request in progress keeps the list it has, as with a compaction.
   #forget(commandId: string): void {
     const message = this.#reminders.get(commandId);
     if (!message) return;
@@ -279,7 +278,7 @@ export class Transcript {
       this.#batch = { order: calls.map((call) => call.call_id), edited: new Map(), results: new Map(), after: [] };
   }
 
-  /** A model takes its own text for complete, unless the text says that it is not. */
+  /** A model reads its own text as complete, unless a mark in the text says that it was cut off. */
   #marked(message: AssistantMessage): AssistantMessage {
     const text = quoteHostTags(`\n[This response was cut off here${because(this.#cancelled)}. It is incomplete.]`);
     return { ...message, content: [...message.content, { type: 'text', text }] };
@@ -313,7 +312,7 @@ export class Transcript {
     return this.#turnEnds[Math.max(0, this.#turnEnds.length - 1 - keptTurns)] as number;
   }
 
-  // The request that is under way may not have looked at its messages yet, so the list it knows is left as it is.
+  // A request in progress may still have to read its messages, so its list must not change.
   #compact(event: EventOf<'compaction_done'>): void {
     const cut = this.#cut(event.kept_turns);
     const before = this.#messages.slice(0, cut);
@@ -332,7 +331,7 @@ export class Transcript {
   }
 }
 
-/** The message that stands for what was summarised. */
+/** The message that replaces the summarised messages. */
 export function summaryMessage(strategy: 'summary' | 'notes', text: string): ShownUserMessage {
   return withOrigin(userText(text), { kind: strategy });
 }
@@ -355,7 +354,7 @@ function cleared(messages: readonly Message[]): Message[] {
   });
 }
 
-// It names the call, so that the model can make it again if it needs the result after all.
+// The stub names the call, so that the model can repeat the call if it needs the result.
 function stub(message: ToolMessage, args: Json | undefined): ToolMessage {
   let chars = 0;
   let files = 0;
@@ -385,7 +384,7 @@ function toolMessage(
     is_error,
     content: contentOf(result),
     ...(note === undefined ? {} : { note }),
-    // A skill is the word of the persona's author. Another tool of that name is a tool like any other.
+    // A skill speaks for the persona's author. This does not apply to another tool of the same name.
     ...(definition?.name === LOAD_SKILL && definition.source === 'built_in' ? { origin: { kind: 'persona' } } : {}),
   };
 }

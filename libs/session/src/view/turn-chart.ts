@@ -1,4 +1,4 @@
-/** The turn machine as data, for whoever draws it. */
+/** The turn machine as data, for programs that draw it. */
 import type { Chart, ChartState } from '@coxswain/protocol';
 import { MACHINE_VERSION, turnMachine } from '@coxswain/turn';
 
@@ -6,7 +6,7 @@ type Node = (typeof turnMachine)['root'];
 
 let chart: Chart | undefined;
 
-/** The chart of this release's machine. The same object each time. */
+/** The chart of this release's machine. Returns the same object each time. */
 export function turnChart(): Chart {
   chart ??= { id: turnMachine.id, version: String(MACHINE_VERSION), root: chartOf(turnMachine.root) };
   return chart;
