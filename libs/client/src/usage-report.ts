@@ -9,7 +9,7 @@ import {
   type SessionEvent,
   type StopReason,
   toWire,
-  type Usage,
+  Usage,
   UsageReportNames,
 } from '@coxswain/protocol';
 
