@@ -7,10 +7,11 @@ export const StoredActor = z.strictObject({ name: z.string(), verified: z.boolea
 /** The sender of a command. Only a gateway sets `verified`, after authentication. On the bus the sender chooses the name. */
 export type Actor = z.infer<typeof StoredActor>;
 
-const Name = z.string().trim().min(1).max(BOUNDS.actorMaxChars);
+// A new schema each time: a shared one becomes a `$ref` in every generated schema of a command.
+const actorName = () => z.string().trim().min(1).max(BOUNDS.actorMaxChars);
 
 /** The sender in the body of a command: a name, or a name with `verified: false`. */
 export const Actor = z.union([
-  Name.transform((name): Actor => ({ name, verified: false })),
-  z.strictObject({ name: Name, verified: z.literal(false).default(false) }).transform((actor): Actor => actor),
+  actorName().transform((name): Actor => ({ name, verified: false })),
+  z.strictObject({ name: actorName(), verified: z.literal(false).default(false) }).transform((actor): Actor => actor),
 ]);
