@@ -9,6 +9,7 @@ import type { CommandSender, Journal, Publisher, SpanSink } from '@coxswain/port
 import {
   type AssistantMessage,
   addUsage,
+  type BackOff,
   BOUNDS,
   type CallAccepted,
   type CallOutcome,
@@ -18,6 +19,7 @@ import {
   type CrewVerb,
   ceilingBelow,
   cutText,
+  delayAfter,
   type Failure,
   type JsonObject,
   type MessageBody,
@@ -38,7 +40,6 @@ import {
 import { handedOn, type SessionState, type WorkEffect } from '@coxswain/turn';
 import { readRecord } from '../journal/load-session.ts';
 import { sha256Hex } from '../journal/seal-record.ts';
-import { type BackOff, delayAfter } from '../runner/back-off.ts';
 import { rulesOfSession } from '../runner/check-policy.ts';
 import { traceForChild } from '../trace/trace-ids.ts';
 import { tracedSession } from '../trace/work-context.ts';

@@ -16,6 +16,7 @@ import type {
 import {
   AnswerSoFar,
   BOUNDS,
+  delayAfter,
   type HookPoint,
   type HookRegistration,
   type HostRules,
@@ -28,7 +29,6 @@ import {
 } from '@coxswain/protocol';
 import { lostTries, openStep, personaWait, type SessionState, type WorkEffect } from '@coxswain/turn';
 import type { CommandQuotas } from '../hosting/command-quotas.ts';
-import { delayAfter } from '../runner/back-off.ts';
 import { rulesOfSession } from '../runner/check-policy.ts';
 import { measure } from '../trace/measure-work.ts';
 import { traceparentOf } from '../trace/work-context.ts';

@@ -13,7 +13,7 @@ import {
   PARTITIONS,
   partitionOf,
   type SessionRef,
-  subjects,
+  sessionKey,
 } from '@coxswain/protocol';
 import { assignPartitions } from './assign-partitions.ts';
 import { HostPeers } from './host-peers.ts';
@@ -189,7 +189,7 @@ export class HostPartitions {
    */
   async lookAt(ref: SessionRef, isOld: boolean): Promise<boolean> {
     const notes = await this.#ports.active.list(partitionOf(ref.sessionId));
-    const session = notes.find((note) => keyOf(note.ref) === keyOf(ref));
+    const session = notes.find((note) => sessionKey(note.ref) === sessionKey(ref));
     if (!session || !this.isOwn(ref)) return true;
     const { host } = session;
     if (this.#isElsewhere(session)) this.#hold(session);
@@ -306,8 +306,8 @@ export class HostPartitions {
       if (!isHere) this.#hold(session);
       return false;
     });
-    const noted = new Set(notes.map(({ ref }) => keyOf(ref)));
-    this.#sessions.dropLeftovers((ref) => partitionOf(ref.sessionId) === p && !noted.has(keyOf(ref)));
+    const noted = new Set(notes.map(({ ref }) => sessionKey(ref)));
+    this.#sessions.dropLeftovers((ref) => partitionOf(ref.sessionId) === p && !noted.has(sessionKey(ref)));
     // A note that has gone: nobody works on it, and what has rung for it is for us.
     for (const [key, { session }] of this.#held)
       if (partitionOf(session.ref.sessionId) === p && !noted.has(key)) this.#unhold(session.ref);
@@ -322,8 +322,8 @@ export class HostPartitions {
   }
 
   #hold(session: ActiveSession): void {
-    const key = keyOf(session.ref);
-    this.#sessions.dropLeftovers((ref) => keyOf(ref) === key);
+    const key = sessionKey(session.ref);
+    this.#sessions.dropLeftovers((ref) => sessionKey(ref) === key);
     const held = this.#held.get(key);
     if (held) held.session = session;
     else this.#held.set(key, { session, rung: new Map() });
@@ -332,8 +332,8 @@ export class HostPartitions {
 
   /** What has rung for a session that somebody else had is this host's now. */
   #unhold(ref: SessionRef): void {
-    const held = this.#held.get(keyOf(ref));
-    this.#held.delete(keyOf(ref));
+    const held = this.#held.get(sessionKey(ref));
+    this.#held.delete(sessionKey(ref));
     for (const doorbell of held?.rung.values() ?? []) this.#sessions.ring(doorbell);
   }
 
@@ -401,7 +401,7 @@ export class HostPartitions {
     // Read after the journals: a note is there before the first record of its work.
     const noted = await this.#notedIn(p);
     const isFree = (ref: SessionRef) =>
-      !noted.has(keyOf(ref)) && this.isOwn(ref) && !this.#sessions.isHere(ref) && !this.#held.has(keyOf(ref));
+      !noted.has(sessionKey(ref)) && this.isOwn(ref) && !this.#sessions.isHere(ref) && !this.#held.has(sessionKey(ref));
     const unnoted = refs.filter(isFree);
     for (let at = 0; at < unnoted.length && !this.#state.isLeaving; at += COMPARED_AT_ONCE) {
       if (at > 0) await this.#ports.clock.sleep(COMPARE_PAUSE_MS, this.#state.ended);
@@ -414,7 +414,7 @@ export class HostPartitions {
   /** A host may have noted the session since the notes were read. */
   async #claimUnnoted(ref: SessionRef): Promise<void> {
     const noted = await this.#notedIn(partitionOf(ref.sessionId));
-    if (noted.has(keyOf(ref)) || this.#sessions.isHere(ref) || !this.isOwn(ref)) return;
+    if (noted.has(sessionKey(ref)) || this.#sessions.isHere(ref) || !this.isOwn(ref)) return;
     this.#ports.log.warn(
       { session_id: ref.sessionId },
       'a session has work but no active-session note: this host claims it',
@@ -423,7 +423,7 @@ export class HostPartitions {
   }
 
   async #notedIn(p: number): Promise<ReadonlySet<string>> {
-    return new Set((await this.#ports.active.list(p)).map(({ ref }) => keyOf(ref)));
+    return new Set((await this.#ports.active.list(p)).map(({ ref }) => sessionKey(ref)));
   }
 
   /** Contract: does not reject. */
@@ -454,7 +454,7 @@ export class HostPartitions {
       unread.set(doorbell.seq, doorbell);
       return;
     }
-    const held = this.#held.get(keyOf(doorbell.ref));
+    const held = this.#held.get(sessionKey(doorbell.ref));
     if (held?.session.host) {
       held.rung.set(doorbell.seq, doorbell);
       this.#peers.ring(held.session.host, doorbell.ref, doorbell.seq);
@@ -469,7 +469,7 @@ export class HostPartitions {
 
   #released(ref: SessionRef): void {
     if (!this.isOwn(ref) || this.#state.isLeaving) return;
-    const held = this.#held.get(keyOf(ref));
+    const held = this.#held.get(sessionKey(ref));
     void this.#takeUps.add(held ? { ...held.session, host: null } : { ref, host: null, revision: 0 });
   }
 
@@ -511,8 +511,4 @@ export class HostPartitions {
       return false;
     }
   }
-}
-
-function keyOf(ref: SessionRef): string {
-  return subjects.journal(ref);
 }

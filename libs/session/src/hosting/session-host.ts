@@ -16,7 +16,9 @@ import type {
 import {
   type AnswerPieces,
   type AnswerPlace,
+  type BackOff,
   cutText,
+  delayAfter,
   type HostLiveness,
   HostName,
   isReceiptSubject,
@@ -28,13 +30,12 @@ import {
   readId,
   type SessionRef,
   type SessionStatus,
+  sessionKey,
   strayField,
-  subjects,
   type TenantId,
 } from '@coxswain/protocol';
 import type { CommitBounds } from '../journal/commit.ts';
 import { loadSession, readRecord, snapshotBytes } from '../journal/load-session.ts';
-import { type BackOff, delayAfter } from '../runner/back-off.ts';
 import type { RunnerPorts } from '../runner/runner-ports.ts';
 import type { LeaveReason, LeftSession } from '../runner/session-exit.ts';
 import { SessionRunner } from '../runner/session-runner.ts';
@@ -233,14 +234,14 @@ class Host implements SessionHost, PartitionedSessions {
   }
 
   async status(ref: SessionRef): Promise<SessionStatus | null> {
-    const live = this.#runners.get(keyOf(ref))?.status;
+    const live = this.#runners.get(sessionKey(ref))?.status;
     if (live) return live;
     const { actor, n, at } = await loadSession(this.#ports, ref, false);
     return n === 0 ? null : statusOf(actor.state, n, at);
   }
 
   answer(ref: SessionRef, from: AnswerPlace | null): AnswerPieces | null {
-    return this.#runners.get(keyOf(ref))?.answer.after(from) ?? null;
+    return this.#runners.get(sessionKey(ref))?.answer.after(from) ?? null;
   }
 
   async stop(graceMs = HAND_OVER_MS): Promise<void> {
@@ -279,7 +280,7 @@ class Host implements SessionHost, PartitionedSessions {
   // ---- partitions ----
 
   isHere(ref: SessionRef): boolean {
-    return this.#runners.has(keyOf(ref));
+    return this.#runners.has(sessionKey(ref));
   }
 
   ring(doorbell: Doorbell): void {
@@ -300,7 +301,7 @@ class Host implements SessionHost, PartitionedSessions {
       // One that waits for nothing but a command costs disk only, until that command comes.
       if (!record || record.effects_open.length === 0) {
         if (record) void this.#count(ref);
-        if (record && !this.#isOwn(record.attempt)) this.dropLeftovers((one) => keyOf(one) === keyOf(ref));
+        if (record && !this.#isOwn(record.attempt)) this.dropLeftovers((one) => sessionKey(one) === sessionKey(ref));
         return this.#notes.forget(ref, revision);
       }
     } catch (error) {
@@ -310,7 +311,7 @@ class Host implements SessionHost, PartitionedSessions {
         { session_id: ref.sessionId, error: (error as Error).message },
         'a session cannot be claimed now',
       );
-      void this.#retry(ref, keyOf(ref));
+      void this.#retry(ref, sessionKey(ref));
       return;
     }
     await this.#wake(ref, { newest });
@@ -444,7 +445,7 @@ class Host implements SessionHost, PartitionedSessions {
   }
 
   #runner(ref: SessionRef): SessionRunner {
-    const key = keyOf(ref);
+    const key = sessionKey(ref);
     const known = this.#runners.get(key);
     if (known) return known;
     const carried = this.#leftovers.take(ref);
@@ -479,7 +480,7 @@ class Host implements SessionHost, PartitionedSessions {
   // ---- trouble ----
 
   #left(ref: SessionRef, left: LeftSession): void {
-    const key = keyOf(ref);
+    const key = sessionKey(ref);
     const summary = this.#runners.get(key)?.summary;
     this.#runners.delete(key);
     if (left.reason === 'deleted') {
@@ -493,7 +494,7 @@ class Host implements SessionHost, PartitionedSessions {
       this.#ports.telemetry?.meters.add('coxswain_ownership_changes_total', { change: left.reason });
     this.#leftovers.keep(ref, left.carried);
     if (left.reason === 'foreign_writer' || this.#partitions.isOthers(ref))
-      this.dropLeftovers((one) => keyOf(one) === key);
+      this.dropLeftovers((one) => sessionKey(one) === key);
     if (left.reason === 'passivated') {
       if (summary && this.#partitions.isOwn(ref)) this.#passivated?.left(ref, summary);
       this.#retries.delete(key);
@@ -562,10 +563,6 @@ function peerName(id: string, no: number): string {
 
 function isDeleted(error: unknown): boolean {
   return (error as { code?: unknown } | null)?.code === 'session_deleted';
-}
-
-function keyOf(ref: SessionRef): string {
-  return subjects.journal(ref);
 }
 
 /** A subject for people: an id that is far too long is not repeated whole. */

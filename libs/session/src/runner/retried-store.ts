@@ -3,9 +3,15 @@
  * is stored until the store acknowledges it, and once more after a recovery: a key names its item, so that changes nothing.
  */
 import type { Clock, Log, RememberedRules, Timers } from '@coxswain/ports';
-import { canonicalJson, type SessionRef, type StoredRule, type TimerPayload } from '@coxswain/protocol';
+import {
+  type BackOff,
+  canonicalJson,
+  delayAfter,
+  type SessionRef,
+  type StoredRule,
+  type TimerPayload,
+} from '@coxswain/protocol';
 import type { TimerEffect } from '@coxswain/turn';
-import { type BackOff, delayAfter } from './back-off.ts';
 
 const BACK_OFF: BackOff = { firstMs: 250, maxMs: 30_000 };
 

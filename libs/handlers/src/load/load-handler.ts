@@ -1,7 +1,7 @@
 /** Functions and tools that a file names by module and export. */
-import { readHandlerName } from './handler-name.ts';
+import { resolve } from 'node:path';
+import type { AnyHandler } from '@coxswain/protocol';
 import { type LoadedModule, loadModule } from './load-module.ts';
-import type { AnyHandler } from './run-handler.ts';
 
 /** What a name stands for, and the files that it came from; or what is wrong, in one sentence. */
 export type Found<Member> =
@@ -69,4 +69,15 @@ async function loadMember<Member>(
 // A CommonJS module exports one object, which is its default here.
 function membersOf(value: unknown): Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {};
+}
+
+/** The file and the function that `./policy.js#rejectSecrets` names, whether or not they are there; or why it names none. */
+export function readHandlerName(
+  spec: string,
+  folder: string,
+): { readonly file: string; readonly name: string } | { readonly problem: string } {
+  const [path = '', name = 'default', ...rest] = spec.split('#');
+  if (path.trim() === '' || name === '' || rest.length > 0)
+    return { problem: `write ./file.js#name, not ${JSON.stringify(spec)}` };
+  return { file: resolve(folder, path), name };
 }

@@ -8,6 +8,8 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Log } from '@coxswain/ports';
+import type { AnyHandler, HookQuestion, HookReply } from '@coxswain/protocol';
+import { runHookHandler } from '../run-hook-handler.ts';
 
 /** Whose code runs. */
 export type LeftBy = { readonly hook: string } | { readonly tool: string } | { readonly module: string };
@@ -23,6 +25,14 @@ export function runAs<T>(whose: LeftBy, work: () => T): T {
 /** Runs code of ours that such code calls. */
 export function runAsOurs<T>(work: () => T): T {
   return running.exit(work);
+}
+
+/** Asks a handler. Takes the question's payload for its own. Never rejects. */
+export function runHandler(handler: AnyHandler, question: HookQuestion, signal: AbortSignal): Promise<HookReply> {
+  return runHookHandler(handler, question, signal, {
+    asTheirs: (hook, work) => runAs({ hook }, work),
+    asOurs: runAsOurs,
+  });
 }
 
 /** Logs what handlers leave behind in this process from now on, instead of ending it. @returns ends that. */

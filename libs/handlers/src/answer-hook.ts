@@ -2,16 +2,22 @@
  * Answers one hook question that arrived over the bus, for any process that serves handlers and any connection.
  */
 
-import { Message } from '../journal/messages.ts';
-import { BOUNDS } from '../wire/bounds.ts';
-import { canonicalJson } from '../wire/canonical-json.ts';
-import type { TenantId } from '../wire/ids.ts';
-import { isInboxSubject } from '../wire/subjects.ts';
-import { cutText } from '../wire/unicode-text.ts';
-import type { HookQuestion, HookReply } from './hook-questions.ts';
-import type { HookRegistration } from './hook-registrations.ts';
-import { HookAsked, type HookCallback } from './hook-services.ts';
-import { returnProblem } from './returned-json.ts';
+import {
+  BOUNDS,
+  canonicalJson,
+  cutText,
+  HookAsked,
+  type HookCallback,
+  type HookQuestion,
+  type HookRegistration,
+  type HookReply,
+  isInboxSubject,
+  type JsonObject,
+  Message,
+  returnProblem,
+  type TenantId,
+  type WorkObserver,
+} from '@coxswain/protocol';
 
 /** The part of a connection that an answer needs. */
 export interface HookCallbacks {
@@ -185,4 +191,35 @@ async function fetchList(
     offset += fetched.part.length;
   }
   return Message.array().parse(JSON.parse(text + decoder.decode()));
+}
+
+/** Answers a question and notifies the observer. Rejects only if the answer does. */
+export async function observedHook(
+  observer: WorkObserver | undefined,
+  { ref, effectId, registration, payload }: HookQuestion,
+  traceparent: string | undefined,
+  answer: () => Promise<HookReply>,
+): Promise<HookReply> {
+  const work = observer?.begin({
+    kind: 'hook',
+    name: registration.id,
+    tenant: ref.tenant,
+    sessionId: ref.sessionId,
+    callId: callIdIn(payload),
+    effectId,
+    traceparent: traceparent || undefined,
+  });
+  const reply = await answer();
+  work?.end(reply.status === 'failed' ? { status: 'error', code: reply.code } : { status: 'ok' });
+  return reply;
+}
+
+/** The call that a hook's payload names, as `tool.call_id` or `call_id`. */
+function callIdIn(payload: JsonObject): string | undefined {
+  const { tool, call_id } = payload as {
+    readonly tool?: { readonly call_id?: unknown } | null;
+    readonly call_id?: unknown;
+  };
+  const id = tool?.call_id ?? call_id;
+  return typeof id === 'string' ? id : undefined;
 }

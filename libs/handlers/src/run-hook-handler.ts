@@ -6,20 +6,22 @@
  * H2: A handler gets its own frozen payload and context, so its writes affect nothing else.
  * H3: It bounds neither time nor size: the asker does, in the same way for every source of hooks.
  */
-import type * as z from 'zod';
-import { Message } from '../journal/messages.ts';
-import { BOUNDS } from '../wire/bounds.ts';
-import { type CamelCased, fromWire } from '../wire/casing.ts';
-import type { JsonObject } from '../wire/json.ts';
-import { cutText } from '../wire/unicode-text.ts';
-import type { HandlerPayload, HookContext } from './hook-handlers.ts';
-import { HOOK_PAYLOADS } from './hook-payloads.ts';
-import type { HookPoint } from './hook-points.ts';
-import type { HookQuestion, HookReply } from './hook-questions.ts';
-import { toWireReturn } from './wire-return.ts';
-
-/** A handler with a point that only its registration names. */
-export type AnyHandler = (payload: HandlerPayload<HookPoint>, context: HookContext) => unknown;
+import {
+  type AnyHandler,
+  BOUNDS,
+  type CamelCased,
+  cutText,
+  fromWire,
+  type HandlerPayload,
+  HOOK_PAYLOADS,
+  type HookContext,
+  type HookPoint,
+  type HookQuestion,
+  type HookReply,
+  type JsonObject,
+  Message,
+  toWireReturn,
+} from '@coxswain/protocol';
 
 /** Marks which code runs, in a process that attributes failures to handlers or to the host. */
 export interface HandlerSurroundings {
@@ -46,7 +48,7 @@ export async function runHookHandler(
   const { point } = question.registration;
   try {
     // The machine created the payload for this point, so it fits the schema.
-    const payload = deeplyFrozen(fromWire(HOOK_PAYLOADS[point] as z.ZodType, question.payload) as JsonObject);
+    const payload = deeplyFrozen(fromWire(HOOK_PAYLOADS[point], question.payload as never) as JsonObject);
     const context = contextOf(question, payload, signal, run);
     const returned = await run.asTheirs(question.registration.id, () =>
       handler(payload as unknown as HandlerPayload<HookPoint>, context as unknown as HookContext),

@@ -1,7 +1,6 @@
 /**
  * One handler on one question: it never rejects, and the handler gets its own copies.
  */
-import { describe, expect, test } from 'vitest';
 import {
   type AnyHandler,
   type HookPoint,
@@ -10,10 +9,11 @@ import {
   type JsonObject,
   remind,
   rewrite,
-  runHookHandler,
   sessionRef,
   startJob,
-} from '../src/mod.ts';
+} from '@coxswain/protocol';
+import { describe, expect, test } from 'vitest';
+import { runHookHandler } from '../src/mod.ts';
 
 const question = (point: HookPoint = 'PreToolUse', payload?: JsonObject): HookQuestion => ({
   ref: sessionRef('s'),
