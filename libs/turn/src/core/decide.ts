@@ -2,8 +2,8 @@
  * `decide` handles every input: it returns the events that the input causes directly, rejects a command with a
  * catalogued code, or ignores a late or repeated input. `next` derives what follows from those events.
  *
- * D1  The first decision on anything wins; a repetition changes nothing.
- * D2  An outcome counts only for the open effect with its id.
+ * DECIDE-1  The first decision on anything wins; a repetition changes nothing.
+ * DECIDE-2  An outcome counts only for the open effect with its id.
  */
 
 import { assertNever, BOUNDS, type CommandInput, type Input } from '@coxswain/protocol';

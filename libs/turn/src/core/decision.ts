@@ -27,7 +27,7 @@ export function events(...list: readonly SessionEvent[]): Decision {
   return { kind: 'events', events: list };
 }
 
-/** An outcome without an open effect (D2). */
+/** An outcome without an open effect (DECIDE-2). */
 export function late(effectId: string): Decision {
   return { kind: 'ignored', reason: `no open effect ${effectId}` };
 }

@@ -2,7 +2,7 @@
  * The effect of each event on the context: a dispatch table over the slices. Pure. The machine alone selects the next
  * state.
  *
- * E1  An event only states a fact; evolve never rejects one.
+ * EVOLVE-1  An event only states a fact; evolve never rejects one.
  */
 
 import type { EventType } from '@coxswain/protocol';

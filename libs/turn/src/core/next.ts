@@ -1,10 +1,10 @@
 /**
  * `next`: the one derived event that follows from a state, or null if the machine waits for an input.
  *
- * N1  Results first: a provider rejects a user message between a call and its result. Calls that a checkpoint skipped
- *     get their results before its messages are delivered.
- * N2  Only a checkpoint removes steering or reminders from the queue.
- * N3  One event at a time: the machine processes each before the next is derived.
+ * NEXT-1  Results first: a provider rejects a user message between a call and its result. Calls that a checkpoint
+ *     skipped get their results before its messages are delivered.
+ * NEXT-2  Only a checkpoint removes steering or reminders from the queue.
+ * NEXT-3  One event at a time: the machine processes each before the next is derived.
  */
 
 import type { SessionEvent } from '@coxswain/protocol';
@@ -123,7 +123,7 @@ const derive: { readonly [leaf: string]: Derivation } = {
   'tearing_down.ending': endOfRun,
 };
 
-// Events that the last checkpoint still requires (N1).
+// Events that the last checkpoint still requires (NEXT-1).
 function owed(context: SessionContext): SessionEvent | null {
   return (
     skippedResult(context) ??

@@ -1,7 +1,7 @@
 /**
  * The position of the fold: the session, the current record, the epoch, and the numbering of effects.
  *
- * E2  Effect ids are `<record n>-<index>`: an event that requests an effect takes the next index of its record.
+ * EFFECT-1  Effect ids are `<record n>-<index>`: an event that requests an effect takes the next index of its record.
  */
 import type { EventOf, EventType, SessionEvent } from '@coxswain/protocol';
 
@@ -39,12 +39,12 @@ export interface OpenEffect {
   readonly epoch: number;
 }
 
-/** The index of the next effect in an event's record (E2). */
+/** The index of the next effect in an event's record (EFFECT-1). */
 export function nextIndex(place: PlaceState, event: { readonly n: number }): number {
   return event.n === place.n ? place.next_effect : 0;
 }
 
-/** The effect that an event requests, and the index of the effect after it (E2). */
+/** The effect that an event requests, and the index of the effect after it (EFFECT-1). */
 export function openEffect(
   place: PlaceState,
   event: { readonly n: number },

@@ -1,9 +1,10 @@
 /**
  * Calls that wait for a human approval: the timer and the notification of the wait, and its end without a person.
  *
- * A1  A wait uses no resources of a host: its expiry is a timer, and its notification an effect until it is sent.
- * A2  The first decision wins: of a person, of a notified hook, or by expiry.
- * A3  A wait is notified once, and nothing waits for the notification.
+ * APPROVAL-1  A wait uses no resources of a host: its expiry is a timer, and its notification an effect until it is
+ *     sent.
+ * APPROVAL-2  The first decision wins: of a person, of a notified hook, or by expiry.
+ * APPROVAL-3  A wait is notified once, and nothing waits for the notification.
  */
 import type { ConsultOutcome, EventOf, JsonObject, NoticeOutcome, SessionEvent } from '@coxswain/protocol';
 import { remember } from '../../core/command-memory.ts';
@@ -30,7 +31,7 @@ export function asksFor({ pinned }: SessionContext): Pick<Asked, 'expire_after_m
   };
 }
 
-/** The number of effects of an approval request (E2): first the timer of its expiry, then the notification. */
+/** The number of effects of an approval request (EFFECT-1): first the timer of its expiry, then the notification. */
 export function waitCount({ expire_after_ms, notifies }: Asked): number {
   return Number(expire_after_ms !== undefined) + Number(notifies === true);
 }

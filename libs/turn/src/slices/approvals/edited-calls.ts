@@ -3,11 +3,12 @@
  * refuse the model's own call: rules that deny (of the persona, the start, ancestor sessions, remembered ones) and
  * `PreToolUse` hooks. The host has validated the arguments against the tool's schema.
  *
- * X1  An edit is not a decision. While hooks check it the call stays parked, and the first decision wins (A2).
- * X2  The record with the hooks' answers contains the decision, or the rejection of the edit. After a rejection the
+ * EDIT-1  An edit is not a decision. While hooks check it the call stays parked, and the first decision wins
+ *     (APPROVAL-2).
+ * EDIT-2  The record with the hooks' answers contains the decision, or the rejection of the edit. After a rejection the
  *     call is still parked, and people may decide again.
- * X3  The approved arguments are the ones that run. A hook that would rewrite them refuses the edit instead.
- * X4  If the wait ends otherwise, the edit is rejected in the same record.
+ * EDIT-3  The approved arguments are the ones that run. A hook that would rewrite them refuses the edit instead.
+ * EDIT-4  If the wait ends otherwise, the edit is rejected in the same record.
  */
 
 import {
@@ -273,8 +274,8 @@ function refusalIn(
 const REWRITES = 'it would change the approved arguments';
 
 /**
- * The rejection of an edit whose wait has ended (X4), then the outcome of its command; or null. These are two events,
- * as for every rejected control.
+ * The rejection of an edit whose wait has ended (EDIT-4), then the outcome of its command; or null. These are two
+ * events, as for every rejected control.
  */
 export function overruledEdit({ calls, session_id }: SessionContext): SessionEvent | null {
   const row = calls.find(({ edit, status }) => edit && (edit.rejected !== undefined || status !== 'parked'));

@@ -22,7 +22,7 @@ import type { KnownRule } from './state.ts';
 
 const NONE: readonly RememberedRule[] = [];
 
-/** The binding of the run's rules (M4); null if its journal does not contain it. */
+/** The binding of the run's rules (REMEMBER-4); null if its journal does not contain it. */
 export function ruleHolder({ pinned }: Pick<SessionContext, 'pinned'>): RuleHolder | null {
   if (!pinned?.identity || pinned.root === undefined) return null;
   return { persona: pinned.persona, root: pinned.root, ...pinned.identity };

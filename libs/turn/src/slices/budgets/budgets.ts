@@ -1,10 +1,10 @@
 /**
  * Budgets of a run: usage, thresholds, and the end of the run.
  *
- * B1  A budget counts from the start of a run; in a daemon, from its last idling, like turns.
- * B2  Time does not count while a session is suspended or idle.
- * B3  All sums are integers: tokens, nano-USD, milliseconds.
- * B4  Each threshold of a budget is reported once. At 100 percent the run ends with its results so far.
+ * BUDGET-1  A budget counts from the start of a run; in a daemon, from its last idling, like turns.
+ * BUDGET-2  Time does not count while a session is suspended or idle.
+ * BUDGET-3  All sums are integers: tokens, nano-USD, milliseconds.
+ * BUDGET-4  Each threshold of a budget is reported once. At 100 percent the run ends with its results so far.
  */
 
 import {

@@ -1,8 +1,8 @@
 /**
  * Open children: the child sessions that have not reported their end.
  *
- * C1  A child is open from `child_started` to `child_ended`, or until it is known that it was not started.
- * C2  The budget of an open child is reserved. Its usage counts after its end.
+ * CHILD-1  A child is open from `child_started` to `child_ended`, or until it is known that it was not started.
+ * CHILD-2  The budget of an open child is reserved. Its usage counts after its end.
  *
  * Also the commands between sessions: start, cancel and report of a child, and messages.
  */

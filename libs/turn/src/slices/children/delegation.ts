@@ -2,9 +2,9 @@
  * Delegation: calls that a session executes itself. It decides which calls may start, what a child gets, and when a
  * child starts.
  *
- * C3  A delegation beyond a limit ends its call with an error result and a code; the run continues.
- * C4  A run's budget is divided equally among the delegations of the batch that have not started and the run itself.
- *     Shares of open children are reserved, so that a tree never exceeds the budget of its root.
+ * CHILD-3  A delegation beyond a limit ends its call with an error result and a code; the run continues.
+ * CHILD-4  A run's budget is divided equally among the delegations of the batch that have not started and the run
+ *     itself. Shares of open children are reserved, so that a tree never exceeds the budget of its root.
  */
 
 import {

@@ -1,12 +1,12 @@
 /**
  * Compaction: when it is due, which messages it replaces, and the outcome of its model step.
  *
- * P1  Each turn considers one between the seams pre_compact and post_compact, and once more after the provider refused
- *     the turn's prompt as too long.
- * P2  It replaces whole turns, oldest first, and only turns before the kept ones. Only after a refused prompt it keeps
- *     fewer turns than configured, and only as many fewer as needed.
- * P3  After a refused prompt the session uses the smaller window.
- * P4  A failed model step does not fail the run: old results are cleared instead, or the view is unchanged.
+ * COMPACTION-1  Each turn considers one between the seams pre_compact and post_compact, and once more after the
+ *     provider refused the turn's prompt as too long.
+ * COMPACTION-2  It replaces whole turns, oldest first, and only turns before the kept ones. Only after a refused prompt
+ *     it keeps fewer turns than configured, and only as many fewer as needed.
+ * COMPACTION-3  After a refused prompt the session uses the smaller window.
+ * COMPACTION-4  A failed model step does not fail the run: old results are cleared instead, or the view is unchanged.
  */
 
 import {
@@ -99,7 +99,7 @@ export function decideCompact(context: SessionContext, outcome: CompactOutcome):
   return events(...withoutStep(context, pass, error, usage));
 }
 
-/** The events after a failed model step (P4). */
+/** The events after a failed model step (COMPACTION-4). */
 export function withoutStep(context: SessionContext, pass: Pass, error: Failure, usage?: Usage): SessionEvent[] {
   const instead_of = { strategy: pass.strategy, error };
   const spent = usage ? { usage } : {};

@@ -2,8 +2,8 @@
  * The account of the model's view: the number of messages and tokens in each part. The machine does not hold the
  * transcript; this is its bounded summary of it.
  *
- * V1  The account and the view of the transcript change by the same events, so their counts are equal.
- * V2  A turn's part is closed at its turn_end. By then every call has its result, so a cut between two parts never
+ * VIEW-1  The account and the view of the transcript change by the same events, so their counts are equal.
+ * VIEW-2  A turn's part is closed at its turn_end. By then every call has its result, so a cut between two parts never
  *     separates a call from its result.
  */
 

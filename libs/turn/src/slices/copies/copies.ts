@@ -1,10 +1,10 @@
 /**
  * Copied sessions: the first record of a copy, and the start of a fork after its copied part.
  *
- * K1  A copy has its origin's inputs under the same record numbers, so effects have the same ids in both. External ids
- *     start with the session's own id, so that effects of one are never taken for the other's.
- * K2  Everything in a copied record follows from its input, as in every record. A copy of a copy is the same again.
- * K3  Another persona or model is resolved like the first one. Until then no other work of the run starts.
+ * FORK-1  A copy has its origin's inputs under the same record numbers, so effects have the same ids in both. External
+ *     ids start with the session's own id, so that effects of one are never taken for the other's.
+ * FORK-2  Everything in a copied record follows from its input, as in every record. A copy of a copy is the same again.
+ * FORK-3  Another persona or model is resolved like the first one. Until then no other work of the run starts.
  */
 import {
   type ChangedSettings,

@@ -1,10 +1,10 @@
 /**
  * Hand-offs: when one may start, its effect on the run, and the first message to the next persona.
  *
- * H1  A hand-off is the last call of its batch: it starts when all others have results. The other persona applies from
- *     the record of its successful end on; the rest of the turn belongs to the persona that started it.
- * H2  The first hand-off of a batch wins. One that was refused by a rule, a hook or a person does not count.
- * H3  Limits of the start continue to count over all personas; limits of a persona count from its own hand-off.
+ * HANDOFF-1  A hand-off is the last call of its batch: it starts when all others have results. The other persona
+ *     applies from the record of its successful end on; the rest of the turn belongs to the persona that started it.
+ * HANDOFF-2  The first hand-off of a batch wins. One that was refused by a rule, a hook or a person does not count.
+ * HANDOFF-3  Limits of the start continue to count over all personas; limits of a persona count from its own hand-off.
  */
 
 import {
@@ -40,13 +40,13 @@ export function handoffArgs({ args }: Pick<CallRow, 'args'>): HandoffArgs {
   return { to: typeof to === 'string' ? to : '', brief: typeof brief === 'string' ? brief : '' };
 }
 
-/** Whether a call must wait until all others have results (H1), without `except`. */
+/** Whether a call must wait until all others have results (HANDOFF-1), without `except`. */
 export function waitsForBatch(context: SessionContext, row: CallRow, except?: string): boolean {
   if (!isHandoff(context, row) || comesBefore(context, row)) return false;
   return context.calls.some((other) => other !== row && other.status !== 'ended' && other.call_id !== except);
 }
 
-/** The effective hand-off of the batch, if it is another one (H2). */
+/** The effective hand-off of the batch, if it is another one (HANDOFF-2). */
 function comesBefore(context: SessionContext, row: CallRow): CallRow | undefined {
   const first = context.calls.find(
     (other) => isHandoff(context, other) && (other.status !== 'ended' || other.ended === 'ok'),

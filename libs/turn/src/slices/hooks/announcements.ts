@@ -2,10 +2,11 @@
  * Announcements: hook points that the session does not wait for, for each passed seam, each decision about a call, and
  * each threshold of a budget.
  *
- * A1  Announcements are queued in the context and made in order, one consult at a time: consults never overlap.
- * A2  Running work does not wait for them, so that no call starts late and no interrupt arrives too late. A turn
- *     starts, and a run ends, only after all of them: reminders of hooks about one turn are in the prompt of the next.
- * A3  A seam waits if the queue is full. Otherwise the queue is bounded by the decisions of one turn.
+ * ANNOUNCE-1  Announcements are queued in the context and made in order, one consult at a time: consults never overlap.
+ * ANNOUNCE-2  Running work does not wait for them, so that no call starts late and no interrupt arrives too late. A
+ *     turn starts, and a run ends, only after all of them: reminders of hooks about one turn are in the prompt of the
+ *     next.
+ * ANNOUNCE-3  A seam waits if the queue is full. Otherwise the queue is bounded by the decisions of one turn.
  */
 
 import {
@@ -25,10 +26,10 @@ import { isAsking } from './consult.ts';
 import { hooksFor, payloadHead, personaOfTurn } from './registrations.ts';
 import { ANNOUNCED, type AnnouncedPoint, type Announcement } from './state.ts';
 
-/** Length of the queue at which a seam waits (A3). */
+/** Length of the queue at which a seam waits (ANNOUNCE-3). */
 const WAITING_MAX = 32;
 
-/** Whether a seam must wait for announcements (A3). */
+/** Whether a seam must wait for announcements (ANNOUNCE-3). */
 export function tooMuchToTell(context: SessionContext): boolean {
   return context.announcements.length >= WAITING_MAX;
 }

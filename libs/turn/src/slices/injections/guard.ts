@@ -2,13 +2,13 @@
  * The guard: `user_prompt_submit` hooks check every steer and every follow-up before a model reads it, like the prompt.
  * Each is checked as soon as it is accepted. A blocked message is never delivered.
  *
- * G1  A message without a verdict is not delivered, and a seam that would deliver it waits (`waitsForVerdict` in
+ * GUARD-1  A message without a verdict is not delivered, and a seam that would deliver it waits (`waitsForVerdict` in
  *     seams.ts).
- * G2  Consults never overlap: the guard waits for an open one. Then it precedes the others, because an accepted message
- *     may stop the work that they check. Interrupts go first, then the order of arrival.
- * G3  The guard needs a running run, because hooks belong to a run. Messages at other times are checked when the next
- *     run starts; so are messages whose check was cancelled. A given verdict is kept.
- * G4  A verdict is about the checked text. A changed text is checked again.
+ * GUARD-2  Consults never overlap: the guard waits for an open one. Then it precedes the others, because an accepted
+ *     message may stop the work that they check. Interrupts go first, then the order of arrival.
+ * GUARD-3  The guard needs a running run, because hooks belong to a run. Messages at other times are checked when the
+ *     next run starts; so are messages whose check was cancelled. A given verdict is kept.
+ * GUARD-4  A verdict is about the checked text. A changed text is checked again.
  */
 
 import type { ConsultOutcome, EventOf, JsonObject, SessionEvent } from '@coxswain/protocol';
@@ -26,7 +26,7 @@ const GUARDED =
 
 const LOOP_EXIT = 'tearing_down.loop_exit';
 
-/** The next registration of the guard, or null if there is nothing to check or it must wait (G2, G3). */
+/** The next registration of the guard, or null if there is nothing to check or it must wait (GUARD-2, GUARD-3). */
 export function guardConsult(context: SessionContext, leaf: string, effectId: string): SessionEvent | null {
   if (context.hooks.length === 0) return null;
   const { consult } = context;
@@ -90,7 +90,7 @@ export function guardDecided(
   });
   const about = waiting(context, command_id);
   const isBrokenOff = outcome.status === 'cancelled' && context.aborting;
-  // The message was revoked or replaced meanwhile (G4).
+  // The message was revoked or replaced meanwhile (GUARD-4).
   if (isBrokenOff || about?.body !== payload.prompt) return [ended('none')];
   if (!block) return [ended('allowed')];
   const { hook, reason } = block;

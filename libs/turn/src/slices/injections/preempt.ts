@@ -3,9 +3,9 @@
  * the next seam. They do not abort hooks, gates and approvals: those are about work that has not started, which the
  * stop seam skips.
  *
- * P1  It ends running work once, on arrival. Work after its delivery is not affected.
- * P2  The partial text of an answer is kept and marked; its unfinished calls are dropped.
- * P3  A call in flight ends `cancelled`. A returned call keeps its result.
+ * PREEMPT-1  It ends running work once, on arrival. Work after its delivery is not affected.
+ * PREEMPT-2  The partial text of an answer is kept and marked; its unfinished calls are dropped.
+ * PREEMPT-3  A call in flight ends `cancelled`. A returned call keeps its result.
  */
 
 import { type Actor, BOUNDS } from '@coxswain/protocol';

@@ -1,8 +1,9 @@
 /**
  * The queue of injections: steers, reminders and follow-ups are accepted, collapsed, revoked and replaced.
  *
- * I1  Queued messages with the same dedupe key and kind are one injection: the newest, at the position of the oldest.
- * I2  A delivered message cannot be revoked, but a reminder that prompts still show can be cleared.
+ * QUEUE-1  Queued messages with the same dedupe key and kind are one injection: the newest, at the position of the
+ *     oldest.
+ * QUEUE-2  A delivered message cannot be revoked, but a reminder that prompts still show can be cleared.
  */
 
 import { BOUNDS, type EventOf, type MessageSource, type ReminderFields, type SessionEvent } from '@coxswain/protocol';

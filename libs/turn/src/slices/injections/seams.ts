@@ -22,7 +22,7 @@ import { interruptedBy } from '../suspension/suspension.ts';
 import type { PendingInjection } from './state.ts';
 import { awaitsVerdict, followupAwaitsVerdict, nextFollowup } from './waiting.ts';
 
-/** The pass of a seam, or null if it must wait for a verdict (G1) or for announcements (A3). */
+/** The pass of a seam, or null if it must wait for a verdict (GUARD-1) or for announcements (ANNOUNCE-3). */
 export function checkpoint(
   context: SessionContext,
   kind: SeamKind,

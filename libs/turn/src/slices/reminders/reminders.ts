@@ -3,10 +3,10 @@
  * one with its dedupe key replaces it, or a sender revokes it. Pure: `evolve` applies the changes, `next` derives the
  * events.
  *
- * L1  A turn counts for a reminder only if its prompt showed it. A reminder that arrives after the answer is shown once
- *     before it counts.
- * L2  A due expiry is recorded immediately, by `reminder_expired`, before any other event; only this event ends its
- *     life.
+ * REMINDER-1  A turn counts for a reminder only if its prompt showed it. A reminder that arrives after the answer is
+ *     shown once before it counts.
+ * REMINDER-2  A due expiry is recorded immediately, by `reminder_expired`, before any other event; only this event ends
+ *     its life.
  */
 
 import type { EventOf, ReminderFields } from '@coxswain/protocol';
@@ -66,7 +66,7 @@ function countDown(one: LiveReminder): LiveReminder {
   return left > 0 ? { ...one, ttl_left: left } : { ...one, ttl_left: 0, due: 'ttl' };
 }
 
-/** The next due expiry (L2), or null. */
+/** The next due expiry (REMINDER-2), or null. */
 export function nextExpiry(context: SessionContext): EventOf<'reminder_expired'> | null {
   for (const { command_id, due } of context.reminders)
     if (due) return { type: 'reminder_expired', command_id, reason: due };

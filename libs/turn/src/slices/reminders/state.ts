@@ -11,11 +11,11 @@ export interface LiveReminder extends ReminderFields {
   readonly turn: number;
   /** Number of turns that ended since. */
   readonly age: number;
-  /** Whether a prompt has shown it (L1). */
+  /** Whether a prompt has shown it (REMINDER-1). */
   readonly shown: boolean;
   /** Number of further turns that show it; absent without a limit. */
   readonly ttl_left?: number | undefined;
-  /** The reason of its next expiry (L2). */
+  /** The reason of its next expiry (REMINDER-2). */
   readonly due?: Exclude<ExpiryReason, 'cleared'> | undefined;
 }
 

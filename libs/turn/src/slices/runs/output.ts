@@ -2,11 +2,11 @@
  * Structured output: a final answer that does not fit the session's output schema is repaired by further turns. If that
  * fails, the run fails. The host validates an answer and records the result in `message_complete`.
  *
- * SO1  Only a final answer is checked: one after which the run, the last step or a job would end. An answer with calls,
- *     a partial answer, or one followed by a delivered message is not final.
- * SO2  A repair is a direct message with the problems, and one more turn. It counts against `max_turns` and the
+ * OUTPUT-1  Only a final answer is checked: one after which the run, the last step or a job would end. An answer with
+ *     calls, a partial answer, or one followed by a delivered message is not final.
+ * OUTPUT-2  A repair is a direct message with the problems, and one more turn. It counts against `max_turns` and the
  *     budgets. Repairs are counted from the last prompt, follow-up or idling.
- * SO3  A repair precedes a follow-up and a stop condition.
+ * OUTPUT-3  A repair precedes a follow-up and a stop condition.
  */
 
 import { type EventOf, type Failure, type SessionEvent, userText } from '@coxswain/protocol';

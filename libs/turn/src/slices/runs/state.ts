@@ -75,7 +75,7 @@ export interface OutputProgress {
   readonly rejected: boolean;
   /** Whether the model was notified of it. */
   readonly told: boolean;
-  /** Repair turns so far (SO2). */
+  /** Repair turns so far (OUTPUT-2). */
   readonly repairs: number;
 }
 

@@ -15,7 +15,8 @@ import { needsRepair, rejectsOutput } from './output.ts';
 import { isStopped, predicatesAsked } from './stop-conditions.ts';
 
 /**
- * The event that starts a turn: after all announcements of the last one (A2), the next step, then a notice of a stall.
+ * The event that starts a turn: after all announcements of the last one (ANNOUNCE-2), the next step, then a notice of a
+ * stall.
  */
 export function beginsTurn(context: SessionContext): SessionEvent | null {
   if (context.announcements.length > 0) return null;

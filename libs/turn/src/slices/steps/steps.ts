@@ -1,13 +1,13 @@
 /**
  * Declared steps of a persona: the current step of a run, its end, and the effect of a failed step.
  *
- * ST1  Steps run in order, one at a time. A run starts with the first; so does each follow-up, and each job of a
+ * STEPS-1  Steps run in order, one at a time. A run starts with the first; so does each follow-up, and each job of a
  *     daemon.
- * ST2  A step ends with the first turn that has a plain answer and delivers nothing, where a run without steps would
- *     end. A message delivered at the last seam keeps the step open.
- * ST3  Each started step ends once in the journal. Any other end of the run leaves it `unfinished`.
- * ST4  Its error boundary alone decides the effect of a failure. `fail` ends the run. `continue` proceeds with the next
- *     step and its model gets the reason. `escalate` suspends the session; a resume starts the step again.
+ * STEPS-2  A step ends with the first turn that has a plain answer and delivers nothing, where a run without steps
+ *     would end. A message delivered at the last seam keeps the step open.
+ * STEPS-3  Each started step ends once in the journal. Any other end of the run leaves it `unfinished`.
+ * STEPS-4  Its error boundary alone decides the effect of a failure. `fail` ends the run. `continue` proceeds with the
+ *     next step and its model gets the reason. `escalate` suspends the session; a resume starts the step again.
  */
 
 import {
@@ -68,7 +68,7 @@ export function endsStep(context: SessionContext): SessionEvent | null {
   return finished(context, { status: 'failed', error, error_boundary: open.error_boundary });
 }
 
-/** Whether the open turn is the last of its step (ST2), by the number of messages at its last seam. */
+/** Whether the open turn is the last of its step (STEPS-2), by the number of messages at its last seam. */
 export function isComplete(context: SessionContext, delivered: number): boolean {
   const isPlain = context.step?.open === true && !context.batch_open && !context.cut_short && delivered === 0;
   return isPlain && !needsRepair(context, delivered);
@@ -81,7 +81,7 @@ function overspent(context: SessionContext, { max_tokens, max_nano_usd }: Pinned
   return null;
 }
 
-/** The end of a step that the run no longer reaches (ST3), or null without one. */
+/** The end of a step that the run no longer reaches (STEPS-3), or null without one. */
 export function leavesStep(context: SessionContext): SessionEvent | null {
   return openStep(context) ? finished(context, { status: 'unfinished' }) : null;
 }
@@ -91,7 +91,7 @@ export function abandonsStep(context: SessionContext): SessionEvent | null {
   return context.step?.open && !openStep(context) ? finished(context, { status: 'unfinished' }) : null;
 }
 
-/** The events of a failure of the open step (ST4); null without an open step. */
+/** The events of a failure of the open step (STEPS-4); null without an open step. */
 export function stepFails(context: SessionContext, error: Failure, run: EventOf<'run_failed'>): SessionEvent[] | null {
   const open = openStep(context);
   if (!open) return null;
