@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 
 /** What the source of a layer may import; `vendors` null leaves the choice to each project's own dependencies. */
-interface LayerRule {
+export interface LayerRule {
   readonly layers: readonly string[];
   readonly vendors: readonly string[] | null;
   readonly nodeBuiltins: boolean;
@@ -22,7 +22,8 @@ interface LayerRule {
 
 const pure = { nodeBuiltins: false, computedImports: false };
 
-const LAYERS: Readonly<Record<string, LayerRule>> = {
+/** The rule of each layer. */
+export const LAYERS: Readonly<Record<string, LayerRule>> = {
   protocol: { ...pure, layers: [], vendors: ['ajv', 'zod', 're2js'] },
   turn: { ...pure, layers: ['protocol'], vendors: ['xstate'] },
   ports: { ...pure, layers: ['protocol'], vendors: [] },
