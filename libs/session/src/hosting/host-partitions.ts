@@ -1,10 +1,10 @@
 /**
- * The partitions of this host: which it serves, and what becomes of sessions when that changes.
+ * The partitions of this host, and their sessions when the assignment changes.
  *
- * A partition's commands go to its new host at once. Sessions that the old host works on stay there until their calls
- * have ended: it says in the note of each whose it is, the new host rings it for their commands meanwhile, and goes on
- * with each as it is let go. All of it may fail: then a command is delivered again, a host takes up what another one has,
- * and the fence decides (RUNNER-10).
+ * The commands of a partition go to its new host immediately. Sessions with running calls stay on the old host until
+ * the calls have ended. The note of each session names its owner. The new host notifies the owner of commands
+ * meanwhile, and claims each session when it is released. Any of this may fail: then a command is delivered again, a
+ * host claims a session that another one owns, and the fence decides (RUNNER-10).
  */
 import type { ActiveSession, Clock, CommandInbox, Doorbell, HostLine, Log, StrayCommand } from '@coxswain/ports';
 import {
@@ -21,24 +21,24 @@ import type { HostState } from './host-state.ts';
 import { sideBySide } from './load-turns.ts';
 import { TakeUps } from './take-ups.ts';
 
-/** The sessions of a host, as its partitions steer them. */
+/** The sessions of a host, controlled by its partitions. */
 export interface PartitionedSessions {
   /** Whether the session is in this host's memory. */
   isHere(ref: SessionRef): boolean;
-  /** A command has come for a session of this host. */
+  /** A command for a session of this host has arrived. */
   ring(doorbell: Doorbell): void;
   /**
-   * Goes on with a session that may have work, and that nobody else works on. Resolves when it has gone on, or that takes
-   * too long to wait for; does not reject.
+   * Claims a session that may have work and that no host owns. Resolves when it is claimed, or after a bound; does not
+   * reject.
    */
   takeUp(session: ActiveSession): Promise<void>;
-  /** Whether a session's newest record has effects that someone has to continue. Rejects where it cannot be read. */
+  /** Whether a session's newest record has effects that a host must continue. Rejects if it cannot be read. */
   hasWork(ref: SessionRef): Promise<boolean>;
-  /** Leaves the sessions of these partitions to their next hosts, each as soon as its calls have ended. */
+  /** Transfers the sessions of these partitions to their next hosts, each as soon as its calls have ended. */
   transfer(partitions: ReadonlySet<number>): void;
   /** Drops the leftovers of sessions that other hosts own, or have owned. */
   dropLeftovers(isOthers: (ref: SessionRef) => boolean): void;
-  /** The partitions of this host are these from now on. */
+  /** The partitions of this host have changed to these. */
   assigned(partitions: ReadonlySet<number>): void;
   /** Continues all sessions: the host may start effects again. */
   resumeAll(): void;
@@ -56,7 +56,7 @@ export interface PartitionPorts {
   readonly log: Log;
 }
 
-/** Deliveries by their place: one that is made again replaces the one before. */
+/** Deliveries by their position: a repeated delivery replaces the earlier one. */
 type Rung = Map<number, Doorbell>;
 
 interface Held {
@@ -64,25 +64,25 @@ interface Held {
   readonly rung: Rung;
 }
 
-/** How often a session that another host has is looked for, and how soon trouble is tried again. */
+/** Interval of checks on sessions that another host owns, and delay of retries. */
 const LOOK_AGAIN_MS = 1_000;
 /**
- * How often all notes of this host's partitions are read: that a session waits for its next host is said once, and may be lost,
- * and whoever noted it when it was not its own any more may have lost it without a word.
+ * Interval of reads of all notes of this host's partitions. The notification that a session waits for an owner is sent
+ * once and may be lost, and a host may have lost a session that it noted as a former owner.
  */
 const LOOK_AT_ALL_MS = 15_000;
 /**
- * How often the journals of each partition are compared with its notes, and how fast: one partition at a time, so many newest
- * records a second. A note may be lost with a replica, and no other sign remains of a session whose host has died. 100,000
- * sessions are compared within an hour.
+ * Interval and pace of comparing the journals of each partition with its notes: one partition at a time, with a bounded
+ * rate of record reads. A note may be lost with a replica, and then nothing else shows that a session of a dead host
+ * has work. 100,000 sessions are compared within an hour.
  */
 const COMPARE_EVERY_MS = 10 * 60_000;
 const COMPARE_PAUSE_MS = 250;
 const COMPARED_AT_ONCE = 8;
-/** No command has this place: a host is rung for it to hear whether it has the session. */
+/** Not a position of a command: the notification asks whether the host owns the session. */
 const JUST_ASKING = 0;
 
-/** See the top of the file. */
+/** The partitions of one host, and the claims of their sessions. */
 export class HostPartitions {
   readonly #ports: PartitionPorts;
   readonly #sessions: PartitionedSessions;
@@ -92,26 +92,26 @@ export class HostPartitions {
   readonly #state: HostState;
   readonly #only: ReadonlySet<number> | null;
   #assigned: ReadonlySet<number> = new Set();
-  /** Partitions whose notes are not read yet, and what has rung for them. */
+  /** Partitions with unread notes, and the notifications for them. */
   readonly #unread = new Map<number, Rung>();
-  /** Sessions of these partitions that another host works on still. */
+  /** Sessions of these partitions that another host still owns. */
   readonly #held = new Map<string, Held>();
-  /** When the journals of a partition were last compared with its notes, on the monotonic clock. */
+  /** Time of the last comparison of each partition's journals with its notes, on the monotonic clock. */
   readonly #compared = new Map<number, number>();
   readonly #takeUps = new TakeUps((session) => this.#takeUp(session));
   #balancing: Promise<void> | null = null;
   #looking: Promise<void> | null = null;
-  /** The hosts have changed since the partitions were last balanced. */
+  /** Whether the hosts have changed since the last balancing. */
   #isStale = false;
-  /** Trouble that the log has been told of, and that has not ended since. */
+  /** Logged problems that still exist. */
   readonly #warned = new Set<string>();
-  /** Sessions that were found to be taken up. */
+  /** Number of sessions found to be claimed. */
   #found = 0;
 
   /**
-   * @param state of this host. Its partitions move it.
-   * @param newName makes the names under which this host is known.
-   * @param options `partitions`: serves these, whoever else lives.
+   * @param state of this host. Its partitions change it.
+   * @param newName makes names for this host.
+   * @param options `partitions`: serves these, regardless of other hosts.
    */
   constructor(
     ports: PartitionPorts,
@@ -140,39 +140,39 @@ export class HostPartitions {
     this.#peers = new HostPeers(ports, newName(), handlers, liveness);
   }
 
-  /** The name under which this host notes its sessions. */
+  /** The name of this host in notes of its sessions. */
   get self(): string {
     return this.#peers.self;
   }
 
-  /** Whether effects may begin: nobody else can have taken this host for dead. */
+  /** Whether effects may start: no other host can have declared this one dead. */
   get mayBegin(): boolean {
     return this.#peers.hasLease || !this.#peers.hasOthers;
   }
 
-  /** Whether any other host lives. */
+  /** Whether any other host is alive. */
   get hasOthers(): boolean {
     return this.#peers.hasOthers;
   }
 
-  /** Whether it has heard itself a moment ago. */
+  /** Whether this host received its own last heartbeat in time. */
   get isHeard(): boolean {
     return this.#peers.hasLease;
   }
 
-  /** Whether a session is this host's to work on. */
+  /** Whether a session belongs to a partition of this host. */
   isOwn({ sessionId }: SessionRef): boolean {
     return this.#assigned.has(partitionOf(sessionId));
   }
 
-  /** Whether a session is another host's. While this one is cut off, it does not know. */
+  /** Whether a session belongs to another host. Unknown (false) while this one is cut off. */
   isOthers(ref: SessionRef): boolean {
     return !this.#state.isCutOff && !this.isOwn(ref);
   }
 
   /**
-   * Joins the hosts. Resolves when commands flow and it is known which sessions have to be taken up.
-   * @returns how many those are.
+   * Joins the hosts. Resolves when commands are delivered and the sessions to claim are known.
+   * @returns the number of these sessions.
    */
   async start(): Promise<number> {
     await this.#peers.join();
@@ -183,9 +183,9 @@ export class HostPartitions {
   }
 
   /**
-   * Finds out whose a session is that another host has written to, and takes it up if it is nobody's.
-   * @param isOld that was long ago: a host that is noted, and was never heard of, is not waited for any more.
-   * @returns whether it is known by now. Rejects where the notes cannot be read.
+   * Finds the owner of a session that another host has written to, and claims it if there is none.
+   * @param isOld whether that was long ago: then a noted host without any heartbeat is no longer waited for.
+   * @returns whether the owner is known now. Rejects if the notes cannot be read.
    */
   async lookAt(ref: SessionRef, isOld: boolean): Promise<boolean> {
     const notes = await this.#ports.active.list(partitionOf(ref.sessionId));
@@ -198,7 +198,7 @@ export class HostPartitions {
     return true;
   }
 
-  /** Gives all partitions away. Rejects where the inbox cannot be closed in order. */
+  /** Gives up all partitions. Rejects if the inbox cannot be closed in order. */
   async retire(): Promise<void> {
     if (!this.#state.apply('retired')) return;
     this.#peers.retire();
@@ -208,24 +208,24 @@ export class HostPartitions {
     await this.#ports.inbox.close();
   }
 
-  /** A session that was let go of has work for its next host. */
+  /** A released session has work for its next host. */
   release(ref: SessionRef): void {
     this.#peers.release(ref);
   }
 
-  /** Is gone: to be called after {@link retire}. */
+  /** Leaves the hosts. Call it after {@link retire}. */
   leave(): void {
     this.#state.apply('ended');
     this.#peers.leave();
   }
 
-  /** Is gone without a word, as a crash would have it. */
+  /** Disappears without a message, like a crash. */
   vanish(): void {
     this.#state.apply('ended');
     this.#peers.vanish();
   }
 
-  // ---- which partitions ----
+  // ---- assignment ----
 
   #wanted(): ReadonlySet<number> {
     if (this.#state.isCutOff) return new Set();
@@ -233,7 +233,7 @@ export class HostPartitions {
     return new Set(assignPartitions(this.#peers.serving, PARTITIONS).get(this.#peers.self) ?? []);
   }
 
-  /** Contract: does not reject. One at a time; what changes meanwhile is looked at after it. */
+  /** Contract: does not reject. One at a time; later changes are handled by another pass. */
   #balance(): Promise<void> {
     this.#isStale = true;
     this.#balancing ??= this.#balanceAll();
@@ -253,7 +253,7 @@ export class HostPartitions {
         this.#isStale = true;
       }
     }
-    // Here, and not when its promise has settled: what changes in between would be looked at by nobody.
+    // Reset here and not after its promise settles, so that changes in between start another pass.
     this.#balancing = null;
   }
 
@@ -279,10 +279,10 @@ export class HostPartitions {
     for (const { session } of this.#held.values()) if (!this.#isElsewhere(session)) this.#find(session);
   }
 
-  // ---- whose sessions ----
+  // ---- owners of sessions ----
 
   /**
-   * Reads the notes of partitions: what nobody works on is taken up, the rest is left to whoever has it. Rejects where some
+   * Reads the notes of partitions: claims sessions without an owner, and leaves the others. Rejects if some notes
    * cannot be read; those are read again.
    */
   async #sort(partitions: readonly number[]): Promise<void> {
@@ -296,7 +296,7 @@ export class HostPartitions {
     void this.#takeUps.add(session);
   }
 
-  /** @returns the partition's sessions that nobody works on. */
+  /** @returns the partition's sessions without an owner. */
   async #sortOne(p: number): Promise<readonly ActiveSession[]> {
     const notes = await this.#ports.active.list(p);
     if (!this.#assigned.has(p)) return [];
@@ -308,7 +308,7 @@ export class HostPartitions {
     });
     const noted = new Set(notes.map(({ ref }) => sessionKey(ref)));
     this.#sessions.dropLeftovers((ref) => partitionOf(ref.sessionId) === p && !noted.has(sessionKey(ref)));
-    // A note that has gone: nobody works on it, and what has rung for it is for us.
+    // The note is gone: no host owns the session, and its notifications are for this host.
     for (const [key, { session }] of this.#held)
       if (partitionOf(session.ref.sessionId) === p && !noted.has(key)) this.#unhold(session.ref);
     const rung = this.#unread.get(p);
@@ -330,7 +330,7 @@ export class HostPartitions {
     this.#looking ??= this.#lookAgain();
   }
 
-  /** What has rung for a session that somebody else had is this host's now. */
+  /** The notifications for a session that another host owned are now for this host. */
   #unhold(ref: SessionRef): void {
     const held = this.#held.get(sessionKey(ref));
     this.#held.delete(sessionKey(ref));
@@ -343,13 +343,13 @@ export class HostPartitions {
     this.#unhold(session.ref);
   }
 
-  /** What was told may have been lost on the way. Contract: does not reject. */
+  /** Notifications may have been lost. Contract: does not reject. */
   async #lookAgain(): Promise<void> {
     while (this.#held.size > 0 && !this.#state.isLeaving) {
       await this.#lookAfter(LOOK_AGAIN_MS, async () => {
         const partitions = new Set([...this.#held.values()].map(({ session }) => partitionOf(session.ref.sessionId)));
         await this.#sort([...partitions]);
-        // A note may name a host that has lost the session to another, which has let it go since.
+        // A note may name a former owner: the session may have moved to another host and been released since.
         for (const { session } of this.#held.values())
           if (session.host !== null) this.#peers.ring(session.host, session.ref, JUST_ASKING);
       });
@@ -363,7 +363,7 @@ export class HostPartitions {
       for (const session of await this.#ports.active.list(p)) {
         const { ref, host } = session;
         if (!this.isOwn(ref) || this.#sessions.isHere(ref)) continue;
-        // Another may have noted it after the notes were read, and have lost it since.
+        // Another host may have noted it after the notes were read, and have died since.
         if (host === null || this.#peers.isGone(host)) this.#find(session);
         else if (this.#isElsewhere(session)) this.#hold(session);
       }
@@ -371,7 +371,7 @@ export class HostPartitions {
     while (!this.#state.isLeaving) await this.#lookAfter(LOOK_AT_ALL_MS, () => sideBySide([...this.#assigned], look));
   }
 
-  /** Compares journals with notes for as long as this host serves. Contract: does not reject. */
+  /** Compares journals with notes as long as this host serves. Contract: does not reject. */
   async #compareAll(): Promise<void> {
     while (!this.#state.isLeaving) {
       await this.#lookAfter(LOOK_AT_ALL_MS, async () => {
@@ -380,7 +380,7 @@ export class HostPartitions {
         const failures: unknown[] = [];
         for (const p of [...this.#assigned].filter(isDue)) {
           if (this.#state.isLeaving || !this.#assigned.has(p)) continue;
-          // A stream holds a few partitions. Those of the others are compared while one is unavailable.
+          // A stream contains a few partitions. If one is unavailable, the partitions of the others are still compared.
           try {
             await this.#compareOne(p);
             this.#compared.set(p, this.#ports.clock.monotonicMs());
@@ -394,11 +394,11 @@ export class HostPartitions {
     }
   }
 
-  /** Claims the sessions of a partition that have work, and no note. Rejects where the store cannot be read. */
+  /** Claims the sessions of a partition that have work and no note. Rejects if the store cannot be read. */
   async #compareOne(p: number): Promise<void> {
     const refs: SessionRef[] = [];
     for await (const ref of this.#ports.journal.sessionsOf(p)) refs.push(ref);
-    // Read after the journals: a note is there before the first record of its work.
+    // Read after the journals: a note precedes the first record of its work.
     const noted = await this.#notedIn(p);
     const isFree = (ref: SessionRef) =>
       !noted.has(sessionKey(ref)) && this.isOwn(ref) && !this.#sessions.isHere(ref) && !this.#held.has(sessionKey(ref));
@@ -438,16 +438,16 @@ export class HostPartitions {
     }
   }
 
-  /** Of trouble that goes on, the first time is for people. */
+  /** Logs the first of repeated problems as a warning. */
   #warn(error: unknown, what: string): void {
     this.#ports.log[this.#warned.has(what) ? 'debug' : 'warn']({ error: (error as Error).message }, what);
     this.#warned.add(what);
   }
 
-  // ---- what is heard ----
+  // ---- notifications ----
 
   #ring(doorbell: Doorbell): void {
-    // Whoever has the partition is rung again.
+    // The store repeats the delivery to the host with this partition.
     if (this.#state.isLeaving || !this.isOwn(doorbell.ref)) return;
     const unread = this.#unread.get(partitionOf(doorbell.ref.sessionId));
     if (unread && !this.#sessions.isHere(doorbell.ref)) {
@@ -462,7 +462,7 @@ export class HostPartitions {
   }
 
   #rung(ref: SessionRef, seq: number): void {
-    // The other host acknowledges: it has the delivery.
+    // The other host has the delivery and acknowledges it.
     if (!this.#sessions.isHere(ref)) this.#peers.release(ref);
     else if (seq !== JUST_ASKING) this.#sessions.ring({ ref, seq, ack: () => undefined });
   }
@@ -474,7 +474,7 @@ export class HostPartitions {
   }
 
   #leaseExpired(isDeclaredDead: boolean): void {
-    // No other host could have claimed sessions from a host that is alone: it goes on working.
+    // No other host could claim sessions of a host that is alone, so it continues.
     if (!isDeclaredDead && !this.#peers.hasOthers) return;
     this.#ports.log.warn({}, 'other hosts received no heartbeat from this host: it releases its sessions to them');
     this.#state.apply('lease_expired');
@@ -490,7 +490,7 @@ export class HostPartitions {
   /** Contract: does not reject. */
   async #heardAgain(): Promise<void> {
     if (!this.#state.isCutOff) return this.#sessions.resumeAll();
-    // It is rejoining already.
+    // It is already rejoining.
     if (!this.#state.apply('heard')) return;
     // Other hosts notify it under its new name, so it listens to that name first.
     while (!(await this.#renamed())) {
@@ -501,7 +501,7 @@ export class HostPartitions {
     await this.#balance();
   }
 
-  /** What its notes say of the host that it was until now must not keep the others from them. */
+  /** Notes with the former name of this host must not keep other hosts from these sessions. */
   async #renamed(): Promise<boolean> {
     try {
       await this.#peers.rename(this.#newName());

@@ -1,13 +1,14 @@
 /**
- * Which hosts live, as this one hears it.
+ * The liveness of other hosts, as this one observes it.
  *
  * PEERS-1  A host is alive while its last heartbeat is recent by this host's own clock. No two clocks are compared.
- * PEERS-2 Its own beats come back over the same line. While they do not, it knows nothing of the others, and its lease runs
- *     out before they can have stopped believing it: it begins nothing.
- * PEERS-3 Who is given up is told so, in its own name, and its name is dead from then on. So a host whose lease ran out asks
- *     the line what was said meanwhile: one that nobody has given up was merely slow, and goes on; one that was, or that
- *     hears nothing, leaves everything. To leave what nobody has taken would make a busy machine busier still.
- * PEERS-4 All of this only says where work should go. Who may write is decided by a journal's fence.
+ * PEERS-2  Its own heartbeats return over the same channel. Without them it knows nothing of the others, and its lease
+ *     expires before they can have declared it dead. Then it starts nothing.
+ * PEERS-3  A host that is declared dead is notified under its name, and this name stays dead. A host with an expired
+ *     lease asks the channel what was sent meanwhile. If no host declared it dead, it was only slow and continues. If
+ *     one did, or if the channel does not answer, it leaves all sessions. Leaving sessions without a need would add
+ *     load to a busy machine.
+ * PEERS-4  All of this only directs work. The fence of a journal decides who may write.
  */
 import type { Clock, HostLine, Log } from '@coxswain/ports';
 import type { HostBeat, HostLiveness, SessionRef } from '@coxswain/protocol';
@@ -15,7 +16,7 @@ import { Lease } from './host-state.ts';
 
 /** Contract: these return at once and do not throw. */
 export interface HostPeersHandlers {
-  /** Other hosts serve, or live, than before. */
+  /** The set of hosts that serve or are alive has changed. */
   changed(): void;
   /**
    * The lease has expired.
@@ -25,17 +26,17 @@ export interface HostPeersHandlers {
   leaseExpired(isDeclaredDead: boolean): void;
   /** The host is heard again, after an expired lease or a doubt. */
   heardAgain(): void;
-  /** Another host was rung for a session of this one. */
+  /** Another host notifies this one of a command for its session. */
   rung(ref: SessionRef, seq: number): void;
-  /** Some host has let a session go. */
+  /** A host has released a session. */
   released(ref: SessionRef): void;
 }
 
-/** Beats that have not come back. */
+/** Maximum of own heartbeats in flight. */
 const BEATS_UNDER_WAY_MAX = 64;
-/** Beats that may be missed of a host that is known from a kept beat only. */
+/** Heartbeats that a host known only from a stored heartbeat may miss. */
 const BEATS_AWAITED = 3;
-/** Names of hosts that have gone, which are remembered so that nothing late brings them back. */
+/** Remembered names of dead hosts, so that no late heartbeat revives them. */
 const GONE_MAX = 256;
 
 interface Peer {
@@ -43,7 +44,7 @@ interface Peer {
   heardMs: number;
 }
 
-/** See the top of the file. */
+/** Observes the other hosts, and holds this host's lease. */
 export class HostPeers {
   readonly #line: HostLine;
   readonly #clock: Clock;
@@ -75,33 +76,33 @@ export class HostPeers {
     this.#heardOwnMs = clock.monotonicMs();
   }
 
-  /** The name under which this host is known now. */
+  /** The current name of this host. */
   get self(): string {
     return this.#self;
   }
 
-  /** The hosts that take partitions. */
+  /** The hosts that accept partitions. */
   get serving(): readonly string[] {
     const others = [...this.#peers].filter(([, { state }]) => state === 'serving').map(([host]) => host);
     return (this.#state === 'serving' ? [this.#self, ...others] : others).sort();
   }
 
-  /** Whether any other host lives. */
+  /** Whether any other host is alive. */
   get hasOthers(): boolean {
     return this.#peers.size > 0;
   }
 
-  /** Whether a host lives. */
+  /** Whether a host is alive. */
   isLive(host: string): boolean {
     return host === this.#self || this.#peers.has(host);
   }
 
-  /** Whether a host has lived, and lives no more. One that was never heard of may live all the same. */
+  /** Whether a host was alive and is dead. A host without any heartbeat may still be alive. */
   isGone(host: string): boolean {
     return this.#gone.has(host);
   }
 
-  /** Whether this host may begin anything: it was heard a moment ago. */
+  /** Whether this host may start work: it received its own last heartbeat in time. */
   get hasLease(): boolean {
     return this.#lease.name === 'held' && this.#isFresh;
   }
@@ -110,13 +111,13 @@ export class HostPeers {
     return this.#clock.monotonicMs() - this.#heardOwnMs < this.#liveness.leaseMs;
   }
 
-  /** Joins the hosts, as one that serves, and goes on saying so. Resolves when it is known who else lives. */
+  /** Joins the hosts as a serving one, and sends heartbeats. Resolves when the other hosts are known. */
   async join(): Promise<void> {
     await this.#open();
     void this.#live();
   }
 
-  /** Goes on under another name: what the old one had is anybody's. */
+  /** Continues under another name: any host may claim the sessions of the old one. */
   async rename(self: string): Promise<void> {
     this.#line.beat(this.#beatOf('left'));
     this.#self = self;
@@ -124,13 +125,13 @@ export class HostPeers {
     this.#beat();
   }
 
-  /** Takes no partitions any more. */
+  /** Accepts no more partitions. */
   retire(): void {
     this.#state = 'leaving';
     this.#beat();
   }
 
-  /** Is gone. */
+  /** Leaves the hosts. */
   leave(): void {
     if (this.#ended.signal.aborted) return;
     this.#state = 'left';
@@ -138,18 +139,18 @@ export class HostPeers {
     this.vanish();
   }
 
-  /** Is heard no more, as after a crash. */
+  /** Stops its heartbeats, like a crash. */
   vanish(): void {
     this.#ended.abort();
     this.#line.close();
   }
 
-  /** Tells a host of a command for a session that it works on. */
+  /** Notifies a host of a command for a session that it owns. */
   ring(host: string, ref: SessionRef, seq: number): void {
     this.#line.ring(host, ref, seq);
   }
 
-  /** Tells all that a session waits for its next host. */
+  /** Notifies all hosts that a session waits for its next owner. */
   release(ref: SessionRef): void {
     this.#line.release(ref);
   }
@@ -157,7 +158,7 @@ export class HostPeers {
   async #open(): Promise<void> {
     let isOpen = false;
     const { ttlMs, beatMs } = this.#liveness;
-    // What the line has kept may be a dead host's: it is believed until a few beats more would have come.
+    // A stored heartbeat may be a dead host's: it counts only until a few more would have arrived.
     const ageMs = () => (isOpen ? 0 : Math.max(0, ttlMs - BEATS_AWAITED * beatMs));
     await this.#line.open(this.#self, {
       beat: (beat) => this.#hear(beat, this.#clock.monotonicMs() - ageMs()),
@@ -171,19 +172,19 @@ export class HostPeers {
   #hear({ host, state, no }: HostBeat, heardMs: number): void {
     if (this.#ended.signal.aborted) return;
     if (host === this.#self) {
-      // Nobody but another host says this in its name.
+      // Only another host sends this under this host's name.
       if (state === 'left') this.#declaredDead();
       else this.#hearOwn(no);
       return;
     }
     if (this.#gone.has(host)) {
-      // It has not heard of it.
+      // The other host does not know that it was declared dead.
       if (state !== 'left') this.#giveUp(host);
       return;
     }
     const known = this.#peers.get(host);
     if (known) known.heardMs = Math.max(known.heardMs, heardMs);
-    // Nobody who leaves comes back under the same name, whichever beat arrives last.
+    // A leaving host never returns under the same name, whichever heartbeat arrives last.
     if (known?.state === state || (known?.state === 'leaving' && state === 'serving')) return;
     if (state === 'left') this.#forget(host);
     else this.#peers.set(host, { state, heardMs });
@@ -206,13 +207,13 @@ export class HostPeers {
         this.#beat();
         beatAtMs = nowMs + this.#liveness.beatMs;
       }
-      // A host that falls silent is missed when it is due, and not a beat later.
+      // A silent host is declared dead on time, not one heartbeat later.
       await this.#clock.sleep(Math.min(beatAtMs, this.#nextDueMs(nowMs)) - nowMs, this.#ended.signal);
       if (!this.#ended.signal.aborted) await this.#mindOthers();
     }
   }
 
-  /** When the next of the others will have been silent for too long, if nothing more is heard of it. */
+  /** The time at which the next of the other hosts will be overdue. */
   #nextDueMs(nowMs: number): number {
     const due = [...this.#peers.values()].map(({ heardMs }) => heardMs + this.#liveness.ttlMs + 1);
     return Math.min(...due.filter((dueMs) => dueMs > nowMs));
@@ -224,7 +225,7 @@ export class HostPeers {
     if (this.#lease.name === 'expired' && this.#isFresh) this.#regain();
   }
 
-  /** Asks the line what became of this host while it was not heard, for as long as a lease at most. */
+  /** Asks the channel what was sent while this host was not heard, for at most the time of a lease. */
   async #resolveDoubt(): Promise<void> {
     const untilMs = this.#clock.monotonicMs() + this.#liveness.leaseMs;
     const late = new AbortController();
@@ -234,7 +235,7 @@ export class HostPeers {
         this.#line.caughtUp().then(() => true),
         this.#clock.sleep(this.#liveness.leaseMs, late.signal).then(() => false),
       ]);
-      // What was sent by then has come; this host's own next beat comes after it.
+      // Everything sent so far has arrived; the next heartbeat of this host comes after it.
       const isOpen = () => this.#lease.name === 'doubted' && !this.#isFresh && !this.#ended.signal.aborted;
       while (isCaughtUp && isOpen() && this.#clock.monotonicMs() < untilMs)
         await this.#clock.sleep(this.#liveness.beatMs, this.#ended.signal);
@@ -252,18 +253,18 @@ export class HostPeers {
   }
 
   #declaredDead(): void {
-    // What others have taken is theirs, also where this host never saw its lease run out.
+    // Sessions that others claimed are theirs, even if this host never saw its lease expire.
     if (this.#state !== 'left' && this.#lease.apply('declared_dead')) this.#handlers.leaseExpired(true);
   }
 
   #regain(): void {
     this.#lease.apply('heard');
-    // What they said meanwhile went past this host.
+    // Heartbeats of the others were lost meanwhile.
     for (const peer of this.#peers.values()) peer.heardMs = this.#clock.monotonicMs();
     this.#handlers.heardAgain();
   }
 
-  /** A host that was held up itself has beats waiting for it, and takes nobody for dead before it has heard them. */
+  /** After a delay of its own, a host has unread heartbeats: it reads them before it declares another one dead. */
   async #mindOthers(): Promise<void> {
     if (!this.hasLease || this.#silent().length === 0) return;
     try {
@@ -282,7 +283,7 @@ export class HostPeers {
     this.#handlers.changed();
   }
 
-  /** Tells a host, and all others, that nobody believes in it any more. */
+  /** Declares a host dead, and notifies it and all others. */
   #giveUp(host: string): void {
     this.#line.beat({ v: 1, host, state: 'left', no: 0 });
   }
@@ -302,7 +303,7 @@ export class HostPeers {
   #beat(): void {
     const beat = this.#beatOf(this.#state);
     this.#sentMs.set(beat.no, this.#clock.monotonicMs());
-    // What never comes back need not be remembered for ever.
+    // A lost heartbeat need not be remembered indefinitely.
     if (this.#sentMs.size > BEATS_UNDER_WAY_MAX) this.#sentMs.delete(this.#sentMs.keys().next().value as number);
     this.#line.beat(beat);
   }

@@ -1,28 +1,30 @@
 /**
- * Loads of sessions take turns: so many at a time, in the order in which they are asked for. Were a thousand that a host
- * is rung for loaded at once, each would be as late as the last.
+ * Bounds the number of concurrent loads of sessions, in the order of the requests. If a thousand sessions were loaded
+ * at once, each would be as late as the last.
  */
 import type { Clock } from '@coxswain/ports';
 
-/** So many at a time, where nothing else says otherwise: enough to keep a store busy that answers in a millisecond or three. */
+/** Default number of concurrent loads: enough to keep a store busy that answers in one to three milliseconds. */
 export const SIDE_BY_SIDE = 32;
 
-/** A journal that does not answer, or a very long one, must not keep the others waiting: its turn ends before it, milliseconds. */
+/**
+ * Maximum time of one turn, milliseconds: a journal without an answer, or a very long one, must not delay the others.
+ */
 const TURN_MAX_MS = 2_000;
 
-/** See the top of the file. */
+/** Runs loads with bounded concurrency. */
 export class LoadTurns {
   readonly #clock: Pick<Clock, 'sleep'>;
   #free: number;
   readonly #waiting: (() => void)[] = [];
 
-  /** @param atOnce so many at a time. */
+  /** @param atOnce number of concurrent loads. */
   constructor(clock: Pick<Clock, 'sleep'>, atOnce = SIDE_BY_SIDE) {
     this.#clock = clock;
     this.#free = atOnce;
   }
 
-  /** Runs a load when its turn comes. */
+  /** Runs a load in its turn. */
   async take<T>(load: () => Promise<T>): Promise<T> {
     if (this.#free > 0) this.#free--;
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));
@@ -41,7 +43,10 @@ export class LoadTurns {
   }
 }
 
-/** Does this for all, {@link SIDE_BY_SIDE} at a time. Rejects with the first rejection, after all others that had started have ended. */
+/**
+ * Runs a function for all items, {@link SIDE_BY_SIDE} at a time. Rejects with the first rejection, after all started
+ * ones have ended.
+ */
 export async function sideBySide<T>(all: readonly T[], one: (item: T) => Promise<void>): Promise<void> {
   const left = all.values();
   const worker = async () => {

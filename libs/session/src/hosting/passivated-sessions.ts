@@ -1,20 +1,21 @@
 /**
- * The sessions of this host's partitions that are not in memory, counted for metrics.
+ * Counts the sessions of this host's partitions that are not in memory, for metrics.
  *
- * PASSIVATED-1  A session is counted by the host whose partition it is in, and by no other: in memory or here, never in both.
- * PASSIVATED-2  The host that passivates a session notes it here. What others passivated before is read from the headers of snapshots: a partition
- *     when it comes to this host, and again in turn, as a summary may have been lost with the host that had it.
- * PASSIVATED-3  One partition is read at a time, and never more often than {@link READ_APART_MS} once each was read.
+ * PASSIVATED-1  A session is counted only by the host of its partition: in memory or here, never in both.
+ * PASSIVATED-2  The host that passivates a session adds it here. Sessions passivated by others are read from the
+ *     headers of snapshots: when a partition arrives, and again in turn, because a summary may have been lost with its
+ *     host.
+ * PASSIVATED-3  One partition is read at a time, and after the first pass at most one every {@link READ_APART_MS}.
  */
 import type { Clock, Log, SessionSummary, Snapshots } from '@coxswain/ports';
 import { partitionOf, type SessionRef, sessionKey } from '@coxswain/protocol';
 
-/** How long after one partition the next is read again. */
+/** Pause between the reads of two partitions. */
 const READ_APART_MS = 60_000;
-/** How soon a partition is read again that could not be read. */
+/** Delay before a failed read is repeated. */
 const RETRY_MS = 5_000;
 
-/** What it needs of its host. */
+/** The part of its host that it needs. */
 export interface PassivatedPorts {
   readonly snapshots: Pick<Snapshots, 'summaries'>;
   readonly clock: Pick<Clock, 'sleep'>;
@@ -25,13 +26,13 @@ export interface PassivatedPorts {
 
 type Table = Map<string, SessionSummary>;
 
-/** See the top of the file. */
+/** The summaries of passivated sessions, by partition. */
 export class PassivatedSessions {
   readonly #ports: PassivatedPorts;
   readonly #tables = new Map<number, Table>();
-  /** Partitions that were not read yet, the first to be read first. */
+  /** Unread partitions, in their order. */
   readonly #unread = new Set<number>();
-  /** Sessions of the partition that is being read, which have come or left since: what the store says of them is old. */
+  /** Sessions of the current partition that arrived or left during the read: their stored summary is outdated. */
   #reading: { readonly partition: number; readonly changed: Set<string> } | null = null;
   #woken = new AbortController();
   #isRunning = false;
@@ -40,7 +41,7 @@ export class PassivatedSessions {
     this.#ports = ports;
   }
 
-  /** Counts the sessions of these partitions from now on, and of no others. */
+  /** Counts the sessions of exactly these partitions from now on. */
   serve(partitions: ReadonlySet<number>): void {
     for (const partition of this.#tables.keys()) if (!partitions.has(partition)) this.#tables.delete(partition);
     for (const partition of this.#unread) if (!partitions.has(partition)) this.#unread.delete(partition);
@@ -65,19 +66,19 @@ export class PassivatedSessions {
     }
   }
 
-  /** A session has left memory and waits here. */
+  /** A session has left memory and stays in this host's partition. */
   left(ref: SessionRef, summary: SessionSummary): void {
     this.#changed(ref);
     this.#tables.get(partitionOf(ref.sessionId))?.set(sessionKey(ref), summary);
   }
 
-  /** A session is in memory, or has gone to another host. */
+  /** A session is in memory, or has moved to another host. */
   came(ref: SessionRef): void {
     this.#changed(ref);
     this.#tables.get(partitionOf(ref.sessionId))?.delete(sessionKey(ref));
   }
 
-  /** The summaries of all sessions that are counted here. */
+  /** The summaries of all counted sessions. */
   *summaries(): Generator<SessionSummary> {
     for (const table of this.#tables.values()) yield* table.values();
   }
@@ -89,18 +90,18 @@ export class PassivatedSessions {
   #next(): number | undefined {
     const [unread] = this.#unread;
     if (unread !== undefined) return unread;
-    // The one that was read longest ago is the first.
+    // The first key is the one with the oldest read.
     return this.#tables.keys().next().value;
   }
 
-  /** @returns whether it could be read. */
+  /** @returns whether the partition could be read. */
   async #read(partition: number): Promise<boolean> {
     const changed = new Set<string>();
     this.#reading = { partition, changed };
     try {
       const found = await this.#ports.snapshots.summaries(partition);
       const before = this.#tables.get(partition);
-      // It went to another host meanwhile.
+      // The partition moved to another host meanwhile.
       if (!before) return true;
       const table: Table = new Map();
       for (const { ref, summary } of found)
@@ -119,7 +120,7 @@ export class PassivatedSessions {
   }
 }
 
-/** Most sessions have no approvals, and there are few states: one object stands for all of a state. */
+/** One shared object for each state: most sessions have no approvals, and there are few states. */
 const PLAIN = new Map<string, SessionSummary>();
 const PLAIN_MAX = 64;
 

@@ -1,6 +1,8 @@
-/** How many requests are taken: a bucket of tokens for each sender, the longest unused ones forgotten. */
+/**
+ * Rate limits: a token bucket for each sender. The least recently used ones are forgotten.
+ */
 
-/** Buckets of one kind. */
+/** Token buckets of one kind. */
 export class RequestRates {
   readonly #burst: number;
   readonly #perSecond: number;
@@ -9,9 +11,9 @@ export class RequestRates {
   readonly #buckets = new Map<string, { left: number; at: number }>();
 
   /**
-   * @param burst so many at once.
-   * @param perSecond so many on end.
-   * @param remembered senders that are told apart; beyond it the longest unused begins anew.
+   * @param burst size of a bucket.
+   * @param perSecond refill rate.
+   * @param remembered maximum of senders. Beyond it the least recently used one starts with a full bucket.
    */
   constructor(burst: number, perSecond: number, remembered: number, now: () => number) {
     this.#burst = burst;
@@ -20,7 +22,7 @@ export class RequestRates {
     this.#now = now;
   }
 
-  /** Takes one request. @returns 0, or after how many whole seconds the next one will be taken. */
+  /** Takes one request. @returns 0, or the whole seconds until the next one is accepted. */
   take(sender: string): number {
     const now = this.#now();
     const known = this.#buckets.get(sender);
@@ -28,7 +30,7 @@ export class RequestRates {
       ? Math.min(this.#burst, known.left + (Math.max(0, now - known.at) / 1_000) * this.#perSecond)
       : this.#burst;
     const taken = left >= 1;
-    // The newest at the end: whoever stands first has been unused for longest.
+    // Moves the bucket to the end: the first one is the least recently used.
     this.#buckets.delete(sender);
     this.#buckets.set(sender, { left: taken ? left - 1 : left, at: now });
     if (this.#buckets.size > this.#remembered) {

@@ -1,6 +1,6 @@
 /**
- * The host: the sessions that live in this process. Rings commands through to their runners, takes sessions up after a
- * restart, lets idle ones go, and stops in order.
+ * The host: the sessions in this process. It passes notifications to their runners, claims sessions after a restart,
+ * passivates idle ones, and stops in order.
  */
 import { setMaxListeners } from 'node:events';
 import type {
@@ -50,87 +50,92 @@ import { SessionNotes } from './session-notes.ts';
 
 /** The ports of a host. */
 export interface HostPorts extends Omit<RunnerPorts, 'quotas'> {
-  /** Measures tenants, for quotas of sessions and stored bytes. */
+  /** Measures tenants for quotas of sessions and stored bytes. */
   readonly usage?: TenantUsage | undefined;
   readonly ids: Ids;
   readonly hostLine: HostLine;
   readonly active: ActiveSessions;
 }
 
-/** How a host behaves. Every member has a default. */
+/** The options of a host. Every member has a default. */
 export interface HostOptions {
-  /** A name for people, 1 to 64 characters of A-Z a-z 0-9 _ -; the incarnation is unique in any case. Default `host`. */
+  /**
+   * A name for people, 1 to 64 characters of A-Z a-z 0-9 _ -. The incarnation is unique in any case. Default `host`.
+   */
   readonly name?: string;
-  /** A snapshot every so many records. Default 16. */
+  /** Number of records between snapshots. Default 16. */
   readonly snapshotEvery?: number;
-  /** A session that has been idle for so long leaves memory. Default 30,000. */
+  /** Idle time in milliseconds after which a session leaves memory. Default 30,000. */
   readonly passivateAfterMs?: number;
-  /** How often idle sessions are looked for. Default 5,000. */
+  /** Interval of the search for idle sessions, milliseconds. Default 5,000. */
   readonly sweepEveryMs?: number;
-  /** Serves these partitions, whoever else lives. When left out, the hosts share them out among themselves. */
+  /** Serves these partitions, regardless of other hosts. By default the hosts share all partitions. */
   readonly partitions?: readonly number[];
-  /** How hosts know each other's lives; every host of a bus has the same. */
+  /** Heartbeats of hosts; every host of a bus has the same values. */
   readonly liveness?: HostLiveness;
-  /** How long an append without an answer is tried. */
+  /** Bounds of retries of an append without an answer. */
   readonly commitBounds?: CommitBounds;
-  /** The quotas of a tenant. When left out nothing is limited. */
+  /** The quotas of a tenant. By default nothing is limited. */
   readonly quotas?: (tenant: TenantId) => Quotas;
 }
 
 /** A host of sessions. */
 export interface SessionHost {
-  /** This incarnation's id, as records hold it. */
+  /** The id of this incarnation, as in records. */
   readonly id: string;
   /**
-   * Joins the hosts, opens the inbox, and takes up every session of its partitions that has something to do, some at a
-   * time. Resolves when commands flow.
-   * @returns `found`: sessions that may have something to do, and are being taken up.
+   * Joins the hosts, opens the inbox, and claims every session of its partitions that has work, some at a time.
+   * Resolves when commands are delivered.
+   * @returns `found`: number of sessions that may have work, and are being claimed.
    */
   start(): Promise<{ readonly found: number }>;
   /**
-   * A session after its newest stored record, or null for an unknown one. A caller that has read a record gets a status
-   * that includes it, also where the host itself still waits for that record's acknowledgement.
+   * The status of a session after its newest stored record, or null for an unknown one. A caller that has read a record
+   * gets a status that includes it, even while the host still waits for that record's acknowledgement.
    */
   status(ref: SessionRef): Promise<SessionStatus | null>;
   /**
-   * What follows a reader's place in the newest answer of a session: nothing where none streams here. Null for a session that this
-   * host does not have in memory, which another host may.
+   * The pieces of a session's newest answer after a reader's place; none if no answer streams here. Null for a session
+   * that is not in this host's memory: another host may have it.
    * @param from the reader's place; null for the whole answer.
    */
   answer(ref: SessionRef, from: AnswerPlace | null): AnswerPieces | null;
-  /** Whether it has heard itself on the bus a moment ago: what it says reaches others, and what they say reaches it. */
+  /** Whether it received its own last heartbeat in time, so that the bus works in both directions. */
   readonly isHeard: boolean;
-  /** The name by which other hosts know it now. */
+  /** The current name of this host for other hosts. */
   readonly peerName: string;
-  /** Sessions in memory. */
+  /** Number of sessions in memory. */
   readonly live: number;
-  /** Stops in order: no new command, no new model call; calls under way may end within `graceMs`. Default 10,000. */
+  /** Stops in order: no new command, no new model call; calls in flight may end within `graceMs`. Default 10,000. */
   stop(graceMs?: number): Promise<void>;
-  /** Leaves everything at once, as a crash would, but for the process: for a lost lease, and for simulations. */
+  /** Leaves everything at once, like a crash that keeps the process: for a lost lease, and for simulations. */
   abandon(): void;
 }
 
-/** So long calls may go on here when the session's partition goes to another host, milliseconds. */
+/** Time for calls to end here after the session's partition has moved to another host, milliseconds. */
 const HAND_OVER_MS = 10_000;
-/** What lies behind a snapshot is held against its schema and fed to the machine at a recovery, a tenth of a millisecond each: it is to be little. */
+/**
+ * After a snapshot, each record costs a tenth of a millisecond at a recovery for validation and folding, so their
+ * number is kept small.
+ */
 const SNAPSHOT_EVERY = 16;
-/** Journals that are read only for the spans that they have left open. */
+/** Concurrent reads of journals for open spans only. */
 const TRACES_AT_ONCE = 2;
-/** Long journals that are read through at a time: few, or those that have to be owned yet would wait for them. */
+/** Concurrent reads of long journals: few, because sessions that must be claimed would wait for them. */
 const TRANSCRIPTS_AT_ONCE = 8;
 const DRAINED_EVERY_MS = 20;
 /**
- * Sessions that other hosts get are let go so long apart, and all within so long, milliseconds; each works on here until its
- * turn. A host that has just started takes up some tens a second: were all let go at once, the last would stand still for as
- * long as all take.
+ * Interval between transfers of sessions to other hosts, and maximum of all together, milliseconds. Each session works
+ * here until its turn. A new host claims some tens of sessions per second: if all were transferred at once, the last
+ * would wait for all.
  */
 const HAND_OVER_APART_MS = 50;
 const HAND_OVER_SPREAD_MS = 2_000;
-/** So long others wait for a session that is being taken up, milliseconds. */
+/** Maximum time that other claims wait for one, milliseconds. */
 const TAKE_UP_MAX_MS = 2_000;
 const RETRIES: BackOff = { firstMs: 500, maxMs: 30_000 };
 
-/** Makes a host. Nothing runs before {@link SessionHost.start}. */
+/** Creates a host. Nothing runs before {@link SessionHost.start}. */
 export function createSessionHost(ports: HostPorts, options: HostOptions = {}): SessionHost {
   return new Host(ports, options);
 }
@@ -144,9 +149,9 @@ class Host implements SessionHost, PartitionedSessions {
   readonly #notes: SessionNotes;
   /** Outcomes and feedback of runners that have left their sessions, for the next runners (RUNNER-9). */
   readonly #leftovers: Leftovers;
-  /** Null where nothing is measured. */
+  /** Null without metrics. */
   readonly #passivated: PassivatedSessions | null;
-  /** Failed attempts to take sessions up, by their keys. */
+  /** Numbers of failed claims, by key. */
   readonly #retries = new Map<string, number>();
   readonly #loads: LoadTurns;
   readonly #transcripts: LoadTurns;
@@ -157,7 +162,7 @@ class Host implements SessionHost, PartitionedSessions {
   #names = 0;
 
   constructor(ports: HostPorts, options: HostOptions) {
-    // Every session that waits to be tried again listens to it.
+    // Every session that waits for a retry adds a listener.
     setMaxListeners(0, this.#state.ended);
     const quotas = options.quotas && new CommandQuotas(ports, options.quotas);
     this.#ports = { ...ports, quotas };
@@ -195,7 +200,7 @@ class Host implements SessionHost, PartitionedSessions {
     return this.#runners.size;
   }
 
-  /** How many sessions of this host's partitions are in which state, in memory or not. */
+  /** The number of this host's sessions in each state, in memory or not. */
   #census(): ReadonlyMap<string, number> {
     const counted = new Map<string, number>();
     for (const summary of this.#summaries()) {
@@ -216,7 +221,7 @@ class Host implements SessionHost, PartitionedSessions {
     return { waiting, oldestSeconds: (nowMs - oldestMs) / 1_000 };
   }
 
-  /** What another host has got, it counts, also while the session still works here. */
+  /** Sessions of transferred partitions are counted by their new host, even while they still work here. */
   *#summaries(): Generator<SessionSummary | null> {
     for (const runner of this.#runners.values()) if (this.#partitions.isOwn(runner.ref)) yield runner.summary;
     if (this.#passivated) yield* this.#passivated.summaries();
@@ -253,7 +258,7 @@ class Host implements SessionHost, PartitionedSessions {
     await this.#notes.settled();
     this.#partitions.leave();
     this.abandon();
-    // Tool connections are children of this process: give them the rest of the grace to end in order.
+    // Tool connections are child processes: they get the rest of the grace period to end in order.
     const closed = Promise.all(leaving.map((runner) => runner.closed));
     const late = new AbortController();
     await Promise.race([closed, clock.sleep(Math.max(0, untilMs - clock.monotonicMs()), late.signal)]);
@@ -261,7 +266,7 @@ class Host implements SessionHost, PartitionedSessions {
   }
 
   abandon(): void {
-    // Whoever takes over must get the commands: an inbox that stayed open would swallow them.
+    // The next host must get the commands: an open inbox here would take them.
     void this.#leavePartitions();
     this.#partitions.vanish();
     this.#unwatchHooks();
@@ -287,25 +292,25 @@ class Host implements SessionHost, PartitionedSessions {
     if (!this.#state.ended.aborted) this.#runner(doorbell.ref).ring(doorbell);
   }
 
-  /** One session that cannot be read now must not keep the others from being taken up. */
+  /** A session that cannot be read now must not delay the claims of others. */
   async takeUp({ ref, revision }: ActiveSession): Promise<void> {
-    // A command may have brought it here already; but that starts nothing of what was open.
+    // A command may have loaded it already, but that does not start its open work.
     if (this.isHere(ref)) return this.#wake(ref, { isNews: true });
     let newest: number | undefined;
     try {
       const last = await this.#ports.journal.last(ref);
       newest = last?.fence;
       const record = last && (await readRecord(last.bytes, this.#ports.blobs));
-      // Whose partition went meanwhile is somebody else's: here nobody would ever let it go again.
+      // Its partition moved meanwhile: another host is responsible.
       if (this.#state.isLeaving || !this.#partitions.isOwn(ref)) return;
-      // One that waits for nothing but a command costs disk only, until that command comes.
+      // A session that waits only for a command needs no memory until the command arrives.
       if (!record || record.effects_open.length === 0) {
         if (record) void this.#count(ref);
         if (record && !this.#isOwn(record.attempt)) this.dropLeftovers((one) => sessionKey(one) === sessionKey(ref));
         return this.#notes.forget(ref, revision);
       }
     } catch (error) {
-      // One that was deleted has nothing that goes on: also not what was open, where it was ended from outside.
+      // A deleted session has no work.
       if (isDeleted(error)) return this.#notes.forget(ref, revision);
       this.#ports.log.error(
         { session_id: ref.sessionId, error: (error as Error).message },
@@ -317,7 +322,7 @@ class Host implements SessionHost, PartitionedSessions {
     await this.#wake(ref, { newest });
   }
 
-  /** A session whose journal cannot be reached must not keep the others waiting: it goes on by itself. */
+  /** A session whose journal cannot be reached must not delay the others: it continues on its own. */
   async #wake(
     ref: SessionRef,
     known: { readonly isNews?: boolean; readonly newest?: number | undefined },
@@ -333,13 +338,13 @@ class Host implements SessionHost, PartitionedSessions {
       const newest = last && (await readRecord(last.bytes, this.#ports.blobs));
       return newest !== null && newest.effects_open.length > 0 && !(await this.#isUntouchedImport(ref, newest.n));
     } catch (error) {
-      // A deleted session has no work. One that cannot be read cannot be claimed, and must not keep the others from it.
+      // A deleted session has no work. One that cannot be read cannot be claimed, and must not keep others from it.
       if (error instanceof RecordUnreadableError) return false;
       throw error;
     }
   }
 
-  /** An imported journal of an open run rests until someone commands it: no host has worked on it here. */
+  /** Whether a session is an imported journal with an open run. It rests until a command arrives. */
   async #isUntouchedImport(ref: SessionRef, n: number): Promise<boolean> {
     const first = await this.#ports.journal.firstAfter(ref, 0);
     const input = first && (await readRecord(first.bytes, this.#ports.blobs)).input;
@@ -357,7 +362,7 @@ class Host implements SessionHost, PartitionedSessions {
     this.#passivated?.serve(partitions);
   }
 
-  /** Counts a session that its host has left without a snapshot of its newest state. Contract: does not reject. */
+  /** Counts a session that was left without a snapshot of its newest state. Contract: does not reject. */
   async #count(ref: SessionRef): Promise<void> {
     const passivated = this.#passivated;
     if (!passivated) return;
@@ -385,11 +390,11 @@ class Host implements SessionHost, PartitionedSessions {
     for (const runner of [...this.#runners.values()]) runner.leave();
   }
 
-  /** Lets sessions end what runs, and leaves each as soon as it has, or at the given time. */
+  /** Lets calls of sessions end, and leaves each session afterwards, or at the given time. */
   async #drain(runners: readonly SessionRunner[], untilMs: number): Promise<void> {
     const { clock } = this.#ports;
     const beganMs = clock.monotonicMs();
-    // Whose calls are cut short at the end of the time must have had most of it.
+    // Calls that are aborted at the end must have had most of the time.
     const spreadMs = this.#partitions.hasOthers
       ? Math.min(runners.length * HAND_OVER_APART_MS, HAND_OVER_SPREAD_MS, (untilMs - beganMs) / 5)
       : 0;
@@ -411,7 +416,7 @@ class Host implements SessionHost, PartitionedSessions {
         else if (!isLate && runner.isDraining) continue;
         else if (runner.hasWork) runner.leave('handed_over');
         else {
-          // The next owner counts it. Its bytes are made before it is left.
+          // The next owner counts it. The bytes of the snapshot are made before the session is left.
           kept.push(runner.keepSnapshot());
           runner.leave('passivated');
         }
@@ -425,7 +430,7 @@ class Host implements SessionHost, PartitionedSessions {
 
   // ---- commands ----
 
-  /** What reached the command stream and belongs to no session is answered, if it can be, and let go. */
+  /** Answers and drops a message in the command stream without a valid session. */
   #stray(command: StrayCommand): void {
     const published = publishedAs(command.subject);
     const subject = shortened(published);
@@ -453,7 +458,7 @@ class Host implements SessionHost, PartitionedSessions {
       this.#ports,
       ref,
       {
-        // A session that this host lost, or lost sight of, is owned anew when it comes back (RUNNER-10).
+        // A session that this host lost is owned anew when it returns (RUNNER-10).
         host: this.#generation === 0 ? this.id : `${this.id}.${this.#generation}`,
         isOwn: (attempt) => this.#isOwn(attempt),
         snapshotEvery: this.#options.snapshotEvery ?? SNAPSHOT_EVERY,
@@ -477,14 +482,14 @@ class Host implements SessionHost, PartitionedSessions {
     return attempt === this.id || attempt.startsWith(`${this.id}.`);
   }
 
-  // ---- trouble ----
+  // ---- problems ----
 
   #left(ref: SessionRef, left: LeftSession): void {
     const key = sessionKey(ref);
     const summary = this.#runners.get(key)?.summary;
     this.#runners.delete(key);
     if (left.reason === 'deleted') {
-      // Nobody will go on with it; what it was told, and what its calls returned, goes with it.
+      // No host will continue it; its feedback and outcomes are dropped.
       this.#retries.delete(key);
       this.#notes.forget(ref);
       this.#ports.log.info({ session_id: ref.sessionId }, `session released: ${left.message}`);
@@ -509,19 +514,20 @@ class Host implements SessionHost, PartitionedSessions {
     this.#notes.untrack(ref);
     if (this.#state.isLeaving) return;
     this.#ports.log.warn({ session_id: ref.sessionId, reason: left.reason }, `session released: ${left.message}`);
-    // The next command tries again, and is answered. What was left with everything else, as the lease had run out, comes back
-    // by its note, unless another host has it.
+    // The next command tries again and is answered. A session left because of an expired lease returns by its note,
+    // unless another host owns it.
     if (left.reason === 'unreadable' || left.reason === 'abandoned') return;
-    // It did write in the meantime, so this is new trouble; a run that cannot be ended is not, nor is a rival.
+    // The runner wrote records in between, so this is a new problem. Not so for a run that cannot be ended, or a
+    // conflict with another host.
     const isOld = left.reason === 'unrecoverable' || left.reason === 'foreign_writer';
     if (left.hasWritten && !isOld) this.#retries.delete(key);
     void this.#retry(ref, key, left.reason === 'foreign_writer');
   }
 
   /**
-   * The journal could not be written or read: the session is taken up again, with back-off, for as long as the host
-   * runs. A command may have brought it back before; then it is woken all the same, as only a wake starts what is open.
-   * One that another host had written to may have been let go of again: its note says whose it is.
+   * The journal could not be written or read: the session is claimed again, with back-off, as long as the host runs. If
+   * a command has loaded it before, it is woken all the same, because only that starts its open work. A session that
+   * another host wrote to may be released again: its note names the owner.
    */
   async #retry(ref: SessionRef, key: string, isOthers = false): Promise<void> {
     const failures = (this.#retries.get(key) ?? 0) + 1;
@@ -530,7 +536,7 @@ class Host implements SessionHost, PartitionedSessions {
     await this.#ports.clock.sleep(delayMs, this.#state.ended);
     if (this.#state.isLeaving || !this.#partitions.isOwn(ref)) return;
     if (!isOthers) return void this.#runner(ref).wake();
-    // What cannot be read is as unknown as before.
+    // While it cannot be read, its owner is unknown.
     const isKnown = await this.#partitions.lookAt(ref, delayMs === RETRIES.maxMs).catch(() => false);
     if (!isKnown) void this.#retry(ref, key, true);
   }
@@ -543,7 +549,7 @@ class Host implements SessionHost, PartitionedSessions {
     const afterMs = this.#options.passivateAfterMs ?? 30_000;
     while (!this.#state.ended.aborted) {
       await clock.sleep(everyMs, this.#state.ended);
-      // Each is looked at when its turn comes: it may have got work while others were let go.
+      // Checked in its turn: it may have got work while others were passivated.
       await sideBySide([...this.#runners.values()], async (runner) => {
         if (this.#state.isLeaving) return;
         if (runner.idleMs() > afterMs) await runner.passivate();
@@ -553,10 +559,10 @@ class Host implements SessionHost, PartitionedSessions {
   }
 }
 
-/** Another host has the session from then on, or may have it. */
+/** Reasons after which another host owns the session, or may own it. */
 const OWNERSHIP_LOST: ReadonlySet<string> = new Set<LeaveReason>(['foreign_writer', 'handed_over', 'abandoned']);
 
-/** A name for the line between hosts, in which a host's own may have anything. */
+/** A name for the host channel. A host's own name may contain any characters. */
 function peerName(id: string, no: number): string {
   return `${id}-${no}`.replaceAll(/[^A-Za-z0-9_-]/g, '-').slice(-64);
 }
@@ -565,7 +571,7 @@ function isDeleted(error: unknown): boolean {
   return (error as { code?: unknown } | null)?.code === 'session_deleted';
 }
 
-/** A subject for people: an id that is far too long is not repeated whole. */
+/** A subject in messages for people: a very long id is shortened. */
 function shortened(subject: string): string {
   return subject.length <= 200 ? subject : `${cutText(subject, 120)}… (${subject.length} characters)`;
 }

@@ -1,24 +1,26 @@
-/** This host's notes of the sessions it works on. Losing one costs time at the next take-over; writing one is in nobody's way. */
+/**
+ * This host's notes of the sessions it owns. A lost note delays the next claim. Writing notes delays nothing.
+ */
 import type { ActiveSessions, Log } from '@coxswain/ports';
 import { type SessionRef, subjects } from '@coxswain/protocol';
 
-/** See the top of the file. */
+/** The notes of one host. */
 export class SessionNotes {
   readonly #active: ActiveSessions;
   readonly #log: Log;
   readonly #self: () => string;
   readonly #revisions = new Map<string, Promise<number>>();
-  /** Writes that nobody waits for. */
+  /** Writes in flight that no caller awaits. */
   readonly #underWay = new Set<Promise<void>>();
 
-  /** @param self the name under which the host is known now. */
+  /** @param self the current name of the host. */
   constructor(active: ActiveSessions, log: Log, self: () => string) {
     this.#active = active;
     this.#log = log;
     this.#self = self;
   }
 
-  /** Resolves when it stands that this host works on the session. Rejects where that cannot be written. */
+  /** Resolves when the note of the session is stored. Rejects if it cannot be stored. */
   async noted(ref: SessionRef): Promise<void> {
     const key = subjects.activeSession(ref);
     const known = this.#revisions.get(key);
@@ -34,8 +36,8 @@ export class SessionNotes {
   }
 
   /**
-   * Says so once more: a session that had nothing to go on with has work now, and another host that had taken it up meanwhile may
-   * have written over the note, and have taken its own away as there was nothing. Nobody waits for it.
+   * Stores the note again: an idle session has work now. Another host may have claimed it meanwhile, replaced the note,
+   * and removed its own again. No caller waits for it.
    */
   notedAgain(ref: SessionRef): void {
     const key = subjects.activeSession(ref);

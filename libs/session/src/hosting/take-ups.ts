@@ -1,6 +1,6 @@
 /**
- * Sessions that wait to be taken up: each once, in their order, so many at a time. Were all of a dead host's taken up at
- * once, each would be as late as the last.
+ * Claims of sessions in their order, with bounded concurrency. If all sessions of a dead host were claimed at once,
+ * each would be as late as the last.
  */
 import type { ActiveSession } from '@coxswain/ports';
 import { subjects } from '@coxswain/protocol';
@@ -12,18 +12,18 @@ interface Waiting {
   readonly settle: () => void;
 }
 
-/** See the top of the file. */
+/** The queue of claims. */
 export class TakeUps {
   readonly #takeUp: (session: ActiveSession) => Promise<void>;
   readonly #waiting = new Map<string, Waiting>();
   #underWay = 0;
 
-  /** @param takeUp takes one up. Contract: does not reject, and ends within a bound. */
+  /** @param takeUp claims one session. Contract: does not reject, and ends within a bound. */
   constructor(takeUp: (session: ActiveSession) => Promise<void>) {
     this.#takeUp = takeUp;
   }
 
-  /** Takes a session up when its turn comes; one that waits already keeps its turn. Resolves when that is done. */
+  /** Claims a session in its turn; a queued one keeps its place. Resolves when that is done. */
   add(session: ActiveSession): Promise<void> {
     const key = subjects.journal(session.ref);
     const known = this.#waiting.get(key);
@@ -40,7 +40,7 @@ export class TakeUps {
     return done;
   }
 
-  /** Takes none of those up that wait still. */
+  /** Drops all queued claims. */
   clear(): void {
     for (const { settle } of this.#waiting.values()) settle();
     this.#waiting.clear();

@@ -1,4 +1,6 @@
-/** What a command says, held against the session that it is for, before it becomes a record. */
+/**
+ * Checks of a command that need its session, before it becomes a record.
+ */
 import type { Blobs, ToolOutcome } from '@coxswain/ports';
 import { type CommandInput, type JsonObject, modeProblem, type ToolDefinition } from '@coxswain/protocol';
 import { argumentsProblem } from '@coxswain/protocol/validate-arguments';
@@ -6,13 +8,13 @@ import type { SessionActor } from '@coxswain/turn';
 import { boundResult, READ_ON_TOOL } from '../effects/bound-result.ts';
 import type { Transcript } from '../view/transcript.ts';
 
-/** Of a session, what its commands are held against. */
+/** The part of a session that commands are checked against. */
 export interface CheckedSession {
   readonly actor: SessionActor;
   readonly transcript: Transcript;
 }
 
-/** The command as the session may take it: edited arguments validated, a result within its bounds. */
+/** The command after the checks: edited arguments validated, a result within its bounds. */
 export async function checkCommand(session: CheckedSession, input: CommandInput, blobs: Blobs): Promise<CommandInput> {
   if (input.problem) return input;
   if (input.verb === 'approve') return withValidArguments(session, input);
@@ -22,7 +24,7 @@ export async function checkCommand(session: CheckedSession, input: CommandInput,
     : input;
 }
 
-/** A run in a mode that there is not would only fail, and so would those after it. */
+/** Rejects an unknown mode: the run and later ones would only fail. */
 function withKnownMode({ transcript }: CheckedSession, input: CommandInput): CommandInput {
   const { mode } = input.body;
   const persona = transcript.frame.persona?.definition;
@@ -40,7 +42,7 @@ function withValidArguments(session: CheckedSession, input: CommandInput): Comma
     : { ...input, problem: { code: 'invalid_arguments', message: problem, field: 'args' } };
 }
 
-/** A result that comes as a command is bounded like any other. */
+/** Bounds a result in a command like any other result. */
 async function withBoundedResult(session: CheckedSession, input: CommandInput, blobs: Blobs): Promise<CommandInput> {
   const tool = toolOfCall(session, input);
   const readsOn = session.transcript.frame.tools.some(({ name }) => name === READ_ON_TOOL);

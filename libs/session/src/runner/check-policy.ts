@@ -1,4 +1,6 @@
-/** The host's policy, applied to a command before anything of it is done. */
+/**
+ * Applies the host's policy to a command before any other work.
+ */
 import type { Log, StoredCommand } from '@coxswain/ports';
 import {
   type CommandInput,
@@ -10,20 +12,23 @@ import {
   type TenantId,
 } from '@coxswain/protocol';
 
-/** Gives the rules of a tenant, for restricted senders and their sessions or for the others; see `rulesFor` of the protocol. */
+/**
+ * Returns the rules of a tenant, for restricted senders and their sessions or for others: see `rulesFor` of the
+ * protocol.
+ */
 export type RulesFor = (tenant: TenantId, restricted: boolean) => HostRules;
 
 type Problem = NonNullable<CommandInput['problem']>;
 
-/** What the check needs of the host. */
+/** The part of the host that the check needs. */
 export interface PolicyPorts {
-  /** Without it {@link OPEN_RULES} hold: the program that runs the host sends every command itself. */
+  /** Without it {@link OPEN_RULES} apply: the program that runs the host sends every command itself. */
   readonly rulesFor?: RulesFor | undefined;
 }
 
 /**
- * The command with a problem if it names something that the policy does not allow. The rejection is logged, and the body is
- * dropped: its record keeps nothing of it. A rejection for a literal secret is logged too, without the value.
+ * Adds a problem to a command that names something the policy does not allow. The rejection is logged, and the body is
+ * dropped, so that its record does not contain it. A rejection for a literal secret is logged too, without the value.
  */
 export function withinPolicy(
   { rulesFor, log }: PolicyPorts & { readonly log: Log },
@@ -36,13 +41,14 @@ export function withinPolicy(
   };
   if (input.problem?.code === 'secret_in_request') return refuse(input.problem);
   if (input.problem) return input;
-  // Without a policy the default still limits messages from other sessions: the program that runs the host does not send them.
+  // Without a policy the default still limits messages from other sessions: they do not come from the program that runs
+  // the host.
   const rules = rulesFor?.(ref.tenant, restricted || input.body.restricted === true) ?? OPEN_RULES;
   const problem = checkRequest(rules, input.verb, input.body);
   return problem ? refuse(problem) : input;
 }
 
-/** Logs that the policy rejects a command: the sender, the field and the line of the policy. */
+/** Logs a rejection by the policy: the sender, the field and the line of the policy. */
 export function logRejection(log: Log, ref: SessionRef, input: CommandInput, { code, field, message }: Problem): void {
   const { verb, command_id, actor } = input;
   log.warn(
@@ -51,7 +57,7 @@ export function logRejection(log: Log, ref: SessionRef, input: CommandInput, { c
   );
 }
 
-/** The rules that hold for a session, wherever what it names is used. */
+/** The rules that apply to a session, wherever its settings are used. */
 export function rulesOfSession(
   { rulesFor }: PolicyPorts,
   tenant: TenantId,

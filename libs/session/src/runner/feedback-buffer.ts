@@ -1,20 +1,20 @@
 /**
- * Inbox feedback on its way into the journal. It is kept here until a record that holds it is acknowledged; what finds
- * no room is counted, and the count goes into the journal with the next record of feedback.
+ * Inbox feedback before it is recorded. It is kept here until its record is acknowledged. Dropped pieces are counted,
+ * and the next record of feedback contains the count.
  *
- * FEEDBACK-1  Where an append has no answer, the journal itself says whether it holds what was offered: a record has one number
- *     and one writer, and a writer offers one thing as one record.
+ * FEEDBACK-1  If an append has no answer, the journal shows whether it contains the offered feedback: a record has one
+ *     number and one writer, and a writer offers one input for each record number.
  */
 import type { Log } from '@coxswain/ports';
 import { BOUNDS, cutText, type Feedback, type FeedbackInput, type JournalRecord } from '@coxswain/protocol';
 
-/** The feedback of one session that no record holds yet. Bounded. */
+/** The unrecorded feedback of one session. Bounded. */
 export class FeedbackBuffer {
   #items: Feedback[] = [];
   #dropped: FeedbackInput['dropped'];
   #offered: { readonly n: number; readonly attempt: string; readonly input: FeedbackInput } | null = null;
 
-  /** Takes one piece; an empty one says nothing. */
+  /** Adds one piece; an empty one is ignored. */
   add(source: string, text: string): void {
     const body = boundedFeedback(String(text));
     if (body === '') return;
@@ -23,12 +23,12 @@ export class FeedbackBuffer {
     else this.#dropped = { count: (this.#dropped?.count ?? 0) + 1, source: known };
   }
 
-  /** Whether something waits to be recorded. */
+  /** Whether there is no unrecorded feedback. */
   get isEmpty(): boolean {
     return this.#items.length === 0 && this.#dropped === undefined;
   }
 
-  /** What waits, as the input of a record that is about to be appended. It stays here until it is {@link recorded}. */
+  /** The unrecorded feedback as the input of a record. It stays here until it is {@link recorded}. */
   offer(n: number, attempt: string): FeedbackInput {
     const input: FeedbackInput = {
       type: 'feedback',
@@ -39,7 +39,7 @@ export class FeedbackBuffer {
     return input;
   }
 
-  /** What was offered last stands in the journal. */
+  /** Removes the last offered feedback: it is recorded. */
   recorded(): void {
     if (!this.#offered) return;
     const { items, dropped } = this.#offered.input;
@@ -49,12 +49,12 @@ export class FeedbackBuffer {
     this.#dropped = this.#dropped && left > 0 ? { ...this.#dropped, count: left } : undefined;
   }
 
-  /** A record of the session, as it is read: it may be the one that was offered (FEEDBACK-1). */
+  /** Reads a record of the session: it may contain the offered feedback (FEEDBACK-1). */
   recall({ n, attempt, input }: Pick<JournalRecord, 'n' | 'attempt' | 'input'>): void {
     if (input.type === 'feedback' && this.#offered?.n === n && this.#offered.attempt === attempt) this.recorded();
   }
 
-  /** Lets go of what waits. */
+  /** Drops all unrecorded feedback. */
   clear(): void {
     this.#items = [];
     this.#dropped = undefined;
@@ -66,13 +66,13 @@ const SOURCE_MAX_CHARS = 256;
 const CUT = ' [cut]';
 
 /**
- * The text of one piece of feedback, cut where it is too long. Counted as JSON, because that is what a record's bound
- * counts: a control character is one byte here and six there.
+ * The text of one piece of feedback, truncated to the bound. The length is counted as JSON like the bound of a record:
+ * a control character has one byte in the text and six in JSON.
  */
 export function boundedFeedback(said: string): string {
   const text = said.trim();
   if (jsonBytes(text) <= BOUNDS.feedbackBodyMaxBytes) return text;
-  // At least a byte for each, so what lies beyond cannot fit in any case.
+  // Each character has at least one byte, so text beyond the bound cannot fit.
   let kept = cutText(text, BOUNDS.feedbackBodyMaxBytes);
   while (jsonBytes(kept + CUT) > BOUNDS.feedbackBodyMaxBytes) kept = cutText(kept, Math.floor(kept.length * 0.9));
   return kept + CUT;
@@ -82,7 +82,7 @@ function jsonBytes(text: string): number {
   return Buffer.byteLength(JSON.stringify(text), 'utf8') - 2;
 }
 
-/** Says that nobody will be told what was said here. */
+/** Logs that feedback is lost. */
 export function noteLostFeedback(log: Log, sessionId: string): void {
   log.warn({ session_id: sessionId }, 'inbox feedback without a record is lost');
 }

@@ -1,19 +1,22 @@
 /**
- * A session's inbox: doorbells ring, commands are read in the order of the stream and handed on, and a delivery is
- * acknowledged when every command up to it stands in the journal or left nothing that could be lost (RUNNER-7).
+ * Reads a session's inbox. Notifications arrive first; then commands are read in the order of the stream. A delivery is
+ * acknowledged when every command up to it is recorded, or left nothing that could be lost (RUNNER-7).
  */
 import type { CommandInbox, Doorbell, Log, Publisher, StoredCommand } from '@coxswain/ports';
 import type { Cursor, ErrorCode, SessionRef } from '@coxswain/protocol';
 import { admitCommand } from './admit-command.ts';
 import { Receipts } from './receipts.ts';
 
-/** See the top of the file. */
+/** Reads the inbox of one session. */
 export class InboxReader {
   readonly #inbox: CommandInbox;
   readonly #ref: SessionRef;
   readonly #log: Log;
   #doorbells: Doorbell[] = [];
-  /** Commands up to here were taken by this reader. What leaves no record, such as a repetition, is not taken twice. */
+  /**
+   * Position of the last command that this reader took. Commands without a record, such as repetitions, are not taken
+   * twice.
+   */
   #takenSeq = 0;
   #catchesUp = false;
 
@@ -28,22 +31,25 @@ export class InboxReader {
     this.#doorbells.push(doorbell);
   }
 
-  /** Whoever had the session before may not have rung on: the next read begins with what is stored. */
+  /** Makes the next read start with all stored commands: notifications to the former owner may be lost. */
   catchUp(): void {
     this.#catchesUp = true;
   }
 
-  /** Up to where a journal with this cursor holds the commands of this inbox: 0 where it is of another one. */
+  /**
+   * The position up to which a journal with this cursor contains the commands of this inbox; 0 for a cursor of another
+   * inbox.
+   */
   position(cursor: Cursor | undefined): number {
     const { stream, created } = this.#inbox.incarnation;
     return cursor && cursor.stream === stream && cursor.created === created ? cursor.seq : 0;
   }
 
   /**
-   * Reads what has rung and hands it on, one command after another.
-   * @param take takes one command; false where it cannot be judged now. If it throws or returns false, the deliveries stay
+   * Reads the notified commands and passes them on, one after another.
+   * @param take takes one command; false if it cannot be judged now. If it throws or returns false, the deliveries stay
    *   unacknowledged, for a later read or the session's next owner.
-   * @returns the places of the commands whose deliveries were acknowledged. A command may be taken before its delivery
+   * @returns the positions of the commands with acknowledged deliveries. A command may be taken before its delivery
    *   arrives: a later read acknowledges that.
    * @throws what `take` throws.
    */
@@ -70,13 +76,13 @@ export class InboxReader {
       if (!isTaken) return [];
       this.#takenSeq = command.seq;
     }
-    // Each now stands in the journal, or left nothing that could be lost.
+    // Each command is now recorded, or left nothing that could be lost.
     return this.#acknowledge(doorbells, commands, after);
   }
 
   /**
-   * Lets go of due timers that the session waits for no more, where nothing else has rung.
-   * @returns false where there is something to read.
+   * Drops due timers that the session no longer waits for, if there are no other notifications.
+   * @returns false if there are commands to read.
    */
   async dropSpentTimers(areSpent: (timers: readonly StoredCommand[]) => Promise<boolean>): Promise<boolean> {
     const rung = new Set(this.#doorbells);
@@ -91,8 +97,8 @@ export class InboxReader {
   }
 
   /**
-   * A journal that cannot be read will not be readable in a moment, and one that is deleted never: who commands the session
-   * is told so, and why.
+   * Rejects the commands of a session whose journal is unreadable or deleted, with the reason: reading again would not
+   * help.
    */
   async refuse(publisher: Publisher, code: ErrorCode, message: string): Promise<void> {
     const doorbells = this.#answered();
@@ -109,8 +115,8 @@ export class InboxReader {
   }
 
   /**
-   * What has rung and was not found is acknowledged by nobody: either it has gone, or the server that was asked has not
-   * got that far yet, as in a cluster the one that rings need not be the one that is read from. The store rings again.
+   * A notified command that was not found is not acknowledged: it is gone, or the queried server lags behind the
+   * notifying one, as may happen in a cluster. The store repeats the notification.
    */
   #acknowledge(doorbells: Iterable<Doorbell>, found: readonly StoredCommand[], after: number): readonly number[] {
     const seqs = new Set(found.map(({ seq }) => seq));
@@ -132,8 +138,8 @@ export class InboxReader {
   }
 
   /**
-   * Reads again what has rung and was stepped over: the store may have read a damaged replica. Once the cursor is behind such a
-   * command, its next delivery would be acknowledged as taken.
+   * Reads notified commands again that the first read skipped: the store may have read a damaged replica. After the
+   * cursor has passed such a command, its next delivery would count as taken.
    */
   async #withRung(
     commands: readonly StoredCommand[],

@@ -1,7 +1,9 @@
-/** A mailbox: jobs that are handled one after another, and how long there has been none (RUNNER-5). */
+/**
+ * A mailbox: jobs are handled one after another (RUNNER-5). It also measures idle time.
+ */
 import type { Clock } from '@coxswain/ports';
 
-/** See the top of the file. */
+/** A queue of jobs with one handler. */
 export class Mailbox<Job> {
   readonly #clock: Pick<Clock, 'monotonicMs' | 'yield'>;
   readonly #handle: (job: Job) => Promise<void>;
@@ -10,29 +12,29 @@ export class Mailbox<Job> {
   #closed = false;
   #emptySinceMs: number;
 
-  /** @param handle handles its own errors: a rejection of it is a broken invariant, and surfaces. */
+  /** @param handle handles its own errors. A rejection is a broken invariant, and surfaces. */
   constructor(clock: Pick<Clock, 'monotonicMs' | 'yield'>, handle: (job: Job) => Promise<void>) {
     this.#clock = clock;
     this.#handle = handle;
     this.#emptySinceMs = clock.monotonicMs();
   }
 
-  /** Whether nothing is being handled and nothing waits. */
+  /** Whether no job runs or waits. */
   get isEmpty(): boolean {
     return !this.#working && this.#jobs.length === 0;
   }
 
-  /** Milliseconds since the last job was done; only where it is empty. */
+  /** Milliseconds since the last job ended. Only valid if the mailbox is empty. */
   get emptyForMs(): number {
     return this.#clock.monotonicMs() - this.#emptySinceMs;
   }
 
-  /** Whether such a job waits. */
+  /** Whether a matching job waits. */
   some(like: (job: Job) => boolean): boolean {
     return this.#jobs.some(like);
   }
 
-  /** Puts a job behind those that wait. */
+  /** Appends a job to the queue. */
   post(job: Job): void {
     if (this.#closed) return;
     this.#jobs.push(job);
@@ -41,7 +43,7 @@ export class Mailbox<Job> {
     void this.#work();
   }
 
-  /** Handles nothing more; what is being handled ends by itself. */
+  /** Handles no further jobs; the running one completes. */
   close(): void {
     this.#closed = true;
     this.#jobs.length = 0;
@@ -50,7 +52,7 @@ export class Mailbox<Job> {
   async #work(): Promise<void> {
     for (let job = this.#jobs.shift(); job !== undefined && !this.#closed; job = this.#jobs.shift()) {
       await this.#handle(job);
-      // An instant model and an instant tool must not starve what arrives from outside.
+      // An immediate model and an immediate tool must not starve external events.
       await this.#clock.yield();
     }
     this.#working = false;

@@ -1,4 +1,6 @@
-/** Receipts: told only of what is durable, and only to those who asked. */
+/**
+ * Receipts: sent only for durable records, and only to senders who asked for them.
+ */
 import type { Publisher, PurgesWithin } from '@coxswain/ports';
 import {
   BOUNDS,
@@ -21,7 +23,7 @@ import {
 export class Receipts {
   readonly #publisher: Publisher;
   readonly #ref: SessionRef;
-  /** Where the delivery of what waits, and the decision on a deferred command, is to be told. As many as may wait. */
+  /** Receipt subjects of queued messages and deferred commands, by command id. Bounded like the queue. */
   readonly #waiting = new Map<string, string>();
 
   constructor(publisher: Publisher, ref: SessionRef, waiting: Readonly<Record<string, string>> = {}) {
@@ -30,12 +32,12 @@ export class Receipts {
     for (const [commandId, to] of Object.entries(waiting)) this.#waiting.set(commandId, to);
   }
 
-  /** Who still waits for a delivery, by command id: what a snapshot keeps. */
+  /** Receipt subjects that still wait for a delivery, by command id, for a snapshot. */
   get waiting(): Readonly<Record<string, string>> {
     return Object.fromEntries(this.#waiting);
   }
 
-  /** Takes in a record that was committed before this host had the session. Tells nobody. */
+  /** Reads a record from before this host owned the session. Sends nothing. */
   recall(input: { readonly type: string }, events: readonly SessionEvent[]): void {
     if (
       isCommand(input) &&
@@ -50,7 +52,7 @@ export class Receipts {
     }
   }
 
-  /** Tells what a record that is now durable means to those who asked. */
+  /** Sends the receipts of a record that is now durable. */
   committed(input: { readonly type: string }, events: readonly SessionEvent[], n: number, ended: boolean): void {
     if (isCommand(input) && input.receipt_to) {
       const rejected = rejectionIn(events, input.command_id);
@@ -82,7 +84,7 @@ export class Receipts {
     }
   }
 
-  /** Reports that the session is deleted, and within what time the retention job purges what is left; null without a job. */
+  /** Reports that the session is deleted, and the time until the retention job purges it; null without a job. */
   deleted(input: CommandInput, n: number, within: PurgesWithin | null): void {
     if (!input.receipt_to) return;
     const purge = within && { records_within_ms: within.recordsMs, files_within_ms: within.filesMs };
@@ -98,12 +100,12 @@ export class Receipts {
     });
   }
 
-  /** Tells of a rejection that left no record: an unknown session, a stray subject. */
+  /** Reports a rejection without a record: an unknown session, or an unroutable subject. */
   rejectedUnrecorded(input: CommandInput, rejected: Extract<SessionEvent, { type: 'command_rejected' }>): void {
     if (input.receipt_to) this.#send(input.receipt_to, { ...this.#head(input.command_id), ...rejectedFate(rejected) });
   }
 
-  /** Tells the sender of a repetition what the first one was told. */
+  /** Repeats the first answer to the sender of a repetition. */
   repeated(input: CommandInput, previously: string): void {
     if (!input.receipt_to) return;
     const verdict =
@@ -111,7 +113,7 @@ export class Receipts {
     this.#send(input.receipt_to, { ...this.#head(input.command_id), ...verdict, message: 'repeated: nothing changed' });
   }
 
-  /** Answers a start that repeats the session's start: with the receipt of that one. @param first its command id. */
+  /** Answers a start that repeats the session's start: with the receipt of the first. @param first its command id. */
   repeatedStart(input: CommandInput, first: string): void {
     if (!input.receipt_to) return;
     this.#send(input.receipt_to, {
@@ -128,7 +130,7 @@ export class Receipts {
     return { type: 'receipt' as const, session_id: this.#ref.sessionId, command_id: commandId };
   }
 
-  // What came in time and was not delivered is kept: who waits for it must not wait for a run that is over.
+  // Undelivered messages stay queued for the next run. Their senders must not wait for a run that has ended.
   #tellKept(n: number): void {
     for (const [commandId, to] of this.#waiting)
       this.#send(to, { ...this.#head(commandId), stage: 'accepted', n, pending_for_next_run: true });
@@ -147,7 +149,7 @@ function isCommand(input: { readonly type: string }): input is CommandInput {
   return input.type === 'command';
 }
 
-/** An approver is shown what is remembered: it goes further than the one call. */
+/** The remembered rule in the receipt of an approver: it applies to later calls too. */
 function rememberedIn(events: readonly SessionEvent[], commandId: string): Pick<Receipt, 'detail'> {
   const event = events.find((one) => one.type === 'permission_remembered' && one.rule.id === commandId);
   return event?.type === 'permission_remembered'

@@ -1,4 +1,6 @@
-/** Starts that repeat the start of their session under its message id, whatever their own command id. */
+/**
+ * Starts that repeat the start of their session with the same message id and any command id.
+ */
 import type { Blobs, Journal } from '@coxswain/ports';
 import {
   type CommandInput,
@@ -12,18 +14,19 @@ import {
 } from '@coxswain/protocol';
 import { firstRecord } from '../journal/ended-record.ts';
 
-/** What a start under the message id of its session's start is: a repetition of the command that started it, or another start. */
+/** A start with the message id of its session's start: a repetition with the first command id, or a different start. */
 export type RepeatedStart = { readonly first: string } | { readonly problem: CommandProblem };
 
-/** Whether a command may repeat the start of its session: the journal has to be asked. */
+/** Whether a command may repeat the start of its session, so that the journal must be read. */
 export function namesMessage({ verb, body, problem }: CommandInput): boolean {
   return verb === 'start' && !problem && body.message_id !== undefined;
 }
 
 /**
- * Compares a start with the one that the session's first record holds, so it is known for as long as the journal exists.
+ * Compares a start with the one in the session's first record, so that a repetition is detected as long as the journal
+ * exists.
  * @param input a start with a `message_id`, to a session that has a record.
- * @returns null where the session was started under another message id, or under none: the state of the session decides.
+ * @returns null if the session was started with another message id, or without one: the state of the session decides.
  * @throws what the ports throw.
  */
 export async function repeatedStart(
@@ -40,13 +43,13 @@ export async function repeatedStart(
   return { problem: { code: 'message_id_reused', message, field: 'message_id' } };
 }
 
-/** The command that started a session, and its body. The first record of a fork holds the start of its origin. */
+/** The command that started a session, and its body. The first record of a fork contains the start of its origin. */
 function startOf({ command_id, body, copied_from }: CommandInput): { commandId: string; body: JsonObject } {
   if (copied_from?.how !== 'fork') return { commandId: command_id, body };
   return { commandId: copied_from.command_id ?? command_id, body: forkedBy(copied_from) };
 }
 
-/** The start that asked for a fork. */
+/** The start that requested a fork. */
 function forkedBy({ session, n, message_id, prompt, changes }: CopyOrigin): JsonObject {
   const asked = { ...changes, ...(prompt === undefined ? {} : { prompt }) };
   return {
@@ -55,7 +58,7 @@ function forkedBy({ session, n, message_id, prompt, changes }: CopyOrigin): Json
   };
 }
 
-/** Without what the headers of a command add: the trace of its sender, and whether the sender is restricted. */
+/** The body without values from headers: the trace of the sender, and whether the sender is restricted. */
 function comparable({ trace: _, restricted: __, ...body }: JsonObject): string {
   return canonicalJson(body);
 }

@@ -1,4 +1,6 @@
-/** A session as seen from outside, from its state after a committed record. */
+/**
+ * The public status of a session, from its state after a committed record.
+ */
 import type { SessionSummary } from '@coxswain/ports';
 import { addUsage, type ParentLink, type SessionStatus, type StateValue, topState, usdOf } from '@coxswain/protocol';
 import {
@@ -11,7 +13,7 @@ import {
   UNKNOWN_QUESTION,
 } from '@coxswain/turn';
 
-/** The status after the record that `n` and `at` name. */
+/** The status after the record with this number and time. */
 export function statusOf(state: SessionState, n: number, at: string): SessionStatus {
   const { context } = state;
   const timer = timerOf(state);
@@ -77,7 +79,7 @@ export function statusOf(state: SessionState, n: number, at: string): SessionSta
   };
 }
 
-/** What the session goes by now: the persona's or the model's window, or less where an overflow has taught it. */
+/** The effective context window: the persona's or the model's, or a smaller one after an overflow. */
 function windowOf({ view, pinned }: SessionState['context']): Pick<SessionStatus['context'], 'window' | 'window_from'> {
   const compaction = pinned?.compaction;
   if (!compaction) return { window: null, window_from: null };
@@ -115,14 +117,14 @@ function timeText(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-/** In USD; null where it is not known, which it is not before a model has answered whose price is not known. */
+/** In USD; null if unknown, which it is only after an answer of a model with an unknown price. */
 function costOf({ total_cost, total_usage, pinned }: SessionState['context']): number | null {
   if (total_cost === null) return null;
   const nothingSpent = total_usage.input_tokens + total_usage.output_tokens === 0;
   return nothingSpent && (pinned?.price ?? null) === null ? null : usdOf(total_cost);
 }
 
-/** What metrics count of a session, by its state. A call that was asked about before times were kept counts as one of 1970. */
+/** The summary of a session for metrics. An approval without a recorded time counts as requested in 1970. */
 export function summaryOf({ value, context }: SessionState): SessionSummary {
   const asked = context.calls.filter(({ status }) => status === 'parked').map(({ asked_at_ms: ms = 0 }) => ms);
   return {
