@@ -1,8 +1,8 @@
 /**
- * What each event does to the context: a dispatch table over the slices. Pure, and free of control: which state comes next
- * is the machine's alone.
+ * The effect of each event on the context: a dispatch table over the slices. Pure. The machine alone selects the next
+ * state.
  *
- * E1  An event only states a fact; evolve never refuses one.
+ * EVOLVE-1  An event only states a fact; evolve never rejects one.
  */
 
 import type { EventType } from '@coxswain/protocol';
@@ -56,14 +56,14 @@ type Change = Partial<SessionContext>;
 
 type Evolver<T extends EventType> = (context: SessionContext, event: Placed<T>) => Change;
 
-/** What an event changes: the same for every event of its type, or by what the context and the event say. */
+/** The change of an event: a constant for every event of its type, or a function of context and event. */
 type Part<T extends EventType> = Change | Evolver<T>;
 
 /**
  * The context after an event.
  *
- * All changes are written into one copy. A spread of spreads would take longer than everything else that an event does: V8
- * (as of Node 20) has no quick way to copy an object that is a copy itself.
+ * All changes are written into one copy. Nested spreads would take longer than the rest of an event: V8 (as of Node 20)
+ * is slow when it copies an object that is itself a copy.
  */
 export function evolve(context: SessionContext, event: PlacedEvent): SessionContext {
   const after = copyContext(context);
@@ -83,8 +83,8 @@ export function evolve(context: SessionContext, event: PlacedEvent): SessionCont
 }
 
 /**
- * What each event does, slice by slice; every slice sees the context before the event. What any event may do to the view,
- * to notifications and to the checked output is in {@link evolve}.
+ * The changes of each event, slice by slice. Every slice sees the context before the event. Changes that any event may
+ * cause to the view, to notifications and to the checked output are in {@link evolve}.
  */
 const EVOLVERS: { readonly [T in EventType]: readonly Part<T>[] } = {
   // ---- runs and turns ----
@@ -114,7 +114,7 @@ const EVOLVERS: { readonly [T in EventType]: readonly Part<T>[] } = {
   stop_condition_held: [{ stop_held: true }],
   stop_predicates_asked: [stopCheckOpened],
   stop_predicates_answered: [{ stop_check: null, stop_checked: true }],
-  // A repair comes before a stop condition.
+  // A repair precedes a stop condition.
   output_rejected: [{ stop_held: false }],
   budget_threshold: [thresholdTold],
 
@@ -169,7 +169,7 @@ const EVOLVERS: { readonly [T in EventType]: readonly Part<T>[] } = {
 
   // ---- compaction ----
   compaction_started: [compactionStarted],
-  // The next prompt is another than the last.
+  // The next prompt differs from the last one, so its size is unknown.
   compaction_done: [passDone, compacted, (context, event) => summaryPaid(context, event.usage, 0)],
   compaction_skipped: [
     { compacting: null },

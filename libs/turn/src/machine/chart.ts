@@ -2,13 +2,14 @@
  * The turn machine: the single source of truth for what a session is doing and may do next. Hosts run it, replay folds
  * it, documents and viewers draw it.
  *
- * T1  Its events are the journal's events. It never raises one itself; `next` says which one follows.
- * T2  It asks for nothing: effects stand in the context as data, `effectsOf` lists them. No invoke, after or spawn.
- * T3  Every seam and every wait is a child state, so that the chart is the catalogue of seams.
- * T4  Where several things run at once their states stand in the call table; the root takes their events, and a
+ * CHART-1  Its events are the journal's events. It never raises one itself; `next` says which one follows.
+ * CHART-2  It asks for nothing: effects stand in the context as data, `effectsOf` lists them. No invoke, after or
+ *     spawn.
+ * CHART-3  Every seam and every wait is a child state, so that the chart is the catalogue of seams.
+ * CHART-4  Where several things run at once their states stand in the call table; the root takes their events, and a
  *     top-level state changes only by a named guard over the table.
- * T5  Guards see the context before the event; where that matters they ask for what is left "but this call".
- * T6  Eventless transitions stand only where a run wakes or ends: places that a plain turn never passes.
+ * CHART-5  Guards see the context before the event; where that matters they ask for what is left "but this call".
+ * CHART-6  Eventless transitions stand only where a run wakes or ends: places that a plain turn never passes.
  */
 
 import type { SnapshotFrom } from 'xstate';
@@ -197,12 +198,12 @@ export const turnMachine = turnSetup.createMachine({
               to(`${CHECK}.post_turn`, 'hooked_post_turn'),
               to(`${CHECK}.iteration_end`),
             ],
-            // ST4: the model has failed, and its step with it; the run may go on.
+            // STEPS-4  the model has failed, and its step with it; the run may go on.
             step_finished: [
               to(`${CHECK}.post_turn`, 'step_fails_and_hooked'),
               to(`${CHECK}.iteration_end`, 'step_fails'),
             ],
-            // P1: the same turn's prompt, once more and shorter.
+            // COMPACTION-1  the same turn's prompt, once more and shorter.
             context_overflowed: to('pre_compact'),
           },
         },

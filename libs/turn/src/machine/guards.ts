@@ -1,6 +1,6 @@
 /**
- * The guards of the turn machine: every question that its transitions ask, by name. They see the context before the event
- * (T5), and put together what `queries` and the parts answer.
+ * The guards of the turn machine: every question that its transitions ask, by name. They see the context before the
+ * event (CHART-5), and put together what `queries` and the parts answer.
  */
 
 import type { EventOf, EventType, HookPoint } from '@coxswain/protocol';

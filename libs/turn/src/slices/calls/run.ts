@@ -134,7 +134,10 @@ function endedFirst(context: SessionContext): string {
   return `the run ended${because(cancel_reason ?? failure?.message)}`;
 }
 
-/** The result of the next call that the last checkpoint skipped (N1); of a parked call first the end of its approval. */
+/**
+ * The result of the next call that the last checkpoint skipped (NEXT-1); of a parked call first the end of its
+ * approval.
+ */
 export function skippedResult(context: SessionContext): SessionEvent | null {
   const skipped = context.skipping[0];
   const row = skipped === undefined ? undefined : callRow(context, skipped);
