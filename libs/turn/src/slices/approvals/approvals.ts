@@ -13,8 +13,9 @@ import { because, by, controlOutcome, type Decision, events, late, reject, why }
 import type { Effect, TimerEffect } from '../../core/effect.ts';
 import { nextIndex, type Placed, type PlacedEvent } from '../../core/place.ts';
 import { buildCallDenied, endedUnknown } from '../calls/results.ts';
-import type { CallDecision, CallRow } from '../calls/state.ts';
-import { callRow, setCall } from '../calls/table.ts';
+import { parked, released, type Wait, waitDropped } from '../calls/rungs.ts';
+import type { CallAt, CallDecision, CallRow } from '../calls/state.ts';
+import { callRow, changeCall } from '../calls/table.ts';
 import type { OpenConsult } from '../hooks/state.ts';
 import { interruptWaits } from '../injections/waiting.ts';
 import { rememberedBy } from './remembered.ts';
@@ -36,20 +37,18 @@ export function waitCount({ expire_after_ms, notifies }: Asked): number {
 }
 
 /** What stands in the row of a call that begins to wait. */
-export function waitsOf(context: SessionContext, event: Asked & PlacedEvent): Partial<CallRow> {
+export function waitsOf(context: SessionContext, event: Asked & PlacedEvent): Wait {
   const { epoch } = context;
   const index = nextIndex(context, event);
   const after_ms = event.expire_after_ms;
   const expires = after_ms !== undefined;
   return {
+    requested_by: event.requested_by,
     asked_at_ms: event.at_ms,
     ...(expires ? { expiry: { id: `${event.n}-${index}`, epoch, after_ms, due_at_ms: event.at_ms + after_ms } } : {}),
     ...(event.notifies ? { notice: { id: `${event.n}-${index + Number(expires)}`, epoch } } : {}),
   };
 }
-
-/** What a row loses when its call waits no more. */
-const WAITS_NO_MORE: Partial<CallRow> = { expiry: undefined, notice: undefined };
 
 /** The decision that an event states, as its row keeps it. Expired is as good as refused. */
 function decisionIn({ decision, actor, reason, hook }: EventOf<'approval_decided'>): CallDecision {
@@ -135,7 +134,7 @@ export function refusedWhileAsking(
 }
 
 /** A question in a copy: its time begins anew, as the time since the last copied record is nobody's. */
-export function parkedAfterCopy(row: CallRow, atMs: number): CallRow {
+export function parkedAfterCopy(row: CallAt<'parked'>, atMs: number): CallRow {
   return row.expiry ? { ...row, expiry: { ...row.expiry, due_at_ms: atMs + row.expiry.after_ms } } : row;
 }
 
@@ -219,39 +218,20 @@ export function decideNotice(context: SessionContext, outcome: NoticeOutcome): D
 export function approvalDecided(context: SessionContext, event: EventOf<'approval_decided'>): Partial<SessionContext> {
   const remembered = event.command_id ? remember(context, event.command_id) : {};
   if (event.decision === 'superseded' || event.decision === 'aborted') {
-    return { ...setCall(context, event.call_id, { status: 'proposed', ...WAITS_NO_MORE }), ...remembered };
+    return { ...changeCall(context, event.call_id, waitDropped), ...remembered };
   }
-  return {
-    ...setCall(context, event.call_id, {
-      status: event.decision === 'allow' ? 'allowed' : 'proposed',
-      ...WAITS_NO_MORE,
-      decided: decisionIn(event),
-      ...(event.args ? { args: event.args } : {}),
-    }),
-    ...remembered,
-  };
+  const decision = decisionIn(event);
+  return { ...changeCall(context, event.call_id, (row) => released(row, decision, event.args)), ...remembered };
 }
-
-/** A call about which a person is asked after a crash: whatever was decided of it before was about its first sending. */
-export const IN_DOUBT: Partial<CallRow> = {
-  in_doubt: true,
-  decided: undefined,
-  effect_id: undefined,
-  epoch: undefined,
-};
 
 /** A call waits for a person. */
 export function approvalRequested(
   context: SessionContext,
   event: Placed<'approval_requested'>,
 ): Partial<SessionContext> {
+  const wait = waitsOf(context, event);
   return {
-    ...setCall(context, event.call_id, {
-      status: 'parked',
-      requested_by: event.requested_by,
-      ...(event.requested_by === UNKNOWN_OUTCOME ? IN_DOUBT : {}),
-      ...waitsOf(context, event),
-    }),
+    ...changeCall(context, event.call_id, (row) => parked(row, wait)),
     next_effect: nextIndex(context, event) + waitCount(event),
   };
 }

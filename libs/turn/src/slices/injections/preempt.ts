@@ -11,6 +11,7 @@
 import { type Actor, BOUNDS } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
 import type { AbortOrder } from '../../core/effect.ts';
+import { preempted } from '../calls/rungs.ts';
 import { isInFlight } from '../calls/table.ts';
 import { awaitsVerdict } from './waiting.ts';
 
@@ -26,7 +27,7 @@ export function preempt(context: SessionContext, commandId: string, actor: Actor
   if (context.aborting) return {};
   if (context.model) return { model: { ...context.model, preempted: true } };
   if (!context.calls.some(isInFlight)) return context.turn_open ? { preempting: [...waiting(context), commandId] } : {};
-  return { calls: context.calls.map((row) => (isInFlight(row) ? { ...row, preempted: { actor } } : row)) };
+  return { calls: context.calls.map((row) => preempted(row, { actor })) };
 }
 
 /** Whether the open turn's model is not to be asked for an answer: such an interrupt came before, and waits still. */
