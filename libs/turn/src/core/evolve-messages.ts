@@ -34,11 +34,11 @@ const PASSED_SEAMS: {
   pre_tool_dispatch: batchSkipped,
   post_tool_dispatch: (_, event) => ({ delivered_at_end: event.delivered_ids.length }),
   iteration_end: (_, event) => ({ delivered_at_end: event.delivered_ids.length }),
-  pre_compact: (context, event) => ({ ...feedbackTaken(context, event), pass: passDue(context) }),
+  pre_compact: (context, event) => ({ pass: passDue(context), ...feedbackTaken(context, event) }),
   post_compact: (context, event) => ({
-    ...feedbackTaken(context, event),
     pass: null,
     reminders: showReminders(context.reminders),
+    ...feedbackTaken(context, event),
     ...(isHooked(context, 'transform_context') ? {} : modelAsked(context, event)),
   }),
   daemon_idle_pre: jobEnded,

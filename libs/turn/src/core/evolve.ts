@@ -11,7 +11,8 @@ import { editAnswered, editProposed } from '../slices/approvals/edited-calls.ts'
 import { rulesAfter } from '../slices/approvals/remembered.ts';
 import { clockStarted, clockStopped, spent, summaryPaid, thresholdTold } from '../slices/budgets/spending.ts';
 import { editedFiles } from '../slices/calls/outcome.ts';
-import { setCall } from '../slices/calls/table.ts';
+import { accepted, notified } from '../slices/calls/rungs.ts';
+import { changeCall, noteOnCall } from '../slices/calls/table.ts';
 import {
   callArgsRewritten,
   callCancelRequested,
@@ -140,14 +141,14 @@ const EVOLVERS: { readonly [T in EventType]: readonly Part<T>[] } = {
 
   // ---- calls and approvals ----
   call_started: [callStarted],
-  call_accepted: [(context, event) => setCall(context, event.call_id, { accepted: event.epoch })],
+  call_accepted: [(context, { call_id, epoch }) => changeCall(context, call_id, (row) => accepted(row, epoch))],
   call_cancel_requested: [callCancelRequested],
   call_args_rewritten: [callArgsRewritten],
   call_returned: [callReturned],
   call_ended: [(context, event) => childAfterCall(context, event.call_id), callEnded],
   files_edited: [(context, event) => ({ edited: editedFiles(context, event.paths) })],
   approval_requested: [approvalRequested],
-  approval_notified: [(context, event) => setCall(context, event.call_id, { notice: undefined })],
+  approval_notified: [(context, event) => changeCall(context, event.call_id, notified)],
   approval_decided: [approvalDecided],
   edited_call_proposed: [editProposed],
   edited_call_checked: [{ consult: null }],
@@ -187,7 +188,7 @@ const EVOLVERS: { readonly [T in EventType]: readonly Part<T>[] } = {
   waiting_for_persona: [waitsForPersona],
   persona_wait_ended: [{ persona_wait: null }],
   persona_step_lost: [(_, { effect_id, lost }) => ({ lost_steps: { effect_id, lost } })],
-  handoff_emitted: [(context, event) => setCall(context, event.call_id, { handoff: 'emitted' })],
+  handoff_emitted: [(context, event) => noteOnCall(context, event.call_id, { handoff: 'emitted' })],
   child_started: [childStarted],
   child_ended: [childEnded, rememberSource],
   parent_notified: [{ notice: null }],

@@ -14,8 +14,9 @@ import { because, by, controlOutcome, type Decision, events, late, reject, why }
 import type { Effect, TimerEffect } from '../../core/effect.ts';
 import { nextIndex, type Placed, type PlacedEvent } from '../../core/place.ts';
 import { buildCallDenied, endedUnknown } from '../calls/results.ts';
-import type { CallDecision, CallRow } from '../calls/state.ts';
-import { callRow, setCall } from '../calls/table.ts';
+import { parked, released, type Wait, waitDropped } from '../calls/rungs.ts';
+import type { CallAt, CallDecision, CallRow } from '../calls/state.ts';
+import { callRow, changeCall } from '../calls/table.ts';
 import type { OpenConsult } from '../hooks/state.ts';
 import { interruptWaits } from '../injections/waiting.ts';
 import { rememberedBy } from './remembered.ts';
@@ -37,20 +38,18 @@ export function waitCount({ expire_after_ms, notifies }: Asked): number {
 }
 
 /** The members of a row whose call starts to wait. */
-export function waitsOf(context: SessionContext, event: Asked & PlacedEvent): Partial<CallRow> {
+export function waitsOf(context: SessionContext, event: Asked & PlacedEvent): Wait {
   const { epoch } = context;
   const index = nextIndex(context, event);
   const after_ms = event.expire_after_ms;
   const expires = after_ms !== undefined;
   return {
+    requested_by: event.requested_by,
     asked_at_ms: event.at_ms,
     ...(expires ? { expiry: { id: `${event.n}-${index}`, epoch, after_ms, due_at_ms: event.at_ms + after_ms } } : {}),
     ...(event.notifies ? { notice: { id: `${event.n}-${index + Number(expires)}`, epoch } } : {}),
   };
 }
-
-/** The members that a row loses at the end of its wait. */
-const WAITS_NO_MORE: Partial<CallRow> = { expiry: undefined, notice: undefined };
 
 /** The decision in an event, for the call's row. Expiry counts as a denial. */
 function decisionIn({ decision, actor, reason, hook }: EventOf<'approval_decided'>): CallDecision {
@@ -139,7 +138,7 @@ export function refusedWhileAsking(
  * The row of a pending approval in a copy: its time starts again, because the time since the last copied record does
  * not count.
  */
-export function parkedAfterCopy(row: CallRow, atMs: number): CallRow {
+export function parkedAfterCopy(row: CallAt<'parked'>, atMs: number): CallRow {
   return row.expiry ? { ...row, expiry: { ...row.expiry, due_at_ms: atMs + row.expiry.after_ms } } : row;
 }
 
@@ -223,39 +222,20 @@ export function decideNotice(context: SessionContext, outcome: NoticeOutcome): D
 export function approvalDecided(context: SessionContext, event: EventOf<'approval_decided'>): Partial<SessionContext> {
   const remembered = event.command_id ? remember(context, event.command_id) : {};
   if (event.decision === 'superseded' || event.decision === 'aborted') {
-    return { ...setCall(context, event.call_id, { status: 'proposed', ...WAITS_NO_MORE }), ...remembered };
+    return { ...changeCall(context, event.call_id, waitDropped), ...remembered };
   }
-  return {
-    ...setCall(context, event.call_id, {
-      status: event.decision === 'allow' ? 'allowed' : 'proposed',
-      ...WAITS_NO_MORE,
-      decided: decisionIn(event),
-      ...(event.args ? { args: event.args } : {}),
-    }),
-    ...remembered,
-  };
+  const decision = decisionIn(event);
+  return { ...changeCall(context, event.call_id, (row) => released(row, decision, event.args)), ...remembered };
 }
-
-/** A call that needs a decision after a crash: earlier decisions were about its first request. */
-export const IN_DOUBT: Partial<CallRow> = {
-  in_doubt: true,
-  decided: undefined,
-  effect_id: undefined,
-  epoch: undefined,
-};
 
 /** A call waits for a human approval. */
 export function approvalRequested(
   context: SessionContext,
   event: Placed<'approval_requested'>,
 ): Partial<SessionContext> {
+  const wait = waitsOf(context, event);
   return {
-    ...setCall(context, event.call_id, {
-      status: 'parked',
-      requested_by: event.requested_by,
-      ...(event.requested_by === UNKNOWN_OUTCOME ? IN_DOUBT : {}),
-      ...waitsOf(context, event),
-    }),
+    ...changeCall(context, event.call_id, (row) => parked(row, wait)),
     next_effect: nextIndex(context, event) + waitCount(event),
   };
 }

@@ -40,7 +40,7 @@ import {
 import { isEnded, type MachineState } from '../../machine/state.ts';
 import { rulingOn } from '../calls/gate.ts';
 import type { CallRow, ProposedEdit } from '../calls/state.ts';
-import { callRow, setCall, toolPayload } from '../calls/table.ts';
+import { callRow, noteOnCall, toolPayload } from '../calls/table.ts';
 import { isAsking } from '../hooks/consult.ts';
 import { hooksFor, payloadHead } from '../hooks/registrations.ts';
 import type { OpenConsult } from '../hooks/state.ts';
@@ -297,7 +297,7 @@ export function editProposed(
   context: SessionContext,
   { call_id, command_id, args, actor, reason, remember }: EventOf<'edited_call_proposed'>,
 ): Pick<SessionContext, 'calls'> {
-  return setCall(context, call_id, { edit: { command_id, args, actor, reason, remember } });
+  return noteOnCall(context, call_id, { edit: { command_id, args, actor, reason, remember } });
 }
 
 /**
@@ -310,5 +310,5 @@ export function editAnswered(
   const row = context.calls.find(({ edit }) => edit?.command_id === event.command_id);
   if (!row?.edit) return {};
   const edit = event.type === 'command_rejected' ? { ...row.edit, rejected: event.code as ErrorCode } : undefined;
-  return setCall(context, row.call_id, { edit });
+  return noteOnCall(context, row.call_id, { edit });
 }

@@ -8,7 +8,7 @@ import { isEnded, type MachineState } from '../../machine/state.ts';
 import { hooksFor } from '../hooks/registrations.ts';
 import { PREEMPTED } from '../injections/preempt.ts';
 import { buildCallEnded } from './results.ts';
-import type { CallCancel, CallRow } from './state.ts';
+import type { CallAt, CallCancel, CallRow } from './state.ts';
 import { callRow } from './table.ts';
 
 /** Who, as it stands behind "Cancelled by", and why, where a reason is known. */
@@ -31,7 +31,7 @@ function runCancellerOf(context: SessionContext): Canceller {
 }
 
 /** Who ended a call: the sender of its cancel, of the run's, or of the interrupt that did not wait for it. */
-export function cancellerOf(context: SessionContext, { cancel, preempted }: CallRow): Canceller {
+export function cancellerOf(context: SessionContext, { cancel, preempted }: CallAt<'running' | 'returned'>): Canceller {
   if (cancel) return { who: nameOf(cancel.actor), reason: cancel.reason };
   if (!context.aborting && preempted) return { who: nameOf(preempted.actor), reason: PREEMPTED };
   return runCancellerOf(context);
@@ -42,7 +42,7 @@ export function unseenText({ who, reason }: Canceller): string {
   return `Cancelled by ${who} after the tool had run${because(reason)}. The result is withheld because hooks had not checked it.`;
 }
 
-const unrunText = (row: CallRow, { who, reason }: Canceller) =>
+const unrunText = (row: CallAt<'proposed' | 'parked' | 'allowed'>, { who, reason }: Canceller) =>
   row.in_doubt
     ? `Cancelled by ${who}${because(reason)}. The outcome of this tool call is unknown: an earlier host ended while the call ran.`
     : `Cancelled by ${who} before it was run${because(reason)}.`;
@@ -87,7 +87,7 @@ export function decideCancelCall(state: MachineState, input: Command<'cancel_cal
 /** The events that settle a call with an open cancel request, once the outside world has let go of it. */
 export function settleCancelled(
   context: SessionContext,
-  row: CallRow,
+  row: CallAt<'running' | 'returned'>,
   outcome: Pick<CallOutcome, 'status' | 'result' | 'duration_ms' | 'timed_out'>,
 ): SessionEvent[] {
   if (!row.cancel) return [];
@@ -123,7 +123,7 @@ export function settleCancelled(
  */
 export function resultAfterCancel(
   context: SessionContext,
-  row: CallRow,
+  row: CallAt<'running' | 'returned'>,
   outcome: Pick<CallOutcome, 'status' | 'result' | 'timed_out'>,
 ): ToolResult {
   const { who, reason } = cancellerOf(context, row);

@@ -14,7 +14,7 @@ export function callEffects(context: SessionContext, abort: AbortOrder | null): 
     if (row.status !== 'running' || row.effect_id === undefined) return [];
     const { call_id: callId, tool, cancel } = row;
     const order = (cancel ? cancelOrder(cancel) : null) ?? abort ?? (row.preempted ? PREEMPT_ORDER : null);
-    const head = { id: row.effect_id, epoch: row.epoch ?? context.epoch };
+    const head = { id: row.effect_id, epoch: row.epoch };
     const own = sessionToolOf(context, row);
     if (own !== null) return crewEffects(context, row, own, head, order);
     // The worker that has accepted a call brings its end; a host has only to tell the worker to stop.

@@ -5,7 +5,7 @@ import type { SessionContext } from '../../core/context.ts';
 import { rememberedRuling } from '../approvals/remembered.ts';
 import { waitsForBatch } from '../handoff/handoff.ts';
 import { hooksFor } from '../hooks/registrations.ts';
-import type { CallRow } from './state.ts';
+import type { CallAt, CallRow } from './state.ts';
 import { callRow, isSequential } from './table.ts';
 
 /** What the rules, a hook's grant and a person's decision together say of a call. */
@@ -62,7 +62,7 @@ export function nextToAsk(context: SessionContext, except?: string): CallRow | u
 }
 
 /** Whether a call may start as far as rules and people are concerned. */
-function isAllowed(context: SessionContext, row: CallRow): boolean {
+function isAllowed(context: SessionContext, row: CallRow): row is CallAt<'proposed' | 'allowed'> {
   return (
     row.status === 'allowed' ||
     (row.status === 'proposed' && !row.problem && !row.decided && rulingOn(context, row).action === 'allow')
@@ -70,12 +70,12 @@ function isAllowed(context: SessionContext, row: CallRow): boolean {
 }
 
 /** The next call that may start now: in call order, within the limit on parallel calls; `except` counts as ended. */
-export function nextToStart(context: SessionContext, except?: string): CallRow | undefined {
+export function nextToStart(context: SessionContext, except?: string): CallAt<'proposed' | 'allowed'> | undefined {
   if (context.aborting) return undefined;
   const sequential = isSequential(context);
   const limit = sequential ? 1 : (context.pinned?.parallel_calls ?? 1);
   let busy = 0;
-  let candidate: CallRow | undefined;
+  let candidate: CallAt<'proposed' | 'allowed'> | undefined;
   let heldBack = false;
   for (const row of context.calls) {
     if (row.call_id === except || row.status === 'ended') continue;
@@ -100,9 +100,9 @@ export function goesOnWithout(context: SessionContext, callId: string): boolean 
 }
 
 /** The next call that rules or a person have refused, and that has no result yet. */
-export function nextToRefuse(context: SessionContext): CallRow | undefined {
+export function nextToRefuse(context: SessionContext): CallAt<'proposed'> | undefined {
   return context.calls.find(
-    (row) =>
+    (row): row is CallAt<'proposed'> =>
       row.status === 'proposed' &&
       !row.problem &&
       (row.decided?.decision === 'deny' || (!row.decided && rulingOn(context, row).action === 'deny')),
@@ -110,8 +110,9 @@ export function nextToRefuse(context: SessionContext): CallRow | undefined {
 }
 
 /** The next call that needs a person. */
-export function nextToPark(context: SessionContext): CallRow | undefined {
+export function nextToPark(context: SessionContext): CallAt<'proposed'> | undefined {
   return context.calls.find(
-    (row) => row.status === 'proposed' && !row.problem && !row.decided && rulingOn(context, row).action === 'ask',
+    (row): row is CallAt<'proposed'> =>
+      row.status === 'proposed' && !row.problem && !row.decided && rulingOn(context, row).action === 'ask',
   );
 }

@@ -8,7 +8,7 @@ import { failsClosed, vetoed } from '../hooks/verdicts.ts';
 import { parkRequested } from '../suspension/requests.ts';
 import { cancellerOf, settleCancelled, unseenText } from './cancel.ts';
 import { buildCallDenied, buildCallEnded, returnedEnd, rewriteResult } from './results.ts';
-import type { CallRow } from './state.ts';
+import type { CallAt, CallRow, ReturnedOutcome } from './state.ts';
 import { callRow } from './table.ts';
 
 /** What the answers of PreToolUse hooks cause. */
@@ -103,15 +103,18 @@ export function afterPermissionAsked(context: SessionContext, row: CallRow, outc
 }
 
 /** What a model must know of a call whose result it does not see: it must not repeat what took effect. */
-function effectOf(status: NonNullable<CallRow['returned']>['status']): string {
+function effectOf(status: ReturnedOutcome['status']): string {
   if (status === 'ok') return 'The tool call ran and took effect. Do not repeat it to see its result.';
   if (status === 'error') return 'The tool call ran and ended with an error. It may have taken effect.';
   return 'The outcome of this tool call is unknown.';
 }
 
 /** What the answers of PostToolUse hooks cause: the end of the call. */
-export function afterPostToolUse(context: SessionContext, row: CallRow, outcome: ConsultOutcome): SessionEvent[] {
-  if (!row.returned) return [];
+export function afterPostToolUse(
+  context: SessionContext,
+  row: CallAt<'returned'>,
+  outcome: ConsultOutcome,
+): SessionEvent[] {
   const { duration_ms, park } = row.returned;
   if (row.cancel)
     return settleCancelled(context, row, { status: 'cancelled', result: row.returned.result, duration_ms });

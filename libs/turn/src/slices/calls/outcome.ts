@@ -110,7 +110,7 @@ export function decideCallOutcome(state: MachineState, input: Command<'call_outc
     );
   }
   // No owner of the session sends an accepted call again. Before the acceptance is known, any owner may have sent it.
-  const first = row.accepted ?? row.epoch ?? context.epoch;
+  const first = row.accepted ?? row.epoch;
   const last = row.accepted ?? context.epoch;
   if (epoch < first || epoch > last) {
     const sent = first === last ? `epoch ${first}` : `one of the epochs ${first} to ${last}`;

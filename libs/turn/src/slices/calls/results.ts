@@ -11,7 +11,7 @@ import {
   type ToolResult,
   type Verdict,
 } from '@coxswain/protocol';
-import type { CallRow } from './state.ts';
+import type { CallAt, CallRow } from './state.ts';
 
 /** A call's end with a result that the runtime wrote. */
 export function buildCallEnded(
@@ -72,8 +72,8 @@ export function rewriteResult(result: ToolResult, { result: text, is_error, max_
  * The end of a call that has returned. The flag is derived from what stands after the last rewrite: a hook may turn an
  * error into an answer, or the other way round.
  */
-export function returnedEnd(row: CallRow, result: ToolResult): EventOf<'call_ended'> {
-  const { status = 'ok', duration_ms = 0 } = row.returned ?? {};
+export function returnedEnd(row: CallAt<'returned'>, result: ToolResult): EventOf<'call_ended'> {
+  const { status, duration_ms } = row.returned;
   const settled = status === 'ok' || status === 'error' ? (result.is_error ? 'error' : 'ok') : status;
   const { call_id, tool } = row;
   return { type: 'call_ended', call_id, tool, status: settled, result, is_error: settled !== 'ok', duration_ms };

@@ -13,7 +13,7 @@ import { parkRequested } from '../suspension/requests.ts';
 import { cancellerOf, nameOf, unseenText } from './cancel.ts';
 import { nextToPark, nextToRefuse, nextToStart, rulingOn } from './gate.ts';
 import { buildCallDenied, buildCallEnded, endedUnknown, returnedEnd } from './results.ts';
-import type { CallRow } from './state.ts';
+import type { CallAt, CallRow } from './state.ts';
 import { callRow, nextReturned, toolPayload } from './table.ts';
 
 /** The end of the next call that can never run, or null. */
@@ -79,16 +79,14 @@ function consultHandoff(context: SessionContext, row: CallRow): SessionEvent | n
   return consult(context, 'OnHandoffEmitted', { ...handoffArgs(row) }, undefined, row.call_id);
 }
 
-function consultReturned(context: SessionContext, row: CallRow): SessionEvent | null {
-  const { returned } = row;
-  if (!returned) return null;
-  const { result } = returned;
+function consultReturned(context: SessionContext, row: CallAt<'returned'>): SessionEvent | null {
+  const { result, park } = row.returned;
   const detail = { tool: toolPayload(row), result: result as unknown as Json, is_error: result.is_error };
   const asked = consult(context, 'PostToolUse', detail, row.tool, row.call_id);
   if (asked?.type !== 'consult_ended') return asked;
   const end = returnedEnd(row, result);
   const { call_id } = row;
-  const [parks] = parkRequested(context, { call_id, status: end.status, result, park: returned.park });
+  const [parks] = parkRequested(context, { call_id, status: end.status, result, park });
   return parks && context.suspend?.call_id !== call_id ? parks : end;
 }
 
@@ -98,7 +96,7 @@ export function consultEdited(context: SessionContext): SessionEvent | null {
   return path === undefined ? null : consult(context, 'file_edited', { path }, path);
 }
 
-function refuse(context: SessionContext, row: CallRow): SessionEvent {
+function refuse(context: SessionContext, row: CallAt<'proposed'>): SessionEvent {
   if (row.decided?.expired || row.decided?.hook !== undefined) return refusedUnasked(row, row.decided);
   if (row.decided) {
     const { actor, reason } = row.decided;

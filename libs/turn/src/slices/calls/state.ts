@@ -41,46 +41,73 @@ export interface CallCancel {
   readonly timeout_ms: number;
 }
 
-/**
- * One row of the call table. The table holds the newest batch; it is replaced by the next one.
- * `proposed` → (`parked` →) `allowed` → `running` → (`returned` →) `ended`; every status can go to `ended`.
- */
-export interface CallRow {
-  readonly call_id: string;
-  readonly tool: string;
+/** What can be noted on a call at any rung. */
+export interface CallNotes {
   readonly args: Json;
-  readonly status: 'proposed' | 'parked' | 'allowed' | 'running' | 'returned' | 'ended';
-  /** The call can never run: unknown tool, arguments that do not parse or fit. */
-  readonly problem?: { readonly code: string; readonly message: string } | undefined;
   /** The tool's own answer for these arguments: a person must approve the call. */
   readonly needs_approval?: true | undefined;
   /** PreToolUse hooks have seen it, or there are none for it. */
   readonly vetted?: true | undefined;
   /** permission_asked hooks have been asked about it. */
   readonly asked?: true | undefined;
-  /** It hands the session over, which was said; and hooks that are asked there have let it. */
-  readonly handoff?: 'emitted' | 'let' | undefined;
-  /** What asked for a person: `rule:<which>`. */
-  readonly requested_by?: string | undefined;
   /** Who decided that it needs no person: `hook:<id>`. */
   readonly granted_by?: string | undefined;
-  /** A person would allow it with other arguments, and hooks are asked about those first. */
+  /** It hands the session over, which was said; and hooks that are asked there have let it. */
+  readonly handoff?: 'emitted' | 'let' | undefined;
+  /** A person would allow it with other arguments. Hooks are asked about those, or the rejection is not yet recorded. */
   readonly edit?: ProposedEdit | undefined;
-  /** A person's decision; or a hook's, or time's. */
-  readonly decided?: CallDecision | undefined;
-  /** Since when it has waited for a person. */
+}
+
+interface CallHead extends CallNotes {
+  readonly call_id: string;
+  readonly tool: string;
+  /** What asked for a person, `rule:<which>`, and when, milliseconds since 1970. Only of a call that was parked. */
+  readonly requested_by?: string | undefined;
   readonly asked_at_ms?: number | undefined;
+}
+
+/** A call that the outside world has not been asked for; or it was, and a crash left open whether it ran. */
+interface UnsentCall extends CallHead {
+  /** A crash left open whether it ran: only a person may have it run again. */
+  readonly in_doubt?: true | undefined;
+  /** Only of a call in doubt, from its first start: {@link SentCall}. */
+  readonly started_at_ms?: number | undefined;
+  readonly accepted?: number | undefined;
+  readonly restarts?: number | undefined;
+}
+
+interface ProposedCall extends UnsentCall {
+  readonly status: 'proposed';
+  /** The call can never run: unknown tool, arguments that do not parse or fit. */
+  readonly problem?: { readonly code: string; readonly message: string } | undefined;
+  /** A person has refused it; or a hook has, or time. */
+  readonly decided?: CallDecision | undefined;
+}
+
+interface ParkedCall extends UnsentCall {
+  readonly status: 'parked';
+  readonly requested_by: string;
+  readonly asked_at_ms: number;
   /** When the wait for a person ends by itself. */
   readonly expiry?: (OpenEffect & { readonly after_ms: number; readonly due_at_ms: number }) | undefined;
   /** The notification of an external service that it waits is open. */
   readonly notice?: OpenEffect | undefined;
-  readonly effect_id?: string | undefined;
-  /** When the record was made that started it, milliseconds since 1970. */
-  readonly started_at_ms?: number | undefined;
+}
+
+interface AllowedCall extends UnsentCall {
+  readonly status: 'allowed';
+  readonly decided: CallDecision;
+}
+
+/** A call that the outside world was asked for. */
+interface SentCall extends CallHead {
+  /** Undefined between the end of its child and the start of the next one, which are in the same record. */
+  readonly effect_id: string | undefined;
   /** Epoch in which the effect was asked for. An older epoch than the session's means: maybe already sent. */
-  readonly epoch?: number | undefined;
-  /** A crash left open whether it ran: only a person may have it run again. */
-  readonly in_doubt?: true | undefined;
+  readonly epoch: number;
+  /** When the record was made that started it, milliseconds since 1970. */
+  readonly started_at_ms: number;
+  readonly decided?: CallDecision | undefined;
   /** The epoch of the request that a worker accepted. The outcome of the call is then a command. */
   readonly accepted?: number | undefined;
   /** How often the child was restarted, if the call is a delegation. */
@@ -88,18 +115,55 @@ export interface CallRow {
   readonly cancel?: CallCancel | undefined;
   /** An interrupt came that does not wait for it, from this sender: the outside world has to stop it. */
   readonly preempted?: { readonly actor?: Actor | undefined } | undefined;
-  readonly returned?:
-    | {
-        readonly status: CallStatus;
-        readonly result: ToolResult;
-        readonly duration_ms: number;
-        /** Asks for the session to be parked, if hooks leave the result a good one. */
-        readonly park?: ParkRequest | undefined;
-      }
-    | undefined;
-  readonly ended?: CallStatus | undefined;
-  readonly is_error?: boolean | undefined;
 }
+
+interface RunningCall extends SentCall {
+  readonly status: 'running';
+}
+
+interface ReturnedCall extends SentCall {
+  readonly status: 'returned';
+  readonly returned: ReturnedOutcome;
+}
+
+type Optional<Members> = { readonly [Member in keyof Members]?: Members[Member] | undefined };
+
+/** A call that has its result. What the rungs before have left stays. */
+interface EndedCall extends CallHead, Optional<Omit<SentCall, keyof CallHead>> {
+  readonly status: 'ended';
+  readonly ended: CallStatus;
+  readonly is_error: boolean;
+  readonly problem?: ProposedCall['problem'];
+  readonly in_doubt?: true | undefined;
+}
+
+/** The outcome of a call that hooks have yet to see. */
+export interface ReturnedOutcome {
+  readonly status: CallStatus;
+  readonly result: ToolResult;
+  readonly duration_ms: number;
+  /** Asks for the session to be parked, if hooks leave the result a good one. */
+  readonly park?: ParkRequest | undefined;
+}
+
+type Rung = ProposedCall | ParkedCall | AllowedCall | RunningCall | ReturnedCall | EndedCall;
+
+type MemberOf<Row> = Row extends unknown ? keyof Row : never;
+
+/** A rung that states of each member of other rungs that it has none. */
+type Closed<Row> = Row extends unknown
+  ? Row & { readonly [Other in Exclude<MemberOf<Rung>, keyof Row>]?: undefined }
+  : never;
+
+/**
+ * One row of the call table. The table holds the newest batch; it is replaced by the next one.
+ * `proposed` → (`parked` →) `allowed` → `running` → (`returned` →) `ended`; every status can go to `ended`. The steps from
+ * rung to rung are in rungs.ts.
+ */
+export type CallRow = Closed<Rung>;
+
+/** A row with one of these statuses. */
+export type CallAt<Status extends CallRow['status']> = Extract<CallRow, { readonly status: Status }>;
 
 /** An `approve` that edits a call, while hooks are asked about the edited call. */
 export interface ProposedEdit {

@@ -2,15 +2,24 @@
 
 import type { JsonObject } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
-import type { CallRow } from './state.ts';
+import type { CallAt, CallNotes, CallRow } from './state.ts';
 
 /** The call table with one row changed. */
-export function setCall(
+export function changeCall(
   context: SessionContext,
   callId: string,
-  change: Partial<CallRow>,
+  change: (row: CallRow) => CallRow,
 ): { calls: readonly CallRow[] } {
-  return { calls: context.calls.map((row) => (row.call_id === callId ? { ...row, ...change } : row)) };
+  return { calls: context.calls.map((row) => (row.call_id === callId ? change(row) : row)) };
+}
+
+/** The call table with something noted on one row, whatever its rung. */
+export function noteOnCall(
+  context: SessionContext,
+  callId: string,
+  notes: Partial<CallNotes>,
+): { calls: readonly CallRow[] } {
+  return changeCall(context, callId, (row) => ({ ...row, ...notes }));
 }
 
 /** The row of a call in the newest batch. */
@@ -62,6 +71,6 @@ export function batchTerminates(context: SessionContext): boolean {
 }
 
 /** The next call whose result PostToolUse hooks must see. */
-export function nextReturned(context: SessionContext): CallRow | undefined {
+export function nextReturned(context: SessionContext): CallAt<'returned'> | undefined {
   return context.calls.find((row) => row.status === 'returned');
 }

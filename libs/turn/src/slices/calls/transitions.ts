@@ -4,8 +4,9 @@ import { remember, rememberSource } from '../../core/command-memory.ts';
 import type { SessionContext } from '../../core/context.ts';
 import { nextIndex, type Placed } from '../../core/place.ts';
 import { watchResult } from '../stalls/stalls.ts';
+import { cancelledUnsent, cancelRequested, ended, returned, started } from './rungs.ts';
 import type { CallRow } from './state.ts';
-import { callRow, setCall } from './table.ts';
+import { callRow, changeCall, noteOnCall } from './table.ts';
 
 /** The rows of a new batch, as the model has asked for it. */
 export function proposedRows(calls: readonly CallPart[]): readonly CallRow[] {
@@ -28,15 +29,10 @@ export function batchSkipped(_context: SessionContext, event: EventOf<'loop_chec
 
 /** A call runs. */
 export function callStarted(context: SessionContext, event: Placed<'call_started'>): Partial<SessionContext> {
+  const { epoch } = context;
   return {
-    ...setCall(context, event.call_id, {
-      status: 'running',
-      effect_id: event.effect_id,
-      epoch: context.epoch,
-      started_at_ms: event.at_ms,
-      in_doubt: undefined,
-    }),
     next_effect: nextIndex(context, event) + 1,
+    ...changeCall(context, event.call_id, (row) => started(row, event, epoch)),
   };
 }
 
@@ -46,23 +42,22 @@ export function callCancelRequested(
   event: EventOf<'call_cancel_requested'>,
 ): Partial<SessionContext> {
   const { command_id, reason, actor, inject_reminder, timeout_ms } = event;
+  const cancel = { command_id, reason, actor, inject_reminder, timeout_ms };
   return {
-    ...setCall(context, event.call_id, { cancel: { command_id, reason, actor, inject_reminder, timeout_ms } }),
+    ...changeCall(context, event.call_id, (row) => cancelRequested(row, cancel)),
     ...remember(context, command_id),
   };
 }
 
-/** A call was cancelled before it was sent. A repeated cancel returns the first reason. */
+/** A call was cancelled before it was sent. */
 export function unsentCallCancelled(
   context: SessionContext,
   event: EventOf<'control_outcome'>,
 ): Partial<SessionContext> {
-  const row = callRow(context, event.target);
-  if (event.status !== 'cancelled' || !row || row.cancel) return {};
+  if (event.status !== 'cancelled') return {};
   const { command_id, reason, actor } = event;
-  return setCall(context, event.target, {
-    cancel: { command_id, reason, actor, inject_reminder: false, timeout_ms: 0 },
-  });
+  const cancel = { command_id, reason, actor, inject_reminder: false, timeout_ms: 0 };
+  return changeCall(context, event.target, (row) => cancelledUnsent(row, cancel));
 }
 
 /** Hooks have rewritten the arguments of a call. What the tool said of the old arguments does not hold for the new ones. */
@@ -71,17 +66,15 @@ export function callArgsRewritten(
   { call_id, args, needs_approval }: EventOf<'call_args_rewritten'>,
 ): Partial<SessionContext> {
   const hadAnswer = callRow(context, call_id)?.needs_approval !== undefined;
-  return setCall(context, call_id, { args, ...(needs_approval || hadAnswer ? { needs_approval } : {}) });
+  return noteOnCall(context, call_id, { args, ...(needs_approval || hadAnswer ? { needs_approval } : {}) });
 }
 
 /** A call has its outcome, and PostToolUse hooks have yet to see it. */
 export function callReturned(context: SessionContext, event: EventOf<'call_returned'>): Partial<SessionContext> {
   const { status, result, duration_ms, park } = event;
+  const outcome = { status, result, duration_ms, ...(park ? { park } : {}) };
   return {
-    ...setCall(context, event.call_id, {
-      status: 'returned',
-      returned: { status, result, duration_ms, ...(park ? { park } : {}) },
-    }),
+    ...changeCall(context, event.call_id, (row) => returned(row, outcome)),
     ...rememberSource(context, event),
   };
 }
@@ -90,15 +83,10 @@ export function callReturned(context: SessionContext, event: EventOf<'call_retur
 export function callEnded(context: SessionContext, event: EventOf<'call_ended'>): Partial<SessionContext> {
   const { skipping } = context;
   return {
-    ...setCall(context, event.call_id, {
-      status: 'ended',
-      ended: event.status,
-      is_error: event.is_error,
-      returned: undefined,
-    }),
-    ...rememberSource(context, event),
     stall: watchResult(context.stall, event),
     skipping: skipping.length === 0 ? skipping : skipping.filter((id) => id !== event.call_id),
+    ...changeCall(context, event.call_id, (row) => ended(row, event)),
+    ...rememberSource(context, event),
   };
 }
 
@@ -108,8 +96,8 @@ export function callConsulted(
   callId: string,
   point: EventOf<'consult_ended'>['point'],
 ): Partial<SessionContext> {
-  if (point === 'PreToolUse') return setCall(context, callId, { vetted: true });
-  if (point === 'permission_asked') return setCall(context, callId, { asked: true });
-  if (point === 'OnHandoffEmitted') return setCall(context, callId, { handoff: 'let' });
+  if (point === 'PreToolUse') return noteOnCall(context, callId, { vetted: true });
+  if (point === 'permission_asked') return noteOnCall(context, callId, { asked: true });
+  if (point === 'OnHandoffEmitted') return noteOnCall(context, callId, { handoff: 'let' });
   return {};
 }

@@ -28,8 +28,9 @@ import { nextIndex, openEffect, type Placed, type PlacedEvent } from '../../core
 import { isEnded, type MachineState, topStateOf } from '../../machine/state.ts';
 import type { BudgetCount } from '../budgets/state.ts';
 import { decideCall } from '../calls/outcome.ts';
+import { childFailed, childRestarted } from '../calls/rungs.ts';
 import type { CallRow } from '../calls/state.ts';
-import { callRow, setCall } from '../calls/table.ts';
+import { callRow, changeCall } from '../calls/table.ts';
 import { copiedFrom } from '../copies/copies.ts';
 import { handoffArgs } from '../handoff/handoff.ts';
 import { decideInjection } from '../injections/queue.ts';
@@ -178,8 +179,12 @@ export function childStarted(
   };
   const children = [...context.children, child];
   if (restart === 0) return { children };
-  const again = { effect_id, epoch: context.epoch };
-  return { children, ...setCall(context, call_id, again), next_effect: nextIndex(context, event) + 1 };
+  const { epoch } = context;
+  return {
+    children,
+    ...changeCall(context, call_id, (row) => childRestarted(row, effect_id, epoch)),
+    next_effect: nextIndex(context, event) + 1,
+  };
 }
 
 /** A child has reported its end: it is no longer open, and its usage counts. */
@@ -193,9 +198,7 @@ export function childEnded(context: SessionContext, event: EventOf<'child_ended'
     spent_by_children: { usage: addUsage(before.usage, usage), nano_usd: sum },
     count: counted(count, usage, nano_usd),
     // The next child of the call gets a new effect.
-    ...(event.restarts
-      ? setCall(context, call_id, { effect_id: undefined, accepted: undefined, restarts: (ended?.restart ?? 0) + 1 })
-      : {}),
+    ...(event.restarts ? changeCall(context, call_id, (row) => childFailed(row, (ended?.restart ?? 0) + 1)) : {}),
   };
 }
 

@@ -110,7 +110,7 @@ function consequences(context: SessionContext, consult: OpenConsult, outcome: Co
     case 'permission_asked':
       return open && !context.aborting ? afterPermissionAsked(context, open, outcome) : [];
     case 'PostToolUse':
-      return open ? afterPostToolUse(context, open, outcome) : [];
+      return open?.status === 'returned' ? afterPostToolUse(context, open, outcome) : [];
     default:
       return assertNever(consult.point);
   }

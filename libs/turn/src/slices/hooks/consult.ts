@@ -6,7 +6,7 @@ import type { EventOf, HookPoint, JsonObject, SessionEvent } from '@coxswain/pro
 import type { SessionContext } from '../../core/context.ts';
 import { effectId, nextIndex, type PlacedEvent } from '../../core/place.ts';
 import type { CallRow } from '../calls/state.ts';
-import { setCall } from '../calls/table.ts';
+import { noteOnCall } from '../calls/table.ts';
 import { hooksFor, payloadHead, personaOfTurn } from './registrations.ts';
 
 /** The next registration of a point, or the end of the consult if none is left. Null while a consult is open. */
@@ -80,7 +80,7 @@ export function hookAsked(context: SessionContext, event: EventOf<'hook_call'> &
 export function hookVetoed(context: SessionContext, event: EventOf<'hook_vetoed'>): Partial<SessionContext> {
   const { point, decision, call_id, hook } = event;
   if (point === 'permission_asked' && decision === 'allow' && call_id)
-    return setCall(context, call_id, { granted_by: `hook:${hook}` });
+    return noteOnCall(context, call_id, { granted_by: `hook:${hook}` });
   if (point === 'pre_suspend') return { suspend: null };
   if (point === 'pre_compact' && context.pass) return { pass: { ...context.pass, vetoed: true } };
   return {};

@@ -11,6 +11,7 @@
 import { type Actor, BOUNDS } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
 import type { AbortOrder } from '../../core/effect.ts';
+import { preempted } from '../calls/rungs.ts';
 import { isInFlight } from '../calls/table.ts';
 import { awaitsVerdict } from './waiting.ts';
 
@@ -29,7 +30,7 @@ export function preempt(context: SessionContext, commandId: string, actor: Actor
   if (context.aborting) return {};
   if (context.model) return { model: { ...context.model, preempted: true } };
   if (!context.calls.some(isInFlight)) return context.turn_open ? { preempting: [...waiting(context), commandId] } : {};
-  return { calls: context.calls.map((row) => (isInFlight(row) ? { ...row, preempted: { actor } } : row)) };
+  return { calls: context.calls.map((row) => preempted(row, { actor })) };
 }
 
 /** Whether the model of the open turn must not be called: such an interrupt arrived before and is still queued. */
