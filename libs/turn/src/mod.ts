@@ -19,6 +19,7 @@ export {
   traceEvent,
 } from './machine/actor.ts';
 export { type SessionState, turnMachine } from './machine/chart.ts';
+export { type ChartRunner, selectChartRunner } from './machine/chart-runner.ts';
 export { isEnded, leafOf, topStateOf } from './machine/state.ts';
 export { MACHINE_VERSION, REPLAYED_VERSIONS } from './machine/version.ts';
 export { UNKNOWN_OUTCOME, UNKNOWN_QUESTION } from './slices/approvals/approvals.ts';
