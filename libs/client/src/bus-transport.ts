@@ -1,4 +1,3 @@
-/** The way to sessions over the bus: commands into its stream, records out of its journals. */
 import type { JournalRecord, SessionRef, SessionStatus, TenantId, Verb } from '@coxswain/protocol';
 import { type JetStreamClient, jetstream } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/nats-core';
@@ -46,7 +45,7 @@ export interface BusConnection {
   readonly actor?: string | undefined;
 }
 
-/** See the top of the file. */
+/** The transport over NATS: commands into its stream, records out of its journals. */
 export class BusTransport implements Transport {
   readonly bus: BusConnection;
   readonly tenant: TenantId;

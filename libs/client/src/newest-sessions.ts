@@ -1,8 +1,3 @@
-/**
- * The sessions of a tenant, the one that was written to last coming first, found without reading what they have written: the store
- * says when each was written to. Whoever wants the newest few reads the ends of the streams alone; whoever goes on behind them
- * reads one heading for each session. Records are read for those that are asked for.
- */
 import {
   JOURNAL_STREAMS,
   parseJournalSubject,
@@ -49,7 +44,11 @@ export function newestFirst(one: ListPlace, other: ListPlace): number {
   return one.sessionId < other.sessionId ? 1 : -1;
 }
 
-/** See the top of the file. None on an unused bus. @throws StoreUnavailableError. @internal */
+/**
+ * The sessions of a tenant, newest write first, found without reading their records: the store reports when each was
+ * written to. The first page reads the ends of the streams alone. Later pages read one header for each session. Only the
+ * records of requested sessions are read. Empty on an unused bus. @throws StoreUnavailableError. @internal
+ */
 export async function newestSessions(bus: JournalBus, tenant: TenantId): Promise<NewestSessions> {
   try {
     const streams = await Promise.all(JOURNAL_STREAMS.map((stream) => openStream(bus, stream, tenant)));

@@ -106,7 +106,7 @@ test('a host has the text so far of the answer that it streams, until the run en
   expect(host.answer(refOf(), null)).toEqual({ pieces: [], more: false });
 });
 
-test('an answer of which no delta has shown any text says so', async () => {
+test('an answer without a text delta says so', async () => {
   const bed = testBed();
   bed.models.answers = [ask(call('c1', 'read')), say('done')];
   await bed.host();
@@ -114,7 +114,7 @@ test('an answer of which no delta has shown any text says so', async () => {
   expect((await bed.eventsOf('message_complete')).map(({ body_streamed }) => body_streamed)).toEqual([false, true]);
 });
 
-test('a model that breaks down ends the run as failed, and what it said is kept as partial', async () => {
+test('a model that fails ends the run as failed, and its text is kept as partial', async () => {
   const bed = testBed();
   bed.models.answers = [say('I was', { fail: { code: 'model_unavailable', message: 'gone' } })];
   await bed.host();
@@ -128,7 +128,7 @@ test('a model that breaks down ends the run as failed, and what it said is kept 
   ]);
 });
 
-test('a model that cannot be asked any more ends the run as failed', async () => {
+test('a model that is no longer available ends the run as failed', async () => {
   const bed = testBed();
   bed.models.answers = [ask(call('c1', 'read'))];
   bed.tools = {
@@ -146,7 +146,7 @@ test('a model that cannot be asked any more ends the run as failed', async () =>
   ]);
 });
 
-test('a cancelled run keeps what had been said; a model that does not stop is given up after its grace', async () => {
+test('a cancelled run keeps the text so far; a model that does not stop is abandoned after the grace period', async () => {
   const bed = testBed();
   bed.models.answers = [say('never', { delayMs: 600_000, deaf: true })];
   await bed.host();

@@ -33,7 +33,7 @@ describe('one append', () => {
     return { status: 'refused', ref, fence } as unknown as AppendResult;
   };
 
-  test('stored: done', async () => {
+  test('a stored append is done', async () => {
     expect(await settle([])).toMatchObject({ result: { status: 'stored', fence: 1 }, stored: ['{"attempt":"me"}'] });
   });
 
@@ -45,7 +45,7 @@ describe('one append', () => {
     expect(tried).toHaveLength(3);
   });
 
-  test('refused by its own first try: mine, and stored once', async () => {
+  test('an append refused because of its own first attempt counts as stored, once', async () => {
     expect(await settle(['unanswered'])).toMatchObject({
       result: { status: 'stored', fence: 1 },
       stored: ['{"attempt":"me"}'],
@@ -53,7 +53,7 @@ describe('one append', () => {
     });
   });
 
-  test('refused with my bytes standing first: mine', async () => {
+  test('an append refused by a record with the same bytes counts as stored', async () => {
     expect(await settle([foreign])).toMatchObject({ result: { status: 'stored', fence: 1 } });
   });
 

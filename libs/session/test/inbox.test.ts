@@ -214,7 +214,7 @@ test('RUNNER-7: a command stream of another incarnation begins at its own beginn
   expect(prompts.map((record) => record.cursor)).toMatchObject([{ seq: 1 }, { seq: 2 }, { created: '1', seq: 2 }]);
 });
 
-test('a command without an id is known by its place in the stream, as its sender was told', async () => {
+test('a command without an id is identified by its position in the stream, as its sender was told', async () => {
   const bed = testBed();
   await bed.host();
   await bed.start({}, { id: '' });
@@ -297,7 +297,7 @@ test('RUNNER-7: what has rung and cannot be found yet is not acknowledged, and i
   expect([acks.map(({ seq }) => seq), bed.told(id)]).toEqual([[1, 2], ['accepted']]);
 });
 
-test('an inbox that cannot be read now is read at the next delivery', async () => {
+test('an unavailable inbox is read at the next delivery', async () => {
   const bed = testBed();
   const inner = bed.bus.createInbox();
   let failures = 2;
@@ -328,7 +328,7 @@ test('RUNNER-8: the deliveries that the inbox lets be under way are all that a r
 });
 
 describe('approvals', () => {
-  test('a decision that comes twice decides once', async () => {
+  test('a repeated decision is applied once', async () => {
     const bed = testBed();
     bed.tools = { ask: {} };
     bed.models.answers = [ask(call('c1', 'ask')), say('done')];
@@ -341,7 +341,7 @@ describe('approvals', () => {
     expect(bed.toolSource.runs).toEqual([]);
   });
 
-  test('edited arguments are held against the schema, and the field is named', async () => {
+  test('edited arguments are checked by the schema, and the error names the field', async () => {
     const bed = testBed();
     bed.tools = {
       ask: { schema: { type: 'object', properties: { path: { type: 'string' } }, required: ['path'] } },

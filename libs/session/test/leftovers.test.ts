@@ -17,7 +17,7 @@ function leftovers() {
   return { lines, feedback, left: new Leftovers(log), carried };
 }
 
-test('what is left is the next runner’s here, once, and nothing is said of it', () => {
+test('outcomes that a runner leaves go to the next runner on this host, once, without a log line', () => {
   const { left, carried, lines } = leftovers();
   left.keep(refOf('s1'), carried);
   expect(left.take(refOf('s2'))).toBeUndefined();
@@ -27,7 +27,7 @@ test('what is left is the next runner’s here, once, and nothing is said of it'
   expect(lines).toEqual([]);
 });
 
-test('where another host has the session it is dropped, and the log says so of each outcome, and of feedback', () => {
+test('if another host has the session, outcomes and feedback are dropped, with a log line each', () => {
   const { left, carried, feedback, lines } = leftovers();
   feedback.add('tool:read', 'half of it');
   left.keep(refOf('s1'), carried);

@@ -6,7 +6,7 @@ import { taking } from './fake-tools.ts';
 import type { AppendFault } from './faulty-journal.ts';
 import { ALLOW, recordOf, refOf, testBed } from './test-bed.ts';
 
-test('a run stands in the journal from its prompt to its end', async () => {
+test('a run is in the journal from its prompt to its end', async () => {
   const bed = testBed();
   bed.models.answers = [ask(call('c1', 'read')), say('done')];
   await bed.host();

@@ -36,7 +36,7 @@ describe('a result', () => {
     expect(outcome.result.detail).toBeUndefined();
   });
 
-  test('over the bound is cut at a character, and says where the whole is', async () => {
+  test('over the bound is truncated at a character, and names the stored whole', async () => {
     const bed = testBed();
     const outcome = await run(bed, texts(bound + 2));
     const whole = Buffer.from('é'.repeat(bound / 2 + 1));
@@ -53,7 +53,7 @@ describe('a result', () => {
     expect(outcome.result.detail?.whole).toMatchObject({ bytes: bound + 4 });
   });
 
-  test('whose rest cannot be stored is still the result: the call has run', async () => {
+  test('whose rest cannot be stored remains the result, because the call has run', async () => {
     const bed = testBed();
     const failing = { ...bed.bus.blobs, put: async () => Promise.reject(new Error('no quorum')) };
     bed.tools = { tool: texts(bound + 2) };
@@ -100,7 +100,7 @@ describe('after a crash, a call that may have been sent', () => {
     return { bed, runs: bed.toolSource.runs.length, ended };
   }
 
-  test('and of which nobody knows is interrupted, not run again', async () => {
+  test('and that no worker knows is interrupted, not repeated', async () => {
     const { runs, ended } = await recovered({});
     expect(runs).toBe(1);
     expect(ended).toMatchObject({
@@ -118,13 +118,13 @@ describe('after a crash, a call that may have been sent', () => {
     expect(ended).toMatchObject({ status: 'ok', result: { content: [{ text: 'second' }] } });
   });
 
-  test('and that its worker has finished has that result', async () => {
+  test('and that its worker finished has that result', async () => {
     const { runs, ended } = await recovered({ probe: () => ({ state: 'done', outcome: answer('from the ledger') }) });
     expect(runs).toBe(1);
     expect(ended).toMatchObject({ status: 'ok', result: { content: [{ text: 'from the ledger' }] } });
   });
 
-  test('and that a silent worker may have is waited for', async () => {
+  test('and that an unreachable worker may have is waited for', async () => {
     let probes = 0;
     const probe = (): ToolProbe => (++probes < 5 ? { state: 'silent' } : { state: 'done', outcome: answer('at last') });
     const { runs, ended } = await recovered({ probe });
@@ -140,13 +140,13 @@ describe('after a crash, a call that may have been sent', () => {
     expect(ended?.status).toBe('interrupted');
   });
 
-  test('and that a silent worker may have runs again at once if it is idempotent', async () => {
+  test('and that an unreachable worker may have runs again at once if it is idempotent', async () => {
     const { runs, ended } = await recovered({ traits: { idempotent: true }, probe: () => ({ state: 'silent' }) });
     expect(runs).toBe(2);
     expect(ended).toMatchObject({ status: 'ok', result: { content: [{ text: 'second' }] } });
   });
 
-  test('and that can be attached to is waited for there, with its progress and under its signal', async () => {
+  test('and that still runs is attached to, with its progress and its abort signal', async () => {
     let attached: { epoch: number; aborted: boolean } | undefined;
     const { runs, ended } = await recovered({
       probe: () => ({
@@ -163,7 +163,7 @@ describe('after a crash, a call that may have been sent', () => {
     expect(ended).toMatchObject({ status: 'ok', result: { content: [{ text: 'attached' }] } });
   });
 
-  test('and that is lost while it is attached to is asked after again', async () => {
+  test('and whose worker is lost after the attach is looked up again', async () => {
     let probes = 0;
     const lost = async () => ({ ...answer('gone', 'error'), status: 'lost' as const });
     const probe = (): ToolProbe => (++probes < 3 ? { state: 'running', attach: lost } : { state: 'unknown' });
@@ -173,7 +173,7 @@ describe('after a crash, a call that may have been sent', () => {
     expect(ended?.status).toBe('interrupted');
   });
 
-  test('and that is to stop before it is asked after is stopped by whoever still runs it', async () => {
+  test('and that is cancelled before the lookup is stopped by the worker that still runs it', async () => {
     const bed = testBed();
     const attach = async (_: ToolCall, { reason }: AbortSignal): Promise<ToolOutcome> => ({
       ...answer(`stopped: ${reason}`, 'error'),
@@ -207,7 +207,7 @@ describe('after a crash, a call that may have been sent', () => {
     expect(ended).toMatchObject({ status: 'cancelled', result: { content: [{ text: 'stopped: preempted' }] } });
   });
 
-  test('is interrupted also where the tools cannot be opened again', async () => {
+  test('is interrupted also if the tools cannot be opened again', async () => {
     const bed = testBed();
     bed.tools = { tool: { run: taking(60_000) } };
     bed.models.answers = [ask(call('c1', 'tool')), say('done')];
@@ -221,7 +221,7 @@ describe('after a crash, a call that may have been sent', () => {
     expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
   });
 
-  test('and whose end was recorded is left alone', async () => {
+  test('and whose end was recorded is not touched', async () => {
     const bed = testBed();
     bed.models.answers = [ask(call('c1', 'read')), say('done', { delayMs: 1_000 })];
     const first = await bed.host();
@@ -252,7 +252,7 @@ describe('after a crash, a call that may have been sent', () => {
 });
 
 describe('a call that is cancelled', () => {
-  test('gets the signal, ends cancelled and says so to the model; the session goes on', async () => {
+  test('gets the abort signal, ends as cancelled, and the model is informed; the session continues', async () => {
     const bed = testBed();
     await run(bed, { run: taking(60_000) });
     const id = await bed.send('cancel_call', { call_id: 'c1', reason: 'wrong file' });
@@ -264,7 +264,7 @@ describe('a call that is cancelled', () => {
     expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
   });
 
-  test('and does not stop in time is reported as a timeout; what it says later is dropped and noted', async () => {
+  test('and does not stop in time is reported as a timeout; its later result is dropped and noted', async () => {
     const bed = testBed();
     await run(bed, { run: deaf(60_000) });
     await bed.send('cancel_call', { call_id: 'c1', timeout_ms: 2_000 });
@@ -280,14 +280,14 @@ describe('a call that is cancelled', () => {
     expect(note).toMatchObject({ fields: { session_id: 's1', call_id: 'c1', kind: 'call_tool' } });
   });
 
-  test('with a timeout of nothing is given up at once', async () => {
+  test('with a timeout of 0 is abandoned at once', async () => {
     const bed = testBed();
     await run(bed, { run: deaf(60_000) });
     await bed.send('cancel_call', { call_id: 'c1', timeout_ms: 0 });
     expect(await bed.eventsOf('control_outcome')).toMatchObject([{ status: 'timeout' }]);
   });
 
-  test('and whose end was there already keeps what it had answered', async () => {
+  test('and that has already ended keeps its result', async () => {
     const bed = testBed();
     await run(bed, { run: taking(100, 'finished') });
     await Promise.all([bed.time.advance(100), bed.send('cancel_call', { call_id: 'c1' })]);
@@ -296,7 +296,7 @@ describe('a call that is cancelled', () => {
   });
 });
 
-test('a run that is cancelled gives a call that does not stop its grace, and no more', async () => {
+test('a cancelled run waits for a call that does not stop for the grace period only', async () => {
   const bed = testBed();
   await run(bed, { run: deaf(60_000) });
   await bed.send('cancel');
@@ -306,7 +306,7 @@ test('a run that is cancelled gives a call that does not stop its grace, and no 
   expect((await bed.lines()).at(-1)).toBe('agent_end cancelled');
 });
 
-test('progress of a running call is told to watchers, with its effect and a dense index', async () => {
+test('progress of a running call is published to watchers, with its effect and a consecutive index', async () => {
   const bed = testBed();
   const heard: unknown[] = [];
   bed.bus.subscribeDeltas(refOf(), (delta) => heard.push(delta));
@@ -327,7 +327,7 @@ test('progress of a running call is told to watchers, with its effect and a dens
 describe('a call whose worker dies under a living host', () => {
   const lost = { ...answer('gone', 'error'), status: 'lost' as const };
 
-  test('is interrupted, unless another worker knows of it', async () => {
+  test('is interrupted, unless another worker knows the call', async () => {
     expect(await run(testBed(), { run: async () => lost }, 1_000)).toMatchObject({
       status: 'interrupted',
       result: { detail: { code: 'tool_interrupted' } },
@@ -336,7 +336,7 @@ describe('a call whose worker dies under a living host', () => {
     expect(await run(testBed(), known, 1_000)).toMatchObject({ status: 'ok' });
   });
 
-  test('runs again where its tool is idempotent, three times at most', async () => {
+  test('runs again if its tool is idempotent, at most three times', async () => {
     const bed = testBed();
     expect(await run(bed, { traits: { idempotent: true }, run: async () => lost }, 1_000)).toMatchObject({
       status: 'interrupted',
@@ -345,7 +345,7 @@ describe('a call whose worker dies under a living host', () => {
     expect(new Set(bed.toolSource.runs.map(({ key }) => key)).size).toBe(1);
   });
 
-  test('is not sent again where its toolset has moved it as often as it may', async () => {
+  test('is not sent again after its toolset has moved it the maximum number of times', async () => {
     const moved: FakeTool = { traits: { idempotent: true }, run: async () => ({ ...lost, moves: 3 }) };
     const bed = testBed();
     expect(await run(bed, moved, 1_000)).toMatchObject({ status: 'interrupted' });
@@ -363,7 +363,7 @@ describe('a call whose worker dies under a living host', () => {
     expect(probes).toBe(1);
   });
 
-  test('waits for a worker where its tool is idempotent and nobody serves it just then, for a while', async () => {
+  test('waits for a worker for a bounded time if its tool is idempotent and has no live worker', async () => {
     const nobody = { ...answer('nobody', 'error'), status: 'unavailable' as const };
     let asked = 0;
     const later: FakeTool = {
@@ -377,7 +377,7 @@ describe('a call whose worker dies under a living host', () => {
     expect(asked).toBe(62);
   });
 
-  test('is not waited for where it was never sent: nothing is in doubt', async () => {
+  test('does not wait if it was never sent: nothing is in doubt', async () => {
     let asked = 0;
     const nobody: FakeTool = {
       traits: { idempotent: true },

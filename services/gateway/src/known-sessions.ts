@@ -1,10 +1,9 @@
-/** Sessions that were there a moment ago: who steers one twenty times has its journal looked for once. */
 import type { Session } from '@coxswain/client';
 import { SessionDeletedError } from '@coxswain/protocol';
 import { GATEWAY_BOUNDS } from './gateway-bounds.ts';
 import { Problem } from './problem.ts';
 
-/** See the top of the file. */
+/** Sessions that existed a moment ago: a client that steers one many times causes one look-up of its journal. */
 export class KnownSessions {
   readonly #seen = new Map<string, number>();
   readonly #now: () => number;

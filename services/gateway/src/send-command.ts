@@ -248,7 +248,7 @@ function outcomeOf(error: unknown): string {
   return error instanceof Problem ? 'stored' : 'failed';
 }
 
-/** As it is answered. */
+/** The response to the request. */
 export function storedCommand(
   session: Session,
   { commandId, seq, duplicate, receipt, cancellation }: WireSentCommand,

@@ -62,6 +62,4 @@ export { StreamsGoneError } from './streams-gone-error.ts';
 export { tellHost } from './tell-host.ts';
 export { NoHostAnswersError, serveTenantKeys } from './tenant-keys.ts';
 export { openTracedReads, type TracedReads, type TracedWindow } from './traced-reads.ts';
-export { watchDeltas } from './watch-deltas.ts';
-export { type WatchEventsOptions, watchEvents } from './watch-events.ts';
 export { whenAnswered } from './when-answered.ts';

@@ -1,18 +1,3 @@
-/**
- * Calls of bus tools: sends them, follows them, moves them to another instance, asks about them.
- *
- * C1: A call goes to the queue group first. While no instance has taken it, it is sent again with back-off: to the instance that
- *     was heard most recently, for 15 seconds at most. The instance that gets it only *holds* it, and begins at the order of
- *     this host, which orders one instance alone. So it is certain that no other instance runs it, also where a frozen one
- *     finds an older copy when it wakes up. Steps of personas begin at once: each sending of one has a key of its own.
- * C2: The instance that has taken a call is asked about it when it falls silent. It has gone when the server says that no process
- *     listens for it and its heartbeats have ceased. An idempotent call then moves to another instance; it also moves from an instance
- *     that is silent for as long as heartbeats count. It moves three times at most, for whatever reason. Any other call is `lost`
- *     when its instance has gone, or has been silent for 15 seconds.
- * C3: An answer is a stranger's: it is read strictly, within a bound, once, and counts only for the call that it names.
- *     Its subject cannot be guessed from another call's.
- * C4: Without a connection nothing is concluded, and no bound runs.
- */
 import { randomBytes } from 'node:crypto';
 import type { Log, ToolCall, ToolOutcome, ToolProbe } from '@coxswain/ports';
 import {
@@ -70,7 +55,21 @@ const TOOL_ROUTES: CallRoutes = {
   to: subjects.toolCallTo,
 };
 
-/** See the top of the file. */
+/**
+ * Calls of bus tools: sends them, follows them, moves them to another instance, and probes them.
+ *
+ * C1: A call goes to the queue group first. While no instance has taken it, it is sent again with back-off for at most 15
+ *     seconds, to the instance with the newest heartbeat. The instance that gets it only *holds* it. It begins at the
+ *     order of this host, which orders one instance alone. So no other instance runs it, even if a frozen one finds an
+ *     older copy when it continues. Steps of personas begin at once: each sending of one has a key of its own.
+ * C2: The instance that has taken a call is probed when it is silent. It is gone if the server reports no subscriber for
+ *     it and its heartbeats have ceased. An idempotent call then moves to another instance. It also moves from an instance
+ *     that is silent for as long as heartbeats count. It moves at most three times, for whatever reason. Any other call is
+ *     `lost` when its instance is gone, or has been silent for 15 seconds.
+ * C3: An answer is untrusted: it is read strictly, within a bound, once, and counts only for the call that it names. Its
+ *     subject cannot be derived from the subject of another call.
+ * C4: Without a connection nothing is concluded, and no bound runs.
+ */
 export interface NatsToolCalls {
   /** Sends a call and waits for its outcome, under the contract of the tool port. */
   call(call: RoutedCall, signal: AbortSignal): Promise<ToolOutcome>;

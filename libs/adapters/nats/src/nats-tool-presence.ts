@@ -1,4 +1,3 @@
-/** Which tools there are on the bus, and which instances of them live. */
 import { setTimeout } from 'node:timers/promises';
 import type { Log } from '@coxswain/ports';
 import {
@@ -22,7 +21,7 @@ import { isTakenBack, readRegistry } from './registry-keys.ts';
 import type { StoredMessage } from './stream-reader.ts';
 import { watchRegistry } from './watch-registry.ts';
 
-/** See the top of the file. */
+/** The tools on the bus, and the live instances of each. */
 export interface ToolPresence {
   /** Every tool of a tenant that is announced for all of its sessions, also those that nobody serves at the moment, by name. */
   tools(tenant: TenantId): readonly ToolDefinition[];

@@ -1,4 +1,3 @@
-/** The tool `edit_file`: one exact text in place of another. */
 import type { Stats } from 'node:fs';
 import { resolve } from 'node:path';
 import { QUOTED, restoreHostTags } from '@coxswain/protocol';
@@ -24,7 +23,7 @@ const parameters = {
   replace_all: { type: 'boolean', description: 'Replace every occurrence. Default: false.', optional: true },
 } as const;
 
-/** See the file's header. */
+/** The tool `edit_file`: replaces one exact text. */
 export const editFileTool: BuiltInTool<typeof parameters> = {
   name: 'edit_file',
   description:

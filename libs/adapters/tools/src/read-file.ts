@@ -1,5 +1,3 @@
-/** The tool `read_file`: lines of a text file, or another file whole. */
-
 import type { FileHandle } from 'node:fs/promises';
 import type { ToolOutcome } from '@coxswain/ports';
 import { binaryMediaType, SNIFF_BYTES } from '@coxswain/protocol';
@@ -29,7 +27,7 @@ const parameters = {
   },
 } as const;
 
-/** See the file's header. */
+/** The tool `read_file`: lines of a text file, or another file whole. */
 export const readFileTool: BuiltInTool<typeof parameters> = {
   name: 'read_file',
   description:

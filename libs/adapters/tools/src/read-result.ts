@@ -1,4 +1,3 @@
-/** The tool `read_result`: more of a result that was cut. */
 import type { WholeResults } from '@coxswain/ports';
 import { headWithin } from './bounded-text.ts';
 import type { BuiltInTool } from './built-in-tool.ts';
@@ -29,7 +28,7 @@ const parameters = {
   },
 } as const;
 
-/** See the file's header. */
+/** The tool `read_result`: reads on in a result that was cut. */
 export function readResultTool(results: WholeResults): BuiltInTool<typeof parameters> {
   return {
     name: 'read_result',

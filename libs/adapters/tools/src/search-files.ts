@@ -1,4 +1,3 @@
-/** The tool `search_files`: lines that a regular expression matches. */
 import { constants as fs } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { setImmediate as nextTick } from 'node:timers/promises';
@@ -49,7 +48,7 @@ const parameters = {
   },
 } as const;
 
-/** See the file's header. */
+/** The tool `search_files`: lines that match a regular expression. */
 export const searchFilesTool: BuiltInTool<typeof parameters> = {
   name: 'search_files',
   description:

@@ -1,4 +1,3 @@
-/** The tool `write_file`: a whole file, new or in the place of an old one. */
 import { resolve } from 'node:path';
 import type { BuiltInTool } from './built-in-tool.ts';
 import { inTurn } from './file-turns.ts';
@@ -22,7 +21,7 @@ const parameters = {
   },
 } as const;
 
-/** See the file's header. */
+/** The tool `write_file`: writes a whole file, new or existing. */
 export const writeFileTool: BuiltInTool<typeof parameters> = {
   name: 'write_file',
   description:

@@ -1,4 +1,3 @@
-/** The sessions that this process follows, each once. */
 import type { Session } from '@coxswain/client';
 import type { Principal } from '../auth/principal.ts';
 import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
@@ -39,7 +38,7 @@ export const FEED_BOUNDS: FeedBounds = {
 /** What all feeds keep together; each has its part of it. */
 const ALL_FEEDS_MAX_BYTES = 256 * 1024 * 1024;
 
-/** See the top of the file. */
+/** The sessions that this process follows, each once. */
 export class SessionFeeds {
   readonly #bounds: FeedBounds;
   readonly #metrics: GatewayMetrics;
