@@ -13,15 +13,14 @@ import {
   JOURNAL_STREAMS,
   JsonObject,
   journalStreamOf,
-  NOT_YET,
   PARTITIONS_PER_JOURNAL_STREAM,
-  parseCommand,
   partitionOf,
   Receipt,
   type SessionId,
   STREAMS,
   subjects,
   type TenantId,
+  takesText,
   VERBS,
   type Verb,
 } from '@coxswain/protocol';
@@ -83,7 +82,6 @@ export function subjectReference(): string {
       VERBS.map((verb) => [code(verb), fieldsOf(COMMAND_BODIES[verb]).join(', '), takesText(verb) ? 'yes' : '']),
     ),
     '',
-    ...notYetSentence(),
     `Only hosts and workers may publish ${INTERNAL_VERBS.map(code).join(', ')}. The fields of a \`call_outcome\` are`,
     `${fieldsOf(CallOutcomeBody).join(', ')}.\n`,
     'Sessions of a [crew](../guides/crews.md) send each other commands that only hosts may publish:\n',
@@ -319,16 +317,4 @@ export const asWritten = {
 function fieldsOf(schema: z.ZodType): string[] {
   const { properties = {}, required = [] } = z.toJSONSchema(schema, asWritten);
   return Object.keys(properties).map((name) => code(required.includes(name) ? name : `${name}?`));
-}
-
-function takesText(verb: Verb): boolean {
-  return parseCommand(verb, new TextEncoder().encode('some text')).ok;
-}
-
-/** Empty where this release carries out every field of every command. */
-function notYetSentence(): string[] {
-  const missing = Object.entries(NOT_YET).flatMap(([verb, fields]) =>
-    fields === true ? [code(verb)] : fields.map((field) => code(`${verb}.${field}`)),
-  );
-  return missing.length === 0 ? [] : [`This release rejects ${missing.join(', ')} as \`not_yet_available\`.`];
 }

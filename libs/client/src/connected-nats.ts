@@ -1,7 +1,7 @@
 /** Connects to NATS with errors that have a code. */
 import { jetstream } from '@nats-io/jetstream';
-import { errors, type NatsConnection } from '@nats-io/nats-core';
-import { connect } from '@nats-io/transport-node';
+import { errors } from '@nats-io/nats-core';
+import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { CoxswainError, InvalidOptionError } from './client-errors.ts';
 import { type ConnectOptions, natsOptions } from './connection-options.ts';
 import type { CommandBus } from './send-command.ts';
@@ -49,4 +49,11 @@ export async function servedOnOwnConnection<Served extends { stop(): Promise<voi
     await nc.close();
     throw error;
   }
+}
+
+/** Resolves when a connection has ended for good, with the reason as an error of the code `nats_unreachable`. */
+export async function closedForGood(nc: NatsConnection): Promise<CoxswainError> {
+  const why = await nc.closed();
+  const cause = why instanceof Error ? `: ${why.message}` : '';
+  return new CoxswainError('nats_unreachable', `the bus no longer authorizes this user${cause}`, { cause: why });
 }

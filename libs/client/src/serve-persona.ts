@@ -28,9 +28,8 @@ import {
 } from '@coxswain/protocol';
 import { nuid } from '@nats-io/nats-core';
 import { announce } from './announce-tool.ts';
-import { closedForGood } from './closed-for-good.ts';
 import { refuseUnknown } from './command-form.ts';
-import { servedOnOwnConnection } from './connected-nats.ts';
+import { closedForGood, servedOnOwnConnection } from './connected-nats.ts';
 import { CONNECT_OPTIONS, type ConnectOptions } from './connection-options.ts';
 import type { PersonaDefinition } from './define-persona.ts';
 import { type CheckedTool, checkTool, type Tool, type ToolCallContext } from './define-tool.ts';

@@ -10,13 +10,12 @@ import {
   type Progress,
   type Tool,
 } from '@modelcontextprotocol/sdk/types.js';
-import { type Connection, type ConnectionSpec, connect, listTools } from './connection.ts';
+import { type Connection, type ConnectionSpec, connect, listTools, whileAsked } from './connection.ts';
 import { AnswerLostError, IDEMPOTENCY_META_KEY } from './http-answers.ts';
 import { MCP_BOUNDS } from './mcp-bounds.ts';
 import { outcomeOf } from './mcp-result.ts';
 import { causeOf, isNetworkError, neverConnected } from './network-error.ts';
 import { cancelled, failed, unavailable } from './tool-outcome.ts';
-import { whileAsked } from './while-asked.ts';
 
 /** What a server is made from, and whom it tells. */
 export interface McpServerSpec extends ConnectionSpec {

@@ -13,8 +13,7 @@ import {
 import { createInbox, headers, type Msg, type NatsConnection } from '@nats-io/nats-core';
 import { onConnectionChange } from './connection-changes.ts';
 import { STATUS, statusOf } from './nats-status.ts';
-import { tracedBy } from './traced-by.ts';
-import { inboxPrefixOf } from './wire.ts';
+import { inboxPrefixOf, tracedBy } from './wire.ts';
 
 /**
  * Questions to hook handlers in other processes, on one connection.

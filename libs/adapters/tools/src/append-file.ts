@@ -1,7 +1,7 @@
 import { constants as fs } from 'node:fs';
 import { resolve } from 'node:path';
 import type { BuiltInTool } from './built-in-tool.ts';
-import { inTurn } from './file-turns.ts';
+import { inTurn } from './replace-file.ts';
 import type { Place } from './root-folder.ts';
 import { TOOL_BOUNDS } from './tool-bounds.ts';
 import { succeeded } from './tool-outcome.ts';

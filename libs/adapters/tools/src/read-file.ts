@@ -3,7 +3,7 @@ import type { ToolOutcome } from '@coxswain/ports';
 import { binaryMediaType, SNIFF_BYTES } from '@coxswain/protocol';
 import { headWithin, jsonBytes } from './bounded-text.ts';
 import type { BuiltInTool } from './built-in-tool.ts';
-import { readAt } from './read-at.ts';
+import { readAt } from './open-folder.ts';
 import type { OpenedFile } from './root-folder.ts';
 import { TOOL_BOUNDS } from './tool-bounds.ts';
 import { succeeded } from './tool-outcome.ts';

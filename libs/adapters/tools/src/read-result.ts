@@ -1,4 +1,4 @@
-import type { KeptResults } from '@coxswain/ports';
+import type { WholeResults } from '@coxswain/ports';
 import { headWithin } from './bounded-text.ts';
 import type { BuiltInTool } from './built-in-tool.ts';
 import { TOOL_BOUNDS } from './tool-bounds.ts';
@@ -29,7 +29,7 @@ const parameters = {
 } as const;
 
 /** The tool `read_result`: reads on in a result that was cut. */
-export function readResultTool(results: KeptResults): BuiltInTool<typeof parameters> {
+export function readResultTool(results: WholeResults): BuiltInTool<typeof parameters> {
   return {
     name: 'read_result',
     description:

@@ -6,8 +6,8 @@ import { binaryMediaType, cutText, regexMatches, regexProblem } from '@coxswain/
 import { BoundedLines } from './bounded-lines.ts';
 import type { BuiltInContext, BuiltInTool } from './built-in-tool.ts';
 import { shownNotes, type WalkNotes, walk } from './folder-walk.ts';
+import { readAt } from './open-folder.ts';
 import { pathGlob } from './path-glob.ts';
-import { readAt } from './read-at.ts';
 import { TOOL_BOUNDS } from './tool-bounds.ts';
 import { succeeded } from './tool-outcome.ts';
 import { ToolProblem } from './tool-problem.ts';

@@ -1,7 +1,6 @@
 import { resolve } from 'node:path';
 import type { BuiltInTool } from './built-in-tool.ts';
-import { inTurn } from './file-turns.ts';
-import { replaceFile } from './replace-file.ts';
+import { inTurn, replaceFile } from './replace-file.ts';
 import { TOOL_BOUNDS } from './tool-bounds.ts';
 import { succeeded } from './tool-outcome.ts';
 import { ToolProblem } from './tool-problem.ts';

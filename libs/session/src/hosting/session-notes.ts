@@ -48,27 +48,27 @@ export class SessionNotes {
     this.#write(ref, async () => void (await writing));
   }
 
-  /** There is nothing to go on with. @param revision of a note that this host has found, rather than written. */
+  /** Removes the note: the session has no work. @param revision of a note that this host has found, rather than written. */
   forget(ref: SessionRef, revision?: number): void {
-    const own = this.drop(ref);
+    const own = this.untrack(ref);
     this.#write(ref, async () => {
       const noted = revision ?? (await own);
       if (noted) await this.#active.forget(ref, noted);
     });
   }
 
-  /** There is, and somebody else should. @param told called when that stands. */
-  letGo(ref: SessionRef, told: () => void): void {
-    const own = this.drop(ref);
+  /** Offers a session with work to its next host. @param onStored called when the note is stored. */
+  offer(ref: SessionRef, onStored: () => void): void {
+    const own = this.untrack(ref);
     this.#write(ref, async () => {
       await own;
       await this.#active.note(ref, null);
-      told();
+      onStored();
     });
   }
 
-  /** The session is not this host's any more, whatever its note says. @returns the revision of that, or null. */
-  drop(ref: SessionRef): Promise<number | null> {
+  /** The session is no longer this host's: its note is left as it is. @returns the note's revision, or null. */
+  untrack(ref: SessionRef): Promise<number | null> {
     const key = subjects.activeSession(ref);
     const known = this.#revisions.get(key);
     this.#revisions.delete(key);

@@ -1,4 +1,5 @@
 import type { Session } from '@coxswain/client';
+import { sessionKey } from '@coxswain/protocol';
 import type { Principal } from '../auth/principal.ts';
 import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
 import type { GatewayMetrics } from '../gateway-metrics.ts';
@@ -53,8 +54,7 @@ export class SessionFeeds {
 
   /** Takes a place. @throws Problem `too_many_watchers`. */
   join(session: Session, principal: Principal, kind: 'sse' | SocketKind): Seat {
-    const { tenant, sessionId } = session.ref;
-    const key = `${tenant}/${sessionId}`;
+    const key = sessionKey(session.ref);
     const who = `${principal.tenant}/${principal.name}`;
     const ofPrincipal = this.#byPrincipal.get(who) ?? 0;
     const full = (whose: string, most: number) => {
