@@ -37,7 +37,6 @@ export type {
 export type { Meters, SpanSink, Telemetry } from './telemetry.ts';
 export type {
   ApprovalQuestion,
-  WholeResults,
   ResultPiece,
   ToolCall,
   ToolOutcome,
@@ -45,4 +44,5 @@ export type {
   ToolSource,
   Toolset,
   ToolsetSpec,
+  WholeResults,
 } from './tools.ts';
