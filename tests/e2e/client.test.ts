@@ -105,7 +105,7 @@ describe('records', () => {
 describe('commands', () => {
   test('sent twice under one id are answered at once with what became of the first', async () => {
     const session = await start('waits');
-    await vi.waitFor(async () => expect((await session.state()).calls).toMatchObject([{ status: 'running' }]), 5_000);
+    await vi.waitFor(async () => expect((await session.state()).calls).toMatchObject([{ status: 'running' }]), 30_000);
     const first = await session.steer('look', { id: 'look', wait: 'accepted' });
     const repeated = { duplicate: true, receipt: { n: first.receipt?.n, message: 'repeated: nothing changed' } };
     expect(await session.steer('look', { id: 'look', wait: 'accepted' })).toMatchObject(repeated);
@@ -133,9 +133,9 @@ describe('commands', () => {
 
   test('that are taken back, or make way for a newer one, are waited for no longer; a repetition is told the same', async () => {
     const session = await start('waits');
-    await vi.waitFor(async () => expect((await session.state()).calls).toMatchObject([{ status: 'running' }]), 5_000);
+    await vi.waitFor(async () => expect((await session.state()).calls).toMatchObject([{ status: 'running' }]), 30_000);
     const waiting = (id: string) =>
-      vi.waitFor(async () => expect((await session.pending()).map((one) => one.commandId)).toContain(id), 5_000);
+      vi.waitFor(async () => expect((await session.pending()).map((one) => one.commandId)).toContain(id), 30_000);
     const revoked = { name: 'CommandRevokedError', code: 'revoked' };
     const ended = async (id: string, sent: Promise<unknown>) => {
       await expect(sent).rejects.toMatchObject({ ...revoked, commandId: id });
@@ -165,9 +165,9 @@ describe('commands', () => {
     const kept = { receipt: { stage: 'accepted', pendingForNextRun: true } };
     expect(await ended.steer('late', { wait: 'delivered' })).toMatchObject(kept);
     const running = await start('waits');
-    await vi.waitFor(async () => expect((await running.state()).calls).toMatchObject([{ status: 'running' }]), 5_000);
+    await vi.waitFor(async () => expect((await running.state()).calls).toMatchObject([{ status: 'running' }]), 30_000);
     const sent = running.followup('more', { wait: 'delivered' });
-    await vi.waitFor(async () => expect((await running.state()).pending).toHaveLength(1), 5_000);
+    await vi.waitFor(async () => expect((await running.state()).pending).toHaveLength(1), 30_000);
     await running.cancel();
     expect(await sent).toMatchObject(kept);
   });
@@ -188,7 +188,7 @@ describe('commands', () => {
 
 test('lists tell sessions and approvals', async () => {
   const session = await start('asks');
-  await vi.waitFor(async () => expect(await client.wire.approvals()).toHaveLength(1), 5_000);
+  await vi.waitFor(async () => expect(await client.wire.approvals()).toHaveLength(1), 30_000);
   for await (const approval of client.pendingApprovals()) {
     expect(approval.session.id).toBe(session.id);
     expect(approval).toMatchObject({ tool: 'write_file', args: { path: 'a.txt', content: 'a' } });
