@@ -1,29 +1,29 @@
 /**
- * Quotas of a host: limits for the senders of a tenant.
+ * The quotas of a host: how much of it the senders of a tenant may use.
  *
  * QUOTA-1  A command beyond a quota leaves no record: its sender gets a receipt, and may send the same command again.
- * QUOTA-2  Controls (cancel, approve and others) have separate rates, so that a flood of messages cannot prevent a
- *     person from stopping a run.
- * QUOTA-3  The tenant is taken from the subject, which the server enforces for every key. The sender is taken from the
- *     command, because NATS does not name the publisher: rates of senders separate honest senders, rates of tenants
- *     bound all.
- * QUOTA-4  Commands of hosts and workers are never refused: without its result a call would stay open.
+ * QUOTA-2  Controls (cancel, approve and the like) have their own rates, so that a flood of messages cannot keep a person
+ *          from stopping a run.
+ * QUOTA-3  The tenant is in the subject of a command, and the server restricts every key to its subjects. The sender is in the
+ *          command itself, because NATS does not name a publisher. Rates per sender separate honest senders, rates per tenant
+ *          bound all.
+ * QUOTA-4  Commands of hosts and workers are never rejected: a lost result would leave its call open.
  */
 import type { Clock, MeasuredUsage, TenantUsage } from '@coxswain/ports';
 import { INTERNAL_VERBS, type QuotaName, type Quotas, type SessionRef, type TenantId } from '@coxswain/protocol';
 import { RequestRates } from './request-rates.ts';
 
-/** The members of a command that quotas count. */
+/** A command as quotas see it. */
 export interface CountedCommand {
   readonly ref: SessionRef;
   readonly verb: string;
-  /** Length of the body, bytes. */
+  /** Length of the body in bytes. */
   readonly bytes: number;
   /** `Cox-Receipt-To`, if it is valid. */
   readonly receiptTo?: string | undefined;
-  /** The name of the sender. */
+  /** The name of its actor. */
   readonly actor?: string | undefined;
-  /** Whether the session has no record so far. */
+  /** Whether the session has no record yet. */
   readonly isNew: boolean;
 }
 
@@ -31,11 +31,11 @@ export interface CountedCommand {
 export interface QuotaProblem {
   readonly quota: QuotaName;
   readonly message: string;
-  /** Milliseconds until the command may be accepted, if known. */
+  /** The time after which the command may be accepted, milliseconds, if known. */
   readonly retryAfterMs?: number | undefined;
 }
 
-/** The ports of the quotas. */
+/** The ports of quotas. */
 export interface QuotaPorts {
   readonly clock: Pick<Clock, 'monotonicMs'>;
   /** Without it neither sessions nor stored bytes are limited. */
@@ -52,10 +52,10 @@ interface Rates {
 interface Tenant {
   readonly controls: Rates;
   readonly messages: Rates;
-  /** Bytes queued in its sessions, without empty ones. */
+  /** Queued bytes by session. A session without any has no entry. */
   readonly pending: Map<string, number>;
   pendingBytes: number;
-  /** Sessions that started here since the last measurement. */
+  /** Sessions that started here since the measurement. */
   started: number;
   measured: MeasuredUsage | null;
 }
@@ -63,7 +63,7 @@ interface Tenant {
 const CONTROLS: ReadonlySet<string> = new Set(['cancel', 'cancel_call', 'suspend', 'resume', 'approve', 'delete']);
 const QUEUED: ReadonlySet<string> = new Set(['steer', 'remind', 'followup', 'replace']);
 const INTERNAL: ReadonlySet<string> = new Set(INTERNAL_VERBS);
-/** Maximum of separately counted tenants of a host, and of senders of one tenant. Beyond it the oldest is forgotten. */
+/** Tenants of a host, and senders of one tenant, with their own counts. Beyond that the oldest is forgotten. */
 const TENANTS_MAX = 10_000;
 const SENDERS_MAX = 1_000;
 
@@ -73,13 +73,13 @@ export class CommandQuotas {
   readonly #quotasOf: (tenant: TenantId) => Quotas;
   readonly #tenants = new Map<TenantId, Tenant>();
 
-  /** @param quotasOf the quotas of a tenant. It is called for every command, so quotas may change. */
+  /** @param quotasOf the quotas of a tenant. It is called for each command, so that they may change. */
   constructor(ports: QuotaPorts, quotasOf: (tenant: TenantId) => Quotas) {
     this.#ports = ports;
     this.#quotasOf = quotasOf;
   }
 
-  /** Counts a command. @returns the exceeded quota, or null. */
+  /** Counts a command. @returns the quota that it exceeds, or null. */
   take(command: CountedCommand): QuotaProblem | null {
     const { ref, verb } = command;
     if (INTERNAL.has(verb)) return null;
@@ -97,7 +97,7 @@ export class CommandQuotas {
     return this.#storedProblem(tenant, quotas);
   }
 
-  /** Why the tenant may start no further session, or null. */
+  /** The reason why the tenant may start no further session, or null. */
   sessionProblem(id: TenantId): QuotaProblem | null {
     const quotas = this.#quotasOf(id);
     if (quotas.sessions === null) return null;
@@ -118,7 +118,7 @@ export class CommandQuotas {
     tenant.started++;
   }
 
-  /** Sets the queued bytes of a session on this host; 0 when another host owns it. */
+  /** Sets the queued bytes of a session: 0 once it is another host's. */
   notePending({ tenant: id, sessionId }: SessionRef, bytes: number): void {
     const tenant = this.#tenant(id, this.#quotasOf(id));
     tenant.pendingBytes += bytes - (tenant.pending.get(sessionId) ?? 0);
@@ -192,7 +192,7 @@ export class CommandQuotas {
   }
 }
 
-/** Whether a tenant's quotas are unchanged: a configuration that is read again is a new object with the same values. */
+/** Whether a tenant's rates are unchanged. A configuration that is read again is a new object with the same values. */
 function areSame(known: Quotas, given: Quotas): boolean {
   return known === given || (Object.keys(given) as (keyof Quotas)[]).every((name) => known[name] === given[name]);
 }

@@ -1,22 +1,22 @@
 /**
- * The liveness of other hosts, as this one observes it.
+ * The hosts that are alive, as this host hears them.
  *
  * PEERS-1  A host is alive while its last heartbeat is recent by this host's own clock. No two clocks are compared.
- * PEERS-2  Its own heartbeats return over the same channel. Without them it knows nothing of the others, and its lease
- *     expires before they can have declared it dead. Then it starts nothing.
- * PEERS-3  A host that is declared dead is notified under its name, and this name stays dead. A host with an expired
- *     lease asks the channel what was sent meanwhile. If no host declared it dead, it was only slow and continues. If
- *     one did, or if the channel does not answer, it leaves all sessions. Leaving sessions without a need would add
- *     load to a busy machine.
- * PEERS-4  All of this only directs work. The fence of a journal decides who may write.
+ * PEERS-2  A host's own heartbeats come back over the same channel. While they do not, it knows nothing of the other hosts.
+ *          Its lease expires before they can declare it dead, and then it starts no effects.
+ * PEERS-3  A host that is declared dead gets a message about it, in its own name, and its name stays dead. So a host with an
+ *          overdue lease asks the channel what was sent meanwhile. If no host has declared it dead, it was only slow, and
+ *          goes on. Otherwise, or without an answer, it leaves all sessions. To leave sessions that no host has claimed would
+ *          only add load to a busy machine.
+ * PEERS-4  Heartbeats only say where work should go. Who may write is decided by a journal's fence.
  */
 import type { Clock, HostLine, Log } from '@coxswain/ports';
 import type { HostBeat, HostLiveness, SessionRef } from '@coxswain/protocol';
 import { Lease } from './host-state.ts';
 
-/** Contract: these return at once and do not throw. */
+/** The events that a host learns from its peers. Contract: handlers return at once and do not throw. */
 export interface HostPeersHandlers {
-  /** The set of hosts that serve or are alive has changed. */
+  /** The set of serving or alive hosts has changed. */
   changed(): void;
   /**
    * The lease has expired.
@@ -26,17 +26,17 @@ export interface HostPeersHandlers {
   leaseExpired(isDeclaredDead: boolean): void;
   /** The host is heard again, after an expired lease or a doubt. */
   heardAgain(): void;
-  /** Another host notifies this one of a command for its session. */
+  /** Another host asks this one to read commands of a session. */
   rung(ref: SessionRef, seq: number): void;
-  /** A host has released a session. */
+  /** A host has left a session that waits for its next host. */
   released(ref: SessionRef): void;
 }
 
-/** Maximum of own heartbeats in flight. */
+/** Heartbeats that have not come back, at most. */
 const BEATS_UNDER_WAY_MAX = 64;
-/** Heartbeats that a host known only from a stored heartbeat may miss. */
+/** Heartbeats that a host may miss if this host knows it only from a stored heartbeat. */
 const BEATS_AWAITED = 3;
-/** Remembered names of dead hosts, so that no late heartbeat revives them. */
+/** Names of dead hosts that are remembered, so that no late heartbeat revives them. */
 const GONE_MAX = 256;
 
 interface Peer {
@@ -44,7 +44,7 @@ interface Peer {
   heardMs: number;
 }
 
-/** Observes the other hosts, and holds this host's lease. */
+/** Sends this host's heartbeats, and listens to those of others. */
 export class HostPeers {
   readonly #line: HostLine;
   readonly #clock: Clock;
@@ -76,18 +76,18 @@ export class HostPeers {
     this.#heardOwnMs = clock.monotonicMs();
   }
 
-  /** The current name of this host. */
+  /** The name under which other hosts know this host now. */
   get self(): string {
     return this.#self;
   }
 
-  /** The hosts that accept partitions. */
+  /** The hosts that have partitions. */
   get serving(): readonly string[] {
     const others = [...this.#peers].filter(([, { state }]) => state === 'serving').map(([host]) => host);
     return (this.#state === 'serving' ? [this.#self, ...others] : others).sort();
   }
 
-  /** Whether any other host is alive. */
+  /** Whether another host is alive. */
   get hasOthers(): boolean {
     return this.#peers.size > 0;
   }
@@ -97,12 +97,12 @@ export class HostPeers {
     return host === this.#self || this.#peers.has(host);
   }
 
-  /** Whether a host was alive and is dead. A host without any heartbeat may still be alive. */
+  /** Whether a host was alive and is no longer. A host that was never heard may still be alive. */
   isGone(host: string): boolean {
     return this.#gone.has(host);
   }
 
-  /** Whether this host may start work: it received its own last heartbeat in time. */
+  /** Whether this host may start effects: it has heard its own heartbeat within the lease. */
   get hasLease(): boolean {
     return this.#lease.name === 'held' && this.#isFresh;
   }
@@ -111,13 +111,13 @@ export class HostPeers {
     return this.#clock.monotonicMs() - this.#heardOwnMs < this.#liveness.leaseMs;
   }
 
-  /** Joins the hosts as a serving one, and sends heartbeats. Resolves when the other hosts are known. */
+  /** Joins the hosts and starts the heartbeats. Resolves when the other alive hosts are known. */
   async join(): Promise<void> {
     await this.#open();
     void this.#live();
   }
 
-  /** Continues under another name: any host may claim the sessions of the old one. */
+  /** Takes a new name. Other hosts may claim the sessions noted under the old one. */
   async rename(self: string): Promise<void> {
     this.#line.beat(this.#beatOf('left'));
     this.#self = self;
@@ -125,13 +125,13 @@ export class HostPeers {
     this.#beat();
   }
 
-  /** Accepts no more partitions. */
+  /** Announces that this host takes no partitions any more. */
   retire(): void {
     this.#state = 'leaving';
     this.#beat();
   }
 
-  /** Leaves the hosts. */
+  /** Ends, with a last heartbeat. */
   leave(): void {
     if (this.#ended.signal.aborted) return;
     this.#state = 'left';
@@ -139,18 +139,18 @@ export class HostPeers {
     this.vanish();
   }
 
-  /** Stops its heartbeats, like a crash. */
+  /** Ends without a message, like a crash. */
   vanish(): void {
     this.#ended.abort();
     this.#line.close();
   }
 
-  /** Notifies a host of a command for a session that it owns. */
+  /** Notifies a host of a command for a session that it works on. */
   ring(host: string, ref: SessionRef, seq: number): void {
     this.#line.ring(host, ref, seq);
   }
 
-  /** Notifies all hosts that a session waits for its next owner. */
+  /** Announces that this host has left a session, which waits for its next host. */
   release(ref: SessionRef): void {
     this.#line.release(ref);
   }
@@ -158,7 +158,7 @@ export class HostPeers {
   async #open(): Promise<void> {
     let isOpen = false;
     const { ttlMs, beatMs } = this.#liveness;
-    // A stored heartbeat may be a dead host's: it counts only until a few more would have arrived.
+    // A stored heartbeat may be of a dead host: it counts until a few more heartbeats should have come.
     const ageMs = () => (isOpen ? 0 : Math.max(0, ttlMs - BEATS_AWAITED * beatMs));
     await this.#line.open(this.#self, {
       beat: (beat) => this.#hear(beat, this.#clock.monotonicMs() - ageMs()),
@@ -172,19 +172,19 @@ export class HostPeers {
   #hear({ host, state, no }: HostBeat, heardMs: number): void {
     if (this.#ended.signal.aborted) return;
     if (host === this.#self) {
-      // Only another host sends this under this host's name.
+      // Only another host sends this in this host's name.
       if (state === 'left') this.#declaredDead();
       else this.#hearOwn(no);
       return;
     }
     if (this.#gone.has(host)) {
-      // The other host does not know that it was declared dead.
-      if (state !== 'left') this.#giveUp(host);
+      // That host does not know that it was declared dead.
+      if (state !== 'left') this.#declareDead(host);
       return;
     }
     const known = this.#peers.get(host);
     if (known) known.heardMs = Math.max(known.heardMs, heardMs);
-    // A leaving host never returns under the same name, whichever heartbeat arrives last.
+    // A host that leaves never serves again under this name, also if its heartbeats arrive out of order.
     if (known?.state === state || (known?.state === 'leaving' && state === 'serving')) return;
     if (state === 'left') this.#forget(host);
     else this.#peers.set(host, { state, heardMs });
@@ -207,13 +207,13 @@ export class HostPeers {
         this.#beat();
         beatAtMs = nowMs + this.#liveness.beatMs;
       }
-      // A silent host is declared dead on time, not one heartbeat later.
+      // Wakes when the next silent host is due, not a heartbeat later.
       await this.#clock.sleep(Math.min(beatAtMs, this.#nextDueMs(nowMs)) - nowMs, this.#ended.signal);
       if (!this.#ended.signal.aborted) await this.#mindOthers();
     }
   }
 
-  /** The time at which the next of the other hosts will be overdue. */
+  /** The time at which the next other host is overdue, if it stays silent. */
   #nextDueMs(nowMs: number): number {
     const due = [...this.#peers.values()].map(({ heardMs }) => heardMs + this.#liveness.ttlMs + 1);
     return Math.min(...due.filter((dueMs) => dueMs > nowMs));
@@ -225,7 +225,7 @@ export class HostPeers {
     if (this.#lease.name === 'expired' && this.#isFresh) this.#regain();
   }
 
-  /** Asks the channel what was sent while this host was not heard, for at most the time of a lease. */
+  /** Asks the channel whether another host has declared this one dead. Waits for one lease at most. */
   async #resolveDoubt(): Promise<void> {
     const untilMs = this.#clock.monotonicMs() + this.#liveness.leaseMs;
     const late = new AbortController();
@@ -235,7 +235,7 @@ export class HostPeers {
         this.#line.caughtUp().then(() => true),
         this.#clock.sleep(this.#liveness.leaseMs, late.signal).then(() => false),
       ]);
-      // Everything sent so far has arrived; the next heartbeat of this host comes after it.
+      // All earlier messages have arrived. This host's own next heartbeat comes after them.
       const isOpen = () => this.#lease.name === 'doubted' && !this.#isFresh && !this.#ended.signal.aborted;
       while (isCaughtUp && isOpen() && this.#clock.monotonicMs() < untilMs)
         await this.#clock.sleep(this.#liveness.beatMs, this.#ended.signal);
@@ -253,18 +253,18 @@ export class HostPeers {
   }
 
   #declaredDead(): void {
-    // Sessions that others claimed are theirs, even if this host never saw its lease expire.
+    // Other hosts own what they have claimed, even if this host has never seen its lease expire.
     if (this.#state !== 'left' && this.#lease.apply('declared_dead')) this.#handlers.leaseExpired(true);
   }
 
   #regain(): void {
     this.#lease.apply('heard');
-    // Heartbeats of the others were lost meanwhile.
+    // Their heartbeats meanwhile did not reach this host.
     for (const peer of this.#peers.values()) peer.heardMs = this.#clock.monotonicMs();
     this.#handlers.heardAgain();
   }
 
-  /** After a delay of its own, a host has unread heartbeats: it reads them before it declares another one dead. */
+  /** Declares silent hosts dead. A host that was itself blocked first reads the heartbeats that wait for it. */
   async #mindOthers(): Promise<void> {
     if (!this.hasLease || this.#silent().length === 0) return;
     try {
@@ -278,13 +278,13 @@ export class HostPeers {
     for (const host of silent) {
       this.#log.warn({ host }, 'a host sends no heartbeat');
       this.#forget(host);
-      this.#giveUp(host);
+      this.#declareDead(host);
     }
     this.#handlers.changed();
   }
 
-  /** Declares a host dead, and notifies it and all others. */
-  #giveUp(host: string): void {
+  /** Announces to all hosts that a host is dead. */
+  #declareDead(host: string): void {
     this.#line.beat({ v: 1, host, state: 'left', no: 0 });
   }
 
@@ -303,7 +303,7 @@ export class HostPeers {
   #beat(): void {
     const beat = this.#beatOf(this.#state);
     this.#sentMs.set(beat.no, this.#clock.monotonicMs());
-    // A lost heartbeat need not be remembered indefinitely.
+    // A heartbeat that never comes back is forgotten.
     if (this.#sentMs.size > BEATS_UNDER_WAY_MAX) this.#sentMs.delete(this.#sentMs.keys().next().value as number);
     this.#line.beat(beat);
   }

@@ -21,8 +21,8 @@ export type HostStateName =
   | 'gone';
 
 /**
- * An event of a host. `lease_expired`: other hosts may own its sessions. `heard`: its heartbeats return. `renamed`: it
- * listens to its new name. `retired`: it stops in order. `ended`: it has stopped, or has crashed.
+ * An event of a host. `lease_expired`: other hosts may own its sessions. `heard`: its heartbeats come back. `renamed`: it
+ * listens to its new name. `retired`: it is told to stop. `ended`: it has stopped, or has crashed.
  */
 export type HostEvent = 'lease_expired' | 'heard' | 'renamed' | 'retired' | 'ended';
 
@@ -41,7 +41,7 @@ export const HOST_TRANSITIONS: Transitions<HostStateName, HostEvent> = {
   gone: {},
 };
 
-/** The meaning of each state for the host's work. */
+/** What each state of a host means for its work. */
 const MEANING: Readonly<Record<HostStateName, { readonly isCutOff: boolean; readonly isLeaving: boolean }>> = {
   serving: { isCutOff: false, isLeaving: false },
   cut_off: { isCutOff: true, isLeaving: false },

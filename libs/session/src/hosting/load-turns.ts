@@ -1,30 +1,28 @@
 /**
- * Bounds the number of concurrent loads of sessions, in the order of the requests. If a thousand sessions were loaded
- * at once, each would be as late as the last.
+ * Bounds how many sessions load at a time, in the order of the requests. If a host loaded a thousand notified sessions at
+ * once, each would be as late as the last.
  */
 import type { Clock } from '@coxswain/ports';
 
-/** Default number of concurrent loads: enough to keep a store busy that answers in one to three milliseconds. */
+/** The default bound: enough for a store that answers within three milliseconds. */
 export const SIDE_BY_SIDE = 32;
 
-/**
- * Maximum time of one turn, milliseconds: a journal without an answer, or a very long one, must not delay the others.
- */
+/** The longest turn, milliseconds. A very long journal, or one that does not answer, then no longer blocks the others. */
 const TURN_MAX_MS = 2_000;
 
-/** Runs loads with bounded concurrency. */
+/** The turns of loads. */
 export class LoadTurns {
   readonly #clock: Pick<Clock, 'sleep'>;
   #free: number;
   readonly #waiting: (() => void)[] = [];
 
-  /** @param atOnce number of concurrent loads. */
+  /** @param atOnce the bound. */
   constructor(clock: Pick<Clock, 'sleep'>, atOnce = SIDE_BY_SIDE) {
     this.#clock = clock;
     this.#free = atOnce;
   }
 
-  /** Runs a load in its turn. */
+  /** Runs a load when its turn comes. */
   async take<T>(load: () => Promise<T>): Promise<T> {
     if (this.#free > 0) this.#free--;
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));
@@ -32,21 +30,18 @@ export class LoadTurns {
     const ended = new AbortController();
     const end = () => ended.abort();
     void loading.then(end, end);
-    void this.#clock.sleep(TURN_MAX_MS, ended.signal).then(() => this.#giveOn());
+    void this.#clock.sleep(TURN_MAX_MS, ended.signal).then(() => this.#endTurn());
     return loading;
   }
 
-  #giveOn(): void {
+  #endTurn(): void {
     const next = this.#waiting.shift();
     if (next) next();
     else this.#free++;
   }
 }
 
-/**
- * Runs a function for all items, {@link SIDE_BY_SIDE} at a time. Rejects with the first rejection, after all started
- * ones have ended.
- */
+/** Runs `one` for all items, {@link SIDE_BY_SIDE} at a time. Rejects with the first rejection, after all have ended. */
 export async function sideBySide<T>(all: readonly T[], one: (item: T) => Promise<void>): Promise<void> {
   const left = all.values();
   const worker = async () => {

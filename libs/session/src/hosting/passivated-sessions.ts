@@ -1,21 +1,20 @@
 /**
- * Counts the sessions of this host's partitions that are not in memory, for metrics.
+ * The sessions of this host's partitions that are not in memory, counted for metrics.
  *
- * PASSIVATED-1  A session is counted only by the host of its partition: in memory or here, never in both.
- * PASSIVATED-2  The host that passivates a session adds it here. Sessions passivated by others are read from the
- *     headers of snapshots: when a partition arrives, and again in turn, because a summary may have been lost with its
- *     host.
- * PASSIVATED-3  One partition is read at a time, and after the first pass at most one every {@link READ_APART_MS}.
+ * PASSIVATED-1  Only the host of a partition counts its sessions: each in memory or here, never in both.
+ * PASSIVATED-2  The host that passivates a session notes it here. The sessions of earlier hosts are read from the headers of
+ *               snapshots: when a partition comes to this host, and again in turn, because a host may end with its summaries.
+ * PASSIVATED-3  One partition is read at a time. Once all were read, one is read every {@link READ_APART_MS} at most.
  */
 import type { Clock, Log, SessionSummary, Snapshots } from '@coxswain/ports';
 import { partitionOf, type SessionRef, sessionKey } from '@coxswain/protocol';
 
-/** Pause between the reads of two partitions. */
+/** The time between two reads. */
 const READ_APART_MS = 60_000;
-/** Delay before a failed read is repeated. */
+/** The time before a failed read is retried. */
 const RETRY_MS = 5_000;
 
-/** The part of its host that it needs. */
+/** The ports of the count. */
 export interface PassivatedPorts {
   readonly snapshots: Pick<Snapshots, 'summaries'>;
   readonly clock: Pick<Clock, 'sleep'>;
@@ -26,13 +25,13 @@ export interface PassivatedPorts {
 
 type Table = Map<string, SessionSummary>;
 
-/** The summaries of passivated sessions, by partition. */
+/** Counts the passivated sessions. */
 export class PassivatedSessions {
   readonly #ports: PassivatedPorts;
   readonly #tables = new Map<number, Table>();
-  /** Unread partitions, in their order. */
+  /** Partitions that were not read yet, in order. */
   readonly #unread = new Set<number>();
-  /** Sessions of the current partition that arrived or left during the read: their stored summary is outdated. */
+  /** Sessions that came or left while their partition is read: the store's summaries of them are outdated. */
   #reading: { readonly partition: number; readonly changed: Set<string> } | null = null;
   #woken = new AbortController();
   #isRunning = false;
@@ -41,7 +40,7 @@ export class PassivatedSessions {
     this.#ports = ports;
   }
 
-  /** Counts the sessions of exactly these partitions from now on. */
+  /** Counts the sessions of these partitions from now on, and of no others. */
   serve(partitions: ReadonlySet<number>): void {
     for (const partition of this.#tables.keys()) if (!partitions.has(partition)) this.#tables.delete(partition);
     for (const partition of this.#unread) if (!partitions.has(partition)) this.#unread.delete(partition);
@@ -66,19 +65,19 @@ export class PassivatedSessions {
     }
   }
 
-  /** A session has left memory and stays in this host's partition. */
+  /** Adds a session that was passivated. */
   left(ref: SessionRef, summary: SessionSummary): void {
     this.#changed(ref);
     this.#tables.get(partitionOf(ref.sessionId))?.set(sessionKey(ref), summary);
   }
 
-  /** A session is in memory, or has moved to another host. */
+  /** Removes a session that is in memory, or is another host's. */
   came(ref: SessionRef): void {
     this.#changed(ref);
     this.#tables.get(partitionOf(ref.sessionId))?.delete(sessionKey(ref));
   }
 
-  /** The summaries of all counted sessions. */
+  /** The summaries of all sessions that are counted here. */
   *summaries(): Generator<SessionSummary> {
     for (const table of this.#tables.values()) yield* table.values();
   }
@@ -90,11 +89,11 @@ export class PassivatedSessions {
   #next(): number | undefined {
     const [unread] = this.#unread;
     if (unread !== undefined) return unread;
-    // The first key is the one with the oldest read.
+    // The partition that was read longest ago.
     return this.#tables.keys().next().value;
   }
 
-  /** @returns whether the partition could be read. */
+  /** @returns whether the read succeeded. */
   async #read(partition: number): Promise<boolean> {
     const changed = new Set<string>();
     this.#reading = { partition, changed };
@@ -120,7 +119,7 @@ export class PassivatedSessions {
   }
 }
 
-/** One shared object for each state: most sessions have no approvals, and there are few states. */
+/** One shared object for all sessions of a state without approvals, to save memory. */
 const PLAIN = new Map<string, SessionSummary>();
 const PLAIN_MAX = 64;
 

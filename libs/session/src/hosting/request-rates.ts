@@ -1,8 +1,6 @@
-/**
- * Rate limits: a token bucket for each sender. The least recently used ones are forgotten.
- */
+/** Rate limits of requests: one token bucket for each sender. The bucket unused for longest is forgotten first. */
 
-/** Token buckets of one kind. */
+/** Buckets of one kind. */
 export class RequestRates {
   readonly #burst: number;
   readonly #perSecond: number;
@@ -11,9 +9,9 @@ export class RequestRates {
   readonly #buckets = new Map<string, { left: number; at: number }>();
 
   /**
-   * @param burst size of a bucket.
-   * @param perSecond refill rate.
-   * @param remembered maximum of senders. Beyond it the least recently used one starts with a full bucket.
+   * @param burst the requests that may come at once.
+   * @param perSecond the sustained rate.
+   * @param remembered the number of senders with their own bucket. Beyond it the bucket unused for longest is forgotten.
    */
   constructor(burst: number, perSecond: number, remembered: number, now: () => number) {
     this.#burst = burst;
@@ -22,7 +20,7 @@ export class RequestRates {
     this.#now = now;
   }
 
-  /** Takes one request. @returns 0, or the whole seconds until the next one is accepted. */
+  /** Counts one request. @returns 0 if it is accepted; otherwise the whole seconds until the next one is. */
   take(sender: string): number {
     const now = this.#now();
     const known = this.#buckets.get(sender);
@@ -30,7 +28,7 @@ export class RequestRates {
       ? Math.min(this.#burst, known.left + (Math.max(0, now - known.at) / 1_000) * this.#perSecond)
       : this.#burst;
     const taken = left >= 1;
-    // Moves the bucket to the end: the first one is the least recently used.
+    // The newest is last, so the first is unused for longest.
     this.#buckets.delete(sender);
     this.#buckets.set(sender, { left: taken ? left - 1 : left, at: now });
     if (this.#buckets.size > this.#remembered) {

@@ -1,26 +1,24 @@
-/**
- * This host's notes of the sessions it owns. A lost note delays the next claim. Writing notes delays nothing.
- */
+/** This host's notes of its active sessions. A lost note delays the next claim; a slow write delays no step. */
 import type { ActiveSessions, Log } from '@coxswain/ports';
 import { type SessionRef, subjects } from '@coxswain/protocol';
 
-/** The notes of one host. */
+/** Writes, repeats and removes notes. */
 export class SessionNotes {
   readonly #active: ActiveSessions;
   readonly #log: Log;
   readonly #self: () => string;
   readonly #revisions = new Map<string, Promise<number>>();
-  /** Writes in flight that no caller awaits. */
+  /** Writes in flight. */
   readonly #underWay = new Set<Promise<void>>();
 
-  /** @param self the current name of the host. */
+  /** @param self the name under which other hosts know this host now. */
   constructor(active: ActiveSessions, log: Log, self: () => string) {
     this.#active = active;
     this.#log = log;
     this.#self = self;
   }
 
-  /** Resolves when the note of the session is stored. Rejects if it cannot be stored. */
+  /** Resolves when the note is stored. Rejects where it cannot be. */
   async noted(ref: SessionRef): Promise<void> {
     const key = subjects.activeSession(ref);
     const known = this.#revisions.get(key);
@@ -36,8 +34,8 @@ export class SessionNotes {
   }
 
   /**
-   * Stores the note again: an idle session has work now. Another host may have claimed it meanwhile, replaced the note,
-   * and removed its own again. No caller waits for it.
+   * Writes the note again, because an idle session has work now. Another host that claimed it meanwhile may have replaced the
+   * note, and removed its own when it found no work. The caller does not wait for the write.
    */
   notedAgain(ref: SessionRef): void {
     const key = subjects.activeSession(ref);

@@ -1,6 +1,4 @@
-/**
- * The edge for commands: turns a published command into an input, with its problem if it has one.
- */
+/** Reads stored commands into machine inputs, with the problem of an invalid one. */
 import type { CommandInbox, StoredCommand } from '@coxswain/ports';
 import {
   type Actor,
@@ -32,8 +30,8 @@ import {
 import { boundedFeedback } from './feedback-buffer.ts';
 
 /**
- * Parses a due timer; null if this release cannot have made it. Only the timer store puts timers into the inbox: a
- * `timer` from a client is a command, and is rejected as `internal_subject`.
+ * Reads a due timer. @returns null for a payload that this release does not know. Only the timer store puts timers into the
+ * inbox. A client's command with the verb `timer` is rejected as `internal_subject`.
  */
 export function admitTimer(command: StoredCommand): TimerInput | null {
   try {
@@ -44,7 +42,7 @@ export function admitTimer(command: StoredCommand): TimerInput | null {
   }
 }
 
-/** Parses one stored command. Never throws: an unreadable command becomes an input that can only be rejected. */
+/** Reads one stored command. Never throws: an unreadable command becomes an input with a problem, which is rejected. */
 export function admitCommand(command: StoredCommand, incarnation: CommandInbox['incarnation']): CommandInput {
   const parsed = parsedBody(command);
   const position = positionalCommandId(incarnation, command.seq);
@@ -74,8 +72,8 @@ export function admitCommand(command: StoredCommand, incarnation: CommandInbox['
 }
 
 /**
- * Adds the headers of a start to its recorded body: the trace of its sender, unless the body names one, and whether the
- * sender is restricted. A fork takes both from its origin.
+ * Adds the headers of a start to its body, because they apply to the whole session: the trace of the sender, unless the body
+ * has one, and whether the sender is restricted. A fork takes both from its origin.
  */
 function withHeaders(body: JsonObject, { verb, traceparent, restricted }: StoredCommand): JsonObject {
   if (verb !== 'start' || body.fork !== undefined) return body;
@@ -114,8 +112,7 @@ const badReceipt: CommandProblem = {
 };
 
 function internal(command: StoredCommand): CommandProblem | null {
-  // Subjects of workers and hosts. The broker's permissions decide who may publish there, and the machine compares the
-  // content with the open effects.
+  // Subjects of workers and hosts. The broker checks who may publish there, and the machine checks for an open effect.
   if (command.verb === 'call_outcome' || command.verb === 'feedback' || isCrewVerb(command.verb)) return null;
   if (!(INTERNAL_VERBS as readonly string[]).includes(command.verb)) return null;
   return { code: 'internal_subject', message: `${command.verb} is for hosts and workers only`, field: 'verb' };
@@ -127,7 +124,7 @@ function problemOf(parsed: ReturnType<typeof parseCommand>): CommandProblem | nu
   return problemOfPersonas(parsed.body);
 }
 
-/** The problem of a persona in a start that fits its schema. */
+/** The problem of the first invalid persona in a start. A value of another shape is not a persona. */
 function problemOfPersonas(body: JsonObject): CommandProblem | null {
   const { persona, personas, fork } = body as { persona?: unknown; personas?: unknown; fork?: ForkOfStart };
   const places: [at: string, value: unknown][] = [

@@ -1,6 +1,4 @@
-/**
- * Applies the host's policy to a command before any other work.
- */
+/** Applies the host's policy to a command before the command has any effect. */
 import type { Log, StoredCommand } from '@coxswain/ports';
 import {
   type CommandInput,
@@ -12,23 +10,20 @@ import {
   type TenantId,
 } from '@coxswain/protocol';
 
-/**
- * Returns the rules of a tenant, for restricted senders and their sessions or for others: see `rulesFor` of the
- * protocol.
- */
+/** Gives the rules of a tenant, for restricted senders and their sessions or for the others; see `rulesFor` of the protocol. */
 export type RulesFor = (tenant: TenantId, restricted: boolean) => HostRules;
 
 type Problem = NonNullable<CommandInput['problem']>;
 
-/** The part of the host that the check needs. */
+/** The ports of the policy check. */
 export interface PolicyPorts {
-  /** Without it {@link OPEN_RULES} apply: the program that runs the host sends every command itself. */
+  /** Without it {@link OPEN_RULES} hold: the program that runs the host sends every command itself. */
   readonly rulesFor?: RulesFor | undefined;
 }
 
 /**
- * Adds a problem to a command that names something the policy does not allow. The rejection is logged, and the body is
- * dropped, so that its record does not contain it. A rejection for a literal secret is logged too, without the value.
+ * The command with a problem if it names something that the policy does not allow. The rejection is logged, and the body is
+ * dropped: its record keeps nothing of it. A rejection for a literal secret is logged too, without the value.
  */
 export function withinPolicy(
   { rulesFor, log }: PolicyPorts & { readonly log: Log },
@@ -41,14 +36,13 @@ export function withinPolicy(
   };
   if (input.problem?.code === 'secret_in_request') return refuse(input.problem);
   if (input.problem) return input;
-  // Without a policy the default still limits messages from other sessions: they do not come from the program that runs
-  // the host.
+  // Without a policy the default still limits messages from other sessions: the program that runs the host does not send them.
   const rules = rulesFor?.(ref.tenant, restricted || input.body.restricted === true) ?? OPEN_RULES;
   const problem = checkRequest(rules, input.verb, input.body);
   return problem ? refuse(problem) : input;
 }
 
-/** Logs a rejection by the policy: the sender, the field and the line of the policy. */
+/** Logs that the policy rejects a command: the sender, the field and the line of the policy. */
 export function logRejection(log: Log, ref: SessionRef, input: CommandInput, { code, field, message }: Problem): void {
   const { verb, command_id, actor } = input;
   log.warn(
@@ -57,7 +51,7 @@ export function logRejection(log: Log, ref: SessionRef, input: CommandInput, { c
   );
 }
 
-/** The rules that apply to a session, wherever its settings are used. */
+/** The rules of a session, for each use of a name that its start gives. */
 export function rulesOfSession(
   { rulesFor }: PolicyPorts,
   tenant: TenantId,

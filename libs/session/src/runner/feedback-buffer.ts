@@ -1,20 +1,20 @@
 /**
- * Inbox feedback before it is recorded. It is kept here until its record is acknowledged. Dropped pieces are counted,
- * and the next record of feedback contains the count.
+ * Inbox feedback that no record holds yet. It is kept until a record with it is acknowledged. Feedback beyond the bound is
+ * counted only, and the count is recorded with the next feedback.
  *
- * FEEDBACK-1  If an append has no answer, the journal shows whether it contains the offered feedback: a record has one
- *     number and one writer, and a writer offers one input for each record number.
+ * FEEDBACK-1  After an append without an answer, the journal decides whether it holds the offered feedback: a record has one
+ *             number and one writer, and a writer offers the same feedback for that number only once.
  */
 import type { Log } from '@coxswain/ports';
 import { BOUNDS, cutText, type Feedback, type FeedbackInput, type JournalRecord } from '@coxswain/protocol';
 
-/** The unrecorded feedback of one session. Bounded. */
+/** The feedback of one session that no record holds yet. Bounded. */
 export class FeedbackBuffer {
   #items: Feedback[] = [];
   #dropped: FeedbackInput['dropped'];
   #offered: { readonly n: number; readonly attempt: string; readonly input: FeedbackInput } | null = null;
 
-  /** Adds one piece; an empty one is ignored. */
+  /** Adds one text. An empty text is ignored. */
   add(source: string, text: string): void {
     const body = boundedFeedback(String(text));
     if (body === '') return;
@@ -23,12 +23,12 @@ export class FeedbackBuffer {
     else this.#dropped = { count: (this.#dropped?.count ?? 0) + 1, source: known };
   }
 
-  /** Whether there is no unrecorded feedback. */
+  /** Whether there is no feedback to record. */
   get isEmpty(): boolean {
     return this.#items.length === 0 && this.#dropped === undefined;
   }
 
-  /** The unrecorded feedback as the input of a record. It stays here until it is {@link recorded}. */
+  /** The feedback as the input of record `n`. It stays here until it is {@link recorded}. */
   offer(n: number, attempt: string): FeedbackInput {
     const input: FeedbackInput = {
       type: 'feedback',
@@ -39,7 +39,7 @@ export class FeedbackBuffer {
     return input;
   }
 
-  /** Removes the last offered feedback: it is recorded. */
+  /** Removes the feedback that was offered last: the journal holds it. */
   recorded(): void {
     if (!this.#offered) return;
     const { items, dropped } = this.#offered.input;
@@ -49,12 +49,12 @@ export class FeedbackBuffer {
     this.#dropped = this.#dropped && left > 0 ? { ...this.#dropped, count: left } : undefined;
   }
 
-  /** Reads a record of the session: it may contain the offered feedback (FEEDBACK-1). */
+  /** Compares a record of the journal with the offered one (FEEDBACK-1). */
   recall({ n, attempt, input }: Pick<JournalRecord, 'n' | 'attempt' | 'input'>): void {
     if (input.type === 'feedback' && this.#offered?.n === n && this.#offered.attempt === attempt) this.recorded();
   }
 
-  /** Drops all unrecorded feedback. */
+  /** Drops all feedback. */
   clear(): void {
     this.#items = [];
     this.#dropped = undefined;
@@ -66,13 +66,13 @@ const SOURCE_MAX_CHARS = 256;
 const CUT = ' [cut]';
 
 /**
- * The text of one piece of feedback, truncated to the bound. The length is counted as JSON like the bound of a record:
- * a control character has one byte in the text and six in JSON.
+ * The text of one piece of feedback, cut where it is too long. It is measured as JSON, like the bound of a record: a control
+ * character is one byte of text and six bytes of JSON.
  */
 export function boundedFeedback(said: string): string {
   const text = said.trim();
   if (jsonBytes(text) <= BOUNDS.feedbackBodyMaxBytes) return text;
-  // Each character has at least one byte, so text beyond the bound cannot fit.
+  // Each character takes at least one byte, so no longer text fits.
   let kept = cutText(text, BOUNDS.feedbackBodyMaxBytes);
   while (jsonBytes(kept + CUT) > BOUNDS.feedbackBodyMaxBytes) kept = cutText(kept, Math.floor(kept.length * 0.9));
   return kept + CUT;

@@ -1,6 +1,6 @@
 /**
- * Reads a session's inbox. Notifications arrive first; then commands are read in the order of the stream. A delivery is
- * acknowledged when every command up to it is recorded, or left nothing that could be lost (RUNNER-7).
+ * A session's inbox. Notifications name new commands; the reader reads them in the order of the stream. It acknowledges a
+ * delivery when every command up to it is recorded, or has left nothing that could be lost (RUNNER-7).
  */
 import type { CommandInbox, Doorbell, Log, Publisher, StoredCommand } from '@coxswain/ports';
 import type { Cursor, ErrorCode, SessionRef } from '@coxswain/protocol';
@@ -13,10 +13,7 @@ export class InboxReader {
   readonly #ref: SessionRef;
   readonly #log: Log;
   #doorbells: Doorbell[] = [];
-  /**
-   * Position of the last command that this reader took. Commands without a record, such as repetitions, are not taken
-   * twice.
-   */
+  /** This reader took the commands up to here. So a command without a record, such as a repetition, is not taken twice. */
   #takenSeq = 0;
   #catchesUp = false;
 
@@ -31,25 +28,22 @@ export class InboxReader {
     this.#doorbells.push(doorbell);
   }
 
-  /** Makes the next read start with all stored commands: notifications to the former owner may be lost. */
+  /** Starts the next read with the stored commands: the former owner may have received notifications that this host did not. */
   catchUp(): void {
     this.#catchesUp = true;
   }
 
-  /**
-   * The position up to which a journal with this cursor contains the commands of this inbox; 0 for a cursor of another
-   * inbox.
-   */
+  /** The position of a journal's cursor in this inbox. 0 if the cursor is of another command stream. */
   position(cursor: Cursor | undefined): number {
     const { stream, created } = this.#inbox.incarnation;
     return cursor && cursor.stream === stream && cursor.created === created ? cursor.seq : 0;
   }
 
   /**
-   * Reads the notified commands and passes them on, one after another.
-   * @param take takes one command; false if it cannot be judged now. If it throws or returns false, the deliveries stay
+   * Reads the notified commands, and takes one after another.
+   * @param take takes one command; false where it cannot be judged now. If it throws or returns false, the deliveries stay
    *   unacknowledged, for a later read or the session's next owner.
-   * @returns the positions of the commands with acknowledged deliveries. A command may be taken before its delivery
+   * @returns the places of the commands whose deliveries were acknowledged. A command may be taken before its delivery
    *   arrives: a later read acknowledges that.
    * @throws what `take` throws.
    */
@@ -63,7 +57,7 @@ export class InboxReader {
     this.#catchesUp = false;
     const more = known && (await this.#upTo(lastOf(doorbells), known.at(-1)?.seq ?? after));
     const commands = more && (await this.#withRung([...known, ...more], doorbells, after));
-    // The inbox could not be read: nothing is acknowledged, so the store delivers again.
+    // The inbox could not be read. Nothing is acknowledged, so the store repeats the deliveries.
     if (commands === null) return [];
     const { stream, created } = this.#inbox.incarnation;
     for (const command of commands) {
@@ -76,13 +70,13 @@ export class InboxReader {
       if (!isTaken) return [];
       this.#takenSeq = command.seq;
     }
-    // Each command is now recorded, or left nothing that could be lost.
+    // Each is now recorded, or has left nothing that could be lost.
     return this.#acknowledge(doorbells, commands, after);
   }
 
   /**
-   * Drops due timers that the session no longer waits for, if there are no other notifications.
-   * @returns false if there are commands to read.
+   * Acknowledges due timers that the session no longer waits for, if there are no other notifications.
+   * @returns whether nothing is left to read.
    */
   async dropSpentTimers(areSpent: (timers: readonly StoredCommand[]) => Promise<boolean>): Promise<boolean> {
     const rung = new Set(this.#doorbells);
@@ -97,8 +91,9 @@ export class InboxReader {
   }
 
   /**
-   * Rejects the commands of a session whose journal is unreadable or deleted, with the reason: reading again would not
-   * help.
+   * Rejects all notified commands, because the journal is damaged or deleted and a retry cannot help. Their senders get
+   * the reason.
+   * @param code of the journal's problem. @param message its text.
    */
   async refuse(publisher: Publisher, code: ErrorCode, message: string): Promise<void> {
     const doorbells = this.#answered();
@@ -115,8 +110,8 @@ export class InboxReader {
   }
 
   /**
-   * A notified command that was not found is not acknowledged: it is gone, or the queried server lags behind the
-   * notifying one, as may happen in a cluster. The store repeats the notification.
+   * Acknowledges deliveries whose commands were found or passed. A command that was not found stays unacknowledged: it is
+   * gone, or the server that was read lags behind the server that notified. The store repeats the delivery.
    */
   #acknowledge(doorbells: Iterable<Doorbell>, found: readonly StoredCommand[], after: number): readonly number[] {
     const seqs = new Set(found.map(({ seq }) => seq));
@@ -138,8 +133,8 @@ export class InboxReader {
   }
 
   /**
-   * Reads notified commands again that the first read skipped: the store may have read a damaged replica. After the
-   * cursor has passed such a command, its next delivery would count as taken.
+   * Reads notified commands again that the read has skipped: the store may have read a damaged replica. Once the cursor has
+   * passed such a command, its next delivery would be acknowledged as taken.
    */
   async #withRung(
     commands: readonly StoredCommand[],

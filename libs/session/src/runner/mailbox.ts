@@ -1,9 +1,7 @@
-/**
- * A mailbox: jobs are handled one after another (RUNNER-5). It also measures idle time.
- */
+/** The mailbox of a session: it handles one job at a time, in order (RUNNER-5). */
 import type { Clock } from '@coxswain/ports';
 
-/** A queue of jobs with one handler. */
+/** Handles jobs one after another, and measures how long it has been empty. */
 export class Mailbox<Job> {
   readonly #clock: Pick<Clock, 'monotonicMs' | 'yield'>;
   readonly #handle: (job: Job) => Promise<void>;
@@ -12,29 +10,29 @@ export class Mailbox<Job> {
   #closed = false;
   #emptySinceMs: number;
 
-  /** @param handle handles its own errors. A rejection is a broken invariant, and surfaces. */
+  /** @param handle handles one job, with its errors. A rejection is a broken invariant, and ends as unhandled. */
   constructor(clock: Pick<Clock, 'monotonicMs' | 'yield'>, handle: (job: Job) => Promise<void>) {
     this.#clock = clock;
     this.#handle = handle;
     this.#emptySinceMs = clock.monotonicMs();
   }
 
-  /** Whether no job runs or waits. */
+  /** Whether no job is in progress or queued. */
   get isEmpty(): boolean {
     return !this.#working && this.#jobs.length === 0;
   }
 
-  /** Milliseconds since the last job ended. Only valid if the mailbox is empty. */
+  /** Milliseconds since the last job ended. Only valid while the mailbox is empty. */
   get emptyForMs(): number {
     return this.#clock.monotonicMs() - this.#emptySinceMs;
   }
 
-  /** Whether a matching job waits. */
+  /** Whether such a job is queued. */
   some(like: (job: Job) => boolean): boolean {
     return this.#jobs.some(like);
   }
 
-  /** Appends a job to the queue. */
+  /** Queues a job. A closed mailbox ignores it. */
   post(job: Job): void {
     if (this.#closed) return;
     this.#jobs.push(job);
@@ -43,7 +41,7 @@ export class Mailbox<Job> {
     void this.#work();
   }
 
-  /** Handles no further jobs; the running one completes. */
+  /** Discards the queued jobs. The job in progress ends by itself. */
   close(): void {
     this.#closed = true;
     this.#jobs.length = 0;
@@ -52,7 +50,7 @@ export class Mailbox<Job> {
   async #work(): Promise<void> {
     for (let job = this.#jobs.shift(); job !== undefined && !this.#closed; job = this.#jobs.shift()) {
       await this.#handle(job);
-      // An immediate model and an immediate tool must not starve external events.
+      // A model and a tool that answer at once must not starve commands from outside.
       await this.#clock.yield();
     }
     this.#working = false;

@@ -1,6 +1,4 @@
-/**
- * Receipts: sent only for durable records, and only to senders who asked for them.
- */
+/** Receipts of commands: sent only for durable records, and only to senders that asked for one. */
 import type { Publisher, PurgesWithin } from '@coxswain/ports';
 import {
   BOUNDS,
@@ -23,7 +21,7 @@ import {
 export class Receipts {
   readonly #publisher: Publisher;
   readonly #ref: SessionRef;
-  /** Receipt subjects of queued messages and deferred commands, by command id. Bounded like the queue. */
+  /** Receipt subjects by command id, for injections in the queue and for deferred commands. At most as many as may be queued. */
   readonly #waiting = new Map<string, string>();
 
   constructor(publisher: Publisher, ref: SessionRef, waiting: Readonly<Record<string, string>> = {}) {
@@ -32,12 +30,12 @@ export class Receipts {
     for (const [commandId, to] of Object.entries(waiting)) this.#waiting.set(commandId, to);
   }
 
-  /** Receipt subjects that still wait for a delivery, by command id, for a snapshot. */
+  /** Receipt subjects of undelivered commands, by command id. A snapshot holds them. */
   get waiting(): Readonly<Record<string, string>> {
     return Object.fromEntries(this.#waiting);
   }
 
-  /** Reads a record from before this host owned the session. Sends nothing. */
+  /** Reads a record that was committed before this host owned the session. Sends nothing. */
   recall(input: { readonly type: string }, events: readonly SessionEvent[]): void {
     if (
       isCommand(input) &&
@@ -47,8 +45,8 @@ export class Receipts {
     )
       this.#keep(input.command_id, input.receipt_to);
     for (const event of events) {
-      const told = injectionFateIn(event) ?? deferredFateIn(event);
-      if (told) this.#waiting.delete(told.of);
+      const decided = injectionFateIn(event) ?? deferredFateIn(event);
+      if (decided) this.#waiting.delete(decided.of);
     }
   }
 
@@ -75,16 +73,16 @@ export class Receipts {
     if (asked?.receipt_to && asked.command_id !== undefined)
       this.#send(asked.receipt_to, { ...this.#head(asked.command_id), stage: 'accepted', n });
     for (const event of events) {
-      if (event.type === 'agent_end') this.#tellKept(n);
-      const told = injectionFateIn(event) ?? deferredFateIn(event);
-      const to = told && this.#waiting.get(told.of);
+      if (event.type === 'agent_end') this.#sendKept(n);
+      const decided = injectionFateIn(event) ?? deferredFateIn(event);
+      const to = decided && this.#waiting.get(decided.of);
       if (!to) continue;
-      this.#waiting.delete(told.of);
-      this.#send(to, { ...this.#head(told.of), ...rememberedIn(events, told.of), ...told.fate, n });
+      this.#waiting.delete(decided.of);
+      this.#send(to, { ...this.#head(decided.of), ...rememberedIn(events, decided.of), ...decided.fate, n });
     }
   }
 
-  /** Reports that the session is deleted, and the time until the retention job purges it; null without a job. */
+  /** Reports that the session is deleted, and within what time the retention job purges what is left; null without a job. */
   deleted(input: CommandInput, n: number, within: PurgesWithin | null): void {
     if (!input.receipt_to) return;
     const purge = within && { records_within_ms: within.recordsMs, files_within_ms: within.filesMs };
@@ -100,12 +98,12 @@ export class Receipts {
     });
   }
 
-  /** Reports a rejection without a record: an unknown session, or an unroutable subject. */
+  /** Sends a rejection that left no record, such as of a command to an unknown session. */
   rejectedUnrecorded(input: CommandInput, rejected: Extract<SessionEvent, { type: 'command_rejected' }>): void {
     if (input.receipt_to) this.#send(input.receipt_to, { ...this.#head(input.command_id), ...rejectedFate(rejected) });
   }
 
-  /** Repeats the first answer to the sender of a repetition. */
+  /** Answers a repetition with the receipt of the first command. */
   repeated(input: CommandInput, previously: string): void {
     if (!input.receipt_to) return;
     const verdict =
@@ -113,7 +111,7 @@ export class Receipts {
     this.#send(input.receipt_to, { ...this.#head(input.command_id), ...verdict, message: 'repeated: nothing changed' });
   }
 
-  /** Answers a start that repeats the session's start: with the receipt of the first. @param first its command id. */
+  /** Answers a start that repeats the session's start: with the receipt of that one. @param first its command id. */
   repeatedStart(input: CommandInput, first: string): void {
     if (!input.receipt_to) return;
     this.#send(input.receipt_to, {
@@ -130,8 +128,8 @@ export class Receipts {
     return { type: 'receipt' as const, session_id: this.#ref.sessionId, command_id: commandId };
   }
 
-  // Undelivered messages stay queued for the next run. Their senders must not wait for a run that has ended.
-  #tellKept(n: number): void {
+  // Undelivered injections stay queued for the next run. Their senders learn it, because this run is over.
+  #sendKept(n: number): void {
     for (const [commandId, to] of this.#waiting)
       this.#send(to, { ...this.#head(commandId), stage: 'accepted', n, pending_for_next_run: true });
   }
@@ -149,7 +147,7 @@ function isCommand(input: { readonly type: string }): input is CommandInput {
   return input.type === 'command';
 }
 
-/** The remembered rule in the receipt of an approver: it applies to later calls too. */
+/** The rule that an approval remembers, for its sender: the rule applies beyond this call. */
 function rememberedIn(events: readonly SessionEvent[], commandId: string): Pick<Receipt, 'detail'> {
   const event = events.find((one) => one.type === 'permission_remembered' && one.rule.id === commandId);
   return event?.type === 'permission_remembered'

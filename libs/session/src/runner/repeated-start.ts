@@ -1,6 +1,4 @@
-/**
- * Starts that repeat the start of their session with the same message id and any command id.
- */
+/** Compares a start with the start of its session: the same message id makes it a repetition, also under another command id. */
 import type { Blobs, Journal } from '@coxswain/ports';
 import {
   type CommandInput,
@@ -14,19 +12,18 @@ import {
 } from '@coxswain/protocol';
 import { firstRecord } from '../journal/ended-record.ts';
 
-/** A start with the message id of its session's start: a repetition with the first command id, or a different start. */
+/** The result: a repetition of the command with the id `first`, or a different start under the same message id. */
 export type RepeatedStart = { readonly first: string } | { readonly problem: CommandProblem };
 
-/** Whether a command may repeat the start of its session, so that the journal must be read. */
+/** Whether a command names a message id, so that it may repeat the start of its session. */
 export function namesMessage({ verb, body, problem }: CommandInput): boolean {
   return verb === 'start' && !problem && body.message_id !== undefined;
 }
 
 /**
- * Compares a start with the one in the session's first record, so that a repetition is detected as long as the journal
- * exists.
+ * Compares a start with the start in the session's first record.
  * @param input a start with a `message_id`, to a session that has a record.
- * @returns null if the session was started with another message id, or without one: the state of the session decides.
+ * @returns null where the session was started under another message id, or under none: the state of the session decides.
  * @throws what the ports throw.
  */
 export async function repeatedStart(
@@ -43,13 +40,13 @@ export async function repeatedStart(
   return { problem: { code: 'message_id_reused', message, field: 'message_id' } };
 }
 
-/** The command that started a session, and its body. The first record of a fork contains the start of its origin. */
+/** The command that started a session, and its body. The first record of a fork holds the start of its origin. */
 function startOf({ command_id, body, copied_from }: CommandInput): { commandId: string; body: JsonObject } {
   if (copied_from?.how !== 'fork') return { commandId: command_id, body };
   return { commandId: copied_from.command_id ?? command_id, body: forkedBy(copied_from) };
 }
 
-/** The start that requested a fork. */
+/** The start that asked for a fork. */
 function forkedBy({ session, n, message_id, prompt, changes }: CopyOrigin): JsonObject {
   const asked = { ...changes, ...(prompt === undefined ? {} : { prompt }) };
   return {
@@ -58,7 +55,7 @@ function forkedBy({ session, n, message_id, prompt, changes }: CopyOrigin): Json
   };
 }
 
-/** The body without values from headers: the trace of the sender, and whether the sender is restricted. */
+/** The body without the members that headers add: the sender's trace, and whether the sender is restricted. */
 function comparable({ trace: _, restricted: __, ...body }: JsonObject): string {
   return canonicalJson(body);
 }

@@ -20,9 +20,9 @@ export interface RunnerPorts extends WorkerPorts {
 
 /** The options of a runner. */
 export interface RunnerOptions {
-  /** This host's incarnation, and the number of its ownership of the session. Each record contains it as `attempt`. */
+  /** This host's incarnation, and which of its turns at the session. Each record holds it as `attempt`. */
   readonly host: string;
-  /** Whether a record's `attempt` belongs to this host's incarnation, in any ownership. */
+  /** Whether a record's `attempt` is of this host's incarnation, in any turn. */
   readonly isOwn: (attempt: string) => boolean;
   /** The number of records between two snapshots. */
   readonly snapshotEvery: number;

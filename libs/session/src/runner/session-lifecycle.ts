@@ -38,7 +38,7 @@ export interface LifecycleParts {
   readonly feedback: FeedbackIntake;
 }
 
-/** The lifecycle of one session on its host. */
+/** See the top of the file. */
 export class SessionLifecycle {
   readonly #ports: RunnerPorts;
   readonly #ref: SessionRef;

@@ -1,26 +1,24 @@
 /**
  * The runner: one session's mailbox, its commits and its effects. Its parts: {@link SessionLifecycle} loads, owns and
- * rebuilds the session, {@link SessionIntake} turns commands into machine events, {@link SessionStep} turns an event
- * into a record, and {@link SessionWork} runs the effects that the newest record requires.
+ * rebuilds the session, {@link SessionIntake} turns commands into machine events, {@link SessionStep} turns an event into a
+ * record, and {@link SessionWork} runs what the newest record asks for.
  *
  * RUNNER-1  Appending one record to the journal is the only commit point.
- * RUNNER-2  A record contains all events of one step: the one input and everything that follows until the machine
- *     waits.
- * RUNNER-3  Externally visible state changes only after the append is acknowledged.
- * RUNNER-4  An effect starts only after the record that requires it is acknowledged.
- * RUNNER-5  Every outcome returns through the session's one mailbox: one writer, one order. Each job in the mailbox
- *     waits for its own reads and its append only, never for an effect.
- * RUNNER-6  Effects are reconciled after each commit and after recovery, by the same code.
- * RUNNER-7  The record that consumes a command contains its inbox position. The delivery is acknowledged after the
- *     append.
- * RUNNER-8  Every queue, retry, wait and memory of ids has a bound: the mailbox has at most the deliveries that the
- *     inbox allows in flight, one outcome per open effect, and one job for the feedback in its own bounded buffer.
- * RUNNER-9  A settled outcome is kept until its record is acknowledged. After a rebuild it is offered again.
- * RUNNER-10  A runner whose append conflicts with another writer's record aborts its effects and appends nothing more.
- *     The session's next runner starts with `owned {epoch: last + 1}`.
- * RUNNER-11  A command leaves no record if a quota is used up, or if rejections have used their share of the newest
- *     commands. It is judged by the newest state. Its receipt is sent once its delivery is acknowledged, or the cursor
- *     has passed it. So a rejected command is not accepted later, unless its sender sends it again.
+ * RUNNER-2  A record holds all events of one step: the one input and everything that follows from it until the machine waits.
+ * RUNNER-3  State that anyone else can see changes only after the append is acknowledged.
+ * RUNNER-4  An effect starts only after the record that asked for it is acknowledged.
+ * RUNNER-5  Every outcome comes back through the session's one mailbox: one writer, one order. Each job in the mailbox waits
+ *           for its own reads and its append only, never for an effect.
+ * RUNNER-6  Effects are reconciled: after each commit and after recovery, by the same code.
+ * RUNNER-7  The record that consumes a command holds its inbox position. The delivery is acknowledged after the append.
+ * RUNNER-8  Every queue, retry, wait and memory of ids has a bound: the mailbox holds at most the deliveries that the inbox
+ *           allows in flight, one outcome per open effect, and one job for the feedback in its own bounded buffer.
+ * RUNNER-9  A settled outcome is kept until a record that holds it is acknowledged. After a rebuild it is offered again.
+ * RUNNER-10 A runner whose append conflicts with another writer's record aborts its effects and appends nothing more. The
+ *           session's next runner begins with `owned {epoch: last + 1}`.
+ * RUNNER-11 A command leaves no record where a quota is used up, or where rejections have used their share of the newest
+ *           commands. It is judged by the newest state. Its receipt is sent once its delivery is acknowledged, or the cursor
+ *           has passed it. So a rejected command is not accepted later, unless its sender sends it again.
  */
 import type { Doorbell, SessionSummary } from '@coxswain/ports';
 import {
@@ -71,15 +69,15 @@ export interface Wake {
   readonly newest?: number | undefined;
 }
 
-/** After leaving for these reasons, the next runner belongs to another host, or there is none: the feedback is lost. */
+/** After these the session's next runner is another host's, or there is none: the feedback of this one is lost. */
 const LOSES_FEEDBACK: ReadonlySet<LeaveReason> = new Set(['foreign_writer', 'abandoned', 'unreadable', 'deleted']);
 
-/** Runs one session on this host. */
+/** A session that lives on this host. */
 export class SessionRunner {
-  /** The session of this runner. */
+  /** The session this runner works for. */
   readonly ref: SessionRef;
   readonly #ports: RunnerPorts;
-  /** This host's incarnation, and the number of its ownership of the session. */
+  /** This host's incarnation, and which of its turns at the session. */
   readonly #host: string;
   readonly #onLeft: (left: LeftSession) => void;
   readonly #exit: SessionExit;
@@ -153,7 +151,7 @@ export class SessionRunner {
     this.#intake = new SessionIntake(ports, ref, { ...withStep, lifecycle: this.#lifecycle, copy: this.#copy });
   }
 
-  // ---- queries of the host ----
+  // ---- what the host sees ----
 
   /** For meters; null while the session is not loaded, or where there is none. */
   get summary(): SessionSummary | null {
@@ -195,7 +193,7 @@ export class SessionRunner {
     return session !== null && isOwner && workOf(session.actor.state).length > 0;
   }
 
-  // ---- notifications of the host ----
+  // ---- what the host tells ----
 
   /** A command has arrived. */
   ring(doorbell: Doorbell): void {
@@ -340,12 +338,12 @@ export class SessionRunner {
       this.#exit.leave('journal_unavailable', 'the writer of the last record is unknown');
       return;
     }
-    // The store repeats the deliveries to the former owner only after their timeout: read the inbox now.
+    // The store repeats the deliveries of the former owner only after their timeout: read the inbox now.
     if (!this.#step.isOwner) {
       this.#inbox.catchUp();
       this.#postInbox();
     }
-    // A stored timer is the same for every host: a session that only waits for one is not claimed.
+    // A stored timer is the same for every host: a session that only sleeps is not owned for it.
     if (workOf(session.actor.state).length > 0) {
       await this.#lifecycle.own(session);
       // The next session may be claimed: only the effects need the transcript.

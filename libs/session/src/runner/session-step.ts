@@ -28,7 +28,7 @@ import { statusOf, summaryOf } from './session-status.ts';
 import type { SessionWork } from './session-work.ts';
 import type { UnrecordedReceipts } from './unrecorded-receipts.ts';
 
-/** The writer of one session's journal. */
+/** See the top of the file. */
 export class SessionStep {
   readonly #ports: RunnerPorts;
   readonly #ref: SessionRef;
@@ -40,7 +40,7 @@ export class SessionStep {
   #session: Live | null = null;
   /** The state after the newest acknowledged record. It outlasts `#session` while the journal is read again. */
   #committedState: SessionState | null = null;
-  /** The status of that state, computed on demand. */
+  /** The status of that state, made at the first question. */
   #status: SessionStatus | null = null;
   /** Whether an append has no acknowledgement yet. Other processes may read its record already. */
   #isAppending = false;
@@ -48,7 +48,7 @@ export class SessionStep {
   #sinceSnapshot = 0;
   #hasWritten = false;
   #unsettled: SealedRecord | null;
-  /** Bytes of queued injections, as reported to the host's quotas. */
+  /** Bytes of queued injections, as the host's quotas have them. */
   #pendingBytes = 0;
 
   /** @param unsettled the first record of an earlier runner, if its append had no answer. */
@@ -89,9 +89,7 @@ export class SessionStep {
     return this.#hasWritten;
   }
 
-  /**
-   * Whether this runner wrote the newest record. After a record of another host, the open effects belong to that host.
-   */
+  /** Whether this runner wrote the newest record. Where another host did, the open effects are that host's. */
   get isOwner(): boolean {
     return this.#session?.writer === this.#options.host;
   }
@@ -102,8 +100,8 @@ export class SessionStep {
   }
 
   /**
-   * The status after the newest acknowledged record (RUNNER-3). Null if only the journal knows the newest record: while
-   * the session is not loaded, while an append is in flight, and after a record of another host.
+   * The status after the newest acknowledged record (RUNNER-3). Null where only the journal knows the newest record: while
+   * the session is not loaded, while an append is in flight, and where another host wrote last.
    */
   get status(): SessionStatus | null {
     if (!this.#session || !this.#committedState || this.#isAppending || !this.isOwner) return null;
@@ -112,16 +110,13 @@ export class SessionStep {
     return this.#status;
   }
 
-  /**
-   * The state and transcript of the session for an effect. @throws Error if the session or its transcript is not
-   * loaded.
-   */
+  /** What an effect sees of the session. @throws Error if the session or its transcript is not loaded. */
   view(): SessionView {
     if (!this.#session) throw new Error('an effect without a session');
     return { state: this.#session.actor.state, transcript: transcriptOf(this.#session) };
   }
 
-  /** Continues from a loaded session. */
+  /** Goes on from a session that was loaded. */
   open({ tail, ...session }: LoadedSession): Live {
     const { state } = session.actor;
     this.#session = session;
@@ -151,8 +146,8 @@ export class SessionStep {
   /**
    * Applies one input and appends its record. An input that the machine ignores leaves no record.
    * @param copiedAt the time of the record that this one copies.
-   * @returns null once the step is done. If the machine rejects a command to an unknown session, the rejection: it
-   *   leaves no record, and the caller must answer it.
+   * @returns null once the step is done. The rejection, where the machine rejects a command to an unknown session: that
+   *   leaves no record, and the caller has to answer it.
    * @throws {SessionLeft}
    */
   async apply(

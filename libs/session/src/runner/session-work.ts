@@ -1,5 +1,5 @@
 /**
- * The work that the newest record of a session requires: its effects, its timers and its remembered rules. One function
+ * The work that the newest record of a session asks for: its effects, its timers and its remembered rules. One function
  * reconciles all three with the state of the machine, after each commit and after recovery (RUNNER-6).
  */
 import type { StoredRule } from '@coxswain/protocol';
@@ -24,10 +24,10 @@ export function workOf(state: SessionState): WorkEffect[] {
 /** Effects that a stopping host lets end. A model call is not among them, because the next owner can repeat it. */
 const DRAINED: readonly WorkEffect['kind'][] = ['provision', 'call_tool', 'consult', 'check_stop', 'close_tools'];
 
-/** Effects that call a model. A quiescing runner starts none. */
+/** Effects that ask a model. A quiescing runner starts none. */
 const ASKS_MODEL: readonly WorkEffect['kind'][] = ['call_model', 'compact'];
 
-/** The effects and stored items of one session. */
+/** See the top of the file. */
 export class SessionWork {
   readonly effects: EffectTable;
   readonly #timers: RetriedStore<TimerEffect>;
@@ -79,7 +79,7 @@ export class SessionWork {
     this.#hadWork = workOf(state).length > 0;
   }
 
-  /** Starts required effects, and stops others. */
+  /** Starts what the newest record asks for, and stops what it no longer asks for. */
   reconcile({ actor: { state }, n, transcript }: LiveSession): void {
     this.#reconcileTimers(timersOf(state));
     this.#reconcileRules(state.context.remembered);

@@ -1,6 +1,4 @@
-/**
- * Rejects starts that could only fail, before a session exists.
- */
+/** Rejects a start that could only fail, before a session exists. */
 import type { Log } from '@coxswain/ports';
 import { type CommandInput, type ErrorCode, isErrorCode, type SessionRef } from '@coxswain/protocol';
 import { findPersona } from '../effects/find-persona.ts';
@@ -8,12 +6,11 @@ import { chooseModel, isFailure, type ProvisionPorts, type ProvisionSettings } f
 import { logRejection, rulesOfSession } from './check-policy.ts';
 
 /**
- * Adds a problem to a start whose model cannot be called on this host: no name, an unknown provider, no key, an invalid
- * address, an unreadable script or journal. A rejection leaves nothing behind; a session with a failed first run would
- * have to be deleted. All other requirements are checked by the provision of the run. Rejections by the policy that are
- * only found here, such as a link out of its folders, are logged.
- * @returns the input itself if the model can be called, if another process runs the persona's steps, or if that is not
- *   known now.
+ * Adds a problem to a start whose model this host cannot ask: no model, an unknown provider, no key, an invalid address, an
+ * unreadable script or journal. A rejection costs nothing, while a session whose first run fails would have to be deleted.
+ * Provisioning finds all other problems. A rejection by the policy, such as of a link out of its folders, is logged.
+ * @returns the input unchanged if the model can be asked, if another process runs the persona's steps, or if a lookup
+ *   fails now.
  */
 export async function checkStart(
   ports: ProvisionPorts & { readonly log: Log },
@@ -38,7 +35,7 @@ export async function checkStart(
     if (problem.code === 'not_allowed_by_policy') logRejection(ports.log, ref, input, problem);
     return { ...input, problem };
   } catch {
-    // The run will look it up again: it waits for it, or reports why it cannot be used.
+    // The run looks it up again, and waits for it or fails with the reason.
     return input;
   }
 }
