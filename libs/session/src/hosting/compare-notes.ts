@@ -4,7 +4,7 @@
  * work.
  */
 import type { ActiveSession, Clock, Log } from '@coxswain/ports';
-import { partitionOf, type SessionRef, subjects } from '@coxswain/protocol';
+import { partitionOf, type SessionRef, sessionKey } from '@coxswain/protocol';
 import type { HostState } from './host-state.ts';
 
 /** Each partition is compared this often, one at a time. 100,000 sessions take about an hour. */
@@ -77,7 +77,7 @@ export class NoteComparison {
     for await (const ref of this.#ports.journal.sessionsOf(p)) refs.push(ref);
     // Read after the journals, because a note precedes the first record of its work.
     const noted = await this.#notedIn(p);
-    const unnoted = refs.filter((ref) => !noted.has(subjects.journal(ref)) && this.#host.isFree(ref));
+    const unnoted = refs.filter((ref) => !noted.has(sessionKey(ref)) && this.#host.isFree(ref));
     for (let at = 0; at < unnoted.length && !this.#state.isLeaving; at += READ_AT_ONCE) {
       if (at > 0) await this.#ports.clock.sleep(PAUSE_MS, this.#state.ended);
       const some = unnoted.slice(at, at + READ_AT_ONCE);
@@ -89,7 +89,7 @@ export class NoteComparison {
   /** Claims a session, unless a host has noted it since the notes were read. */
   async #claimUnnoted(ref: SessionRef): Promise<void> {
     const noted = await this.#notedIn(partitionOf(ref.sessionId));
-    if (noted.has(subjects.journal(ref)) || !this.#host.isFree(ref)) return;
+    if (noted.has(sessionKey(ref)) || !this.#host.isFree(ref)) return;
     this.#ports.log.warn(
       { session_id: ref.sessionId },
       'a session has work but no active-session note: this host claims it',
@@ -98,6 +98,6 @@ export class NoteComparison {
   }
 
   async #notedIn(p: number): Promise<ReadonlySet<string>> {
-    return new Set((await this.#ports.active.list(p)).map(({ ref }) => subjects.journal(ref)));
+    return new Set((await this.#ports.active.list(p)).map(({ ref }) => sessionKey(ref)));
   }
 }
