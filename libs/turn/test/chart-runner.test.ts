@@ -93,7 +93,7 @@ describe('CHART-4: a chart is rejected for', () => {
     ['the state type final', parts.createMachine({ context, initial: 'a', states: { a: { type: 'final' } } })],
     ['entry or exit actions', parts.createMachine({ context, initial: 'a', states: { a: { entry: 'other' } } })],
     ['entry or exit actions', parts.createMachine({ context, exit: 'other' })],
-    ['invocations', parts.createMachine({ context, invoke: { src: parts.createMachine({ context }) } })],
+    ['invocations', parts.createMachine({ context, invoke: { src: parts.createMachine({ context }) } as never })],
     ['delayed transitions', parts.createMachine({ context, after: { later: { actions: 'evolve' } } })],
     ['the event *', parts.createMachine({ context, on: { '*': { actions: 'evolve' } } })],
     ['the event call.*', parts.createMachine({ context, on: { 'call.*': { actions: 'evolve' } } })],

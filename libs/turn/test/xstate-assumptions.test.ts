@@ -132,7 +132,7 @@ const ASSUMPTIONS: Readonly<Record<string, readonly [relies: string, check: (mes
     'firstLeaf',
     (message) => {
       const { chart, at } = smallChart();
-      expect(chart.root.states.work.initial.target[0]?.path, message).toEqual(['work', 'opening']);
+      expect(chart.root.states.work?.initial.target[0]?.path, message).toEqual(['work', 'opening']);
       expect(transition(chart, at('idle'), { type: 'go' })[0].value, message).toEqual({ work: 'opening' });
     },
   ],
