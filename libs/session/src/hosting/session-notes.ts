@@ -1,24 +1,24 @@
-/** This host's notes of the sessions it works on. Losing one costs time at the next take-over; writing one is in nobody's way. */
+/** This host's notes of its active sessions. A lost note delays the next claim; a slow write delays no step. */
 import type { ActiveSessions, Log } from '@coxswain/ports';
 import { type SessionRef, subjects } from '@coxswain/protocol';
 
-/** See the top of the file. */
+/** Writes, repeats and removes notes. */
 export class SessionNotes {
   readonly #active: ActiveSessions;
   readonly #log: Log;
   readonly #self: () => string;
   readonly #revisions = new Map<string, Promise<number>>();
-  /** Writes that nobody waits for. */
+  /** Writes in flight. */
   readonly #underWay = new Set<Promise<void>>();
 
-  /** @param self the name under which the host is known now. */
+  /** @param self the name under which other hosts know this host now. */
   constructor(active: ActiveSessions, log: Log, self: () => string) {
     this.#active = active;
     this.#log = log;
     this.#self = self;
   }
 
-  /** Resolves when it stands that this host works on the session. Rejects where that cannot be written. */
+  /** Resolves when the note is stored. Rejects where it cannot be. */
   async noted(ref: SessionRef): Promise<void> {
     const key = subjects.activeSession(ref);
     const known = this.#revisions.get(key);
@@ -34,8 +34,8 @@ export class SessionNotes {
   }
 
   /**
-   * Says so once more: a session that had nothing to go on with has work now, and another host that had taken it up meanwhile may
-   * have written over the note, and have taken its own away as there was nothing. Nobody waits for it.
+   * Writes the note again, because an idle session has work now. Another host that claimed it meanwhile may have replaced the
+   * note, and removed its own when it found no work. The caller does not wait for the write.
    */
   notedAgain(ref: SessionRef): void {
     const key = subjects.activeSession(ref);
