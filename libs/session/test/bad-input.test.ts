@@ -1,7 +1,7 @@
 /**
  * Bad input on every verb: a coded rejection that names the field; the host continues, and nothing is lost.
  */
-import { BOUNDS, ControlVerb, HEADERS, isErrorCode, strayField, subjects, VERBS } from '@coxswain/protocol';
+import { BOUNDS, ControlVerb, HEADERS, isErrorCode, subjects, unroutableField, VERBS } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { say } from './fake-model.ts';
 import { INBOX, refOf, testBed } from './test-bed.ts';
@@ -185,7 +185,7 @@ test.each([
   ['cox-cmd.1.a b.s1.steer', 'tenant'],
   ['cox-cmd.1.default.a b.steer', 'session'],
 ])('a subject that reaches no session is answered with the token that is wrong: %s', (subject, field) => {
-  expect(strayField(subject)).toBe(field);
+  expect(unroutableField(subject)).toBe(field);
 });
 
 test('a command without a session is answered with the sender’s verb', async () => {
