@@ -1,6 +1,6 @@
 /** Faults of replays, forks and imports: what is recomputed, what is copied, and what must not be. */
 import { JournalReplay, ReplayDivergedError } from '@coxswain/session';
-import { readOn } from '../../libs/protocol/src/journal/record-upcasts.ts';
+import { upcastToNewest } from '../../libs/protocol/src/journal/record-upcasts.ts';
 import { endsChain } from '../../libs/session/src/effects/consult-hooks.ts';
 import { copiedInputs, ofItself } from '../../libs/session/src/journal/copy-journal.ts';
 import { isUnfinishedImport } from '../../libs/session/src/journal/copy-state.ts';
@@ -34,7 +34,7 @@ export const FAULTS_OF_COPIES = {
     'a replay names this machine version for a run of an earlier one': fault(machineOf, () => () => undefined),
   },
   'libs/protocol/test/record-upcasts.test.ts': {
-    'a record of an earlier version is read as one of today': fault(readOn, () => (record, newest) => ({
+    'a record of an earlier version is read as one of today': fault(upcastToNewest, () => (record, newest) => ({
       ...record,
       v: newest,
     })),

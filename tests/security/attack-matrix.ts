@@ -63,8 +63,11 @@ const T = {
     'flooding',
     'of 400 invalid steers 64 leave a record; each is answered, none waits in the store, and a valid steer is taken',
   ),
-  quotas: session('quotas', 'other senders go on, until the tenant is too quick; then a run can be cancelled still'),
-  quotaTenant: session('quotas', 'what a tenant has used up another has not'),
+  quotas: session(
+    'quotas',
+    'other senders continue until the tenant’s rate is exceeded; a run can still be cancelled then',
+  ),
+  quotaTenant: session('quotas', 'quotas are separate for each tenant'),
   pending: e2e(
     'state-at-its-bounds',
     'get_state answers with 1 MiB of queued steers, from memory and from the snapshot; one byte more is pending_full',
@@ -87,7 +90,7 @@ const T = {
   otherTenant: e2e('gateway', 'another tenant’s session is not there'),
   injection: here('prompt-injection', 'writes no mark of the host'),
   editedDenied: session('edited-calls', 'a refund that a person raises from 40 to 4,000'),
-  remembered: session('approvals', 'is bound to the root and the definition: another of either asks again'),
+  remembered: session('approvals', 'applies to one root and one definition: a session with another one asks again'),
   logs: adapter('log', 'service-log', 'a secret stands in no line, in whatever field, message or error it came'),
   hostFiles: adapter(
     'tools',
@@ -129,7 +132,7 @@ const starts = (approvals: Cell): Readonly<Record<Asset, Cell>> => ({
     T.noDelete,
     T.quotas,
     T.quotaTenant,
-    session('quotas', 'a tenant with all its sessions begins no other, until the store says that there are fewer'),
+    session('quotas', 'a tenant at its maximum of sessions starts no other, until the store reports fewer'),
   ],
 });
 /** A scope that has no route with a body that names a thing of the host. */
@@ -253,7 +256,7 @@ export const MATRIX: Readonly<Record<Actor, Readonly<Record<Asset, Cell>>>> = {
     'data of other tenants': 'content is read within one session',
     approvals: [
       T.injection,
-      session('messages', 'is refused where its sender runs, with the reason, and ends no approval'),
+      session('messages', 'is rejected by the sender’s host with the reason, and ends no approval'),
     ],
     availability: [adapter('tools', 'fetch-url', 'a document without end is read up to the bound and no further')],
   },
@@ -280,10 +283,7 @@ export const MATRIX: Readonly<Record<Actor, Readonly<Record<Asset, Cell>>>> = {
     'data of other tenants': 'trusted to read and purge the journals of deleted sessions of each tenant',
     approvals: [T.rights],
     availability: [
-      session(
-        'deletion',
-        'purges what a command deletes within the time that it promises, and no session without a tombstone',
-      ),
+      session('deletion', 'purges a deleted session within the promised time, and no session without a tombstone'),
     ],
   },
   'role gateway': starts([T.rights, T.ceiling]),
@@ -368,7 +368,7 @@ export const FINDINGS: Readonly<Record<string, readonly LinkedTest[]>> = {
     T.quotas,
     session(
       'quotas',
-      'a sender that is too quick is refused without a record, and its command is taken a second later under the same id',
+      'a sender above its rate is rejected without a record, and its command is accepted a second later under the same id',
     ),
     e2e('flooding', 'a full command stream rejects with quota_exceeded'),
   ],
@@ -377,7 +377,7 @@ export const FINDINGS: Readonly<Record<string, readonly LinkedTest[]>> = {
     here('prompt-injection', 'is in the role and the mark of where it is from'),
   ],
   'a message of another session that ends an approval': [
-    session('messages', 'is rejected where its receiver runs, whatever the host of the sender allows'),
+    session('messages', 'is rejected by the receiver’s host, whatever the sender’s host allows'),
   ],
   'more rights for a child, a fork or a later run': [
     session(

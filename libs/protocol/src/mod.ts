@@ -256,7 +256,7 @@ export {
   blobRefsOf,
   Cursor,
   decodeRecord,
-  decodeRecordAgain,
+  decodeUnchangedRecord,
   GENESIS_HASH,
   JournalRecord,
   RECORD_VERSION,
@@ -464,11 +464,11 @@ export {
   publishedAs,
   REWRITE_REPLICAS,
   STREAMS,
-  strayField,
   subjects,
   systemSubjects,
   TENANT_KEYS,
   tenantSubjects,
+  unroutableField,
 } from './wire/subjects.ts';
 export { formatTraceparent, parseTraceparent, type TraceContext } from './wire/trace-context.ts';
 export {

@@ -1,4 +1,6 @@
-/** Approvals on running sessions: what a persona remembers goes from one session to the next, and notices are given. */
+/**
+ * Approvals on running sessions: rules that a persona remembers across sessions, and notifications.
+ */
 import { createMemoryRememberedRules } from '@coxswain/adapter-memory';
 import type { ApprovalNotices, RememberedRules } from '@coxswain/ports';
 import { type ApprovalNotice, type JsonObject, type RememberedRule, TenantId } from '@coxswain/protocol';

@@ -1,4 +1,6 @@
-/** Who serves which partition. */
+/**
+ * The assignment of partitions to hosts.
+ */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { assignPartitions } from '../src/hosting/assign-partitions.ts';
@@ -35,7 +37,7 @@ test('few partitions move when a host joins or leaves', () => {
   for (const newcomer of ['a', 'b', 'c', 'd']) {
     const after = ownersOf([...names, newcomer]);
     const moved = [...before].filter(([p, host]) => after.get(p) !== host);
-    // Its share is 7; what must move beside that keeps the shares even.
+    // Its share is 7; other moves keep the shares even.
     expect(moved.length).toBeLessThanOrEqual(2 * 7);
   }
 });

@@ -1,5 +1,7 @@
-/** Bad input on every verb: a coded rejection that names the field, the host lives, nothing is lost. */
-import { BOUNDS, ControlVerb, HEADERS, isErrorCode, strayField, subjects, VERBS } from '@coxswain/protocol';
+/**
+ * Bad input on every verb: a coded rejection that names the field; the host continues, and nothing is lost.
+ */
+import { BOUNDS, ControlVerb, HEADERS, isErrorCode, subjects, unroutableField, VERBS } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { say } from './fake-model.ts';
 import { INBOX, refOf, testBed } from './test-bed.ts';
@@ -127,7 +129,7 @@ describe('a running session rejects', () => {
     });
     expect(isErrorCode(receipt?.code ?? '')).toBe(true);
     expect(receipt?.message).not.toBe('');
-    // One record, which holds the rejection, of a control its outcome too, and changes nothing; the session goes on.
+    // One record with the rejection, and for a control its outcome. It changes nothing, and the session continues.
     const records = await bed.records();
     expect(records.length).toBe(before + 1);
     expect(records.at(-1)?.events.map((event) => event.type)).toEqual([
@@ -183,7 +185,7 @@ test.each([
   ['cox-cmd.1.a b.s1.steer', 'tenant'],
   ['cox-cmd.1.default.a b.steer', 'session'],
 ])('a subject that reaches no session is answered with the token that is wrong: %s', (subject, field) => {
-  expect(strayField(subject)).toBe(field);
+  expect(unroutableField(subject)).toBe(field);
 });
 
 test('a command without a session is answered with the sender’s verb', async () => {
@@ -253,7 +255,7 @@ test('a command whose record would be too large is rejected with a code, and the
   bed.models.answers = [{ calls: [{ type: 'call', call_id: 'c1', tool: 'ask', args: {} }] }, say('done')];
   await bed.host();
   await bed.start({ permissions: { rules: [{ tool: '*', action: 'ask' }] } });
-  // Many small members cannot be set apart, and stand in the input, in the decision and in the call that it starts.
+  // Many small members cannot become blobs. They are in the input, in the decision and in the call that it starts.
   const args = Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`k${i}`, i]));
   const id = await bed.send('approve', { call_id: 'c1', decision: 'allow', args });
   expect(bed.receipts.find((receipt) => receipt.command_id === id)).toMatchObject({
@@ -268,7 +270,7 @@ test('a command whose record would be too large is rejected with a code, and the
 test('a start whose record would be too large is rejected with a code, and creates no session', async () => {
   const bed = testBed();
   await bed.host();
-  // Within the bound as a body, over the record's when it stands there as input and as event.
+  // Within the bound of a body, and over the bound of a record that contains it as input and as event.
   const metadata = Object.fromEntries(Array.from({ length: 23_820 }, (_, i) => [`k${String(i).padStart(5, '0')}`, 1]));
   const id = await bed.send('start', { prompt: 'hi', model: 'fake/model', metadata });
   expect(bed.told(id)).toEqual(['rejected body_too_large']);

@@ -29,7 +29,7 @@ test('every bound has a row', () => {
 describe.each(Object.entries(ROWS) as [keyof typeof BOUNDS, BoundRow][])('%s', (bound, { of, comes }) => {
   const [under, at, over] = comes;
 
-  // Where both fit, the bound itself says more.
+  // If both bounds apply, the more specific one is reported.
   if (under !== at)
     test(`one below it: ${under}`, async () => {
       expect(await of(BOUNDS[bound] - 1)).toBe(under);

@@ -1,10 +1,12 @@
-/** Sessions that wait to be taken up. */
+/**
+ * The queue of claims.
+ */
 import type { ActiveSession } from '@coxswain/ports';
 import { expect, test } from 'vitest';
 import { ClaimQueue } from '../src/hosting/claim-queue.ts';
 import { refOf } from './test-bed.ts';
 
-/** Takes up when it is told to. */
+/** Claims on demand of the test. */
 function gate() {
   const begun: ActiveSession[] = [];
   const waiting: (() => void)[] = [];
@@ -33,7 +35,7 @@ test('32 sessions are claimed concurrently, the others follow in order', async (
   await finish(100);
   await finish(100);
   expect(names()).toEqual(upTo(100));
-  // And later ones, once it has had nothing to do.
+  // Later ones too, after the queue was empty.
   void queue.add(session(100));
   expect(names()).toEqual(upTo(101));
 });

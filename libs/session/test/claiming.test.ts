@@ -1,4 +1,6 @@
-/** Taking a session up: what its next owner reads before it owns the session, and what only afterwards. */
+/**
+ * Claims: what the next owner of a session reads before and after it owns the session.
+ */
 import type { StoredRecord } from '@coxswain/ports';
 import { decodeRecord, partitionOf } from '@coxswain/protocol';
 import { expect, test, vi } from 'vitest';
@@ -21,7 +23,7 @@ async function orphaned(bed: TestBed, snapshotEvery: number) {
   return (await bed.bytes()).length;
 }
 
-/** What the store is asked for of the session, in order: reads by the first record that they bring. */
+/** Requests to the stores of the session in order; reads by their first record. */
 function watched(bed: TestBed): string[] {
   const asked: string[] = [];
   const { journal } = bed;
@@ -50,7 +52,7 @@ test('the next host owns a session from its snapshot, and reads the transcript a
   const last = n - (n % 5);
   expect(asked.slice(0, 4)).toEqual([`read from ${last}`, 'append owned', 'read from 1', 'append call_outcome']);
   expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
-  // The model was shown the whole of it.
+  // The model received all of it.
   const results = bed.models.requests.at(-1)?.messages.filter(({ role }) => role === 'tool');
   expect(results).toHaveLength(9);
 });

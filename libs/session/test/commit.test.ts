@@ -1,4 +1,6 @@
-/** How an append is settled: RUNNER-1, RUNNER-9 and RUNNER-10. */
+/**
+ * The settlement of an append: RUNNER-1, RUNNER-9 and RUNNER-10.
+ */
 import type { AppendResult } from '@coxswain/ports';
 import { describe, expect, test } from 'vitest';
 import { commit, sha256Hex } from '../src/mod.ts';
@@ -24,7 +26,7 @@ describe('one append', () => {
     await bed.time.advance(10_000);
     const stored: string[] = [];
     for await (const record of bed.bus.journal.read(refOf('plain'))) stored.push(Buffer.from(record.bytes).toString());
-    // This bed's journal holds no session's record, so there is nothing to replay.
+    // This journal has no record of a session, so there is nothing to replay.
     Object.assign(bed, { end: async () => bed.bus.close() });
     return { result: await result, stored, tried: bed.journal.tried, drop: () => (dropped = true) };
   }
@@ -100,13 +102,13 @@ describe('a running session', () => {
     const first = await bed.host(bounds);
     await bed.start();
     const second = await bed.rival(bounds);
-    // The second has taken the session up; the first learns of it when it appends.
+    // The second host has claimed the session; the first one finds out by its append.
     const before = bed.journal.tried.length;
     await bed.send('steer', 'go on');
     await bed.time.advance(120_000);
     const writers = (await bed.records()).map((record) => record.attempt);
     const tried = bed.journal.tried.slice(before).map(({ bytes }) => recordOf(bytes).attempt);
-    // Of the first host's appends after the other's record, exactly one was tried before it let go.
+    // Exactly one append of the first host was tried after the other's record.
     expect(writers.lastIndexOf(first.id)).toBeLessThan(writers.indexOf(second.id));
     expect(tried.filter((attempt) => attempt === first.id)).toHaveLength(1);
     expect(bed.toolSource.runs[0]).toMatchObject({ callId: 'c1', aborted: true });
@@ -144,7 +146,7 @@ describe('a running session', () => {
     await bed.host(bounds);
     await bed.start();
     const late: AppendFault = async (append) => {
-      // The request is on its way all this time, and lands just before the next runner's first append.
+      // The request is in flight all this time, and arrives just before the next runner's first append.
       bed.journal.next = [
         ...Array(BOUNDS.attemptsMax - 1).fill('lost'),
         async (appendOwned: () => Promise<AppendResult>) => {
@@ -169,8 +171,8 @@ describe('a running session', () => {
     bed.models.answers = [ask(call('c1', 'slow')), say('done')];
     await bed.host({ commitBounds: { attemptsMax: 1, firstDelayMs: 1, maxDelayMs: 1 } });
     await bed.start();
-    // The record of the steer is stored, but nobody answers: its delivery stays unacknowledged, and comes again while
-    // the host waits for its third try.
+    // The record of the steer is stored without an answer. Its delivery stays unacknowledged, and is repeated while the
+    // host waits for its third attempt.
     bed.journal.next = ['unanswered', 'lost', 'lost'];
     await bed.send('steer', 'hello', { id: 'st' });
     await bed.time.advance(60_000);

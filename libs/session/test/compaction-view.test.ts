@@ -1,4 +1,6 @@
-/** Whatever happens: prompts are whole, steers stay, and the machine's account of the view is right. */
+/**
+ * Random sessions: prompts are complete, steers are kept, and the machine's account of the view is right.
+ */
 import { type EventOf, pairingProblem, type SessionEvent } from '@coxswain/protocol';
 import { messagesOf, SessionActor } from '@coxswain/turn';
 import fc from 'fast-check';
@@ -53,7 +55,7 @@ test('every prompt pairs calls with results, has each steer of its run once, and
         const from = inLane.length > 0 ? inLane : possible;
         const input = from[pick % from.length]?.input;
         if (!input) continue;
-        // Results long enough to be worth a stub.
+        // Results long enough for a stub.
         if (long && input.type === 'call_outcome')
           step({ ...input, result: { ...input.result, content: [{ type: 'text', text: 'x'.repeat(500) }] } });
         else step(input);
@@ -62,13 +64,13 @@ test('every prompt pairs calls with results, has each steer of its run once, and
     }),
     { numRuns: 100, seed: 1 },
   );
-  // Otherwise it would say nothing.
+  // Otherwise the test would check nothing.
   expect(compactions).toBeGreaterThan(10);
 }, 120_000);
 
 function check(actor: SessionActor, transcript: Transcript, events: readonly SessionEvent[]): void {
   const { context } = actor.state;
-  // Only what is asked for is a prompt; in between, a batch may be open.
+  // Only requests are prompts; in between, a batch may be open.
   if (context.model === null) return;
   const printed = events.map(journalLine).join('\n');
   const view = transcript.view();

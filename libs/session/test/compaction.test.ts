@@ -1,4 +1,6 @@
-/** What models are shown of a long session, and what they are asked so that it stays short enough. */
+/**
+ * The model's view of a long session, and the requests that keep it short enough.
+ */
 import type { ModelRequest } from '@coxswain/ports';
 import { type Delta, type Json, type Message, pairingProblem, textOf, userText } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
@@ -19,7 +21,7 @@ const persona = (compaction: object, more: object = {}) => ({
   },
 });
 const of = (tokens: number) => ({ usage: { input_tokens: tokens, output_tokens: 0 } });
-/** An answer that asks for one call, and after which prompt and answer had so many tokens. */
+/** An answer with one call, and the number of tokens of prompt and answer. */
 const reads = (id: string, tokens: number, args: Json = { id }): Answer => ({
   ...ask(call(id, 'read', args)),
   ...of(tokens),
@@ -37,7 +39,7 @@ function line(message: Message): string {
   return `${head}: ${parts.join(' ')}`;
 }
 
-/** A session that runs to its end. */
+/** Runs a session to its end. */
 async function played(answers: readonly Answer[], settings: object, more: (bed: TestBed) => void = () => {}) {
   const bed = testBed();
   bed.models.answers = answers;
@@ -48,10 +50,10 @@ async function played(answers: readonly Answer[], settings: object, more: (bed: 
   return bed;
 }
 
-/** The requests that asked for an answer, each as its messages' lines. */
+/** The model requests, each as lines of its messages. */
 const prompts = (bed: TestBed) =>
   bed.models.requests.filter((request) => request.compaction === undefined).map(({ messages }) => messages.map(line));
-/** The messages that a request gives to summarise. */
+/** The messages of a summary request. */
 const entries = (asked: ModelRequest | undefined): Json[] =>
   textOf(asked?.messages[0] as Message)
     .split('\n')

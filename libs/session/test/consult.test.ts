@@ -1,4 +1,6 @@
-/** `consultHooks`: order, chain, time, and what a failure means. */
+/**
+ * `consultHooks`: order, chain, time limits, and failures.
+ */
 import type { HookRequest } from '@coxswain/ports';
 import { BOUNDS, type ConsultOutcome, type HookAnswer, type HookTable, type Json } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
@@ -7,7 +9,7 @@ import { ask, call, say } from './fake-model.ts';
 import { answer } from './fake-tools.ts';
 import { type TestBed, testBed } from './test-bed.ts';
 
-/** Runs one call of `read` past these hooks. */
+/** Runs one call of `read` with these hooks. */
 async function run(hooks: HookTable, handlers: Readonly<Record<string, Handler>>, args: Json = {}): Promise<TestBed> {
   const bed = testBed();
   bed.hooks.registrations = hooks;
@@ -69,7 +71,7 @@ test('rewrites chain: each handler sees the previous result, and the call runs w
   );
   expect(log.map(({ payload }) => (payload.tool as { args: { path: string } }).args.path)).toEqual(['a', 'b', 'b']);
   expect(bed.toolSource.runs).toMatchObject([{ args: { path: 'c' } }]);
-  // The journal has what each saw, where that was not the payload of the consult.
+  // The journal contains the payload of each hook if it differs from the consult's.
   expect((await answers(bed)).map(({ payload }) => payload !== undefined)).toEqual([false, true, true]);
 });
 
@@ -98,7 +100,7 @@ test('the first hook that decides a permission ends the chain', async () => {
 });
 
 describe('of several gates', () => {
-  /** Two calls past two gates. */
+  /** Two calls and two gates. */
   async function gates(first: unknown, second: unknown): Promise<TestBed> {
     const bed = testBed();
     bed.hooks.registrations = [hook('gate_tool_calls', 'first'), hook('gate_tool_calls', 'second')];
@@ -177,7 +179,7 @@ describe('a handler that', () => {
     ['returns a circle', returns(circle()), 'return_unreadable'],
     ['returns too much', returns({ deny: 'x'.repeat(BOUNDS.hookPayloadMaxBytes) }), 'return_unreadable'],
   ];
-  /** It did answer, and wrongly: what it meant to refuse is not let through because of a slip. */
+  /** The hook answered, but wrongly: its refusal must not be lost by a typing error. */
   const wrongAnswers: typeof failures = [
     ['returns a misspelt key', returns({ denied: 'x' }), 'verdict_invalid'],
     ['returns a key of another point', returns({ block: true }), 'verdict_not_allowed'],
@@ -334,7 +336,7 @@ describe('every point is consulted in its place', () => {
     await bed.host();
     await bed.start({ permissions: { rules: [{ tool: '*', action: 'ask' }] } });
     const turn = ['post_turn', 'file_edited', 'file_edited', 'post_turn'];
-    // Nothing failed and nothing waits: two points are not the case.
+    // Nothing failed and no message is queued, so two points do not apply.
     const end = ['session_end', 'pre_finish', 'post_finish'];
     expect(asked(bed)).toEqual([...all.slice(0, 6), ...turn, ...end]);
     expect(bed.hooks.asked.flatMap(({ payload }) => payload.path ?? [])).toEqual(['src/a.ts', 'src/b.ts']);

@@ -1,4 +1,6 @@
-/** A bed for crews: every persona's model answers for itself, and the tools of crews are there beside the test's. */
+/**
+ * A test bed for crews: each persona has its own model, and the tools of crews are next to the test's.
+ */
 import { combineToolSources, createCrewTools } from '@coxswain/adapter-tools';
 import type { Model, ModelRequest, Models } from '@coxswain/ports';
 import { type Json, type JsonObject, type PersonaInput, textOf } from '@coxswain/protocol';
@@ -6,27 +8,27 @@ import type { HostOptions, HostPorts, SessionHost } from '../src/mod.ts';
 import { type Answer, ask, call, FakeModels, say } from './fake-model.ts';
 import { TestBed } from './test-bed.ts';
 
-/** What a persona answers, in order; the last one is given again and again. Or what it answers to its first message. */
+/** The answers of a persona in order, the last one repeated; or a function of its first message. */
 export type Part = readonly Answer[] | ((prompt: string) => readonly Answer[]);
 
-/** See the top of the file. */
+/** A test bed with several personas. */
 export class CrewBed extends TestBed {
-  /** Every persona's part, by its name. */
+  /** The answers of each persona, by its name. */
   parts: Readonly<Record<string, Part>> = {};
-  /** Sessions whose model was told to stop while it worked. */
+  /** Sessions whose model was aborted. */
   readonly stopped = new Set<string>();
 
-  /** A host of it. */
+  /** Starts a host. */
   crewHost(options: HostOptions = {}, other: Partial<HostPorts> = {}): Promise<SessionHost> {
     return this.host(options, { ...this.crewPorts(), ...other });
   }
 
-  /** A host that is as sure of its partitions as the other. */
+  /** Starts a second host with the same partitions. */
   crewPorts(): Partial<HostPorts> {
     return { models: this.#models(), tools: combineToolSources([createCrewTools(), this.toolSource]) };
   }
 
-  /** Starts a persona's session with all others at hand. */
+  /** Starts a session with a persona and all others. */
   async begin(persona: string, settings: JsonObject = {}, session = 's1'): Promise<void> {
     const { persona: more = {}, ...rest } = settings;
     await this.start(
@@ -39,14 +41,14 @@ export class CrewBed extends TestBed {
     );
   }
 
-  /** What each persona has beside its name. */
+  /** The settings of each persona without its name. */
   personas: Readonly<Record<string, Partial<PersonaInput>>> = {};
 
   crew(): PersonaInput[] {
     return Object.keys(this.parts).map((name) => this.#persona(name));
   }
 
-  /** The sessions that a session has started, in order. */
+  /** The child sessions of a session, in order. */
   async childrenOf(session = 's1'): Promise<string[]> {
     return (await this.eventsOf('child_started', session)).map((event) => event.session);
   }
@@ -55,7 +57,7 @@ export class CrewBed extends TestBed {
     return { name, prompt: name, permissions: { default: 'allow' }, ...this.personas[name] };
   }
 
-  /** How many of a session's answers were this persona's: where it has been handed over, others have given some. */
+  /** The number of answers of this persona in a session. After a hand-off, others gave some. */
   #ownAnswers({ sessionId, answered }: ModelRequest, persona: string): Pick<ModelRequest, 'answered'> {
     if (!answered) return {};
     const given = this.#givenBy.get(sessionId) ?? [];
@@ -69,7 +71,7 @@ export class CrewBed extends TestBed {
   #models(): Models {
     const clock = this.time.clock();
     const stream = (request: ModelRequest, ...rest: [Parameters<Model['stream']>[1], AbortSignal]) => {
-      // What a mode adds to a prompt makes nobody else of the persona.
+      // The prompt of a mode does not change the persona.
       const [system = ''] = request.system.split('\n', 1);
       const part = this.parts[system] ?? [say('nothing to say')];
       const one = new FakeModels(clock);
@@ -83,16 +85,16 @@ export class CrewBed extends TestBed {
   }
 }
 
-/** An empty bed; its journals are replayed when the test has ended. */
+/** An empty bed. Its journals are replayed at the end of the test. */
 export const crewBed = (): CrewBed => new CrewBed();
 
-/** An answer that gives work to others: `[persona, prompt, more arguments]`. */
+/** An answer that delegates: `[persona, prompt, more arguments]`. */
 export const delegate = (
   ...works: readonly (readonly [persona: string, prompt: string, more?: JsonObject])[]
 ): Answer =>
   ask(...works.map(([persona, prompt, more = {}], at) => call(`d${at + 1}`, 'delegate', { persona, prompt, ...more })));
 
-/** An answer that says something to another session. */
+/** An answer that sends a message to another session. */
 export const tell = (to: string, body: string, more: JsonObject = {}): Answer =>
   ask(call('m1', 'send_message', { to, body, ...more }));
 

@@ -1,4 +1,6 @@
-/** Delegation on running sessions: answers come once, ends go down the whole tree, limits and rules hold. */
+/**
+ * Delegation on running sessions: answers arrive once, ends apply to the whole tree, limits and rules apply.
+ */
 import { BOUNDS, childIdOf, type EventOf, textOf } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { type CrewBed, crewBed, delegate } from './crew-bed.ts';
@@ -44,7 +46,7 @@ describe('delegated work', () => {
       parent: { session: 's1', root: 's1', depth: 1, depth_left: BOUNDS.depthDefault - 1, call_id: 'd1' },
       settings: { trace: 's1' },
     });
-    // Two records of the parent for each, and one of the child.
+    // Two records of the parent and one of the child for each.
     expect((await bed.eventsOf('parent_notified', first)).length).toBe(1);
   });
 

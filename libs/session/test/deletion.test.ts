@@ -1,4 +1,6 @@
-/** Deletion: by a command, and from outside; what a session is afterwards to everybody, and how little it takes to be broken off. */
+/**
+ * Deletion by a command and from outside: the deleted session for all readers, and resumption after an interruption.
+ */
 import type { Purge } from '@coxswain/ports';
 import { BOUNDS, type Tombstone, tombstoneIn } from '@coxswain/protocol';
 import { describe, expect, test, vi } from 'vitest';
@@ -26,7 +28,7 @@ async function ended(bed: TestBed) {
   return host;
 }
 
-/** A session that waits for an approval. */
+/** A session with a pending approval. */
 async function parked(bed: TestBed) {
   bed.tools = { ask: {} };
   bed.models.answers = [ask(call('c1', 'ask')), say('done')];
@@ -45,7 +47,7 @@ const portsOf = (bed: TestBed, other: Partial<DeletePorts> = {}): DeletePorts =>
   ...other,
 });
 
-/** Deletes from outside, as whoever looks after the bus does. */
+/** Deletes from outside, like an administrator of the bus. */
 async function deleted(bed: TestBed, options: DeleteOptions = {}, other: Partial<DeletePorts> = {}, session = 's1') {
   let result: Deletion | Error | null = null;
   const deleting = deleteSession(portsOf(bed, other), refOf(session), options).then(
@@ -146,7 +148,7 @@ describe('a deleted session', () => {
               ? {}
               : 'x';
       const here = await bed.send(verb, body);
-      // A host that has never had it.
+      // A host that never had the session.
       await bed.host();
       await bed.time.advance(10_000);
       const there = await bed.send(verb, body);
@@ -287,7 +289,7 @@ describe('deletion from outside', () => {
       await expect(deleted(bed, {}, { purge: dies })).rejects.toThrow('dying');
       const stone = await tombstone(bed);
       expect(stone).not.toBeNull();
-      // Half deleted it is as deleted as it will be.
+      // A half deleted session counts as deleted.
       expect(bed.told(await bed.send('start', { prompt: 'again' }))).toEqual(['rejected session_deleted']);
       expect(await deleted(bed)).toMatchObject({ status: 'completed', tombstone: stone });
       expect(await bed.bytes()).toHaveLength(1);
@@ -325,7 +327,7 @@ describe('forks of a deleted session', () => {
     expect(await bed.bytes('f1')).toEqual(copied);
     const again = await bed.send('start', { fork: { session: 'f1', n: 2 } }, { session: 'f2' });
     expect(bed.told(again)).toEqual(['accepted']);
-    // Every journal of the bed is replayed when the test has ended.
+    // Every journal of the bed is replayed at the end of the test.
   });
 
   test('that are unfinished delay the deletion until they are complete', async () => {
@@ -340,13 +342,13 @@ describe('forks of a deleted session', () => {
     await bed.send('start', { fork: { session: 's1', n: 3 } }, { session: 'f1' });
     bed.journal.always = 'none';
     expect(await bed.bytes('f1')).toHaveLength(2);
-    // Nobody goes on with the copy: it is waited for, and then the records stay.
+    // No host completes the copy: after the wait, the records stay.
     expect(await deleted(bed, { forksWithinMs: 5_000 })).toMatchObject({
       status: 'refused',
       code: 'session_being_copied',
     });
     expect((await bed.bytes()).length).toBeGreaterThan(3);
-    // Another host does, also while the origin is deleted again.
+    // Another host completes it, also while the origin is deleted again.
     const deleting = deleted(bed);
     await bed.host();
     expect(await deleting).toMatchObject({ status: 'completed' });
@@ -416,7 +418,7 @@ describe('a sweep', () => {
     await bed.host();
     for (let i = 0; i < 3; i++) await bed.start({}, { session: `s${i}` });
     await bed.time.advance(1_000);
-    // One is on a stream that cannot be written.
+    // One is in a stream without write access.
     const journal: DeletePorts['journal'] = {
       ...bed.bus.journal,
       append: async (ref, bytes, fence) =>
@@ -456,7 +458,7 @@ describe('a sweep', () => {
     await bed.bus.blobs.put(sha256, bytes);
     bed.time.leap(3 * DAY_MS);
     await bed.time.advance(1_000);
-    // Between the look for records and the deletion a host stores the same bytes again.
+    // Between the search for records and the deletion a host stores the same bytes again.
     const { blob } = bed.bus.purge;
     const purge: Purge = {
       ...bed.bus.purge,

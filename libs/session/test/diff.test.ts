@@ -1,4 +1,6 @@
-/** Diffs: where two journals part, and what differs in each turn. */
+/**
+ * Diffs: the first difference of two journals, and the differences of each turn.
+ */
 import { expect, test } from 'vitest';
 import { diffJournals } from '../src/mod.ts';
 import { crewBed, delegate } from './crew-bed.ts';
@@ -28,7 +30,7 @@ test('an unchanged fork equals its origin, although a host owns it', async () =>
   const { first, differences, a, b } = await diff(bed, 's1', 'f1');
   expect([a.records, b.records]).toEqual([length, length + 1]);
   expect([first, differences]).toEqual([null, []]);
-  // What comes after the claim is compared with the origin's next record.
+  // The records after the claim are compared with the origin's next record.
   bed.models.answers = [say('more'), say('more'), say('most')];
   for (const session of ['s1', 'f1']) await bed.send('prompt', 'and now', { session });
   expect((await diff(bed, 's1', 'f1')).first).toBe(null);
@@ -74,7 +76,7 @@ test('two sessions with the same content do not differ, whatever their command i
 
 test('different child ids are no difference: in forks, in forks of forks, and in equal sessions', async () => {
   const bed = crewBed();
-  // The texts of failures name the child, and the fork's journal holds the ids of its own and of its origin's children.
+  // Failures name the child, and the fork's journal contains the ids of its own and of its origin's children.
   bed.parts = {
     lead: [delegate(['mate', 'sound'], ['cook', 'cook']), delegate(['cook', 'again']), say('all done')],
     mate: [say('done')],

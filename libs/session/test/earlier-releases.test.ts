@@ -1,4 +1,6 @@
-/** Journals of other releases: another shape of records, another version of the machine. */
+/**
+ * Journals of other releases: another record version, or another machine version.
+ */
 import { createParkTool } from '@coxswain/adapter-tools';
 import type { Journal } from '@coxswain/ports';
 import { canonicalJson, type Json, RECORD_VERSION, type Upcast } from '@coxswain/protocol';
@@ -21,7 +23,7 @@ async function ended(): Promise<TestBed> {
   return bed;
 }
 
-/** A journal as an earlier release would have written it: each record changed, and chained again. */
+/** A journal in the form of an earlier release: each record changed, and the chain rebuilt. */
 function remade(records: readonly Uint8Array[], change: (raw: Raw) => object): Uint8Array[] {
   let prev_hash: string | undefined;
   return records.map((bytes) => {
@@ -70,7 +72,7 @@ describe('records of an earlier shape', () => {
 describe('records of a later shape', () => {
   const HOUR = 3_600_000;
 
-  /** The journal as a host of an earlier release reads it: it does not know the version of the records. */
+  /** The journal as read by an earlier release, which does not know the version of the records. */
   function asEarlierHost(bed: TestBed): Journal {
     const later = (bytes: Uint8Array) =>
       Buffer.from(
@@ -110,7 +112,7 @@ describe('records of a later shape', () => {
     const id = await bed.send('steer', 'hello');
     expect(bed.told(id)).toEqual(['rejected record_unreadable']);
     expect(bed.receipts.at(-1)?.message).toContain(`is of version ${RECORD_VERSION + 1}`);
-    // The timer fires for the host that cannot use it.
+    // The timer fires at the host that cannot use it.
     await bed.time.advance(2 * HOUR);
     expect(await bed.bytes()).toEqual(before);
     await earlier.stop();
@@ -144,7 +146,7 @@ describe('a journal of another machine version', () => {
     });
   });
 
-  /** Another bus on which that journal lies, which has read nothing of its inbox. */
+  /** Another bus with that journal and an unread inbox. */
   async function elsewhere(records: readonly Uint8Array[], from: TestBed): Promise<TestBed> {
     const bed = testBed();
     bed.models.answers = from.models.answers;
@@ -171,7 +173,7 @@ describe('a journal of another machine version', () => {
     const id = await bed.send('prompt', 'and now');
     expect(bed.told(id)).toContain('accepted');
     expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
-    // It is no journal of this machine alone, and would not replay.
+    // It is not a journal of this machine alone, and would not replay.
     bed.forget('s1');
   });
 

@@ -1,4 +1,6 @@
-/** Edge cases of a turn that other runtimes get wrong, on running sessions: what tools, models and senders notice of them. */
+/**
+ * Edge cases of a turn on running sessions, as seen by tools, models and senders.
+ */
 import { HEADERS, type JsonObject, sessionRef, subjects, textOf } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { hook, returns } from './fake-hooks.ts';
@@ -9,7 +11,7 @@ import { ASKING, INBOX, type TestBed, testBed } from './test-bed.ts';
 const INTERRUPT = { body: 'not that', mode: 'interrupt_immediate' };
 const HOOKS = ['PreToolUse', 'gate_tool_calls', 'permission_asked'] as const;
 
-/** Publishes at one moment: nothing is handled before all are in the stream. */
+/** Publishes several commands at once: none is handled before all are stored. */
 async function atOnce(bed: TestBed, ...commands: readonly (readonly [verb: string, body: JsonObject])[]) {
   for (const [verb, body] of commands) {
     const headers = { [HEADERS.commandId]: `${verb}-now`, [HEADERS.receiptTo]: INBOX };
@@ -199,7 +201,7 @@ describe('7: a duplicate delivery of any command changes nothing the second time
     const before = await bed.bytes();
     await bed.send(verb, body, { id: 'same' });
     expect(await bed.bytes()).toEqual(before);
-    // Nor by the host that comes after it.
+    // Nor on the next host.
     host.abandon();
     await bed.host({}, {});
     await bed.send(verb, body, { id: 'same' });
@@ -222,7 +224,7 @@ test('8: text that had been streamed before an abort is kept, marked as partial,
   });
   await bed.send('prompt', 'go on');
   const [said] = (bed.models.requests.at(-1)?.messages ?? []).filter(({ role }) => role === 'assistant');
-  // The journal holds what the model said, the model reads that it was cut off, by whom and why.
+  // The journal contains the partial text; the model reads by whom and why it was ended.
   expect(said?.content).toEqual([
     { type: 'text', text: 'as far as I' },
     { type: 'text', text: '\n[This response was cut off here: ada cancelled the run: enough. It is incomplete.]' },

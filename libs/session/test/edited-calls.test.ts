@@ -1,6 +1,6 @@
 /**
- * Edited calls in running sessions: the guards of a host refuse what a person has edited, the sender of the edit is told,
- * and the call waits on. Every journal of these tests is replayed at its end.
+ * Edited calls on running sessions: the guards of a host refuse an edit, its sender is notified, and the call stays
+ * pending. Every journal of these tests is replayed at its end.
  */
 import type { JsonObject } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
@@ -15,7 +15,7 @@ const atMost100: Handler = async ({ payload }) => {
 };
 const LARGE = 'amount =~ "^[0-9]{3}"';
 
-/** A refund of 40 waits for a person. */
+/** A refund of 40 with a pending approval. */
 async function parked(
   given: Partial<Pick<TestBed['hooks'], 'registrations' | 'handlers'>> = {},
   start: JsonObject = {},

@@ -1,4 +1,6 @@
-/** Exports: their closing line proves the tail, which the hash chain alone leaves open. */
+/**
+ * Exports: the closing line proves the last record, which the hash chain alone does not.
+ */
 import { canonicalJson, closingLine, isErrorCode, type Json } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { ExportedJournal, replayJournal, sha256Hex } from '../src/mod.ts';
@@ -7,7 +9,7 @@ import { testBed } from './test-bed.ts';
 
 type Raw = { [key: string]: Json } & { input: { [key: string]: Json }; events: { [key: string]: Json }[] };
 
-/** A session whose newest record is a steering message whose receipt is awaited. */
+/** A session whose newest record is a steering message with an awaited receipt. */
 async function records(): Promise<Uint8Array[]> {
   const bed = testBed();
   bed.models.answers = [say('done')];
@@ -20,7 +22,7 @@ async function records(): Promise<Uint8Array[]> {
 const endOf = (all: readonly Uint8Array[]) =>
   Buffer.from(closingLine({ hash: sha256Hex(all.at(-1) as Uint8Array), records: all.length }));
 
-/** The code with which the replay of an export ends; null where it replays. */
+/** The error code of the replay of an export; null if it replays. */
 async function codeOf(lines: readonly Uint8Array[]): Promise<{ code: string | null; isTailProven: boolean }> {
   const exported = new ExportedJournal(
     (async function* () {
@@ -76,7 +78,7 @@ describe('the closing line shows what replay cannot see:', () => {
 });
 
 test('any changed byte of the newest record or of the closing line ends with a code', async () => {
-  // The first record alone is a journal too, and quickly replayed.
+  // The first record alone is a journal too, and replays quickly.
   const all = (await records()).slice(0, 1);
   const lines = [...all, endOf(all)];
   for (const at of [lines.length - 2, lines.length - 1]) {

@@ -1,11 +1,13 @@
-/** Hooks that answer as the test says. */
+/**
+ * Hooks with answers of the test.
+ */
 import type { HookReply, HookRequest, Hooks } from '@coxswain/ports';
 import { HookRegistration, type HookTable } from '@coxswain/protocol';
 
-/** What a handler does with one question. */
+/** The answer of a handler to one question. */
 export type Handler = (request: HookRequest, signal: AbortSignal) => Promise<HookReply>;
 
-/** A handler that returns this. */
+/** A handler with this return value. */
 export const returns =
   (raw: unknown): Handler =>
   async () => ({ status: 'returned', raw });
@@ -24,7 +26,7 @@ export const hook = (point: HookRegistration['point'], id: string, more: Partial
 export class FakeHooks implements Hooks {
   registrations: HookTable = [];
   handlers: Readonly<Record<string, Handler>> = {};
-  /** Every question, as it was asked. */
+  /** Every question. */
   readonly asked: HookRequest[] = [];
 
   readonly #watching = new Set<() => void>();
@@ -38,7 +40,7 @@ export class FakeHooks implements Hooks {
     return () => this.#watching.delete(changed);
   }
 
-  /** The table becomes another one. */
+  /** Replaces the table. */
   change(registrations: HookTable): void {
     this.registrations = registrations;
     for (const changed of this.#watching) changed();

@@ -1,6 +1,6 @@
 /**
- * A model that answers as the test says. Which answer is next stands in the transcript, not in the model, so that a
- * restarted host goes on at the same place.
+ * A model with answers of the test. The transcript determines the next answer, so that a restarted host continues at
+ * the same place.
  */
 import type { Clock, Model, ModelRequest, ModelResult, Models } from '@coxswain/ports';
 import type { AssistantMessage, CallPart, Failure, Json, Usage } from '@coxswain/protocol';
@@ -8,26 +8,26 @@ import type { AssistantMessage, CallPart, Failure, Json, Usage } from '@coxswain
 /** One answer. */
 export interface Answer {
   readonly text?: string;
-  /** The deltas that stream the text; one with the whole of it without them. */
+  /** The deltas of the text; without them, one with all of it. */
   readonly pieces?: readonly string[];
   readonly calls?: readonly CallPart[];
-  /** Time until the answer is there. */
+  /** Time until the answer starts. */
   readonly delayMs?: number;
   /** Time from its last delta to its end. */
   readonly endsAfterMs?: number;
-  /** It breaks down after what it has said. */
+  /** The model fails after this answer. */
   readonly fail?: Failure;
-  /** What it thinks aloud, before anything else. */
+  /** Its reasoning before the text. */
   readonly reasoning?: string;
-  /** What the provider reports; 10 and 2 tokens without it. */
+  /** The reported usage; 10 and 2 tokens by default. */
   readonly usage?: Usage;
-  /** It does not stop when it is told to. */
+  /** It ignores aborts. */
   readonly deaf?: boolean;
 }
 
 /** A plain answer. */
 export const say = (text: string, more: Answer = {}): Answer => ({ text, ...more });
-/** An answer that asks for calls. */
+/** An answer with calls. */
 export const ask = (...calls: readonly CallPart[]): Answer => ({ calls });
 /** A call. */
 export const call = (callId: string, tool: string, args: Json = {}): CallPart => ({
@@ -37,17 +37,17 @@ export const call = (callId: string, tool: string, args: Json = {}): CallPart =>
   args,
 });
 
-/** The models of one test: they all play the same answers. */
+/** The models of one test: all give the same answers. */
 export class FakeModels implements Models {
-  /** The answers, in order; the last one is given again and again. */
+  /** The answers in order; the last one is repeated. */
   answers: readonly Answer[] = [say('done')];
-  /** What compactions are answered, in order; the last one is given again and again. */
+  /** The answers of compactions in order; the last one is repeated. */
   summaries: readonly Answer[] = [say('so far, so good')];
-  /** Failures that the first requests for an answer meet, in order; null for none. */
+  /** Failures of the first requests in order; null for none. */
   refusals: readonly (Failure | null)[] = [];
-  /** Every request, as it came. */
+  /** Every request. */
   readonly requests: ModelRequest[] = [];
-  /** What is missing, before a model is asked. */
+  /** The missing requirement, checked before a call. */
   missing: Failure | null = null;
   readonly #clock: Clock;
 
@@ -64,7 +64,7 @@ export class FakeModels implements Models {
       stream: async (request, onPart, signal) => {
         this.requests.push(request);
         const answer = this.#answerTo(request);
-        // Without a delay the answer is there at once: not even the clock gets a word in.
+        // Without a delay the answer is immediate: not even the clock runs.
         if (answer.delayMs) await this.#clock.sleep(answer.delayMs, answer.deaf ? undefined : signal);
         if (answer.text !== undefined && answer.text !== '')
           for (const text of answer.pieces ?? [answer.text]) onPart({ type: 'text', text });

@@ -1,4 +1,6 @@
-/** Tools that do as the test says, and a log of what they really did: the only truth beside the journal. */
+/**
+ * Tools with behaviour of the test, and a log of their real effects.
+ */
 import type {
   ApprovalQuestion,
   Clock,
@@ -21,17 +23,17 @@ import {
 export interface FakeTool {
   readonly traits?: Partial<ToolTraits>;
   readonly schema?: JsonObject;
-  /** What it does; without it the tool answers `ok` at once. */
+  /** Its function; by default the result is `ok`. */
   readonly run?: (call: ToolCall, signal: AbortSignal, clock: Clock) => Promise<ToolOutcome>;
-  /** What a worker that outlives its host says of a call. */
+  /** The answer of a worker that outlives its host. */
   readonly probe?: (idempotencyKey: string) => ToolProbe;
-  /** Whether a person must approve a call: always, or as it answers. */
+  /** Whether a call needs an approval: always, or by its answer. */
   readonly needsApproval?: true | ((question: ApprovalQuestion) => boolean | Promise<boolean>);
-  /** Told when a call that was taken up shall stop; without it nobody can be told. */
+  /** Receives the stop of an accepted call; absent if it cannot be stopped. */
   readonly stop?: (idempotencyKey: string, reason: string) => void;
 }
 
-/** One time that a tool was run. */
+/** One run of a tool. */
 export interface ToolRun {
   readonly key: string;
   readonly callId: string;
@@ -42,13 +44,13 @@ export interface ToolRun {
   readonly aborted: boolean;
 }
 
-/** A tool's answer of one text. */
+/** A result with one text. */
 export const answer = (text: string, status: 'ok' | 'error' = 'ok'): ToolOutcome => ({
   status,
   result: { content: [{ type: 'text', text }], is_error: status !== 'ok' },
 });
 
-/** A tool that takes its time, and stops when it is told to. */
+/** A slow tool that stops after an abort. */
 export const taking =
   (ms: number, text = 'slow result'): NonNullable<FakeTool['run']> =>
   async (_call, signal, clock) => {
@@ -56,7 +58,7 @@ export const taking =
     return signal.aborted ? { ...answer('stopped', 'error'), status: 'cancelled' } : answer(text);
   };
 
-/** A tool that takes its time, whatever it is told. */
+/** A slow tool that ignores aborts. */
 export const deaf =
   (ms: number, text = 'late result'): NonNullable<FakeTool['run']> =>
   async (_call, _signal, clock) => {
@@ -66,15 +68,15 @@ export const deaf =
 
 /** The tools of one test. */
 export class FakeTools implements ToolSource {
-  /** What every run did, in the order in which they began. */
+  /** The runs in order of their start. */
   readonly runs: ToolRun[] = [];
   readonly specs: ToolsetSpec[] = [];
-  /** Toolsets that are open now. */
+  /** Number of open toolsets. */
   openNow = 0;
   failure: Failure | null = null;
-  /** How long opening takes. */
+  /** Time to open. */
   openMs = 0;
-  /** How long closing takes. */
+  /** Time to close. */
   closeMs = 0;
   readonly #clock: Clock;
   readonly #tools: () => Readonly<Record<string, FakeTool>>;
@@ -130,7 +132,7 @@ export class FakeTools implements ToolSource {
   }
 }
 
-/** A tool as a model is shown it. */
+/** A tool definition for the model. */
 export function definition(name: string, tool: FakeTool = {}): ToolDefinition {
   return {
     name,

@@ -1,10 +1,12 @@
-/** A journal that fails as the test says, and remembers every append that was tried. */
+/**
+ * A journal with faults of the test. It records every attempted append.
+ */
 import type { AppendResult, Journal, StoredRecord } from '@coxswain/ports';
 import type { SessionRef } from '@coxswain/protocol';
 
 /**
- * What becomes of one append. `lost`: nothing is stored and nobody answers. `unanswered`: it is stored and nobody
- * answers. `throws`: the adapter breaks its contract. A function decides by itself.
+ * The fault of one append. `lost`: not stored, no answer. `unanswered`: stored, no answer. `throws`: the adapter breaks
+ * its contract. A function decides itself.
  */
 export type AppendFault =
   | 'none'
@@ -13,22 +15,22 @@ export type AppendFault =
   | 'throws'
   | ((append: () => Promise<AppendResult>, tried: Tried) => Promise<AppendResult>);
 
-/** One append that was tried. */
+/** One attempted append. */
 export interface Tried {
   readonly ref: SessionRef;
   readonly bytes: Uint8Array;
   readonly fence: number;
 }
 
-/** See the top of the file. */
+/** A journal with faults. */
 export class FaultyJournal implements Journal {
   readonly tried: Tried[] = [];
-  /** What becomes of the next appends, in order; then {@link always}. */
+  /** The faults of the next appends in order; then {@link always}. */
   next: AppendFault[] = [];
   always: AppendFault = 'none';
-  /** Set, reading fails with it. */
+  /** If set, reads fail with it. */
   unreadable: Error | null = null;
-  /** Sessions whose journals somebody has deleted. */
+  /** Sessions with deleted journals. */
   readonly gone = new Set<string>();
   readonly #journal: Journal;
 

@@ -1,4 +1,6 @@
-/** Inbox feedback on its way: from tools, servers and hooks into the journal, and to the model before its next answer. */
+/**
+ * Inbox feedback: from tools, servers and hooks into the journal, and to the model before its next answer.
+ */
 import type { ToolCall } from '@coxswain/ports';
 import { BOUNDS, type FeedbackInput, textOf } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
@@ -8,7 +10,7 @@ import { ask, call, say } from './fake-model.ts';
 import { answer, deaf } from './fake-tools.ts';
 import { ASKING, type TestBed, testBed } from './test-bed.ts';
 
-/** A session whose one call of `read` does this; the model answers plainly after it. */
+/** A session with one call of `read` with this function, and then a plain answer. */
 async function run(during: (call: ToolCall, bed: TestBed) => void): Promise<TestBed> {
   const bed = testBed();
   bed.tools = {
@@ -25,7 +27,7 @@ async function run(during: (call: ToolCall, bed: TestBed) => void): Promise<Test
   return bed;
 }
 
-/** What the model was shown at its second request beyond the prompt and the call's result. */
+/** The messages of the second model request after the prompt and the call's result. */
 function shown(bed: TestBed): string[] {
   const messages = bed.models.requests[1]?.messages ?? [];
   return messages
@@ -96,7 +98,7 @@ test.each([
   const { body = '' } = event ?? {};
   expect(Buffer.byteLength(JSON.stringify(body)) - 2).toBeLessThanOrEqual(BOUNDS.feedbackBodyMaxBytes);
   expect(body.endsWith(' [cut]')).toBe(isCut);
-  // A character that was cut in two would not survive UTF-8.
+  // A character cut in two would not survive UTF-8.
   expect(Buffer.from(body, 'utf8').toString('utf8')).toBe(body);
   if (!isCut) expect(body).toBe(text);
 });
@@ -164,7 +166,7 @@ test('feedback of an abandoned call is dropped', async () => {
 describe('feedback whose record has no acknowledgement', () => {
   const bounds = { commitBounds: { ...COMMIT_BOUNDS, attemptsMax: 3 } };
 
-  /** A call that tells something the first time that it is run; `faults` is what becomes of the appends from then on. */
+  /** A call that gives feedback in its first run; `faults` apply to the appends after it. */
   async function told(faults: TestBed['journal']['next'], meanwhile = async (_bed: TestBed) => {}): Promise<TestBed> {
     const bed = testBed();
     bed.tools = {

@@ -1,4 +1,6 @@
-/** Forks: a session's past recomputed under another id, what is otherwise from the last copied record on, and no mix of the two. */
+/**
+ * Forks: the past of a session under another id, the changes after the last copied record, and no mix of the two.
+ */
 import type { AppendResult, Journal } from '@coxswain/ports';
 import {
   BOUNDS,
@@ -32,7 +34,7 @@ function fork(
   return bed.send('start', body, { session: 'f1', ...options });
 }
 
-/** A record as what a fork has in common with its origin. */
+/** The part of a record that a fork shares with its origin. */
 function ofItself({ input, events, ...record }: JournalRecord) {
   const { receipt_to: _, copied_from: __, ...own } = input as JournalRecord['input'] & JsonObject;
   const { n, at, state, effects_open, epoch } = record;
@@ -86,11 +88,11 @@ describe('a fork', () => {
       expect(bed.told(await fork(bed, n, undefined, { session })), session).toEqual(['accepted']);
       const records = await bed.records(session);
       expect(records.slice(0, n).map(ofItself)).toEqual(origin.slice(0, n).map(ofItself));
-      // Of places in an inbox it has one: that of the command which has asked for it.
+      // It has one inbox position: that of the command that requested it.
       expect(records.slice(0, n).flatMap((record) => (record.cursor ? [record.n] : []))).toEqual([1]);
       expect(records[n]?.input).toMatchObject({ type: 'owned', epoch: 2, after_copy: { session } });
       expect(records.every(({ session_id }) => session_id === session)).toBe(true);
-      // It stands by itself: no other journal is read.
+      // It is complete: no other journal is read.
       const bytes = await bed.bytes(session);
       expect(await replayJournal(bytes, bed.bus.blobs)).toEqual({ records: bytes.length, sessionId: session });
     }
@@ -137,7 +139,7 @@ describe('a fork', () => {
     const steer = await find(bed, ({ type }) => type === 'steering_received');
     const told = bed.receipts.length;
     await fork(bed, steer);
-    // The steer waits in the fork as it did in the origin; who sent it to the origin hears nothing of the fork.
+    // The steer is queued in the fork as in the origin; its sender gets no receipts of the fork.
     expect(bed.receipts.slice(told).map(({ session_id, stage }) => `${session_id} ${stage}`)).toEqual(['f1 accepted']);
     await bed.send('approve', { call_id: 'c2', decision: 'allow' }, { session: 'f1' });
     expect((await bed.lines('f1')).some((line) => line.includes('delivers steer-2'))).toBe(true);
@@ -272,7 +274,7 @@ describe('with changes', () => {
     expect(taken?.events.map(({ type }) => type)).toEqual(['owned', 'prompt_received']);
     expect(taken?.events[1]).toMatchObject({ command_id: id, run: 2 });
     expect((await bed.lines('f1')).at(-1)).toBe('agent_end end_turn');
-    // The one command is both: a repetition of it changes nothing.
+    // One command is both, so a repetition changes nothing.
     await fork(bed, n, { prompt: 'and in French' }, { id });
     expect(bed.told(id)).toEqual(['accepted', 'accepted']);
     expect((await bed.eventsOf('prompt_received', 'f1')).length).toBe(2);
@@ -358,7 +360,7 @@ describe('at a veto', () => {
     await fork(bed, n, { verdicts: { policy: true, audit: true } });
     expect(await bed.lines('f1')).toContain('call_ended c1 ok');
     expect(bed.toolSource.runs.map(({ key }) => key.split('.')[1])).toEqual(['f1']);
-    // Nobody was asked again.
+    // No model was called again.
     expect(bed.hooks.asked).toHaveLength(1);
   });
 
@@ -658,7 +660,7 @@ describe('a crash', () => {
 });
 
 describe('whose first record is stored late, after its origin was deleted', () => {
-  /** The first append of f1 has no answer until the host has given it up; the origin is deleted meanwhile. */
+  /** The first append of f1 has no answer until the host abandons it; the origin is deleted meanwhile. */
   async function storedLate(bed: TestBed): Promise<string> {
     await ended(bed);
     let first: (() => Promise<AppendResult>) | null = null;
@@ -712,13 +714,13 @@ test('a long copy does not block other sessions', async () => {
     return append();
   };
   await Promise.all([fork(bed, n), bed.start({}, { session: 's2' })]);
-  // It came second, and its run is over before the copy is.
+  // It was second, and its run ends before the copy.
   expect(order.filter((session) => session === 'f1').length).toBeGreaterThan(100);
   expect(order.lastIndexOf('s2')).toBeLessThan(order.lastIndexOf('f1') - 50);
 });
 
 describe('the origin’s journal is read', () => {
-  /** From where on the origin was read, each time. */
+  /** The start position of each read of the origin. */
   const readings = (bed: TestBed) => {
     const from: (number | undefined)[] = [];
     const read = bed.journal.read.bind(bed.journal);

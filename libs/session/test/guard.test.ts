@@ -1,4 +1,6 @@
-/** The guard on the way in: what senders are told, what models see, and what a crash does to it. */
+/**
+ * The guard: receipts of senders, prompts of models, and the effect of a crash.
+ */
 import type { HookReply, HookRequest } from '@coxswain/ports';
 import { textOf } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
@@ -7,7 +9,7 @@ import { ask, call, say } from './fake-model.ts';
 import { taking } from './fake-tools.ts';
 import { type TestBed, testBed } from './test-bed.ts';
 
-/** Blocks what mentions a secret, after a while. */
+/** Blocks texts with a secret, after a delay. */
 function guard(bed: TestBed, takesMs: number): Handler {
   return async ({ payload }: HookRequest, signal): Promise<HookReply> => {
     await bed.time.clock().sleep(payload.origin === 'prompt' ? 0 : takesMs, signal);
@@ -16,7 +18,7 @@ function guard(bed: TestBed, takesMs: number): Handler {
   };
 }
 
-/** A host with the guard, and a session whose model takes a second for its first answer. */
+/** A host with the guard, and a session whose first answer takes a second. */
 async function guarded(takesMs = 100): Promise<TestBed> {
   const bed = testBed();
   bed.hooks.registrations = [hook('user_prompt_submit', 'secrets')];

@@ -1,4 +1,6 @@
-/** Hand-offs on running sessions: whose prompt, model and tools a session has, and who has it after ends and restarts. */
+/**
+ * Hand-offs on running sessions: the prompt, model and tools of a session, also after ends and restarts.
+ */
 import type { Persona } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { type CrewBed, crewBed } from './crew-bed.ts';
@@ -14,10 +16,10 @@ const end = async (bed: CrewBed) => (await bed.eventsOf('agent_end')).at(-1)?.st
 const personas = async (bed: CrewBed) =>
   (await bed.eventsOf('persona_changed')).map(({ provision }) => provision.persona.name);
 const pinned = async (bed: CrewBed) => (await bed.eventsOf('persona_changed')).at(-1)?.provision;
-/** The systems that models were asked with, in order. */
+/** The system prompts of the model requests in order. */
 const systems = (bed: CrewBed) => bed.models.requests.map(({ system }) => system);
 
-/** A crew of two who may hand off to each other. */
+/** Two personas that may hand off to each other. */
 function pair(more: Readonly<Record<'desk' | 'clerk', Partial<Persona>>> = { desk: {}, clerk: {} }): CrewBed {
   const bed = crewBed();
   bed.personas = {
@@ -70,7 +72,7 @@ describe('the persona that has taken over', () => {
     await bed.begin('desk', { mode: 'terse', model: 'fake/chosen' });
     expect(await pinned(bed)).toMatchObject({ persona: { name: 'clerk' }, model: { name: 'fake/chosen' } });
     expect((await pinned(bed))?.mode).toBeUndefined();
-    // A run later the mode of the start is nobody's trouble.
+    // A run later the mode of the start does not matter.
     await bed.send('prompt', { body: 'more' });
     expect(await end(bed)).toBe('end_turn');
   });

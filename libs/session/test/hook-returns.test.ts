@@ -1,6 +1,6 @@
 /**
- * What each kind of return does to a session, at every point that sessions fire, on a running host. The protocol's own
- * test holds what every return means at every point; its table is the oracle here.
+ * The effect of each kind of return value at every point, on a running host. The protocol's test checks the meaning of
+ * each; its table is the oracle here.
  */
 import { createMemoryPersonas } from '@coxswain/adapter-memory';
 import { combineToolSources, createCrewTools } from '@coxswain/adapter-tools';
@@ -19,20 +19,20 @@ import { type Answer, ask, call, say } from './fake-model.ts';
 import { answer } from './fake-tools.ts';
 import { type TestBed, testBed } from './test-bed.ts';
 
-/** How a session comes to a point, and how to see what a return has done there. */
+/** How a session reaches a point, and how the effect of a return value is observed. */
 interface Stage {
   readonly answers?: readonly Answer[];
   readonly settings?: JsonObject;
-  /** Its persona, mate, is paused when it starts, and resumed after it was played. */
+  /** Its persona, mate, is paused at the start, and resumed afterwards. */
   readonly paused?: boolean;
   readonly play?: (bed: TestBed) => Promise<void>;
-  /** What has become of what was asked about, in a word. */
+  /** The fate of the operation, in one word. */
   readonly outcome: (bed: TestBed) => Promise<string> | string;
-  /** The word where nobody objects, where the operation is refused, and where an answer says something else. */
+  /** The words without an objection, after a refusal, and after another answer. */
   readonly goesOn: string;
   readonly refused: string;
   readonly means?: Readonly<Record<string, string | ((answer: JsonObject) => string)>>;
-  /** Returns that only this point tells apart, beside those of the protocol. */
+  /** Return values for this point only, in addition to those of the protocol. */
   readonly rows?: Readonly<Record<string, Row>>;
 }
 
@@ -79,7 +79,7 @@ const stepping: Partial<Stage> = {
     ],
   }),
 };
-/** How the first step and the run have ended, and what the model was told to do. */
+/** The ends of the first step and of the run, and the tasks of the model. */
 const stepped = async (bed: TestBed) => {
   const [first] = await bed.eventsOf('step_finished');
   const output = first?.output === undefined ? '' : ` as ${JSON.stringify(first.output)}`;
@@ -87,7 +87,7 @@ const stepped = async (bed: TestBed) => {
   const asked = said.map((text) => text.split('\n\n').slice(1).join(' '));
   return [`${first?.error?.code ?? first?.status}${output}`, await end(bed), ...asked].join(', ');
 };
-/** What has become of a call that waits for a person. */
+/** The fate of a call with a pending approval. */
 const waited = async (bed: TestBed) => {
   const [asked] = await bed.eventsOf('approval_requested');
   const [decided] = await bed.eventsOf('approval_decided');
@@ -193,7 +193,7 @@ const STAGES: { readonly [P in HookPoint]?: Stage } = {
     refused: 'step_denied, error',
     means: {
       deny: 'step_denied, error',
-      // A step takes a prompt, and no other argument.
+      // A step has no argument except its prompt.
       rewrite_args: ({ args }) =>
         JSON.stringify(args) === '{"prompt":"Do less."}'
           ? 'completed, end_turn, Do less., Do write.'
@@ -254,7 +254,7 @@ const STAGES: { readonly [P in HookPoint]?: Stage } = {
   OnPersonaResumed: told({ settings: mate({}), paused: true }),
 };
 
-/** Of the points that a run passes more than once, where the handler is asked: one time is enough to tell of. */
+/** For points that a run passes several times, the one call of the handler that is tested. */
 const ONCE: { readonly [P in HookPoint]?: Partial<HookRegistration> } = {
   loop_checkpoint: { pattern: 'iteration_end' },
   OnBudgetThreshold: { pct: 50 },
@@ -289,7 +289,7 @@ test('every point that sessions fire has a stage', () => {
   expect(Object.keys(STAGES).sort()).toEqual([...HOOK_POINTS].sort());
 });
 
-/** What a return has to have done, by the oracle of the protocol and what its point is about. */
+/** The expected effect of a return value, by the oracle of the protocol and the subject of its point. */
 function effectOf(point: HookPoint, raw: unknown, meaning: string): string {
   const { goesOn, refused, means = {} } = STAGES[point] as Stage;
   if (meaning.startsWith('verdict_')) return refused;
@@ -312,7 +312,7 @@ function innermost(raw: unknown): unknown {
   return inner === undefined ? raw : innermost(inner);
 }
 
-/** One return for each effect at the point: which return means what is a question of the protocol's tests. */
+/** One return value for each effect at the point. The meanings are checked by the protocol's tests. */
 function rowsAt(point: HookPoint): [name: string, row: Row][] {
   const effects = new Map<string, [string, Row]>();
   for (const [name, row] of Object.entries({ ...ROWS, ...STAGES[point]?.rows })) {

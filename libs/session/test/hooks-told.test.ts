@@ -1,4 +1,6 @@
-/** Hooks that are told, remind, begin jobs, have no handler, or come and go while a session runs. */
+/**
+ * Hooks that are notified, remind, start jobs, have no handler, or change while a session runs.
+ */
 import { BOUNDS, HOOK_PAYLOADS, type HookTable, readRegistration, textOf } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { hook, returns, silent, throws } from './fake-hooks.ts';

@@ -1,4 +1,6 @@
-/** The host: taking sessions up, stopping in order, and going on when one of them cannot. RUNNER-10. */
+/**
+ * The host: claims, stopping in order, and continuing when one session cannot. RUNNER-10.
+ */
 import type { CommandInbox, Journal, ToolCall, ToolOutcome } from '@coxswain/ports';
 import { expect, test } from 'vitest';
 import { createSessionHost } from '../src/mod.ts';
@@ -6,7 +8,7 @@ import { ask, call, say } from './fake-model.ts';
 import { answer, deaf, type FakeTool, taking } from './fake-tools.ts';
 import { ASKING, refOf, type TestBed, testBed } from './test-bed.ts';
 
-/** A journal that does this to one session, and is sound for all others. */
+/** A journal with a fault in one session. */
 function brokenFor(bed: TestBed, session: string, broken: Partial<Journal>): Journal {
   const pick = <K extends keyof Journal>(name: K): Journal[K] =>
     ((...args: unknown[]) => {
@@ -41,7 +43,7 @@ test('a host loads every session with work, and no other', async () => {
   expect(await started).toEqual({ found: 3 });
   expect(host.live).toBe(1);
   expect(await bed.lines('busy')).toContainEqual(expect.stringContaining('c1 interrupted'));
-  // A session that waits for nothing but a command costs disk only: nobody writes that it has a new owner.
+  // A session that waits only for a command needs no memory: no host records a new owner.
   expect(await bed.lines('parked')).toEqual(parked);
   host.abandon();
 });
@@ -61,7 +63,7 @@ test('a host loads a bounded number of sessions at a time, and an unreadable one
     ...brokenFor(bed, 'none', {}),
     async *read(ref, fence) {
       begun.push(ref.sessionId);
-      // As many as are taken up at once do not answer.
+      // The number of concurrent claims does not answer.
       if (begun.length <= 32) await new Promise(() => {});
       yield* bed.journal.read(ref, fence);
     },
@@ -86,7 +88,7 @@ test('a stop lets running calls end, and starts no model call', async () => {
   expect((await bed.lines()).slice(-3)).toEqual(['call_ended c1 ok', 'turn_end 1', 'turn_start 2']);
   expect(bed.models.requests).toHaveLength(1);
   expect(bed.toolSource.openNow).toBe(0);
-  // Nothing had to be given up, so the next host finds nothing in doubt.
+  // Nothing was abandoned, so no outcome is unknown to the next host.
   await bed.host();
   expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
   expect(bed.toolSource.runs).toHaveLength(1);
@@ -125,7 +127,7 @@ test('a stop waits for a call that does not end for the grace period only', asyn
   expect(host.live).toBe(0);
 });
 
-/** A tool whose calls a worker has, which goes on whatever becomes of hosts. */
+/** A tool whose worker continues its calls regardless of hosts. */
 function heldElsewhere(): { tool: FakeTool; end(): void; attached: number } {
   let end: () => void = () => undefined;
   const ended = new Promise<void>((resolve) => {
@@ -164,7 +166,7 @@ test('a stop does not wait for a remote call: the next host attaches to it, and 
   bed.models.answers = [ask(call('c1', 'remote')), say('done')];
   let host = await bed.host();
   await bed.start();
-  // Twice: what was attached to is let go of as easily.
+  // Twice: an attached call is released in the same way.
   for (let stop = 1; stop <= 2; stop++) {
     let done = false;
     void host.stop().then(() => {
@@ -234,7 +236,7 @@ test('RUNNER-3: a host that has left everything tells nobody of what was on its 
   host.abandon();
   await bed.time.advance(5_000);
   expect(bed.told(id)).toEqual([]);
-  // It is durable all the same, and the next host's.
+  // It is durable, and the next host has it.
   await bed.host();
   expect((await bed.lines()).filter((line) => line.startsWith('steering_received'))).toHaveLength(1);
 });
@@ -286,7 +288,7 @@ test('a session with an unreadable journal does not block other sessions', async
   await bed.time.advance(5_000);
   for (const session of ['good', 'new']) expect((await bed.lines(session)).at(-1)).toBe('agent_end end_turn');
   await expect(second.status(refOf('bad'))).rejects.toThrow('no leader');
-  // It is taken up as soon as it can be, without anybody asking.
+  // It is claimed as soon as possible, without a command.
   isBroken = false;
   await bed.time.advance(60_000);
   expect((await bed.lines('bad')).at(-1)).toBe('agent_end end_turn');
@@ -349,7 +351,7 @@ test('RUNNER-9: a host that lost a session keeps what its calls had answered, an
   await bed.start();
   const second = await bed.rival({ passivateAfterMs: 5_000, sweepEveryMs: 500 });
   await bed.time.advance(1_500);
-  // The first host's append of c1's result was refused: it let go. Its delivery of an old command brings it back.
+  // The first host's append of c1's result was refused, so it left the session. An old delivery loads it again.
   expect(first.live).toBe(0);
   await bed.send('steer', 'listen', { id: 'st' });
   await bed.time.advance(500);
@@ -381,7 +383,8 @@ test('a host reports another host’s session as the journal says, and unloads i
   await bed.start();
   await bed.rival();
   await bed.time.advance(2_000);
-  // The first has let go, with what the call had answered in its hands. An old delivery makes it look at the session.
+  // The first host has left the session, with the call's outcome unrecorded. An old delivery makes it look at the
+  // session.
   expect(first.live).toBe(0);
   again();
   await bed.time.settle();
@@ -411,7 +414,7 @@ test('RUNNER-8: trouble that comes back waits longer each time, and is forgotten
   expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
   const epochs = (await bed.lines()).filter((line) => line.startsWith('owned'));
   expect(epochs).toEqual(['owned 2']);
-  // New trouble is tried again as soon as the first was.
+  // A new failure is retried as quickly as the first one.
   bed.models.answers = [say('later', { delayMs: 1_000 })];
   await bed.send('prompt', 'go on');
   bed.journal.next = ['lost'];

@@ -1,4 +1,6 @@
-/** Imports: an export becomes a session, whole or not at all, and goes on as any session does. */
+/**
+ * Imports: an export becomes a session completely or not at all, and continues like any session.
+ */
 import { blobLine, canonicalJson, closingLine, type Json, sessionRef } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { tombstoneOf } from '../src/journal/tombstone-of.ts';
@@ -105,7 +107,7 @@ test('large fields come with it', async () => {
   expect(Buffer.from((await bed.bus.blobs.get(sha256Hex(Buffer.from([255, 0])))) ?? [])).toEqual(Buffer.from([255, 0]));
 });
 
-/** The last line of what was spoilt. */
+/** The last line of the damaged part. */
 const LAST = -1;
 
 describe('is refused, naming the line, and nothing is written', () => {

@@ -1,11 +1,13 @@
-/** Commands: read in stream order, consumed by the record that holds them, acknowledged after it. RUNNER-7. */
+/**
+ * Commands: read in stream order, consumed by their record, acknowledged after it. RUNNER-7.
+ */
 import type { CommandInbox, InboxHandlers } from '@coxswain/ports';
 import { positionalCommandId } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { ask, call, say } from './fake-model.ts';
 import { ASKING, refOf, type TestBed, testBed } from './test-bed.ts';
 
-/** An inbox that notes which deliveries are acknowledged, and how long the journal was by then. */
+/** An inbox that notes acknowledged deliveries, with the length of the journal at that time. */
 function watched(bed: TestBed): { inbox: CommandInbox; acks: { seq: number; records: number }[] } {
   const inner = bed.bus.createInbox();
   const acks: { seq: number; records: number }[] = [];
@@ -84,7 +86,7 @@ test('RUNNER-7: what was delivered to a host that stands still is read by the ne
   await bed.send('steer', 'one', { id: 'a' });
   await bed.send('steer', 'two', { id: 'b' });
   first.abandon();
-  // Deliveries that are under way come to nobody else.
+  // Deliveries in flight are not delivered to another host.
   const { incarnation, read } = bed.bus.createInbox();
   await bed.host({}, { inbox: { incarnation, read, open: async () => {}, close: async () => {} } });
   const received = (await bed.lines()).filter((line) => /^(owned|steering_received)/.test(line));
@@ -235,7 +237,7 @@ test('a command for an unknown session gets its receipt and its ack, and leaves 
   expect(bed.receipts[0]).not.toHaveProperty('n');
   expect(acks).toEqual([{ seq: 1, records: 0 }]);
   expect(await bed.bytes('nobody')).toEqual([]);
-  // What was refused while the session was not there does not stand in its way later.
+  // A command that was rejected while the session did not exist does not block it later.
   await bed.start({}, { session: 'nobody' });
   expect((await bed.lines('nobody'))[0]).toBe('prompt_received run 1');
 });
@@ -254,7 +256,7 @@ test('RUNNER-7: a host that once found a session unknown looks again before it s
   await inbox.close();
   const second = await bed.host();
   await bed.start();
-  // The partition goes back; the first host still has the session in memory as it was: not there.
+  // The partition moves back; the first host still has the session in memory as unknown.
   second.abandon();
   await inbox.open(handlers as unknown as InboxHandlers);
   await bed.send('steer', 'in time', { id: 'timely' });
@@ -282,7 +284,7 @@ test('RUNNER-7: what has rung and cannot be found yet is not acknowledged, and i
         },
         partitions,
       ),
-    // The server that rings is ahead of the one that is read from.
+    // The notifying server is ahead of the one that is read.
     read: async (...asked) => (isBehind ? [] : inbox.read(...asked)),
   };
   bed.models.answers = [say('one', { delayMs: 1_000 })];

@@ -1,11 +1,13 @@
-/** Messages that wait, are taken back or replaced, and reminders that live: what senders are told and models shown. */
+/**
+ * Queued messages that are revoked or replaced, and live reminders: receipts of senders and prompts of models.
+ */
 import { type Message, SessionStatus, sessionRef, textOf } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { ask, call, say } from './fake-model.ts';
 import { taking } from './fake-tools.ts';
 import { type TestBed, testBed } from './test-bed.ts';
 
-/** A session that hauls, one call of 100 ms a turn, as often as asked, and then ends. */
+/** A session with one call of 100 ms per turn, for a number of turns. */
 async function hauling(turns: number): Promise<TestBed> {
   const bed = testBed();
   bed.tools = { haul: { run: taking(100) } };
@@ -19,7 +21,7 @@ async function hauling(turns: number): Promise<TestBed> {
 }
 
 const receipt = (bed: TestBed, id: string) => bed.receipts.filter(({ command_id }) => command_id === id).at(-1);
-/** Which of these texts the n-th request showed. */
+/** The texts among these in the n-th request. */
 const shownOf = (bed: TestBed, request: number, ...texts: string[]) => {
   const messages: readonly Message[] = bed.models.requests[request - 1]?.messages ?? [];
   return texts.filter((text) => messages.some((message) => textOf(message) === text));
@@ -128,7 +130,7 @@ test('a cleared reminder is missing from the next prompt; the prompt in progress
   const bed = await hauling(2);
   const id = await bed.send('remind', 'mind the tide');
   await bed.time.advance(150);
-  // The second call runs; the request that asked for it is not made anew.
+  // The second call runs; the request that caused it is not repeated.
   await bed.send('revoke', { command_id: id });
   await bed.time.advance(1_000);
   expect([2, 3].map((request) => shownOf(bed, request, 'mind the tide').length)).toEqual([1, 0]);
@@ -228,7 +230,7 @@ test('if the persona says so, steering is delivered one at a time and follow-ups
   for (const body of ['north', 'south', 'east']) await bed.send('steer', body);
   for (const body of ['moor', 'sleep']) await bed.send('followup', body);
   await bed.time.advance(1_000);
-  // One in each request, though a seam ends a turn and another begins the next.
+  // One in each request, although a seam ends a turn and another starts the next.
   const texts = ['north', 'south', 'east', 'moor', 'sleep'];
   expect([1, 2, 3, 4, 5].map((request) => shownOf(bed, request, ...texts))).toEqual([
     [],

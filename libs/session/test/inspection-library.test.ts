@@ -1,4 +1,6 @@
-/** What the library `@statelyai/inspect` sends of a live actor, beside what is told of the same journal. */
+/**
+ * The messages of the library `@statelyai/inspect` about a live actor, next to ours about the same journal.
+ */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { turnMachine } from '@coxswain/turn';
@@ -8,7 +10,7 @@ import { createActor } from 'xstate';
 import { journal } from '../../../tests/traces/golden-journals.ts';
 import { INSPECT_VERSION, SessionInspector } from '../src/mod.ts';
 
-/** As they would go over a connection. */
+/** The messages in their form on a connection. */
 type Message = Readonly<Record<string, unknown>> & { readonly type: string };
 
 const asSent = (messages: readonly unknown[]) => JSON.parse(JSON.stringify(messages)) as Message[];
@@ -22,7 +24,7 @@ async function ofTheLibrary(name: string): Promise<Message[]> {
   for (const { n, at, events } of journal(name))
     for (const event of events) actor.send({ ...event, n, at_ms: Date.parse(at) });
   const all = journal(name).reduce((count, { events }) => count + 2 * events.length, 0);
-  // It sends when there is time; the actor's own beginning goes before.
+  // It sends asynchronously; the actor's own start comes first.
   await expect.poll(() => sent.length, { timeout: 20_000 }).toBe(all + 3);
   return asSent([sent[0], ...sent.slice(3)]);
 }
@@ -66,7 +68,7 @@ test('the definition is the one that the library would send', async () => {
   const [theirs, ours] = [await ofTheLibrary('follow-up'), ofOurs('follow-up')].map(
     ([actor]) => JSON.parse(String(actor?.definition)) as Record<string, unknown>,
   );
-  // The one function of it; and what only ours says.
+  // Its one function; and members that only ours has.
   const { context: _, ...drawn } = theirs ?? {};
   const { version, ...own } = ours ?? {};
   expect(own).toEqual(drawn);

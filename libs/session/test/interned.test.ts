@@ -1,4 +1,6 @@
-/** One copy of what many sessions hold alike. */
+/**
+ * One copy of equal values of many sessions.
+ */
 import { expect, test } from 'vitest';
 import { Transcript } from '../src/mod.ts';
 import { Interned } from '../src/view/interned.ts';

@@ -1,4 +1,6 @@
-/** Records within their bound: large fields stored apart first, and put back byte for byte. RUNNER-8. */
+/**
+ * Records within their bound: large fields are stored first, and put back byte for byte. RUNNER-8.
+ */
 import { BOUNDS, blobRefsOf, type Json, RecordTooLargeError } from '@coxswain/protocol';
 import { emptyState } from '@coxswain/turn';
 import { expect, test } from 'vitest';
@@ -69,7 +71,7 @@ test('fields under the bound become blobs if their sum exceeds the record’s bo
 });
 
 test('a record at its bound is kept, one byte more is not', () => {
-  // Small members, which cannot be set apart; the last key fills what is left of the bound.
+  // Small members, which cannot become blobs; the last key fills the rest of the bound.
   const body: { [key: string]: Json } = { '': 0 };
   const room = () => BOUNDS.recordMaxBytes - seal(body).bytes.length;
   for (let i = 0; i < 40_000; i++) body[`k${String(i).padStart(6, '0')}`] = 0;
@@ -158,7 +160,7 @@ test('a missing blob stops its session with an error that names it, and no other
   const bed = testBed();
   const host = await bed.host();
   await bed.start({ prompt: 'word '.repeat(30_000) });
-  // Without a snapshot, which a host that stops would write.
+  // Without a snapshot, which a stopping host would write.
   host.abandon();
   const next = await bed.host({}, { blobs: { ...bed.bus.blobs, get: async () => null } });
   await expect(next.status(refOf())).rejects.toMatchObject({ code: 'blob_missing' });

@@ -1,4 +1,6 @@
-/** What runners leave behind: for the next one here, or late. RUNNER-9. */
+/**
+ * Leftovers of runners: for the next one on this host, or late. RUNNER-9.
+ */
 import type { Log } from '@coxswain/ports';
 import type { Outcome } from '@coxswain/protocol';
 import { expect, test } from 'vitest';

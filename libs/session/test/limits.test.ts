@@ -1,4 +1,6 @@
-/** Limits of a run, from where they are said to how the run ends. */
+/**
+ * Limits of a run, from their declaration to the end of the run.
+ */
 import type { JsonObject } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { ask, call, say } from './fake-model.ts';
@@ -121,7 +123,7 @@ test('a run ends when its token budget is exhausted, and the next prompt continu
   ]);
   await bed.send('prompt', 'go on');
   expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
-  // Every prompt pairs calls with results, that of the run that was cut short too.
+  // Every prompt pairs calls with results, also after an early end of a run.
   const shown = bed.models.requests.at(-1)?.messages.filter(({ role }) => role === 'tool');
   expect(shown?.map((message) => 'status' in message && message.status)).toEqual(['ok', 'aborted']);
 });
@@ -182,11 +184,11 @@ describe('time runs out while a run waits:', () => {
     await bed.start({ permissions: ASKING, limits: { wall_time_ms: 11 * HOUR } });
     for (let restart = 1; restart <= 5; restart++) {
       await bed.time.advance(1.5 * HOUR);
-      // A session that only waits costs no memory, and the clock that it is waited by stands in the store.
+      // A waiting session needs no memory, and its timer is in the store.
       expect(host.live).toBe(0);
       if (restart % 2 === 0) await host.stop();
       else host.abandon();
-      // The fourth time nobody is there when the next threshold is due.
+      // The fourth time no host is running at the next threshold.
       if (restart === 4) await bed.time.advance(3 * HOUR);
       host = await bed.host(options);
     }

@@ -1,4 +1,6 @@
-/** Loads take turns: a host that is rung for very many sessions at once goes on with the first before it reads the last. */
+/**
+ * Bounded concurrency of loads: with many notifications a host continues the first session before it loads the last.
+ */
 import type { StoredRecord } from '@coxswain/ports';
 import { expect, test } from 'vitest';
 import { LoadTurns, SIDE_BY_SIDE } from '../src/hosting/load-turns.ts';

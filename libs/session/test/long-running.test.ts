@@ -1,4 +1,6 @@
-/** Calls that outlive their host, and calls in doubt that a person is asked about, on running sessions. */
+/**
+ * Calls that outlive their host, and calls with an unknown outcome that a person decides, on running sessions.
+ */
 import { BOUNDS, type JsonObject } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { sha256Hex } from '../src/mod.ts';

@@ -1,4 +1,6 @@
-/** Messages between sessions: they arrive once, say whom they are from, and stop by themselves. */
+/**
+ * Messages between sessions: delivered once, with their sender, and bounded in their chain.
+ */
 import { BOUNDS, OPEN_RULES, textOf } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import type { HostPorts } from '../src/mod.ts';
@@ -91,7 +93,7 @@ describe('a message', () => {
   });
 
   describe('that interrupts', () => {
-    /** `mate` has a call parked for approval as `lead` sends its message. */
+    /** `mate` has a pending approval when `lead` sends its message. */
     const parked = async (ports: Partial<HostPorts>) => {
       const bed = crewBed();
       bed.tools = { drop: {} };
@@ -204,7 +206,7 @@ describe('sessions that message each other', () => {
       Array.from({ length: 40 }, (_, at) => (at % 2 === 0 ? tell(to, 'and you?', { mode: 'prompt' }) : say('said')));
     bed.parts = { one: answering('s2'), two: answering('s1') };
     await bed.crewHost();
-    // It finds nobody to talk to yet, and ends.
+    // There is no session to write to yet, so it ends.
     await bed.begin('two', {}, 's2');
     expect(await codes(bed, 's2')).toEqual(['error session_not_found']);
     await bed.begin('one');

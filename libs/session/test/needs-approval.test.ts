@@ -1,5 +1,5 @@
 /**
- * Tools that ask for an approval themselves. Their answer is part of the journal: every journal of these tests is replayed
+ * Tools that require an approval themselves. Their answer is in the journal: every journal of these tests is replayed
  * at its end, without the tools.
  */
 import { APPROVAL_CHECK_MS, type JsonObject } from '@coxswain/protocol';
@@ -11,7 +11,7 @@ import { type TestBed, testBed } from './test-bed.ts';
 
 const over100: FakeTool = { needsApproval: ({ args }) => (args.amount as number) > 100 };
 
-/** A model that asks for one refund, where every rule allows it. */
+/** A model that calls one refund, which every rule allows. */
 async function refund(tool: FakeTool, amount: number, more: Partial<Pick<TestBed['hooks'], 'registrations'>> = {}) {
   const bed = testBed();
   bed.tools = { refund: tool };

@@ -1,8 +1,10 @@
-/** For tests that are not about who lives: a host that has gone, in whichever way, is known to have gone at once. */
+/**
+ * For tests without liveness: a host that has gone in any way is known to be gone immediately.
+ */
 import type { HostLine } from '@coxswain/ports';
 import type { HostBeat, HostLiveness } from '@coxswain/protocol';
 
-/** A line on which silence is spoken. */
+/** A host channel that reports silence. */
 export function noticed(line: HostLine): HostLine {
   let newest: HostBeat | null = null;
   return {
@@ -19,5 +21,5 @@ export function noticed(line: HostLine): HostLine {
   };
 }
 
-/** Beats so rare that a month of virtual time costs little. */
+/** Rare heartbeats, so that a month of virtual time costs little. */
 export const PLACID: HostLiveness = { beatMs: 3_600_000, ttlMs: 4 * 3_600_000, leaseMs: 3 * 3_600_000 };

@@ -1,4 +1,6 @@
-/** The journal that a copy is made from: looked at, and then copied, with one reading as far as it may be kept. */
+/**
+ * The journal of a copy's origin: inspected, then copied, with one read within the bound of memory.
+ */
 import type { Journal } from '@coxswain/ports';
 import { sessionRef } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
@@ -6,7 +8,7 @@ import { OriginAwayError, OriginRecords } from '../src/journal/origin-records.ts
 
 const MEGABYTE = 1024 * 1024;
 
-/** A journal of records of one megabyte, numbered by their first byte, and from where on it was read. */
+/** A journal of records of one megabyte, numbered by their first byte, and the start of each read. */
 function journalOf(count: number, breaksAt = Number.POSITIVE_INFINITY) {
   const from: number[] = [];
   const journal: Pick<Journal, 'read'> = {

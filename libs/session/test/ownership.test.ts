@@ -1,4 +1,6 @@
-/** Many hosts on one bus: who works on which session, and how it gets from one to the other. RUNNER-10. */
+/**
+ * Several hosts on one bus: owners of sessions, and transfers between hosts. RUNNER-10.
+ */
 import type { CommandInbox, Doorbell, HostLine } from '@coxswain/ports';
 import { HOST_LIVENESS, PARTITIONS, partitionOf } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
@@ -11,17 +13,17 @@ import { refOf, type TestBed, testBed } from './test-bed.ts';
 interface Crew {
   readonly bed: TestBed;
   readonly first: SessionHost;
-  /** A host that joins. It is known by the name that the first is known by, and a number of its own. */
+  /** Adds a host, with the name of the first one and a number. */
   join(options?: HostOptions): Promise<SessionHost>;
-  /** A session that is the first host's while it is alone, and the other's once there are two. */
+  /** A session of the first host while it is alone, and of the second one afterwards. */
   readonly moving: string;
-  /** A session that is the first host's in either case. */
+  /** A session of the first host in either case. */
   readonly staying: string;
 }
 
 const QUICK: HostOptions = { liveness: HOST_LIVENESS, passivateAfterMs: 2_000, sweepEveryMs: 500 };
 
-/** Two hosts can be here, each with a clock and a line of its own, and the second is not here yet. */
+/** A bed for two hosts, each with its own clock and channel. The second one has not started. */
 async function crew(
   firstLine: (line: HostLine) => HostLine = (line) => line,
   firstOptions: HostOptions = {},
@@ -51,7 +53,7 @@ const noted = async (bed: TestBed, session: string) => {
   return notes.filter(({ ref }) => ref.sessionId === session).map(({ host }) => host);
 };
 
-/** Outcomes that the log says were dropped. */
+/** Outcomes that the log reports as dropped. */
 const late = (bed: TestBed) =>
   bed.log.flatMap(({ message, fields }) => {
     const { session_id, effect_id } = fields as { session_id?: string; effect_id?: string };
@@ -200,7 +202,7 @@ test('a host that stops without contact to its peers waits for nothing', async (
       clock: {
         ...clock,
         sleep: (ms, signal) => {
-          // Nothing else would ever come to its turn.
+          // Nothing else would ever be processed.
           if (signal?.aborted && ++sleeps > 100) return new Promise(() => undefined);
           return clock.sleep(ms, signal);
         },
@@ -222,7 +224,7 @@ test('a session whose note names a live host that no longer has it is found with
   bed.models.answers = [ask(call('c1', 'slow')), say('done')];
   await bed.start({}, { session: moving });
   first.abandon();
-  // Another host stands under its name and knows nothing of the session: what a rival leaves behind that lost it.
+  // Another host is noted and does not know the session: the state after a rival has lost it.
   const third = await bed.host({ ...QUICK, name: 'host3' }, { hostLine: bed.bus.createHostLine() });
   await bed.time.advance(1_000);
   await bed.bus.active.note(refOf(moving), `${third.id}-1`);
@@ -288,7 +290,7 @@ test('a host that was frozen past its lease aborts its effects, starts nothing, 
   expect(bed.log.map(({ message }) => message)).toContain(
     'other hosts received no heartbeat from this host: it releases its sessions to them',
   );
-  // Its share comes back to it, and the session with it where it has work.
+  // Its partitions return to it, and the session too if it has work.
   await bed.time.advance(5_000);
   bed.models.answers = [ask(call('c2', 'slow'))];
   await bed.send('prompt', 'again', { session: staying });
@@ -300,7 +302,7 @@ test('a host that comes back takes no session from the host that continued it', 
   const { bed, first, join } = await crew();
   const second = await join();
   await bed.time.advance(1_000);
-  // Its partition is the first host's again as soon as that is back, under its next name.
+  // Its partition belongs to the first host again as soon as that returns, under its next name.
   const names = [1, 2].map((no) => `${first.id}-${no}`);
   const isFirsts = (session: string) =>
     names.every((name) => assignPartitions([name, 'host2-2-1']).get(name)?.includes(partitionOf(session)));
@@ -336,7 +338,7 @@ test('messages of a refused append are dropped, with a log line', async () => {
   bed.models.answers = [say('mine', { delayMs: 1_000 }), say('theirs')];
   await bed.start({}, { session: moving });
   const [open] = (await bed.records(moving)).at(-1)?.effects_open ?? [];
-  // Takes every session for its own, and has this one when the first host's answer comes.
+  // It claims every session, and owns this one when the first host's answer arrives.
   const rival = await bed.rival();
   await bed.time.advance(5_000);
   const ends = (await bed.records(moving)).filter(({ input }) => 'effect_id' in input && input.effect_id === open);
@@ -416,14 +418,14 @@ test('a single host continues its calls, however long it was frozen', async () =
 test('a session that was loaded for reading only continues from its last ownerâ€™s state', async () => {
   const { bed, first, moving } = await crew((line) => ({
     ...line,
-    // It hears of nobody else, so it keeps what it has: a rival.
+    // It hears no other host, so it keeps its sessions: a rival.
     open: (host, handlers) =>
       line.open(host, { ...handlers, beat: (beat) => beat.host === host && handlers.beat(beat) }),
   }));
   bed.tools = { slow: { run: taking(60_000) } };
   bed.models.answers = [ask(call('c1', 'slow')), say('done')];
   await bed.start({ permissions: { rules: [{ tool: 'slow', action: 'ask' }] } }, { session: moving });
-  // It waits for a person, so its host lets it go from memory.
+  // It has a pending approval, so its host passivates it.
   await bed.time.advance(5_000);
   expect(first.live).toBe(0);
   const inbox = bed.bus.createInbox();
@@ -437,7 +439,7 @@ test('a session that was loaded for reading only continues from its last ownerâ€
   const ports = { clock: bed.time.clock('host2'), hostLine: bed.bus.createHostLine(), inbox: listening };
   const second = await bed.host({ ...QUICK, passivateAfterMs: 60_000, name: 'host2' }, ports);
   await bed.time.advance(1_000);
-  // A delivery of a command that stands in the journal already: the session is loaded, and nothing is written.
+  // A delivery of a recorded command: the session is loaded, and nothing is written.
   let acknowledged = false;
   ring({
     ref: refOf(moving),
@@ -478,7 +480,7 @@ test('a session with new work is noted again: its note may have been replaced an
   bed.tools = { slow: { run: taking(60_000) } };
   bed.models.answers = [say('done'), ask(call('c1', 'slow')), say('at last')];
   await bed.start({}, { session: staying });
-  // Another host took it up, found nothing to do, and says so.
+  // Another host claimed it, found no work, and recorded that.
   const revision = await bed.bus.active.note(refOf(staying), 'another');
   await bed.bus.active.forget(refOf(staying), revision);
   expect(await noted(bed, staying)).toEqual([]);
@@ -582,7 +584,7 @@ test('a session whose release was lost after the notes were read is found by its
   expect((await bed.lines(moving)).at(-1)).toBe('agent_end end_turn');
 });
 
-/** The second host has joined, and has read no note: that the first works on the session, it does not know. */
+/** The second host has joined and has read no note, so it does not know that the first one owns the session. */
 async function unread(options: HostOptions = {}) {
   const hosts = await crew(undefined, options);
   const { bed, join, moving } = hosts;
@@ -603,7 +605,7 @@ test('a session that its previous host lost after the notes were read is found, 
   const { bed, first, second, moving } = await unread({
     commitBounds: { attemptsMax: 1, firstDelayMs: 1, maxDelayMs: 1 },
   });
-  // What the call has answered cannot be recorded, and who gets the session next is no affair of the first's any more.
+  // The outcome of the call cannot be recorded, and the first host does not know the session's next owner.
   bed.journal.always = 'lost';
   await bed.time.advance(10_000);
   expect([await noted(bed, moving), first.live]).toEqual([[`${first.id}-1`], 0]);
@@ -627,7 +629,7 @@ test('a host that leaves a session during an append writes no snapshot: the next
   bed.journal.next = [() => failed.then(() => ({ status: 'ambiguous', cause: 'no answer' }))];
   await bed.send('steer', { body: 'look', mode: 'audit_only' }, { session: moving, id: 'm' });
   await join();
-  // The session is to move, and its append is waited for.
+  // The session must move while its append is in flight.
   await bed.time.advance(2_000);
   fail();
   await bed.time.advance(30_000);
@@ -642,7 +644,7 @@ test('and so is a session whose previous host died', async () => {
   expect((await bed.lines(moving)).at(-1)).toBe('agent_end end_turn');
 });
 
-// A balance ends some turns of the event loop's inner queue after its last answer: whichever of them brings the news.
+// A balancing ends some event loop turns after its last answer, whichever turn brings the news.
 test.each([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])(
   'a host that appears while partitions are assigned gets its share: %i turns later',
   async (turns) => {
@@ -667,7 +669,7 @@ test.each([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])(
       open: async (handlers, partitions) => {
         await inbox.open(handlers, partitions);
         opened.push(partitions?.length ?? PARTITIONS);
-        // The second time, with nothing to be read of what it brings.
+        // The second time nothing of it can be read.
         if (opened.length === 2) void sayLate();
       },
     };

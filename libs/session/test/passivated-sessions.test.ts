@@ -1,4 +1,6 @@
-/** Metrics of sessions: each is counted once, by its state, in memory or not, by whichever host has its partition. */
+/**
+ * Metrics of sessions: each is counted once, by its state, in memory or not, by the host with its partition.
+ */
 import type { Meters } from '@coxswain/ports';
 import { partitionOf } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
@@ -6,7 +8,7 @@ import { PassivatedSessions } from '../src/hosting/passivated-sessions.ts';
 import { ask, call, say } from './fake-model.ts';
 import { ASKING, refOf, testBed } from './test-bed.ts';
 
-/** Meters of one host, as they would be read now. */
+/** The current meters of one host. */
 function gauges() {
   const taken = new Map<string, () => ReadonlyMap<string, number>>();
   const meters: Meters = {
@@ -23,7 +25,7 @@ function gauges() {
 
 const PASSIVATING = { passivateAfterMs: 30_000, sweepEveryMs: 5_000 };
 
-/** Two sessions: one that has ended its run, one with a call that waits for a person. */
+/** Two sessions: one that has ended its run, one with a pending approval. */
 async function twoSessions() {
   const bed = testBed();
   bed.tools = { ask: {} };

@@ -1,6 +1,6 @@
 /**
- * Hooks of personas in running sessions: they travel with the definition, and their code is asked where it is served. Every
- * journal of these tests is replayed at its end, with nothing served.
+ * Hooks of personas on running sessions: pinned with the definition, and called where it is served. Every journal of
+ * these tests is replayed at its end, without a service.
  */
 import { createMemoryPersonas } from '@coxswain/adapter-memory';
 import { type AnyHandler, type JsonObject, Persona, TenantId } from '@coxswain/protocol';
@@ -15,10 +15,10 @@ const DEFAULT = TenantId.parse('default');
 const WRITER = { name: 'writer', prompt: 'You write.' };
 type Hooks = NonNullable<Persona['hooks']>;
 
-/** Which hooks were asked at which points, in order. */
+/** The called hooks by point, in order. */
 const asked = async (bed: TestBed, session = 's1') =>
   (await bed.eventsOf('hook_call', session)).map((event) => `${event.point} ${event.hook}`);
-/** What came back, by hook. */
+/** The answers by hook. */
 const verdicts = async (bed: TestBed, session = 's1') =>
   (await bed.eventsOf('hook_returned', session)).map(({ hook: id, verdict, failure, not_run }) => [
     id,
@@ -28,7 +28,7 @@ const end = async (bed: TestBed, session = 's1') => (await bed.eventsOf('agent_e
 const start = (bed: TestBed, more: Partial<Persona>, settings: JsonObject = {}) =>
   bed.start({ persona: { ...WRITER, ...more } as unknown as JsonObject, ...settings });
 
-/** A bed whose host knows a persona that is served, with this code. */
+/** A bed whose host knows a served persona with this code. */
 async function served(hooks: Hooks, handlers: Readonly<Record<string, AnyHandler>>, more: Partial<Persona> = {}) {
   const bed = testBed();
   const personas = createMemoryPersonas();
@@ -254,7 +254,7 @@ describe('code of a persona', () => {
     const both = (n: number) => ask(call(`e${n}`, 'exec'), call(`r${n}`, 'read'));
     bed.models.answers = [both(1), say('done'), both(2), say('done'), both(3), say('done')];
     const ran = () => bed.toolSource.runs.map(({ callId }) => callId).sort();
-    // A host answers for a whole definition itself, where nobody serves it.
+    // A host serves a whole definition itself if no service does.
     await bed.start({ persona: personas.find(DEFAULT, 'writer')?.definition as unknown as JsonObject });
     expect(ran()).toEqual(['e1', 'r1']);
     instance.stop();

@@ -1,5 +1,5 @@
 /**
- * The points of steps and of hand-offs, as those who are asked there see them: shown, heard and taped like all others.
+ * The points of steps and of hand-offs, as seen by their hooks.
  */
 import {
   type ConsultOutcome,
@@ -16,7 +16,7 @@ import { consultHooks } from '../src/effects/consult-hooks.ts';
 import { FakeHooks, type Handler, hook, returns, silent } from './fake-hooks.ts';
 import { VirtualTime } from './virtual-time.ts';
 
-/** What each is shown beside what all are shown. */
+/** The payload of each, without the common members. */
 const SHOWN: { readonly [P in HookPoint]?: JsonObject } = {
   PreStep: { step: { name: 'draft', args: { topic: 'rocks' } } },
   PostStep: { step: { name: 'draft', args: { topic: 'rocks' }, output: 'a draft' } },
@@ -31,7 +31,7 @@ const payloadOf = (point: HookPoint): JsonObject => ({
   ...SHOWN[point],
 });
 
-/** Asks two hooks of a point, of which the first has this handler. */
+/** Calls two hooks of a point, the first with this handler. */
 async function consulted(
   point: HookPoint,
   first: Handler,

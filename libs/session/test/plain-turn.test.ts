@@ -1,4 +1,6 @@
-/** What a turn costs, and in which order it becomes visible: RUNNER-1 to RUNNER-6. */
+/**
+ * The cost of a turn, and the order in which it becomes visible: RUNNER-1 to RUNNER-6.
+ */
 import { HEADERS } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { ask, call, say } from './fake-model.ts';
@@ -36,7 +38,7 @@ test('RUNNER-2: a plain turn costs exactly two appends, however many there are',
   bed.models.answers = [...Array.from({ length: turns }, (_, i) => ask(call(`c${i}`, 'read'))), say('done')];
   await bed.host();
   await bed.start();
-  // Beside the turns: the prompt, the surroundings, the last answer, the end.
+  // In addition to the turns: the prompt, the provision, the last answer, the end.
   expect(bed.journal.tried).toHaveLength(2 * turns + 4);
 });
 
@@ -51,7 +53,7 @@ test('RUNNER-2: a batch of calls that end one after another costs one append for
   expect(bed.journal.tried.length - before).toBe(3 + 2);
 });
 
-/** The next append is stored, and its acknowledgement waits. @returns lets it arrive. */
+/** The next append is stored, and its acknowledgement is delayed. @returns a function that delivers it. */
 function holdAcknowledgement({ journal }: ReturnType<typeof testBed>): () => void {
   let acknowledge = () => {};
   journal.next = [
@@ -122,7 +124,7 @@ test('RUNNER-3: no consumer sees a state, a message or an end that is not durabl
   expect(await seen()).toEqual([{ assistant_streaming: 'streaming' }, []]);
   acknowledge[0]?.();
   await bed.time.settle();
-  // The answer is durable; the end, which is made already, is not.
+  // The answer is durable; the derived end is not.
   expect(await seen()).toEqual([{ tearing_down: 'closing_tools' }, ['message_complete']]);
   acknowledge[1]?.();
   await bed.time.settle();
@@ -175,7 +177,7 @@ test('RUNNER-5: an instant model and an instant tool do not keep a steering mess
   const bed = testBed();
   bed.models.answers = [ask(call('c1', 'read'))];
   await bed.host();
-  // Somebody who is served by the event loop, as everybody outside is: his turn comes, or the run is over before.
+  // A user of the event loop: it must get a turn before the run ends.
   let turns = 0;
   setImmediate(() => {
     turns = bed.models.requests.length;

@@ -1,4 +1,6 @@
-/** The host's policy in a session: rejected commands leave nothing behind, and the rules go wherever a session uses something. */
+/**
+ * The host's policy in a session: rejected commands leave nothing, and the rules apply wherever a setting is used.
+ */
 import { HEADERS, HostPolicy, type HostPolicyInput, type JsonObject, OPEN_RULES, rulesFor } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { type HostPorts, importJournal } from '../src/mod.ts';
@@ -128,7 +130,7 @@ test('an imported journal gets the policy of the host that runs it, whatever roo
   );
   await bed.host({}, ruled({ trust_bus: false }));
   await bed.send('prompt', 'again');
-  // The tools look at the root themselves: they open no folder outside these rules.
+  // The tools check the root themselves: they open no folder outside these rules.
   expect(bed.toolSource.specs.at(-1)).toMatchObject({ root: '/', rules: { roots: ['/work'] } });
 });
 

@@ -1,4 +1,6 @@
-/** Interrupts that do not wait, on running sessions: what models and tools notice of them, and what is left in the journal. */
+/**
+ * Preempting interrupts on running sessions, as seen by models, tools and the journal.
+ */
 import { textOf } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { ask, call, say } from './fake-model.ts';

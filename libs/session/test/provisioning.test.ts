@@ -1,4 +1,6 @@
-/** Provisioning: what a run is given, and each way in which it cannot be. */
+/**
+ * Provisioning: the settings of a run, and each way in which it can fail.
+ */
 import { BOUNDS, type ERROR_CATALOGUE, type Persona } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import type { HostPorts } from '../src/mod.ts';
@@ -40,7 +42,7 @@ describe('a start whose model cannot be asked is rejected, and leaves no session
       message: message ?? expect.stringContaining('provider/name'),
     });
     expect(await bed.bytes()).toEqual([]);
-    // The same id is free: with what was missing, the session starts.
+    // The same id is free: with the missing settings the session starts.
     bed.models.missing = null;
     await bed.send('start', { prompt: 'hello', model: 'fake/model' });
     expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
@@ -117,7 +119,7 @@ describe('a run that cannot be provisioned ends as failed, with its code', () =>
     const bed = testBed();
     bed.toolSource.openMs = 3_000;
     let checks = 0;
-    // The first check decides whether the start is taken at all.
+    // The first check decides whether the start is accepted.
     const check = async () => {
       if (++checks > 1) await bed.time.clock().sleep(3_000);
       return null;
@@ -141,7 +143,7 @@ describe('a run that cannot be provisioned ends as failed, with its code', () =>
   describe('but not because the bus is away: it waits, and goes on when the bus is back', () => {
     const away = () =>
       Promise.reject(Object.assign(new Error('the connection was lost'), { code: 'nats_unreachable' }));
-    /** Each question to these ports fails until the bus is back. */
+    /** Each call of these ports fails until the bus is back. */
     const ports = (bus: { isAway: boolean }): Partial<HostPorts> => ({
       personas: {
         find: (name) => (bus.isAway ? away() : personas.find(name)),
@@ -349,7 +351,7 @@ describe('the default of a start', () => {
     ['allow', { default: 'ask' }, 'ask'],
     ['allow', { default: 'deny' }, 'deny'],
     ['ask', { default: 'deny' }, 'deny'],
-    // What is not said tightens nothing, and what the persona leaves open is not loosened.
+    // Absent permissions restrict nothing, and do not loosen the persona's.
     [undefined, { default: 'allow' }, 'allow'],
     [undefined, { default: 'deny' }, 'deny'],
     ['allow', { rules: [{ tool: 'read', action: 'deny' }] }, 'allow'],

@@ -1,4 +1,6 @@
-/** Quotas of a host: what is refused beyond them, without a record, and what never is. */
+/**
+ * Quotas of a host: commands rejected without a record, and commands that never are.
+ */
 import type { MeasuredUsage } from '@coxswain/ports';
 import { Quotas, type QuotasInput, sessionRef, subjects } from '@coxswain/protocol';
 import { expect, test } from 'vitest';

@@ -1,4 +1,6 @@
-/** Receipts: accepted or rejected, then delivered; never before it is so. RUNNER-3. */
+/**
+ * Receipts: accepted or rejected, then delivered; never before the record is durable. RUNNER-3.
+ */
 import { expect, test } from 'vitest';
 import { ask, call, say } from './fake-model.ts';
 import { taking } from './fake-tools.ts';

@@ -1,4 +1,6 @@
-/** Exceptions of ours: drop the machine, fold the journal again, end the run as failed. The host goes on. RUNNER-9. */
+/**
+ * Broken invariants: discard the machine, fold the journal again, end the run as failed. The host continues. RUNNER-9.
+ */
 import type { Toolset } from '@coxswain/ports';
 import { SessionActor } from '@coxswain/turn';
 import { afterEach, expect, test, vi } from 'vitest';
@@ -10,7 +12,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** The machine breaks when it is given such an input, as often as this. */
+/** Breaks the machine on such an input, this number of times. */
 function breakOn(
   matches: (input: { readonly type: string; readonly command_id?: string }) => boolean,
   times = 1,
@@ -19,7 +21,7 @@ function breakOn(
   let left = times;
   vi.spyOn(SessionActor.prototype, 'step').mockImplementation(function (this: SessionActor, input, n, atMs) {
     const done = step.call(this, input, n, atMs);
-    // After the step: the machine stands where the journal does not, and must be thrown away.
+    // After the step: the machine is ahead of the journal, and must be discarded.
     if (left > 0 && matches(input as { type: string })) {
       left--;
       throw new Error('an invariant broke');
@@ -103,7 +105,7 @@ test('RUNNER-9: the outcomes that wait behind it are offered again', async () =>
   expect(bed.toolSource.runs).toHaveLength(2);
   const ended = await bed.eventsOf('call_ended');
   expect(ended.map(({ call_id }) => call_id).sort()).toEqual(['c1', 'c2']);
-  // The run is over, but what the second tool did is not withheld.
+  // The run is over, but the second tool's result is recorded.
   expect(JSON.stringify(ended.find(({ call_id }) => call_id === 'c2')?.result)).toContain('b ran');
 });
 
@@ -218,7 +220,7 @@ test('tools that a cancelled run opened and never used are closed', async () => 
   };
   await bed.host();
   bed.toolSource.openMs = 50;
-  // A slow append lets the surroundings come in behind the cancellation: they are there, and no longer wanted.
+  // A slow append lets the provision arrive after the cancel: it is complete, and no longer required.
   bed.journal.next = [
     'none',
     async (append) => {

@@ -1,4 +1,6 @@
-/** RUNNER-11: rejections beyond a session's share leave no record, and are answered all the same. */
+/**
+ * RUNNER-11: rejections beyond a session's share leave no record, and are answered.
+ */
 import type { CommandInbox } from '@coxswain/ports';
 import { BOUNDS } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
@@ -7,7 +9,7 @@ import { refOf, type TestBed, testBed } from './test-bed.ts';
 
 const SHARE = BOUNDS.rejectionsRecordedMax;
 
-/** A session whose rejections have their share already; nothing of it runs. */
+/** An idle session whose rejections have used their share. */
 async function fullOfRejections(inbox?: (inbox: CommandInbox) => CommandInbox): Promise<TestBed> {
   const bed = testBed();
   bed.models.answers = [say('done')];
@@ -30,7 +32,7 @@ test.each([
   for (let i = 0; i < 400; i++) expect(bed.told(`bad-${i}`)).toEqual([`rejected ${code}`]);
   const [line] = bed.log.filter(({ message }) => message === 'a command was rejected without a record');
   expect(line).toMatchObject({ level: 'warn', fields: { tenant: 'default', session_id: 's1', code } });
-  // The flood has made nothing be forgotten, and keeps nobody out.
+  // The flood made nothing forgotten, and blocks no sender.
   await bed.start({}, { id: 'first' });
   expect(bed.told('first').at(-1)).toBe('accepted');
   await bed.send('prompt', 'go on', { id: 'next' });

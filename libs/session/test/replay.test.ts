@@ -1,4 +1,6 @@
-/** Replay: the same journal gives the same bytes, and a changed one stops at the right record. */
+/**
+ * Replay: the same journal gives the same bytes, and a changed one stops at the changed record.
+ */
 import { canonicalJson, type Json } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { ReplayDivergedError, replayJournal, sha256Hex } from '../src/mod.ts';
@@ -8,7 +10,7 @@ import { ASKING, type TestBed, testBed } from './test-bed.ts';
 
 type Raw = Record<string, Json> & { n: number; events: { [key: string]: Json }[]; input: { [key: string]: Json } };
 
-/** A journal with some of everything, as bytes. */
+/** A journal with many features, as bytes. */
 async function journal(): Promise<{ bed: TestBed; records: Uint8Array[] }> {
   const bed = testBed();
   bed.tools = { read: {}, ask: {} };
@@ -25,7 +27,7 @@ async function journal(): Promise<{ bed: TestBed; records: Uint8Array[] }> {
 const parse = (bytes: Uint8Array) => JSON.parse(Buffer.from(bytes).toString('utf8')) as Raw;
 const bytesOf = (value: unknown) => Buffer.from(canonicalJson(value), 'utf8');
 
-/** Where the replay of a changed journal stops. */
+/** The position at which the replay of a changed journal stops. */
 async function stops(records: readonly Uint8Array[]): Promise<ReplayDivergedError> {
   try {
     await replayJournal(records);
@@ -128,7 +130,7 @@ describe('the replay stops with replay_diverged', () => {
     const { records } = await journal();
     const broken = changed(records, 3, (raw) => ({ ...raw, prev_hash: 'f'.repeat(64) }));
     expect(await stops(broken)).toMatchObject({ n: 3, path: '/prev_hash' });
-    // Whoever changes an event and mends every hash behind it is found at the event.
+    // A changed event with all later hashes fixed is found at the event.
     let prev = '';
     const forged = records.map((bytes, index) => {
       const raw = parse(bytes);

@@ -1,4 +1,6 @@
-/** Results of calls: what is too much for a record lies in the object store, can be read on, and files reach the model. */
+/**
+ * Results of calls: large ones are in the object store and can be read on, and files reach the model.
+ */
 import type { WholeResults } from '@coxswain/ports';
 import { BOUNDS, type FilePart, type JsonObject, type TextPart, type ToolResult } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
@@ -20,7 +22,7 @@ const giving = (result: Partial<ToolResult>, whole?: string): FakeTool => ({
   run: async () => ({ status: 'ok', result: { content: [], is_error: false, ...result }, whole }),
 });
 
-/** The tool that reads on, as the built-ins have it. */
+/** The tool that reads the rest of a result, like the built-in one. */
 function reading(bed: TestBed): FakeTool {
   return {
     run: async ({ args }) => {
@@ -32,7 +34,7 @@ function reading(bed: TestBed): FakeTool {
   };
 }
 
-/** Runs these calls, a turn each, and gives what the model was shown of each. */
+/** Runs these calls, one per turn, and returns the model's view of each. */
 async function shown(bed: TestBed, tools: Record<string, FakeTool>, calls: [string, JsonObject?][], settings = {}) {
   bed.tools = tools;
   bed.models.answers = [...calls.map(([tool, args], index) => ask(call(`c${index}`, tool, args))), say('done')];

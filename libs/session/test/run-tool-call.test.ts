@@ -85,7 +85,7 @@ test('a call carries the key of its effect, its epoch and exactly the admitted a
 });
 
 describe('after a crash, a call that may have been sent', () => {
-  /** Crashes the host while the call runs, and lets another take over. */
+  /** Crashes the host during the call, and lets another one claim the session. */
   async function recovered(tool: FakeTool, advanceMs = 5_000) {
     const bed = testBed();
     bed.tools = { tool: { run: taking(60_000, 'first'), ...tool } };

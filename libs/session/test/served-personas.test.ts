@@ -1,4 +1,6 @@
-/** Steps of personas that processes of their own serve: where they run, what they wait for, and what the journal says of it. */
+/**
+ * Steps of personas in other processes: where they run, their waits, and their records.
+ */
 import { createMemoryPersonas } from '@coxswain/adapter-memory';
 import { type JsonObject, Persona, TenantId } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
@@ -9,7 +11,7 @@ import { refOf, testBed } from './test-bed.ts';
 
 const DEFAULT = TenantId.parse('default');
 const REVIEWER = { ...Persona.parse({ name: 'reviewer', prompt: 'You review.', model: 'fake/model' }), version: 'v1' };
-/** As a start brings it. */
+/** The persona in the form of a start. */
 const WHOLE = REVIEWER as unknown as JsonObject;
 
 function served() {

@@ -1,4 +1,6 @@
-/** A session's machine as inspectors are told of it: the fold of the journal, message by message. */
+/**
+ * A session's machine for inspectors: the fold of the journal, message by message.
+ */
 import type { JournalRecord, Json, StateValue } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { journal, journalNames } from '../../../tests/traces/golden-journals.ts';
@@ -105,7 +107,7 @@ test('the definition has every state and every event of the machine, and no func
 
 describe('the output', () => {
   const SECRET = 'sk-abcdefghijklmnopqrstuvwx';
-  /** A journal whose calls have been given these arguments. */
+  /** A journal whose calls have these arguments. */
   const withArgs = (args: Json) =>
     JSON.parse(
       JSON.stringify(journal('cancel-call'), (key, value: unknown) => (key === 'args' ? args : value)),

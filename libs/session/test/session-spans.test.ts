@@ -1,4 +1,6 @@
-/** Spans folded from journals: from every golden journal, and over a takeover. */
+/**
+ * Spans folded from journals: every golden journal, and a claim by another host.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Log, SpanSink, StoredRecord, Telemetry } from '@coxswain/ports';
@@ -22,7 +24,7 @@ const folder = join(import.meta.dirname, '../../../tests/traces');
 const clock = { nowMs: () => 0, monotonicMs: () => 0, sleep: async () => undefined, yield: async () => undefined };
 const log: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
-/** The records of each golden journal; of those whose large fields lie apart, none. */
+/** The records of each golden journal without large fields. */
 const GOLDEN = readdirSync(folder)
   .filter((name) => name.endsWith('.jsonl'))
   .map((name) => ({
@@ -51,10 +53,10 @@ describe('the spans of a journal stand in order:', () => {
     const { fold, spans } = folded(records);
     const all = [...spans, ...fold.open(Date.parse(records.at(-1)?.at ?? ''))];
     const known = new Map(all.map((span) => [span.context.spanId, span]));
-    // Each has an id of its own, and none ends before it begins.
+    // Each has a unique id, and none ends before its start.
     expect(known.size).toBe(all.length);
     for (const { name, startMs, endMs } of all) expect(endMs, name).toBeGreaterThanOrEqual(startMs);
-    // Whatever is below a span of the session is in its trace and does not begin before it.
+    // A span below one of the session has its trace and does not start before it.
     for (const { name, context, parent, startMs, attributes } of all) {
       const above = parent && known.get(parent.spanId);
       if (attributes['gen_ai.operation.name'] === 'invoke_agent') continue;
@@ -65,7 +67,7 @@ describe('the spans of a journal stand in order:', () => {
   });
 
   test.each(GOLDEN)('$name: a span for each run, turn, answer and call', ({ records }) => {
-    // What was copied is the origin's.
+    // Copied records belong to the origin.
     const first = records[0]?.input;
     if (first?.type === 'command' && first.copied_from) return;
     const { spans } = folded(records);
@@ -188,7 +190,7 @@ test('a run that failed is logged as a warning, with its reason; another one is 
 describe('a command is linked to the span that it affects:', () => {
   const isCommand = ({ input }: JournalRecord, id: string) => input.type === 'command' && input.command_id === id;
   const cause = { traceId: 'c'.repeat(32), spanId: 'd'.repeat(16), sampled: true };
-  /** Names of the spans that are linked to one command. */
+  /** Names of the spans with a link to one command. */
   const linked = (name: string, commandId: string) => {
     const records = GOLDEN.find((one) => one.name === name)?.records ?? [];
     const fold = new SessionSpans(refOf(records));
@@ -260,7 +262,7 @@ test('a new owner continues the open spans of the previous owner, and exports no
 });
 
 const bytesOf = (record: JournalRecord) => Buffer.from(JSON.stringify(record));
-// Meters are held elsewhere.
+// Meters are tested elsewhere.
 const NO_STEP = {
   before: null,
   after: { context: { total_usage: { input_tokens: 0, output_tokens: 0 }, total_cost: 0, pinned: null } },
@@ -282,7 +284,7 @@ describe('content in spans', () => {
     expect(JSON.parse(contentText([{ type: 'text', text: said }], (text) => text))).toEqual([
       { type: 'text', text: shown },
     ]);
-    // As a tool returns JSON in JSON.
+    // A tool that returns JSON as text.
     const quoted = JSON.parse(contentText({ body: JSON.stringify({ said }) }, (text) => text)) as { body: string };
     expect(JSON.parse(quoted.body)).toEqual({ said: shown });
   });
@@ -345,7 +347,7 @@ describe('ids', () => {
       `${caller}-x`,
     ];
     expect(broken.map((text) => parseTraceparent(text))).toEqual(broken.map(() => null));
-    // A later version may say more.
+    // A later version may have more members.
     expect(parseTraceparent(`${caller.replace(/^00/, '01')}-more`)).toMatchObject({ traceId: 'a'.repeat(32) });
     expect(formatTraceparent(parseTraceparent(caller) as never)).toBe(caller);
   });
@@ -362,7 +364,7 @@ test.each(GOLDEN.filter(({ name }) => /^cancel-wh|^cancel-with|^crew-cancelled/.
         ({ name, parent }) => name.startsWith('turn ') && parent?.spanId === run.context.spanId,
       );
       const ends = turns.map(({ attributes }) => attributes['coxswain.status']);
-      // Those before it went well.
+      // Those before it succeeded.
       expect(ends).toEqual(turns.map((_, index) => (index === turns.length - 1 ? 'cancelled' : undefined)));
     }
   },

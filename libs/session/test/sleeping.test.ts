@@ -1,4 +1,6 @@
-/** Sessions that sleep: their timers outlive passivation, crashes and restarts, and wake whoever has them. */
+/**
+ * Suspended sessions: their timers outlive passivation, crashes and restarts, and wake them on any host.
+ */
 import { createParkTool } from '@coxswain/adapter-tools';
 import type { Timers } from '@coxswain/ports';
 import { type JsonObject, textOf } from '@coxswain/protocol';
@@ -13,7 +15,7 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 const PARK = (args: JsonObject) => ask(call('c1', 'park', args as never));
 
-/** A session that has parked itself, and its host. */
+/** A session that suspended itself, and its host. */
 async function asleep(bed: TestBed, args: JsonObject) {
   bed.models.answers = [PARK(args), say('awake')];
   const host = await bed.host({ sweepEveryMs: HOUR }, { tools: createParkTool() });
@@ -21,13 +23,13 @@ async function asleep(bed: TestBed, args: JsonObject) {
   return host;
 }
 
-/** The reminders that the last request showed the model. */
+/** The reminders in the last model request. */
 function reminders(bed: TestBed): string[] {
   const messages = bed.models.requests.at(-1)?.messages ?? [];
   return messages.filter(({ role }) => role === 'reminder').map(textOf);
 }
 
-/** Lets days pass at the cost of two hours, in which everything runs that fell due on the way. */
+/** Lets days pass at the cost of two hours, with everything that is due in between. */
 async function pass(bed: TestBed, ms: number): Promise<void> {
   bed.time.leap(ms - 2 * HOUR);
   await bed.time.advance(2 * HOUR);
@@ -36,7 +38,7 @@ async function pass(bed: TestBed, ms: number): Promise<void> {
 test('a timer that fires before its host expects it is recorded at its own time', async () => {
   const bed = testBed();
   const real = bed.time.clock();
-  // The host's estimate falls behind while the session sleeps.
+  // The host's estimate lags behind during the suspension.
   let behindMs = 0;
   const clock = { ...real, nowMs: () => real.nowMs() - behindMs };
   bed.models.answers = [PARK({ for_ms: 1_000 }), say('awake')];
@@ -60,7 +62,7 @@ test('parked for 30 days, its host restarted five times, a session goes on with 
   const before = await bed.lines();
   for (let restart = 0; restart < 5; restart++) {
     await pass(bed, 5 * DAY);
-    // By turns as a crash, with a command while nobody is there, and in order.
+    // Alternately by a crash, with a command in between, and in order.
     if (restart % 2 === 0) host.abandon();
     else await host.stop();
     if (restart === 2) await bed.send('steer', 'And the buoys.');
@@ -153,7 +155,7 @@ test('queued messages wait with a parked session: after 30 days and five hosts e
     'delivered steering_check',
     'revoked',
   ]);
-  // Time that was slept is no time that was used.
+  // Time of a suspension does not count.
   expect(await bed.eventsOf('budget_threshold')).toEqual([]);
 });
 
@@ -183,7 +185,7 @@ test('a session whose timer is not stored stays in memory and retries', async ()
   await bed.start();
   await bed.time.advance(10 * MINUTE);
   expect(host.live).toBe(1);
-  // With back-off: a second, two, four … and half a minute at the most.
+  // With back-off: a second, two, four … up to half a minute.
   expect(tries).toBeLessThan(40);
   isOut = false;
   await bed.time.advance(5 * MINUTE);
@@ -216,7 +218,7 @@ test('a timer that was due while no host ran wakes its session when a host start
   await bed.host({}, { tools: createParkTool() });
   await bed.time.advance(1_000);
   expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
-  // It had fired, and was put into the store again by the new host: the second firing changes nothing.
+  // It had fired, and the new host stored it again: the second firing changes nothing.
   expect((await bed.lines()).filter((line) => line === 'timer_fired suspension')).toHaveLength(1);
   expect(reminders(bed)).toEqual([expect.stringContaining('It slept for 5 h')]);
 });
@@ -232,7 +234,7 @@ test('an obsolete timer leaves no record, not even on another host', async () =>
   await bed.time.advance(2 * HOUR);
   expect(await bed.records()).toHaveLength(before);
   expect(second.live).toBe(0);
-  // And it is gone: the next host is not troubled by it again.
+  // It is removed: the next host does not see it again.
   expect(await bed.bus.createInbox().read(refOf(), 0, 0)).toEqual([]);
 });
 
@@ -247,7 +249,7 @@ test('an obsolete timer does not load its session', async () => {
   await bed.time.advance(2 * HOUR);
   expect(read).not.toHaveBeenCalled();
   expect(await bed.bus.createInbox().read(refOf(), 0, 0)).toEqual([]);
-  // A command behind it finds the session as it was.
+  // A command after it finds the session unchanged.
   await bed.send('prompt', 'go on');
   expect(read).toHaveBeenCalled();
   read.mockRestore();
@@ -330,7 +332,7 @@ test('a due timer that reaches a replaced host is not lost', async () => {
     slow: { run: taking(HOUR) },
     park: { run: async () => ({ ...answer('parked'), park: { for_ms: MINUTE } }) },
   };
-  // Deliveries go to the first host, which still believes that it has the session in the middle of its call.
+  // Deliveries arrive at the first host, which still considers itself the owner during its call.
   await bed.host();
   await bed.start();
   await bed.rival();

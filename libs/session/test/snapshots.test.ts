@@ -1,4 +1,6 @@
-/** Snapshots and passivation: caches that may be lost, and sessions that cost nothing while nothing happens. */
+/**
+ * Snapshots and passivation: caches that may be lost, and sessions that cost nothing while they are idle.
+ */
 import type { Journal, Snapshots, StoredRecord } from '@coxswain/ports';
 import { canonicalJson, PARTITIONS } from '@coxswain/protocol';
 import { SessionActor } from '@coxswain/turn';
@@ -8,7 +10,7 @@ import { ask, call, say } from './fake-model.ts';
 import { taking } from './fake-tools.ts';
 import { ASKING, refOf, type TestBed, testBed } from './test-bed.ts';
 
-/** A session with some of everything behind it, and something waiting. */
+/** A session with a long history and queued messages. */
 async function lived(snapshotEvery = 5): Promise<TestBed> {
   const bed = testBed();
   bed.tools = { read: {}, ask: {} };
@@ -28,7 +30,7 @@ const only = (bytes: Uint8Array): Snapshots => ({
   summaries: async () => [],
 });
 
-/** All that a loaded session is, in one text; `whole` with its transcript. */
+/** The complete state of a loaded session as text; `whole` with its transcript. */
 const stateOf = async (
   bed: TestBed,
   whole: boolean,
@@ -237,7 +239,7 @@ test('an idle session leaves memory after its time, and a command wakes it', asy
   expect(await host.status(refOf())).toMatchObject({ state: 'stopped', run: 1 });
   await bed.send('prompt', 'again');
   expect(host.live).toBe(1);
-  // The host never let it go to another: it needs no new epoch.
+  // No other host owned it: it needs no new epoch.
   expect((await bed.records()).map(({ epoch }) => epoch).every((epoch) => epoch === 1)).toBe(true);
   expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
 });
@@ -275,7 +277,7 @@ test('idle sessions leave memory concurrently, and nothing remains of them: neit
   const host = await bed.host({ passivateAfterMs: 3_000, sweepEveryMs: 500 }, { snapshots: slow });
   const ids = Array.from({ length: 64 }, (_, i) => `s${i}`);
   for (const [index, session] of ids.entries()) {
-    // Every other one waits for an approval.
+    // Every second one has a pending approval.
     bed.models.answers = [index % 2 === 0 ? say('done') : ask(call('c1', 'ask'))];
     await bed.start({ permissions: ASKING }, { session });
   }

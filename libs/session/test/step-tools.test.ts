@@ -1,4 +1,6 @@
-/** Which tools of a session a declared step has. */
+/**
+ * The tools of a declared step.
+ */
 import { DEFAULT_TRAITS, HANDOFF, LOAD_SKILL, Persona, type ToolDefinition } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { toolsOfStep } from '../src/effects/provision-session.ts';

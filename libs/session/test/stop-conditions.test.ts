@@ -1,4 +1,6 @@
-/** Predicates in code: registered with the host, asked after a turn, their answers in the journal. */
+/**
+ * Predicates in code: registered with the host, called after a turn, with recorded answers.
+ */
 import type { StopPredicates, StopQuestion } from '@coxswain/ports';
 import { BOUNDS, textOf } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';

@@ -1,4 +1,6 @@
-/** Structured output in a session: what the model receives, what is checked, and what the journal states. */
+/**
+ * Structured output in a session: the model's requests, the validation, and the records.
+ */
 import { expect, test } from 'vitest';
 import { ask, call, say } from './fake-model.ts';
 import { testBed } from './test-bed.ts';
@@ -23,7 +25,7 @@ test('the model receives the schema, and its answer is checked and stated as a v
   const [first, , third] = bed.models.requests;
   expect(first).toMatchObject({ outputSchema: SCHEMA });
   expect(first?.system).toMatch(/^Add it up\.\n\n# Output\n[\s\S]*"required":\["total"\]/);
-  // The question for a repair comes behind the answer that it is about.
+  // The request for a repair follows its answer.
   expect(third?.messages.slice(-2).map(({ role }) => role)).toEqual(['assistant', 'user']);
 });
 

@@ -1,6 +1,6 @@
 /**
- * A bed for tests of running sessions: a bus in memory, hosts on it, and a model, tools and hooks that do as the test
- * says, all on virtual time. What a test asserts stands in the journal, as lines.
+ * A test bed for running sessions: a bus in memory, hosts, and a model, tools and hooks with behaviour of the test, all
+ * on virtual time. Assertions are about the journal, as lines.
  */
 import { createMemoryBus } from '@coxswain/adapter-memory';
 import type { Log } from '@coxswain/ports';
@@ -43,7 +43,7 @@ export interface LogLine {
   readonly fields: object;
 }
 
-/** See the top of the file. */
+/** A test bed for running sessions. */
 export class TestBed {
   readonly time = new VirtualTime();
   readonly bus = createMemoryBus(this.time.clock());
@@ -63,7 +63,7 @@ export class TestBed {
     beds.push(this);
   }
 
-  /** The ports of a host; a test may put others in their places. */
+  /** The ports of a host; a test may replace them. */
   ports(other: Partial<HostPorts> = {}): HostPorts {
     const write = (level: keyof Log) => (fields: object, message: string) => {
       this.log.push({ level, message, fields });
@@ -95,12 +95,12 @@ export class TestBed {
     return host;
   }
 
-  /** A host that hears of no other, and takes all for its own: what two hosts must not be, and may come to be. */
+  /** A host that hears no other one and claims all sessions: a conflict that must be safe. */
   rival(options: HostOptions = {}, other: Partial<HostPorts> = {}): Promise<SessionHost> {
     return this.host(options, { hostLine: createMemoryBus(this.time.clock()).createHostLine(), ...other });
   }
 
-  /** Sends a command and lets everything happen that needs no time to pass. @returns its id. */
+  /** Sends a command, and lets everything happen that needs no time. @returns its id. */
   async send(verb: string, body: JsonObject | string | Uint8Array = {}, options: SendOptions = {}): Promise<string> {
     const { session = 's1', id = `${verb}-${++this.#sent}`, tell = true } = options;
     const payload =
@@ -119,7 +119,7 @@ export class TestBed {
     await this.send('start', { prompt: 'hello', model: 'fake/model', permissions: ALLOW, ...settings }, options);
   }
 
-  /** The records of a session; of a deleted one those that stand still. */
+  /** The records of a session; of a deleted one the remaining records. */
   async records(session = 's1'): Promise<JournalRecord[]> {
     const records: JournalRecord[] = [];
     for (const bytes of await this.bytes(session))
@@ -144,12 +144,15 @@ export class TestBed {
     return (await this.events(session)).filter((event): event is EventOf<T> => event.type === type);
   }
 
-  /** The journal as lines, seams that deliver nothing left out. */
+  /** The journal as lines, without seams that deliver nothing. */
   async lines(session = 's1', from = 1): Promise<string[]> {
     return (await this.events(session, from)).map(journalLine).filter((line) => !/^loop_checkpoint \w+$/.test(line));
   }
 
-  /** The stages that a command's receipts have told, in order: `accepted`, `accepted pending` for the next run, `rejected <code>`, `delivered <seam>`. */
+  /**
+   * The stages in a command's receipts, in order: `accepted`, `accepted pending` for the next run, `rejected <code>`,
+   * `delivered <seam>`.
+   */
   told(commandId: string): string[] {
     return this.receipts
       .filter((receipt) => receipt.command_id === commandId)
@@ -158,18 +161,18 @@ export class TestBed {
       );
   }
 
-  /** Somebody deletes a session's journal. */
+  /** Deletes a session's journal from outside. */
   forget(session: string): void {
     this.journal.gone.add(session);
   }
 
-  /** Ends all hosts, and holds every journal that the test has written against its replay. */
+  /** Stops all hosts, and replays every journal of the test. */
   async end(): Promise<void> {
     for (const host of this.#hosts) host.abandon();
     for await (const ref of this.bus.journal.sessions('default')) {
       if (this.journal.gone.has(ref.sessionId)) continue;
       const records = (await this.bytes(ref.sessionId)).filter((bytes) => !tombstoneIn(bytes));
-      // Of a deleted one nothing stands any more.
+      // A deleted journal has no records.
       if (records.length === 0) continue;
       for (const { point, payload } of await this.eventsOf('hook_call', ref.sessionId))
         expect([point, HOOK_PAYLOADS[point].safeParse(payload).error]).toEqual([point, undefined]);
@@ -180,21 +183,21 @@ export class TestBed {
   }
 }
 
-/** How a command is sent. */
+/** Options of a command. */
 export interface SendOptions {
   readonly session?: string;
   /** Its id; empty for none. */
   readonly id?: string;
-  /** Whether receipts are asked for. */
+  /** Whether receipts are requested. */
   readonly tell?: boolean;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Where receipts are told. */
+/** The subject of receipts. */
 export const INBOX = '_INBOX.test';
-/** Every call may run. */
+/** Every call is allowed. */
 export const ALLOW = { rules: [{ tool: '*', action: 'allow' }] };
-/** Calls of `ask` wait for a person, every other may run. */
+/** Calls of `ask` need an approval; every other call is allowed. */
 export const ASKING = {
   rules: [
     { tool: 'ask', action: 'ask' },
@@ -214,12 +217,12 @@ export function recordOf(bytes: Uint8Array): JournalRecord {
 
 const beds: TestBed[] = [];
 
-// Every journal of every test must replay, so no test has to ask for it.
+// Every journal of every test must replay, without a request of the test.
 afterEach(async () => {
   for (const bed of beds.splice(0)) await bed.end();
 });
 
-/** An empty bed. Its journals are replayed when the test has ended. */
+/** An empty bed. Its journals are replayed at the end of the test. */
 export function testBed(): TestBed {
   return new TestBed();
 }

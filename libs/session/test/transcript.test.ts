@@ -1,4 +1,6 @@
-/** What a model is shown: calls with their results, in order, and nothing between them. */
+/**
+ * The model's view: calls with their results, in order, without messages in between.
+ */
 import type { Message } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { ask, call, say } from './fake-model.ts';

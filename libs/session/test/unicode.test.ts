@@ -1,4 +1,7 @@
-/** Ill-formed Unicode: whatever models, tools, hooks and children give, records, requests and deltas are well-formed. */
+/**
+ * Ill-formed Unicode: with any input of models, tools, hooks and children, records, requests and deltas are
+ * well-formed.
+ */
 import { BOUNDS, type Delta, textOf, unwritableMember } from '@coxswain/protocol';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -12,10 +15,10 @@ const anyText = fc.string({
   minLength: 1,
   maxLength: 6,
 });
-/** A text that is longer than a bound, with halves of pairs wherever the bound may lie within it. */
+/** A text longer than a bound, with halves of surrogate pairs at every possible cut. */
 const long = (bound: number, before: string) => 'x'.repeat(bound - 20) + before + '😀'.repeat(20);
 
-/** A session with a child, in which each text comes from another port, and those that are too long are cut. */
+/** A session with a child, in which each text comes from another port, and long ones are cut. */
 async function play(texts: readonly string[], odd: number): Promise<{ bed: CrewBed; deltas: Delta[] }> {
   const [a = '', b = '', c = '', d = '', e = '', f = '', g = '', h = '', i = '', j = '', k = '', l = ''] = texts;
   const before = 'x'.repeat(odd);

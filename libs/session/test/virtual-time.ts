@@ -1,2 +1,4 @@
-/** The virtual time of the testing kit, for the tests below it. */
+/**
+ * Re-exports the virtual time of the testing kit.
+ */
 export { BEGINNING_MS, VirtualTime } from '../../testing/src/virtual-time.ts';

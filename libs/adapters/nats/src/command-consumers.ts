@@ -21,7 +21,7 @@ export function partitionConsumer(p: number): CommandConsumer {
 
 /** The consumer of commands that are stored as they were published: a literal wildcard as id is not transformed. */
 export function strayConsumer(): CommandConsumer {
-  return consumer('strays', subjects.strayCommands);
+  return consumer('strays', subjects.unroutableCommands);
 }
 
 /** All of them. */

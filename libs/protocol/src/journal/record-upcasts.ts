@@ -14,14 +14,14 @@ export type Upcast = (record: RawRecord) => RawRecord;
 export const UPCASTS: ReadonlyMap<number, Upcast> = new Map();
 
 /** Whether upcasts exist from a version to the newest one. */
-export function isReadOn(version: number, newest: number, upcasts: ReadonlyMap<number, Upcast>): boolean {
+export function canUpcast(version: number, newest: number, upcasts: ReadonlyMap<number, Upcast>): boolean {
   let known = version;
   while (known < newest && upcasts.has(known)) known++;
   return known === newest;
 }
 
-/** Converts a record to the newest version. The caller has checked {@link isReadOn}. */
-export function readOn(record: RawRecord, newest: number, upcasts: ReadonlyMap<number, Upcast>): RawRecord {
+/** Converts a record to the newest version. The caller has checked {@link canUpcast}. */
+export function upcastToNewest(record: RawRecord, newest: number, upcasts: ReadonlyMap<number, Upcast>): RawRecord {
   let current = record;
   for (let version = record.v as number; version < newest; version++) {
     const step = upcasts.get(version) as Upcast;

@@ -9,7 +9,7 @@ import { BlobRef, pointerKeys } from '../wire/json.ts';
 import { problemSentences, readStrictly } from '../wire/schema-problems.ts';
 import { SessionEvent } from './events.ts';
 import { Input } from './inputs.ts';
-import { isReadOn, type RawRecord, readOn, UPCASTS, type Upcast } from './record-upcasts.ts';
+import { canUpcast, type RawRecord, UPCASTS, type Upcast, upcastToNewest } from './record-upcasts.ts';
 import { deletionSentence, Tombstone, tombstoneIn } from './tombstone.ts';
 
 /** The version that this release writes. Readers accept every released version: see `record-upcasts.ts`. */
@@ -149,7 +149,7 @@ export function decodeRecord(
  * which takes most of the time.
  * @throws RecordUnreadableError if the bytes are not a record, or a blob is missing.
  */
-export function decodeRecordAgain(
+export function decodeUnchangedRecord(
   bytes: Uint8Array,
   blobText: BlobText = blobNote,
   upcasts: ReadonlyMap<number, Upcast> = UPCASTS,
@@ -159,7 +159,7 @@ export function decodeRecordAgain(
 
 function readWhole(bytes: Uint8Array, blobText: BlobText, upcasts: ReadonlyMap<number, Upcast>): RawRecord {
   const stored = withLargeFields(parseStored(bytes, upcasts), blobText);
-  const value = readOn(stored, RECORD_VERSION, upcasts);
+  const value = upcastToNewest(stored, RECORD_VERSION, upcasts);
   return value;
 }
 
@@ -206,7 +206,7 @@ function parseStored(bytes: Uint8Array, upcasts: ReadonlyMap<number, Upcast>): S
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new RecordUnreadableError('a record is not a JSON object');
   const { v: version, blobs } = value as StoredJson;
-  if (typeof version !== 'number' || !isReadOn(version, RECORD_VERSION, upcasts)) {
+  if (typeof version !== 'number' || !canUpcast(version, RECORD_VERSION, upcasts)) {
     const message = `${nameOf(value)} is of version ${String(version)}, which is not known to this release`;
     throw typeof version === 'number' ? new RecordVersionUnknownError(message) : new RecordUnreadableError(message);
   }

@@ -59,14 +59,14 @@ export class InvalidIdError extends CoxswainError {
   /** The name of the invalid field: `session`, `tenant`. */
   readonly field: string;
   constructor(field: string, given: unknown, takes: string) {
-    const told = typeof given === 'string' ? JSON.stringify(cutText(given, GIVEN_TOLD_MAX)) : `a ${typeof given}`;
-    super('invalid_id', `${field} ${told}: ${takes}`);
+    const shown = typeof given === 'string' ? JSON.stringify(cutText(given, GIVEN_SHOWN_MAX)) : `a ${typeof given}`;
+    super('invalid_id', `${field} ${shown}: ${takes}`);
     this.field = field;
   }
 }
 
 /** Characters of an invalid id in a message: an attacker may send a long one. */
-const GIVEN_TOLD_MAX = 64;
+const GIVEN_SHOWN_MAX = 64;
 
 /** Validates an id of a caller. @throws InvalidIdError, which names the field. */
 export function readId<S extends z.ZodType>(schema: S, field: string, given: unknown): z.output<S> {

@@ -60,7 +60,7 @@ export const subjects = {
    * {@link subjects.commands}: a consumer with that filter misses a literal `>`, and keeps the server from deleting messages of
    * the work queue that other consumers acknowledge (seen on nats-server 2.15.1).
    */
-  strayCommands: 'cox.>',
+  unroutableCommands: 'cox.>',
   /** A stored command, after the subject transform of the stream. */
   storedCommand: (ref: SessionRef, verb: string) =>
     `cox-cmd.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}.${verb}`,
@@ -291,7 +291,7 @@ export const systemSubjects = {
   /** Messages between hosts. */
   hostLine: [subjects.hostBeats, subjects.hostRing('any').replace('any', '*'), subjects.hostReleases],
   /** Messages of every tenant to watchers, and requests to workers. */
-  told: ['cox.*.deltas.*', 'cox.*.approvals.*', 'cox.*.hook.>', 'cox.*.tool.>', 'cox.*.persona.>'],
+  notifications: ['cox.*.deltas.*', 'cox.*.approvals.*', 'cox.*.hook.>', 'cox.*.tool.>', 'cox.*.persona.>'],
   /** Commands of one verb, of any tenant. */
   command: (verb: string) => `cox.*.session.*.${token(verb)}`,
   /** Instances of services of every tenant. */
@@ -398,7 +398,7 @@ export function publishedAs(subject: string): string {
 }
 
 /** The invalid token of an unroutable command's subject, as published or as stored. */
-export function strayField(subject: string): 'tenant' | 'session' | 'verb' {
+export function unroutableField(subject: string): 'tenant' | 'session' | 'verb' {
   const [, second, third, fourth, , ...rest] = subject.split('.');
   const [tenant = '', session = ''] = subject.startsWith('cox.') ? [second, fourth] : [third, fourth];
   if (!ID_PATTERN.test(tenant)) return 'tenant';

@@ -1,27 +1,30 @@
 /**
- * The effects that are running for one session: started once, aborted when they are no longer wanted, each outcome
- * kept until a record that holds it is acknowledged (RUNNER-6, RUNNER-9).
+ * The running effects of one session: started once, aborted when they are no longer required. Each outcome is kept
+ * until its record is acknowledged (RUNNER-6, RUNNER-9).
  */
 import type { Clock, Log } from '@coxswain/ports';
 import { type Outcome, SESSION_LEFT } from '@coxswain/protocol';
 import type { WorkEffect } from '@coxswain/turn';
 
-/** How effects are carried out. Neither rejects. */
+/** Carries out effects. Its methods never reject. */
 export interface EffectWorker {
-  /** Does the work of one effect. `taken` is to be called once it goes on without this process (see `ToolCall.onTaken`). */
+  /** Carries out one effect. Calls `taken` once the work continues without this process (see `ToolCall.onTaken`). */
   perform(effect: WorkEffect, signal: AbortSignal, taken: () => void): Promise<Outcome>;
-  /** The outcome of an effect that is stopped before or instead of its work. `timedOut`: it did not stop in its grace. */
+  /**
+   * The outcome of an effect that is stopped before or during its work. `timedOut`: it did not stop within its grace
+   * period.
+   */
   stopped(effect: WorkEffect, reason: string, timedOut: boolean): Outcome;
 }
 
 interface Running {
   readonly effect: WorkEffect;
   readonly controller: AbortController;
-  /** Its outcome has been handed on, or it was given up. */
+  /** Its outcome was passed on, or the effect was abandoned. */
   settled: boolean;
-  /** Ends the grace that runs since it was told to stop. */
+  /** Ends the grace period after an abort. */
   grace: AbortController | null;
-  /** It goes on without this process, and the session's next owner can learn what becomes of it. */
+  /** The work continues without this process, and the session's next owner can get its outcome. */
   isElsewhere: boolean;
 }
 
@@ -38,8 +41,8 @@ export class EffectTable {
   #closed = false;
 
   /**
-   * @param sessionId whose they are, for the log.
-   * @param carried outcomes that an earlier runner of the session had, and no record holds yet.
+   * @param sessionId the session, for the log.
+   * @param carried unrecorded outcomes of an earlier runner of the session.
    */
   constructor(
     sessionId: string,
@@ -58,27 +61,30 @@ export class EffectTable {
     this.#kept = new Map(carried);
   }
 
-  /** Effects whose work goes on. */
+  /** Number of effects without an outcome. */
   get running(): number {
     let count = 0;
     for (const { settled } of this.#running.values()) if (!settled) count++;
     return count;
   }
 
-  /** Whether one of these kinds has to end before the session can be left without harm. One that is being stopped has. */
+  /**
+   * Whether an effect of these kinds must end before the session can be left without harm. An effect that is being
+   * stopped counts.
+   */
   keeps(kinds: readonly WorkEffect['kind'][]): boolean {
     for (const { settled, effect, isElsewhere, grace } of this.#running.values())
       if (!settled && kinds.includes(effect.kind) && !(isElsewhere && grace === null)) return true;
     return false;
   }
 
-  /** Starts what is wanted and missing, stops what is not wanted any more. Call it after each commit, and after recovery. */
+  /** Starts required effects that are missing, and stops others. Call it after each commit, and after recovery. */
   reconcile(wanted: readonly WorkEffect[], mayStart: (effect: WorkEffect) => boolean): void {
     if (this.#closed) return;
     const ids = new Set(wanted.map((effect) => effect.id));
     for (const [id, entry] of this.#running) {
       if (ids.has(id)) continue;
-      // What has settled has nothing left to stop, and an abort makes an error with a stack, once for every effect.
+      // A settled effect has nothing to stop, and each abort creates an error with a stack.
       if (!entry.settled) entry.controller.abort();
       entry.grace?.abort();
       this.#running.delete(id);
@@ -86,7 +92,7 @@ export class EffectTable {
     for (const id of this.#kept.keys()) if (!ids.has(id)) this.#kept.delete(id);
     for (const effect of wanted) {
       let entry = this.#running.get(effect.id);
-      // A call that was taken up elsewhere goes on under its id as something else: the order to stop it.
+      // After its acceptance, a call has another effect under the same id: the order to stop it.
       if (entry && entry.effect.kind !== effect.kind) {
         entry.settled = true;
         entry.grace?.abort();
@@ -101,8 +107,8 @@ export class EffectTable {
   }
 
   /**
-   * After a refold: offers again what is settled and still wanted (RUNNER-9). An outcome that broke the machine before is
-   * replaced by a plain stop, so that the run can end.
+   * After a rebuild: offers settled outcomes again that are still required (RUNNER-9). A plain stop replaces an outcome
+   * that broke the machine, so that the run can end.
    */
   offerAgain(poisoned: ReadonlySet<string>): void {
     for (const [id, outcome] of [...this.#kept]) {
@@ -117,7 +123,8 @@ export class EffectTable {
   }
 
   /**
-   * Another host has gone on with the session: what an earlier runner here had, and nobody waits for any more, is late.
+   * Drops outcomes of an earlier runner without an open effect: another host has continued the session, so they are
+   * late.
    * @param wanted the session's open effects.
    */
   dropLate(wanted: readonly WorkEffect[]): void {
@@ -129,12 +136,15 @@ export class EffectTable {
     }
   }
 
-  /** Ends everything at once: outcomes that come later are dropped and noted. Returns what was settled and not recorded (RUNNER-9). */
+  /**
+   * Ends all effects immediately: later outcomes are dropped and logged. @returns settled, unrecorded outcomes
+   * (RUNNER-9).
+   */
   close(): ReadonlyMap<string, Outcome> {
     this.#closed = true;
     for (const entry of this.#running.values()) {
       if (!entry.settled) entry.controller.abort(SESSION_LEFT);
-      // A grace can be minutes long, and a sleep keeps its process alive.
+      // A grace period may take minutes, and a sleep keeps its process alive.
       entry.grace?.abort();
     }
     return this.#kept;
@@ -164,7 +174,7 @@ export class EffectTable {
         entry.isElsewhere = true;
       });
     } catch (error) {
-      // A worker never rejects: this is a broken invariant of ours, and the run ends over it.
+      // A worker never rejects: this is a broken invariant, and the run fails.
       outcome = this.#worker.stopped(entry.effect, `it failed: ${(error as Error).message}`, false);
       if (!this.#closed) this.#broken(error as Error);
     }
@@ -198,12 +208,12 @@ export class EffectTable {
   }
 }
 
-/** That a call was taken up is no answer to the order to stop it, which stands under the same id. */
+/** The acceptance of a call does not answer the order to stop it, which has the same id. */
 function isOrderToStop({ kind }: WorkEffect): boolean {
   return kind === 'stop_call' || kind === 'stop_child';
 }
 
-/** Says that what became of an effect was not taken in: nobody waits for it, or another host has the session. */
+/** Logs that an outcome was dropped: no effect waits for it, or another host owns the session. */
 export function noteLate(
   log: Log,
   sessionId: string,

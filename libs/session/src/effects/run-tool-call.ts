@@ -15,7 +15,7 @@ import {
 import { elapsedMs } from '../trace/measure-work.ts';
 import { boundResult } from './bound-result.ts';
 
-/** One admitted call, and what its host knows of it. */
+/** One admitted call, with what its host knows about it. */
 export interface Dispatch {
   readonly effectId: string;
   readonly call: ToolCall;
@@ -27,9 +27,9 @@ export interface Dispatch {
 }
 
 /**
- * Runs one call, or finds out its outcome where an earlier owner may have sent it.
- * Contract: never rejects, because every end of a call is an outcome. The function has no time limit of its own: where a
- * tool ignores `signal`, the effect table ends the call after its grace period.
+ * Runs one call, or finds out its outcome if an earlier owner may have sent it. Contract: never rejects, because every
+ * end of a call is an outcome. The function has no time limit of its own: if a tool ignores `signal`, the effect table
+ * ends the call after its grace period.
  */
 export async function runToolCall(
   toolset: Toolset,
@@ -42,7 +42,7 @@ export async function runToolCall(
   const startedMs = clock.monotonicMs();
   const ran = await run(toolset, clock, dispatch, signal);
   if (ran.status === 'accepted') {
-    // Whoever took it may have begun under an earlier owner, and brings the outcome with what it was given then.
+    // The worker may have accepted it under an earlier owner, and its outcome contains that epoch.
     const epoch = Math.min(ran.epoch ?? call.epoch, call.epoch);
     return { type: 'call_accepted', effect_id: effectId, call_id: call.callId, epoch };
   }
@@ -64,7 +64,7 @@ export async function runToolCall(
   };
 }
 
-// What a tool says of the files that it has edited must never cost its result.
+// An invalid report of edited files must not cost the result.
 function editedPaths(said: readonly string[] = []): string[] {
   const paths = said.filter((path) => EditedPath.safeParse(path).success);
   return [...new Set(paths)].sort().slice(0, BOUNDS.editedPathsPerCallMax);
@@ -72,12 +72,15 @@ function editedPaths(said: readonly string[] = []): string[] {
 
 type Ended = Omit<ToolOutcome, 'status'> & { readonly status: ToolOutcome['status'] | 'interrupted' };
 
-/** How often a call that an earlier owner's worker still runs is asked after, and for how long in all. */
+/** Interval of probes of a call that an earlier owner's worker runs, and their maximum. */
 const PROBE_EVERY_MS = 250;
 const PROBES_MAX = 4 * 60 * 60;
-/** How often a call is sent whose workers die one after another; each move by its toolset counts as one more sending. */
+/** Maximum of sendings of a call whose workers die; each move by its toolset counts as one. */
 const SENDINGS_MAX = 3;
-/** An idempotent call that may have run and that no instance takes is sent again for this time: the process that ran it may be restarting. */
+/**
+ * Time for which an idempotent call that may have run is sent again if no instance takes it: its process may be
+ * restarting.
+ */
 const REDIALED_FOR_MS = 15_000;
 
 async function run(toolset: Toolset, clock: Clock, dispatch: Dispatch, signal: AbortSignal): Promise<Ended> {
@@ -113,31 +116,35 @@ async function run(toolset: Toolset, clock: Clock, dispatch: Dispatch, signal: A
     : textOutcome('interrupted', `The outcome of this tool call is unknown: ${why}. ${NOT_AGAIN}`, 'tool_interrupted');
 }
 
-/** Why a call is lost, as its toolset says. */
+/** Why a call is lost, in the words of its toolset. */
 function wordsOf({ result }: ToolOutcome): string {
   const [said] = result.content;
   return said?.type === 'text' && said.text !== '' ? said.text : 'the process that ran this call ended';
 }
 
-// Another owner of the session is no reason to wait.
+// A session with another owner is not worth waiting for.
 function isUnserved({ status, result }: ToolOutcome): boolean {
   return status === 'unavailable' && result.detail?.code !== 'stale_epoch';
 }
 
-/** The outcome of a call that an instance may have run, `lost` only where it has moved; null where it is unknown, or may be run again at once. */
+/**
+ * The outcome of a call that an instance may have run, `lost` only if it has moved; null if it is unknown, or may run
+ * again immediately.
+ */
 async function whatBecameOf(
   toolset: Toolset,
   clock: Clock,
   { call, tool }: Dispatch,
   signal: AbortSignal,
 ): Promise<ToolOutcome | null> {
-  // Once also where it is to stop: whoever runs it has to be told, and says how it ended. Who has left asks nobody.
+  // At least one probe, even for an aborted call: its instance must be told to stop, and reports the end. After leaving
+  // the session no probe is made.
   for (let probes = 0; probes < PROBES_MAX && (probes === 0 || !signal.aborted); probes++) {
     if (signal.reason === SESSION_LEFT) return null;
     const probe = await toolset.probe(call.idempotencyKey, call.tool, call.epoch);
     if (probe.state === 'done') return probe.outcome;
     if (probe.state === 'unknown') return null;
-    // An instance that is silent may have it. A call that may run twice is not held up by that.
+    // A silent instance may have it. An idempotent call does not wait for that.
     if (probe.state === 'silent' && tool?.traits.idempotent) return null;
     const outcome = probe.state === 'running' ? await probe.attach(call, signal) : null;
     if (outcome && (outcome.status !== 'lost' || outcome.moves)) return outcome;
@@ -158,7 +165,7 @@ function checked(outcome: ToolOutcome, { name, traits }: ToolDefinition, signal:
   return textOutcome('error', `${name} deferred its result, but it is not declared long_running.`, 'tool_failed');
 }
 
-/** What follows for the model from an unknown outcome. */
+/** The consequence of an unknown outcome, for the model. */
 const NOT_AGAIN = 'It was not re-run.';
 
 /** An outcome of one sentence. */
@@ -170,7 +177,7 @@ export function textOutcome<S extends Ended['status']>(
   return { status, result: { content: [{ type: 'text', text }], is_error: true, detail: { code } } };
 }
 
-/** The end of a call that an earlier owner of the session may have sent, and that must not run twice. */
+/** The end of a call that an earlier owner of the session may have sent and that must not run twice. */
 export const INTERRUPTED = textOutcome(
   'interrupted',
   `The outcome of this tool call is unknown: the host ended while the call ran. ${NOT_AGAIN}`,

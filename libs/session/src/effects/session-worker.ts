@@ -1,4 +1,6 @@
-/** How each kind of effect is carried out for one session. */
+/**
+ * Carries out each kind of effect for one session.
+ */
 import type {
   Blobs,
   Clock,
@@ -70,21 +72,21 @@ export interface WorkerPorts extends ProvisionPorts {
   readonly models: Models;
   readonly publisher: Publisher;
   readonly journal: Journal;
-  /** Puts into other sessions' inboxes what this one does to them. */
+  /** Sends commands to other sessions. */
   readonly sender: CommandSender;
-  /** Whether a tenant may have a further session; it may where this is left out. */
+  /** Whether a tenant may start another session; always without quotas. */
   readonly quotas?: Pick<CommandQuotas, 'sessionProblem'> | undefined;
-  /** Who looks on from outside; nobody where it is left out. */
+  /** Meters and spans; none if absent. */
   readonly telemetry?: Telemetry | undefined;
 }
 
-/** What an effect needs to know of its session at the moment it begins. */
+/** The session at the start of an effect. */
 export interface SessionView {
   readonly state: SessionState;
   readonly transcript: Transcript;
 }
 
-/** The effects of one session: its tool connections live here. */
+/** Carries out the effects of one session, and holds its tool connections. */
 export class SessionWorker implements EffectWorker {
   readonly #ports: WorkerPorts;
   readonly #ref: SessionRef;
@@ -95,14 +97,14 @@ export class SessionWorker implements EffectWorker {
   readonly #results: WholeResults;
   #files: FileCache | null = null;
   #toolset: Toolset | null = null;
-  /** Tools of a persona that is to take the session over, until it has; or until it is known that it has not. */
+  /** Tools of the next persona during a hand-off, until it takes effect or fails. */
   #next: { readonly toolset: Toolset; readonly persona: string } | null = null;
   #opening: Promise<Toolset | null> | null = null;
   #answer = new AnswerSoFar();
 
   /**
-   * @param feedback takes what tools, servers and hooks tell the model beside their results.
-   * @param tell takes how a step of a served persona fares.
+   * @param feedback takes messages to the model from tools, servers and hooks, next to their results.
+   * @param tell takes the progress of a step of a served persona.
    */
   constructor(
     ports: WorkerPorts,
@@ -137,7 +139,7 @@ export class SessionWorker implements EffectWorker {
     return outcome;
   }
 
-  /** For whoever carries the effect's work out elsewhere. */
+  /** Trace context for a process that carries out the effect. */
   #traceparent(effect: WorkEffect, state: SessionState): string | undefined {
     const spans = this.#ports.telemetry?.spans;
     return spans ? traceparentOf(this.#ref, state, effect, spans) : undefined;
@@ -159,7 +161,7 @@ export class SessionWorker implements EffectWorker {
           signal,
           this.#feedback,
         );
-        // A run before this one, or one that was broken off, may have left connections open.
+        // An earlier or aborted run may have left connections open.
         await this.close();
         if (toolset) await this.#hold(toolset);
         return outcome;
@@ -177,7 +179,7 @@ export class SessionWorker implements EffectWorker {
           turn: effect.turn,
           model: persona.model,
           system: persona.system_prompt,
-          // Copied when it is looked at: what the runner itself does in a turn does not grow with the session.
+          // Copied on access: the cost of the runner's own turn does not grow with the session.
           get messages() {
             messages ??= view();
             return messages;
@@ -339,7 +341,7 @@ export class SessionWorker implements EffectWorker {
     }
   }
 
-  /** Closes the tool connections. Never rejects; says what could not be closed. */
+  /** Closes the tool connections. Never rejects; returns the problems. */
   async close(): Promise<readonly string[]> {
     const toolset = this.#toolset;
     this.#toolset = null;
@@ -347,13 +349,13 @@ export class SessionWorker implements EffectWorker {
     return [...notes, ...(await this.#dropNext())];
   }
 
-  /** Closes the tool connections for good: what is still being opened is closed as soon as it is open. */
+  /** Closes the tool connections permanently: those being opened are closed afterwards. */
   dispose(): Promise<readonly string[]> {
     this.#disposed.abort();
     return this.close();
   }
 
-  /** A session has one toolset open at most, and none once it was left. */
+  /** A session has at most one open toolset, and none after it was left. */
   async #hold(toolset: Toolset): Promise<void> {
     const before = this.#toolset;
     this.#toolset = this.#disposed.signal.aborted ? null : toolset;
@@ -361,7 +363,7 @@ export class SessionWorker implements EffectWorker {
     if (this.#disposed.signal.aborted) await toolset.close();
   }
 
-  /** Another persona has the session: its tools take the place of those before. */
+  /** Another persona has the session: its tools replace the previous ones. */
   async #takeOver(): Promise<void> {
     const next = this.#next;
     this.#next = null;
@@ -436,7 +438,7 @@ export class SessionWorker implements EffectWorker {
     return needsApproval(tool, question, toolset, this.#ports.clock, signal);
   }
 
-  /** The order comes once; what ends the call is the outcome that its worker brings, or the end of the grace. */
+  /** The order is sent once. The outcome of its worker, or the end of the grace period, ends the call. */
   async #stopCall(
     effect: Extract<WorkEffect, { kind: 'stop_call' }>,
     state: SessionState,
@@ -450,14 +452,14 @@ export class SessionWorker implements EffectWorker {
     return this.stopped(effect, told ? reason : `${reason}; the cancel reached no worker`, true);
   }
 
-  /** A tool that was given up has nothing more to say to this run. */
+  /** Feedback of an abandoned tool is dropped. */
   #feedbackOfCall({ id, callId, tool }: Extract<WorkEffect, { kind: 'call_tool' }>, text: string): void {
     const row = this.#view().state.context.calls.find((candidate) => candidate.call_id === callId);
     if (row?.status === 'running' && row.effect_id === id) this.#feedback(`tool:${tool}`, text);
     else this.#ports.log.info({ session_id: this.#ref.sessionId, effect_id: id }, 'late feedback dropped');
   }
 
-  /** After a recovery the run's tools are opened again, once, from what it has pinned. */
+  /** After a recovery the run's tools are opened again, once, from its pinned settings. */
   #reopen(transcript: Transcript): Promise<Toolset | null> {
     this.#opening ??= this.#open(transcript).finally(() => {
       this.#opening = null;
@@ -465,7 +467,7 @@ export class SessionWorker implements EffectWorker {
     return this.#opening;
   }
 
-  // Several calls may wait for it, so no single call's signal ends it.
+  // Several calls may wait for it, so no single call's signal aborts it.
   async #open(transcript: Transcript): Promise<Toolset | null> {
     const { persona } = transcript.frame;
     if (!persona) return null;
@@ -501,7 +503,7 @@ export class SessionWorker implements EffectWorker {
     return transcript.frame.tools.find((tool) => tool.name === name);
   }
 
-  /** The models as a step of this session has them: in this process, or in one that serves its persona. */
+  /** The models for a step of this session: in this process, or in one that serves its persona. */
   #models({ id: effectId, epoch: askedIn }: WorkEffect): Models {
     const { served, clock } = this.#ports;
     const { state, transcript } = this.#view();
@@ -533,7 +535,7 @@ function heldTo(rules: HostRules, models: Models): Models {
   return { check: (model) => models.check(model, rules), resolve: (model) => models.resolve(model, rules) };
 }
 
-// One that has been taken back since it was to be asked cannot be asked any more.
+// A registration removed since the consult was opened cannot be called.
 function registrationOf({ context }: SessionState, point: HookPoint, id: string): HookRegistration {
   const known = context.hooks.find((hook) => hook.point === point && hook.id === id);
   if (known) return known;
@@ -541,8 +543,8 @@ function registrationOf({ context }: SessionState, point: HookPoint, id: string)
   return { id, point, pattern: '*', priority: 0, timeout_ms: 1, on_error, unavailable: true };
 }
 
-// Hosts that die again and again over one answer must not hammer its provider. The first two times it is begun at once:
-// a deploy and a crash are nobody's fault.
+// Hosts that repeatedly crash during one answer must not overload its provider. The first two restarts are immediate: a
+// deployment or a crash is no reason to wait.
 function restartBackoffMs(restarts: number): number {
   if (restarts < 3) return 0;
   return delayAfter(restarts - 2, { firstMs: BOUNDS.modelRestartBackoffMs, maxMs: BOUNDS.modelRestartBackoffMaxMs });

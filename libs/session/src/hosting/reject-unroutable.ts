@@ -1,6 +1,6 @@
 /** Answers commands whose subject names no session. */
 import type { CommandInbox, Log, Publisher, StrayCommand } from '@coxswain/ports';
-import { cutText, isReceiptSubject, positionalCommandId, publishedAs, strayField } from '@coxswain/protocol';
+import { cutText, isReceiptSubject, positionalCommandId, publishedAs, unroutableField } from '@coxswain/protocol';
 
 /** Rejects an unroutable command: logs it, sends a receipt where its sender may get one, and acknowledges the delivery. */
 export function rejectUnroutable(
@@ -18,7 +18,7 @@ export function rejectUnroutable(
       stage: 'rejected',
       code: 'invalid_id',
       message: `${subject} names no session: tenant, session and verb are 1 to 64 characters of A-Z a-z 0-9 _ -`,
-      field: strayField(command.subject),
+      field: unroutableField(command.subject),
     });
   }
   command.ack();

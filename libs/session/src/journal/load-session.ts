@@ -6,7 +6,7 @@ import {
   type Cursor,
   canonicalJson,
   decodeRecord,
-  decodeRecordAgain,
+  decodeUnchangedRecord,
   GENESIS_HASH,
   type JournalRecord,
   RECORD_VERSION,
@@ -187,7 +187,7 @@ async function fold(
   let machine: number | undefined;
   const known = n;
   let chain: ChainEnd = isFromFirst ? GENESIS : { n: known - 1, hash: null, fence: (snapshot?.fence ?? 1) - 1 };
-  const decodeNext = ({ n: last }: ChainEnd) => (last < known ? decodeRecordAgain : decodeRecord);
+  const decodeNext = ({ n: last }: ChainEnd) => (last < known ? decodeUnchangedRecord : decodeRecord);
   for await (const { record, stored, end } of linksOf(ports, ref, records, chain, decodeNext)) {
     const isKnown = chain.n < known;
     chain = end;
@@ -239,7 +239,7 @@ export async function readTranscript(
   const transcript = new Transcript();
   let chain = GENESIS;
   const records = ports.journal.read(ref, 0, upTo.fence);
-  for await (const { record, end } of linksOf(ports, ref, records, GENESIS, () => decodeRecordAgain)) {
+  for await (const { record, end } of linksOf(ports, ref, records, GENESIS, () => decodeUnchangedRecord)) {
     chain = end;
     for (const event of record.events) transcript.push(event);
     onRecord(record);
@@ -311,7 +311,7 @@ function after(chain: ChainEnd, record: JournalRecord, { bytes, fence }: StoredR
 /**
  * Reads one record of any released version and restores its large fields. Throws RecordUnreadableError.
  * @param upcasts converters from earlier versions.
- * @param decode {@link decodeRecordAgain} where a hash covers the bytes.
+ * @param decode {@link decodeUnchangedRecord} where a hash covers the bytes.
  */
 export async function readRecord(
   bytes: Uint8Array,

@@ -121,7 +121,7 @@ export function systemRights(role: SystemRole): RoleRights {
       ...systemSubjects.written,
       ...systemSubjects.hostLine,
       subjects.retention,
-      ...systemSubjects.told,
+      ...systemSubjects.notifications,
       ...INTERNAL_VERBS.filter((verb) => verb !== 'timer').map((verb) => systemSubjects.command(verb)),
       // Receipts, and answers to other accounts.
       '_INBOX.>',
