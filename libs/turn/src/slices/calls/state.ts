@@ -72,7 +72,6 @@ interface UnsentCall extends CallHead {
   readonly in_doubt?: true | undefined;
   /** Only of a call in doubt, from its first start: {@link SentCall}. */
   readonly started_at_ms?: number | undefined;
-  readonly accepted?: number | undefined;
   readonly restarts?: number | undefined;
 }
 
@@ -96,6 +95,8 @@ interface ParkedCall extends UnsentCall {
 
 interface AllowedCall extends UnsentCall {
   readonly status: 'allowed';
+  readonly requested_by: string;
+  readonly asked_at_ms: number;
   readonly decided: CallDecision;
 }
 
