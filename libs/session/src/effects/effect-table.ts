@@ -1,27 +1,27 @@
 /**
- * The effects that are running for one session: started once, aborted when they are no longer wanted, each outcome
- * kept until a record that holds it is acknowledged (RUNNER-6, RUNNER-9).
+ * The effects of one session. Each starts once, and is aborted when the session no longer needs it. Its outcome is kept until
+ * a record with it is acknowledged (RUNNER-6, RUNNER-9).
  */
 import type { Clock, Log } from '@coxswain/ports';
 import { type Outcome, SESSION_LEFT } from '@coxswain/protocol';
 import type { WorkEffect } from '@coxswain/turn';
 
-/** How effects are carried out. Neither rejects. */
+/** Runs effects. Contract: `perform` does not reject, and `stopped` does not throw. */
 export interface EffectWorker {
-  /** Does the work of one effect. `taken` is to be called once it goes on without this process (see `ToolCall.onTaken`). */
+  /** Runs one effect. It calls `taken` once another process has the work (see `ToolCall.onTaken`). */
   perform(effect: WorkEffect, signal: AbortSignal, taken: () => void): Promise<Outcome>;
-  /** The outcome of an effect that is stopped before or instead of its work. `timedOut`: it did not stop in its grace. */
+  /** The outcome of an effect that was stopped. `timedOut`: it did not stop within its grace period. */
   stopped(effect: WorkEffect, reason: string, timedOut: boolean): Outcome;
 }
 
 interface Running {
   readonly effect: WorkEffect;
   readonly controller: AbortController;
-  /** Its outcome has been handed on, or it was given up. */
+  /** Its outcome was offered to the session, or is no longer wanted. */
   settled: boolean;
-  /** Ends the grace that runs since it was told to stop. */
+  /** Ends the grace period after an abort. */
   grace: AbortController | null;
-  /** It goes on without this process, and the session's next owner can learn what becomes of it. */
+  /** Another process has the work, and the session's next owner can get the outcome. */
   isElsewhere: boolean;
 }
 
@@ -38,8 +38,8 @@ export class EffectTable {
   #closed = false;
 
   /**
-   * @param sessionId whose they are, for the log.
-   * @param carried outcomes that an earlier runner of the session had, and no record holds yet.
+   * @param sessionId for the log.
+   * @param carried outcomes of an earlier runner of the session that no record holds yet.
    */
   constructor(
     sessionId: string,
@@ -58,27 +58,27 @@ export class EffectTable {
     this.#kept = new Map(carried);
   }
 
-  /** Effects whose work goes on. */
+  /** The number of effects in progress. */
   get running(): number {
     let count = 0;
     for (const { settled } of this.#running.values()) if (!settled) count++;
     return count;
   }
 
-  /** Whether one of these kinds has to end before the session can be left without harm. One that is being stopped has. */
+  /** Whether an effect of these kinds must end before the runner leaves the session. Work in another process need not, unless it is being stopped. */
   keeps(kinds: readonly WorkEffect['kind'][]): boolean {
     for (const { settled, effect, isElsewhere, grace } of this.#running.values())
       if (!settled && kinds.includes(effect.kind) && !(isElsewhere && grace === null)) return true;
     return false;
   }
 
-  /** Starts what is wanted and missing, stops what is not wanted any more. Call it after each commit, and after recovery. */
+  /** Starts missing effects and aborts unwanted ones. Call it after each commit, and after recovery. */
   reconcile(wanted: readonly WorkEffect[], mayStart: (effect: WorkEffect) => boolean): void {
     if (this.#closed) return;
     const ids = new Set(wanted.map((effect) => effect.id));
     for (const [id, entry] of this.#running) {
       if (ids.has(id)) continue;
-      // What has settled has nothing left to stop, and an abort makes an error with a stack, once for every effect.
+      // A settled effect needs no abort, which would create an error with a stack trace.
       if (!entry.settled) entry.controller.abort();
       entry.grace?.abort();
       this.#running.delete(id);
@@ -86,7 +86,7 @@ export class EffectTable {
     for (const id of this.#kept.keys()) if (!ids.has(id)) this.#kept.delete(id);
     for (const effect of wanted) {
       let entry = this.#running.get(effect.id);
-      // A call that was taken up elsewhere goes on under its id as something else: the order to stop it.
+      // The order to stop a call has the id of the call. It replaces a call that another process has accepted.
       if (entry && entry.effect.kind !== effect.kind) {
         entry.settled = true;
         entry.grace?.abort();
@@ -101,8 +101,9 @@ export class EffectTable {
   }
 
   /**
-   * After a refold: offers again what is settled and still wanted (RUNNER-9). An outcome that broke the machine before is
-   * replaced by a plain stop, so that the run can end.
+   * Offers settled outcomes again after a rebuild (RUNNER-9). A plain stop replaces an outcome that broke the machine, so that
+   * the run can end.
+   * @param poisoned effects whose outcomes broke the machine.
    */
   offerAgain(poisoned: ReadonlySet<string>): void {
     for (const [id, outcome] of [...this.#kept]) {
@@ -117,7 +118,7 @@ export class EffectTable {
   }
 
   /**
-   * Another host has gone on with the session: what an earlier runner here had, and nobody waits for any more, is late.
+   * Drops and logs outcomes without an open effect: another host has owned the session since.
    * @param wanted the session's open effects.
    */
   dropLate(wanted: readonly WorkEffect[]): void {
@@ -129,12 +130,12 @@ export class EffectTable {
     }
   }
 
-  /** Ends everything at once: outcomes that come later are dropped and noted. Returns what was settled and not recorded (RUNNER-9). */
+  /** Aborts all effects. Later outcomes are dropped and logged. @returns settled outcomes that no record holds (RUNNER-9). */
   close(): ReadonlyMap<string, Outcome> {
     this.#closed = true;
     for (const entry of this.#running.values()) {
       if (!entry.settled) entry.controller.abort(SESSION_LEFT);
-      // A grace can be minutes long, and a sleep keeps its process alive.
+      // A grace period can take minutes, and its timer keeps the process alive.
       entry.grace?.abort();
     }
     return this.#kept;
@@ -164,7 +165,7 @@ export class EffectTable {
         entry.isElsewhere = true;
       });
     } catch (error) {
-      // A worker never rejects: this is a broken invariant of ours, and the run ends over it.
+      // A worker never rejects: this is a broken invariant, and it ends the run.
       outcome = this.#worker.stopped(entry.effect, `it failed: ${(error as Error).message}`, false);
       if (!this.#closed) this.#broken(error as Error);
     }
@@ -198,12 +199,12 @@ export class EffectTable {
   }
 }
 
-/** That a call was taken up is no answer to the order to stop it, which stands under the same id. */
+/** Whether an effect is the order to stop a call. It has the id of the call, but `call_accepted` does not answer it. */
 function isOrderToStop({ kind }: WorkEffect): boolean {
   return kind === 'stop_call' || kind === 'stop_child';
 }
 
-/** Says that what became of an effect was not taken in: nobody waits for it, or another host has the session. */
+/** Logs an outcome that is dropped: its effect is no longer open, or another host owns the session. */
 export function noteLate(
   log: Log,
   sessionId: string,

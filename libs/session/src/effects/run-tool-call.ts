@@ -42,7 +42,7 @@ export async function runToolCall(
   const startedMs = clock.monotonicMs();
   const ran = await run(toolset, clock, dispatch, signal);
   if (ran.status === 'accepted') {
-    // Whoever took it may have begun under an earlier owner, and brings the outcome with what it was given then.
+    // The worker may have accepted the call from an earlier owner. It will report the outcome with that owner's epoch.
     const epoch = Math.min(ran.epoch ?? call.epoch, call.epoch);
     return { type: 'call_accepted', effect_id: effectId, call_id: call.callId, epoch };
   }
@@ -64,7 +64,7 @@ export async function runToolCall(
   };
 }
 
-// What a tool says of the files that it has edited must never cost its result.
+// Invalid paths of edited files are dropped, so that they do not cost the result.
 function editedPaths(said: readonly string[] = []): string[] {
   const paths = said.filter((path) => EditedPath.safeParse(path).success);
   return [...new Set(paths)].sort().slice(0, BOUNDS.editedPathsPerCallMax);
@@ -72,12 +72,12 @@ function editedPaths(said: readonly string[] = []): string[] {
 
 type Ended = Omit<ToolOutcome, 'status'> & { readonly status: ToolOutcome['status'] | 'interrupted' };
 
-/** How often a call that an earlier owner's worker still runs is asked after, and for how long in all. */
+/** The time between two probes of a call that a worker may still run, and their number. */
 const PROBE_EVERY_MS = 250;
 const PROBES_MAX = 4 * 60 * 60;
-/** How often a call is sent whose workers die one after another; each move by its toolset counts as one more sending. */
+/** How often a call is sent if its workers die one after another. A move by its toolset counts as well. */
 const SENDINGS_MAX = 3;
-/** An idempotent call that may have run and that no instance takes is sent again for this time: the process that ran it may be restarting. */
+/** How long an idempotent call that may have run is sent again while no instance accepts it: the former instance may restart. */
 const REDIALED_FOR_MS = 15_000;
 
 async function run(toolset: Toolset, clock: Clock, dispatch: Dispatch, signal: AbortSignal): Promise<Ended> {
@@ -113,31 +113,34 @@ async function run(toolset: Toolset, clock: Clock, dispatch: Dispatch, signal: A
     : textOutcome('interrupted', `The outcome of this tool call is unknown: ${why}. ${NOT_AGAIN}`, 'tool_interrupted');
 }
 
-/** Why a call is lost, as its toolset says. */
+/** The toolset's reason for a lost call. */
 function wordsOf({ result }: ToolOutcome): string {
   const [said] = result.content;
   return said?.type === 'text' && said.text !== '' ? said.text : 'the process that ran this call ended';
 }
 
-// Another owner of the session is no reason to wait.
+// A stale epoch means that another host owns the session: waiting does not help.
 function isUnserved({ status, result }: ToolOutcome): boolean {
   return status === 'unavailable' && result.detail?.code !== 'stale_epoch';
 }
 
-/** The outcome of a call that an instance may have run, `lost` only where it has moved; null where it is unknown, or may be run again at once. */
+/**
+ * Finds the outcome of a call that an instance may have run.
+ * @returns the outcome, `lost` only if the call has moved. Null if it is unknown, or if the call may run again at once.
+ */
 async function whatBecameOf(
   toolset: Toolset,
   clock: Clock,
   { call, tool }: Dispatch,
   signal: AbortSignal,
 ): Promise<ToolOutcome | null> {
-  // Once also where it is to stop: whoever runs it has to be told, and says how it ended. Who has left asks nobody.
+  // Also once after an abort: the worker learns it by `attach`, and returns the outcome. After leaving, the host asks nothing.
   for (let probes = 0; probes < PROBES_MAX && (probes === 0 || !signal.aborted); probes++) {
     if (signal.reason === SESSION_LEFT) return null;
     const probe = await toolset.probe(call.idempotencyKey, call.tool, call.epoch);
     if (probe.state === 'done') return probe.outcome;
     if (probe.state === 'unknown') return null;
-    // An instance that is silent may have it. A call that may run twice is not held up by that.
+    // A silent instance may have the call. A call that may run twice does not wait for it.
     if (probe.state === 'silent' && tool?.traits.idempotent) return null;
     const outcome = probe.state === 'running' ? await probe.attach(call, signal) : null;
     if (outcome && (outcome.status !== 'lost' || outcome.moves)) return outcome;
@@ -147,7 +150,7 @@ async function whatBecameOf(
 }
 
 function checked(outcome: ToolOutcome, { name, traits }: ToolDefinition, signal: AbortSignal): Ended {
-  // Only a person, a parent or the host cancels a call. A tool that stops by itself has not ended it.
+  // Only a person, a parent or the host cancels a call. If a tool stops by itself, the outcome is unknown.
   if (outcome.status === 'cancelled' && !signal.aborted)
     return textOutcome(
       'interrupted',
@@ -158,10 +161,10 @@ function checked(outcome: ToolOutcome, { name, traits }: ToolDefinition, signal:
   return textOutcome('error', `${name} deferred its result, but it is not declared long_running.`, 'tool_failed');
 }
 
-/** What follows for the model from an unknown outcome. */
+/** The end of a message about an unknown outcome. */
 const NOT_AGAIN = 'It was not re-run.';
 
-/** An outcome of one sentence. */
+/** An outcome with one sentence as its result. */
 export function textOutcome<S extends Ended['status']>(
   status: S,
   text: string,
@@ -170,7 +173,7 @@ export function textOutcome<S extends Ended['status']>(
   return { status, result: { content: [{ type: 'text', text }], is_error: true, detail: { code } } };
 }
 
-/** The end of a call that an earlier owner of the session may have sent, and that must not run twice. */
+/** The outcome of a call that an earlier owner may have sent, and that must not run twice. */
 export const INTERRUPTED = textOutcome(
   'interrupted',
   `The outcome of this tool call is unknown: the host ended while the call ran. ${NOT_AGAIN}`,

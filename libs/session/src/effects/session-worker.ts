@@ -1,4 +1,4 @@
-/** How each kind of effect is carried out for one session. */
+/** Runs each kind of effect for one session. */
 import type {
   Blobs,
   Clock,
@@ -70,21 +70,21 @@ export interface WorkerPorts extends ProvisionPorts {
   readonly models: Models;
   readonly publisher: Publisher;
   readonly journal: Journal;
-  /** Puts into other sessions' inboxes what this one does to them. */
+  /** Sends commands to other sessions. */
   readonly sender: CommandSender;
-  /** Whether a tenant may have a further session; it may where this is left out. */
+  /** Limits the sessions of a tenant. Without it there is no limit. */
   readonly quotas?: Pick<CommandQuotas, 'sessionProblem'> | undefined;
-  /** Who looks on from outside; nobody where it is left out. */
+  /** Metrics and traces. Without it nothing is measured. */
   readonly telemetry?: Telemetry | undefined;
 }
 
-/** What an effect needs to know of its session at the moment it begins. */
+/** The session as an effect sees it when it starts. */
 export interface SessionView {
   readonly state: SessionState;
   readonly transcript: Transcript;
 }
 
-/** The effects of one session: its tool connections live here. */
+/** The worker of one session. It owns the session's tool connections. */
 export class SessionWorker implements EffectWorker {
   readonly #ports: WorkerPorts;
   readonly #ref: SessionRef;
@@ -95,14 +95,14 @@ export class SessionWorker implements EffectWorker {
   readonly #results: WholeResults;
   #files: FileCache | null = null;
   #toolset: Toolset | null = null;
-  /** Tools of a persona that is to take the session over, until it has; or until it is known that it has not. */
+  /** The tools of the next persona during a hand-off. */
   #next: { readonly toolset: Toolset; readonly persona: string } | null = null;
   #opening: Promise<Toolset | null> | null = null;
   #answer = new AnswerSoFar();
 
   /**
-   * @param feedback takes what tools, servers and hooks tell the model beside their results.
-   * @param tell takes how a step of a served persona fares.
+   * @param feedback takes texts for the model from tools, servers and hooks, besides their results.
+   * @param tell takes the progress of a served persona's step.
    */
   constructor(
     ports: WorkerPorts,
@@ -123,7 +123,7 @@ export class SessionWorker implements EffectWorker {
     this.#feedback = feedback;
   }
 
-  /** The text so far of the newest answer of this run, kept until the run's tools are closed. */
+  /** The text so far of the run's newest answer, kept until the run's tools are closed. */
   get answer(): AnswerSoFar {
     return this.#answer;
   }
@@ -137,7 +137,7 @@ export class SessionWorker implements EffectWorker {
     return outcome;
   }
 
-  /** For whoever carries the effect's work out elsewhere. */
+  /** The trace context for another process that runs the effect. */
   #traceparent(effect: WorkEffect, state: SessionState): string | undefined {
     const spans = this.#ports.telemetry?.spans;
     return spans ? traceparentOf(this.#ref, state, effect, spans) : undefined;
@@ -159,7 +159,7 @@ export class SessionWorker implements EffectWorker {
           signal,
           this.#feedback,
         );
-        // A run before this one, or one that was broken off, may have left connections open.
+        // An earlier run may have left connections open.
         await this.close();
         if (toolset) await this.#hold(toolset);
         return outcome;
@@ -177,7 +177,7 @@ export class SessionWorker implements EffectWorker {
           turn: effect.turn,
           model: persona.model,
           system: persona.system_prompt,
-          // Copied when it is looked at: what the runner itself does in a turn does not grow with the session.
+          // Copied at the first read, so that the runner's own work in a turn does not grow with the session.
           get messages() {
             messages ??= view();
             return messages;
@@ -339,7 +339,7 @@ export class SessionWorker implements EffectWorker {
     }
   }
 
-  /** Closes the tool connections. Never rejects; says what could not be closed. */
+  /** Closes the tool connections. Never rejects. @returns a note for each that could not be closed. */
   async close(): Promise<readonly string[]> {
     const toolset = this.#toolset;
     this.#toolset = null;
@@ -347,13 +347,13 @@ export class SessionWorker implements EffectWorker {
     return [...notes, ...(await this.#dropNext())];
   }
 
-  /** Closes the tool connections for good: what is still being opened is closed as soon as it is open. */
+  /** Closes the tool connections permanently. A connection that is still being opened is closed right after. */
   dispose(): Promise<readonly string[]> {
     this.#disposed.abort();
     return this.close();
   }
 
-  /** A session has one toolset open at most, and none once it was left. */
+  /** Replaces the open toolset. A session has at most one, and none after its runner has left. */
   async #hold(toolset: Toolset): Promise<void> {
     const before = this.#toolset;
     this.#toolset = this.#disposed.signal.aborted ? null : toolset;
@@ -361,7 +361,7 @@ export class SessionWorker implements EffectWorker {
     if (this.#disposed.signal.aborted) await toolset.close();
   }
 
-  /** Another persona has the session: its tools take the place of those before. */
+  /** Replaces the toolset after a hand-off. */
   async #takeOver(): Promise<void> {
     const next = this.#next;
     this.#next = null;
@@ -436,7 +436,7 @@ export class SessionWorker implements EffectWorker {
     return needsApproval(tool, question, toolset, this.#ports.clock, signal);
   }
 
-  /** The order comes once; what ends the call is the outcome that its worker brings, or the end of the grace. */
+  /** Sends the order to stop once. The call ends with the outcome of its worker, or with the grace period. */
   async #stopCall(
     effect: Extract<WorkEffect, { kind: 'stop_call' }>,
     state: SessionState,
@@ -445,19 +445,19 @@ export class SessionWorker implements EffectWorker {
   ): Promise<Outcome> {
     const { reason, graceMs } = effect.order;
     const toolset = this.#toolset ?? (await this.#reopen(transcript));
-    const told = (await toolset?.stop?.(this.#key(effect.id), effect.tool, reason, state.context.epoch)) ?? false;
-    if (told) await this.#ports.clock.sleep(graceMs, signal);
-    return this.stopped(effect, told ? reason : `${reason}; the cancel reached no worker`, true);
+    const isSent = (await toolset?.stop?.(this.#key(effect.id), effect.tool, reason, state.context.epoch)) ?? false;
+    if (isSent) await this.#ports.clock.sleep(graceMs, signal);
+    return this.stopped(effect, isSent ? reason : `${reason}; the cancel reached no worker`, true);
   }
 
-  /** A tool that was given up has nothing more to say to this run. */
+  /** Takes feedback of a call that is still running. Feedback of any other call is late, and dropped. */
   #feedbackOfCall({ id, callId, tool }: Extract<WorkEffect, { kind: 'call_tool' }>, text: string): void {
     const row = this.#view().state.context.calls.find((candidate) => candidate.call_id === callId);
     if (row?.status === 'running' && row.effect_id === id) this.#feedback(`tool:${tool}`, text);
     else this.#ports.log.info({ session_id: this.#ref.sessionId, effect_id: id }, 'late feedback dropped');
   }
 
-  /** After a recovery the run's tools are opened again, once, from what it has pinned. */
+  /** Opens the pinned tools of the run again after a recovery, once for all calls. */
   #reopen(transcript: Transcript): Promise<Toolset | null> {
     this.#opening ??= this.#open(transcript).finally(() => {
       this.#opening = null;
@@ -465,7 +465,7 @@ export class SessionWorker implements EffectWorker {
     return this.#opening;
   }
 
-  // Several calls may wait for it, so no single call's signal ends it.
+  // Several calls may wait for it, so the signal of one call does not end it.
   async #open(transcript: Transcript): Promise<Toolset | null> {
     const { persona } = transcript.frame;
     if (!persona) return null;
@@ -501,7 +501,7 @@ export class SessionWorker implements EffectWorker {
     return transcript.frame.tools.find((tool) => tool.name === name);
   }
 
-  /** The models as a step of this session has them: in this process, or in one that serves its persona. */
+  /** The models for a step: in this process, or in one that serves the persona. */
   #models({ id: effectId, epoch: askedIn }: WorkEffect): Models {
     const { served, clock } = this.#ports;
     const { state, transcript } = this.#view();
@@ -533,7 +533,7 @@ function heldTo(rules: HostRules, models: Models): Models {
   return { check: (model) => models.check(model, rules), resolve: (model) => models.resolve(model, rules) };
 }
 
-// One that has been taken back since it was to be asked cannot be asked any more.
+// A hook that was unregistered after its consult was recorded is unavailable.
 function registrationOf({ context }: SessionState, point: HookPoint, id: string): HookRegistration {
   const known = context.hooks.find((hook) => hook.point === point && hook.id === id);
   if (known) return known;
@@ -541,8 +541,8 @@ function registrationOf({ context }: SessionState, point: HookPoint, id: string)
   return { id, point, pattern: '*', priority: 0, timeout_ms: 1, on_error, unavailable: true };
 }
 
-// Hosts that die again and again over one answer must not hammer its provider. The first two times it is begun at once:
-// a deploy and a crash are nobody's fault.
+// If hosts crash repeatedly during one model call, the provider must not get a flood of requests. The first two restarts
+// have no delay, because a deploy and a crash are normal.
 function restartBackoffMs(restarts: number): number {
   if (restarts < 3) return 0;
   return delayAfter(restarts - 2, { firstMs: BOUNDS.modelRestartBackoffMs, maxMs: BOUNDS.modelRestartBackoffMaxMs });

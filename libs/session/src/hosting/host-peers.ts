@@ -125,7 +125,7 @@ export class HostPeers {
     this.#beat();
   }
 
-  /** Announces that this host takes no partitions any more. */
+  /** Announces that this host takes no further partitions. */
   retire(): void {
     this.#state = 'leaving';
     this.#beat();
