@@ -65,7 +65,10 @@ export class EffectTable {
     return count;
   }
 
-  /** Whether an effect of these kinds must end before the runner leaves the session. Work in another process need not, unless it is being stopped. */
+  /**
+   * Whether an effect of these kinds must end before the runner leaves the session. Work in another process need not, unless
+   * it is being stopped.
+   */
   keeps(kinds: readonly WorkEffect['kind'][]): boolean {
     for (const { settled, effect, isElsewhere, grace } of this.#running.values())
       if (!settled && kinds.includes(effect.kind) && !(isElsewhere && grace === null)) return true;
