@@ -1,4 +1,6 @@
-/** Sessions at work: the runner, its effects, the host, replay. */
+/**
+ * The session runtime: runner, effects, host, replay.
+ */
 export { ruleHolder } from '@coxswain/turn';
 export { type ProvisionPorts, personaVersion, provisionSession } from './effects/provision-session.ts';
 export { assignPartitions } from './hosting/assign-partitions.ts';

@@ -1,4 +1,6 @@
-/** The turn machine and the pure functions around it. Nothing else decides anything. */
+/**
+ * The turn machine and its pure functions. All decisions about a session are made here.
+ */
 
 export { recordsRejection } from './core/command-memory.ts';
 export { emptyContext, type SessionContext } from './core/context.ts';

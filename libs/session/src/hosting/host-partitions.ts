@@ -396,7 +396,7 @@ export class HostPartitions {
   }
 
   #leaseExpired(isDeclaredDead: boolean): void {
-    // No other host could have claimed sessions from a host that is alone: it goes on working.
+    // No other host could have claimed sessions from a host that is alone: it continues.
     if (!isDeclaredDead && !this.#peers.hasOthers) return;
     this.#ports.log.warn({}, 'other hosts received no heartbeat from this host: it releases its sessions to them');
     this.#state.apply('lease_expired');

@@ -125,7 +125,7 @@ export class HostPeers {
     this.#beat();
   }
 
-  /** Announces that this host takes no further partitions. */
+  /** Announces that this host accepts no more partitions. */
   retire(): void {
     this.#state = 'leaving';
     this.#beat();

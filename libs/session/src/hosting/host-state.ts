@@ -8,8 +8,8 @@
  * - `serving`: it has its share of the partitions.
  * - `cut_off`: its lease has expired while other hosts were alive. It has left all sessions and has no partitions.
  * - `rejoining`: it is heard again, and takes a new name: the other hosts declared the old one dead, or may have.
- * - `leaving`: it takes no further commands, and lets its sessions end their calls. It can be cut off meanwhile, too.
- * - `gone`: it sends no further heartbeats.
+ * - `leaving`: it accepts no more commands, and lets its sessions end their calls. It can be cut off meanwhile, too.
+ * - `gone`: it sends no more heartbeats.
  */
 export type HostStateName =
   | 'serving'
@@ -22,7 +22,7 @@ export type HostStateName =
 
 /**
  * An event of a host. `lease_expired`: other hosts may own its sessions. `heard`: its heartbeats come back. `renamed`: it
- * listens to its new name. `retired`: it was asked to stop. `ended`: it has stopped, or has crashed.
+ * listens to its new name. `retired`: it is told to stop. `ended`: it has stopped, or has crashed.
  */
 export type HostEvent = 'lease_expired' | 'heard' | 'renamed' | 'retired' | 'ended';
 

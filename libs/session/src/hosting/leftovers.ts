@@ -8,7 +8,7 @@ import { noteLate } from '../effects/effect-table.ts';
 import { noteLostFeedback } from '../runner/feedback-buffer.ts';
 import type { Carried } from '../runner/session-exit.ts';
 
-/** See the top of the file. */
+/** The leftovers of all sessions of this host. */
 export class Leftovers {
   readonly #log: Log;
   readonly #kept = new Map<string, { readonly ref: SessionRef; readonly carried: Carried }>();

@@ -211,7 +211,7 @@ class Host implements SessionHost, PartitionedSessions {
     await this.#wake(ref, { newest });
   }
 
-  /** Wakes a runner. A session whose journal cannot be reached goes on alone, so that others need not wait. */
+  /** Wakes a runner. A session whose journal cannot be reached continues alone, so that others need not wait. */
   async #wake(
     ref: SessionRef,
     known: { readonly isNews?: boolean; readonly newest?: number | undefined },

@@ -44,7 +44,7 @@ export interface IntakeParts {
   readonly unrecorded: UnrecordedReceipts;
 }
 
-/** See the top of the file. */
+/** The intake of one session. */
 export class SessionIntake {
   readonly #ports: RunnerPorts;
   readonly #ref: SessionRef;

@@ -1,4 +1,6 @@
-/** What follows for the calls of a batch: refusals, questions to hooks and people, starts, and results. */
+/**
+ * The next event for the calls of a batch: denials, consults, approvals, starts, and results.
+ */
 
 import type { Json, SessionEvent } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
@@ -25,13 +27,13 @@ export function refuseMalformed(context: SessionContext): SessionEvent | null {
   });
 }
 
-/** The next question to gate_tool_calls hooks: one consult for the whole batch. */
+/** The consult of gate_tool_calls hooks: one for the whole batch. */
 export function gateConsult(context: SessionContext): SessionEvent | null {
   const calls = context.calls.filter((row) => row.status === 'proposed' && !row.problem).map(toolPayload);
   return consult(context, 'gate_tool_calls', { calls });
 }
 
-/** The next question to hooks about one call. */
+/** The next consult of hooks about one call. */
 export function consultCall(
   context: SessionContext,
   point: 'PreToolUse' | 'permission_asked',
@@ -40,11 +42,14 @@ export function consultCall(
   const open = context.consult?.call_id;
   const row = open === undefined ? candidate : callRow(context, open);
   if (row) return consult(context, point, { tool: toolPayload(row) }, row.tool, row.call_id);
-  // What was to be asked about has been cancelled while something else was asked.
+  // The call was cancelled while another consult was open.
   return context.consult === null ? { type: 'consult_ended', point } : null;
 }
 
-/** What follows while calls run: refusals, questions to people, starts, then questions about results. Null while all wait. */
+/**
+ * The next event while calls run: denials, approval requests, starts, then consults about results. Null while all calls
+ * wait.
+ */
 export function runCalls(context: SessionContext): SessionEvent | null {
   const refused = nextToRefuse(context);
   if (refused) return refuse(context, refused);
@@ -90,7 +95,7 @@ function consultReturned(context: SessionContext, row: CallAt<'returned'>): Sess
   return parks && context.suspend?.call_id !== call_id ? parks : end;
 }
 
-/** One consult per file: a handler's pattern and its answer are about one. */
+/** One consult per file: a handler's pattern and its answer are about one file. */
 export function consultEdited(context: SessionContext): SessionEvent | null {
   const [path] = context.edited;
   return path === undefined ? null : consult(context, 'file_edited', { path }, path);
@@ -112,7 +117,7 @@ function refuse(context: SessionContext, row: CallAt<'proposed'>): SessionEvent 
   return buildCallDenied(row, { by: 'rule', rule }, `Denied by permission rule ${rule}.`);
 }
 
-/** The end of the next call that a run leaves behind, or null. */
+/** The end of the next call that a run leaves open, or null. */
 export function abortUnsent(context: SessionContext): SessionEvent | null {
   for (const row of context.calls) {
     if (row.status === 'parked') return { type: 'approval_decided', call_id: row.call_id, decision: 'aborted' };
@@ -133,8 +138,8 @@ function endedFirst(context: SessionContext): string {
 }
 
 /**
- * The result of the next call that the last checkpoint skipped (NEXT-1); of a parked call first the end of its
- * approval.
+ * The result of the next call that the last checkpoint skipped (NEXT-1). For a parked call the end of its approval
+ * comes first.
  */
 export function skippedResult(context: SessionContext): SessionEvent | null {
   const skipped = context.skipping[0];

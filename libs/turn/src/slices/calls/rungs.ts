@@ -1,24 +1,27 @@
 /**
- * The ladder of a call, step by step: what a row becomes with each event. A step is for rows of certain statuses; it
- * leaves any other row as it is, as an event is never refused (E1).
+ * The ladder of a call: one function for each step, which changes the row of a call by an event. A step applies to rows
+ * with certain statuses. It returns any other row unchanged, because an event is never rejected (EVOLVE-1).
  */
 import type { EventOf } from '@coxswain/protocol';
 import type { Placed } from '../../core/place.ts';
 import type { CallAt, CallCancel, CallDecision, CallRow, ReturnedOutcome } from './state.ts';
 
 /**
- * The first spread of rows that every call passes. V8 (as of Node 20) copies the first object of a spread at once, and takes
+ * The first object of the spreads of rows. V8 (as of Node 20) copies the first object of a spread at once, and takes
  * ten times as long to add a member to such a copy.
  */
 const BLANK = {};
 
-/** What begins with the wait for a person. */
+/** The members that a row gets when it starts to wait for a human approval. */
 export type Wait = Pick<CallAt<'parked'>, 'requested_by' | 'asked_at_ms' | 'expiry' | 'notice'>;
 
-/** What ends with it. */
+/** The members that a row loses at the end of this wait. */
 const WAITS_NO_MORE = { expiry: undefined, notice: undefined };
 
-/** A person is asked; of a call that runs, because a crash left open whether it ran: then its first sending is undone. */
+/**
+ * A human approval was requested. For a running call this is after a crash that left its outcome unknown: its first
+ * request no longer counts.
+ */
 export function parked(row: CallRow, wait: Wait): CallRow {
   if (row.status === 'proposed') return { ...row, ...wait, status: 'parked', problem: undefined, decided: undefined };
   if (row.status !== 'running') return row;
@@ -26,7 +29,7 @@ export function parked(row: CallRow, wait: Wait): CallRow {
   return { ...row, ...wait, ...unsent, status: 'parked', in_doubt: true, decided: undefined };
 }
 
-/** An external service was notified of the wait. */
+/** An external service was notified of the approval. */
 export function notified(row: CallRow): CallRow {
   return row.status === 'parked' ? { ...row, notice: undefined } : row;
 }
@@ -43,7 +46,7 @@ export function released(row: CallRow, decided: CallDecision, args: EventOf<'app
   return decided.decision === 'allow' ? { ...settled, status: 'allowed' } : { ...settled, status: 'proposed' };
 }
 
-/** The outside world is asked for the call. */
+/** The effect of the call was requested. */
 export function started(row: CallRow, event: Placed<'call_started'>, epoch: number): CallRow {
   if (row.status !== 'proposed' && row.status !== 'allowed') return row;
   const { effect_id, at_ms: started_at_ms } = event;
@@ -64,7 +67,7 @@ export function accepted(row: CallRow, epoch: number): CallRow {
   return row.status === 'running' ? { ...row, accepted: epoch } : row;
 }
 
-/** The child of a delegation has failed, and another one is to start. */
+/** The child of a delegation has failed, and another one will start. */
 export function childFailed(row: CallRow, restarts: number): CallRow {
   return row.status === 'running' ? { ...row, effect_id: undefined, accepted: undefined, restarts } : row;
 }
@@ -74,12 +77,12 @@ export function childRestarted(row: CallRow, effect_id: string, epoch: number): 
   return row.status === 'running' ? { ...row, effect_id, epoch } : row;
 }
 
-/** An interrupt does not wait for the call. */
+/** A preempting interrupt ends the call. */
 export function preempted(row: CallRow, { actor }: NonNullable<CallAt<'running'>['preempted']>): CallRow {
   return row.status === 'running' ? { ...row, preempted: { actor } } : row;
 }
 
-/** A call in flight is to be cancelled. */
+/** A cancel of a call in flight was requested. */
 export function cancelRequested(row: CallRow, cancel: CallCancel): CallRow {
   return row.status === 'running' || row.status === 'returned' ? { ...row, cancel } : row;
 }
@@ -89,7 +92,7 @@ export function cancelledUnsent(row: CallRow, cancel: CallCancel): CallRow {
   return row.status === 'ended' && !row.cancel ? { ...row, cancel } : row;
 }
 
-/** The call has its outcome, and PostToolUse hooks have yet to see it. */
+/** The call has its outcome, and PostToolUse hooks must check it. */
 export function returned(row: CallRow, outcome: ReturnedOutcome): CallRow {
   return row.status === 'running' ? { ...BLANK, ...row, status: 'returned', returned: outcome } : row;
 }

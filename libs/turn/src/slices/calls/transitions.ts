@@ -1,4 +1,6 @@
-/** What events do to the call table. */
+/**
+ * The effects of events on the call table.
+ */
 import type { CallPart, EventOf } from '@coxswain/protocol';
 import { remember, rememberSource } from '../../core/command-memory.ts';
 import type { SessionContext } from '../../core/context.ts';
@@ -8,7 +10,7 @@ import { cancelledUnsent, cancelRequested, ended, returned, started } from './ru
 import type { CallRow } from './state.ts';
 import { callRow, changeCall, noteOnCall } from './table.ts';
 
-/** The rows of a new batch, as the model has asked for it. */
+/** The rows of a new batch, from the model's answer. */
 export function proposedRows(calls: readonly CallPart[]): readonly CallRow[] {
   return calls.map(
     (call): CallRow => ({
@@ -22,12 +24,12 @@ export function proposedRows(calls: readonly CallPart[]): readonly CallRow[] {
   );
 }
 
-/** A checkpoint has skipped the calls that had not started. */
+/** A checkpoint skipped the calls that had not started. */
 export function batchSkipped(_context: SessionContext, event: EventOf<'loop_checkpoint'>): Partial<SessionContext> {
   return event.dispatch_skipped ? { dispatch_skipped: true, skipping: event.skipped_call_ids ?? [] } : {};
 }
 
-/** A call runs. */
+/** A call has started. */
 export function callStarted(context: SessionContext, event: Placed<'call_started'>): Partial<SessionContext> {
   const { epoch } = context;
   return {
@@ -36,7 +38,7 @@ export function callStarted(context: SessionContext, event: Placed<'call_started
   };
 }
 
-/** A call in flight is to be cancelled. */
+/** A cancel of a call in flight was requested. */
 export function callCancelRequested(
   context: SessionContext,
   event: EventOf<'call_cancel_requested'>,
@@ -60,7 +62,10 @@ export function unsentCallCancelled(
   return changeCall(context, event.target, (row) => cancelledUnsent(row, cancel));
 }
 
-/** Hooks have rewritten the arguments of a call. What the tool said of the old arguments does not hold for the new ones. */
+/**
+ * Hooks rewrote the arguments of a call. The tool's approval requirement for the old arguments does not apply to the
+ * new ones.
+ */
 export function callArgsRewritten(
   context: SessionContext,
   { call_id, args, needs_approval }: EventOf<'call_args_rewritten'>,
@@ -69,7 +74,7 @@ export function callArgsRewritten(
   return noteOnCall(context, call_id, { args, ...(needs_approval || hadAnswer ? { needs_approval } : {}) });
 }
 
-/** A call has its outcome, and PostToolUse hooks have yet to see it. */
+/** A call has its outcome, and PostToolUse hooks must check it. */
 export function callReturned(context: SessionContext, event: EventOf<'call_returned'>): Partial<SessionContext> {
   const { status, result, duration_ms, park } = event;
   const outcome = { status, result, duration_ms, ...(park ? { park } : {}) };
@@ -90,7 +95,7 @@ export function callEnded(context: SessionContext, event: EventOf<'call_ended'>)
   };
 }
 
-/** Hooks have been asked about a call. */
+/** Hooks have answered about a call. */
 export function callConsulted(
   context: SessionContext,
   callId: string,
