@@ -11,6 +11,7 @@ export type * from './publisher.ts';
 export type * from './purge.ts';
 export type * from './served-personas.ts';
 export type * from './stop-predicates.ts';
+export type * from './session-index.ts';
 export type * from './storage.ts';
 export type * from './telemetry.ts';
 export type * from './tools.ts';

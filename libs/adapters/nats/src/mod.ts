@@ -18,6 +18,7 @@ export {
 export { listHosts } from './list-hosts.ts';
 export { listSessions } from './list-sessions.ts';
 export { createNatsActiveSessions } from './nats-active-sessions.ts';
+export { createNatsSessionIndex } from './nats-session-index.ts';
 export { createNatsHooks, type NatsHooks } from './nats-hooks.ts';
 export { createNatsHostLine } from './nats-host-line.ts';
 export { createNatsInbox } from './nats-inbox.ts';

@@ -18,6 +18,7 @@ import type { NatsConnection } from '@nats-io/nats-core';
 import { journalSubjects } from './list-sessions.ts';
 import { createNatsActiveSessions } from './nats-active-sessions.ts';
 import { createNatsJournal, journalReaders } from './nats-journal.ts';
+import { createNatsSessionIndex } from './nats-session-index.ts';
 import { answerOf, isWrongSequence, NatsRefusedError, type PublishAck } from './nats-status.ts';
 import { createNatsBlobs, fencedRollup } from './nats-storage.ts';
 import { createStreamReader, type StoredMessage } from './stream-reader.ts';
@@ -163,6 +164,7 @@ export async function openNatsDeletion(nc: NatsConnection) {
     journal: createNatsJournal(nc),
     blobs: createNatsBlobs(nc),
     active: createNatsActiveSessions(nc),
+    index: createNatsSessionIndex(nc),
     purge,
     tellHost: (ref: SessionRef) => tellHost(nc, ref),
   };

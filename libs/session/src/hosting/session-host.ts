@@ -9,6 +9,7 @@ import type {
   Doorbell,
   HostLine,
   Ids,
+  SessionIndex,
   SessionSummary,
   StrayCommand,
   TenantUsage,
@@ -20,6 +21,7 @@ import {
   type HostLiveness,
   HostName,
   isReceiptSubject,
+  listedSessionOf,
   partitionOf,
   positionalCommandId,
   publishedAs,
@@ -38,6 +40,7 @@ import { type BackOff, delayAfter } from '../runner/retries.ts';
 import { type Dropped, type DropReason, type RunnerPorts, SessionRunner } from '../runner/session-runner.ts';
 import { statusOf, summaryOf } from '../runner/session-status.ts';
 import { CommandQuotas } from './command-quotas.ts';
+import { fillIndex } from './fill-index.ts';
 import { HostPartitions, type PartitionedSessions } from './host-partitions.ts';
 import { LeftBehind } from './left-behind.ts';
 import { LoadTurns, sideBySide } from './load-turns.ts';
@@ -51,6 +54,8 @@ export interface HostPorts extends Omit<RunnerPorts, 'quotas'> {
   readonly ids: Ids;
   readonly hostLine: HostLine;
   readonly active: ActiveSessions;
+  /** Without it, lists are read from the journals. */
+  readonly index?: SessionIndex | undefined;
 }
 
 /** How a host behaves. Every member has a default. */
@@ -124,6 +129,8 @@ const HAND_OVER_APART_MS = 50;
 const HAND_OVER_SPREAD_MS = 2_000;
 /** So long others wait for a session that is being taken up, milliseconds. */
 const TAKE_UP_MAX_MS = 2_000;
+/** Between two looks for sessions without an entry in the index, milliseconds. */
+const FILL_APART_MS = 600_000;
 const RETRIES: BackOff = { firstMs: 500, maxMs: 30_000 };
 
 /** Makes a host. Nothing runs before {@link SessionHost.start}. */
@@ -176,7 +183,7 @@ class Host implements SessionHost, PartitionedSessions {
       options,
     );
     this.#leftBehind = new LeftBehind(ports.log);
-    this.#notes = new SessionNotes(ports.active, ports.log, () => this.#partitions.self);
+    this.#notes = new SessionNotes(ports, () => this.#partitions.self);
   }
 
   get isHeard(): boolean {
@@ -301,11 +308,11 @@ class Host implements SessionHost, PartitionedSessions {
       if (!record || record.effects_open.length === 0) {
         if (record) void this.#count(ref);
         if (record && !this.#isOwn(record.attempt)) this.lost((one) => keyOf(one) === keyOf(ref));
-        return this.#notes.forget(ref, revision);
+        return this.#notes.forget(ref, record ? { revision } : { revision, entry: null });
       }
     } catch (error) {
       // One that was deleted has nothing that goes on: also not what was open, where it was ended from outside.
-      if (isDeleted(error)) return this.#notes.forget(ref, revision);
+      if (isDeleted(error)) return this.#notes.forget(ref, { revision });
       this.#ports.log.error(
         { session_id: ref.sessionId, error: (error as Error).message },
         'a session cannot be claimed now',
@@ -480,7 +487,8 @@ class Host implements SessionHost, PartitionedSessions {
 
   #dropped(ref: SessionRef, dropped: Dropped): void {
     const key = keyOf(ref);
-    const summary = this.#runners.get(key)?.summary;
+    const runner = this.#runners.get(key);
+    const summary = runner?.summary;
     this.#runners.delete(key);
     if (dropped.reason === 'deleted') {
       // Nobody will go on with it; what it was told, and what its calls returned, goes with it.
@@ -496,7 +504,8 @@ class Host implements SessionHost, PartitionedSessions {
     if (dropped.reason === 'passivated') {
       if (summary && this.#partitions.isOwn(ref)) this.#passivated?.left(ref, summary);
       this.#retries.delete(key);
-      this.#notes.forget(ref);
+      const status = runner?.status;
+      this.#notes.forget(ref, { entry: status && dropped.hasWritten ? listedSessionOf(status) : null });
       return;
     }
     this.#generation++;
@@ -537,10 +546,18 @@ class Host implements SessionHost, PartitionedSessions {
 
   async #sweep(): Promise<void> {
     const { clock } = this.#ports;
+    let filling: Promise<unknown> | null = null;
+    let filledMs = Number.NEGATIVE_INFINITY;
     const everyMs = this.#options.sweepEveryMs ?? 5_000;
     const afterMs = this.#options.passivateAfterMs ?? 30_000;
     while (!this.#ended.signal.aborted) {
       await clock.sleep(everyMs, this.#ended.signal);
+      if (!filling && !this.#stopping && clock.monotonicMs() - filledMs >= FILL_APART_MS) {
+        filledMs = clock.monotonicMs();
+        filling = fillIndex(this.#ports, (ref) => this.#partitions.isOwn(ref), this.#ended.signal).then(() => {
+          filling = null;
+        });
+      }
       // Each is looked at when its turn comes: it may have got work while others were let go.
       await sideBySide([...this.#runners.values()], async (runner) => {
         if (this.#stopping) return;
