@@ -162,7 +162,7 @@ export const MATRIX: Readonly<Record<Actor, Readonly<Record<Asset, Cell>>>> = {
     ],
   },
   'other tenant': {
-    'files of the host': [protocol('policy', 'the section of a tenant replaces the shared one, and leaves the others')],
+    'files of the host': [protocol('policy', 'the section of a tenant replaces the shared one and keeps the others')],
     environment: [T.fields],
     keys: [T.reads],
     'data of other tenants': [
@@ -302,7 +302,7 @@ export const MATRIX: Readonly<Record<Actor, Readonly<Record<Asset, Cell>>>> = {
     'files of the host': [T.runner, T.fields, T.waysIn],
     environment: [T.runner, T.fields, T.waysIn],
     keys: [T.runner, T.fields, T.waysIn],
-    approvals: [T.allows, protocol('start-allowances', '%s is one'), T.ceiling],
+    approvals: [T.allows, protocol('start-allowances', '%s is an approval in advance'), T.ceiling],
   }),
   'scope steer': onRoutes({ availability: [T.routes, T.pending] }),
   'scope approve': onRoutes({ approvals: [T.editedDenied, T.remembered] }),

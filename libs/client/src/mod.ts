@@ -47,6 +47,7 @@ export * from './http.ts';
 export type { ListPlace, NewestSessions, PlacedSession } from './newest-sessions.ts';
 export { isNotPermitted } from './not-permitted.ts';
 export { cursorOf, partsOfCursor } from './page-cursor.ts';
+export { listingsOf, mostRecentFirst } from './page-of-sessions.ts';
 export {
   type PersonaSettings,
   personaFromWire,

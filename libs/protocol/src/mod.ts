@@ -1,4 +1,6 @@
-/** The protocol: everything that goes over a wire or into a journal, and nothing else. */
+/**
+ * The protocol: everything that goes over a wire or into a journal.
+ */
 export * from './catalogues/error-catalogue.ts';
 export * from './catalogues/error-codes.ts';
 export * from './catalogues/http-status.ts';

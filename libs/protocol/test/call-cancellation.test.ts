@@ -5,7 +5,7 @@ import type { SessionEvent } from '../src/journal/events.ts';
 const told = { type: 'control_outcome', control: 'cancel_call', command_id: 'mine', target: 'c1_1' } as const;
 const read = (...events: object[]) => cancellationIn({ events: events as SessionEvent[] }, 'mine');
 
-test('the outcome of a cancel_call is its own control_outcome', () => {
+test('the outcome of a cancel_call is read from its control_outcome', () => {
   const other = { ...told, command_id: 'other', status: 'not_found' };
   const first = { ...told, status: 'already_cancelled', tool: 'deploy', reason: 'too slow' };
   expect(read(other, first)).toEqual({
@@ -22,6 +22,6 @@ test('the outcome of a cancel_call is its own control_outcome', () => {
   });
 });
 
-test('a rejected command, and another control under its id, have none', () => {
+test('a rejected command and another control with the same id have no outcome', () => {
   expect(read({ ...told, status: 'invalid_field' }, { ...told, control: 'cancel', status: 'cancelled' })).toBeNull();
 });

@@ -1,4 +1,6 @@
-/** RFC 8785: one value, one text. */
+/**
+ * RFC 8785: one canonical text for each value.
+ */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { canonicalJson } from '../src/mod.ts';
@@ -49,7 +51,7 @@ describe('the examples of RFC 8785', () => {
 });
 
 describe('a value', () => {
-  test('comes back as it was', () => {
+  test('round-trips', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 6, stringUnit: 'binary' }), (value) => {
         // RFC 8785 writes -0 as 0, as JSON.stringify does.
@@ -58,7 +60,7 @@ describe('a value', () => {
     );
   });
 
-  test('has one text, in whatever order its members were written', () => {
+  test('has the same text for any order of its members', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.gen(), (object, gen) => {
         const keys = gen(fc.shuffledSubarray, Object.keys(object), { minLength: Object.keys(object).length });
@@ -69,13 +71,13 @@ describe('a value', () => {
     );
   });
 
-  test('has one text however many members it has', () => {
+  test('has the same text with any number of members', () => {
     const names = Array.from({ length: 60 }, (_, i) => `k${(i * 37) % 60}`);
     const object = Object.fromEntries(names.map((name) => [name, 1]));
     expect(Object.keys(JSON.parse(canonicalJson(object)) as object)).toEqual([...names].sort());
   });
 
-  test('is read again to the same text', () => {
+  test('is unchanged by a second canonicalization', () => {
     fc.assert(
       fc.property(fc.jsonValue({ stringUnit: 'binary' }), (value) => {
         const text = canonicalJson(value);
@@ -84,15 +86,15 @@ describe('a value', () => {
     );
   });
 
-  test('may hold half a surrogate pair: what a model said before it died is kept', () => {
+  test('keeps half of a surrogate pair: the text of a failed model answer must be recorded', () => {
     expect(canonicalJson({ text: 'a\ud83d' })).toBe('{"text":"a\\ud83d"}');
   });
 
-  test('leaves members out that are undefined', () => {
+  test('omits undefined members', () => {
     expect(canonicalJson({ b: undefined, a: 1, c: { d: undefined } })).toBe('{"a":1,"c":{}}');
   });
 
-  test('keeps members whose names every object has', () => {
+  test('keeps members named like properties of Object.prototype', () => {
     expect(canonicalJson(JSON.parse('{"__proto__": 1, "constructor": 2}'))).toBe('{"__proto__":1,"constructor":2}');
   });
 
@@ -104,7 +106,7 @@ describe('a value', () => {
     ['a bigint', 1n],
     ['a symbol', Symbol('s')],
     ['a function', () => 1],
-  ])('that JSON cannot hold is refused: %s', (_name, value) => {
+  ])('outside JSON is refused: %s', (_name, value) => {
     expect(() => canonicalJson(value)).toThrow(TypeError);
   });
 });

@@ -1,4 +1,6 @@
-/** The mapper between the names of the wire and those of TypeScript. */
+/**
+ * The mapper between wire names and TypeScript names.
+ */
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import * as z from 'zod';
 import { COMMAND_BODIES } from '../src/commands/commands.ts';
@@ -28,7 +30,7 @@ describe('to the wire', () => {
     });
   });
 
-  test('data is not: metadata, names of servers, modes and tools, arguments', () => {
+  test('data is not renamed: metadata, names of servers, modes and tools, arguments', () => {
     const data = {
       metadata: { ticketId: 1, in_wire: { alsoKept: 2 } },
       mcpServers: { myServer: { command: 'x', env: { myPath: '/', MY_HOME: '/' } } },
@@ -49,15 +51,15 @@ describe('to the wire', () => {
     [{ limits: { maxTurn: 3 } }, ['limits', 'maxTurn'], 'is unknown; did you mean maxTurns?'],
     [{ persona: { name: 'x', steps: [{ max_usd: 1 }] } }, ['persona', 'steps', 0, 'max_usd'], 'did you mean maxUsd?'],
     [{ mcpServers: { a: { commnd: 'x' } } }, ['mcpServers', 'a', 'commnd'], 'did you mean command?'],
-  ])('an unknown name is reported with its place: %j', (given, path, words) => {
+  ])('an unknown name is reported with its path: %j', (given, path, words) => {
     expect(wire(given)).toEqual({ ok: false, path, words: expect.stringContaining(words) });
   });
 
-  test('a member without a value is not unknown', () => {
+  test('a member with the value undefined is not unknown', () => {
     expect(wire({ prompt: 'go', nonsense: undefined })).toMatchObject({ ok: true });
   });
 
-  test('a place in an error is renamed as far as the schema declares it', () => {
+  test('a path in an error is renamed as far as the schema declares it', () => {
     expect(placeFromWire(START, 'limits.max_turns')).toBe('limits.maxTurns');
     expect(placeFromWire(START, 'mcp_servers.my_server.command')).toBe('mcpServers.my_server.command');
     expect(placeFromWire(START, 'persona.steps[0].max_tokens')).toBe('persona.steps[0].maxTokens');
@@ -66,7 +68,7 @@ describe('to the wire', () => {
 });
 
 describe('from the wire', () => {
-  test('what a session says of itself is renamed, and the data in it is not', () => {
+  test('a session status is renamed, and the data in it is not', () => {
     const approval = { call_id: 'c', tool: 't', args: { file_path: 'a' }, requested_by: 'rule:*', since: 'now' };
     const status = { session_id: 's', state: { daemon_idle: 'waiting' }, approvals: [approval], stop_reason: null };
     const read = fromWire(SessionStatus, status as never);
@@ -89,14 +91,14 @@ describe('from the wire', () => {
     expect(fromWire(Either, { kind: 'object', in_wire: inWire })).toEqual({ kind: 'object', inWire: { aName: 1 } });
   });
 
-  test('a name that drives prototypes stays a name', () => {
+  test('a member named like a property of prototypes is data', () => {
     const value = JSON.parse('{"__proto__":{"x":1}}') as Record<string, unknown>;
     const read = fromWire(z.record(z.string(), z.unknown()), value) as object;
     expect(JSON.stringify(read)).toBe('{"__proto__":{"x":1}}');
   });
 });
 
-test('types are renamed as values are', () => {
+test('types are renamed like values', () => {
   expectTypeOf<CamelCased<{ a_b?: { c_d: number }[]; data: Json; map: Record<string, { e_f: 1 }> }>>().toEqualTypeOf<{
     aB?: { cD: number }[];
     data: Json;

@@ -1,4 +1,6 @@
-/** Commands as published: what is read, and what is refused with a code that names the field. */
+/**
+ * Published commands: accepted bodies, and rejections with a code that names the field.
+ */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
@@ -17,7 +19,7 @@ import {
 const bytes = (text: string) => new TextEncoder().encode(text);
 const parse = (verb: string, body: unknown) => parseCommand(verb, bytes(JSON.stringify(body)));
 
-/** What is wrong with a body, as `code field`; or `ok`. */
+/** The problem of a body, as `code field`; or `ok`. */
 function verdict(verb: string, body: unknown): string {
   const parsed = parse(verb, body);
   return parsed.ok ? 'ok' : `${parsed.problem.code} ${parsed.problem.field ?? ''}`;
@@ -30,13 +32,13 @@ describe('plain text', () => {
 
   test.each(
     VERBS.filter((verb) => !['prompt', 'steer', 'remind', 'followup'].includes(verb) && NOT_YET[verb] !== true),
-  )('is refused by %s, and nothing at all is an empty object', (verb) => {
+  )('is rejected by %s, and an empty payload is an empty object', (verb) => {
     expect(parseCommand(verb, bytes('because'))).toMatchObject({ ok: false, problem: { code: 'invalid_json' } });
     expect(parseCommand(verb, bytes(' '))).not.toMatchObject({ problem: { code: 'invalid_json' } });
   });
 
   test.each(['', ' ', '\n\t', '\u0000', ' \u001b '])(
-    'of nothing but blanks and control characters is empty_body: %j',
+    'with only blanks and control characters is empty_body: %j',
     (text) => {
       expect(parseCommand('steer', bytes(text))).toMatchObject({
         ok: false,
@@ -46,7 +48,7 @@ describe('plain text', () => {
   );
 
   test.each(['{', ' {"body": "x"', '\n{body: x}', '{"body":"x"} and more', "{'body': 'x'}"])(
-    'is never what begins with a brace: %j is invalid_json',
+    'cannot start with a brace: %j is invalid_json',
     (text) => {
       expect(parseCommand('steer', bytes(text))).toMatchObject({
         ok: false,
@@ -55,7 +57,7 @@ describe('plain text', () => {
     },
   );
 
-  test.each(['[1, 2]', '"quoted"', '7', 'null', 'x{"body":1}'])('is what begins otherwise: %j', (text) => {
+  test.each(['[1, 2]', '"quoted"', '7', 'null', 'x{"body":1}'])('may start with any other character: %j', (text) => {
     expect(parseCommand('steer', bytes(text))).toMatchObject({ ok: true, body: { body: text } });
   });
 
@@ -68,11 +70,11 @@ describe('plain text', () => {
 describe('the size of a body', () => {
   const steer = (size: number) => parseCommand('steer', new Uint8Array(size).fill(97));
 
-  test('may be the bound', () => {
+  test('may equal the bound', () => {
     expect(steer(BOUNDS.commandBodyMaxBytes).ok).toBe(true);
   });
 
-  test('may not be one byte more', () => {
+  test('may not exceed the bound by one byte', () => {
     expect(steer(BOUNDS.commandBodyMaxBytes + 1)).toMatchObject({
       ok: false,
       problem: { code: 'body_too_large', field: 'body' },
@@ -93,7 +95,7 @@ describe('an unknown verb', () => {
     ['aprove', 'approve'],
     ['STEER', 'steer'],
     ['follow_up', 'followup'],
-  ])('%s is answered with the nearest, %s', (asked, nearest) => {
+  ])('%s gets the suggestion %s', (asked, nearest) => {
     const parsed = parseCommand(asked, bytes('x'));
     expect(parsed).toMatchObject({ ok: false, problem: { code: 'unknown_command', field: 'verb' } });
     if (!parsed.ok) expect(parsed.problem.message).toContain(`"${nearest}"`);
@@ -108,7 +110,7 @@ describe('an unknown verb', () => {
     ['__proto__', '__proto__'],
     ['constructor', 'constructor'],
     ['10,000 characters', 'x'.repeat(10_000)],
-  ])('may be like none that there is: then all are named. %s', (_name, verb) => {
+  ])('without a similar verb gets the list of all verbs. %s', (_name, verb) => {
     const parsed = parseCommand(verb, bytes('x'));
     expect(parsed).toMatchObject({ ok: false, problem: { code: 'unknown_command' } });
     if (!parsed.ok) expect(parsed.problem.message.length).toBeLessThan(250);
@@ -117,7 +119,7 @@ describe('an unknown verb', () => {
   });
 });
 
-describe('what every body may carry', () => {
+describe('the common members of bodies', () => {
   const minimal: Readonly<Record<string, object>> = {
     start: { prompt: 'x' },
     prompt: { body: 'x' },
@@ -135,22 +137,22 @@ describe('what every body may carry', () => {
     delete: {},
   };
 
-  test('is tested here for every verb that this release carries out', () => {
+  test('are tested here for every implemented verb', () => {
     expect(Object.keys(minimal)).toEqual(VERBS.filter((verb) => NOT_YET[verb] !== true));
   });
 
   describe.each(Object.entries(minimal))('%s', (verb, body) => {
-    test('its smallest body', () => {
+    test('the smallest body is accepted', () => {
       expect(parse(verb, body)).toMatchObject({ ok: true, verb, id: undefined, actor: undefined });
     });
 
-    test('an id and an actor, which are no part of the body', () => {
+    test('id and actor are not part of the body', () => {
       const parsed = parse(verb, { ...body, id: 'k-1_A', actor: ' ada ' });
       expect(parsed).toMatchObject({ ok: true, id: 'k-1_A', actor: { name: 'ada', verified: false } });
       if (parsed.ok) expect(Object.keys(parsed.body)).not.toEqual(expect.arrayContaining(['id', 'actor']));
     });
 
-    test('an id and an actor that it is known by, also where it is refused', () => {
+    test('id and actor are returned for a rejected body too', () => {
       const identity = { id: 'k-1_A', actor: 'ada' };
       const refused = { ok: false, id: 'k-1_A', actor: { name: 'ada', verified: false } };
       expect(parse(verb, { ...body, ...identity, bogus: 1 })).toMatchObject(refused);
@@ -161,13 +163,13 @@ describe('what every body may carry', () => {
       expect(parse(verb, { ...body, id: 'k-1_A', actor: 7 })).toMatchObject({ ok: false, id: 'k-1_A' });
     });
 
-    test('no hostile id: its code is that of a hostile header', () => {
+    test('an invalid id is rejected with the same code as in a header', () => {
       for (const id of ['', '*', '>', 'a.b', 'a b', 'ä', 'x'.repeat(65), 'x'.repeat(10_000), '\n', 'a\n', 5, null]) {
         expect(verdict(verb, { ...body, id }), String(id)).toBe('invalid_id id');
       }
     });
 
-    test('no actor that calls itself checked', () => {
+    test('an actor may not claim to be verified', () => {
       expect(verdict(verb, { ...body, actor: { name: 'ada', verified: true } })).toBe('invalid_field actor.verified');
     });
 
@@ -176,30 +178,33 @@ describe('what every body may carry', () => {
       [{ name: '' }, 'actor.name'],
       [{ name: 'x'.repeat(BOUNDS.actorMaxChars + 1) }, 'actor.name'],
       [7, 'actor'],
-    ])('no actor without a name: %j', (actor, field) => {
+    ])('an actor needs a name: %j', (actor, field) => {
       expect(verdict(verb, { ...body, actor })).toBe(`invalid_field ${field}`);
     });
 
-    test('no unknown field: it is named, with those that there are', () => {
+    test('an unknown field is rejected by name, with the list of known fields', () => {
       const parsed = parse(verb, { ...body, bogus: 1 });
       expect(parsed).toMatchObject({ ok: false, problem: { code: 'unknown_field', field: 'bogus' } });
       if (!parsed.ok)
         for (const field of Object.keys(COMMAND_BODIES.resume.shape)) expect(parsed.problem.message).toContain(field);
     });
 
-    test.each(['__proto__', 'constructor', 'toString'])('no field that every object has: %s', (field) => {
-      const text = JSON.stringify(body).replace(/^\{/, `{"${field}": {"body": "y"}, `).replace(', }', '}');
-      expect(parseCommand(verb, bytes(text))).toMatchObject({ ok: false, problem: { code: 'unknown_field', field } });
-    });
+    test.each(['__proto__', 'constructor', 'toString'])(
+      'a field named like a property of Object.prototype is unknown: %s',
+      (field) => {
+        const text = JSON.stringify(body).replace(/^\{/, `{"${field}": {"body": "y"}, `).replace(', }', '}');
+        expect(parseCommand(verb, bytes(text))).toMatchObject({ ok: false, problem: { code: 'unknown_field', field } });
+      },
+    );
 
-    test('nothing but an object', () => {
+    test('a body must be an object', () => {
       for (const value of [null, [], 'x', 7]) {
         expect(parseBody(verb as 'steer', value)).toMatchObject({ ok: false, problem: { field: 'body' } });
       }
     });
   });
 
-  test('parent is of hosts only: a client’s is refused', () => {
+  test('a parent in a client’s start is rejected: only hosts set it', () => {
     expect(verdict('start', { prompt: 'x', parent: { session: 'p' } })).toBe('unknown_field parent');
   });
 });
@@ -363,7 +368,7 @@ describe('bad input is refused with the field named:', () => {
     expect(verdict('remind', { body: 'x', ...fields })).toBe(`invalid_field ${field}`);
   });
 
-  test('remind with a field that reminders do not have, by its name', () => {
+  test('remind rejects unknown fields by name', () => {
     expect(verdict('remind', { body: 'x', ttl: 3 })).toBe('unknown_field ttl');
   });
 
@@ -376,14 +381,14 @@ describe('bad input is refused with the field named:', () => {
     expect(verdict(verb, body)).toBe(`invalid_field ${field}`);
   });
 
-  test('a number that JSON can spell and no number can hold', () => {
+  test('a number outside the range of JavaScript is rejected', () => {
     expect(parseCommand('start', bytes('{"prompt": "x", "metadata": {"n": 1e999}}'))).toMatchObject({
       ok: false,
       problem: { code: 'invalid_field', field: 'metadata.n' },
     });
   });
 
-  test('what is just within its bounds is taken', () => {
+  test('values at their bounds are accepted', () => {
     expect(
       verdict('suspend', { for_ms: 1, on_timeout: 'resume_with_input', input: 'x', signal: 'go', reason: 'r' }),
     ).toBe('ok');
@@ -392,13 +397,13 @@ describe('bad input is refused with the field named:', () => {
     expect(verdict('signal', { name: 'go', data: 'x'.repeat(BOUNDS.signalDataMaxBytes - 2) })).toBe('ok');
   });
 
-  test('a reason of just its bound is taken', () => {
+  test('a reason at its bound is accepted', () => {
     expect(verdict('cancel', { reason: 'x'.repeat(BOUNDS.reasonMaxBytes) })).toBe('ok');
   });
 });
 
-describe('an unknown verb that says who it is', () => {
-  test('is refused under that id', () => {
+describe('an unknown verb with an id', () => {
+  test('is rejected under that id', () => {
     expect(parse('stear', { id: 'k1', actor: 'ada', body: 'x' })).toMatchObject({
       ok: false,
       problem: { code: 'unknown_command' },
@@ -409,7 +414,7 @@ describe('an unknown verb that says who it is', () => {
 });
 
 describe('preempt', () => {
-  test.each(['steer', 'remind'])('%s: alone it means an interrupt, beside one it is what it says', (verb) => {
+  test.each(['steer', 'remind'])('%s: alone it implies an interrupt; with a mode, that mode applies', (verb) => {
     const read = (body: object) => {
       const parsed = parseCommand(verb, bytes(JSON.stringify(body)));
       return parsed.ok ? parsed.body : parsed.problem;
@@ -437,29 +442,29 @@ describe('modes', () => {
 });
 
 describe('a start', () => {
-  test('may spell its model whole or in two parts', () => {
+  test('accepts a model as one name or in two parts', () => {
     expect(modelName({ model: 'openai/gpt' })).toBe('openai/gpt');
     expect(modelName({ provider: 'openai', model: 'gpt' })).toBe('openai/gpt');
     expect(modelName({ provider: 'openrouter', model: 'meta/llama' })).toBe('openrouter/meta/llama');
     expect(modelName({})).toBeUndefined();
   });
 
-  test('keeps a member named __proto__ where any member may stand', () => {
+  test('keeps a member named __proto__ in free JSON', () => {
     const parsed = parseCommand('start', bytes('{"prompt": "x", "metadata": {"__proto__": {"a": 1}}}'));
     expect(parsed.ok && Object.keys(parsed.body.metadata as object)).toEqual(['__proto__']);
   });
 });
 
 describe('defaults', () => {
-  test('of cancel_call: a reminder, and the usual grace', () => {
+  test('of cancel_call: a reminder, and the default grace period', () => {
     expect(parse('cancel_call', { call_id: 'c' })).toMatchObject({
       body: { inject_reminder: true, timeout_ms: BOUNDS.abortGraceMs },
     });
   });
 });
 
-describe('whatever is published,', () => {
-  test('parseCommand answers, and never throws', () => {
+describe('for any payload', () => {
+  test('parseCommand returns and never throws', () => {
     const verbs = fc.oneof(fc.constantFrom<string>(...VERBS), fc.string());
     const payloads = fc.oneof(
       fc.uint8Array({ maxLength: 200 }),
@@ -487,7 +492,7 @@ describe('whatever is published,', () => {
   test.each([
     ['lists', '[', ']'],
     ['objects', '{"a":', '}'],
-  ])('brackets without end do not use the stack up: %s', (_name, left, right) => {
+  ])('deeply nested brackets do not overflow the stack: %s', (_name, left, right) => {
     const depth = 40_000;
     const nested = `${left.repeat(depth)}${left === '[' ? '' : '1'}${right.repeat(depth)}`;
     for (const body of [`{"prompt":"x","metadata":{"a":${nested}}}`, `{"bogus":${nested}}`, `{"prompt":${nested}}`]) {

@@ -1,4 +1,6 @@
-/** Deltas by their offsets: what is new of one, which answer it belongs to, and the text so far that readers are given. */
+/**
+ * Deltas by their offsets: the new part of a delta, its answer, and the text so far for late readers.
+ */
 import { describe, expect, test } from 'vitest';
 import { AnswerCursor, AnswerSoFar, type Delta } from '../src/mod.ts';
 
@@ -29,21 +31,21 @@ describe('a reader with "abc" of an answer', () => {
     expect(typeof fit === 'string' ? fit : fit.text).toBe(expected);
   });
 
-  test('sees nothing of it after its record', () => {
+  test('ignores deltas of the answer after its record', () => {
     const cursor = new AnswerCursor();
     cursor.take(delta(0, 'abc'));
     cursor.end('2-0');
     expect(cursor.place).toBeNull();
     expect(cursor.take(delta(3, 'd', { epoch: 7 }))).toBe('seen');
     expect(cursor.take(delta(0, 'n', { effect_id: '3-0' }))).toMatchObject({ text: 'n' });
-    // An outcome of an earlier effect ends nothing.
+    // The outcome of an earlier effect ends no answer.
     cursor.end('2-0');
     expect(cursor.place).toMatchObject({ effect_id: '3-0', text: 1 });
   });
 });
 
 describe('the text so far', () => {
-  test('is put together from deltas, and begins again with an attempt', () => {
+  test('is assembled from deltas, and restarts with an attempt', () => {
     const answer = new AnswerSoFar();
     expect(answer.after(null)).toEqual({ pieces: [], more: false });
     for (const next of [delta(0, 'h', { kind: 'reasoning' }), delta(0, 'ab'), delta(2, 'c')]) answer.take(next);

@@ -1,12 +1,12 @@
 /**
- * The return protocol as the compiler holds it: every return at every point, as it is and with a key too many, at once or
- * from a promise, alone or among others. Held against the table that the parser reads: what one takes, the other compiles.
+ * The return protocol in types: every return at every point, plain and with an excess key, synchronous and as a
+ * promise, alone and in a union. Compared with the table of the parser: both accept the same.
  */
 import { expect, expectTypeOf, test } from 'vitest';
 import type { CamelCased, ExactHandler, HookHandler, HookPoint, Message } from '../src/mod.ts';
 import { HOOK_RETURNS, parseReturn } from '../src/mod.ts';
 
-/** Whether a handler that returns this compiles at the point. */
+/** Whether a handler with this return type compiles at the point. */
 type Compiles<P extends HookPoint, Returned> = (() => Returned) extends HookHandler<P> & ExactHandler<() => Returned, P>
   ? true
   : false;
@@ -14,7 +14,7 @@ type Compiles<P extends HookPoint, Returned> = (() => Returned) extends HookHand
 type SessionPoint = Exclude<HookPoint, 'PreToolUse' | 'PostToolUse' | 'PreStep' | 'PostStep' | `On${string}`>;
 type PointsOf<Form extends keyof typeof HOOK_RETURNS> = (typeof HOOK_RETURNS)[Form]['points'][number];
 
-/** One row a form: an example, and the points at which it means something. */
+/** One row per form: an example, and its valid points. */
 interface Forms {
   nothing: [example: undefined, at: HookPoint];
   true: [example: true, at: HookPoint];
@@ -36,7 +36,7 @@ interface Forms {
   allow: [example: { allow: boolean }, at: never];
 }
 
-/** The same forms with a key too many, and with values of other types. */
+/** The same forms with an excess key, and with values of other types. */
 interface WrongForms {
   block: { block: true; reson: string };
   decision: { decision: 'allow'; reson: string };
@@ -65,7 +65,7 @@ interface WrongForms {
   jobType: { job: string };
 }
 
-test('every return compiles where it means something, and nowhere else', () => {
+test('every return compiles at its points, and nowhere else', () => {
   type At<P extends HookPoint, Wrap extends 'sync' | 'async' | 'union'> = {
     [F in keyof Forms]: Compiles<
       P,
@@ -78,7 +78,7 @@ test('every return compiles where it means something, and nowhere else', () => {
   expectTypeOf<{ [P in HookPoint]: At<P, 'union'> }>().toEqualTypeOf<Table>();
 });
 
-test('with a key too many, or of another type, it compiles nowhere', () => {
+test('with an excess key or another type it compiles nowhere', () => {
   type Nowhere = { [P in HookPoint]: { [F in keyof WrongForms]: false } };
   type Wrongly<P extends HookPoint> = { [F in keyof WrongForms]: Compiles<P, WrongForms[F]> };
   type Later<P extends HookPoint> = { [F in keyof WrongForms]: Compiles<P, Promise<WrongForms[F]>> };
@@ -88,14 +88,14 @@ test('with a key too many, or of another type, it compiles nowhere', () => {
   expectTypeOf<{ [P in HookPoint]: AmongOthers<P> }>().toEqualTypeOf<Nowhere>();
 });
 
-test('the sentence in the place of a handler names key and point', () => {
+test('the compiler’s message names key and point', () => {
   type Handler = () => { block: true; reson: string };
   expectTypeOf<
     ExactHandler<Handler, 'user_prompt_submit'>['wrong']
   >().toEqualTypeOf<"a return at UserPromptSubmit has no key 'reson', or the key does not combine with the others">();
 });
 
-test('what is not known before it runs is left to the parser', () => {
+test('a return type that is unknown at compile time is accepted', () => {
   expectTypeOf<Compiles<'post_turn', never>>().toEqualTypeOf<true>();
   // biome-ignore lint/suspicious/noExplicitAny: it is what is tested
   expectTypeOf<Compiles<'post_turn', any>>().toEqualTypeOf<true>();

@@ -129,7 +129,7 @@ describe.each(HOOK_POINTS)('at %s', (point) => {
     const found = parsed(point, ANSWERS[form]);
     if ((WHERE[form] as readonly HookPoint[]).includes(point))
       return expect(found).toMatchObject({ verdict: meaning(form, point) });
-    // A gate that only reminds refuses every call of its batch.
+    // A gate with only a reminder refuses every call of its batch.
     if (!isHookFailure(found)) return expect(found.verdict).toEqual({ kind: 'gate', calls: [] });
     return expect(found.code).toMatch(/^verdict_(invalid|not_allowed)$/);
   });
@@ -177,7 +177,7 @@ test('a reminder has the settings of the wire', () => {
   expect(parsed('post_turn', remind('mind', JSON.parse('{"ttlTurn": 3}')))).toMatchObject({ code: 'verdict_invalid' });
 });
 
-test('a helper is also an answer behind a reminder in plain JSON', () => {
+test('a helper is also valid as the answer next to a reminder in plain JSON', () => {
   const written = Object.fromEntries([
     ['reminder', { body: 'mind' }],
     ['then', deny('no')],
@@ -188,11 +188,11 @@ test('a helper is also an answer behind a reminder in plain JSON', () => {
   });
 });
 
-test.each([undefined, null, true, 5, ['a']])('a result is not rewritten to %j', (value) => {
+test.each([undefined, null, true, 5, ['a']])('a result cannot be rewritten to %j', (value) => {
   expect(parsed('PostToolUse', rewrite(value))).toMatchObject({ code: 'verdict_invalid' });
 });
 
-test('a return that cannot be read is left to the check of returns', () => {
+test('an unreadable return value is left to the check of returns', () => {
   const trap = new Proxy(
     {},
     {

@@ -1,4 +1,6 @@
-/** Registrations: what is taken, what is refused at once, and in which order they are asked. */
+/**
+ * Registrations: valid ones, immediate rejections, and the order of calls.
+ */
 import { describe, expect, test } from 'vitest';
 import {
   BOUNDS,
@@ -28,7 +30,7 @@ const refused = (more: Record<string, unknown>) => {
 
 describe('a point', () => {
   test.each(HOOK_POINTS)(
-    '%s has a name in PascalCase and an alias in snake_case, and one spelling in journals',
+    '%s has a name in PascalCase, an alias in snake_case, and one spelling in journals',
     (point) => {
       expect(hookPointName(point)).toMatch(/^([A-Z][a-z]+)+$/);
       expect(hookPointAlias(point)).toMatch(/^[a-z]+(_[a-z]+)*$/);
@@ -38,7 +40,7 @@ describe('a point', () => {
     },
   );
 
-  test('that is misspelt in either way: the error suggests the name in PascalCase', () => {
+  test('with a misspelt name: the error suggests the name in PascalCase', () => {
     for (const point of ['UserPromptSubmitt', 'user_prompt_submitt']) {
       const result = read({ point });
       expect(result.ok ? '' : result.problem.message).toContain('did you mean UserPromptSubmit?');
@@ -46,13 +48,13 @@ describe('a point', () => {
   });
 
   test.each(['PreToolUze', '', 'pretooluse', 'toString', '__proto__', 'PreToolUse(80)', 'OnBudgetThreshold(x)'])(
-    '%j there is none: unknown_hook_point',
+    '%j does not exist: unknown_hook_point',
     (point) => {
       expect(refused({ point })).toBe('unknown_hook_point point');
     },
   );
 
-  test('of a budget may say its percentage', () => {
+  test('of a budget may contain its percentage', () => {
     expect(taken({ point: 'OnBudgetThreshold(80)' })).toMatchObject({ point: 'OnBudgetThreshold', pct: 80 });
     expect(taken({ point: 'on_budget_threshold', pct: 70 })).toMatchObject({ pct: 70 });
     expect(taken({ point: 'OnBudgetThreshold' }).pct).toBeUndefined();
@@ -80,7 +82,7 @@ describe('a point', () => {
 });
 
 describe('a pattern', () => {
-  test.each(['', '*', 'exec*', 'coder.plan', 'src/*.ts', 'turn == "2"'])('%j is taken', (pattern) => {
+  test.each(['', '*', 'exec*', 'coder.plan', 'src/*.ts', 'turn == "2"'])('%j is accepted', (pattern) => {
     expect(refused({ pattern })).toBeNull();
   });
 
@@ -108,7 +110,7 @@ describe('a pattern', () => {
     ['post_turn', 'prompt =~ "secret"', 'there is no "prompt" in a payload of post_turn'],
     ['gate_tool_calls', 'calls.name == "exec"', '"calls" in a payload of gate_tool_calls is a list'],
     ['PostToolUse', 'result.content.0.txt == "a"', 'there is no "txt"'],
-  ])('at %s %j would never hold: refused at once', (point, pattern, problem) => {
+  ])('at %s %j could never be true, so it is rejected', (point, pattern, problem) => {
     expect(read({ point, pattern })).toMatchObject({
       ok: false,
       problem: { code: 'invalid_pattern', field: 'pattern', message: expect.stringContaining(problem) },
@@ -124,11 +126,11 @@ describe('a pattern', () => {
     '/exec.*/|x',
     'exec write',
     'x'.repeat(BOUNDS.patternMaxChars + 1),
-  ])('%j is refused at once', (pattern) => {
+  ])('%j is rejected', (pattern) => {
     expect(refused({ pattern })).toBe('invalid_pattern pattern');
   });
 
-  test('as long as a pattern may be is taken', () => {
+  test('of the maximum length is accepted', () => {
     expect(refused({ pattern: 'x'.repeat(BOUNDS.patternMaxChars) })).toBeNull();
   });
 
@@ -153,7 +155,7 @@ describe('a pattern', () => {
     expect(registrationMatches(taken({ point: 'PreToolUse', ...more }), occasion)).toBe(matches);
   });
 
-  test('of a step needs the step', () => {
+  test('on a step needs a step', () => {
     const registration = taken({ point: 'PreStep', persona: 'coder', step: 'pl*' });
     const at = { persona: 'coder', target: 'coder.plan', payload: {} };
     expect(registrationMatches(registration, { ...at, step: 'plan' })).toBe(true);
@@ -161,7 +163,7 @@ describe('a pattern', () => {
     expect(registrationMatches(registration, at)).toBe(false);
   });
 
-  test('on a payload that is not known yet may hold, a glob holds or does not', () => {
+  test('with a condition counts as true for an unknown payload; a glob is decided', () => {
     const before = { ...occasion, payload: undefined };
     const matches = (pattern: string) => registrationMatches(taken({ point: 'PreToolUse', pattern }), before);
     expect(['tool.name == "other"', 'exec_*', 'other'].map(matches)).toEqual([true, true, false]);
@@ -185,11 +187,11 @@ describe('kinds of checkpoints', () => {
     expect(kindsOf(['loop_exit', 'pre_compact', 'loop_exit'])).toEqual(['pre_compact', 'loop_exit']);
   });
 
-  test('"*", a list with it, or none said: all', () => {
+  test('"*", a list with it, or none given: all', () => {
     expect([kindsOf('*'), kindsOf(['*']), kindsOf()]).toEqual([SEAM_KINDS, SEAM_KINDS, SEAM_KINDS]);
   });
 
-  test('what is no seam is refused at once; so are kinds elsewhere, and beside a pattern', () => {
+  test('an unknown seam is rejected; so are kinds at other points, and next to a pattern', () => {
     expect(refused({ point: 'loop_checkpoint', kinds: 'iteration_strat' })).toBe('invalid_pattern kinds');
     expect(refused({ point: 'loop_checkpoint', kinds: [] })).toBe('invalid_pattern kinds');
     expect(refused({ point: 'post_turn', kinds: 'loop_exit' })).toBe('invalid_pattern kinds');
@@ -232,11 +234,11 @@ describe('a registration', () => {
     expect(refused(more)).toBe(problem);
   });
 
-  test.each([undefined, null, 7, 'x', [], {}])('%j is refused, and nothing is thrown', (written) => {
+  test.each([undefined, null, 7, 'x', [], {}])('%j is rejected without an exception', (written) => {
     expect(readRegistration(written).ok).toBe(false);
   });
 
-  test('reads the same when it is read again', () => {
+  test('is unchanged by a second read', () => {
     const whole = taken({ point: 'OnBudgetThreshold(80)', persona: 'c*', step: 's', source: 'manifest', priority: -3 });
     expect(readRegistration(whole)).toEqual({ ok: true, registration: whole });
     expect(HookRegistration.parse(whole)).toEqual(whole);
@@ -246,7 +248,7 @@ describe('a registration', () => {
 describe('a table', () => {
   const entry = (id: string, more: Record<string, unknown> = {}) => taken({ id, ...more });
 
-  test('is asked by priority, then manifest before code, then as it was registered', () => {
+  test('is ordered by priority, then manifest before code, then by registration', () => {
     const table = [
       entry('code-1'),
       entry('late', { priority: 5, source: 'manifest' }),
@@ -259,7 +261,7 @@ describe('a table', () => {
     expect(inAskingOrder(table).map(({ id }) => id)).toEqual(asked);
   });
 
-  test('has an id once at a point, and may have it at several', () => {
+  test('has an id at most once per point, and may have it at several points', () => {
     expect(HookTable.safeParse([entry('a'), entry('a', { point: 'session_end' })]).success).toBe(true);
     expect(HookTable.safeParse([entry('a'), entry('a')]).success).toBe(false);
   });
@@ -267,7 +269,7 @@ describe('a table', () => {
   test.each([
     [BOUNDS.hooksMax, true],
     [BOUNDS.hooksMax + 1, false],
-  ])('of %i registrations is taken: %s', (count, fits) => {
+  ])('of %i registrations is accepted: %s', (count, fits) => {
     expect(HookTable.safeParse(Array.from({ length: count }, (_, i) => entry(`h${i}`))).success).toBe(fits);
   });
 });

@@ -1,9 +1,11 @@
-/** Text from outside and the tags of the host: no text can write one, and every text can be had back. */
+/**
+ * Text from outside and reserved tags: no text can contain one, and every text can be restored.
+ */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { HOST_TAGS, quoteHostTags, quoteHostTagsInPieces, restoreHostTags } from '../src/mod.ts';
 
-describe('a tag of the host is quoted', () => {
+describe('a reserved tag is quoted', () => {
   test.each(HOST_TAGS)('%s, opened and closed', (tag) => {
     expect(quoteHostTags(`a <${tag}> b </${tag}> c`)).toBe(`a <quoted-${tag}> b </quoted-${tag}> c`);
   });
@@ -65,7 +67,7 @@ describe('a tag of the host is quoted', () => {
     'the tag system-reminder, as `system-reminder`',
     '{"a": "\\u0041", "b": "100%"} &amp; &lt;p&gt;',
     'x <quoted-other> <hostname> <untrusted>',
-  ])('and nothing else: %s', (text) => {
+  ])('in nothing else: %s', (text) => {
     expect(quoteHostTags(text)).toBe(text);
   });
 });
@@ -74,7 +76,7 @@ function tagCharacters(text: string): string {
   return [...text].map((each) => String.fromCodePoint(0xe0000 + (each.codePointAt(0) as number))).join('');
 }
 
-// Pieces of forged tags, so that random texts are near misses and hits.
+// Pieces of forged tags, so that random texts match or nearly match.
 const piece = fc.constantFrom(
   ...[
     '<',
@@ -130,7 +132,7 @@ const text = fc
   .array(fc.oneof({ weight: 9, arbitrary: piece }, fc.string({ unit: 'binary', maxLength: 3 })))
   .map((all) => all.join(''));
 
-/** Reads a text as a lenient reader would: without entities, escapes, invisible characters, look-alikes and case. */
+/** Reads a text like a lenient reader: without entities, escapes, invisible characters, look-alikes and case. */
 function asRead(given: string): string {
   return given
     .replaceAll(/&(?:amp;)*/gi, '&')
@@ -145,8 +147,8 @@ function asRead(given: string): string {
 
 const FORGED = new RegExp(`<[\\s/]*(?:${HOST_TAGS.join('|').replaceAll('-', '[\\s_-]*')})`, 'u');
 
-describe('whatever the text', () => {
-  test('no reader finds a tag of the host in it', () => {
+describe('in any text', () => {
+  test('no reader finds a reserved tag', () => {
     fc.assert(
       fc.property(text, (given) => {
         expect(asRead(quoteHostTags(given))).not.toMatch(FORGED);
@@ -155,7 +157,7 @@ describe('whatever the text', () => {
     );
   });
 
-  test('it can be had back, and has nothing but marks put in', () => {
+  test('quoting only inserts marks and can be reversed', () => {
     fc.assert(
       fc.property(text, (given) => {
         const quoted = quoteHostTags(given);
@@ -166,7 +168,7 @@ describe('whatever the text', () => {
     );
   });
 
-  test('cut into pieces, it holds no tag either, and a piece changes none before it', () => {
+  test('split into pieces, no reader finds one either, and no piece changes an earlier one', () => {
     fc.assert(
       fc.property(fc.array(text, { maxLength: 5 }), (pieces) => {
         const quoted = quoteHostTagsInPieces(pieces);
@@ -179,7 +181,7 @@ describe('whatever the text', () => {
   });
 });
 
-test('a tag that is split over pieces is quoted in the last of them', () => {
+test('a tag that spans pieces is quoted in the last of them', () => {
   expect(quoteHostTagsInPieces(['a <sys', 'tem-', 'reminder> b'])).toEqual(['a <sys', 'tem-', 'quoted-reminder> b']);
   expect(quoteHostTagsInPieces(['a &l', 't;host-notice'])).toEqual(['a &l', 't;quoted-host-notice']);
 });
@@ -196,7 +198,7 @@ test.each([
   '< \u200b/-',
   '<system-reminder>',
 ])('a long text of %s is read in one pass', (unit) => {
-  // A second for ten times this is what a quadratic reader would need for a hundredth of it.
+  // A quadratic algorithm would need a second for a hundredth of this text.
   const long = unit.repeat(20_000);
   expect(restoreHostTags(quoteHostTags(long))).toBe(long);
 });

@@ -7,12 +7,12 @@ describe('a reference to a session', () => {
     ['', 'default', 'session "": session id must be 1 to 64 characters of A-Z a-z 0-9 _ -', 'session'],
     ['ok', '*', 'tenant "*": tenant must be 1 to 64 characters of A-Z a-z 0-9 _ -', 'tenant'],
     [7 as unknown as string, 'default', 'session a number: must be a text', 'session'],
-  ])('of %j and %j is refused in one sentence that names the field', (id, tenant, message, field) => {
+  ])('with %j and %j is rejected in one sentence that names the field', (id, tenant, message, field) => {
     expect(() => sessionRef(id, tenant)).toThrow(InvalidIdError);
     expect(() => sessionRef(id, tenant)).toThrow(expect.objectContaining({ code: 'invalid_id', message, field }));
   });
 
-  test('repeats no more of an id than somebody can read', () => {
+  test('quotes only the beginning of a long id', () => {
     const message = (() => {
       try {
         return String(sessionRef('x'.repeat(100_000)).sessionId);
@@ -43,7 +43,7 @@ describe('verdicts of a fork', () => {
     ['[]', 'fork.changes.verdicts'],
     ['{}', 'fork.changes.verdicts'],
     ['{"a b": true}', 'fork.changes.verdicts.a b'],
-  ])('%s are refused, naming the field', (verdicts, field) => {
+  ])('%s are rejected with the name of the field', (verdicts, field) => {
     expect(start(verdicts)).toMatchObject({ ok: false, problem: { code: 'invalid_field', field } });
   });
 });

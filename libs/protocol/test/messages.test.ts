@@ -1,4 +1,6 @@
-/** Messages, JSON and codes: the small things that everything else stands on. */
+/**
+ * Basic types: messages, JSON and codes.
+ */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
@@ -18,7 +20,7 @@ import {
 } from '../src/mod.ts';
 
 describe('JSON', () => {
-  test('is what JSON can hold, handed on as it is', () => {
+  test('is any JSON value, returned unchanged', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const parsed = Json.safeParse(value);
@@ -39,19 +41,19 @@ describe('JSON', () => {
     expect(Json.safeParse(value).success).toBe(false);
   });
 
-  test('is not what contains itself', () => {
+  test('has no cycles', () => {
     const cyclic: unknown[] = [];
     cyclic.push(cyclic, cyclic);
     expect(Json.safeParse(cyclic).success).toBe(false);
   });
 
-  test('is nested to its bound and no deeper', () => {
+  test('may be nested up to its bound', () => {
     const nested = (depth: number) => JSON.parse(`${'['.repeat(depth)}1${']'.repeat(depth)}`);
     expect(Json.safeParse(nested(BOUNDS.jsonDepthMax)).success).toBe(true);
     expect(Json.safeParse(nested(BOUNDS.jsonDepthMax + 1)).success).toBe(false);
   });
 
-  test.each([[null], [[]], ['x'], [1]])('object is not %j', (value) => {
+  test.each([[null], [[]], ['x'], [1]])('object does not include %j', (value) => {
     expect(JsonObject.safeParse(value).success).toBe(false);
   });
 });
@@ -67,7 +69,7 @@ describe('a message', () => {
     ],
   });
 
-  test('has a text, without what was thought aloud', () => {
+  test('has a text, without reasoning', () => {
     expect(textOf(answer)).toBe('I read');
     expect(textOf(userText('hello'))).toBe('hello');
   });
@@ -83,13 +85,13 @@ describe('a message', () => {
     ['a call of a user', { role: 'user', content: [{ type: 'call', call_id: 'c', tool: 't', args: {} }] }],
     ['a call without an id', { role: 'assistant', content: [{ type: 'call', call_id: '', tool: 't', args: {} }] }],
     ['a file that is not base64', { role: 'user', content: [{ type: 'file', media_type: 'a/b', data: '%%' }] }],
-  ])('is refused with %s', (_name, message) => {
+  ])('is rejected with %s', (_name, message) => {
     expect(Message.safeParse(message).success).toBe(false);
   });
 });
 
 describe('codes', () => {
-  test('are snake_case, and known by name', () => {
+  test('are snake_case, and recognized by name', () => {
     for (const code of Object.keys(ERROR_CATALOGUE)) {
       expect(code).toMatch(/^[a-z]+(_[a-z0-9]+)*$/);
       expect(isErrorCode(code)).toBe(true);
@@ -106,11 +108,11 @@ describe('events', () => {
     for (const type of EVENT_TYPES) expect(type).toMatch(/^[a-z]+(_[a-z]+)*$/);
   });
 
-  test('of an unknown type are refused', () => {
+  test('of an unknown type are rejected', () => {
     expect(SessionEvent.safeParse({ type: 'slept' }).success).toBe(false);
   });
 });
 
-test('a forgotten member of a union is an error that says what it was', () => {
+test('a union member without a case throws an error with the member', () => {
   expect(() => assertNever({ kind: 'new' } as never)).toThrow('unexpected {"kind":"new"}');
 });

@@ -9,7 +9,7 @@ describe('an address of a NATS server', () => {
     ['NATS://h:80/', 'h:80'],
     ['nats://[::1]:5', '[::1]:5'],
     ['nats://a%25:b@h', 'h:4222'],
-  ])('%s is read', (text, server) => {
+  ])('%s is accepted', (text, server) => {
     expect(readNatsAddress(text)).toMatchObject({ ok: true, address: { server } });
   });
 

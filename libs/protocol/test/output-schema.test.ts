@@ -1,4 +1,6 @@
-/** Output schemas: which are taken, and what an answer comes to by one. */
+/**
+ * Output schemas: valid ones, and the validation of answers.
+ */
 import { describe, expect, test } from 'vitest';
 import { BOUNDS, OutputSchema, outputSchemaProblem } from '../src/mod.ts';
 import { checkOutput, unusableOutputSchema } from '../src/personas/check-output.ts';
@@ -16,7 +18,7 @@ const INVOICE = {
 };
 const FITTING = { id: 'I-1', lines: [{ price: 2 }] };
 
-describe('an output schema is refused', () => {
+describe('an output schema is rejected', () => {
   const doubling = (levels: number) => ({
     $ref: '#/$defs/d0',
     $defs: Object.fromEntries(
@@ -50,13 +52,13 @@ describe('an output schema is refused', () => {
     expect(OutputSchema.safeParse(schema).success).toBe(false);
   });
 
-  test('at the start of a run, where only a validator sees what is wrong', () => {
+  test('at the start of a run, if only a validator finds the problem', () => {
     const schema = { uniqueItems: 'yes' };
     expect(outputSchemaProblem(schema)).toBeNull();
     expect(unusableOutputSchema(schema)).toEqual(expect.any(String));
   });
 
-  test('never for names of properties and values that look like keywords', () => {
+  test('never because of property names and values that look like keywords', () => {
     const schema = { properties: { $anchor: { enum: [{ $ref: '#' }] }, pattern: { const: { pattern: '(?=a)' } } } };
     expect(outputSchemaProblem(schema)).toBeNull();
     expect(unusableOutputSchema({ ...INVOICE, $schema: 'https://json-schema.org/draft/2020-12/schema' })).toBeNull();
@@ -73,12 +75,12 @@ describe('the JSON of an answer', () => {
     expect(checkOutput(INVOICE, answer)).toEqual({ value: FITTING });
   });
 
-  test('may itself contain fences', () => {
+  test('may itself contain code fences', () => {
     const value = { id: '```a```' };
     expect(checkOutput({ type: 'object' }, JSON.stringify(value))).toEqual({ value });
   });
 
-  test('may be any value that the schema takes', () => {
+  test('may be any value that the schema accepts', () => {
     expect(checkOutput({ type: 'array' }, '[1]')).toEqual({ value: [1] });
     expect(checkOutput({ type: ['string', 'null'] }, 'null')).toEqual({ value: null });
   });
@@ -89,12 +91,12 @@ describe('the JSON of an answer', () => {
     ['{"id":"I-1","id":"I-2","lines":[]}', 'the member "id" is repeated'],
     ['{"id":"I-1","lines":[{"price":1e999}]}', 'lines.0.price: the number is too large'],
     ['{"id":"\\ud800","lines":[]}', 'lone surrogate'],
-  ])('%j is refused: %s', (answer, words) => {
+  ])('%j is rejected: %s', (answer, words) => {
     expect(checkOutput(INVOICE, answer)).toEqual({ problems: [expect.stringContaining(words)] });
   });
 });
 
-test('each problem names its place and what would be right', () => {
+test('each problem names its path and the expected value', () => {
   const answer = { id: 'x', lines: [{ price: -1 }, {}], state: 'lost', extra: 1 };
   expect(checkOutput(INVOICE, JSON.stringify(answer))).toEqual({
     problems: [

@@ -1,4 +1,6 @@
-/** Globs, conditions and regular expressions, and that none of them can stall a host. */
+/**
+ * Globs, conditions and regular expressions: none of them can block a host.
+ */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
@@ -35,7 +37,7 @@ describe('a glob', () => {
     expect(globMatches(glob, name)).toBe(matches);
   });
 
-  test('agrees with a regular expression that says the same', () => {
+  test('agrees with an equivalent regular expression', () => {
     const letters = fc.string({ unit: fc.constantFrom('a', 'b', '*', '?'), maxLength: 8 });
     const name = fc.string({ unit: fc.constantFrom('a', 'b'), maxLength: 10 });
     fc.assert(
@@ -119,7 +121,7 @@ describe('a condition', () => {
     ['path =~ 5', 'needs a regular expression in quotes'],
     ['path =~ "("', 'invalid regular expression'],
     ['path =~ "(?=x)"', 'invalid regular expression'],
-  ])('that is none says what is wrong: %s', (text, problem) => {
+  ])('that is invalid names its problem: %s', (text, problem) => {
     expect(parseCondition(text)).toContain(problem);
   });
 
@@ -127,7 +129,7 @@ describe('a condition', () => {
     expect(parseCondition(`path == "${'x'.repeat(BOUNDS.patternMaxChars)}"`)).toContain('a pattern may have');
   });
 
-  test('has parts', () => {
+  test('has a path, an operator and a value', () => {
     expect(parseCondition('a.b-c.0 =~ "x\\"y"')).toEqual({
       path: ['a', 'b-c', '0'],
       operator: '=~',
@@ -137,36 +139,36 @@ describe('a condition', () => {
 });
 
 describe('a regular expression', () => {
-  test.each(['(?=x)', '(?<!x)', '\\1', '(a)\\1'])('with what takes more than linear time is refused: %s', (source) => {
+  test.each(['(?=x)', '(?<!x)', '\\1', '(a)\\1'])('that needs more than linear time is rejected: %s', (source) => {
     expect(regexProblem(source)).toContain('invalid regular expression');
   });
 
-  // Any engine that tries again would not come back from these in the lifetime of this test.
+  // A backtracking engine would not finish these during the test.
   test.each([
     ['(a+)+$', 'a', '!'],
     ['(a|aa)+$', 'a', '!'],
     ['(.*)*(.*)*(.*)*x$', 'a', ''],
     ['^(([a-z])+.)+[A-Z]([a-z])+$', 'a', ''],
     ['(x+x+)+y', 'x', ''],
-  ])('that is catastrophic elsewhere comes back here: %s', (source, unit, end) => {
+  ])('that is catastrophic in backtracking engines finishes here: %s', (source, unit, end) => {
     expect(regexMatches(source, unit.repeat(50_000) + end)).toBe(false);
     expect(globMatches(`${'*a'.repeat(250)}b`, 'a'.repeat(20_000))).toBe(false);
   });
 
-  test.each(['((a{100}){100}){10}', 'a{1001}'])('that would grow beyond bounds is refused: %s', (source) => {
+  test.each(['((a{100}){100}){10}', 'a{1001}'])('that would grow beyond the bounds is rejected: %s', (source) => {
     expect(regexProblem(source)).toContain('invalid repeat count');
   });
 
-  // At each character of a text it may be at each of its instructions.
+  // At each character of a text the engine may be at each of its instructions.
   test.each(['[ab]{0,1000}[^X]$', '(.{1,31}){1,31}[^x]', '([ab]{0,999}){1}([ab]{0,999}){1}[^ab]'])(
-    'whose counted repeats make too much of it is refused: %s',
+    'with too many counted repeats is rejected: %s',
     (source) => {
       expect(regexProblem(source)).toContain(`the limit is ${BOUNDS.regexInstructionsMax}`);
     },
   );
 
   test.each(['[A-Za-z0-9+/]{40,512}', 'sk-[A-Za-z0-9]{20,200}', '(?i)rm\\s+-[rf]{1,2}\\s+/', '[0-9a-f]{64}'])(
-    'such as guards have is taken: %s',
+    'of the usual kind in guards is accepted: %s',
     (source) => {
       expect(regexProblem(source)).toBeNull();
     },

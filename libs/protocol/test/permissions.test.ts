@@ -1,4 +1,6 @@
-/** Permission rules: first match wins; the persona's own, then the built-in ones, then its default. */
+/**
+ * Permission rules: the first match wins; the persona's own, then the built-in ones, then its default.
+ */
 import { describe, expect, test } from 'vitest';
 import {
   BOUNDS,
@@ -14,7 +16,7 @@ const rules = (...list: { tool: string; when?: string; action: PermissionAction 
   Permissions.parse({ rules: list });
 
 describe('rules', () => {
-  test('the first that matches wins', () => {
+  test('the first match wins', () => {
     const permissions = rules(
       { tool: 'run_*', when: 'command =~ "^git "', action: 'allow' },
       { tool: 'run_*', action: 'deny' },
@@ -28,14 +30,14 @@ describe('rules', () => {
     expect(ruleOn(permissions, 'fetch', {})).toEqual({ action: 'allow', rule: 'rules[2]' });
   });
 
-  test('a condition on what is not there does not match', () => {
+  test('a condition on a missing member does not match', () => {
     const permissions = rules({ tool: 'x', when: 'path =~ "."', action: 'allow' });
     expect(ruleOn(permissions, 'x', {})).toEqual({ action: 'ask', rule: 'default' });
     expect(ruleOn(permissions, 'x', null)).toEqual({ action: 'ask', rule: 'default' });
     expect(ruleOn(permissions, 'x', 'text')).toEqual({ action: 'ask', rule: 'default' });
   });
 
-  test('a persona may overrule what is built in, and what is built in stands before its default', () => {
+  test('a persona’s rules precede the built-in ones, which precede its default', () => {
     expect(ruleOn(rules({ tool: 'read_file', action: 'deny' }), 'read_file', {}).action).toBe('deny');
     const open = Permissions.parse({ default: 'allow' });
     expect(ruleOn(open, 'write_file', {})).toEqual({ action: 'ask', rule: 'built_in:write_file' });
@@ -52,22 +54,22 @@ describe('rules', () => {
     ['edit_file', 'ask'],
     ['run_command', 'ask'],
     ['anything_else', 'ask'],
-  ])('built in: %s is %s', (tool, action) => {
+  ])('built-in rules: %s is %s', (tool, action) => {
     expect(ruleOn(Permissions.parse({}), tool, {}).action).toBe(action);
   });
 
-  test('each built-in rule is one that can be met', () => {
+  test('each built-in rule can match a tool', () => {
     for (const rule of BUILT_IN_RULES)
       expect(ruleOn(Permissions.parse({}), rule.tool, {}).rule).toBe(`built_in:${rule.tool}`);
   });
 
-  test('a rule that does not parse is refused when it is given, not when it is needed', () => {
+  test('an unparsable rule is rejected when it is given, not when it is used', () => {
     expect(Permissions.safeParse({ rules: [{ tool: '*', when: 'path =~ "["', action: 'allow' }] }).success).toBe(false);
     expect(Permissions.safeParse({ rules: [{ tool: '*', action: 'allow', wen: '' }] }).success).toBe(false);
   });
 });
 
-describe('what a start says', () => {
+describe('the rules of a start', () => {
   type Said = { rules?: { tool: string; when?: string; action: PermissionAction }[]; default?: PermissionAction };
   const rule = (tool: string, action: PermissionAction, when?: string) => ({ tool, action, ...(when ? { when } : {}) });
   const together = (persona: Said | undefined, start: Said | undefined) =>
@@ -203,7 +205,7 @@ describe('what a start says', () => {
     expect(ruleOn(together(persona, start), tool, {})).toEqual({ action, rule: by });
   });
 
-  test('is held against the persona’s first rule that matches the arguments', () => {
+  test('are compared with the persona’s first rule that matches the arguments', () => {
     const both = together(
       { rules: [rule('run', 'allow', 'command =~ "^git "'), rule('run', 'deny')] },
       { rules: [rule('run', 'allow')] },
@@ -212,13 +214,13 @@ describe('what a start says', () => {
     expect(ruleOn(both, 'run', { command: 'rm' })).toEqual({ action: 'deny', rule: 'rules[2]' });
   });
 
-  test('does not push the persona’s rules out, as many as it says', () => {
+  test('do not displace the persona’s rules, in any number', () => {
     const many = Array.from({ length: BOUNDS.permissionRulesMax }, (_, index) => rule(`t${index}`, 'allow'));
     const both = together({ rules: [...many.slice(1), rule('x', 'deny')] }, { rules: many });
     expect(ruleOn(both, 'x', {}).action).toBe('deny');
   });
 
-  test('stands alone in what is pinned where the other says nothing', () => {
+  test('are pinned alone if the persona has none, and the persona’s if the start has none', () => {
     const rules = [rule('x', 'allow')];
     expect(together(undefined, { rules })).toEqual({ rules, default: 'ask' });
     const named = { default_covers: 'built_ins' };
@@ -227,7 +229,7 @@ describe('what a start says', () => {
   });
 });
 
-describe('a named default', () => {
+describe('an explicit default', () => {
   test.each([
     ['deny', 'read_file', 'deny', 'default'],
     ['deny', 'run_command', 'deny', 'default'],
@@ -239,7 +241,7 @@ describe('a named default', () => {
     expect(ruleOn(pinPermissions(undefined, persona), tool, {})).toEqual({ action, rule: by });
   });
 
-  test('counts in older journals as it did when they were written: not for what is built in', () => {
+  test('in older journals does not apply to built-in tools, as when they were written', () => {
     const rules = [{ tool: '*', action: 'allow' as const }];
     const old = PinnedPermissions.parse({ rules, default: 'deny', persona: { from: 1, default: 'deny' } });
     expect(ruleOn(old, 'run_command', {})).toEqual({ action: 'allow', rule: 'rules[0]' });

@@ -1,4 +1,6 @@
-/** Hooks of personas: what a definition may say of them, what sessions see of them, and what is refused, with its place. */
+/**
+ * Hooks of personas: valid definitions, their registrations in sessions, and rejections with a path.
+ */
 import { describe, expect, test } from 'vitest';
 import {
   HookAnnouncement,
@@ -17,7 +19,7 @@ const hooksOf = (persona: object, version = 'v1') => {
   if ('problem' in read) throw new Error(`${pathText(read.problem.path)}: ${read.problem.words}`);
   return read.hooks;
 };
-/** What is wrong, with its path. */
+/** The problem, with its path. */
 const refusal = (persona: object): string => {
   const read = readPersona({ name: 'reviewer', ...persona });
   if (read.ok) return 'ok';
@@ -26,13 +28,13 @@ const refusal = (persona: object): string => {
 };
 const hook = (more: object) => ({ hooks: [more] });
 
-test('an event of any length is refused in linear time', () => {
+test('a long event name is rejected in linear time', () => {
   // Quadratic work over this name would take minutes.
   expect(refusal(hook({ event: `${'!'.repeat(400_000)}\n!`, deny: 'no' }))).toMatch(/event/);
 });
 
-describe('what sessions see', () => {
-  test('the registration of a hook is that of a manifest, under the persona’s name, in its sessions, by its version', () => {
+describe('the registrations of sessions', () => {
+  test('a hook is registered as from a manifest, with the persona’s name as prefix, for its sessions and its version', () => {
     const [first, second] = hooksOf({
       hooks: [
         { event: 'pre_tool_use', pattern: 'run_*', deny: 'not here' },
@@ -68,7 +70,7 @@ describe('what sessions see', () => {
     });
   });
 
-  test('every kind: refused, cut, answered, asked; at seams, at steps, at a percentage', () => {
+  test('every kind is accepted: deny, max_output, returns, handler; at seams, steps and percentages', () => {
     const hooks = hooksOf({
       steps: [{ name: 'draft', prompt: 'Draft.' }],
       hooks: [
@@ -112,7 +114,7 @@ describe('what sessions see', () => {
     expect(table({ pattern: 'stop_reason == "error"', returns: { body: 'The last run has failed.' } })).toEqual(order);
   });
 
-  test('a persona’s hooks are asked before all others, and these as ever', () => {
+  test('a persona’s hooks are called before all others, whose order is unchanged', () => {
     const others = [
       HookRegistration.parse({ id: 'early', point: 'PreToolUse', priority: -1_000 }),
       HookRegistration.parse({ id: 'late', point: 'PreToolUse' }),
@@ -123,7 +125,7 @@ describe('what sessions see', () => {
     expect(HookTable.parse(table)).toEqual(table);
   });
 
-  test('nobody announces a hook of a persona’s, and nobody registers one', () => {
+  test('a hook of a persona can be neither announced nor registered by others', () => {
     const [own] = hooksOf(hook({ event: 'post_turn', handler: './a.ts' }));
     const announced = { v: 1, service: 's', since: '2026-01-01T00:00:00Z', registrations: [own?.registration] };
     expect(HookAnnouncement.safeParse(announced).success).toBe(false);
@@ -135,7 +137,7 @@ describe('what sessions see', () => {
   });
 });
 
-describe('what is refused', () => {
+describe('rejections', () => {
   test.each<[string, object, RegExp]>([
     ['a key that there is not', hook({ event: 'post_turn', handlr: 'x' }), /^unknown hooks\[0\]\.handlr: .*"handler"/],
     [
@@ -271,7 +273,7 @@ describe('what is refused', () => {
     expect(refusal(persona)).toMatch(said);
   });
 
-  test('an answer that refuses is taken where one that allows is not', () => {
+  test('an answer that refuses is accepted, one that allows is not', () => {
     expect(refusal(hook({ event: 'permission_asked', returns: { decision: 'deny', reason: 'not here' } }))).toBe('ok');
   });
 });

@@ -17,7 +17,7 @@ describe('a persona', () => {
     expect(read({ name: 'coder' })).toEqual({ name: 'coder', prompt: '' });
   });
 
-  test('may say everything that this release carries out', () => {
+  test('may have all implemented members', () => {
     const persona = read({
       name: 'coder',
       version: '7',
@@ -43,7 +43,7 @@ describe('a persona', () => {
     expect(persona.steering).toEqual({ steering: 'one_at_a_time', followups: 'one_at_a_time' });
   });
 
-  test('may name its model alone, and its tools as a list', () => {
+  test('may give its model by name alone, and its tools as a list', () => {
     expect(read({ name: 'a', model: 'openai/gpt', tools: ['read_*'] })).toMatchObject({
       model: { name: 'openai/gpt' },
       tools: { allow: ['read_*'], deny: [] },
@@ -88,12 +88,12 @@ describe('a persona', () => {
     ['two conditions in one', { name: 'a', stop_when: [{ text: 'x', tool: 'y' }] }, 'stop_when.0'],
     ['a hostile mode', { name: 'a', modes: { 'a b': { prompt: '' } } }, 'modes.a b'],
     ['a drain that is none', { name: 'a', steering: { followups: 'some' } }, 'steering.followups'],
-  ])('is refused with %s', (_name, persona, path) => {
+  ])('is rejected with %s', (_name, persona, path) => {
     expect(problem(persona)).toBe(path);
   });
 });
 
-describe('to whom it hands off', () => {
+describe('the targets of its hand-offs', () => {
   test.each<[string, string[], object | null]>([
     ['each once', ['b', 'c'], null],
     ['itself', ['b', 'a'], { path: ['handoffs', 1], words: 'a persona cannot hand off to itself' }],
@@ -103,25 +103,25 @@ describe('to whom it hands off', () => {
     expect(found && { path: found.path, words: found.words }).toEqual(expected);
   });
 
-  test('what was pinned before is read all the same', () => {
+  test('definitions pinned before the check stay readable', () => {
     expect(read({ name: 'a', handoffs: ['b', 'b'] }).handoffs).toEqual(['b', 'b']);
   });
 });
 
-describe('names that every object has', () => {
+describe('names of properties of Object.prototype', () => {
   const named = (name: string): unknown =>
     JSON.parse(
       `{"name": "${name}", "modes": {"${name}": {"prompt": "x"}}, "steps": [{"name": "${name}", "prompt": "x"}]}`,
     );
 
-  test.each(['constructor', 'toString', 'hasOwnProperty'])('are names like any other: %s', (name) => {
+  test.each(['constructor', 'toString', 'hasOwnProperty'])('are ordinary names: %s', (name) => {
     const persona = readPersona(named(name));
     expect(persona).toMatchObject({ ok: true, data: { name, modes: { [name]: { prompt: 'x' } }, steps: [{ name }] } });
     if (persona.ok) expect(modeProblem(persona.data, name)).toBeNull();
     expect(modeProblem({ name: 'a', modes: {} }, name)).toContain(`has no mode ${name}`);
   });
 
-  test('but a mode or a server that would be lost is refused with its place', () => {
+  test('are rejected with their path for a mode or a server that would be lost', () => {
     expect(readPersona(named('__proto__'))).toEqual({
       ok: false,
       problems: [{ path: ['modes', '__proto__'], kind: 'value', words: 'this name cannot stand here' }],
@@ -132,8 +132,8 @@ describe('names that every object has', () => {
   });
 });
 
-describe('what a persona says of its context', () => {
-  test('a compaction has its defaults', () => {
+describe('the compaction settings', () => {
+  test('have defaults', () => {
     expect(read({ name: 'a', compaction: {} }).compaction).toEqual({ strategy: 'summary', keep_turns: 2 });
   });
 
@@ -146,14 +146,14 @@ describe('what a persona says of its context', () => {
     ['a transform_context that does nothing', { transform_context: {} }, 'transform_context'],
     ['a transform_context that nobody knows', { transform_context: { drop: true } }, 'transform_context'],
     ['results without a character', { transform_context: { max_tool_result_chars: 0 } }, 'transform_context'],
-  ])('%s is refused by name', (_, part, path) => {
+  ])('reject %s by name', (_, part, path) => {
     const parsed = Persona.safeParse({ name: 'a', ...part });
     expect(parsed.error?.issues.map((issue) => issue.path.join('.'))).toEqual(
       expect.arrayContaining([expect.stringContaining(path)]),
     );
   });
 
-  test('as many turns as are counted are taken', () => {
+  test('accept the maximum of turns', () => {
     expect(read({ name: 'a', compaction: { keep_turns: 100 } }).compaction?.keep_turns).toBe(100);
   });
 });

@@ -1,4 +1,6 @@
-/** The policy of a host: what a request may name, and how a rejection says it. */
+/**
+ * The policy of a host: what requests may name, and the rejections.
+ */
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import {
@@ -70,7 +72,7 @@ test.each<[field: string, body: object, policy: HostPolicyInput, line: string]>(
     { mcp_servers: 'http', variables: ['SEA_TOKEN'] },
     'policy.variables allows SEA_TOKEN; add OPENAI_API_KEY',
   ],
-  // The sender's own server would get it.
+  // The host would send it to the sender's own server.
   [
     'mcp_servers.sea.url',
     { mcp_servers: { sea } },
@@ -133,7 +135,7 @@ test.each<[field: string, body: object, policy: HostPolicyInput, line: string]>(
     { mcp_servers: 'http' },
     'policy: add it to origins',
   ],
-])('a start whose %s is too much is rejected with the line of the policy', (field, body, policy, line) => {
+])('a start with a forbidden %s is rejected with the line of the policy', (field, body, policy, line) => {
   const found = refusal(body, policy);
   expect(found).toMatchObject({ code: 'not_allowed_by_policy', field });
   expect(found?.message).toMatch(new RegExp(`^${field.replaceAll('.', '\\.')}: `));
@@ -170,7 +172,7 @@ test.each<[string, object, HostPolicyInput]>([
   expect(refusal(body, policy)).toBeNull();
 });
 
-test('a rejection is short, however long the names are that a request has', () => {
+test('a rejection is short, even for long names in a request', () => {
   const long = 'a'.repeat(1_000_000);
   const headers = { [long]: `\${${long}}` };
   const servers = { mcp_servers: { sea: { url: `https://${long}.example.org`, headers } } };
@@ -179,8 +181,8 @@ test('a rejection is short, however long the names are that a request has', () =
   expect(JSON.stringify(found).length).toBeLessThan(2_000);
 });
 
-test('references without an end are searched in linear time', () => {
-  // A quadratic search takes longer than a test may.
+test('unterminated references are searched in linear time', () => {
+  // A quadratic search would exceed the test's timeout.
   const headers = { a: `${'${A:-'.repeat(300_000)}\${HOME}` };
   const found = refusal({ mcp_servers: { sea: { url: 'https://sea.example.org', headers } } }, { mcp_servers: 'http' });
   expect(found?.code).toBe('not_allowed_by_policy');
@@ -209,21 +211,21 @@ test('a trusted bus lifts the sections, but not for a restricted sender', () => 
   expect(rulesOf(trusted, 'default', true)).toEqual(rulesOf({ session_messages: 'followup' }));
 });
 
-test('the section of a tenant replaces the shared one, and leaves the others', () => {
+test('the section of a tenant replaces the shared one and keeps the others', () => {
   const policy = { roots: ['/a'], run_command: 'deny', tenants: { red: { roots: ['/b'] } } } as const;
   const input = { ...policy, roots: [...policy.roots], tenants: { red: { roots: ['/b'] } } };
   expect(rulesOf(input, 'red')).toMatchObject({ roots: ['/b'], run_command: 'deny' });
   expect(rulesOf(input, 'blue')).toMatchObject({ roots: ['/a'] });
 });
 
-test('quotas are those of the tenant, with defaults for what is left out, and hold on a trusted bus too', () => {
+test('quotas are those of the tenant, with defaults, and apply on a trusted bus too', () => {
   const policy = { trust_bus: true, quotas: { sessions: 10 }, tenants: { red: { quotas: { stored_bytes: 1_000 } } } };
   expect(rulesOf().quotas).toEqual(DEFAULT_QUOTAS);
   expect(rulesOf(policy).quotas).toEqual({ ...DEFAULT_QUOTAS, sessions: 10 });
   expect(rulesOf(policy, 'red').quotas).toEqual({ ...DEFAULT_QUOTAS, stored_bytes: 1_000 });
 });
 
-test('a key goes to an origin that is listed for it', () => {
+test('a key is sent only to an origin that is listed for it', () => {
   const rules = rulesOf({ origins: ['https://a.example.org', { origin: 'https://b.example.org/', key_of: 'google' }] });
   expect(mayHaveKey(rules, 'https://api.openai.com/v1', 'openai')).toBe(true);
   expect(mayHaveKey(rules, 'http://api.openai.com/v1', 'openai')).toBe(false);
@@ -240,7 +242,7 @@ test.each([
   [{ variables: ['${A}'] }, 'variables'],
   [{ mcp_servers: 'all' }, 'mcp_servers'],
   [{ root: ['/a'] }, undefined],
-])('a policy of %j is refused', (policy, at) => {
+])('a policy of %j is rejected', (policy, at) => {
   const read = HostPolicy.safeParse(policy);
   expect(read.error?.issues[0]?.path[0]).toBe(at);
 });
@@ -258,7 +260,7 @@ test.each([
   expect(isBelow(folder, path)).toBe(contains);
 });
 
-/** The names of all members of a schema, its optional wrapper and refinements taken off. */
+/** The names of all members of a schema, without its optional wrapper and refinements. */
 function membersOf(schema: z.ZodType): string[] {
   const { properties } = z.toJSONSchema(schema, { io: 'output', unrepresentable: 'any' }) as { properties: object };
   return Object.keys(properties).sort();

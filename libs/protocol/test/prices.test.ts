@@ -1,4 +1,6 @@
-/** What answers cost, in whole numbers. */
+/**
+ * Costs of answers, in integers.
+ */
 import { describe, expect, test } from 'vitest';
 import { costNanoUsd, nanoUsdOf, PriceTable, pinnedPrice, usdOf } from '../src/mod.ts';
 
@@ -17,22 +19,22 @@ test.each([
   expect(costNanoUsd(SONNET, { input_tokens: 0, output_tokens: 0, ...usage })).toBe(nano);
 });
 
-test('a part of a nano-USD counts as a whole one', () => {
+test('a fraction of a nano-USD is rounded up', () => {
   const price = pinnedPrice({ model: 'm', input: 0.0375, output: 0 });
   expect(costNanoUsd(price, { input_tokens: 1, output_tokens: 0 })).toBe(38);
   expect(costNanoUsd(price, { input_tokens: 2, output_tokens: 0 })).toBe(75);
 });
 
-test('cached input costs as much as other input where the table does not say', () => {
+test('cached input has the price of other input by default', () => {
   expect(pinnedPrice({ model: 'm', input: 2, output: 8 }).cached_input_micro_usd).toBe(2_000_000);
 });
 
-test('sums go into whole numbers and come back as they were written', () => {
+test('sums are converted to integers and back without a loss', () => {
   for (const usd of [0.1, 0.2, 0.3, 1.005, 0.000_001, 999_999.99]) expect(usdOf(nanoUsdOf(usd))).toBe(usd);
   expect(nanoUsdOf(0.1) + nanoUsdOf(0.2)).toBe(nanoUsdOf(0.3));
 });
 
-describe('a table is refused with', () => {
+describe('a price table is rejected with', () => {
   const row = { model: 'm', input: 1, output: 1 };
   test.each([
     ['an unknown key', [{ ...row, currency: 'EUR' }]],

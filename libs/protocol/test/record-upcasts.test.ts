@@ -1,4 +1,6 @@
-/** Records of earlier shapes: read on into today's, step by step, or refused by their version. */
+/**
+ * Records of earlier versions: converted step by step to the newest, or rejected by their version.
+ */
 import { describe, expect, test } from 'vitest';
 import {
   BlobMissingError,
@@ -26,7 +28,7 @@ const today = {
 };
 const encode = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
 
-/** Made up: two versions ago the writer was `by`; in the one before today's the time was a number. */
+/** Invented versions: two versions ago the writer was `by`; one version ago the time was a number. */
 const { attempt, at, ...rest } = today;
 const twoAgo = { ...rest, v: RECORD_VERSION - 2, by: attempt, time: Date.parse(at) };
 const oneAgo = { ...rest, v: RECORD_VERSION - 1, attempt, time: Date.parse(at) };
@@ -35,18 +37,18 @@ const steps: ReadonlyMap<number, Upcast> = new Map<number, Upcast>([
   [RECORD_VERSION - 1, ({ time, ...others }) => ({ ...others, at: new Date(time as number).toISOString() })],
 ]);
 
-test('there is one step from each version that was ever released before today’s', () => {
+test('there is one upcast from each released version before the newest', () => {
   const earlier = Array.from({ length: RECORD_VERSION - 1 }, (_, index) => index + 1);
   expect([...UPCASTS.keys()].sort((a, b) => a - b)).toEqual(earlier);
 });
 
-test('a record goes through all steps from its own version on', () => {
+test('a record passes all upcasts from its own version on', () => {
   expect(decodeRecord(encode(twoAgo), undefined, steps)).toEqual(today);
   expect(decodeRecord(encode(oneAgo), undefined, steps)).toEqual(today);
   expect(decodeRecord(encode(today), undefined, steps)).toEqual(today);
 });
 
-test('its large fields are put back where they were before any step', () => {
+test('its large fields are put back before the first upcast', () => {
   const ref = { sha256: 'a'.repeat(64), bytes: 4 };
   const stored = encode({ ...twoAgo, by: ref, blobs: ['/by'] });
   expect(blobRefsOf(stored, steps)).toEqual([ref]);
@@ -54,7 +56,7 @@ test('its large fields are put back where they were before any step', () => {
   expect(() => decodeRecord(stored, () => undefined, steps)).toThrow(BlobMissingError);
 });
 
-describe('it is refused', () => {
+describe('it is rejected', () => {
   const refusal = (record: object, upcasts: ReadonlyMap<number, Upcast>) => {
     try {
       return decodeRecord(encode(record), undefined, upcasts);
@@ -63,7 +65,7 @@ describe('it is refused', () => {
     }
   };
 
-  test('where a step is missing, also in the middle', () => {
+  test('if an upcast is missing, also in the middle', () => {
     const last = new Map([...steps].slice(1));
     const first = new Map([...steps].slice(0, 1));
     for (const known of [last, first, new Map()])
@@ -71,14 +73,14 @@ describe('it is refused', () => {
     expect(refusal(oneAgo, last)).toEqual(today);
   });
 
-  test('where it is of a later release, or of a version that is none', () => {
+  test('with the version of a later release, or an invalid version', () => {
     expect(refusal({ ...today, v: RECORD_VERSION + 1 }, steps)).toBeInstanceOf(RecordVersionUnknownError);
     expect(refusal({ ...today, v: RECORD_VERSION - 0.5 }, steps)).toBeInstanceOf(RecordVersionUnknownError);
     expect(refusal({ ...today, v: '1' }, steps)).not.toBeInstanceOf(RecordVersionUnknownError);
     expect(refusal({ ...today, v: '1' }, steps)).toBeInstanceOf(RecordUnreadableError);
   });
 
-  test('where it does not come out as a record', () => {
+  test('if the result is not a record', () => {
     expect(refusal({ ...twoAgo, more: 1 }, steps)).toMatchObject({
       code: 'record_unreadable',
       message: expect.stringContaining('record 1 does not fit version'),

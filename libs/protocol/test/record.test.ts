@@ -1,4 +1,6 @@
-/** Records: what was written is what is read, and what fits no released shape is refused by name. */
+/**
+ * Records: a round trip keeps every record, and invalid ones are rejected by name.
+ */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
@@ -34,16 +36,16 @@ const encode = (value: unknown) => new TextEncoder().encode(canonicalJson(value)
 const changed = (change: object) => encode({ ...record, ...change });
 
 describe('a record', () => {
-  test('comes back as it was written', () => {
+  test('round-trips', () => {
     expect(decodeRecord(encode(record))).toEqual(record);
   });
 
-  test('may lack a cursor, and may be of a state without a child', () => {
+  test('may lack a cursor, and may have a state without a child', () => {
     const { cursor: _, ...rest } = record;
     expect(decodeRecord(encode({ ...rest, state: 'stopped' }))).toEqual({ ...rest, state: 'stopped' });
   });
 
-  test('is sealed again to the same bytes, whatever arguments and metadata hold', () => {
+  test('is sealed to the same bytes again, with any arguments and metadata', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue({ stringUnit: 'binary' })), (body) => {
         const events: SessionEvent[] = [
@@ -92,23 +94,23 @@ describe('large fields', () => {
   const ref = { sha256: 'a'.repeat(64), bytes: 70_000 };
   const stored = changed({ events: [{ ...record.events[0], body: ref }], blobs: ['/events/0/body'] });
 
-  test('are named by a record', () => {
+  test('are listed by a record', () => {
     expect(blobRefsOf(stored)).toEqual([ref]);
     expect(blobRefsOf(encode(record))).toEqual([]);
   });
 
-  test('are put back in their places', () => {
+  test('are put back at their positions', () => {
     const read = decodeRecord(stored, (asked) => (asked.sha256 === ref.sha256 ? 'the whole text' : undefined));
     expect(read.events[0]).toMatchObject({ body: 'the whole text' });
   });
 
-  test('that nobody has asked for stand as a note', () => {
+  test('that are not requested are replaced by a note', () => {
     expect(decodeRecord(stored).events[0]).toMatchObject({
       body: expect.stringContaining('70000 bytes, stored apart'),
     });
   });
 
-  test('that are gone are said to be missing: the record itself may be sound', () => {
+  test('that are missing are reported as such: the record itself may be intact', () => {
     expect(() => decodeRecord(stored, () => undefined)).toThrow(BlobMissingError);
     expect(() => decodeRecord(stored, () => undefined)).toThrow(`in record ${record.n} `);
   });
@@ -119,12 +121,12 @@ describe('large fields', () => {
     ['at what is no reference', ['/session_id']],
     ['nowhere', ['']],
     ['in no list', 'x'],
-  ])('may not be pointed at %s', (_name, blobs) => {
+  ])('may not be referenced at %s', (_name, blobs) => {
     expect(() => decodeRecord(changed({ blobs }))).toThrow(RecordUnreadableError);
   });
 });
 
-test('what cannot be read is called by what it is, whoever prints it', () => {
+test('an unreadable record is named by its kind in messages', () => {
   const tombstone = {
     tombstone: 1 as const,
     session_id: 's',

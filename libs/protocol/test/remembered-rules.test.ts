@@ -1,4 +1,6 @@
-/** Which later calls are like a remembered one: exactly as narrow as the guide says. */
+/**
+ * Calls that a remembered rule matches: as narrow as the guide says.
+ */
 import { describe, expect, test } from 'vitest';
 import {
   BOUNDS,
@@ -17,7 +19,7 @@ function like(tool: string, args: JsonObject, action: 'allow' | 'deny' = 'allow'
   return (later: JsonObject, by = tool) => isRemembered({ tool, match, action }, by, later);
 }
 
-describe('a rule does not hold', () => {
+describe('a rule does not apply', () => {
   const made = { persona: 'editor', source: 'host', fingerprint: 'f1', root: '/work' } as const;
   test.each([
     ['for another persona', { persona: 'other' }, 'it was made for the persona editor, not other'],
@@ -36,18 +38,18 @@ describe('a rule does not hold', () => {
 
 describe('a write', () => {
   const isLike = like('write_file', { path: 'a/b.txt', content: 'x' });
-  test('is like another to the same path, whatever is written', () => {
+  test('matches another one to the same path, with any content', () => {
     expect(isLike({ path: 'a/b.txt', content: 'something else' })).toBe(true);
   });
-  test.each(['a/c.txt', './a/b.txt', 'a/b.txt/', 'a/../a/b.txt', 'A/b.txt'])('is not like one to %s', (path) => {
+  test.each(['a/c.txt', './a/b.txt', 'a/b.txt/', 'a/../a/b.txt', 'A/b.txt'])('does not match one to %s', (path) => {
     expect(isLike({ path, content: 'x' })).toBe(false);
   });
-  test('is like no call of another tool', () => {
+  test('matches no call of another tool', () => {
     expect(isLike({ path: 'a/b.txt' }, 'edit_file')).toBe(false);
   });
 });
 
-describe('a command that is allowed', () => {
+describe('an allowed command', () => {
   const isLike = (command: string, cwd?: string) =>
     like('run_command', { command: 'npm test' })({ command, ...(cwd === undefined ? {} : { cwd }) });
   test.each(['npm test', ' npm test ', 'npm test unit', 'npm test libs/turn a.test.ts'])('covers %j', (command) => {
@@ -77,18 +79,18 @@ describe('a command that is allowed', () => {
   ])('does not cover %j', (command) => {
     expect(isLike(command)).toBe(false);
   });
-  test('is of its folder', () => {
+  test('applies to its folder only', () => {
     expect(isLike('npm test', '.')).toBe(true);
     expect(isLike('npm test', 'sub')).toBe(false);
   });
-  test('that is more than plain words covers itself alone', () => {
+  test('that is not plain words covers only itself', () => {
     const exact = like('run_command', { command: 'make | tee log' });
     expect(exact({ command: 'make | tee log' })).toBe(true);
     expect(exact({ command: 'make | tee log more' })).toBe(false);
   });
 });
 
-describe('a command that is denied', () => {
+describe('a denied command', () => {
   const isLike = like('run_command', { command: 'git push' }, 'deny');
   test.each(['git push', 'git push origin', 'git push --force', 'git push; ls', 'git push&&ls'])(
     'covers %j',
@@ -102,20 +104,20 @@ describe('a command that is denied', () => {
 });
 
 describe('a call of another tool', () => {
-  test('is like one with the same arguments, in any order, and no other', () => {
+  test('matches one with the same arguments in any order, and no other', () => {
     const isLike = like('refund', { order: 7, usd: 20 });
     expect(isLike({ usd: 20, order: 7 })).toBe(true);
     expect(isLike({ order: 7, usd: 21 })).toBe(false);
     expect(isLike({ order: 7, usd: 20, also: 1 })).toBe(false);
     expect(like('files__write', { path: 'a', mode: 'read' })({ path: 'a', mode: 'delete' })).toBe(false);
   });
-  test('that says too much cannot be remembered', () => {
+  test('with too large arguments cannot be remembered', () => {
     expect(matchOf('refund', { note: 'x'.repeat(BOUNDS.rememberedMatchMaxBytes) })).toMatch(/the limit is 4096/);
     expect(matchOf('refund', null)).toMatch(/not an object/);
   });
 });
 
-test('a rule reads as a sentence', () => {
+test('a rule is described as a sentence', () => {
   const match = matchOf('run_command', { command: 'npm test' });
   if (typeof match === 'string') expect.fail(match);
   else
@@ -124,8 +126,8 @@ test('a rule reads as a sentence', () => {
     );
 });
 
-describe('arguments for other eyes', () => {
-  test('have no secrets by name or by look', () => {
+describe('arguments for other readers', () => {
+  test('contain no secrets by name or form', () => {
     const shown = redactArgs({
       path: 'a.txt',
       password: 'hunter2',
@@ -141,7 +143,7 @@ describe('arguments for other eyes', () => {
       text: 'use Bearer [redacted] and [redacted]',
     });
   });
-  test('are short, whatever comes in', () => {
+  test('are short for any input', () => {
     const huge = Object.fromEntries(
       Array.from({ length: 500 }, (_, i) => [`k${i}`, ['x'.repeat(100_000), '😀'.repeat(300)]]),
     );
@@ -160,7 +162,7 @@ describe('arguments for a person who decides', () => {
     expect(command.length).toBeLessThanOrEqual(2_000);
   });
 
-  test('show nothing of a secret that the cut leaves out in part', () => {
+  test('show no part of a secret at the cut', () => {
     const key = `-----BEGIN PRIVATE KEY-----\n${'MIIE'.repeat(2_000)}`;
     expect(JSON.stringify(redactForDecision({ text: `${'a'.repeat(3_000)}${key}` }))).not.toContain('MIIE');
   });

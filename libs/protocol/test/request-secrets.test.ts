@@ -1,4 +1,6 @@
-/** Literal secrets in requests are rejected by field, and quoted nowhere. */
+/**
+ * Literal secrets in requests are rejected by field, and never quoted.
+ */
 import { expect, test } from 'vitest';
 import { parseBody, parseCommand, type Verb } from '../src/mod.ts';
 
@@ -71,7 +73,7 @@ test.each<[field: string, verb: Verb, body: object]>([
   ],
   ['base_url', 'start', { prompt: 'go', base_url: `https://models.example.org/#access_token=${SECRET}` }],
   ['base_url', 'start', { prompt: 'go', base_url: `https://models.example.org/?sv=2026&sig=${SECRET}` }],
-  // The name says nothing; the value has the form of a credential.
+  // The name is innocent; the value has the form of a credential.
   [
     'mcp_servers.sea.headers.X-Region',
     'start',
@@ -96,7 +98,7 @@ test.each<[string, object]>([
   ['a reference', { sea: { url: 'https://a.example.org', headers: { Authorization: 'Bearer ${SEA_TOKEN}' } } }],
   ['a plain header', { sea: { url: 'https://a.example.org', headers: { 'X-Region': 'north' } } }],
   ['a plain variable', { sea: { command: 'sea', env: { LOG_LEVEL: 'debug', AUTHOR: 'me' } } }],
-])('%s is no secret', (_, mcp_servers) => {
+])('%s is not a secret', (_, mcp_servers) => {
   expect(parseBody('start', { prompt: 'go', mcp_servers })).toMatchObject({ ok: true });
 });
 

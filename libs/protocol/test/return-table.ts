@@ -1,6 +1,6 @@
 /**
- * The return protocol as data, with its column "where" written out: the oracle of tests, which take nothing from the
- * parser's own tables.
+ * The return protocol as data, with its points written out. It is the oracle of tests and independent of the parser's
+ * tables.
  */
 import type { HookPoint } from '../src/mod.ts';
 
@@ -38,7 +38,7 @@ export const EVERYWHERE: readonly HookPoint[] = [
   'OnPersonaResumed',
   'OnBudgetThreshold',
 ];
-/** Events of a session at which a handler may advise, and no more. */
+/** Events of a session at which a handler may only advise. */
 export const ADVISORY_EVENTS = [
   'session_start',
   'session_end',
@@ -54,7 +54,7 @@ export const ADVISORY_EVENTS = [
   'post_resume',
   'loop_checkpoint',
 ] as const satisfies readonly HookPoint[];
-/** Points of which the tables say that a handler may advise, and no more. */
+/** Points at which a handler may only advise. */
 export const ADVISORY: readonly HookPoint[] = [
   ...ADVISORY_EVENTS,
   'OnPersonaPaused',
@@ -78,7 +78,7 @@ const NOWHERE: readonly HookPoint[] = [];
 const message = { role: 'user', content: [{ type: 'text', text: 't' }] };
 /** A reminder. */
 export const reminder = { body: 'mind the rocks' };
-/** `{reminder, then}`: written without a literal, which a linter takes for a promise. */
+/** `{reminder, then}`. Not a literal: a linter mistakes an object with `then` for a promise. */
 export const reminding = (answer: unknown, said: unknown = reminder): unknown =>
   Object.fromEntries([
     ['reminder', said],
@@ -86,15 +86,15 @@ export const reminding = (answer: unknown, said: unknown = reminder): unknown =>
   ]);
 const receipt = { status: 'queued', job_id: 'j1' };
 
-/** A return, and where it means what. */
+/** A return value, with its points and meaning. */
 export interface Row {
   readonly raw: unknown;
-  /** What it means where it is allowed. */
+  /** Its meaning at its points. */
   readonly means: string;
   readonly where: readonly HookPoint[];
-  /** What it is elsewhere. */
+  /** The failure at other points. */
   readonly elsewhere: 'verdict_not_allowed' | 'verdict_invalid';
-  /** Reminders that come with it. */
+  /** Number of reminders next to it. */
   readonly reminders?: number;
 }
 const allowed = (raw: unknown, means: string, where: readonly HookPoint[], reminders = 0): Row => ({
@@ -106,7 +106,7 @@ const allowed = (raw: unknown, means: string, where: readonly HookPoint[], remin
 });
 const never = (raw: unknown): Row => ({ raw, means: '', where: NOWHERE, elsewhere: 'verdict_invalid' });
 
-/** Every return, by how it is written. */
+/** Every return value, by its form. */
 export const ROWS: Readonly<Record<string, Row>> = {
   nothing: allowed(undefined, 'no_objection', EVERYWHERE),
   null: allowed(null, 'no_objection', EVERYWHERE),
@@ -196,10 +196,10 @@ export const ROWS: Readonly<Record<string, Row>> = {
   '{reminder, __proto__}': never(JSON.parse('{"reminder": {"body": "b"}, "__proto__": {}}')),
 };
 
-/** What a return of the table is at a point. */
+/** The expected result of a return value at a point. */
 export function expected(row: Row, point: HookPoint): string {
   if (!row.where.includes(point)) {
-    // A value that fits no schema is only looked at where its key means something.
+    // An invalid value is only examined at the points of its key.
     const own = { '{block: false}': VETO, '{decision: maybe}': ['permission_asked'], '{deny: true}': DENY };
     const home: Readonly<Record<string, readonly string[]>> = {
       ...own,
@@ -210,7 +210,7 @@ export function expected(row: Row, point: HookPoint): string {
     const name = Object.keys(ROWS).find((key) => ROWS[key] === row) as string;
     return home[name]?.includes(point) ? 'verdict_invalid' : row.elsewhere;
   }
-  // Silence is no objection, but a gate that says nothing has let nothing through.
+  // No return value means no objection, except at a gate, where it means refusal.
   const means = point === 'gate_tool_calls' && row.means === 'no_objection' ? 'gate' : row.means;
   return row.reminders ? `${means}, ${row.reminders} reminders` : means;
 }

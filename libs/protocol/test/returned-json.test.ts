@@ -1,4 +1,6 @@
-/** What a handler's return may hold: what JSON writes as it was meant, and nothing that it replaces without a word. */
+/**
+ * Return values of handlers: JSON must be able to write them without a replacement.
+ */
 import { expect, test } from 'vitest';
 import { returnProblem } from '../src/mod.ts';
 
@@ -17,7 +19,7 @@ test.each<[string, unknown]>([
   ['what stands in it twice', { args: { one: shared, other: shared } }],
   ['what says itself how it is written', { args: { at: new Date(0), url: new URL('http://localhost') } }],
   ['a circle, which writing it finds', circle()],
-])('%s may be written', (_what, raw) => {
+])('%s is valid', (_what, raw) => {
   expect(returnProblem(raw)).toBeNull();
 });
 
@@ -33,7 +35,7 @@ test.each<[unknown, string]>([
   [{ args: [new Set(['a'])] }, '"0" is of the kind Set'],
   [{ deny: Promise.resolve('x') }, '"deny" is a promise: await it'],
   [{ args: { bytes: new Uint8Array(2) } }, '"bytes" is of the kind Uint8Array'],
-])('what JSON would replace is told: %#', (raw, problem) => {
+])('a value that JSON would replace is reported: %#', (raw, problem) => {
   expect(returnProblem(raw)).toBe(problem);
 });
 

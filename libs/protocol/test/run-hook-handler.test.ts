@@ -1,4 +1,6 @@
-/** One handler on one question: it never rejects, and what the handler is shown is its own. */
+/**
+ * One handler on one question: it never rejects, and the handler gets its own copies.
+ */
 import { describe, expect, test } from 'vitest';
 import {
   type AnyHandler,
@@ -25,7 +27,7 @@ const question = (point: HookPoint = 'PreToolUse', payload?: JsonObject): HookQu
 const asked = (handler: AnyHandler, ...of: Parameters<typeof question>) =>
   runHookHandler(handler, question(...of), new AbortController().signal);
 
-describe('what a handler throws is an answer', () => {
+describe('an exception of a handler becomes an answer', () => {
   test.each<[string, unknown, string]>([
     ['an error', new Error('no'), 'no'],
     ['a text', 'no', 'no'],
@@ -42,12 +44,12 @@ describe('what a handler throws is an answer', () => {
   });
 });
 
-test('what has no names is handed on as it is', async () => {
+test('a value without names is returned unchanged', async () => {
   expect(await asked(() => 'anything')).toEqual({ status: 'returned', raw: 'anything' });
   expect(await asked(async () => undefined)).toEqual({ status: 'returned', raw: undefined });
 });
 
-test('payload, context and transcript are frozen, however deep', async () => {
+test('payload, context and transcript are deeply frozen', async () => {
   const reply = await asked(async (payload, context) => {
     const shown = [payload, context, await context.transcript()];
     const open: object[] = [...shown];
@@ -74,7 +76,7 @@ const CAMEL = [
   { role: 'tool', callId: 'c', tool: 't', status: 'ok', isError: false, content: [] },
 ];
 
-test('what a handler is shown has the names of TypeScript, and its data its own', async () => {
+test('a handler sees TypeScript names, and unchanged names of data', async () => {
   const tool = { name: 'read', args: DATA, call_id: 'c' };
   const result = { content: [{ type: 'file', media_type: 'image/png', data: '' }], is_error: true, detail: DATA };
   const seen: unknown[] = [];
@@ -90,7 +92,7 @@ test('what a handler is shown has the names of TypeScript, and its data its own'
   ]);
 });
 
-describe('a return has the names of the wire when it leaves', () => {
+describe('a return value is converted to wire names', () => {
   const then = 'then';
 
   test.each<[string, HookPoint, returned: unknown, raw: unknown]>([
@@ -142,7 +144,7 @@ describe('a return has the names of the wire when it leaves', () => {
       { messages: WIRE },
       'messages[0].content[0].call_id is unknown; did you mean callId?',
     ],
-  ])('%s in the spelling of the wire is no answer', async (_, point, returned, words) => {
+  ])('%s with its wire name is rejected', async (_, point, returned, words) => {
     const message = `${point}: ${words}`;
     expect(await asked(() => returned, point)).toEqual({ status: 'failed', code: 'verdict_invalid', message });
   });

@@ -1,4 +1,6 @@
-/** What is wrong with what somebody wrote, in words: what does not exist first, and each thing by its place. */
+/**
+ * Problems of invalid values as sentences: unknown keys first, each with its path.
+ */
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import {
@@ -18,45 +20,45 @@ function problems(schema: z.ZodType, value: unknown): string[] {
   return read.ok ? [] : problemSentences(read.problems);
 }
 
-test('what fits is handed on as the schema makes it', () => {
+test('a valid value is returned as the schema parses it', () => {
   expect(readStrictly(Persona, { name: 'a', model: 'openai/x' })).toMatchObject({
     ok: true,
     data: { model: { name: 'openai/x' } },
   });
 });
 
-describe('a name that a schema would leave out without a word', () => {
-  test('is refused with its place', () => {
+describe('a name that a schema would drop silently', () => {
+  test('is rejected with its path', () => {
     const value = JSON.parse('{"servers": [{"a": {"command": "x"}}, {"__proto__": {"command": "y"}}]}');
     expect(problems(z.strictObject({ servers: z.array(McpServers) }), value)).toEqual([
       'servers[1].__proto__: this name cannot stand here',
     ]);
   });
 
-  test('is no matter where the value is handed on as it is', () => {
+  test('is accepted in free JSON', () => {
     const value = JSON.parse('{"any": {"__proto__": {"__proto__": 1}}}');
     expect(problems(z.strictObject({ any: Json }), value)).toEqual([]);
   });
 });
 
-describe('a key that does not exist', () => {
-  test('is told before what is missing because of it', () => {
+describe('an unknown key', () => {
+  test('is reported before the missing one that it causes', () => {
     expect(problems(PermissionRule, { tol: 'x', action: 'ask' })).toEqual([
       'unknown key "tol"; did you mean "tool"?',
       'tool: is missing',
     ]);
   });
 
-  test('is told without a guess where nothing is near', () => {
+  test('is reported without a suggestion if none is similar', () => {
     expect(problems(PermissionRule, { tool: 'x', action: 'ask', colour: 1 })).toEqual(['unknown key "colour"']);
   });
 
-  test('is told of every alternative that might have it', () => {
+  test('is compared with every alternative that might have it', () => {
     expect(problems(z.array(StopCondition), [{ txt: 'a' }])).toEqual(['unknown key "[0].txt"; did you mean "text"?']);
     expect(problems(McpServers, { a: { comand: 'x' } })).toEqual(['unknown key "a.comand"; did you mean "command"?']);
   });
 
-  test('is one whose word is that of another alternative: then they do not go together', () => {
+  test('of another alternative is reported as an invalid combination', () => {
     expect(problems(z.array(StopCondition), [{ tool: 'x', text: 'y' }])).toEqual([
       '[0]: these keys do not go together: tool, text',
     ]);
@@ -66,7 +68,7 @@ describe('a key that does not exist', () => {
   });
 });
 
-describe('of alternatives the one that was meant is told of:', () => {
+describe('for a union, the intended alternative is reported:', () => {
   test.each<[string, z.ZodType, unknown, string[]]>([
     ['by the kind of value', Persona.shape.model, { nam: 'a/b' }, ['unknown key "nam"; did you mean "name"?']],
     [
@@ -99,7 +101,7 @@ describe('of alternatives the one that was meant is told of:', () => {
   });
 });
 
-describe('a value that does not fit', () => {
+describe('an invalid value', () => {
   const text = z.string().min(1).max(3);
   const list = z.array(z.number()).min(1).max(2);
   test.each<[z.ZodType, unknown, string]>([
@@ -128,7 +130,7 @@ describe('a value that does not fit', () => {
     expect(problems(schema, value)).toEqual([expected]);
   });
 
-  test('is told by its place, and only the first few are', () => {
+  test('is reported with its path, up to a number of problems', () => {
     const values = Array(9).fill({ n: 'x' });
     expect(problems(z.array(z.strictObject({ n: z.number() })), values)).toEqual(
       [0, 1, 2, 3, 4].map((index) => `[${index}].n: must be a number, not a text`),

@@ -1,4 +1,6 @@
-/** Skills: what a persona may carry, and how a model is told of it. */
+/**
+ * Skills of a persona, and their index for the model.
+ */
 import { describe, expect, test } from 'vitest';
 import { BOUNDS, Persona, problemSentences, readStrictly, skillIndex } from '../src/mod.ts';
 
@@ -8,7 +10,7 @@ const problem = (skills: unknown) => {
   return read.ok ? 'ok' : problemSentences(read.problems)[0];
 };
 
-test('a persona carries its skills whole, text as text and the rest as base64', () => {
+test('a persona contains whole skills: text as text and other files as base64', () => {
   const files = [
     { path: 'references/forms.md', text: '# Forms' },
     { path: 'logo.png', base64: 'AAAA' },
@@ -16,7 +18,7 @@ test('a persona carries its skills whole, text as text and the rest as base64', 
   expect(problem([skill('review', { files }), skill('write-tests')])).toBe('ok');
 });
 
-describe('is refused by path:', () => {
+describe('is rejected by path:', () => {
   test.each<[string, unknown, string]>([
     ['a name alone', ['review'], 'skills[0]: must be an object'],
     ['a name with capitals', [skill('Review')], 'skills[0].name: a skill’s name is'],
@@ -45,7 +47,7 @@ describe('is refused by path:', () => {
   });
 });
 
-test('the index has a line for each skill, and nothing where there is none', () => {
+test('the index has a line for each skill, and is empty without skills', () => {
   expect(skillIndex([skill('a', { description: 'One\n two. ' })])).toMatch(
     /load_skill before you start\.\n- a: One two\.$/,
   );

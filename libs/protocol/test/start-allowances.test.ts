@@ -1,4 +1,6 @@
-/** What a start allows ahead of time, which whoever may not approve calls may not say. */
+/**
+ * Approvals in advance: members of a start that need the right to approve.
+ */
 import { expect, test } from 'vitest';
 import { allowanceOf, type CommandBody, parseBody } from '../src/mod.ts';
 
@@ -39,7 +41,7 @@ test.each<[string, object]>([
     'fork.changes.persona.permissions.default',
     { fork: { session: 's', n: 3, changes: { persona: { ...persona, permissions: { default: 'allow' } } } } },
   ],
-])('%s is one', (field, body) => {
+])('%s is an approval in advance', (field, body) => {
   expect(found(body)).toBe(field);
 });
 
@@ -50,6 +52,6 @@ test.each<[string, object]>([
   ['a persona that asks', { persona: { ...persona, permissions: { default: 'ask' } } }],
   ['an MCP server elsewhere', { mcp_servers: { sea: { url: 'http://127.0.0.1:1/mcp', headers: { a: '$b' } } } }],
   ['a fork with another prompt', { fork: { session: 's', n: 3, changes: { prompt: 'again' } } }],
-])('%s has none', (_, body) => {
+])('%s is not', (_, body) => {
   expect(found(body)).toBeNull();
 });

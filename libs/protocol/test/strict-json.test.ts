@@ -3,7 +3,7 @@ import { parseCommand } from '../src/commands/commands.ts';
 import { parseCallOutcome } from '../src/commands/internal-commands.ts';
 import { parseStrictJson } from '../src/wire/strict-json.ts';
 
-describe('a repeated member is refused by its path:', () => {
+describe('a repeated member is rejected by its path:', () => {
   test.each([
     ['{"a":1,"a":1}', 'a'],
     ['{"a":{"b":[{"c":1},{"d":2, "d" :3}]}}', 'a.b.[].d'],
@@ -25,11 +25,11 @@ test.each([
   '"a"',
   ' 5 ',
   '{"constructor":1,"__proto__":{"a":1}}',
-])('%s is read as JSON.parse reads it', (text) => {
+])('%s is parsed as by JSON.parse', (text) => {
   expect(parseStrictJson(text)).toEqual({ ok: true, value: JSON.parse(text) });
 });
 
-test('what is not JSON is refused in the words of the parser, however it is nested', () => {
+test('invalid JSON is rejected with the parser’s message, at any nesting', () => {
   expect(parseStrictJson('{"a":1,"a":')).toMatchObject({ ok: false });
   const depth = 100_000;
   expect(parseStrictJson('['.repeat(depth) + ']'.repeat(depth)).ok).toBe(true);

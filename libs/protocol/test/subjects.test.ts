@@ -1,4 +1,6 @@
-/** Subjects and ids: what is built is read again, and nothing hostile becomes part of one. */
+/**
+ * Subjects and ids: every built subject is parsed again, and no invalid text becomes a part of one.
+ */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
@@ -41,7 +43,7 @@ describe('an id', () => {
     expect(sessionRef(text)).toEqual({ tenant: 'default', sessionId: text });
   });
 
-  test('of a command without one is its place in the store', () => {
+  test('of a command without one is its position in the store', () => {
     expect(positionalCommandId({ stream: 'COX_COMMANDS', created: '1763683200000' }, 17)).toBe(
       'COX_COMMANDS-1763683200000-17',
     );
@@ -61,7 +63,7 @@ describe('the partition of a session', () => {
     expect(partitionOf(text)).toBe(hash % PARTITIONS);
   });
 
-  test('is one of them', () => {
+  test('is below the number of partitions', () => {
     fc.assert(
       fc.property(ids, (id) => {
         const partition = partitionOf(id);
@@ -71,7 +73,7 @@ describe('the partition of a session', () => {
   });
 });
 
-describe('a subject that was built is read again:', () => {
+describe('a built subject is parsed again:', () => {
   const refs = fc.record({ sessionId: ids, tenant: ids }).map(({ sessionId, tenant }) => sessionRef(sessionId, tenant));
 
   test('commands, as published and as stored', () => {
@@ -83,7 +85,7 @@ describe('a subject that was built is read again:', () => {
     );
   });
 
-  test('due timers, which nothing that is published can become', () => {
+  test('due timers, which no published subject can become', () => {
     const transformed = (due: string) => {
       const [, partition, tenant, sessionId, , id] = due.split('.');
       const tokens = ['', partition, tenant, sessionId, id];
@@ -108,19 +110,19 @@ describe('a subject that was built is read again:', () => {
     );
   });
 
-  test('a journal in a partition that no host looks for it in is none', () => {
+  test('a journal in the wrong partition is invalid', () => {
     const [root, partition, ...rest] = subjects.journal(sessionRef('s1')).split('.');
     expect(parseJournalSubject([root, Number(partition) + 1, ...rest].join('.'))).toBeNull();
     expect(parseJournalSubject([root, `0${partition}`, ...rest].join('.'))).toBeNull();
   });
 
-  test('a stored command is told as it was published', () => {
+  test('a stored command has its published subject', () => {
     const ref = sessionRef('s1');
     expect(publishedAs(subjects.storedCommand(ref, 'steer'))).toBe(subjects.command(ref, 'steer'));
     expect(publishedAs(subjects.command(ref, 'steer'))).toBe(subjects.command(ref, 'steer'));
   });
 
-  test('and none is taken for another', () => {
+  test('and no subject matches two kinds', () => {
     const ref = sessionRef('s1');
     const built = [
       subjects.command(ref, 'steer'),
@@ -138,9 +140,9 @@ describe('a subject that was built is read again:', () => {
   });
 });
 
-describe('a subject that a stranger published to', () => {
+describe('a subject from a client', () => {
   test.each(HOSTILE.filter(([, text]) => !text.includes('.')))(
-    'with the hostile id %s says its verb and no session',
+    'with the invalid id %s has a verb and no session',
     (_name, id) => {
       expect(parsePublishedCommand(`cox.default.session.${id}.steer`)).toEqual({ ref: null, verb: 'steer' });
       expect(parsePublishedCommand(`cox.${id}.session.s1.steer`)).toEqual({ ref: null, verb: 'steer' });
@@ -157,13 +159,13 @@ describe('a subject that a stranger published to', () => {
     'cox.default.session.s1.steer.now',
     'cox.default.events.s1',
     'fox.default.session.s1.steer',
-  ])('that is none of ours is no command: %j', (subject) => {
+  ])('of another form is not a command: %j', (subject) => {
     expect(parsePublishedCommand(subject)).toBeNull();
     expect(parseStoredCommand(subject)).toBeNull();
   });
 });
 
-describe('no builder takes what could mean another subject', () => {
+describe('builders reject texts that could change the subject', () => {
   const ref = sessionRef('s1');
   test.each(HOSTILE)('%s', (_name, text) => {
     expect(() => subjects.command(ref, text)).toThrow();
@@ -179,7 +181,7 @@ describe('no builder takes what could mean another subject', () => {
   });
 });
 
-describe('receipts go to inboxes only:', () => {
+describe('receipts are sent to inboxes only:', () => {
   test.each([
     '_INBOX.abc',
     '_INBOX.abc.1',
@@ -187,7 +189,7 @@ describe('receipts go to inboxes only:', () => {
     '_INBOX_ada-2_b.x',
     '_INBOX.$x-1',
     `_INBOX.${'x'.repeat(249)}`,
-  ])('%j is one', (subject) => {
+  ])('%j is valid', (subject) => {
     expect(isInboxSubject(subject)).toBe(true);
   });
 
@@ -210,7 +212,7 @@ describe('receipts go to inboxes only:', () => {
     'x_INBOX.a',
     'cox.default.session.s1.steer',
     '$JS.API.STREAM.PURGE.COX_JOURNAL_0',
-  ])('%j is none', (subject) => {
+  ])('%j is invalid', (subject) => {
     expect(isInboxSubject(subject)).toBe(false);
   });
 

@@ -1,9 +1,11 @@
-/** Tools as people write them: which definitions and returns are refused, and how the message names the member. */
+/**
+ * Declarations of tools: rejected definitions and return values, and the member that the message names.
+ */
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { readTool, toolAnswerToWire } from '../src/tools/tool-declarations.ts';
 
-describe('the return of a tool', () => {
+describe('the return value of a tool', () => {
   test('is a success without isError', () => {
     const content = [{ type: 'text', text: 'whole' }];
     const result = { content, is_error: false };
@@ -14,12 +16,12 @@ describe('the return of a tool', () => {
   test.each<[object, string]>([
     [{ content: [], isError: 'yes' }, 'isError: must be true or false, not a text'],
     [{ content: [{ type: 'file', mediaType: 5 }] }, 'content[0].mediaType: must be a text, not a number'],
-  ])('%o is refused with the names of TypeScript', (returned, problem) => {
+  ])('%o is rejected with TypeScript names in the message', (returned, problem) => {
     expect(toolAnswerToWire(returned)).toMatchObject({ ok: false, problem: expect.stringContaining(problem) });
   });
 
   test.each([new Map([['a', 1]]), { found: new Set([1]) }, new Error('no'), { page: Promise.resolve(1) }, /x/])(
-    '%o is refused: JSON would lose its entries',
+    '%o is rejected: JSON would lose its entries',
     (returned) => {
       expect(toolAnswerToWire(returned)).toMatchObject({ ok: false, problem: expect.stringContaining('has no JSON') });
     },
@@ -38,14 +40,14 @@ describe('a definition', () => {
       { inputSchema: { type: 'object', properties: { a: { description: '\udc00' } } } },
       'inputSchema.properties.a.description: ill-formed Unicode',
     ],
-  ])('with %s is refused', (_what, wrong, words) => {
+  ])('with %s is rejected', (_what, wrong, words) => {
     expect(() => readTool({ ...tool, ...wrong })).toThrow(
       expect.objectContaining({ code: 'tool_definition_invalid', message: expect.stringContaining(words) }),
     );
   });
 
   test.each([{}, { type: ['object', 'null'] }, { anyOf: [{ type: 'object' }] }])(
-    'with the schema %o is taken',
+    'with the schema %o is accepted',
     (inputSchema) => {
       expect(readTool({ ...tool, inputSchema }).definition.input_schema).toEqual(inputSchema);
     },

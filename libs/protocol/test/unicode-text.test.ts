@@ -12,7 +12,7 @@ import {
 } from '../src/mod.ts';
 
 const FAMILY = '👨‍👩‍👧';
-/** Texts of pairs, halves of pairs, clusters and plain letters. */
+/** Texts of surrogate pairs, halves of pairs, clusters and plain letters. */
 const anyText = fc.string({ unit: fc.constantFrom('a', 'é', '\ud83d', '\ude00', '😀', FAMILY, '\u0301') });
 
 describe('a text is cut', () => {
@@ -32,7 +32,7 @@ describe('a text is cut', () => {
     expect(cutGraphemes(FAMILY, 4)).toBe('👨‍');
   });
 
-  test('to a part of itself within the bound, well-formed where the text is', () => {
+  test('to a part of itself within the bound, well-formed if the text is', () => {
     fc.assert(
       fc.property(anyText, fc.nat(20), (given, max) => {
         const text = given.toWellFormed();
@@ -42,7 +42,7 @@ describe('a text is cut', () => {
         }
         expect(text.startsWith(cutText(text, max)) && text.startsWith(cutGraphemes(text, max))).toBe(true);
         expect(text.endsWith(cutTextToEnd(text, max))).toBe(true);
-        // At most half of a pair less than there was room for.
+        // At most one unit is unused, at half of a pair.
         if (text.length > max) expect(cutText(text, max).length).toBeGreaterThanOrEqual(max - 1);
       }),
     );
@@ -66,7 +66,7 @@ test('a value is repaired at any depth, in texts and keys, and a well-formed one
   );
 });
 
-test('the pieces of a stream are shown as their whole is, however it was cut', () => {
+test('pieces of a stream are shown like the whole text, for any split', () => {
   fc.assert(
     fc.property(fc.array(anyText), (pieces) => {
       const joiner = new PieceJoiner();
@@ -77,7 +77,7 @@ test('the pieces of a stream are shown as their whole is, however it was cut', (
   );
 });
 
-test('invisible characters alone are no visible text', () => {
+test('a text of invisible characters has no visible text', () => {
   for (const text of [
     '',
     ' \n\t',

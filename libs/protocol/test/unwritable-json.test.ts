@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { parseCommand, unwritableMember } from '../src/mod.ts';
 
-test('a number that is not finite is found by its path, and nothing else is', () => {
+test('a number that is not finite is found by its path, and finite ones are not', () => {
   expect(unwritableMember(JSON.parse('{"a":[0,{"b":1e999}]}'))).toEqual({ path: ['a', '1', 'b'], kind: 'number' });
   expect(unwritableMember(Number.NaN)).toEqual({ path: [], kind: 'number' });
   for (const value of [
@@ -32,7 +32,7 @@ test('a lone surrogate is found by its path, in a text or in a key', () => {
   expect(unwritableMember({ '😀': ['😀'] })).toBeNull();
 });
 
-test('a command with a number that is not finite is refused by its name, under its id', () => {
+test('a command with a number that is not finite is rejected by name, under its id', () => {
   const payload = new TextEncoder().encode('{"name":"go","id":"c1","data":{"a":1e999}}');
   expect(parseCommand('signal', payload)).toMatchObject({
     ok: false,

@@ -1,6 +1,6 @@
 /**
- * What handlers may return: every return at every point. The oracle is the table of the return protocol, with its column
- * "where", written out here as data; nothing is taken from the parser's own tables.
+ * Return values of handlers: every one at every point. The oracle is the table of the return protocol, written out here
+ * and independent of the parser's tables.
  */
 import { describe, expect, test } from 'vitest';
 import { BOUNDS, HOOK_POINTS, type HookPoint, isHookFailure, JobReceipt, parseReturn } from '../src/mod.ts';
@@ -13,7 +13,7 @@ function found(point: HookPoint, raw: unknown): string {
   return reminders.length > 0 ? `${verdict.kind}, ${reminders.length} reminders` : verdict.kind;
 }
 
-test('the oracle knows every point', () => {
+test('the oracle contains every point', () => {
   expect([...EVERYWHERE].sort()).toEqual([...HOOK_POINTS].sort());
 });
 
@@ -37,7 +37,7 @@ function reminders(point: HookPoint, raw: unknown) {
 }
 
 describe('an answer', () => {
-  test('holds what was said', () => {
+  test('keeps its content', () => {
     expect(verdict('user_prompt_submit', { block: true, reason: 'r' })).toEqual({ kind: 'block', reason: 'r' });
     expect(verdict('permission_asked', { decision: 'deny', reason: 'r' })).toEqual({
       kind: 'decision',
@@ -51,7 +51,7 @@ describe('an answer', () => {
     expect(verdict('PostStep', { output: { a: 1 } })).toEqual({ kind: 'rewrite_output', output: { a: 1 } });
   });
 
-  test('of a gate has one verdict per call; a malformed entry says what is wrong with it', () => {
+  test('of a gate has one verdict per call; a malformed entry names its problem', () => {
     const said = [{ allow: true }, { allow: false, reason: 'r' }, { alow: true }, null, 'yes', { allow: 1 }];
     expect(verdict('gate_tool_calls', said)).toEqual({
       kind: 'gate',
@@ -67,20 +67,20 @@ describe('an answer', () => {
   });
 
   test.each([undefined, true, [], { body: 'b' }, { reminder: { body: 'b' } }, [{ reminder: { body: 'b' } }]])(
-    'of a gate that answers %j denies every call',
+    'of a gate with %j denies every call',
     (raw) => {
       expect(verdict('gate_tool_calls', raw)).toEqual({ kind: 'gate', calls: [] });
     },
   );
 
-  test('of a gate fits its batch, also behind a reminder', () => {
+  test('of a gate fits its batch, also next to a reminder', () => {
     expect(parseReturn('gate_tool_calls', reminding([{ allow: true }]), 2)).toEqual({
       code: 'verdict_invalid',
       message: 'gate_tool_calls: 1 verdict for a batch of 2 calls',
     });
   });
 
-  test('of a gate is not longer than a batch can be', () => {
+  test('of a gate is at most as long as a batch', () => {
     const parsed = verdict('gate_tool_calls', Array(1_000).fill({ allow: true }));
     expect(parsed).toMatchObject({ kind: 'gate' });
     if (parsed.kind === 'gate') expect(parsed.calls).toHaveLength(BOUNDS.callsPerBatchMax);
@@ -88,7 +88,7 @@ describe('an answer', () => {
 });
 
 describe('a reminder', () => {
-  test('has its defaults written out, and no mode where none is said', () => {
+  test('has its defaults filled in, and no mode unless given', () => {
     expect(reminders('post_turn', { body: 'b' })).toEqual([
       { body: 'b', tags: [], preserve_on_compact: false, propagate: 'session', role_hint: 'system' },
     ]);
@@ -96,7 +96,7 @@ describe('a reminder', () => {
   });
 
   test.each(['steer', 'finish_step', 'interrupt', 'interrupt_immediate'])(
-    'with the mode %s, which would have no effect, is refused',
+    'with the mode %s, which would have no effect, is rejected',
     (mode) => {
       expect(parseReturn('post_turn', { reminder: { body: 'b', mode } })).toEqual({
         code: 'verdict_invalid',
@@ -108,26 +108,26 @@ describe('a reminder', () => {
   test.each([
     ['[1].mode', { body: 'b', mode: 'steer' }],
     ['[1].reminder.mode', { reminder: { body: 'b', mode: 'steer' } }],
-  ])('in a list is refused with the field %s', (field, reminder) => {
+  ])('in a list is rejected with the field %s', (field, reminder) => {
     expect(parseReturn('post_turn', [{ body: 'a' }, reminder])).toEqual({
       code: 'verdict_invalid',
       message: expect.stringContaining(`post_turn: ${field}: only audit_only has an effect here`),
     });
   });
 
-  test('stands before those of the inner answer', () => {
+  test('precedes those of the inner answer', () => {
     const raw = reminding(reminding({ body: '3' }, { body: '2' }), { body: '1' });
     expect(reminders('PreToolUse', raw).map(({ body }) => body)).toEqual(['1', '2', '3']);
   });
 
-  test('of those with one key the last stays, in the place of the first', () => {
+  test('with a repeated key: the last stays, at the position of the first', () => {
     const list = ['a', 'b', 'c', 'd'].map((body) => ({
       reminder: { body, ...(body === 'b' || body === 'd' ? { dedupe_key: 'k' } : {}) },
     }));
     expect(reminders('post_turn', list).map(({ body }) => body)).toEqual(['a', 'd', 'c']);
   });
 
-  test('an empty list is none', () => {
+  test('in an empty list means no reminder', () => {
     expect(verdict('post_turn', [])).toEqual({ kind: 'no_objection' });
     expect(reminders('post_turn', [])).toEqual([]);
   });
@@ -135,12 +135,12 @@ describe('a reminder', () => {
   test.each([
     [BOUNDS.remindersPerReturnMax, true],
     [BOUNDS.remindersPerReturnMax + 1, false],
-  ])('%i in one return: taken is %s', (count, taken) => {
+  ])('%i in one return value: accepted is %s', (count, taken) => {
     const list = Array.from({ length: count }, (_, i) => ({ reminder: { body: `b${i}` } }));
     expect(isHookFailure(parseReturn('post_turn', list))).toBe(!taken);
   });
 
-  test('cannot be nested without end', () => {
+  test('has a bounded nesting depth', () => {
     let raw: unknown = true;
     for (let i = 0; i < 20; i++) raw = reminding(raw);
     expect(parseReturn('post_turn', raw)).toMatchObject({ code: 'verdict_invalid' });
@@ -163,7 +163,7 @@ describe('a job receipt', () => {
     metadata: { a: [1] },
   };
 
-  test('holds everything; paths and ids sorted, each once', () => {
+  test('keeps all members; paths and ids sorted, without duplicates', () => {
     expect(verdict('file_edited', { job: whole })).toEqual({
       kind: 'job',
       receipt: {
@@ -176,7 +176,7 @@ describe('a job receipt', () => {
     });
   });
 
-  test('is the same when it is read again', () => {
+  test('is unchanged by a second parse', () => {
     const once = JobReceipt.parse(whole);
     expect(JobReceipt.parse(once)).toEqual(once);
   });
@@ -191,7 +191,7 @@ describe('a job receipt', () => {
     ['lifecycle_event', { ...whole, lifecycle_event: 'file_edted' }],
     ['affected_paths', { ...whole, affected_paths: Array(BOUNDS.receiptListMax + 1).fill('p') }],
     ['metadata', { ...whole, metadata: { a: 'x'.repeat(BOUNDS.receiptMetadataMaxBytes) } }],
-  ])('with a wrong %s is refused by name', (name, job) => {
+  ])('with a wrong %s is rejected by name', (name, job) => {
     expect(parseReturn('file_edited', { job })).toMatchObject({
       code: 'verdict_invalid',
       message: expect.stringContaining(name),
@@ -199,7 +199,7 @@ describe('a job receipt', () => {
   });
 });
 
-describe('what is no answer', () => {
+describe('an invalid answer', () => {
   test('names the key and the point', () => {
     expect(parseReturn('PreToolUse', { denny: 'r' })).toEqual({
       code: 'verdict_invalid',
@@ -221,7 +221,7 @@ describe('what is no answer', () => {
     });
   });
 
-  test('says where it would have been one', () => {
+  test('names the points where it would be valid', () => {
     expect(parseReturn('PostToolUse', { deny: 'r' })).toEqual({
       code: 'verdict_not_allowed',
       message: `PostToolUse: "deny" is not allowed here, only at ${DENY.join(', ')}`,
@@ -232,7 +232,7 @@ describe('what is no answer', () => {
     });
   });
 
-  test.each(HOOK_POINTS)('is never an exception at %s, whatever a handler returns', (point) => {
+  test.each(HOOK_POINTS)('never throws at %s, for any return value of a handler', (point) => {
     const cyclic: Record<string, unknown> = {};
     cyclic.args = cyclic;
     for (const raw of [

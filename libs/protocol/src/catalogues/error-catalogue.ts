@@ -1,10 +1,10 @@
 /**
- * The catalogue of error and reject codes: the texts of each. `docs/reference/errors.md` is generated from it. The codes and their
- * kinds are listed in `error-codes.ts`.
+ * The texts of all error and rejection codes. `docs/reference/errors.md` is generated from them. `error-codes.ts` lists
+ * the codes and their kinds.
  */
 import type { ErrorCodeOf, ErrorKind } from './error-codes.ts';
 
-/** One entry: what it means, what the runtime does, what the caller can do. */
+/** One entry: the meaning, the reaction of the runtime, and the remedy of the caller. */
 export interface CatalogueEntry<Kind extends ErrorKind = ErrorKind> {
   readonly kind: Kind;
   readonly meaning: string;
@@ -18,7 +18,7 @@ const rejection = (meaning: string, caller: string): CatalogueEntry<'rejection'>
   runtime: 'Sends the receipt, and records the rejection within the session’s quota of records. Changes nothing else.',
   caller,
 });
-/** A request that the gateway refuses: it never becomes a command, and no journal records it. */
+/** A request that the gateway rejects. It never becomes a command, and no journal contains it. */
 const refusal = (meaning: string, caller: string): CatalogueEntry<'refusal'> => ({
   kind: 'refusal',
   meaning,
@@ -350,7 +350,7 @@ export const ERROR_CATALOGUE = {
     'The session to fork has already received a command of this id, and its fork inherits that command.',
     'Send the fork command under another id.',
   ),
-  // What the world did
+  // External failures
   fork_origin_gone: outcome(
     'The journal of the origin was deleted or changed during the fork.',
     'Keeps the copied records and ends the run as failed.',
@@ -675,7 +675,7 @@ export const ERROR_CATALOGUE = {
     'Drops further feedback. The last piece that the model reads says how many pieces were dropped.',
     'In the tool, hook or MCP server, send less feedback per turn.',
   ),
-  // Ours
+  // Invariants
   session_failed: exception(
     'An internal invariant of the session failed: a bug in Coxswain.',
     'Reads the session again from its journal, closes its open calls, and ends the run as failed.',

@@ -1,6 +1,6 @@
 /**
- * The codes of errors, by kind. What each means and what to do about it is in {@link ERROR_CATALOGUE}, apart from the codes:
- * the texts are large, and a browser needs the codes alone.
+ * The error codes by kind. {@link ERROR_CATALOGUE} has their meaning and remedy in a separate file: the texts are
+ * large, and browsers need only the codes.
  */
 
 /** All codes, by kind. */
@@ -258,8 +258,8 @@ const CODES = {
 } as const;
 
 /**
- * The kind of a code. A rejection: a host rejected a command. A refusal: the gateway rejected a request, and no session
- * has seen it. An outcome: an external system failed, and the session recorded it. An exception: an invariant or the
+ * The kind of a code. `rejection`: a host rejected a command. `refusal`: the gateway rejected a request, which no
+ * session received. `outcome`: an external system failed, and the session recorded it. `exception`: an invariant or the
  * infrastructure failed.
  */
 export type ErrorKind = keyof typeof CODES;
@@ -277,7 +277,7 @@ const KINDS: ReadonlyMap<string, ErrorKind> = new Map(
 /** All codes. */
 export const ERROR_CODES = [...KINDS.keys()] as readonly ErrorCode[];
 
-/** The kind of a code; null for a code that this release does not know. */
+/** The kind of a code; null for an unknown code, for example of a newer release. */
 export function errorKindOf(code: string): ErrorKind | null {
   return KINDS.get(code) ?? null;
 }
@@ -288,9 +288,9 @@ export function isErrorCode(code: string): code is ErrorCode {
 }
 
 /**
- * The base of all errors that users of the packages can catch: a failure with a code of the catalogue, or of a newer
- * host's. Branch on `code`, which is stable; messages are for people. Subclasses carry a code of their own, so that no
- * `instanceof` is needed.
+ * The base class of all errors for users of the packages: a failure with a catalogued code, or a code of a newer host.
+ * Branch on `code`, which is stable; messages are for people. Subclasses have their own codes, so that `instanceof` is
+ * not needed.
  */
 export class CoxswainError extends Error {
   readonly code: string;

@@ -1,7 +1,9 @@
-/** What a code is over HTTP. */
+/**
+ * The HTTP status of each code.
+ */
 import { type ErrorCode, errorKindOf } from './error-codes.ts';
 
-/** Codes by their status. What is not here never answers a request by itself; see {@link httpStatusOf}. */
+/** Codes by status. Other codes never answer a request directly: see {@link httpStatusOf}. */
 const CODES: Readonly<Record<number, readonly ErrorCode[]>> = {
   400: [
     'invalid_json',
@@ -92,7 +94,7 @@ const CODES: Readonly<Record<number, readonly ErrorCode[]>> = {
     'pending_full',
     'quota_exceeded',
   ],
-  // Nobody reads it: for logs and metrics, by the number that proxies have made usual.
+  // For logs and metrics only: the client has closed the connection. 499 is the convention of proxies.
   499: ['request_closed'],
   501: ['not_yet_available'],
   502: ['answer_unreadable'],
@@ -117,8 +119,8 @@ const STATUS: ReadonlyMap<string, number> = new Map(
 );
 
 /**
- * The HTTP status of a code. Rejections each have one of their own; an outcome that answers a request all the same is a
- * 422, an exception a 500. A code that this release does not know is a newer host's rejection: 422.
+ * The HTTP status of a code. Each rejection has one of its own. An outcome in a response is a 422, an exception a 500.
+ * An unknown code is a rejection of a newer host: 422.
  */
 export function httpStatusOf(code: string): number {
   const status = STATUS.get(code);
@@ -126,7 +128,7 @@ export function httpStatusOf(code: string): number {
   return errorKindOf(code) === 'exception' ? 500 : 422;
 }
 
-/** Whether a code has a status of its own, and not its kind's. */
+/** Whether a code has its own status instead of its kind's. */
 export function hasHttpStatus(code: ErrorCode): boolean {
   return STATUS.has(code);
 }

@@ -1,16 +1,16 @@
 /**
- * Every meter of Coxswain's processes. What Prometheus is told is made from this table, and so are its reference and the
- * check of the dashboard. No label names a tenant or a session: a process serves many.
+ * Every meter of Coxswain's processes. The Prometheus output, the reference and the check of the dashboard use this
+ * table. No label contains a tenant or a session: a process serves many.
  */
 
-/** What a meter is, and what it says. */
+/** The definition of a meter. */
 export interface MetricEntry {
   readonly type: 'counter' | 'gauge' | 'histogram';
   /** What it counts or measures. */
   readonly help: string;
   readonly labels: readonly string[];
   readonly unit: 'count' | 'seconds' | 'tokens' | 'USD' | 'ratio';
-  /** Which processes have it. */
+  /** The processes with this meter. */
   readonly of: readonly ('host' | 'gateway' | 'worker')[];
   /** Upper bounds of a histogram's buckets, in its unit. */
   readonly buckets?: readonly number[];
@@ -252,5 +252,8 @@ export const METRIC_CATALOGUE: Readonly<Record<MetricName, MetricEntry>> = ENTRI
 /** The names of the labels of a meter. */
 export type MetricLabel<N extends MetricName> = (typeof ENTRIES)[N]['labels'][number];
 
-/** How many values one label of one meter may have; what comes beyond is counted as `other`. Models, tools and hooks are named by strangers. */
+/**
+ * Maximum of values of one label of one meter. Further values are counted as `other`. Users choose the names of models,
+ * tools and hooks.
+ */
 export const METRIC_LABEL_VALUES_MAX = 100;

@@ -1,17 +1,18 @@
-/** The closed catalogue of seams: the only places where what waits can enter a running turn. */
+/**
+ * The closed catalogue of seams: the only points of a running turn where queued messages are delivered.
+ */
 import * as z from 'zod';
 
 /** When an injection may be delivered. */
 export const Mode = z.enum(['interrupt_immediate', 'finish_step', 'audit_only']);
-/** See {@link Mode}. */
 export type Mode = z.infer<typeof Mode>;
 
-/** A mode as a sender may spell it, aliases included; parses to {@link Mode}. Unknown modes are refused, never defaulted. */
+/** A mode in the spelling of a sender, including aliases; parsed to {@link Mode}. Unknown modes are rejected. */
 export const ModeInput = z
   .enum(['interrupt_immediate', 'finish_step', 'audit_only', 'interrupt', 'steer'])
   .transform((mode): Mode => (mode === 'interrupt' ? 'interrupt_immediate' : mode === 'steer' ? 'finish_step' : mode));
 
-/** The seams, in the order of a turn. A turn passes `iteration_end` or `post_tool_dispatch`. */
+/** The seams in the order of a turn. A turn passes either `iteration_end` or `post_tool_dispatch`. */
 export const SEAM_KINDS = [
   'iteration_start',
   'pre_compact',
@@ -25,16 +26,15 @@ export const SEAM_KINDS = [
 ] as const;
 /** One seam of the catalogue. */
 export const SeamKind = z.enum(SEAM_KINDS);
-/** See {@link SeamKind}. */
 export type SeamKind = z.infer<typeof SeamKind>;
 
-/** One row of the catalogue: what a pass of this seam delivers. */
+/** One row of the catalogue: the injections that this seam delivers. */
 export interface Seam {
-  /** Modes of the injections that are delivered here. */
+  /** Modes of the delivered injections. */
   readonly drains: readonly Mode[];
-  /** Whether inbox feedback is delivered here. */
+  /** Whether the seam delivers inbox feedback. */
   readonly feedback: boolean;
-  /** Where it lies, for people. */
+  /** Its position in a turn, for people. */
   readonly where: string;
 }
 

@@ -1,12 +1,14 @@
-/** Notices of approvals: what people and their programs are told when a call waits for them. */
+/**
+ * Notifications of pending approvals, for people and their programs.
+ */
 import * as z from 'zod';
 import { BOUNDS } from '../wire/bounds.ts';
 import { Json } from '../wire/json.ts';
 
-/** A call waits for a person. The same on the bus and as the body of a webhook. */
+/** A call waits for a human approval. The same on the bus and as the body of a webhook. */
 export const ApprovalNotice = z.strictObject({
   type: z.literal('approval.requested'),
-  /** ISO 8601: when it was asked. */
+  /** Time of the request, ISO 8601. */
   timestamp: z.string(),
   data: z.strictObject({
     tenant: z.string(),
@@ -14,19 +16,18 @@ export const ApprovalNotice = z.strictObject({
     persona: z.string().nullable(),
     call_id: z.string(),
     tool: z.string(),
-    /** Shortened, and without what looks like a secret: the journal has them whole. */
+    /** Shortened, and without texts that look like secrets. The journal contains the whole arguments. */
     args: Json,
-    /** `rule:<which>`, `hook:<which>` or `unknown_outcome`. */
+    /** `rule:<rule>`, `hook:<id>` or `unknown_outcome`. */
     requested_by: z.string(),
     question: z.string().optional(),
-    /** ISO 8601; where the approval expires. */
+    /** Expiry of the approval, ISO 8601; absent if it does not expire. */
     expires_at: z.string().optional(),
   }),
 });
-/** See {@link ApprovalNotice}. */
 export type ApprovalNotice = z.infer<typeof ApprovalNotice>;
 
-/** What became of a notice. `failed`: it was tried as often as it may be, or refused for good. */
+/** The outcome of a notification. `failed`: all attempts failed, or the receiver rejected it permanently. */
 export const NoticeOutcome = z.strictObject({
   type: z.literal('notice_outcome'),
   effect_id: z.string(),
@@ -37,5 +38,4 @@ export const NoticeOutcome = z.strictObject({
     .strictObject({ code: z.literal('notice_failed'), message: z.string().max(BOUNDS.reasonMaxBytes) })
     .optional(),
 });
-/** See {@link NoticeOutcome}. */
 export type NoticeOutcome = z.infer<typeof NoticeOutcome>;

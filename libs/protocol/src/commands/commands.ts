@@ -1,4 +1,6 @@
-/** Commands: what one may ask of a session. The same strict bodies on every way in. */
+/**
+ * Commands to a session. The same strict bodies apply on NATS, HTTP and in programs.
+ */
 import * as z from 'zod';
 import type { ErrorCode } from '../catalogues/error-codes.ts';
 import { type Mode, ModeInput } from '../catalogues/seams.ts';
@@ -24,7 +26,10 @@ import { secretProblem } from './request-secrets.ts';
 
 const Text = z.string().refine(hasVisibleText, { error: 'must not be empty' });
 
-/** Who sent a command. Only a gateway that has checked it sets `verified`; on the bare bus it is what the sender says. */
+/**
+ * The sender of a command. Only a gateway sets `verified`, after authentication. On the bus the sender chooses the
+ * name.
+ */
 export const Actor = z.union([
   z
     .string()
@@ -39,14 +44,13 @@ export const Actor = z.union([
     })
     .transform((actor): Actor => actor),
 ]);
-/** See {@link Actor}. */
 export interface Actor {
   name: string;
   verified: boolean;
 }
 
 const Envelope = { id: CommandId.optional(), actor: Actor.optional() };
-/** What waits or is shown: a command by its id, or a reminder that a hook has returned by the id of its event. */
+/** The id of an injection: of its command, or of the event for a reminder of a hook. */
 const InjectionId = z.union([CommandId, z.string().regex(/^hook:\d{1,15}-\d{1,15}:\d{1,4}$/)]);
 const CallIdText = z.string().min(1).max(256);
 const SignalData = Json.refine(
@@ -54,7 +58,9 @@ const SignalData = Json.refine(
   { error: `may have at most ${BOUNDS.signalDataMaxBytes} bytes as JSON` },
 );
 const Dedupe = z.string().min(1).max(256);
-/** With an interrupt: also ends the model answer that streams and the calls that run. Alone it means an interrupt. */
+/**
+ * With an interrupt: also ends the streaming model answer and the running calls. Without a mode it means an interrupt.
+ */
 const Preempt = z.boolean().optional();
 const PREEMPT_ISSUE = { path: ['preempt'], error: 'requires the mode interrupt_immediate' };
 
@@ -62,17 +68,17 @@ function preemptsByInterrupt(body: { readonly mode: Mode; readonly preempt?: boo
   return body.preempt !== true || body.mode === 'interrupt_immediate';
 }
 
-// A mode that is said is never changed; where none is, preempting can mean only one.
+// An explicit mode is never changed. Without one, `preempt` implies an interrupt.
 function withImpliedMode(verb: Verb, value: unknown): unknown {
   if ((verb !== 'steer' && verb !== 'remind') || typeof value !== 'object' || value === null) return value;
   const { preempt, mode } = value as { readonly preempt?: unknown; readonly mode?: unknown };
   return preempt === true && mode === undefined ? { ...value, mode: 'interrupt_immediate' } : value;
 }
 
-/** Settings of a session, in addition to its persona. */
+/** Settings of a session in addition to its persona. */
 export const StartSettings = z.strictObject({
   ...CHOICE_FIELDS,
-  /** One of the persona's modes. */
+  /** The name of a mode of the persona. */
   mode: z.string().trim().regex(ID_PATTERN).optional(),
   max_turns: z.number().int().min(1).max(1_000_000).optional(),
   limits: Limits.optional(),
@@ -92,12 +98,14 @@ export const StartSettings = z.strictObject({
       error: 'names must be unique',
     })
     .optional(),
-  /** What its traces are known by; all that it starts has the same. */
+  /** The id of the session's traces. Child sessions inherit it. */
   trace: z.string().regex(ID_PATTERN, { error: 'a trace is 1 to 64 characters of A-Z a-z 0-9 _ -' }).optional(),
-  /** Holds the session to the policy of its host, also where the host trusts the bus. Hosts set it for restricted senders. */
+  /**
+   * The policy of the host applies to the session, even if the host trusts the bus. Hosts set it for restricted
+   * senders.
+   */
   restricted: z.literal(true).optional(),
 });
-/** See {@link StartSettings}. */
 export type StartSettings = z.infer<typeof StartSettings>;
 
 const UserMessages = z.array(UserMessage).min(1).max(1_000);
@@ -114,7 +122,7 @@ function refineMessages(
 
 const { persona: _, ...ModelFields } = CHOICE_FIELDS;
 
-// Of either family of systems: the host's need not be the sender's.
+// POSIX or Windows: the sender and the host may run different systems.
 const ABSOLUTE_PATH = /^(\/|\\\\|[A-Za-z]:[\\/])/;
 const BESIDE_FORK: ReadonlySet<string> = new Set(['fork', 'id', 'actor', 'message_id']);
 
@@ -122,7 +130,7 @@ const Start = z
   .strictObject({
     ...StartSettings.shape,
     ...Envelope,
-    /** A start under the same message id is the same start, for as long as the session's journal exists. */
+    /** A start with the same message id is the same start, as long as the session's journal exists. */
     message_id: z.string().min(1).max(256).optional(),
     prompt: Text.optional(),
     messages: UserMessages.optional(),
@@ -130,7 +138,7 @@ const Start = z
   })
   .superRefine((body, context) => {
     if (body.fork !== undefined) {
-      // What is set beside it would be silently without effect: a fork has it from the session that it copies.
+      // A fork takes these settings from its origin, so they would be ignored without notice.
       const key = Object.keys(body).find((name) => !BESIDE_FORK.has(name) && body[name as 'prompt'] !== undefined);
       const where =
         key !== undefined && key in ForkRequest.shape.changes.unwrap().shape ? ': put it into fork.changes' : '';
@@ -146,7 +154,7 @@ const Start = z
       const message = 'must be an absolute path on the host';
       context.addIssue({ code: 'custom', path: ['root'], message });
     }
-    // Of a persona that is only named the host knows which modes it has.
+    // Only the host knows the modes of a persona given by name.
     const mode =
       body.mode !== undefined && typeof body.persona === 'object' ? modeProblem(body.persona, body.mode) : null;
     if (mode !== null) context.addIssue({ code: 'custom', path: ['mode'], message: mode });
@@ -155,7 +163,7 @@ const Start = z
 
 const NOT_IN_A_STEER = ['messages', 'provider', 'model', 'base_url', 'mode'] as const;
 
-/** The next run of a session that has ended: on another model, or in another mode of its persona, where it says so. */
+/** The next prompt of a session. It may select another model, or another mode of the persona. */
 const Prompt = z
   .strictObject({
     ...Envelope,
@@ -163,7 +171,7 @@ const Prompt = z
     /** Instead of `body`: messages with files, such as images. */
     messages: UserMessages.optional(),
     ...ModelFields,
-    /** One of the modes of the persona that has the session; null for none. */
+    /** A mode of the session's current persona; null for none. */
     mode: StartSettings.shape.mode.nullable(),
     /** During a run the text becomes a steer, and is not rejected as `session_busy`. */
     if_running: z.literal('steer').optional(),
@@ -180,7 +188,7 @@ const Prompt = z
       });
     refineMessages(body, context);
     refineModelChoice(body, context);
-    // They would be silently without effect where the text becomes a steer.
+    // A steer would ignore these members without notice.
     const other = body.if_running === undefined ? undefined : NOT_IN_A_STEER.find((key) => body[key] !== undefined);
     if (other !== undefined)
       context.addIssue({
@@ -190,7 +198,7 @@ const Prompt = z
       });
   });
 
-/** What waits for a seam says this. */
+/** Members of every injection. */
 const INJECTION_FIELDS = {
   body: Text,
   mode: ModeInput.default('finish_step'),
@@ -198,7 +206,7 @@ const INJECTION_FIELDS = {
   dedupe_key: Dedupe.optional(),
 };
 
-/** The body of each verb, strict: an unknown key is refused by name. */
+/** The strict schema of the body of each verb. An error names an unknown key. */
 export const COMMAND_BODIES = {
   start: Start,
   prompt: Prompt,
@@ -248,35 +256,35 @@ export const VERBS = Object.keys(COMMAND_BODIES) as Verb[];
 /** A parsed body by verb. */
 export type CommandBody<V extends Verb> = Omit<z.infer<(typeof COMMAND_BODIES)[V]>, 'id' | 'actor'>;
 
-/** Verbs, and keys of bodies, that are in the schema but that a later release carries out. */
+/** Verbs, and keys of bodies, that the schemas declare and this release does not implement. */
 export const NOT_YET: Readonly<Record<string, readonly string[] | true>> = {};
 
 const TEXT_VERBS: ReadonlySet<string> = new Set(['prompt', 'steer', 'followup', 'remind']);
 
-/** Verbs of hosts and workers that are read as commands. */
+/** Verbs of hosts and workers that are parsed as commands. */
 export type InternalVerb = 'call_outcome' | 'feedback' | 'start_child' | 'cancel_child' | 'child_ended' | 'message';
 
-/** A command as it could be read: its body, or what is wrong with it. Who it says that it is, it is in both cases. */
+/** A parsed command: its body, or its problem. Both cases contain the identity. */
 export type ParsedCommand = CommandIdentity &
   (
     | { readonly ok: true; readonly verb: Verb | InternalVerb; readonly body: JsonObject }
     | { readonly ok: false; readonly problem: CommandProblem }
   );
 
-/** What a body says of the command that it belongs to, as far as it is valid. */
+/** The valid part of a command's identity: its id and its actor. */
 export interface CommandIdentity {
   readonly id?: CommandId | undefined;
   readonly actor?: Actor | undefined;
 }
 
-/** What is wrong with a command: a catalogued code, a sentence, and the field that it is about. */
+/** The problem of a command: a catalogued code, a sentence, and the affected field. */
 export interface CommandProblem {
   readonly code: ErrorCode;
   readonly message: string;
   readonly field?: string;
 }
 
-/** What is said of a command whose id, in its body or in its header, is none. */
+/** The problem of a command with an invalid id in its body or header. */
 export const INVALID_COMMAND_ID: CommandProblem = {
   code: 'invalid_id',
   message: 'a command id is 1 to 64 characters of A-Z a-z 0-9 _ -',
@@ -284,8 +292,8 @@ export const INVALID_COMMAND_ID: CommandProblem = {
 };
 
 /**
- * Reads one command as published. Plain text is a body for `prompt`, `steer`, `followup` and `remind`; text whose
- * first non-blank character is `{` must be valid JSON. Never throws.
+ * Parses a published command. Plain text is a body for `prompt`, `steer`, `followup` and `remind`. Text with `{` as its
+ * first non-blank character must be valid JSON. Never throws.
  * @param verb the last token of the subject.
  * @param payload the message's bytes as published, at most {@link BOUNDS}.commandBodyMaxBytes.
  */
@@ -325,7 +333,7 @@ function unknownVerb(verb: string): CommandProblem {
   return { code: 'unknown_command', message, field: 'verb' };
 }
 
-/** Checks a body that has already been read as JSON. Never throws. See {@link parseCommand}. */
+/** Validates a body that is already parsed JSON, as {@link parseCommand} does. Never throws. */
 export function parseBody(verb: Verb, value: unknown): ParsedCommand {
   const unwritable = unwritableProblem(value);
   if (unwritable) return { ok: false, problem: unwritable, ...identityOf(value) };
@@ -342,10 +350,7 @@ export function parseBody(verb: Verb, value: unknown): ParsedCommand {
   return { ok: true, verb, id, actor, body };
 }
 
-/**
- * Who a body says that it is, whatever else is wrong with it: a refusal must be told, and remembered, under the id that its
- * sender knows.
- */
+/** The identity in a body, even if the rest is invalid: the rejection needs the id that the sender knows. */
 export function identityOf(value: unknown): CommandIdentity {
   const { id, actor } = (typeof value === 'object' && value !== null ? value : {}) as Record<string, unknown>;
   const named = CommandId.safeParse(id);
@@ -354,9 +359,9 @@ export function identityOf(value: unknown): CommandIdentity {
 }
 
 /**
- * The problem that a command is refused for: a wrong id before all else, as it would be in a header.
- * @param codeOf the code of a problem with a field's value.
- * @param fields what is said of an unknown field at the top.
+ * The problem for which a command is rejected. An invalid id has priority.
+ * @param codeOf the code for a problem of a field's value.
+ * @param fields the message for an unknown top-level field.
  */
 export function problemOf(
   problems: readonly [SchemaProblem, ...SchemaProblem[]],
@@ -403,7 +408,7 @@ function fieldsOf(verb: Verb): string[] {
   return Object.keys(COMMAND_BODIES[verb].shape);
 }
 
-/** The known verb that is spelled most like the given one, or null where none is near enough to be meant. */
+/** The known verb with the most similar spelling, or null if none is similar enough. */
 export function nearestVerb(verb: string): Verb | null {
   return nearestWord(verb.toLowerCase().replaceAll('-', '_'), VERBS);
 }

@@ -1,4 +1,6 @@
-/** Commands from one session to another. Only hosts may publish them: the broker's permissions see to that. */
+/**
+ * Commands from one session to another. The permissions of the broker allow only hosts to publish them.
+ */
 import * as z from 'zod';
 import { StopReason } from '../journal/events.ts';
 import { Failure, ToolResult, Usage } from '../journal/inputs.ts';
@@ -15,7 +17,7 @@ const id = CommandId.optional();
 const Session = z.string().regex(ID_PATTERN);
 const Text = z.string().refine(hasVisibleText, { error: 'must not be empty' });
 
-/** The start of a child session. */
+/** Starts a child session. */
 export const StartChildBody = z.strictObject({
   ...StartSettings.shape,
   id,
@@ -23,38 +25,35 @@ export const StartChildBody = z.strictObject({
   parent: ParentLink,
   reminders: z.array(InheritedReminder).max(BOUNDS.remindersLiveMax).default([]),
 });
-/** See {@link StartChildBody}. */
 export type StartChildBody = z.infer<typeof StartChildBody>;
 
-/** The end of a child's first run, because its parent's call is to end. */
+/** Cancels a child's first run, because its parent's call ends. */
 export const CancelChildBody = z.strictObject({
   id,
   from: Session,
   effect_id: EffectIdText,
   reason: Reason.optional(),
 });
-/** See {@link CancelChildBody}. */
 export type CancelChildBody = z.infer<typeof CancelChildBody>;
 
-/** What became of a child, for its parent. */
+/** Reports the outcome of a child to its parent. */
 export const ChildEndedBody = z.strictObject({
   id,
   session: Session,
-  /** The effect that started it. */
+  /** The effect that started the child. */
   effect_id: EffectIdText,
   status: CallStatus.extract(['ok', 'error', 'cancelled']),
   stop_reason: StopReason,
   result: ToolResult,
   turns: z.number().int().nonnegative(),
-  /** Of it and all that it has started. */
+  /** Usage of the child and all its descendants. */
   usage: Usage,
   nano_usd: z.number().int().nonnegative().nullable(),
   error: Failure.optional(),
 });
-/** See {@link ChildEndedBody}. */
 export type ChildEndedBody = z.infer<typeof ChildEndedBody>;
 
-/** What one session says to another. */
+/** A message from one session to another. */
 export const MessageBody = z.strictObject({
   id,
   from: Session,
@@ -62,10 +61,9 @@ export const MessageBody = z.strictObject({
   body: Text,
   mode: MessageMode.default('steer'),
 });
-/** See {@link MessageBody}. */
 export type MessageBody = z.infer<typeof MessageBody>;
 
-/** The body of each verb between sessions. */
+/** The schema of the body of each verb between sessions. */
 export const CREW_BODIES = {
   start_child: StartChildBody,
   cancel_child: CancelChildBody,
@@ -75,12 +73,12 @@ export const CREW_BODIES = {
 /** A verb between sessions. */
 export type CrewVerb = keyof typeof CREW_BODIES;
 
-/** Whether a verb is one between sessions. */
+/** Whether a verb is for commands between sessions. */
 export function isCrewVerb(verb: string): verb is CrewVerb {
   return Object.hasOwn(CREW_BODIES, verb);
 }
 
-/** Reads a command between sessions as published. Never throws. */
+/** Parses a published command between sessions. Never throws. */
 export function parseCrewCommand(verb: CrewVerb, payload: Uint8Array): ParsedCommand {
   return parseInternal(verb, CREW_BODIES[verb] as z.ZodType<{ id?: CommandId | undefined }, unknown>, payload);
 }

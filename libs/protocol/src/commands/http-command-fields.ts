@@ -1,7 +1,7 @@
 /**
- * The names that fields of a command's body have over HTTP and WebSockets. On NATS a command's own id is `id`, and `command_id` of
- * `revoke` and `replace` is the command that they change. Over HTTP `command_id` is always the command itself, in requests as in
- * answers, so the changed one is `target_command_id`.
+ * The names of command fields over HTTP and WebSockets. On NATS a command's own id is `id`; `command_id` of `revoke`
+ * and `replace` is the command that they change. Over HTTP `command_id` is always the command itself, in requests and
+ * responses, so the changed one is `target_command_id`.
  */
 
 const HTTP_NAMES: ReadonlyMap<string, string> = new Map([
@@ -10,22 +10,22 @@ const HTTP_NAMES: ReadonlyMap<string, string> = new Map([
 ]);
 const NATS_NAMES: ReadonlyMap<string, string> = new Map([...HTTP_NAMES].map(([nats, http]) => [http, nats]));
 
-/** The name over HTTP of a top-level field that is named as on NATS. */
+/** The HTTP name of a top-level field with a NATS name. */
 export function httpFieldOf(field: string): string {
   return HTTP_NAMES.get(field) ?? field;
 }
 
-/** The name on NATS of a top-level field that is named as over HTTP. */
+/** The NATS name of a top-level field with an HTTP name. */
 export function natsFieldOf(field: string): string {
   return NATS_NAMES.get(field) ?? field;
 }
 
-/** A body as HTTP names its fields, made from one as NATS names them. */
+/** Renames the fields of a body from NATS to HTTP. */
 export function httpBodyOf(body: object): Record<string, unknown> {
   return renamedKeys(body, httpFieldOf);
 }
 
-/** A body as NATS names its fields, made from one as HTTP names them. A body with `id` must have been rejected before. */
+/** Renames the fields of a body from HTTP to NATS. The caller has rejected bodies with `id`. */
 export function natsBodyOf(body: object): Record<string, unknown> {
   return renamedKeys(body, natsFieldOf);
 }

@@ -1,4 +1,6 @@
-/** Commands whose subjects only hosts and workers may use. The broker's permissions see to that; here they are read. */
+/**
+ * Commands with subjects for hosts and workers only. The permissions of the broker enforce this; here they are parsed.
+ */
 import * as z from 'zod';
 import { JobReceipt } from '../hooks/job-receipts.ts';
 import { ToolResult } from '../journal/inputs.ts';
@@ -11,41 +13,41 @@ import { parseStrictJson } from '../wire/strict-json.ts';
 import { hasVisibleText } from '../wire/unicode-text.ts';
 import { Actor, type InternalVerb, identityOf, type ParsedCommand, problemOf } from './commands.ts';
 
-/** The outcome of a call of a `long_running` tool, from its worker. */
+/** The outcome of a call of a `long_running` tool, sent by its worker. */
 export const CallOutcomeBody = z.strictObject({
   id: CommandId.optional(),
   actor: Actor.optional(),
   call_id: z.string().min(1).max(256),
-  /** The last part of the idempotency key that the call came with. */
+  /** The last part of the call's idempotency key. */
   effect_id: z.string().regex(/^\d{1,15}-\d{1,15}$/),
-  /** The epoch that the call came with. */
+  /** The epoch of the call's request. */
   epoch: z.number().int().positive(),
   status: CallStatus.extract(['ok', 'error', 'cancelled']),
   result: ToolResult,
   duration_ms: z.number().nonnegative().default(0),
 });
 
-/** Progress of a job that a hook of the session has started, and the message about it to the model. */
+/** Progress of a job that a hook of the session started, and an optional message to the model. */
 export const FeedbackBody = z.strictObject({
   id: CommandId.optional(),
   actor: Actor.optional(),
-  /** Its newest receipt. */
+  /** The newest receipt of the job. */
   job: JobReceipt,
   /** Message to the model. Without it the host describes the end of the job. */
   body: z.string().refine(hasVisibleText, { error: 'must not be empty' }).optional(),
 });
 
-/** Reads a `call_outcome` as published. Never throws. */
+/** Parses a published `call_outcome`. Never throws. */
 export function parseCallOutcome(payload: Uint8Array): ParsedCommand {
   return parseInternal('call_outcome', CallOutcomeBody, payload);
 }
 
-/** Reads a `feedback` as published. Never throws. */
+/** Parses a published `feedback`. Never throws. */
 export function parseFeedback(payload: Uint8Array): ParsedCommand {
   return parseInternal('feedback', FeedbackBody, payload);
 }
 
-/** Reads a command of hosts or workers: a JSON object that fits its schema. Never throws. */
+/** Parses a command of hosts or workers: a JSON object that fits its schema. Never throws. */
 export function parseInternal(
   verb: InternalVerb,
   schema: z.ZodType<{ id?: CommandId | undefined; actor?: Actor | undefined }, unknown>,

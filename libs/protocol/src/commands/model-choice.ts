@@ -1,9 +1,11 @@
-/** Who works, and on which model: what a start says, and what a fork may change. */
+/**
+ * The choice of persona and model, in a start and in the changes of a fork.
+ */
 import * as z from 'zod';
 import { ModelName, Persona } from '../personas/persona.ts';
 import { ID_PATTERN } from '../wire/ids.ts';
 
-/** The members that say it. */
+/** The members of this choice. */
 export const CHOICE_FIELDS = {
   persona: z.union([z.string().trim().regex(ID_PATTERN), Persona]).optional(),
   provider: z
@@ -15,13 +17,13 @@ export const CHOICE_FIELDS = {
   base_url: z.url({ protocol: /^https?$/ }).optional(),
 };
 
-/** The full `provider/name` that a start asks for, or undefined. */
+/** The full `provider/name` of the requested model, or undefined. */
 export function modelName(body: { provider?: string | undefined; model?: string | undefined }): string | undefined {
   if (body.model === undefined) return undefined;
   return body.provider === undefined ? body.model : `${body.provider}/${body.model}`;
 }
 
-/** Adds what is wrong with how a model is named. */
+/** Adds problems of the model's name; for `superRefine`. */
 export function refineModelChoice(
   body: { provider?: string | undefined; model?: string | undefined },
   context: z.core.$RefinementCtx,

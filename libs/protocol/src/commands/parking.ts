@@ -1,35 +1,37 @@
-/** Parking: how a session is asked to suspend itself, by a command or by a call of its own, and what ends the wait. */
+/**
+ * Parking: the request to suspend a session, by a command or by a call of the tool `park`, and the end of the
+ * suspension.
+ */
 import * as z from 'zod';
 import { BOUNDS } from '../wire/bounds.ts';
 import { ID_PATTERN } from '../wire/ids.ts';
 import { Reason } from '../wire/json.ts';
 import { hasVisibleText } from '../wire/unicode-text.ts';
 
-/** What happens when the time of a suspension has come. */
+/** What happens when the time limit of a suspension is reached. */
 export const OnTimeout = z.enum(['resume_with_summary', 'fail', 'resume_with_input']);
-/** See {@link OnTimeout}. */
 export type OnTimeout = z.infer<typeof OnTimeout>;
 
 /** The fields of a request to park, the same in the command `suspend` and in the tool `park`. */
 export const PARKING_FIELDS = {
   reason: Reason.optional(),
-  /** The moment at which the wait is over. */
+  /** The end of the suspension. */
   until: z.iso
     .datetime({
       offset: true,
       error: 'expected an ISO 8601 time with Z or an offset, for example 2030-01-31T09:00:00Z',
     })
     .optional(),
-  /** How long to wait, counted from when the session is parked. */
+  /** Duration of the suspension from its start. */
   for_ms: z.number().int().min(1).max(BOUNDS.parkMaxMs).optional(),
-  /** The name of a signal that ends the wait. */
+  /** The name of a signal that ends the suspension. */
   signal: z.string().regex(ID_PATTERN, { error: 'a signal name is 1 to 64 characters of A-Z a-z 0-9 _ -' }).optional(),
   on_timeout: OnTimeout.optional(),
   /** User message to the model when the time has passed. */
   input: z.string().refine(hasVisibleText, { error: 'must not be empty' }).optional(),
 } as const;
 
-/** A request to park as it is asked. */
+/** A request to park, before validation. */
 export interface ParkingFields {
   readonly reason?: string | undefined;
   readonly until?: string | undefined;
@@ -39,7 +41,7 @@ export interface ParkingFields {
   readonly input?: string | undefined;
 }
 
-/** What is wrong with the fields taken together, and with which; null where they agree. */
+/** The problem of a combination of fields, with the affected field; null if they are consistent. */
 export function parkingProblem(fields: ParkingFields): { readonly field: string; readonly message: string } | null {
   const { until, for_ms, on_timeout, input } = fields;
   if (until !== undefined && for_ms !== undefined)
@@ -53,7 +55,7 @@ export function parkingProblem(fields: ParkingFields): { readonly field: string;
   return null;
 }
 
-/** What is wrong with the time asked for at a moment; null where nothing is. */
+/** The problem of the requested time at a moment (milliseconds since 1970); null if it is valid. */
 export function parkingTimeProblem(fields: ParkingFields, atMs: number): string | null {
   if (fields.until === undefined) return null;
   const untilMs = Date.parse(fields.until);
@@ -61,12 +63,11 @@ export function parkingTimeProblem(fields: ParkingFields, atMs: number): string 
   return untilMs - atMs > BOUNDS.parkMaxMs ? 'this is more than ten years away' : null;
 }
 
-/** A request to park that has been checked: what the tool `park` hands to its session. */
+/** A validated request to park: the tool `park` returns it to its session. */
 export const ParkRequest = z.strictObject(PARKING_FIELDS).superRefine(refineParking);
-/** See {@link ParkRequest}. */
 export type ParkRequest = z.infer<typeof ParkRequest>;
 
-/** Refuses fields that do not go together; for `superRefine`. */
+/** Rejects inconsistent fields; for `superRefine`. */
 export function refineParking(fields: ParkingFields, context: z.RefinementCtx): void {
   const problem = parkingProblem(fields);
   if (problem) context.addIssue({ code: 'custom', path: [problem.field], message: problem.message });

@@ -1,7 +1,7 @@
 /**
- * The policy of a host: what a request may name. Requests can only narrow it. The host rejects a command that names more
- * ({@link checkRequest}), and its adapters apply the same rules where the thing is used: sessions may have been imported,
- * forked, or started under an older policy. See docs/guides/threat-model.md and docs/guides/policy.md.
+ * The policy of a host: what requests may name. Requests can only narrow it. The host rejects a command that names more
+ * ({@link checkRequest}). Its adapters apply the same rules at the time of use, because sessions may have been
+ * imported, forked, or started under an older policy. docs/guides/threat-model.md and docs/guides/policy.md explain it.
  */
 import * as z from 'zod';
 import { MessageMode } from '../personas/crews.ts';
@@ -15,9 +15,9 @@ import type { MessageBody } from './crew-commands.ts';
 import { DEFAULT_QUOTAS, Quotas } from './quotas.ts';
 import { type NamedThing, namesIn } from './request-names.ts';
 
-/** Providers whose key a host can hold. `openai-chat` uses the key of `openai`. */
+/** Providers with a key on the host. `openai-chat` uses the key of `openai`. */
 export const KEY_OWNERS = ['openai', 'openai-compatible', 'anthropic', 'google'] as const;
-/** See {@link KEY_OWNERS}. */
+/** A provider of {@link KEY_OWNERS}. */
 export type KeyOwner = (typeof KEY_OWNERS)[number];
 
 const ABSOLUTE_PATH = /^(\/|\\\\|[A-Za-z]:[\\/])/;
@@ -30,100 +30,112 @@ const OriginText = z.string().refine(isOrigin, {
   error: 'must be an origin such as https://models.example.org or http://127.0.0.1:8080, without a path',
 });
 
-/** An origin that requests may name. With `key_of` the host sends it its key of that provider. */
+/** An origin that requests may name. `key_of`: the host sends it its key of that provider. */
 const AllowedOrigin = z.union([
   OriginText.transform((origin) => ({ origin: new URL(origin).origin })),
   z
     .strictObject({ origin: OriginText, key_of: z.enum(KEY_OWNERS).optional() })
     .transform(({ origin, key_of }) => ({ origin: new URL(origin).origin, ...(key_of ? { key_of } : {}) })),
 ]);
-/** An origin, and the provider whose key may go there. */
+/** An origin, and the provider whose key may be sent there. */
 export interface AllowedOrigin {
   readonly origin: string;
   readonly key_of?: KeyOwner | undefined;
 }
 
-/** The least to the most that a message from another session may do. */
+/** The possible effects of a message from another session, in ascending order. */
 const SESSION_MESSAGES = ['followup', 'steer', 'interrupt'] as const;
 
 const SECTIONS = {
   /** Folders in which the roots of sessions, and the files of scripted and replay models, must lie. Default: the working folder of the host. */
   roots: z.array(Folder).max(64).optional(),
-  /** Environment variables of the host that `${NAME}` in a request may stand for, in headers for listed origins only. Default: none. */
+  /**
+   * Environment variables of the host that requests may reference as `${NAME}`, in headers for listed origins only.
+   * Default: none.
+   */
   variables: z.array(Variable).max(256).optional(),
-  /** Origins of providers and MCP servers, in addition to each provider's own and to those that the environment of the host configures. Default: none. */
+  /**
+   * Origins of providers and MCP servers, in addition to the default origins of providers and those in the environment
+   * of the host. Default: none.
+   */
   origins: z.array(AllowedOrigin).max(256).optional(),
-  /** MCP servers of requests: none, http addresses, or also commands, which run as the host. Default: none. */
+  /**
+   * MCP servers of requests: none, HTTP addresses, or also commands, which run with the rights of the host. Default:
+   * none.
+   */
   mcp_servers: z.enum(['none', 'http', 'any']).optional(),
   /** Globs on `provider/name`. Default: all. */
   models: z.array(z.string().min(1).max(1_024)).max(256).optional(),
-  /** Whether a request may bring a persona, or only name one. Default: any. */
+  /** Whether a request may contain a persona, or only the name of one. Default: any. */
   personas: z.enum(['named', 'any']).optional(),
-  /** The most that permissions of a request or a persona may say of `run_command`. Default: ask. */
+  /** The most permissive rule for `run_command` that a request or a persona may contain. Default: ask. */
   run_command: z.enum(['deny', 'ask', 'allow']).optional(),
-  /** Whether a start may let tools of the bus stand in for built-in ones. Default: none. */
+  /** Whether a start may replace built-in tools by tools of the bus. Default: none. */
   stand_ins: z.enum(['none', 'any']).optional(),
   /**
-   * The most that a message from another session may do: wait for the next run, wait for the next seam, or interrupt. It holds
-   * for every session of the host, also where the bus is trusted. Default: `steer`, which never ends an approval that waits.
+   * The most a message from another session may do: wait for the next run, wait for the next seam, or interrupt. It
+   * applies to every session of the host, even if the bus is trusted. Default: `steer`, which never ends a pending
+   * approval.
    */
   session_messages: z.enum(SESSION_MESSAGES).optional(),
-  /** What a tenant may use of the host. It holds for every sender, also where the bus is trusted. See docs/operations/set-quotas.md. */
+  /**
+   * Quotas of a tenant. They apply to every sender, even if the bus is trusted. docs/operations/set-quotas.md explains
+   * them.
+   */
   quotas: Quotas.optional(),
 } as const;
 
 /** The sections that differ between tenants. */
 export const PolicySections = z.strictObject(SECTIONS);
-/** See {@link PolicySections}. */
 export type PolicySections = z.infer<typeof PolicySections>;
 
-/** A host's policy, as its file declares it. */
+/** A host's policy, in the form of its file. */
 export const HostPolicy = z.strictObject({
   ...SECTIONS,
   /**
-   * Whether senders on the bus may configure the host. Then only commands that a gateway marks as restricted, and sessions that
-   * they started, are held to the sections. Default: true for `cox up` and `cox run`, false for `cox serve sessions`.
+   * Whether senders on the bus may configure the host. If true, the sections apply only to commands that a gateway
+   * marks as restricted, and to sessions that such commands started. Default: true for `cox up` and `cox run`, false
+   * for `cox serve sessions`.
    */
   trust_bus: z.boolean().optional(),
-  /** Sections of single tenants; each replaces the section above. */
+  /** Sections of single tenants. Each replaces the section above. */
   tenants: z
     .record(z.string().regex(ID_PATTERN), PolicySections)
     .refine((tenants) => Object.keys(tenants).length <= 1_024, { error: 'may have at most 1024 tenants' })
     .optional(),
 });
-/** See {@link HostPolicy}. */
 export type HostPolicy = z.infer<typeof HostPolicy>;
-/** A policy as it is written. */
+/** A policy before defaults. */
 export type HostPolicyInput = z.input<typeof HostPolicy>;
 
-/** What a host knows of itself and adds to its policy. */
+/** Facts about a host that complete its policy. */
 export interface HostSurroundings {
   /** Absolute path of the working folder: relative names of scripts start there, and it is the default of `roots`. */
   readonly folder: string;
-  /** Origins of the providers, and those that the environment of the host configures. */
+  /** Origins of the providers, and those in the environment of the host. */
   readonly origins: readonly AllowedOrigin[];
-  /** Whether senders on the bus are trusted where the policy does not say it. */
+  /** The default of `trust_bus`. */
   readonly trustsBus: boolean;
   /** Real paths of the host's own files, in addition to {@link SYSTEM_PATHS}. */
   readonly ownPaths?: readonly RefusedPath[] | undefined;
 }
 
-/** A file or folder that no session opens, whatever its root is. */
+/** A file or folder that no session may open, whatever its root is. */
 export interface RefusedPath {
   readonly path: string;
   /** Folders below it that sessions may open. */
   readonly except?: readonly string[] | undefined;
 }
 
-/** File systems of the kernel: they hold the environment and the memory of the host's process. */
+/** File systems of the kernel: they expose the environment and the memory of the host's process. */
 export const SYSTEM_PATHS: readonly RefusedPath[] = [{ path: '/proc' }, { path: '/sys' }, { path: '/dev' }];
 
-/** A policy for one tenant and one kind of sender, with nothing left open. `any` lifts a restriction. */
+/** A policy for one tenant and one kind of sender, with defaults filled in. `any`: no restriction. */
 export interface HostRules {
   readonly folder: string;
   readonly roots: readonly string[] | 'any';
   readonly variables: readonly string[] | 'any';
-  /** `any`: the host's key goes wherever a request says. */
+  /** `any`: the host's key may be sent to any origin of a request. */
   readonly origins: readonly AllowedOrigin[] | 'any';
   readonly mcp_servers: 'none' | 'http' | 'any';
   readonly models: readonly string[];
@@ -133,11 +145,11 @@ export interface HostRules {
   readonly session_messages: (typeof SESSION_MESSAGES)[number];
   /** The same for every sender of the tenant. */
   readonly quotas: Quotas;
-  /** What no session opens, and no model is read from; the same for every sender. */
+  /** Files that no session may open, and no model may be read from; the same for every sender. */
   readonly refused: readonly RefusedPath[];
 }
 
-/** The rules of a sender who may configure the host. Adapters still refuse the host's own files. */
+/** The rules for a sender who may configure the host. Adapters still refuse the host's own files. */
 export const OPEN_RULES: HostRules = {
   folder: '/',
   roots: 'any',
@@ -155,8 +167,8 @@ export const OPEN_RULES: HostRules = {
 
 /**
  * The rules for one tenant.
- * @param restricted whether the sender, or the sender who started the session, is held to the sections although the bus is
- *   trusted.
+ * @param restricted whether the sections apply although the bus is trusted, because of the sender or of the sender who
+ * started the session.
  */
 export function rulesFor(policy: HostPolicy, host: HostSurroundings, tenant: string, restricted: boolean): HostRules {
   const { trust_bus = host.trustsBus, tenants, ...shared } = policy;
@@ -180,8 +192,8 @@ export function rulesFor(policy: HostPolicy, host: HostSurroundings, tenant: str
 }
 
 /**
- * The first thing that a `start` or `prompt` names and the rules do not allow, or the mode of a `message`; null if there is
- * none. The body has passed its schema. Paths are compared as text: adapters look at the file system.
+ * The first thing in a `start` or `prompt`, or the mode of a `message`, that the rules do not allow; null if all are
+ * allowed. The body has passed its schema. Paths are compared as text; adapters check the file system.
  */
 export function checkRequest(rules: HostRules, verb: string, body: object): CommandProblem | null {
   if (verb === 'message') return messageProblem(rules, (body as MessageBody).mode);
@@ -258,7 +270,7 @@ function originProblem(
   return isNumericOrLocal(url) ? notAllowed(field, `${origin} may be an address of a private network`, policy) : null;
 }
 
-/** Why a session may not use this MCP server; null if it may. Whether a name leads to a private network, its lookup says. */
+/** Why a session may not use this MCP server; null if it may. The DNS lookup later checks for private networks. */
 export function serverProblem(
   rules: HostRules,
   server: McpServer,
@@ -290,8 +302,10 @@ export function serverProblem(
   return notAllowed(`${field}.url`, `${origin} is not listed, and gets no variable of this host`, 'add it to origins');
 }
 
-/** `${NAME}` or `${NAME:-default}`, with the name and the default as groups: what is checked here is what adapters expand. A default
- * ends before the next `${`, so that a search takes linear time. */
+/**
+ * `${NAME}` or `${NAME:-default}`, with the name and the default as groups. Adapters expand exactly what is checked
+ * here. A default ends before the next `${`, so that a search takes linear time.
+ */
 export const VARIABLE_REFERENCE = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-((?:[^$}]|\$(?!\{))*))?\}/g;
 
 function variableProblem(
@@ -329,12 +343,12 @@ export function messageProblem(
   );
 }
 
-// A prompt waits for the end of the run as a follow-up does.
+// A prompt waits for the end of the run, like a follow-up.
 function rankOf(mode: MessageMode): number {
   return SESSION_MESSAGES.indexOf(mode === 'prompt' ? 'followup' : mode);
 }
 
-/** A rule of a request that would run commands without a decision of a person, or that the policy denies. */
+/** A rule of a request that would run commands without a human approval, or that the policy denies. */
 function commandProblem(
   { run_command: most }: HostRules,
   { field, permissions: { rules } }: Extract<NamedThing, { section: 'run_command' }>,
@@ -348,13 +362,13 @@ function commandProblem(
         'a request may not let run_command run without a decision',
         `run_command is "${most}"; put a rule {tool: run_command, action: ${most}} before this one`,
       );
-    // No later rule is reached.
+    // Later rules are unreachable.
     if (rule.when === undefined) return null;
   }
   return null;
 }
 
-/** The rules by which a session asks before, or never runs, `run_command`; empty where the policy leaves it to the session. */
+/** The rules that force an approval of `run_command`, or deny it; empty if the policy leaves it to the session. */
 export function commandCeiling({ run_command: most }: Pick<HostRules, 'run_command'>): PermissionRule[] {
   if (most === 'allow') return [];
   return [
@@ -363,7 +377,7 @@ export function commandCeiling({ run_command: most }: Pick<HostRules, 'run_comma
   ];
 }
 
-/** Whether an address belongs to a listed origin. */
+/** Whether the origin of an address is listed. */
 export function isListed(origins: readonly AllowedOrigin[], url: string): boolean {
   const { origin } = new URL(url);
   return origins.some((allowed) => allowed.origin === origin);
@@ -401,7 +415,7 @@ function segmentsOf(path: string): string[] {
   return segments;
 }
 
-/** A host that is written as a number, or is this machine: no lookup would say where it leads. WHATWG URLs normalise IPv4. */
+/** Whether a host is numeric or this machine, so that no DNS lookup will check it. WHATWG URLs normalize IPv4. */
 function isNumericOrLocal(url: string): boolean {
   const { hostname } = new URL(url);
   return /^(\[|\d+(\.\d+){3}$)/.test(hostname) || /(^|\.)localhost\.?$/.test(hostname);
@@ -422,10 +436,10 @@ function listed(names: readonly string[]): string {
   return names.length > LISTED_MAX ? `${shown} and ${names.length - LISTED_MAX} more` : shown;
 }
 
-/** The rejection: `<field>: <what>; policy.<line>`. */
+/** The rejection: `<field>: <problem>; policy.<line>`. */
 function notAllowed(field: string, what: string, line: string): CommandProblem {
   const policy = /^[a-z_]+ (allows|is) /.test(line) ? `policy.${line}` : `policy: ${line}`;
-  // Names of headers and hosts are as long as the sender likes; logs and receipts are not.
+  // Senders choose names of headers and hosts. Logs and receipts need a bound.
   const shown = cutText(field, 256);
   return { code: 'not_allowed_by_policy', message: `${shown}: ${cutText(what, 512)}; ${policy}`, field: shown };
 }

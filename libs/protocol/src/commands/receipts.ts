@@ -1,4 +1,6 @@
-/** Receipts: what becomes of a command, told to the inbox that its sender named. */
+/**
+ * Receipts: the progress of a command, sent to the inbox that its sender chose.
+ */
 import * as z from 'zod';
 import { type EventOf, isDelivery, type SessionEvent } from '../journal/events.ts';
 import type { CommandInput } from '../journal/inputs.ts';
@@ -6,19 +8,22 @@ import { withNames } from '../wire/casing.ts';
 import { JsonObject } from '../wire/json.ts';
 import { RememberedRule } from './remembered-rules.ts';
 
-/** The names in the detail of a receipt or of a rejection. Members that are not listed here are renamed too, and their values kept. */
+/**
+ * The names in the detail of a receipt or of a rejection. The mapper renames further members too, and keeps their
+ * values.
+ */
 export const DetailNames = z.looseObject({
   purge: z.object({ records_within_ms: z.number(), files_within_ms: z.number() }).nullable(),
   remembered: RememberedRule,
 });
 
-/** One receipt. A receipt is sent only after the record that it speaks of is durable. */
+/** One receipt. It is sent only after its record is durable. */
 export const Receipt = z.strictObject({
   type: z.literal('receipt'),
   session_id: z.string(),
   command_id: z.string(),
   stage: z.enum(['accepted', 'rejected', 'delivered', 'blocked', 'revoked']),
-  /** The record that holds it; absent where nothing was recorded (an unknown session). */
+  /** The number of the record; absent if nothing was recorded (unknown session). */
   n: z.number().int().positive().optional(),
   code: z.string().optional(),
   message: z.string().optional(),
@@ -27,19 +32,21 @@ export const Receipt = z.strictObject({
   seam: z.string().optional(),
   turn: z.number().int().nonnegative().optional(),
   reason: z.string().optional(),
-  /** Of a start that repeats the session's start under its message id: `detail.command_id` is the command that started the session. */
+  /**
+   * For a start that repeats an earlier start with the same message id: `detail.command_id` is the command that started
+   * the session.
+   */
   duplicate: z.literal(true).optional(),
-  /** It waits for the next run: the session has ended, or its run has just now. */
+  /** The message is queued for the next run: the session has ended, or its run ends in the same record. */
   pending_for_next_run: z.literal(true).optional(),
-  /** Of a prompt with `if_running`: whether it began a run, or was queued as a steer. */
+  /** For a prompt with `if_running`: whether it started a run, or was queued as a steer. */
   became: z.enum(['prompt', 'steer']).optional(),
 });
-/** See {@link Receipt}. */
 export type Receipt = z.infer<typeof Receipt>;
 
 const INJECTIONS: ReadonlySet<string> = new Set(['steer', 'remind', 'followup']);
 
-/** What a prompt with `if_running` became, by the record that accepted it; empty for any other command. */
+/** The `became` member for a prompt with `if_running`, by the record that accepted it; empty for any other command. */
 export function becameIn(
   { command_id, body }: Pick<CommandInput, 'command_id' | 'body'>,
   events: readonly SessionEvent[],
@@ -49,7 +56,7 @@ export function becameIn(
   return { became: isSteer ? 'steer' : 'prompt' };
 }
 
-/** Whether a command that a record accepted is queued as an injection: its delivery is reported later. */
+/** Whether a record queues a command as an injection. Its delivery is reported later. */
 export function isQueuedBy(
   input: Pick<CommandInput, 'command_id' | 'body' | 'verb'>,
   events: readonly SessionEvent[],
@@ -57,12 +64,13 @@ export function isQueuedBy(
   return INJECTIONS.has(input.verb) || becameIn(input, events).became === 'steer';
 }
 
-/** How the waiting of an injection ends, in the words of its receipt. */
+/** The end of an injection's wait, as members of a receipt. */
 export type InjectionFate = Pick<Receipt, 'stage' | 'seam' | 'turn' | 'reason' | 'detail'>;
 
 /**
- * Whether a record defers the decision on a command to a later one: the report of a job that no hook has started so far, or
- * an `approve` whose edited call hooks are asked about. Its receipt follows from the later record.
+ * Whether a record defers the decision on a command to a later one. This applies to the report of a job that no hook
+ * has started so far, and to an `approve` with an edited call that hooks check. The receipt follows from the later
+ * record.
  */
 export function isDeferredBy(events: readonly SessionEvent[], commandId: string): boolean {
   return events.some(
@@ -71,7 +79,7 @@ export function isDeferredBy(events: readonly SessionEvent[], commandId: string)
   );
 }
 
-/** Which deferred command an event decides, and how; null for an event that decides none. */
+/** The deferred command that an event decides, and the decision; null for other events. */
 export function deferredFateIn(event: SessionEvent): { readonly of: string; readonly fate: DeferredFate } | null {
   if (event.type === 'job_reported') return { of: event.command_id, fate: { stage: 'accepted' } };
   if (event.type === 'approval_decided' && event.command_id !== undefined)
@@ -82,17 +90,20 @@ export function deferredFateIn(event: SessionEvent): { readonly of: string; read
 
 const DEFERRABLE: ReadonlySet<string> = new Set(['feedback', 'approve']);
 
-/** How a deferred command is decided, in the words of its receipt. */
+/** The decision on a deferred command, as members of a receipt. */
 export type DeferredFate = Pick<Receipt, 'stage' | 'code' | 'message' | 'field' | 'detail'>;
 
-/** How a record rejects a command, in the words of its receipt; null where it does not. A record may reject others too. */
+/**
+ * The rejection of a command in a record, as members of a receipt; null if the record does not reject it. A record may
+ * reject several commands.
+ */
 export function rejectionIn(events: readonly SessionEvent[], commandId: string): DeferredFate | null {
   for (const event of events)
     if (event.type === 'command_rejected' && event.command_id === commandId) return rejectedFate(event);
   return null;
 }
 
-/** A rejection in the words of a receipt. */
+/** A rejection as members of a receipt. */
 export function rejectedFate({ code, message, field, detail }: EventOf<'command_rejected'>): DeferredFate {
   return {
     stage: 'rejected',
@@ -103,7 +114,7 @@ export function rejectedFate({ code, message, field, detail }: EventOf<'command_
   };
 }
 
-/** Whose waiting an event ends, and how; null for an event that ends none. */
+/** The injection whose wait an event ends, and how; null for other events. */
 export function injectionFateIn(event: SessionEvent): { readonly of: string; readonly fate: InjectionFate } | null {
   if (isDelivery(event)) {
     const { command_id, seam, turn, replaced_by } = event;

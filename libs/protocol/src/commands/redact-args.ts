@@ -1,4 +1,6 @@
-/** Arguments as they are shown to people and told to others: without what looks like a secret, and short. */
+/**
+ * Arguments for people and external systems: without texts that look like secrets, and shortened.
+ */
 import type { Json } from '../wire/json.ts';
 import { cutMiddle, cutText } from '../wire/unicode-text.ts';
 
@@ -7,28 +9,28 @@ const SECRET_TEXT =
   /(Bearer\s+)[\w.~+/-]{8,}=*|(\b[a-z][a-z0-9+.-]{0,20}:\/\/[^/\s:@]*:)[^/\s@]+(?=@)|\b(sk|pk|ghp|gho|ghs|xox[abp]|AKIA|whsec)[-_]?[A-Za-z0-9_-]{12,}|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*/g;
 const REDACTED = '[redacted]';
 
-/** Whether a text contains something that has the form of a credential, such as a bearer token, an API key or a private key. */
+/** Whether a text contains a credential by its form, such as a bearer token, an API key or a private key. */
 export function hasSecretForm(text: string): boolean {
   return text.search(SECRET_TEXT) >= 0;
 }
 
-/** What a member that counts tokens is called; of its number nothing is secret. */
+/** Names of members that count tokens. Such a number is not a secret. */
 const COUNT_KEY = /tokens/i;
 
-/** Limits of the arguments that are shown to people and external systems. */
+/** Limits of the shown arguments. */
 export interface ShownBounds {
   /** Characters of all texts and names together. */
   readonly chars: number;
-  /** What a number, a truth or nothing counts for among them. */
+  /** The number of characters that a number, boolean or null counts for. */
   readonly scalarChars: number;
   /** Characters of one text. */
   readonly textChars: number;
   readonly listItems: number;
   readonly members: number;
   readonly depth: number;
-  /** Whether numbers are shown that count tokens, by the name of their member. */
+  /** Whether numbers with the name of a token count are shown. */
   readonly counts: boolean;
-  /** Whether a long text is cut in its middle; at its end by default. */
+  /** Whether a long text is cut in its middle; by default at its end. */
   readonly keepsEnd?: boolean;
 }
 
@@ -45,28 +47,27 @@ const ARGS: ShownBounds = {
 const DECIDED: ShownBounds = { ...ARGS, textChars: 2_000, keepsEnd: true };
 
 /**
- * As {@link redactArgs}, for a person who decides about the call: of each text up to 2,000 characters, and its end always, so
- * that nothing before it can hide it.
+ * Like {@link redactArgs}, for a person who decides about the call: up to 2,000 characters of each text, always with
+ * its end, so that a long beginning cannot hide it.
  */
 export function redactForDecision(value: Json): Json {
   return redactJson(value, DECIDED);
 }
 
 /**
- * A copy of arguments for other eyes: values whose name or look is a secret's are replaced, long texts and lists cut, deep
- * members left out. At most about 16 KiB as JSON, whatever came in. It is a courtesy to those who read lists and notices,
- * and no vault: a secret under an innocent name stays.
+ * A copy of arguments for other readers: secrets by name or form are replaced, long texts and lists cut, deep members
+ * omitted. At most about 16 KiB as JSON. It is not a security boundary: a secret under an innocent name remains.
  */
 export function redactArgs(value: Json): Json {
   return redactJson(value, ARGS);
 }
 
-/** As {@link redactArgs}, of any JSON, within bounds of the caller's. */
+/** Like {@link redactArgs}, for any JSON, with bounds of the caller. */
 export function redactJson(value: Json, bounds: ShownBounds): Json {
   const { chars, scalarChars, textChars, listItems, members, depth: deepest, counts, keepsEnd = false } = bounds;
   let budget = chars;
   const text = (raw: string): string => {
-    // Far enough behind what is shown that no secret is cut in two before it is known.
+    // The margin keeps a secret at the cut whole, so that its form is still recognizable.
     const clean = (keepsEnd ? raw : cutText(raw, 4 * textChars)).replace(SECRET_TEXT, (_, ...groups) => {
       const [bearer, url] = groups as (string | undefined)[];
       return `${bearer ?? url ?? ''}${REDACTED}`;

@@ -1,13 +1,13 @@
 /**
- * Remembered rules: what a person who decides about one call has said of all later ones like it. `like` is narrow: the
- * same path, the same command or one that begins with it, or the same arguments.
+ * Remembered rules: a person decides about one call and all later similar ones. Similar is narrow: the same path, the
+ * same command or one that starts with it, or the same arguments.
  *
- * M1  A remembered rule answers a question and nothing else: it never overrules a rule that denies, nor asks where none did.
- * M2  Of several that match, one that denies wins.
- * M3  What only begins with a remembered command is allowed with plain further words alone: nothing that a shell would make
- *     another command of, no option, and no path that leads out of the folder. Denied it is whatever follows.
- * M4  A rule holds only for the root and the agent definition under which it was made (`RuleHolder`). Stores keep the rules
- *     of each tenant apart. Where the definition or the root differs, the question is asked again.
+ * M1  A remembered rule only answers a question: it never overrules a rule that denies, and never asks by itself.
+ * M2  If several rules match, one that denies wins.
+ * M3  A command that starts with a remembered one is allowed only if the rest is plain words: no shell syntax, no
+ *     option, no path outside of the folder. A remembered denial applies to any rest.
+ * M4  A rule applies only to the root and the agent definition of its creation (`RuleHolder`). Stores keep the rules of
+ *     each tenant apart. With another definition or root, the person is asked again.
  */
 import * as z from 'zod';
 import { BOUNDS } from '../wire/bounds.ts';
@@ -16,55 +16,50 @@ import { type Json, JsonObject } from '../wire/json.ts';
 
 const Actor = z.strictObject({ name: z.string(), verified: z.boolean() });
 
-/** How long a decision is remembered: in its session, or in every later run of its persona. */
+/** The lifetime of a remembered decision: its session, or all later runs of its persona. */
 export const RememberScope = z.enum(['session', 'persona']);
-/** See {@link RememberScope}. */
 export type RememberScope = z.infer<typeof RememberScope>;
 
-/** Which calls of its tool a remembered rule is about. */
+/** The calls of a tool that a remembered rule matches. */
 export const RememberedMatch = z.discriminatedUnion('kind', [
-  /** Exactly this path, as the call spells it; whatever else the call says. */
+  /** Exactly this path, as spelled by the call. Other arguments are ignored. */
   z.strictObject({ kind: z.literal('path'), path: z.string() }),
-  /** This command; and those that begin with it, where it is plain (M3). In this folder. */
+  /** This command in this folder; with `prefix` also plain commands that start with it (M3). */
   z.strictObject({ kind: z.literal('command'), command: z.string(), cwd: z.string(), prefix: z.boolean() }),
   /** Exactly these arguments. */
   z.strictObject({ kind: z.literal('args'), args: JsonObject }),
 ]);
-/** See {@link RememberedMatch}. */
 export type RememberedMatch = z.infer<typeof RememberedMatch>;
 
 /**
- * Where a session has its agent definition (persona) from. `host`: the host's files, by name. `served`: a service that runs
- * the persona. `request`: the body of a start. `built_in`: the definition for sessions that name none.
+ * The source of a session's agent definition (persona). `host`: a file of the host, by name. `served`: a service that
+ * runs the persona. `request`: the body of a start. `built_in`: the default definition.
  */
 export const PersonaSource = z.enum(['host', 'served', 'request', 'built_in']);
-/** See {@link PersonaSource}. */
 export type PersonaSource = z.infer<typeof PersonaSource>;
 
-/** What an agent definition is, apart from its name. */
+/** The identity of an agent definition, apart from its name. */
 export const PersonaIdentity = z.strictObject({
   source: PersonaSource,
-  /** SHA-256 of the definition's canonical JSON, in hex. */
+  /** SHA-256 of the definition's canonical JSON, hex. */
   fingerprint: z.string(),
 });
-/** See {@link PersonaIdentity}. */
 export type PersonaIdentity = z.infer<typeof PersonaIdentity>;
 
-/** What a remembered rule is bound to (M4): a session is the holder of the rules whose binding is its own. */
+/** The binding of a remembered rule (M4). A rule applies to sessions with an equal binding. */
 export const RuleHolder = PersonaIdentity.extend({
   /** The persona's name. */
   persona: z.string(),
   /** The absolute path of the root folder. */
   root: z.string(),
 });
-/** See {@link RuleHolder}. */
 export type RuleHolder = z.infer<typeof RuleHolder>;
 
 /** A remembered rule. */
 export const RememberedRule = RuleHolder.extend({
-  /** The id of the `approve` that made it: what revokes it. */
+  /** The id of the `approve` command that created the rule. Revocation uses this id. */
   id: z.string(),
-  /** The session in which it was made. */
+  /** The session of its creation. */
   session: z.string(),
   scope: RememberScope,
   tool: z.string(),
@@ -75,21 +70,21 @@ export const RememberedRule = RuleHolder.extend({
   /** ISO 8601. */
   at: z.string(),
 });
-/** See {@link RememberedRule}. */
 export type RememberedRule = z.infer<typeof RememberedRule>;
 
 /**
- * A remembered rule of a persona, stored under its own key of a bucket. Revoked rules stay stored, so that they cannot
- * be restored by an older write.
+ * A remembered rule of a persona, stored under its own key of a bucket. Revoked rules stay stored, so that an older
+ * write cannot restore them.
  */
 export const StoredRule = z.strictObject({
   rule: RememberedRule,
   revoked: z.strictObject({ actor: Actor.optional(), at: z.string() }).optional(),
 });
-/** See {@link StoredRule}. */
 export type StoredRule = z.infer<typeof StoredRule>;
 
-/** The built-in tools of which one argument says what they touch. Of others nobody here knows what the rest of it means. */
+/**
+ * Built-in tools with one argument that identifies the target. The meaning of other tools' arguments is unknown here.
+ */
 const BY_ARGUMENT: Readonly<Record<string, 'path' | 'command'>> = {
   read_file: 'path',
   list_files: 'path',
@@ -104,8 +99,8 @@ const BY_ARGUMENT: Readonly<Record<string, 'path' | 'command'>> = {
 const PLAIN = /^[A-Za-z0-9_@%+=:,./ -]+$/;
 
 /**
- * Which later calls are like this one.
- * @returns the match, or a sentence that says why this call cannot be remembered.
+ * The match for calls similar to this one.
+ * @returns the match, or a sentence that says why the call cannot be remembered.
  */
 export function matchOf(tool: string, args: Json): RememberedMatch | string {
   if (typeof args !== 'object' || args === null || Array.isArray(args))
@@ -129,7 +124,7 @@ function folderOf(args: JsonObject): string {
   return typeof args.cwd === 'string' ? args.cwd : '.';
 }
 
-/** Whether a remembered rule is about a call. */
+/** Whether a remembered rule matches a call. */
 export function isRemembered(
   rule: Pick<RememberedRule, 'tool' | 'match' | 'action'>,
   tool: string,
@@ -166,7 +161,7 @@ function isLikeCommand(
 const staysInside = (word: string) =>
   !word.startsWith('-') && !word.startsWith('/') && !/(^|[/=:,])\.\.($|[/:,])/.test(word) && !/[=:,]\//.test(word);
 
-/** What a remembered rule says, in a line for people. */
+/** A one-line description of a remembered rule for people. */
 export function describeRule({ action, tool, match }: Pick<RememberedRule, 'action' | 'tool' | 'match'>): string {
   switch (match.kind) {
     case 'path':
@@ -182,9 +177,9 @@ export function describeRule({ action, tool, match }: Pick<RememberedRule, 'acti
 }
 
 /**
- * Why a rule does not hold for a session (M4).
+ * Why a rule does not apply to a session (M4).
  * @param holder the session's persona and root.
- * @returns the difference as the end of a sentence, or null where the rule holds.
+ * @returns the difference as the end of a sentence, or null if the rule applies.
  */
 export function bindingProblem(rule: RuleHolder, holder: RuleHolder): string | null {
   if (rule.persona !== holder.persona) return `it was made for the persona ${rule.persona}, not ${holder.persona}`;
@@ -205,14 +200,14 @@ const FROM: Readonly<Record<PersonaSource, string>> = {
 
 const shortFingerprint = ({ fingerprint }: PersonaIdentity) => fingerprint.slice(0, 12);
 
-/** What a rule is bound to, in a line for people. */
+/** A one-line description of a rule's binding for people. */
 export function describeHolder(holder: RuleHolder): string {
   return `${holder.persona} ${FROM[holder.source]}, ${shortFingerprint(holder)}, in ${holder.root}`;
 }
 
 /**
- * The rule that answers for a call: one that denies, if there is one (M2); else the first that allows.
- * @param rules those that hold, in any order.
+ * The rule that decides a call: the first that denies (M2), otherwise the first that allows.
+ * @param rules the applicable rules, in any order.
  */
 export function rememberedFor(rules: readonly RememberedRule[], tool: string, args: Json): RememberedRule | undefined {
   const matching = rules.filter((rule) => isRemembered(rule, tool, args));

@@ -1,6 +1,6 @@
 /**
- * What a request names: every member of `start`, `prompt` and a persona has a decision here, so that a new member without one
- * does not compile. {@link namesIn} lists what the policy of a host and the check for secrets look at.
+ * The things that a request names. Every member of `start`, `prompt` and a persona needs a decision here: a new member
+ * without one does not compile. {@link namesIn} lists the names for the policy of a host and for the check for secrets.
  */
 
 import type { ForkChanges, ForkRequest } from '../journal/forks.ts';
@@ -8,12 +8,12 @@ import type { McpServer, ModelSettings, Persona } from '../personas/persona.ts';
 import type { COMMAND_BODIES, StartSettings } from './commands.ts';
 import { modelName } from './model-choice.ts';
 
-/** The sections of a host's policy that speak of requests. */
+/** The sections of a host's policy about requests. */
 export type PolicySection = 'roots' | 'origins' | 'mcp_servers' | 'models' | 'personas' | 'run_command' | 'stand_ins';
 
 /**
- * The decision about one member. `data`: it names nothing outside the session, such as a file, an address, a variable or a
- * program. `nested`: its own members are decided.
+ * The decision about one member. `data`: it names nothing outside the session, such as a file, an address, a variable
+ * or a program. `nested`: its own members have decisions.
  */
 export type FieldDecision = PolicySection | 'data' | 'nested';
 
@@ -26,7 +26,7 @@ export const START_DECISIONS: Readonly<Record<StartField, FieldDecision>> = {
   actor: 'data',
   message_id: 'data',
   prompt: 'data',
-  // Files travel inside a message; a reference is the hash of bytes that the store holds already.
+  // Messages contain their files. A reference is the hash of bytes in the store.
   messages: 'data',
   fork: 'nested',
   persona: 'personas',
@@ -37,7 +37,7 @@ export const START_DECISIONS: Readonly<Record<StartField, FieldDecision>> = {
   mode: 'data',
   max_turns: 'data',
   limits: 'data',
-  // Its size, references and patterns are bounded by its schema.
+  // The schema bounds its size, references and patterns.
   output: 'data',
   tools: 'data',
   stand_ins: 'stand_ins',
@@ -46,7 +46,7 @@ export const START_DECISIONS: Readonly<Record<StartField, FieldDecision>> = {
   root: 'roots',
   metadata: 'data',
   trace: 'data',
-  // Only narrows.
+  // It only narrows.
   restricted: 'data',
 };
 
@@ -73,7 +73,7 @@ export const FORK_DECISIONS: Readonly<Record<keyof ForkRequest, FieldDecision>> 
 /** The members of `fork.changes`. */
 export const FORK_CHANGE_DECISIONS: Readonly<Record<keyof ForkChanges, FieldDecision>> = {
   prompt: 'data',
-  // Needs the scope approve; see allowanceOf().
+  // Needs the scope approve: see allowanceOf().
   verdicts: 'data',
   result: 'data',
   persona: 'personas',
@@ -90,7 +90,7 @@ export const PERSONA_DECISIONS: Readonly<Record<keyof Persona, FieldDecision>> =
   model: 'nested',
   prompt: 'data',
   modes: 'data',
-  // Whole: paths are names within the skill, and the host reads no file for them.
+  // Paths are names within the skill. The host reads no file for them.
   skills: 'data',
   tools: 'data',
   tool_settings: 'data',
@@ -102,7 +102,7 @@ export const PERSONA_DECISIONS: Readonly<Record<keyof Persona, FieldDecision>> =
   compaction: 'data',
   transform_context: 'data',
   stop_when: 'data',
-  // Handlers run in the process that serves the persona; a host loads none for a persona of a request.
+  // Handlers run in the process that serves the persona. A host loads none for a persona of a request.
   hooks: 'data',
   on_finish: 'data',
   steps: 'data',
@@ -122,23 +122,23 @@ export const MODEL_DECISIONS: Readonly<Record<keyof ModelSettings, FieldDecision
   provider_options: 'data',
 };
 
-/** One thing that a request names, with the path of its member, as in `persona.mcp_servers.sea`. */
+/** One thing that a request names, with the path of its member, such as `persona.mcp_servers.sea`. */
 export type NamedThing =
   | { readonly section: 'roots'; readonly field: string; readonly root: string }
   | {
       readonly section: 'models';
       readonly field: string;
       readonly model: string;
-      /** What the request itself hands to the provider. */
+      /** Provider options of the request. */
       readonly options?: ModelSettings['provider_options'];
     }
   | {
       readonly section: 'origins';
       readonly field: string;
       readonly url: string;
-      /** The provider that is asked there; undefined where the request does not say it. */
+      /** The provider at this address; undefined if the request does not name it. */
       readonly provider: string | undefined;
-      /** It would change a session that is there already, and may have more than this request. */
+      /** The request would change an existing session, which may have more rights than the request. */
       readonly ofOtherSession: boolean;
     }
   | {
@@ -158,7 +158,7 @@ export type NamedThing =
 type Choice = Pick<ForkChanges, 'persona' | 'provider' | 'model' | 'base_url'>;
 type Body = Partial<StartSettings> & { readonly fork?: ForkRequest | undefined };
 
-/** Everything that a `start` or `prompt` names, in the order of its members. The body has passed its schema. */
+/** All things that a `start` or `prompt` names, in the order of its members. The body has passed its schema. */
 export function namesIn(verb: string, body: object): NamedThing[] {
   if (verb !== 'start' && verb !== 'prompt') return [];
   const { fork, personas, mcp_servers, permissions, stand_ins, root, ...choice } = body as Body;

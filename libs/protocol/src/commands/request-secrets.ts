@@ -1,6 +1,6 @@
 /**
- * Secrets that a request would put into a journal: credentials in a URL, literal keys in headers and environment variables of
- * MCP servers. Journals and exports keep what a request says, so it has to name a variable of the host instead.
+ * Secrets in requests: credentials in a URL, literal keys in headers and environment variables of MCP servers. Journals
+ * and exports would contain them, so a request must reference a variable of the host instead.
  */
 
 import type { McpServer } from '../personas/persona.ts';
@@ -9,29 +9,29 @@ import type { CommandProblem } from './commands.ts';
 import { hasSecretForm } from './redact-args.ts';
 import { namesIn } from './request-names.ts';
 
-/** Names of headers, variables and query parameters whose values are credentials. */
+/** Names of headers, variables and query parameters with credentials. */
 const CREDENTIAL_NAME =
   /authorization|authentication|cookie|token|secret|key|passw|passphrase|credential|signature|(^|[-_])(auth|pat|pwd|pass|sig|jwt)([-_]|$)/i;
 const REFERENCE = /\$\{[A-Za-z_][A-Za-z0-9_]*\}/g;
-/** What may stand next to a reference: an authentication scheme, a cookie's name. */
+/** Allowed text around a reference: an authentication scheme, or the name of a cookie. */
 const AROUND_REFERENCE = /^[A-Za-z _=;:-]{0,16}$/;
-// Only the end of the scheme: a search for all of it takes quadratic time on a long word.
+// Only the end of the scheme: a search for a whole scheme takes quadratic time on a long word.
 const USER_INFO_IN_TEXT = /[a-z0-9+.-]:\/\/[^/?#\s]*@/i;
 
-/** Whether the value of a header or variable of this name is a credential. */
+/** Whether the name of a header or variable indicates a credential. */
 export function isCredentialName(name: string): boolean {
   return CREDENTIAL_NAME.test(name);
 }
 
-/** Whether a credential's value is a reference to a variable, such as `Bearer ${TOKEN}`, and holds no literal secret. */
+/** Whether a credential is a reference to a variable, such as `Bearer ${TOKEN}`, without a literal secret. */
 export function isReference(value: string): boolean {
   const rest = value.replace(REFERENCE, '');
   return value.trim() === '' || (rest !== value && AROUND_REFERENCE.test(rest));
 }
 
 /**
- * The first literal secret of a `start` or `prompt` that has passed its schema; null if there is none. The message names the
- * field and never quotes the value.
+ * The problem with the first literal secret in a `start` or `prompt`; null without one. The body has passed its schema.
+ * The message names the field and never quotes the value.
  */
 export function secretProblem(verb: string, body: object): CommandProblem | null {
   for (const named of namesIn(verb, body)) {
@@ -60,7 +60,7 @@ export function secretProblem(verb: string, body: object): CommandProblem | null
 const CREDENTIAL_OPTION =
   /authorization|passw|passphrase|secret|credential|api[-_]?key|(access|auth|bearer|refresh)[-_]?token/i;
 
-/** The path of the first literal credential among a provider's options, such as the token of an MCP server that it asks; or null. */
+/** The path of the first literal credential in a provider's options, such as the token of an MCP server; or null. */
 function secretInOptions(value: unknown, at: string, name = ''): string | null {
   if (typeof value === 'string')
     return (value !== '' && CREDENTIAL_OPTION.test(name)) || USER_INFO_IN_TEXT.test(value) || hasSecretForm(value)
@@ -74,13 +74,13 @@ function secretInOptions(value: unknown, at: string, name = ''): string | null {
   return null;
 }
 
-/** Why an address must not be kept in a journal, as in `a user name or password`; null if it may be. */
+/** Why a journal must not contain an address, for example `a user name or password`; null if it may. */
 export function secretInUrl(text: string): string | null {
   if (!URL.canParse(text)) return null;
   const url = new URL(text);
   if (url.username !== '' || url.password !== '') return 'a user name or password';
   if ([...url.searchParams.keys()].some(isCredentialName)) return 'a key in its query';
-  // A fragment is not sent, but a journal keeps it.
+  // Clients do not send a fragment, but a journal would contain it.
   const fragment = new URLSearchParams(url.hash.slice(1));
   return [...fragment.keys()].some(isCredentialName) ? 'a key in its fragment' : null;
 }

@@ -1,6 +1,6 @@
 /**
- * What a start decides ahead of time that a person would be asked about later. Where starting and approving are different
- * people's, whoever may only start must not say it: it would be an approval by another name.
+ * Approvals in advance: members of a start that decide calls without asking a person. A sender who may start and not
+ * approve must not set them.
  */
 
 import type { Persona } from '../personas/persona.ts';
@@ -10,10 +10,11 @@ type Start = Pick<CommandBody<'start'>, 'persona' | 'personas' | 'permissions' |
 type Rules = Pick<Persona, 'permissions' | 'mcp_servers'>;
 
 /**
- * The first field by which calls, or a program on a host, would run without an approval, or a variable of a host would leave it.
- * In the start itself, or in a persona that it brings: a rule or a default that allows, an MCP server that is a command, or one with
- * `${VARIABLE}` in a header. In a fork: replaced verdicts of hooks. A persona that is only named belongs to the host.
- * @returns its path, as in `permissions.rules.0.action`; null where there is none.
+ * The path of the first field by which calls or programs would run without an approval, or a variable of the host would
+ * leave it. In a start, or in a persona that it contains: a rule or a default that allows, an MCP server that is a
+ * command, or one with `${VARIABLE}` in a header. In a fork: replaced verdicts of hooks. A persona given by name
+ * belongs to the host.
+ * @returns the path, such as `permissions.rules.0.action`; null if there is none.
  */
 export function allowanceOf({ persona, personas = [], fork, ...start }: Start): string | null {
   const { changes } = fork ?? {};

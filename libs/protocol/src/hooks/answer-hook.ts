@@ -1,5 +1,5 @@
 /**
- * Answers one question that came over the bus: what whoever serves handlers does with it, whatever connection it has.
+ * Answers one hook question that arrived over the bus, for any process that serves handlers and any connection.
  */
 
 import { Message } from '../journal/messages.ts';
@@ -13,31 +13,31 @@ import type { HookRegistration } from './hook-registrations.ts';
 import { HookAsked, type HookCallback } from './hook-services.ts';
 import { returnProblem } from './returned-json.ts';
 
-/** What answering needs of a connection. */
+/** The part of a connection that an answer needs. */
 export interface HookCallbacks {
-  /** Asks the host for one part of a list. @returns its bytes, and how many all parts have together. */
+  /** Fetches one part of a list from the host. @returns its bytes, and the total size of all parts. */
   fetch(subject: string, wanted: string): Promise<{ readonly part: Uint8Array; readonly total: number }>;
-  /** Tells the host something. */
+  /** Sends a message to the host. */
   tell(subject: string, text: string): void;
 }
 
-/** What a handler did with a question. Contract: never rejects. */
+/** Runs a handler on a question. Contract: never rejects. */
 export type AnswerHook = (question: HookQuestion, signal: AbortSignal) => Promise<HookReply>;
 
 /** Maximum of concurrent hook questions of one process. Further questions are rejected. */
 export const HOOKS_ANSWERING_MAX = 256;
 
 /**
- * Reads a question.
- * @param isServed whether a hook of the id is one that is asked there.
- * @returns null where it is none.
+ * Parses a question.
+ * @param isServed whether this process serves a hook with the id.
+ * @returns null for an invalid question.
  */
 export function readHookQuestion(text: string, isServed: (hook: string) => boolean): HookAsked | null {
   try {
     const parsed = HookAsked.safeParse(JSON.parse(text));
     return parsed.success && isServed(parsed.data.hook) && isInboxSubject(parsed.data.callback) ? parsed.data : null;
   } catch {
-    // No JSON.
+    // The text is not JSON.
     return null;
   }
 }
@@ -79,7 +79,7 @@ export async function answerHook(
   return replyOf(asked, shapedBy(reply.raw, await fetched.get('messages')));
 }
 
-// A return may be an object that throws when it is looked at.
+// The return value may be an object with a getter that throws.
 function problemOf(raw: unknown): string | null {
   try {
     return returnProblem(raw);
@@ -89,8 +89,8 @@ function problemOf(raw: unknown): string | null {
 }
 
 /**
- * Gives a handler up with null, and tells it so, when nobody waits any more: whoever asked began to count before, and
- * says itself that it was too late. Most handlers answer at once, and need no timer.
+ * Aborts a handler after the time limit and resolves to null. The asker's own limit started earlier, so it reports the
+ * timeout itself. Most handlers answer immediately and need no timer.
  */
 function answeredWithin(
   timeoutMs: number,
@@ -119,7 +119,7 @@ type Answer =
   | { readonly status: 'returned'; readonly raw: unknown }
   | { readonly status: 'shaped'; readonly messages: readonly (number | Message)[] };
 
-// A whole view may be larger than a message may be: what was shown is told by its places.
+// A whole view may exceed the size of a message, so shown messages are returned by their index.
 function shapedBy(raw: unknown, shown: readonly Message[] | undefined): Answer {
   if (!shown) return { status: 'returned', raw };
   try {
@@ -128,7 +128,7 @@ function shapedBy(raw: unknown, shown: readonly Message[] | undefined): Answer {
     if (!isView || !messages.every((one) => Message.safeParse(one).success)) return { status: 'returned', raw };
     return { status: 'shaped', messages: byPlaces(messages as Message[], shown) };
   } catch {
-    // Nothing that has messages: it is told as it is.
+    // The value has no readable messages: return it unchanged.
     return { status: 'returned', raw };
   }
 }

@@ -1,7 +1,6 @@
 /**
- * Handlers and definitions without a key too many. TypeScript looks for keys that mean nothing where an object is written
- * down for a type, but not where a function returns one: there a misspelt optional key would go unseen until it is refused
- * at run time. Types only.
+ * Types that reject excess keys in handlers and definitions. TypeScript checks excess keys of object literals with a
+ * declared type, but not of objects that a function returns. A misspelt optional key there would only fail at run time.
  */
 
 import type { JsonObject } from '../wire/json.ts';
@@ -9,12 +8,12 @@ import type { BudgetPointName, CanonicalPointName, HookEntry, HookPointName, Hoo
 import type { HookPoint } from './hook-points.ts';
 import type { HandlerReturn } from './hook-returns.ts';
 
-/** What nothing is: the compiler says so with the sentence. */
+/** A type without values. The compiler's message contains the sentence. */
 export interface Wrong<Sentence extends string> {
   readonly wrong: Sentence;
 }
 
-/** What the definitions of a module must be as well: each what it is, or {@link Wrong}. */
+/** The constraint on the definitions of a module: each its own type, or {@link Wrong}. */
 export type ExactHooks<Definitions> = {
   readonly [N in keyof Definitions]: N extends HookPointName | BudgetPointName
     ? ExactDefinition<Definitions[N], HookPointOf<N>>
@@ -35,7 +34,7 @@ type ExactOne<Definition, P extends HookPoint> = Definition extends (...given: n
           : Wrong<`a hook has no setting '${K & string}'`>;
     };
 
-/** What a handler of a point must be as well: what it is, or {@link Wrong}. */
+/** The constraint on a handler of a point: its own type, or {@link Wrong}. */
 export type ExactHandler<Handler, P extends HookPoint> = Handler extends (...given: never) => infer Returned
   ? [ExcessKey<Awaited<Returned>, HandlerReturn<P>>] extends [never]
     ? Handler
@@ -44,7 +43,7 @@ export type ExactHandler<Handler, P extends HookPoint> = Handler extends (...giv
       : never
   : Handler;
 
-/** The keys of a value, at any depth, that the alternative has not which it would be. Plain JSON has every key. */
+/** The keys of a value, at any depth, that the matching alternative does not have. Plain JSON has every key. */
 type ExcessKey<Value, Alternatives> = 0 extends 1 & Value
   ? never
   : [JsonObject] extends [Alternatives]
@@ -57,7 +56,7 @@ type ExcessKey<Value, Alternatives> = 0 extends 1 & Value
 
 type MembersOf<Alternatives> = Alternatives extends readonly (infer Member)[] ? Member : never;
 
-/** For each alternative that the value would be: `true`, or its keys too many. */
+/** For each alternative that the value matches: `true`, or its excess keys. */
 type ExcessByAlternative<Value, Alternatives> = Alternatives extends readonly unknown[]
   ? never
   : Alternatives extends object
@@ -68,10 +67,10 @@ type ExcessByAlternative<Value, Alternatives> = Alternatives extends readonly un
       : never
     : never;
 
-/** Nothing where one alternative has all keys; otherwise what is too many for any of them. */
+/** Never if one alternative has all keys; otherwise the excess keys of all alternatives. */
 type LeastExcess<Excess> = true extends Excess ? never : Excess & string;
 
-// What is always undefined is no key: TypeScript adds those where a function returns several objects.
+// A key that is always undefined does not count: TypeScript adds such keys if a function returns several objects.
 type ExcessIn<Value, Alternative> = {
   [K in keyof Value & string]-?: [Exclude<Value[K], undefined>] extends [never]
     ? never

@@ -1,4 +1,6 @@
-/** Handlers as people write them: what one is given, what it may return, and how a module declares several. Types only. */
+/**
+ * Types of handlers: their payloads, their return values, and the definitions of a module.
+ */
 
 import type { Message } from '../journal/messages.ts';
 import type { CamelCased } from '../wire/casing.ts';
@@ -17,7 +19,7 @@ type SnakeTail<S extends string> = S extends `${infer Letter}${infer Rest}`
     : `_${Lowercase<Letter>}${SnakeTail<Rest>}`
   : '';
 type Snake<S extends string> = S extends `${infer Letter}${infer Rest}` ? `${Lowercase<Letter>}${SnakeTail<Rest>}` : '';
-/** The name of a point for people, in PascalCase. */
+/** The name of a point in PascalCase, for people. */
 export type CanonicalPointName<P extends HookPoint = HookPoint> = P extends Capitalize<P> ? P : Pascal<P>;
 /** The alias of each point, in snake_case. */
 type Aliases = { [P in HookPoint]: P extends Capitalize<P> ? Snake<P> : P };
@@ -27,14 +29,14 @@ type Names = { [P in HookPoint]: CanonicalPointName<P> };
 export type HookPointName = Names[HookPoint] | Aliases[HookPoint];
 /** The point of a budget with its percentage. */
 export type BudgetPointName = `OnBudgetThreshold(${number})`;
-/** The point that a name means. */
+/** The point with a name. */
 export type HookPointOf<N extends string> = N extends HookPoint
   ? N
   : N extends BudgetPointName
     ? 'OnBudgetThreshold'
     : { [P in HookPoint]: N extends Names[P] | Aliases[P] ? P : never }[HookPoint];
 
-// Arguments and outputs stay plain JSON: a handler hands parts of them back.
+// Arguments and outputs stay plain JSON: a handler returns parts of them.
 type DeepReadonly<T> = [Json] extends [T]
   ? T
   : T extends readonly (infer Member)[]
@@ -43,35 +45,35 @@ type DeepReadonly<T> = [Json] extends [T]
       ? { readonly [K in keyof T]: DeepReadonly<T[K]> }
       : T;
 
-/** What a handler of a point is given: a frozen copy of its own, with members in camelCase. */
+/** The payload of a handler: its own frozen copy, with members in camelCase. */
 export type HandlerPayload<P extends HookPoint> = DeepReadonly<CamelCased<HookPayload<P>>>;
 
 interface CommonContext {
-  /** The registration that is asked. */
+  /** The id of the called registration. */
   readonly hook: string;
   readonly tenant: string;
   readonly session: { readonly id: string };
   readonly persona: string;
   readonly turn: number;
-  /** At points of a step. */
+  /** Only at points of a step. */
   readonly step: { readonly name: string; readonly args: Json } | undefined;
-  /** At points of one call. */
+  /** Only at points of one call. */
   readonly call: { readonly name: string; readonly args: JsonObject; readonly callId: string } | undefined;
-  /** The same when the same question is asked again after a crash. */
+  /** The same if the question is repeated after a crash. */
   readonly idempotencyKey: string;
-  /** Aborts when nobody waits for the answer any more. */
+  /** Aborts when the answer is no longer needed. */
   readonly signal: AbortSignal;
-  /** What models are shown now, a copy. It may be long, so it is made, or fetched, when it is asked for. */
+  /** The current messages of the model's view, as a copy. They may be long, so they are fetched on demand. */
   transcript(): Promise<readonly CamelCased<Message>[]>;
-  /** Tells the model something beside the answer: durable, shown before its next answer; 2 KiB at most. */
+  /** Sends the model a message next to the answer: durable, shown before its next answer, at most 2 KiB. */
   feedback(text: string): void;
 }
 
-/** What a handler knows of where it is asked. Frozen. */
+/** The context of a call to a handler. Frozen. */
 export type HookContext<P extends HookPoint = HookPoint> = CommonContext &
   (P extends 'transform_context'
     ? {
-        /** What the request would show, as the handlers before this one have left it. */
+        /** The messages of the request, with the changes of earlier handlers. */
         messages(): Promise<readonly CamelCased<Message>[]>;
       }
     : unknown);
@@ -87,18 +89,18 @@ type HandlerOf<P extends HookPoint> = (
 /** A handler of a point: `HookHandler<'PreToolUse'>`. */
 export type HookHandler<N extends HookPointName = HookPoint> = HandlerOf<HookPointOf<N>>;
 
-/** What a registration in code may contain apart from its point and handler. */
+/** The members of a registration in code, without its point and handler. */
 export type HookSettings = CamelCased<
   Omit<HookRegistrationInput, 'point' | 'surface' | 'unavailable' | 'no_handler' | 'source'>
 >;
 
-/** A handler and when it is asked; without one where `deny` or `maxOutput` says it all. */
+/** A handler with its settings. The handler is optional if `deny` or `maxOutput` is set. */
 export type HookEntry<P extends HookPoint> = Partial<HookSettings> & { readonly handler?: HandlerOf<P> };
 
-/** One handler, or one with its settings. */
+/** A handler, or a handler with its settings. */
 export type HookDefinition<P extends HookPoint> = HandlerOf<P> | HookEntry<P>;
 
-/** The handlers of a module, by point: one of them, or a list. */
+/** The handlers of a module by point: one, or a list. */
 export type HookDefinitions = {
   readonly [N in HookPointName | BudgetPointName]?:
     | HookDefinition<HookPointOf<N>>

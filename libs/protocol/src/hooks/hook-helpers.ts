@@ -1,17 +1,20 @@
 /**
- * Answers that handlers return without a knowledge of JSON: `allow()`, `deny()`, `ask()`, `rewrite()`, `remind()` and
+ * Helper functions for return values of handlers: `allow()`, `deny()`, `ask()`, `rewrite()`, `remind()` and
  * `startJob()`.
  *
- * Invariant: an answer never leaves the process that runs the handler. {@link toPlainReturn} replaces it by the plain object
- * of its point, because one word has another spelling at each point: a refusal is `{block}`, `{deny}`, `{decision}` or
- * `{allow: false}`.
+ * Invariant: an answer never leaves the process that runs the handler. {@link toPlainReturn} replaces it by the plain
+ * object of its point. The spelling differs between points: a refusal is `{block}`, `{deny}`, `{decision}` or `{allow:
+ * false}`.
  */
 import type { HookPoint } from './hook-points.ts';
 import { HOOK_RETURNS } from './hook-returns.ts';
 import type { JobSettings } from './job-receipts.ts';
 import type { HookReminderInput } from './verdicts.ts';
 
-/** Marks an answer of a helper. Registered globally: a module of handlers may bring another copy of this package. */
+/**
+ * Marks the answer of a helper. Registered globally, because a module of handlers may contain another copy of this
+ * package.
+ */
 export const HOOK_ANSWER: unique symbol = Symbol.for('coxswain.hook_answer');
 
 /** The answer of {@link allow}. */
@@ -42,7 +45,7 @@ export interface RemindAnswer<Inner> {
   readonly [HOOK_ANSWER]: 'remind';
   readonly text: string;
   readonly options: HookRemindOptions;
-  /** The answer that the reminder comes with; undefined: no objection. */
+  /** The answer next to the reminder; undefined: no objection. */
   readonly answer: Inner;
 }
 
@@ -52,13 +55,13 @@ export interface JobAnswer {
   readonly job: JobSettings;
 }
 
-/** The settings of a reminder. A setting that is left out has its default. */
+/** The settings of a reminder. Absent settings have defaults. */
 export interface HookRemindOptions {
-  /** Words by which interfaces and hooks sort reminders. */
+  /** Labels by which interfaces and hooks may sort reminders. */
   readonly tags?: readonly string[];
-  /** Of several reminders under one key, models are shown the newest. */
+  /** Of several reminders with the same key, models see the newest. */
   readonly dedupeKey?: string;
-  /** How many turns show it; default: all. */
+  /** Number of turns that show it; default: all. */
   readonly ttlTurns?: number;
   /** Whether it survives a compaction of the messages around it; default false. */
   readonly preserveOnCompact?: boolean;
@@ -66,7 +69,7 @@ export interface HookRemindOptions {
   readonly propagate?: NonNullable<HookReminderInput['propagate']>;
   /** The role in which a model reads it; default `system`. */
   readonly roleHint?: NonNullable<HookReminderInput['role_hint']>;
-  /** Whether only the journal holds it, and no model reads it; default false. */
+  /** Whether it is only recorded and no model reads it; default false. */
   readonly auditOnly?: boolean;
 }
 
@@ -80,9 +83,9 @@ export function allow(): AllowAnswer {
 }
 
 /**
- * Refuses the operation, at every point that can refuse one. At `gate_tool_calls` it refuses the call of its place, or all
- * calls of the batch.
- * @param reason recorded, shown to people, and where the operation is a tool call, read by the model. At most 2 KiB.
+ * Refuses the operation, at every point that can refuse one. At `gate_tool_calls` it refuses the call at its position,
+ * or all calls of the batch.
+ * @param reason recorded, and shown to people; for a tool call also read by the model. At most 2 KiB.
  */
 export function deny(reason: string): DenyAnswer {
   return Object.freeze<DenyAnswer>({ [HOOK_ANSWER]: 'deny', reason });
@@ -94,17 +97,17 @@ export function ask(reason?: string): AskAnswer {
 }
 
 /**
- * Replaces the value that the point is about: the arguments at `PreToolUse` and `PreStep`, the result at `PostToolUse` (a
- * text, or `{ result?, isError? }`), the output at `PostStep`, the messages at `transform_context`.
+ * Replaces the value of the point: the arguments at `PreToolUse` and `PreStep`, the result at `PostToolUse` (a text, or
+ * `{ result?, isError? }`), the output at `PostStep`, the messages at `transform_context`.
  */
 export function rewrite<Value>(value: Value): RewriteAnswer<Value> {
   return Object.freeze<RewriteAnswer<Value>>({ [HOOK_ANSWER]: 'rewrite', value });
 }
 
 /**
- * Adds a reminder for the model. Without `answer` there is no objection, except at `gate_tool_calls`, where an answer is
- * required: a gate without one refuses the batch. At points of a session, a list of reminders is an answer too.
- * @param options.answer the answer that the reminder comes with, for example `deny('read the reminder first')`.
+ * Adds a reminder for the model. Without `answer` there is no objection, except at `gate_tool_calls`: a gate without an
+ * answer refuses the batch. At points of a session, a list of reminders is also valid.
+ * @param options.answer the answer next to the reminder, for example `deny('read the reminder first')`.
  */
 export function remind(text: string, options?: HookRemindOptions): RemindAnswer<undefined>;
 export function remind<Inner>(
@@ -119,8 +122,8 @@ export function remind(
 }
 
 /**
- * States that work goes on after the answer, at points that only advise. `session.reportJob()` reports its end, which reaches the
- * model as feedback.
+ * Reports that a job continues after the answer, at points that cannot refuse. `session.reportJob()` reports its end,
+ * which the model gets as feedback.
  */
 export function startJob(job: JobSettings): JobAnswer {
   return Object.freeze<JobAnswer>({ [HOOK_ANSWER]: 'job', job });
@@ -128,19 +131,20 @@ export function startJob(job: JobSettings): JobAnswer {
 
 type HelperAnswer = AllowAnswer | DenyAnswer | AskAnswer | RewriteAnswer<unknown> | RemindAnswer<unknown> | JobAnswer;
 
-/** Answers inside of answers that are replaced. The parser accepts fewer. */
+/** Maximum of nested answers that are replaced. The parser accepts fewer. */
 const INNER_ANSWERS_MAX = 16;
 
 /**
- * The plain object that a handler could have returned at a point, with members in camelCase. A value without answers of helpers is returned as it is. An answer
- * without a meaning at the point becomes an object that the parser refuses there.
+ * Converts the return value of a handler to the plain object of its point, with members in camelCase. A value without
+ * helper answers is returned unchanged. An answer that is invalid at the point becomes an object that the parser
+ * rejects.
  * @param calls at `gate_tool_calls`: the number of calls in the batch.
  */
 export function toPlainReturn(point: HookPoint, returned: unknown, calls: number): unknown {
   try {
     return plainOf(point, returned, calls, 0);
   } catch {
-    // A return that throws when it is read is reported by the check that reads all of it.
+    // A later check reads the whole value and reports an exception of a getter.
     return returned;
   }
 }
@@ -167,7 +171,7 @@ function spelled(point: HookPoint, answer: HelperAnswer, calls: number, depth: n
   switch (answer[HOOK_ANSWER]) {
     case 'allow':
       if (takes('gate', point)) return Array.from({ length: calls }, () => ({ allow: true }));
-      // At OnApprovalRequested it would look like the approval of a person.
+      // At OnApprovalRequested it would look like an approval by a person.
       if (takes('veto', point) || (takes('deny', point) && point !== 'OnApprovalRequested')) return true;
       return { decision: 'allow' };
     case 'deny':
@@ -190,7 +194,7 @@ function spelled(point: HookPoint, answer: HelperAnswer, calls: number, depth: n
   }
 }
 
-// An unknown setting keeps its name, so that the parser refuses it.
+// An unknown setting keeps its name, so that the parser rejects it.
 function reminderOf({ text, options }: RemindAnswer<unknown>): Readonly<Record<string, unknown>> {
   const { auditOnly, answer: _, ...settings } = options as HookRemindOptions & { readonly answer?: unknown };
   const given = Object.entries(settings).filter(([, value]) => value !== undefined);
@@ -201,12 +205,13 @@ function reminderOf({ text, options }: RemindAnswer<unknown>): Readonly<Record<s
   };
 }
 
-// A job that is no object is for the schema of receipts to refuse.
+// The schema of receipts rejects a value that is not an object.
 function jobOf(job: JobSettings): unknown {
   return typeof job === 'object' && job !== null ? { ...job, status: job.status ?? 'queued' } : job;
 }
 
-// With the name of the wire too, so that it is refused by that name. Any other value stands under `result`, where the parser refuses what is no text: by itself, `true` would be no objection.
+// The wire name counts too, so that the parser rejects it by name. Any other value becomes `result`, where the parser
+// rejects everything except texts: `true` alone would mean no objection.
 function isResult(value: unknown): boolean {
   return typeof value === 'object' && value !== null && ['result', 'isError', 'is_error'].some((key) => key in value);
 }
@@ -218,5 +223,5 @@ function memberOf(point: HookPoint, member: unknown): unknown {
   return verdict;
 }
 
-// Written without a literal: a linter takes an object with `then` for a promise.
+// Not a literal: a linter mistakes an object with `then` for a promise.
 const thenAnswer = (answer: unknown): Readonly<Record<string, unknown>> => Object.fromEntries([['then', answer]]);

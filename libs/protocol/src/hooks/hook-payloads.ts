@@ -1,4 +1,6 @@
-/** What handlers are shown: one strict schema per point. */
+/**
+ * The payloads of hook points: one strict schema for each.
+ */
 import * as z from 'zod';
 import { OnTimeout } from '../commands/parking.ts';
 import { EVENT_SCHEMAS, StopReason } from '../journal/events.ts';
@@ -10,12 +12,12 @@ import { HOOK_POINTS, type HookPoint } from './hook-points.ts';
 
 const count = z.number().int().nonnegative();
 
-/** One call, as hooks are shown it. */
+/** One call in a payload. */
 export const HookTool = z.strictObject({ name: z.string(), args: Json, call_id: z.string() });
 const tool = HookTool;
 const step = z.strictObject({ name: z.string(), args: Json, output: Json.optional() });
 const pass = {
-  /** `window`: the prompt is estimated to pass it; `overflow`: the provider has refused it. */
+  /** `window`: the estimated prompt exceeds the window. `overflow`: the provider refused the prompt as too long. */
   mode: z.enum(['window', 'overflow']),
   strategy: CompactionStrategy,
   message_count: count,
@@ -23,22 +25,22 @@ const pass = {
 };
 const ending = { stop_reason: StopReason };
 const unsettled = z.strictObject({
-  /** Injections that no seam has delivered; of many the first are named. */
+  /** Number of undelivered injections. The ids list the first of many. */
   undelivered: count,
   injections: z.array(z.strictObject({ command_id: z.string(), kind: z.enum(['steer', 'remind', 'followup']) })),
-  /** Jobs that hooks have begun and of which no end was reported. */
+  /** Jobs that hooks started, without a reported end. */
   open_jobs: z.array(z.string()).optional(),
 });
 const { type: _, ...checkpoint } = EVENT_SCHEMAS.loop_checkpoint.shape;
 
-/** What each point's payload has beside what all have. */
+/** The members of each point's payload, in addition to the common ones. */
 const OWN_FIELDS = {
   session_start: { source: z.enum(['start', 'prompt']) },
   user_prompt_submit: { prompt: z.string(), origin: z.enum(['prompt', 'followup', 'steer']) },
   pre_compact: pass,
   post_compact: {
     ...pass,
-    /** Messages that were replaced, and messages that the view has now. */
+    /** Number of replaced messages, and of messages in the new view. */
     archived: count,
     remaining: count,
   },
@@ -49,7 +51,7 @@ const OWN_FIELDS = {
   permission_replied: {
     tool,
     decision: z.enum(['allow', 'deny']),
-    /** `rule:<which>`, `hook:<id>`, `user`, or `expiry` where nobody had decided in time. */
+    /** `rule:<rule>`, `hook:<id>`, `user`; or `expiry` if the approval expired. */
     by: z.string(),
     reason: z.string().optional(),
   },
@@ -76,19 +78,19 @@ const OWN_FIELDS = {
   PostStep: { step },
   OnApprovalRequested: {
     call_id: z.string(),
-    /** `rule:<which>`, `hook:<id>` or `unknown_outcome`. */
+    /** `rule:<rule>`, `hook:<id>` or `unknown_outcome`. */
     requested_by: z.string(),
     tool,
-    /** What is asked, where it is another question than whether the call may run. */
+    /** The question, if it differs from whether the call may run. */
     question: z.string().optional(),
-    /** It is decided by itself after so long. */
+    /** The approval expires after this time. */
     expire_after_ms: count.optional(),
   },
   OnHandoffEmitted: { to: z.string(), brief: z.string() },
   OnPersonaPaused: {
-    /** The version that the session has pinned. */
+    /** The pinned version of the session. */
     version: z.string(),
-    /** Why, as whoever paused it has said. */
+    /** The reason of the pause. */
     reason: z.string().optional(),
   },
   OnPersonaResumed: { version: z.string() },

@@ -1,8 +1,10 @@
-/** The closed catalogue of hook points: where a session asks handlers, and what each point is about. */
+/**
+ * The closed catalogue of hook points: when a session calls hooks, and the subject of each point.
+ */
 import * as z from 'zod';
 import { SEAM_KINDS } from '../catalogues/seams.ts';
 
-/** The points, in the one spelling of journals and of the bus. */
+/** The points, with their names in journals and on the bus. */
 export const HOOK_POINTS = [
   'session_start',
   'user_prompt_submit',
@@ -35,7 +37,6 @@ export const HOOK_POINTS = [
 ] as const;
 /** One hook point. */
 export const HookPoint = z.enum(HOOK_POINTS);
-/** See {@link HookPoint}. */
 export type HookPoint = z.infer<typeof HookPoint>;
 
 /** The surfaces on which handlers are registered. */
@@ -43,15 +44,15 @@ export const HOOK_SURFACES = ['tool', 'persona', 'step', 'session', 'checkpoint'
 /** One surface. */
 export type HookSurface = (typeof HOOK_SURFACES)[number];
 
-/** What the glob of a registration is held against. */
+/** The value that the glob of a registration is matched against. */
 export type HookTarget = 'tool name' | 'persona' | 'persona.step' | 'path' | 'kind of seam';
 
 /** One row of the catalogue. */
 export interface HookPointRow {
-  /** Where handlers of it are registered. */
+  /** The surfaces on which its handlers are registered. */
   readonly surfaces: readonly HookSurface[];
   readonly target: HookTarget;
-  /** When it fires, for people. */
+  /** When it is called, for people. */
   readonly fires: string;
 }
 
@@ -101,12 +102,12 @@ export const HOOK_CATALOGUE: Readonly<Record<HookPoint, HookPointRow>> = {
   ),
 };
 
-/** The percentages of a budget at which a registration without one of its own is asked. */
+/** Percentages of a budget at which a registration without a percentage is called. */
 export const BUDGET_HOOK_PERCENTAGES: readonly number[] = [50, 80, 95, 100];
 
 /**
- * The name of a point for people, in PascalCase: what documentation, errors and code use. Journals and the bus have
- * {@link HOOK_POINTS} as they stand.
+ * The name of a point in PascalCase, as in documentation, errors and code. Journals and the bus use the names in {@link
+ * HOOK_POINTS}.
  */
 export function hookPointName(point: HookPoint): string {
   return point.replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
@@ -124,16 +125,16 @@ const BY_NAME: ReadonlyMap<string, HookPoint> = new Map(
 );
 
 /**
- * The point of a name, in PascalCase or by its alias; or undefined. Everything that people write goes through here, and no other
- * place knows of aliases.
+ * The point with a name, in PascalCase or by its alias; undefined for an unknown name. Every name from people is read
+ * by this function.
  */
 export function hookPointOf(name: string): HookPoint | undefined {
   return BY_NAME.get(name);
 }
 
 /**
- * The pattern of a handler that is registered for kinds of checkpoints: one, several, or all of them.
- * @returns a pattern on the payload of `loop_checkpoint`, or a sentence that says what is wrong.
+ * The pattern of a handler for kinds of checkpoints: one, several, or all of them.
+ * @returns a pattern on the payload of `loop_checkpoint`, or a sentence with the problem.
  */
 export function checkpointPattern(
   kinds: string | readonly string[] = '*',

@@ -1,4 +1,6 @@
-/** One question to one handler, and what comes back: the same whoever asks, and wherever the handler runs. */
+/**
+ * One question to one handler, and the reply. They are the same for every asker and every place of the handler.
+ */
 
 import type { Message } from '../journal/messages.ts';
 import type { SessionRef } from '../wire/ids.ts';
@@ -8,19 +10,19 @@ import type { HookRegistration } from './hook-registrations.ts';
 /** A question to a hook. Large members are fetched on access. */
 export interface HookQuestion {
   readonly ref: SessionRef;
-  /** The consult that it is a part of: unique in the session, and the same when it is asked again after a crash. */
+  /** The id of the consult: unique in the session, and unchanged if the question is repeated after a crash. */
   readonly effectId: string;
   readonly registration: HookRegistration;
   readonly payload: JsonObject;
-  /** What models are shown now. */
+  /** The current messages of the model's view. */
   readonly transcript: () => Promise<readonly Message[]>;
-  /** At `transform_context` only: what the request would show, as the handlers before this one have left it. */
+  /** Only at `transform_context`: the messages of the request, with the changes of earlier handlers. */
   readonly messages?: () => Promise<readonly Message[]>;
-  /** Inbox feedback for the model, durable. At most 2 KiB; the rest is cut. */
+  /** Sends durable inbox feedback to the model. At most 2 KiB; the rest is cut. */
   readonly onFeedback: (text: string) => void;
 }
 
-/** What came back: the handler's return in the form of the wire, or why there is none. */
+/** The reply: the handler's return value with wire names, or a failure. */
 export type HookReply =
   | { readonly status: 'returned'; readonly raw: unknown }
   | {

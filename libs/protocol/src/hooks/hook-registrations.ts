@@ -1,4 +1,6 @@
-/** Registrations: who is asked at which point, in which order, and what a failure means. */
+/**
+ * Registrations of hooks: the point, the order of calls, and the effect of a failure.
+ */
 import * as z from 'zod';
 import { globMatches, hookGlobProblem, hookPatternMatches, parseHookPattern } from '../tools/patterns.ts';
 import { BOUNDS } from '../wire/bounds.ts';
@@ -18,7 +20,7 @@ const HookGlob = z
 
 const encoder = new TextEncoder();
 
-/** What a hook always returns, and nobody is asked. */
+/** A constant return value: no handler is called. */
 const Returns = withNames(
   Json.refine((value) => encoder.encode(JSON.stringify(value)).length <= BOUNDS.hookReturnsMaxBytes, {
     error: `has at most ${BOUNDS.hookReturnsMaxBytes} bytes as JSON`,
@@ -34,29 +36,29 @@ const PatternText = z.string().superRefine((text, context) => {
 /** The members of a registration, without its point. */
 export const REGISTRATION_FIELDS = {
   id: z.string().regex(ID_PATTERN, { error: 'a hook id is 1 to 64 characters of A-Z a-z 0-9 _ -' }),
-  /** A glob on the point's natural target, or a condition on the payload. */
+  /** A glob on the point's target, or a condition on the payload. */
   pattern: PatternText.default('*'),
-  /** Only in sessions whose persona this glob matches. */
+  /** Only for sessions with a persona that this glob matches. */
   persona: HookGlob.optional(),
-  /** Only in steps that this glob matches. */
+  /** Only for steps that this glob matches. */
   step: HookGlob.optional(),
-  /** At `OnBudgetThreshold`: at which percentage, where not at all of the usual ones. */
+  /** At `OnBudgetThreshold`: the percentage; by default all usual ones. */
   pct: z.number().int().min(1).max(100).optional(),
-  /** Low first. */
+  /** Lower numbers are called first. */
   priority: z.number().int().min(-1_000).max(1_000).default(0),
-  /** Among equal priorities what a manifest declares goes before what code registers. */
+  /** For equal priorities, hooks of a manifest are called before hooks in code. */
   source: z.enum(['manifest', 'code']).optional(),
   timeout_ms: z.number().int().min(1).max(BOUNDS.hookTimeoutMaxMs).default(5_000),
   on_error: z.enum(['fail_closed', 'fail_open']).default('fail_closed'),
-  /** At `PreToolUse`: denies with this reason, without a handler. */
+  /** At `PreToolUse`: denies every matching call with this reason, without a handler. */
   deny: z.string().min(1).max(BOUNDS.reasonMaxBytes).optional(),
-  /** At `PostToolUse`: characters that are left of a result's text, after what the handler made of it. */
+  /** At `PostToolUse`: maximum length of the result's text in characters, applied after the handler. */
   max_output: z.number().int().min(1).max(BOUNDS.toolResultKeptMaxBytes).optional(),
   /** A constant return, without a handler. */
   returns: Returns.optional(),
-  /** There is no handler behind it: what `max_output` says is all. */
+  /** The registration has no handler: it only applies `max_output`. */
   no_handler: z.literal(true).optional(),
-  /** What serves it has not been heard of: it is not asked, and `on_error` decides. */
+  /** No instance of its service is alive: it is not called, and `on_error` decides. */
   unavailable: z.literal(true).optional(),
 } as const;
 
@@ -69,7 +71,7 @@ interface Refined {
   readonly no_handler?: true | undefined;
 }
 
-// What means something at one point only would be ignored at another, in silence.
+// Members for one point would be ignored at another without notice.
 function refine(registration: Refined, context: z.core.$RefinementCtx): void {
   const refuse = (field: string, message: string) => context.addIssue({ code: 'custom', path: [field], message });
   const { point, step, pct, deny, max_output, no_handler } = registration;
@@ -81,23 +83,25 @@ function refine(registration: Refined, context: z.core.$RefinementCtx): void {
   if (no_handler && max_output === undefined) refuse('no_handler', 'it goes with max_output only');
 }
 
-/** The id of a registration as sessions see it: that of a persona's own begins with its name and a colon. */
+/** The id of a registration in a session. The id of a persona's own hook starts with the persona's name and a colon. */
 export const HookId = z.string().regex(/^(?:[A-Za-z0-9_-]{1,64}:)?[A-Za-z0-9_-]{1,64}$/);
 
-/** One registration, as a session sees it. */
+/** One registration in the table of a session. */
 export const HookRegistration = z
   .strictObject({
     point: HookPoint,
     ...REGISTRATION_FIELDS,
     id: HookId,
-    /** It is one of the persona's own that `persona` names: asked where this version of it is served. */
+    /**
+     * The registration is one of the persona's own hooks. An instance that serves this version of the persona is
+     * called.
+     */
     persona_version: z.string().min(1).max(128).optional(),
   })
   .superRefine(refine);
-/** See {@link HookRegistration}. */
 export type HookRegistration = z.infer<typeof HookRegistration>;
 
-/** The registrations of a session, in the order in which they are asked. One id stands once at a point. */
+/** The registrations of a session, in the order of calls. An id occurs at most once at a point. */
 export const HookTable = z
   .array(HookRegistration)
   .max(BOUNDS.hooksMax)
@@ -105,10 +109,9 @@ export const HookTable = z
     const twice = registeredTwice(table);
     if (twice) context.addIssue({ code: 'custom', message: `hook ${twice.id} is registered twice at ${twice.point}` });
   });
-/** See {@link HookTable}. */
 export type HookTable = z.infer<typeof HookTable>;
 
-/** The first registration whose id stands at its point already, or undefined. */
+/** The first registration with an id that already occurs at its point, or undefined. */
 export function registeredTwice(
   table: readonly Pick<HookRegistration, 'id' | 'point'>[],
 ): Pick<HookRegistration, 'id' | 'point'> | undefined {
@@ -117,13 +120,13 @@ export function registeredTwice(
 }
 
 /**
- * Registrations, given in the order in which they were made, in the order in which they are asked. A persona's own come first,
- * whatever their priority: what those who run hosts have let through is what happens, and nothing is rewritten behind them.
+ * Sorts registrations from the order of registration into the order of calls. A persona's own hooks are called first,
+ * with any priority: hooks of the host's operator have the last word.
  */
 export function inAskingOrder(registrations: readonly HookRegistration[]): HookRegistration[] {
   const owner = (registration: HookRegistration) => (isOfPersona(registration) ? 0 : 1);
   const rank = ({ source }: HookRegistration) => (source === 'manifest' ? 0 : 1);
-  // Array.prototype.sort is stable: what is equal otherwise keeps the order of registration.
+  // Array.prototype.sort is stable: equal registrations keep their order.
   return [...registrations].sort((a, b) => owner(a) - owner(b) || a.priority - b.priority || rank(a) - rank(b));
 }
 
@@ -132,17 +135,17 @@ export function isOfPersona({ persona_version }: Pick<HookRegistration, 'persona
   return persona_version !== undefined;
 }
 
-/** What a registration is held against. */
+/** A call of a hook point, for matching. */
 export interface HookOccasion {
   readonly persona: string;
-  /** The point's natural target. */
+  /** The target of the point. */
   readonly target: string;
   readonly step?: string | undefined;
-  /** Undefined where it is not known yet: then a condition on it may hold. */
+  /** Undefined if it is not known yet: conditions on it count as true. */
   readonly payload: Json | undefined;
 }
 
-/** Whether a registration is asked on an occasion of its point. */
+/** Whether a registration matches a call of its point. */
 export function registrationMatches(registration: HookRegistration, occasion: HookOccasion): boolean {
   const { persona, step, pattern } = registration;
   if (persona !== undefined && !globMatches(persona, occasion.persona)) return false;
@@ -150,7 +153,7 @@ export function registrationMatches(registration: HookRegistration, occasion: Ho
   return hookPatternMatches(pattern, occasion.target, occasion.payload);
 }
 
-/** The surface on which a registration was made. */
+/** The surface of a registration. */
 export function surfaceOf({ point, step }: Pick<HookRegistration, 'point' | 'step'>): HookSurface {
   const [first, second] = HOOK_CATALOGUE[point].surfaces;
   return step !== undefined && second ? second : (first as HookSurface);

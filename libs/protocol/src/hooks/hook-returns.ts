@@ -1,4 +1,6 @@
-/** The return protocol: what handlers may return, where, and what it means. */
+/**
+ * The return protocol: the return values of handlers, their points, and their meaning.
+ */
 
 import type { Message } from '../journal/messages.ts';
 import type { CamelCased } from '../wire/casing.ts';
@@ -42,14 +44,14 @@ const ANSWERING: ReadonlySet<HookPoint> = new Set<HookPoint>([
 const ADVISORY = HOOK_POINTS.filter((point): point is AdvisoryPoint => !ANSWERING.has(point));
 const OF_SESSIONS = HOOK_POINTS.filter((point) => HOOK_CATALOGUE[point].surfaces.includes('session'));
 
-/** One return of the protocol: how it is written, what it means, and the points that take it. */
+/** One return value of the protocol: its form, its meaning, and its points. */
 export interface ReturnRow {
   readonly written: string;
   readonly means: string;
   readonly points: readonly HookPoint[];
 }
 
-/** The return protocol, in the form of the wire. The parser, the generated reference and the tests all read this table. */
+/** The return protocol with wire names. The parser, the generated reference and the tests all read this table. */
 export const HOOK_RETURNS = {
   nothing: {
     written: 'nothing or `true`',
@@ -95,7 +97,7 @@ type RewrittenResult = string | { result: string; isError?: boolean } | { isErro
 type Reminder = CamelCased<HookReminderInput>;
 type ShownMessages = readonly CamelCased<Message>[];
 type Refusing = (typeof VETOABLE)[number] | (typeof DENIABLE)[number] | 'permission_asked' | 'gate_tool_calls';
-/** The answers of helpers, apart from reminders. */
+/** The answers of helpers, without reminders. */
 type Helped<P extends HookPoint> =
   | (P extends Exclude<Refusing, 'OnApprovalRequested'> ? AllowAnswer : never)
   | (P extends Refusing ? DenyAnswer : never)
@@ -122,7 +124,7 @@ type SessionPoint = Exclude<HookPoint, 'PreToolUse' | 'PostToolUse' | PersonaPoi
 type Reminders<P extends HookPoint> = P extends SessionPoint
   ? readonly ({ reminder: Reminder } | (P extends 'gate_tool_calls' ? never : RemindAnswer<undefined>))[]
   : never;
-// A gate without an answer refuses its batch, which a reminder alone is not meant to do.
+// A gate without an answer refuses its batch; a reminder alone must not do that.
 type Reminding<P extends HookPoint> = P extends 'gate_tool_calls'
   ? RemindAnswer<Answer<P>>
   : RemindAnswer<Nothing | Answer<P>>;

@@ -1,4 +1,6 @@
-/** Hook services on the bus: what they announce, how they say that they live, and how they are asked and answer. */
+/**
+ * Hook services on the bus: announcements, heartbeats, questions and answers.
+ */
 import * as z from 'zod';
 import { Message } from '../journal/messages.ts';
 import { BOUNDS } from '../wire/bounds.ts';
@@ -7,13 +9,13 @@ import { JsonObject } from '../wire/json.ts';
 import { HookPoint } from './hook-points.ts';
 import { HookId, HookTable, isOfPersona } from './hook-registrations.ts';
 
-/** How often an instance says that it lives, and how long it is believed. */
+/** Heartbeat interval of an instance, and the time after which it is declared dead. */
 export const HOOK_LIVENESS = { beatMs: 300, ttlMs: 3_000 } as const;
 
-/** The queue group in which instances of a hook service share its questions. */
+/** The queue group of a hook service: its instances share the questions. */
 export const HOOK_QUEUE_GROUP = 'cox-hooks';
 
-/** A service's name, of which its hooks' ids are made. */
+/** The name of a service. The ids of its hooks start with it. */
 export const HookServiceName = z
   .string()
   .regex(/^[A-Za-z0-9_-]{1,32}$/, { error: 'a hook service is named with 1 to 32 characters of A-Z a-z 0-9 _ -' });
@@ -22,18 +24,16 @@ export const HookServiceName = z
 export const HookAnnouncement = z.strictObject({
   v: z.literal(1),
   service: HookServiceName,
-  /** When it was first announced: among equal priorities the older service is asked first. */
+  /** Time of the first announcement: for equal priorities the older service is called first. */
   since: z.iso.datetime(),
   registrations: HookTable.refine((table) => !table.some(isOfPersona), {
     error: 'hooks of personas are not announced',
   }),
 });
-/** See {@link HookAnnouncement}. */
 export type HookAnnouncement = z.infer<typeof HookAnnouncement>;
 
-/** What an instance says of itself, again and again; `leaving` is the last of it. */
+/** The heartbeat of an instance; `leaving` is the last one. */
 export const HookBeat = z.strictObject({ v: z.literal(1), state: z.enum(['serving', 'leaving']) });
-/** See {@link HookBeat}. */
 export type HookBeat = z.infer<typeof HookBeat>;
 
 const asked = {
@@ -48,20 +48,19 @@ export const HookAsked = z.strictObject({
   ...asked,
   point: HookPoint,
   payload: JsonObject,
-  /** How long the session waits. */
+  /** Time limit of the answer. */
   timeout_ms: z.number().int().min(1).max(BOUNDS.hookTimeoutMaxMs),
-  /** Where the handler fetches what may be long, and tells the model something. */
+  /** The subject for callbacks: to fetch long lists, and to send feedback to the model. */
   callback: z.string().min(1).max(256),
-  /** There are messages to fetch: `transform_context`. */
+  /** The question has messages to fetch, at `transform_context`. */
   shows_messages: z.literal(true).optional(),
 });
-/** See {@link HookAsked}. */
 export type HookAsked = z.infer<typeof HookAsked>;
 
-/** The answer to {@link HookAsked}. It names what it answers; one that names anything else is none. */
+/** The answer to {@link HookAsked}. It repeats the identity of the question; other answers are ignored. */
 export const HookAnswered = z.discriminatedUnion('status', [
   z.strictObject({ ...asked, status: z.literal('returned'), raw: z.unknown().optional() }),
-  /** `{messages}` of `transform_context`: those that were shown by their places, the others in full. */
+  /** `{messages}` of `transform_context`: shown messages by their index, new ones in full. */
   z.strictObject({
     ...asked,
     status: z.literal('shaped'),
@@ -74,13 +73,12 @@ export const HookAnswered = z.discriminatedUnion('status', [
     message: z.string().max(2_048),
   }),
 ]);
-/** See {@link HookAnswered}. */
 export type HookAnswered = z.infer<typeof HookAnswered>;
 
 /**
- * What a handler's service may want of the host while the host waits. `transcript` and `messages` are requests for the
- * UTF-8 JSON of a list from `offset` on: the answer's body is a part of it, its header `Cox-Total` says how long all is.
- * `taken` says who has the question, so that another one can be asked where that one has gone.
+ * A request of a hook service to the host, while the host waits. `transcript` and `messages` fetch the UTF-8 JSON of a
+ * list from `offset` on: the body of the reply is a part of it, and its header `Cox-Total` is the size of all of it.
+ * `taken` names the instance that took the question, so that another one can be asked if it dies.
  */
 export const HookCallback = z.discriminatedUnion('want', [
   z.strictObject({ want: z.literal('transcript'), offset: z.number().int().nonnegative() }),
@@ -88,10 +86,9 @@ export const HookCallback = z.discriminatedUnion('want', [
   z.strictObject({ want: z.literal('feedback'), text: z.string().max(8_192) }),
   z.strictObject({ want: z.literal('taken'), instance: z.string().regex(ID_PATTERN) }),
 ]);
-/** See {@link HookCallback}. */
 export type HookCallback = z.infer<typeof HookCallback>;
 
-/** Maximum size of an answer without its return, bytes. */
+/** Maximum size of an answer without its return value, bytes. */
 export const HOOK_ENVELOPE_MAX_BYTES = 4_096;
-/** One part of a list that is fetched. */
+/** Size of one fetched part of a list, bytes. */
 export const HOOK_PART_BYTES = 256 * 1024;

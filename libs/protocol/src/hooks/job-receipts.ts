@@ -1,20 +1,19 @@
 /**
- * Job receipts: what a hook returns for work that goes on when it has answered, and how the end of that work is reported.
+ * Job receipts: the return value of a hook for work that continues after its answer, and the reports on this work.
  */
 import * as z from 'zod';
 import { BOUNDS } from '../wire/bounds.ts';
 import { JsonObject } from '../wire/json.ts';
 import { HOOK_POINTS, hookPointName, hookPointOf } from './hook-points.ts';
 
-/** How far a job is. The last three are its end. */
+/** The status of a job. The last three are final. */
 export const JobStatus = z.enum(['queued', 'running', 'succeeded', 'failed', 'skipped']);
-/** See {@link JobStatus}. */
 export type JobStatus = z.infer<typeof JobStatus>;
 
 const Id = z.string().trim().min(1).max(256);
 const Path = z.string().min(1).max(4_096);
 const Sentence = z.string().max(BOUNDS.reasonMaxBytes);
-/** Sorted, each once. */
+/** Sorted, without duplicates. */
 const sorted = (member: z.ZodString) =>
   z
     .array(member)
@@ -31,9 +30,9 @@ export const JobReceipt = z.strictObject({
   status: JobStatus,
   job_id: Id,
   run_id: Id.optional(),
-  /** Two receipts under one key are of the same job. */
+  /** Receipts with the same key belong to the same job. */
   dedupe_key: Id.optional(),
-  /** The hook point at which the job was started. */
+  /** The hook point that started the job. */
   lifecycle_event: z
     .string()
     .refine((name) => hookPointOf(name) !== undefined, {
@@ -44,7 +43,7 @@ export const JobReceipt = z.strictObject({
   affected_paths: sorted(Path).optional(),
   artifact_ids: sorted(Id).optional(),
   duration_ms: z.number().nonnegative().optional(),
-  /** Whether, when and how often a retry makes sense, for the runner of the job. */
+  /** Whether, when and how often a retry may help; for the runner of the job. */
   retry_hint: z
     .strictObject({
       retryable: z.boolean(),
@@ -53,7 +52,7 @@ export const JobReceipt = z.strictObject({
       reason: Sentence.optional(),
     })
     .optional(),
-  /** Whether a caller that plays the session again should run the job again. A replay never does. */
+  /** Whether a caller that runs the session again should run the job again. A replay never does. */
   replay: z
     .strictObject({
       mode: z.enum(['include', 'skip']),
@@ -73,12 +72,11 @@ export const JobReceipt = z.strictObject({
     .optional(),
   metadata: Metadata.optional(),
 });
-/** See {@link JobReceipt}. */
 export type JobReceipt = z.infer<typeof JobReceipt>;
-/** A receipt as a handler writes it. */
+/** A receipt before defaults. */
 export type JobReceiptInput = z.input<typeof JobReceipt>;
 
-/** A receipt as a program writes it: the members of {@link JobReceipt} in camelCase. Times are milliseconds. */
+/** The members of {@link JobReceipt} in camelCase. Times are milliseconds. */
 export interface JobSettings {
   readonly jobId: string;
   /** Default `queued`. */
@@ -104,7 +102,7 @@ export interface JobSettings {
   readonly metadata?: JsonObject | undefined;
 }
 
-/** Whether a job goes on: its end is still to be reported. */
+/** Whether a job is unfinished. */
 export function isOpenJob({ status }: Pick<JobReceipt, 'status'>): boolean {
   return status === 'queued' || status === 'running';
 }

@@ -1,6 +1,6 @@
 /**
- * The one parser of what handlers return, for all surfaces; its answers are data. What is no return, or has no meaning
- * where it is given, is a failure that names key and point.
+ * The parser of return values of handlers, for all surfaces. An invalid value, or one without a meaning at its point,
+ * is a failure that names key and point.
  */
 import * as z from 'zod';
 import { Message } from '../journal/messages.ts';
@@ -20,7 +20,7 @@ interface KeyedReturn {
 
 const reasoned = (reason: string | undefined) => (reason === undefined ? {} : { reason });
 
-/** Returns that are told by their keys. The first key of each is its own. */
+/** Returns with a distinctive first key. */
 const KEYED: readonly KeyedReturn[] = [
   {
     keys: ['block', 'reason'],
@@ -76,14 +76,14 @@ const KEYED: readonly KeyedReturn[] = [
   },
 ];
 
-/** Inner answers of reminders: no handler has a use for more of them in each other. */
+/** Maximum depth of answers within reminders: no handler needs more. */
 const INNER_ANSWERS_MAX = 8;
 const PROTOTYPE_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
 
 /**
- * The one parser of what handlers return. Never throws for anything that JSON can hold.
- * @param calls at the gate: how many calls its batch has. A list of another length is a failure, as it is unclear which
- *   verdict belongs to which call.
+ * Parses the return value of a handler. Never throws for JSON values.
+ * @param calls at the gate: the number of calls in the batch. A list of another length is a failure, because the
+ *   assignment of verdicts to calls is unclear.
  */
 export function parseReturn(point: HookPoint, raw: unknown, calls?: number): HookReturn | HookFailure {
   const refused = hostileKey(raw);
@@ -115,7 +115,7 @@ function read(point: HookPoint, raw: unknown, calls: number | undefined, depth: 
   return readKeyed(point, raw);
 }
 
-// Silence is no objection, but a gate that says nothing has let nothing through.
+// No return value means no objection, except at a gate, where it means refusal.
 function silence(point: HookPoint): Verdict {
   return takes('gate', point) ? { kind: 'gate', calls: [] } : { kind: 'no_objection' };
 }
@@ -192,7 +192,8 @@ function listOfReminders(point: HookPoint, raw: readonly unknown[]): HookReturn 
 const WrappedReminder = z.strictObject({ reminder: HookReminder });
 const GateAnswer = z.strictObject({ allow: z.boolean(), reason: Reason.optional() });
 
-// A malformed member denies its own call only, so each is parsed by itself; its error takes its place in the list.
+// A malformed member denies only its own call, so each member is parsed separately. Its error takes its place in the
+// list.
 function readGate(point: HookPoint, raw: readonly unknown[], calls: number | undefined): HookReturn | HookFailure {
   if (calls !== undefined && raw.length !== calls)
     return invalid(point, `${counted(raw.length, 'verdict')} for a batch of ${counted(calls, 'call')}`);
@@ -212,7 +213,7 @@ function plain(verdict: Verdict): HookReturn {
   return { verdict, reminders: [] };
 }
 
-/** Of reminders under one key the newest stays, in the place of the oldest. */
+/** Of reminders with the same key the newest remains, at the position of the oldest. */
 function withReminders(reminders: readonly HookReminder[], verdict: Verdict): HookReturn {
   const kept: HookReminder[] = [];
   for (const reminder of reminders) {
@@ -224,7 +225,7 @@ function withReminders(reminders: readonly HookReminder[], verdict: Verdict): Ho
   return { verdict, reminders: kept };
 }
 
-// Such a key means something else to whoever copies the object, so it is refused wherever it stands.
+// `__proto__` and similar keys are dangerous when an object is copied, so they are rejected at any depth.
 function hostileKey(root: unknown): string | null {
   const open: [value: unknown, depth: number][] = [[root, 0]];
   for (let next = open.pop(); next; next = open.pop()) {
@@ -244,7 +245,7 @@ const quoted = (key: string) => JSON.stringify(key);
 
 function invalidAt(point: HookPoint, error: z.ZodError, under?: string): HookFailure {
   const issues = error.issues.map(furthest);
-  // A misspelt key is missing under its right name, too: what was written is told first.
+  // A misspelt key also makes the right key missing: report the misspelt one first.
   const issue = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0];
   const path = [...(under === undefined ? [] : [under]), ...(issue?.path ?? [])];
   if (issue?.code === 'unrecognized_keys')
@@ -252,7 +253,7 @@ function invalidAt(point: HookPoint, error: z.ZodError, under?: string): HookFai
   return invalid(point, `${path.join('.') || 'the return'}: ${issue?.message ?? 'cannot be read'}`);
 }
 
-// A union's own message names nothing; the alternative that got furthest does.
+// The issue of a union names no member. Take the alternative that matched furthest.
 function furthest(issue: z.core.$ZodIssue): z.core.$ZodIssue {
   if (issue.code !== 'invalid_union') return issue;
   const inner = issue.errors.flatMap(([first]) => (first ? [furthest(first)] : []));

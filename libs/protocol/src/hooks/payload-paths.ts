@@ -1,10 +1,12 @@
-/** Paths into the payloads of hook points, held against their schemas. */
+/**
+ * Validates paths into payloads of hook points against their schemas.
+ */
 import * as z from 'zod';
 import { nearestWord } from '../wire/nearest-word.ts';
 import { HOOK_PAYLOADS } from './hook-payloads.ts';
 import type { HookPoint } from './hook-points.ts';
 
-/** Says why a path leads nowhere in every payload of a point, or null. Below arguments and outputs anything may stand. */
+/** Why a path exists in no payload of a point, or null. Below arguments and outputs every path is valid. */
 export function payloadPathProblem(point: HookPoint, path: readonly string[]): string | null {
   return problemIn(HOOK_PAYLOADS[point], path, `a payload of ${point}`);
 }

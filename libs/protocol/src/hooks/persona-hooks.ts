@@ -1,6 +1,6 @@
 /**
- * Hooks of a persona, as its file or its code declares them. They are a part of its definition: sessions pin them with it, and
- * they hold in its sessions only.
+ * Hooks of a persona, as declared in its file or code. They are a part of its definition: sessions pin them, and they
+ * apply to its own sessions only.
  */
 import * as z from 'zod';
 import { BOUNDS } from '../wire/bounds.ts';
@@ -8,11 +8,11 @@ import { REGISTRATION_FIELDS } from './hook-registrations.ts';
 
 const { id, pattern, step, priority, on_error, deny, max_output, returns } = REGISTRATION_FIELDS;
 
-/** Whose code is asked: in a file `./policy.ts#name`; of a persona in code, where in its definition it stands. */
+/** The handler: `./policy.ts#name` in a file; in code, its path in the definition. */
 const Handler = z.string().trim().min(1).max(1_024);
 
 const settings = {
-  /** Of the persona's own; sessions know it as `<persona>:<id>`. By default the event and the place in the list. */
+  /** Unique in the persona. Sessions use `<persona>:<id>`. Default: the event and the index in the list. */
   id: id.optional(),
   pattern: pattern.unwrap().optional(),
   timeout_ms: z.number().int().min(1).max(BOUNDS.personaHookTimeoutMaxMs).optional(),
@@ -21,9 +21,9 @@ const settings = {
   handler: Handler.optional(),
 };
 
-/** One hook of a persona. Its members are those of a manifest; `readPersonaHooks` validates their meaning. */
+/** One hook of a persona, with the members of a manifest. `readPersonaHooks` validates them. */
 export const PersonaHook = z.strictObject({
-  /** A hook point, in either spelling; a budget's may say its percentage. */
+  /** A hook point in either spelling; a budget's point may contain its percentage. */
   event: z.string().max(64),
   ...settings,
   step,
@@ -32,13 +32,11 @@ export const PersonaHook = z.strictObject({
   deny,
   max_output,
 });
-/** See {@link PersonaHook}. */
 export type PersonaHook = z.infer<typeof PersonaHook>;
 
 /** The hooks of a persona, in order. */
 export const PersonaHooks = z.array(PersonaHook).max(BOUNDS.personaHooksMax);
 
-/** The hook of the end of each run of a persona's session: a handler, a handler with settings, or a constant return. */
+/** The hook at the end of each run: a handler, a handler with settings, or a constant return value. */
 export const OnFinish = z.union([Handler, z.strictObject(settings)]);
-/** See {@link OnFinish}. */
 export type OnFinish = z.infer<typeof OnFinish>;

@@ -1,9 +1,9 @@
 /**
- * The hooks of a persona as registrations of its sessions, and what is wrong with a persona that its schema does not see.
+ * Reads the hooks of a persona as registrations of its sessions, and checks rules of a persona beyond its schema.
  *
- * Q1: A persona's hooks are asked in its own sessions, by its version, and before those of hosts and services.
- * Q2: They are never asked to allow: what a persona may do without a person stands in its permissions, which whoever starts it
- *     and whoever delegates to it bound.
+ * Q1: A persona's hooks are called in its own sessions only, by its version, and before those of hosts and services.
+ * Q2: They can never allow a call. What a persona may do without a person is defined by its permissions, which the
+ *     starter and the delegating session bound.
  */
 
 import { Persona } from '../personas/persona.ts';
@@ -17,12 +17,12 @@ import type { PersonaHook } from './persona-hooks.ts';
 import { readRegistration } from './read-registration.ts';
 import type { HookFailure, Verdict } from './verdicts.ts';
 
-/** One hook of a persona, read. */
+/** One parsed hook of a persona. */
 export interface ReadPersonaHook {
   readonly registration: HookRegistration;
-  /** The handler that is called; undefined without one. */
+  /** The called handler; undefined without one. */
   readonly handler: string | undefined;
-  /** Where in the definition it stands, and where its handler does. */
+  /** The path of the hook in the definition. */
   readonly path: readonly (string | number)[];
   readonly handlerPath: readonly (string | number)[];
 }
@@ -37,13 +37,13 @@ export function readPersona(value: unknown): StrictlyRead<Persona> {
   return problem === null ? read : { ok: false, problems: [problem] };
 }
 
-/** Says what is wrong with a persona that has the shape of one, or null. */
+/** The problem of a persona that fits its schema, or null. */
 export function personaProblem(persona: Meant): SchemaProblem | null {
   const read = readPersonaHooks(persona, '0');
   return 'problem' in read ? read.problem : handoffsProblem(persona);
 }
 
-// No rule of the schema's: what sessions have pinned before must still be read.
+// Not a rule of the schema: definitions that sessions pinned earlier must stay readable.
 function handoffsProblem({ name, handoffs = [] }: Meant): SchemaProblem | null {
   const refuse = (index: number, words: string): SchemaProblem => ({ path: ['handoffs', index], kind: 'rule', words });
   const itself = handoffs.indexOf(name);
@@ -53,9 +53,9 @@ function handoffsProblem({ name, handoffs = [] }: Meant): SchemaProblem | null {
 }
 
 /**
- * Reads the hooks of a persona.
- * @param version that of the persona, which its sessions pin.
- * @returns them in the order in which they were declared, `on_finish` first; or the first thing that is wrong.
+ * Parses the hooks of a persona.
+ * @param version the version of the persona, which its sessions pin.
+ * @returns the hooks in order of declaration, `on_finish` first; or the first problem.
  */
 export function readPersonaHooks(
   persona: Hooked,
@@ -75,14 +75,14 @@ export function readPersonaHooks(
   return { hooks };
 }
 
-/** Why an answer of a persona's own hook is none, or null (Q2). */
+/** Why the answer of a persona's own hook is invalid, or null (Q2). */
 export function beyondPersona(verdict: Verdict): HookFailure | null {
   if (verdict.kind !== 'decision' || verdict.decision === 'deny') return null;
   const message = `permission_asked: a persona's own hook may deny, and not ${verdict.decision}`;
   return { code: 'verdict_not_allowed', message };
 }
 
-/** Sorted before the persona's other hooks at its point. */
+/** Called before the persona's other hooks at its point. */
 const FIRST = -1_000;
 
 function declared({ hooks = [], on_finish }: Hooked): [path: (string | number)[], hook: PersonaHook][] {
@@ -128,7 +128,7 @@ function readOne(
   if (!read.ok) {
     const { field, message } = read.problem;
     const words = message.replace(/^[\w.]+: /, '');
-    // A percentage stands in the name of the point, and nowhere else.
+    // The percentage is only valid in the name of the point.
     if (field === 'pct') return refuse('event', `the percentage of ${event} ${words}`);
     return refuse(field === 'point' ? 'event' : field, words);
   }
@@ -136,7 +136,7 @@ function readOne(
   const { target } = HOOK_CATALOGUE[registration.point];
   const pattern = parseHookPattern(registration.pattern);
   const isGlob = typeof pattern !== 'string' && pattern.kind === 'glob';
-  // What would never be asked was meant for something else.
+  // A hook that can never match is a mistake.
   if (isGlob && target.startsWith('persona') && !globMatches(pattern.glob, name)) {
     const meant = target === 'persona.step' ? `; of a step say step: ${pattern.glob}` : '';
     return refuse('pattern', `at ${event} a glob is held against the persona, and that is always ${name} here${meant}`);

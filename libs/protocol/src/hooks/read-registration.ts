@@ -1,4 +1,6 @@
-/** Reads registrations as people write them: what could not be asked later, or would never be, is refused at once. */
+/**
+ * Reads registrations from files and code. A registration that could never be called is rejected immediately.
+ */
 import * as z from 'zod';
 import type { ErrorCode } from '../catalogues/error-codes.ts';
 import { parseHookPattern } from '../tools/patterns.ts';
@@ -18,32 +20,32 @@ import { HookRegistration, REGISTRATION_FIELDS } from './hook-registrations.ts';
 import { isHookFailure, parseReturn } from './parse-return.ts';
 import { payloadPathProblem } from './payload-paths.ts';
 
-/** A registration as a file writes it. */
+/** A registration in a file. */
 export const WrittenRegistration = z.strictObject({
   ...REGISTRATION_FIELDS,
-  /** In snake_case or PascalCase; a budget's may say its percentage, as `OnBudgetThreshold(80)`. */
+  /** In snake_case or PascalCase. A budget's point may contain its percentage: `OnBudgetThreshold(80)`. */
   point: z.string(),
-  /** Held against the point where it is said. */
+  /** Checked against the point, if given. */
   surface: z.enum(HOOK_SURFACES).optional(),
   /** At `loop_checkpoint`: the kinds of seams, instead of a pattern. */
   kinds: z.union([z.string(), z.array(z.string())]).optional(),
 });
-/** A registration as it is written, before defaults. */
+/** A registration before defaults. */
 export type HookRegistrationInput = z.input<typeof WrittenRegistration>;
 
-/** What is wrong with a registration: a catalogued code, a sentence, and the field that it is about. */
+/** The problem of a registration: a catalogued code, a sentence, and the affected field. */
 export interface RegistrationProblem {
   readonly code: Extract<ErrorCode, 'unknown_hook_point' | 'invalid_pattern' | 'invalid_field' | 'unknown_field'>;
   readonly message: string;
   readonly field: string;
 }
 
-/** A registration as sessions see it, or what is wrong with what was written. */
+/** The registration for sessions, or its problem. */
 export type ReadRegistration =
   | { readonly ok: true; readonly registration: HookRegistration }
   | { readonly ok: false; readonly problem: RegistrationProblem };
 
-/** Reads a registration as it is written. Never throws: what could not be asked in time is refused now. */
+/** Parses a registration. Never throws. */
 export function readRegistration(written: unknown): ReadRegistration {
   const parsed = readStrictly(WrittenRegistration, written);
   if (!parsed.ok) return refusedBy(parsed.problems[0]);
@@ -99,17 +101,17 @@ function meant(name: string): string {
   return point === undefined ? '' : `; did you mean ${hookPointName(point)}?`;
 }
 
-// A condition on what no payload of the point has would never hold, and a guard with it never be asked.
+// A condition on a path that no payload of the point has would never be true, and its guard never be called.
 function pathProblem(point: HookPoint, text: string): string | null {
   const pattern = parseHookPattern(text);
   if (typeof pattern === 'string' || pattern.kind !== 'condition') return null;
   return payloadPathProblem(point, pattern.condition.path);
 }
 
-// What is about one batch, one view or one piece of work cannot stand in a file.
+// An answer about one batch, one view or one job cannot be constant.
 function returnsProblem(point: HookPoint, { returns, deny }: HookRegistration): string | null {
   if (returns === undefined) return null;
-  // Mostly a key that nothing was written behind; who means that nothing is objected writes true.
+  // Usually a key without a value. The explicit form of no objection is `true`.
   if (returns === null) return 'is empty: say what a handler would return';
   if (deny !== undefined) return 'deny denies already: give one of them';
   if (point === 'gate_tool_calls' || point === 'transform_context')

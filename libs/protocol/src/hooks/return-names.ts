@@ -1,15 +1,17 @@
-/** The names in what hooks return, whatever their point. */
+/**
+ * The names in return values of hooks, for all points.
+ */
 import * as z from 'zod';
 import { Message } from '../journal/messages.ts';
 import { JobReceipt } from './job-receipts.ts';
 import { HookReminder } from './verdicts.ts';
 
-/** The key of the answer that comes with a reminder. Not in a literal: a linter takes an object with `then` for a promise. */
+/** The key of the answer next to a reminder. Not a literal: a linter mistakes an object with `then` for a promise. */
 const THEN = 'then';
 
 /**
- * Names of all returns, whatever their point: no name means two things. It declares the members that the mapper renames or looks into. The
- * parser of returns checks all others, so they stay as they are.
+ * The names of all returns, for all points: no name has two meanings. It declares the members that the mapper renames
+ * or looks into. The parser checks all others, so the mapper keeps them.
  */
 const ReturnNames = z.object({
   ...HookReminder.shape,

@@ -1,8 +1,11 @@
-/** Returns of handlers, before they are JSON: what JSON would leave out or replace without a word is told here. */
+/**
+ * Detects parts of return values that JSON would drop or replace silently.
+ */
 
 /**
- * Names the part of a return that JSON cannot represent; null without one. `JSON.stringify` drops functions, and writes
- * NaN as `null` and a Map or a promise as `{}`: each would be a different answer than the intended one.
+ * Names the first part of a return value that JSON cannot represent; null without one. `JSON.stringify` drops
+ * functions, and writes NaN as `null` and a Map or a promise as `{}`. Each would be a different answer than the
+ * intended one.
  */
 export function returnProblem(raw: unknown): string | null {
   const open: [value: unknown, name: string][] = [[raw, 'it']];
@@ -13,7 +16,7 @@ export function returnProblem(raw: unknown): string | null {
     if (stray !== null) return `${name} is ${stray}`;
     if (typeof value !== 'object' || value === null || seen.has(value)) continue;
     seen.add(value);
-    // What says itself how it is written, such as a date, is written so.
+    // An object with `toJSON`, such as a date, defines its own form.
     if (typeof (value as { toJSON?: unknown }).toJSON === 'function') continue;
     for (const [key, member] of Object.entries(value)) open.push([member, JSON.stringify(key)]);
   }

@@ -1,10 +1,10 @@
 /**
- * Runs one handler on one question: the edge between the names of the wire, in questions and replies, and those of TypeScript, in all
- * that a handler sees and returns.
+ * Runs one handler on one question. It converts between wire names, in questions and replies, and TypeScript names, in
+ * everything that a handler sees and returns.
  *
- * H1: It never rejects: what a handler throws is an answer, `hook_threw`.
- * H2: A handler has payload and context for itself, frozen: what it writes into them reaches nobody.
- * H3: It bounds neither time nor what is returned: whoever asks does, for every source of hooks alike.
+ * H1: It never rejects: an exception of a handler becomes the answer `hook_threw`.
+ * H2: A handler gets its own frozen payload and context, so its writes affect nothing else.
+ * H3: It bounds neither time nor size: the asker does, in the same way for every source of hooks.
  */
 import type * as z from 'zod';
 import { Message } from '../journal/messages.ts';
@@ -18,14 +18,14 @@ import type { HookPoint } from './hook-points.ts';
 import type { HookQuestion, HookReply } from './hook-questions.ts';
 import { toWireReturn } from './wire-return.ts';
 
-/** A handler whose point is known by its registration only. */
+/** A handler with a point that only its registration names. */
 export type AnyHandler = (payload: HandlerPayload<HookPoint>, context: HookContext) => unknown;
 
-/** Where code runs: a process that tells whose failures are whose says so. */
+/** Marks which code runs, in a process that attributes failures to handlers or to the host. */
 export interface HandlerSurroundings {
   /** Runs the handler. */
   asTheirs<T>(hook: string, work: () => T): T;
-  /** Runs what the handler sets going in us. */
+  /** Runs host code that the handler calls. */
   asOurs<T>(work: () => T): T;
 }
 
@@ -33,10 +33,10 @@ const NO_SURROUNDINGS: HandlerSurroundings = { asTheirs: (_, work) => work(), as
 
 const Messages = Message.array();
 
-/** What is kept of what a handler threw. */
+/** Maximum length of a recorded exception. */
 const MESSAGE_MAX_CHARS = 500;
 
-/** Asks a handler. Takes the question's payload for its own. */
+/** Runs a handler. It takes ownership of the question's payload. */
 export async function runHookHandler(
   handler: AnyHandler,
   question: HookQuestion,
@@ -45,7 +45,7 @@ export async function runHookHandler(
 ): Promise<HookReply> {
   const { point } = question.registration;
   try {
-    // Its shape is that of its point: the machine has made it.
+    // The machine created the payload for this point, so it fits the schema.
     const payload = deeplyFrozen(fromWire(HOOK_PAYLOADS[point] as z.ZodType, question.payload) as JsonObject);
     const context = contextOf(question, payload, signal, run);
     const returned = await run.asTheirs(question.registration.id, () =>
@@ -83,7 +83,7 @@ function contextOf(
     transcript: async () => shown(await asOurs(transcript)),
     messages: async () => shown((messages && (await asOurs(messages))) ?? []),
     feedback: (text: string) => {
-      // Beyond it the session would only count.
+      // The session would drop further feedback.
       said++;
       const told = String(text);
       if (said <= BOUNDS.feedbackPendingMax) asOurs(() => onFeedback(told));
@@ -91,12 +91,12 @@ function contextOf(
   });
 }
 
-/** A frozen copy, in the names of TypeScript. */
+/** A frozen copy with TypeScript names. */
 function shown(messages: readonly Message[]): readonly CamelCased<Message>[] {
   return deeplyFrozen(fromWire(Messages, structuredClone([...messages])));
 }
 
-// Not recursive: arguments come from models and may be nested deep.
+// Not recursive: models may nest arguments deeply.
 function deeplyFrozen<T extends object>(root: T): T {
   const open: object[] = [root];
   for (let next = open.pop(); next; next = open.pop()) {
@@ -106,7 +106,7 @@ function deeplyFrozen<T extends object>(root: T): T {
   return root;
 }
 
-// What is thrown may be anything, also something that cannot be told.
+// A handler may throw any value, also one that cannot be converted to text.
 function messageOf(error: unknown): string {
   try {
     const text = error instanceof Error ? error.message || error.name : String(error);

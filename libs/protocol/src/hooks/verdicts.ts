@@ -1,4 +1,6 @@
-/** What hooks have answered, as journals hold it: verdicts, reminders, and why there is no verdict. */
+/**
+ * Parsed answers of hooks in the journal: verdicts, reminders and failures.
+ */
 import * as z from 'zod';
 import { Message } from '../journal/messages.ts';
 import { REMINDER_FIELDS } from '../journal/reminders.ts';
@@ -7,7 +9,7 @@ import { Json, JsonObject } from '../wire/json.ts';
 import { hasVisibleText } from '../wire/unicode-text.ts';
 import { JobReceipt } from './job-receipts.ts';
 
-/** What a handler's answer means, after parsing. */
+/** The meaning of a handler's return value. */
 export const Verdict = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('no_objection') }),
   z.strictObject({ kind: z.literal('block'), reason: z.string().optional() }),
@@ -22,18 +24,21 @@ export const Verdict = z.discriminatedUnion('kind', [
     kind: z.literal('rewrite_result'),
     result: z.string().optional(),
     is_error: z.boolean().optional(),
-    /** Characters that are left of the text, by the registration's `max_output`. */
+    /** Maximum length of the text in characters, by `max_output` of the registration. */
     max_output: z.number().int().positive().optional(),
   }),
   z.strictObject({ kind: z.literal('rewrite_output'), output: Json }),
   z.strictObject({
     kind: z.literal('replace_messages'),
-    /** What the request shows: messages of the view by their place in it, or others in full. */
+    /** The messages of the request: messages of the view by their index, others in full. */
     messages: z.array(z.union([z.number().int().nonnegative(), Message])),
   }),
   z.strictObject({
     kind: z.literal('gate'),
-    /** One per call of the batch. `invalid` says what is wrong with a malformed entry, and denies; so does what is missing. */
+    /**
+     * One verdict for each call of the batch. `invalid` is the problem of a malformed entry, which denies the call. A
+     * missing entry denies too.
+     */
     calls: z.array(
       z.union([
         z.strictObject({ allow: z.boolean(), reason: z.string().optional() }),
@@ -43,12 +48,11 @@ export const Verdict = z.discriminatedUnion('kind', [
   }),
   z.strictObject({ kind: z.literal('job'), receipt: JobReceipt }),
 ]);
-/** See {@link Verdict}. */
 export type Verdict = z.infer<typeof Verdict>;
 
 /**
- * A reminder that a handler adds. It is in the transcript at once, so a mode that says when to deliver it has no effect and
- * is refused; with `audit_only` no model is shown it.
+ * A reminder of a handler. It is in the transcript immediately, so a mode has no effect and is rejected. With
+ * `audit_only` no model reads it.
  */
 export const HookReminder = z.strictObject({
   body: z.string().refine(hasVisibleText, { error: 'must not be empty' }),
@@ -60,18 +64,17 @@ export const HookReminder = z.strictObject({
   dedupe_key: z.string().min(1).max(256).optional(),
   ...REMINDER_FIELDS,
 });
-/** See {@link HookReminder}. */
 export type HookReminder = z.infer<typeof HookReminder>;
-/** A reminder as a handler writes it. */
+/** A reminder before defaults. */
 export type HookReminderInput = z.input<typeof HookReminder>;
 
-/** A parsed return: the answer itself, and the reminders that come with it, in order. */
+/** A parsed return value: the verdict, and the reminders next to it, in order. */
 export interface HookReturn {
   readonly verdict: Verdict;
   readonly reminders: readonly HookReminder[];
 }
 
-/** Why a consult of one registration gave no verdict. */
+/** Why a registration gave no verdict. */
 export const HookFailure = z.strictObject({
   code: z.enum([
     'hook_threw',
@@ -83,26 +86,27 @@ export const HookFailure = z.strictObject({
   ]),
   message: z.string(),
 });
-/** See {@link HookFailure}. */
 export type HookFailure = z.infer<typeof HookFailure>;
 
-/** Whether an answer that failed so is refused whatever the registration's `on_error` says: it did answer, and wrongly. */
+/**
+ * Whether a failed answer counts as a refusal regardless of the registration's `on_error`: the hook answered, but
+ * wrongly.
+ */
 export function isWrongAnswer({ code }: HookFailure): boolean {
   return code === 'verdict_invalid' || code === 'verdict_not_allowed';
 }
 
-/** One registration's part in a consult. */
+/** The answer of one registration in a consult. */
 export const HookAnswer = z.strictObject({
   hook: z.string(),
-  /** What the handler returned, as it came. */
+  /** The unparsed return value. */
   raw: Json.optional(),
   verdict: Verdict.optional(),
   reminders: z.array(HookReminder).min(1).max(BOUNDS.remindersPerReturnMax).optional(),
   failure: HookFailure.optional(),
-  /** An earlier veto ended the chain before this registration was asked. */
+  /** An earlier veto ended the chain before this registration. */
   not_run: z.literal(true).optional(),
-  /** The payload as this handler saw it, where an earlier rewrite had changed it. */
+  /** The payload for this handler, if an earlier handler changed it. */
   payload: Json.optional(),
 });
-/** See {@link HookAnswer}. */
 export type HookAnswer = z.infer<typeof HookAnswer>;

@@ -1,4 +1,6 @@
-/** What a handler in TypeScript returns, in the form of the wire. */
+/**
+ * Converts return values of handlers in TypeScript to the wire.
+ */
 import { toWire } from '../wire/casing.ts';
 import { pathText } from '../wire/schema-problems.ts';
 import { cutText } from '../wire/unicode-text.ts';
@@ -6,10 +8,12 @@ import { toPlainReturn } from './hook-helpers.ts';
 import type { HookPoint } from './hook-points.ts';
 import { AnyReturn } from './return-names.ts';
 
-/** Keys belong to the program, and may be long. */
+/** Programs choose the keys, which may be long. */
 const MESSAGE_MAX_CHARS = 500;
 
-/** A return in the form of the wire; or why it has none: a sentence that names the point, the key and the name that it should have. */
+/**
+ * A return value with wire names; or a sentence with its problem, which names the point, the key and the right name.
+ */
 export type WireReturn =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly message: string };
@@ -26,7 +30,7 @@ export function toWireReturn(point: HookPoint, returned: unknown, calls: number)
     if (form.ok) return form;
     return { ok: false, message: cutText(`${point}: ${pathText(form.path)} ${form.words}`, MESSAGE_MAX_CHARS) };
   } catch {
-    // A return that throws when it is read is reported by the check that reads all of it.
+    // A later check reads the whole value and reports an exception of a getter.
     return { ok: true, value: plain };
   }
 }

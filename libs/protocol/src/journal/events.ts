@@ -1,6 +1,5 @@
 /**
- * Events: what has happened. They are the journal's vocabulary and the turn machine's events at once; there is no
- * mapping between the two.
+ * Events: facts in the journal. The turn machine uses the same events, without a mapping.
  */
 import * as z from 'zod';
 import { ERROR_CODES } from '../catalogues/error-codes.ts';
@@ -32,11 +31,11 @@ import { TimerPurpose } from './timers.ts';
 const Actor = z.strictObject({ name: z.string(), verified: z.boolean() });
 const turn = z.number().int().nonnegative();
 const effectId = z.string();
-/** When the record was made, ISO 8601. */
+/** Time of the record, ISO 8601. */
 const at = z.string();
-/** Only where the prices of all that was used are known. */
+/** Only if the price of every used model is known. */
 const cost_usd = z.number().nonnegative().optional();
-/** The interrupt does not wait for the answer or the calls under way: it ends them. */
+/** The interrupt ends the streaming answer and the running calls. */
 const preempt = z.literal(true).optional();
 
 /** How a run ended. */
@@ -50,10 +49,9 @@ export const StopReason = z.enum([
   'user_prompt_submit_blocked',
   'error',
 ]);
-/** See {@link StopReason}. */
 export type StopReason = z.infer<typeof StopReason>;
 
-/** Commands that act on the session, on a call or on another command rather than say something to a model. */
+/** Commands that act on the session, a call or another command. They are not messages to a model. */
 export const ControlVerb = z.enum([
   'approve',
   'cancel',
@@ -64,10 +62,9 @@ export const ControlVerb = z.enum([
   'revoke',
   'replace',
 ]);
-/** See {@link ControlVerb}. */
 export type ControlVerb = z.infer<typeof ControlVerb>;
 
-/** What became of a control. Those that were refused have the code of their rejection. */
+/** The outcome of a control. A rejected control has a `command_rejected` event instead. */
 export const ControlStatus = z.enum([
   'allowed',
   'denied',
@@ -78,15 +75,14 @@ export const ControlStatus = z.enum([
   'suspending',
   'resumed',
   'blocked',
-  /** Of a suspension that was asked for: the run has ended before it took hold. */
+  /** A requested suspension: the run ended before the suspension started. */
   'lapsed',
-  /** A signal that no suspension waits for yet. */
+  /** A signal without a suspension that waits for it. */
   'stored',
   'revoked',
   'replaced',
   ...ERROR_CODES,
 ]);
-/** See {@link ControlStatus}. */
 export type ControlStatus = z.infer<typeof ControlStatus>;
 
 /** Why a call was denied, as recorded and as sent to the model. */
@@ -97,19 +93,20 @@ export const Denial = z.strictObject({
   hook: z.string().optional(),
   actor: Actor.optional(),
   reason: z.string().optional(),
-  /** What was refused: shortened, and without what looks like a secret. */
+  /** The arguments of the denied call: shortened, and without texts that look like secrets. */
   args: Json.optional(),
 });
-/** See {@link Denial}. */
 export type Denial = z.infer<typeof Denial>;
 
-/** Why a compaction is made: the prompt is estimated to pass the window less the reserve, or the provider has refused it. */
+/**
+ * The reason of a compaction. `window`: the estimated prompt exceeds the window minus the reserve. `overflow`: the
+ * provider refused the prompt as too long.
+ */
 export const CompactionMode = z.enum(['window', 'overflow']);
-/** See {@link CompactionMode}. */
 export type CompactionMode = z.infer<typeof CompactionMode>;
 
 const count = z.number().int().nonnegative();
-/** What every event of a compaction says of it. Tokens are estimates. */
+/** Members of every compaction event. Token counts are estimates. */
 const Pass = {
   turn,
   mode: CompactionMode,
@@ -117,41 +114,41 @@ const Pass = {
   tokens_before: count,
   window: count,
   reserve: count,
-  /** Closed turns before the open one that stay as they are. */
+  /** Number of closed turns before the open one that the compaction keeps unchanged. */
   kept_turns: count,
 };
 
-/** Which step, its place among the steps from 0, and how often it was begun. */
+/** The step, its index from 0, and the number of the attempt. */
 const StepHead = { step: z.string(), index: count, attempt: z.number().int().positive() };
 
 const event = <T extends string, S extends z.ZodRawShape>(type: T, shape: S) =>
   z.strictObject({ type: z.literal(type), ...shape });
 
-/** Every event type with its strict schema. */
+/** Every event type, with its strict schema. */
 export const EVENT_SCHEMAS = {
   prompt_received: event('prompt_received', {
     command_id: z.string(),
     run: z.number().int().positive(),
     messages: z.array(UserMessage).min(1),
     actor: Actor.optional(),
-    /** Only the first prompt of a session has it. */
+    /** Only in the first prompt of a session. */
     settings: StartSettings.optional(),
-    /** The session is a child. */
+    /** Only in a child session. */
     parent: ParentLink.optional(),
-    /** Another session has sent it. */
+    /** The session that sent the message. */
     from: MessageSource.optional(),
-    /** The text is that of this later command. */
+    /** The id of a later command that replaced the text. */
     replaced_by: z.string().optional(),
   }),
   persona_changed: event('persona_changed', {
     fingerprint: z.string(),
     provision: Provision.omit({ tools: true, hooks: true, price: true, remembered: true }),
-    /** The persona before has handed the session over, by this call. */
+    /** The hand-off that caused the change: its call, and the previous persona. */
     handoff: z.strictObject({ call_id: z.string(), from: z.string() }).optional(),
   }),
   /**
-   * A persona hands the session over: hooks are asked, then the other persona is looked up. It has the session with the
-   * `persona_changed` that names the call; a call that ends otherwise has changed nothing.
+   * A persona requested a hand-off. Hooks are called, then the other persona is resolved. A `persona_changed` with the
+   * id of the call completes the hand-off; any other end of the call changes nothing.
    */
   handoff_emitted: event('handoff_emitted', {
     call_id: z.string(),
@@ -168,7 +165,7 @@ export const EVENT_SCHEMAS = {
     machine_version: z.number().int().positive(),
     persona: z.string().nullable(),
     model: z.string().nullable(),
-    /** Null where the run ended before they were known. */
+    /** Null if the run ended before they were resolved. */
     fingerprints: z.strictObject({ persona: z.string(), prompt: z.string(), tools: z.string() }).nullable(),
   }),
   turn_start: event('turn_start', { turn }),
@@ -190,22 +187,25 @@ export const EVENT_SCHEMAS = {
     body_streamed: z.boolean(),
     duration_ms: z.number().nonnegative(),
     attempts: z.number().int().nonnegative(),
-    /** What the answer came to by the session's output schema, where it has one. */
+    /** The check of the answer against the output schema, if the session has one. */
     output: OutputCheck.optional(),
   }),
-  /** A final answer does not fit the output schema. A `message_injected` at `output` follows, or the run fails or ends. */
+  /**
+   * A final answer does not fit the output schema. Then a `message_injected` at the seam `output` asks for a repair, or
+   * the run fails or ends.
+   */
   output_rejected: event('output_rejected', {
     turn,
-    /** Repair turns so far, and how many there may be. */
+    /** Repair turns so far, and their maximum. */
     repairs: count,
     repairs_max: count,
     problems: z.array(z.string()).min(1),
   }),
-  /** The provider refused the prompt as too long: a compaction follows, and the prompt is sent once more. */
+  /** The provider refused the prompt as too long. A compaction follows, then the request is sent once more. */
   context_overflowed: event('context_overflowed', {
     turn,
     error: Failure,
-    /** What the prompt had been estimated to have. */
+    /** The estimated size of the prompt. */
     tokens: count,
     usage: Usage,
     attempts: count,
@@ -213,25 +213,25 @@ export const EVENT_SCHEMAS = {
     /** The message of a refusal without text. It is not part of a transcript. */
     message: AssistantMessage.optional(),
   }),
-  /** A model step for the replacement of older messages has started. */
+  /** A model step that summarizes older messages has started. */
   compaction_started: event('compaction_started', { ...Pass, effect_id: effectId }),
-  /** From here on models are shown another view of what came before. The journal keeps all of it. */
+  /** The model's view of older messages has changed. The journal keeps all messages. */
   compaction_done: event('compaction_done', {
     ...Pass,
     tokens_after: count,
-    /** Messages that were replaced: by the summary or notes, or each result by a stub. */
+    /** Messages that the summary or the notes replace, or results that stubs replace. */
     archived: count,
-    /** Messages that the view has now. */
+    /** Messages of the view after the compaction. */
     remaining: count,
     /** The summary or the notes. */
     summary: z.string().optional(),
     usage: Usage.optional(),
     attempts: count.optional(),
     duration_ms: z.number().nonnegative().optional(),
-    /** What the persona asks for, and why it could not be had. */
+    /** The configured strategy, and why it failed. */
     instead_of: z.strictObject({ strategy: CompactionStrategy, error: Failure }).optional(),
   }),
-  /** A compaction came to nothing; the view stays as it was. */
+  /** A compaction failed; the view is unchanged. */
   compaction_skipped: event('compaction_skipped', {
     ...Pass,
     error: Failure,
@@ -240,21 +240,21 @@ export const EVENT_SCHEMAS = {
   call_started: event('call_started', { call_id: z.string(), tool: z.string(), args: Json, effect_id: effectId }),
   /** The worker has accepted the call. Its outcome arrives later as the command `call_outcome`. */
   call_accepted: event('call_accepted', { call_id: z.string(), epoch: z.number().int().positive() }),
-  /** A child begins to work for the call: the command that starts it is on its way. */
+  /** The session starts a child session for the call. */
   child_started: event('child_started', {
     call_id: z.string(),
     effect_id: effectId,
     session: z.string(),
     persona: z.string(),
     depth: count,
-    /** Which restart of the call's work this is, from 1. */
+    /** The number of the restart, from 1. */
     restart: z.number().int().positive().optional(),
-    /** Its share of what the run may still use. */
+    /** The child's share of the remaining budget of the run. */
     budget: z.strictObject({ tokens: count.optional(), nano_usd: count.optional() }).optional(),
-    /** Reminders that found no room. */
+    /** Number of inherited reminders beyond the bound. */
     reminders_left_out: z.number().int().positive().optional(),
   }),
-  /** A child has reported how it ended. What it has used counts from here on. */
+  /** A child has reported its end. Its usage counts from this record on. */
   child_ended: event('child_ended', {
     command_id: z.string(),
     call_id: z.string(),
@@ -262,15 +262,15 @@ export const EVENT_SCHEMAS = {
     session: z.string(),
     stop_reason: StopReason,
     turns: count,
-    /** Of it and all that it has started. */
+    /** Of the child and all its descendants. */
     usage: Usage,
-    /** Null where a price was not known. */
+    /** Null if a price is unknown. */
     nano_usd: count.nullable(),
     error: Failure.optional(),
-    /** Another one takes its place. */
+    /** The child restarts. */
     restarts: z.literal(true).optional(),
   }),
-  /** The parent's inbox holds what became of this session's first run; or cannot take it. */
+  /** The report to the parent is stored in the parent's inbox; or, with `error`, it cannot be stored. */
   parent_notified: event('parent_notified', { effect_id: effectId, session: z.string(), error: Failure.optional() }),
   call_cancel_requested: event('call_cancel_requested', {
     call_id: z.string(),
@@ -285,9 +285,9 @@ export const EVENT_SCHEMAS = {
     status: CallStatus,
     result: ToolResult,
     duration_ms: z.number().nonnegative(),
-    /** It asks for its session to be parked; hooks may still make an error of it. */
+    /** The tool `park` asks to suspend the session. Hooks may still replace the result by an error. */
     park: ParkRequest.optional(),
-    /** The `call_outcome` that brought it. */
+    /** The `call_outcome` command with this result. */
     command_id: z.string().optional(),
   }),
   call_ended: event('call_ended', {
@@ -299,7 +299,7 @@ export const EVENT_SCHEMAS = {
     duration_ms: z.number().nonnegative(),
     denial: Denial.optional(),
     timed_out: z.literal(true).optional(),
-    /** The `call_outcome` that brought it. */
+    /** The `call_outcome` command with this result. */
     command_id: z.string().optional(),
   }),
   turn_end: event('turn_end', {
@@ -315,13 +315,13 @@ export const EVENT_SCHEMAS = {
     turns: z.number().int().nonnegative(),
     usage: Usage,
     cost_usd,
-    /** Injections that wait for the next run. */
+    /** Number of injections queued for the next run. */
     pending: z.number().int().nonnegative(),
     error: Failure.optional(),
-    /** The record in which what failed, failed. */
+    /** The number of the record with the failure. */
     failed_at: z.number().int().nonnegative().optional(),
     reason: z.string().optional(),
-    /** The value of the last answer, where it fits the output schema. */
+    /** The value of the last answer, if it fits the output schema. */
     output: Json.optional(),
   }),
   steering_received: event('steering_received', {
@@ -331,7 +331,7 @@ export const EVENT_SCHEMAS = {
     dedupe_key: z.string().optional(),
     preempt,
     actor: Actor.optional(),
-    /** Another session has sent it. */
+    /** The session that sent the message. */
     from: MessageSource.optional(),
     at,
   }),
@@ -341,9 +341,9 @@ export const EVENT_SCHEMAS = {
     mode: Mode,
     ...STORED_REMINDER_FIELDS,
     preempt,
-    /** The hook that returned it. */
+    /** The hook that returned the injection. */
     hook: z.string().optional(),
-    /** It waits for no seam, and makes no run go on. */
+    /** The reminder is in the transcript immediately. It waits for no seam, and does not make a run continue. */
     direct: z.literal(true).optional(),
     actor: Actor.optional(),
     at,
@@ -353,13 +353,13 @@ export const EVENT_SCHEMAS = {
     body: z.string(),
     dedupe_key: z.string().optional(),
     actor: Actor.optional(),
-    /** Another session has sent it. */
+    /** The session that sent the message. */
     from: MessageSource.optional(),
-    /** A message that asks for a run and came when the one before took no more: the next begins with it. */
+    /** A message that needs a run arrived after the last seam of one: the next run starts with it. */
     begins_run: z.literal(true).optional(),
     at,
   }),
-  /** A newer message with the same dedupe key has replaced this one, which is never delivered. */
+  /** A newer message with the same dedupe key replaced this one, which is never delivered. */
   injection_collapsed: event('injection_collapsed', {
     command_id: z.string(),
     into: z.string(),
@@ -369,28 +369,31 @@ export const EVENT_SCHEMAS = {
     feedback_id: z.string(),
     source: z.string(),
     body: z.string(),
-    /** The command that brought it. */
+    /** The command that contained the feedback. */
     command_id: z.string().optional(),
   }),
-  /** As much waited as may wait: so many are not kept. `source` gave the last of them. */
+  /** Feedback was dropped because the queue was full. `source` gave the last dropped piece. */
   feedback_dropped: event('feedback_dropped', {
     source: z.string(),
     count: z.number().int().positive(),
     code: z.literal('too_much_feedback'),
-    /** The command that brought it. */
+    /** The command that contained the feedback. */
     command_id: z.string().optional(),
   }),
-  /** A report of a job that no hook of the session has started, while one is asked that may start it: decided with its answer. */
+  /**
+   * The report of a job that no hook of the session has started so far. A hook is being called that may start it, so
+   * the report is decided after its answer.
+   */
   job_report_deferred: event('job_report_deferred', {
     command_id: z.string(),
     receipt: JobReceipt,
     body: z.string().optional(),
   }),
-  /** Progress of a job that a hook has started. */
+  /** Progress of a job that a hook started. */
   job_reported: event('job_reported', { command_id: z.string(), source: z.string(), receipt: JobReceipt }),
-  /** The limit of open jobs is reached: the session does not wait for the end of this one. */
+  /** The limit of open jobs is reached. The session does not wait for this job. */
   job_untracked: event('job_untracked', { hook: z.string(), job_id: z.string(), code: z.literal('too_many_jobs') }),
-  /** A hook's reminder found no room. */
+  /** A reminder of a hook exceeded the bound of reminders. */
   reminder_dropped: event('reminder_dropped', { hook: z.string(), code: z.literal('too_many_reminders') }),
   message_injected: event('message_injected', {
     command_id: z.string(),
@@ -398,31 +401,31 @@ export const EVENT_SCHEMAS = {
     seam: z.string(),
     turn,
     message: z.discriminatedUnion('role', [UserMessage, ReminderMessage]),
-    /** The command that gave it another text than it came with. */
+    /** The id of a later command that replaced the text. */
     replaced_by: z.string().optional(),
-    /** In the transcript for the record, never rendered to a model. */
+    /** Only recorded: no prompt contains it. */
     audit_only: z.literal(true).optional(),
   }),
-  /** A reminder is delivered: it is part of the transcript, and every prompt shows it until it expires. */
+  /** A reminder was delivered. It is part of the transcript, and every prompt contains it until it expires. */
   reminder_fired: event('reminder_fired', {
     command_id: z.string(),
     seam: z.string(),
     turn,
     message: ReminderMessage,
-    /** It outlives a compaction. */
+    /** The reminder survives compactions. */
     preserve_on_compact: z.literal(true).optional(),
     replaced_by: z.string().optional(),
-    /** In the transcript for the record, never rendered to a model. */
+    /** Only recorded: no prompt contains it. */
     audit_only: z.literal(true).optional(),
   }),
-  /** A reminder that was shown makes way for a newer one with its dedupe key. */
+  /** A newer reminder with the same dedupe key replaced a shown one. */
   reminder_deduped: event('reminder_deduped', { command_id: z.string(), by: z.string() }),
-  /** A reminder is shown no longer. */
+  /** Prompts no longer contain a reminder. */
   reminder_expired: event('reminder_expired', { command_id: z.string(), reason: ExpiryReason }),
-  /** A child session is born with a reminder of its parent's. */
+  /** A child session inherits a reminder of its parent. */
   reminder_inherited: event('reminder_inherited', {
     command_id: z.string(),
-    /** The session that it comes from. */
+    /** The parent session. */
     from: z.string(),
     body: z.string(),
     ...STORED_REMINDER_FIELDS,
@@ -431,13 +434,13 @@ export const EVENT_SCHEMAS = {
     call_id: z.string(),
     tool: z.string(),
     args: Json,
-    /** `rule:<which>` or `hook:<which>`, or `unknown_outcome`: a crash left open whether the call ran. */
+    /** `rule:<rule>` or `hook:<id>`; or `unknown_outcome` after a crash, if it is unknown whether the call ran. */
     requested_by: z.string(),
-    /** What is asked, where it is another question than whether the call may run. */
+    /** The question, if it differs from whether the call may run. */
     question: z.string().optional(),
-    /** It is decided by itself after so long. */
+    /** The approval expires after this time. */
     expire_after_ms: z.number().int().positive().optional(),
-    /** A webhook is notified of it. */
+    /** A webhook is notified of the approval. */
     notifies: z.literal(true).optional(),
   }),
   /** Outcome of the notification of a pending approval. */
@@ -445,28 +448,31 @@ export const EVENT_SCHEMAS = {
     call_id: z.string(),
     ...NoticeOutcome.omit({ type: true }).shape,
   }),
-  /** A person has had later calls like this one decided in advance. */
+  /** A person decided that a rule answers for similar later calls. */
   permission_remembered: event('permission_remembered', { call_id: z.string(), rule: RememberedRule }),
-  /** A remembered rule holds no more. */
+  /** A remembered rule was revoked. */
   permission_forgotten: event('permission_forgotten', {
     rule_id: z.string(),
     command_id: z.string(),
     actor: Actor.optional(),
     at,
   }),
-  /** What people have had the run's persona remember, as of this run. */
+  /** The remembered rules of the run's persona, as of this run. */
   permissions_changed: event('permissions_changed', { rules: z.array(RememberedRule) }),
-  /** A person would allow a parked call with other arguments. `PreToolUse` hooks are asked about it; meanwhile it stays parked. */
+  /**
+   * A person approved a pending call with edited arguments. `PreToolUse` hooks check them first; meanwhile the approval
+   * stays pending.
+   */
   edited_call_proposed: event('edited_call_proposed', {
     call_id: z.string(),
-    /** The `approve`. Its receipt follows from a later record. */
+    /** The `approve` command. Its receipt follows from a later record. */
     command_id: z.string(),
     args: JsonObject,
     remember: RememberScope.optional(),
     actor: Actor.optional(),
     reason: z.string().optional(),
   }),
-  /** The hooks that were asked about an edited call have answered. The same record decides the call or rejects the edit. */
+  /** The hooks have checked an edited call. The same record decides the call or rejects the edit. */
   edited_call_checked: event('edited_call_checked', {
     call_id: z.string(),
     command_id: z.string(),
@@ -478,7 +484,7 @@ export const EVENT_SCHEMAS = {
     command_id: z.string().optional(),
     actor: Actor.optional(),
     reason: z.string().optional(),
-    /** The hook that has decided it, where no person did. */
+    /** The hook that decided the approval, if no person did. */
     hook: z.string().optional(),
     /** The arguments as the approver edited them. */
     args: JsonObject.optional(),
@@ -488,7 +494,7 @@ export const EVENT_SCHEMAS = {
     call_id: z.string(),
     args: JsonObject,
     by: z.string(),
-    /** A person must approve the call with these arguments, by the tool's own answer. */
+    /** The tool itself requires a person's approval for these arguments. */
     needs_approval: z.literal(true).optional(),
   }),
   hook_call: event('hook_call', {
@@ -496,7 +502,7 @@ export const EVENT_SCHEMAS = {
     point: HookPoint,
     effect_id: effectId,
     call_id: z.string().optional(),
-    /** The steer or follow-up that the guard asks about, or the `approve` whose edited call is checked. */
+    /** The steer or follow-up that the guard checks, or the `approve` with the edited call. */
     command_id: z.string().optional(),
     payload: JsonObject,
   }),
@@ -516,23 +522,25 @@ export const EVENT_SCHEMAS = {
     decision: z.string(),
     reason: z.string().optional(),
   }),
-  /** A `user_prompt_submit` hook has blocked a steer or a follow-up: it is never delivered. */
+  /** A `user_prompt_submit` hook blocked a steer or a follow-up, which is never delivered. */
   injection_blocked: event('injection_blocked', { command_id: z.string(), reason: z.string() }),
-  /** The consult about a steer or follow-up is over. `none`: it was broken off, or what it was about waits no more. */
+  /** The check of a steer or follow-up has ended. `none`: it was cancelled, or the message is no longer queued. */
   guard_ended: event('guard_ended', {
     command_id: z.string(),
-    /** Absent if no hook was called: no condition of a guard matches. */
+    /** Absent if no hook was called because no condition matches. */
     effect_id: effectId.optional(),
     verdict: z.enum(['allowed', 'blocked', 'none']),
   }),
-  /** The hooks have answered. Without an effect no hook was called: no condition matches, or the table has changed. */
+  /**
+   * The hooks have answered. Without `effect_id` no hook was called: no condition matches, or the table has changed.
+   */
   consult_ended: event('consult_ended', {
     point: HookPoint,
     effect_id: effectId.optional(),
     call_id: z.string().optional(),
   }),
   /**
-   * Hooks of a notification point were called; the session does not wait for them. Without an effect there were none.
+   * Hooks of a notification point were called. The session does not wait for them. Without `effect_id` there were none.
    */
   announced: event('announced', { point: HookPoint, effect_id: effectId.optional() }),
   command_rejected: event('command_rejected', {
@@ -547,7 +555,10 @@ export const EVENT_SCHEMAS = {
     control: ControlVerb,
     command_id: z.string(),
     status: ControlStatus,
-    /** What it was aimed at: a call's id, another command's, or the session's, also where nothing else could be read. */
+    /**
+     * The target of the rejected command: a call's id, another command's id, or the session's id, also if the command
+     * is unreadable.
+     */
     target: z.string(),
     tool: z.string().optional(),
     /** The new text of the target of a `replace`. */
@@ -556,7 +567,7 @@ export const EVENT_SCHEMAS = {
     reason: z.string().optional(),
   }),
   suspend_requested: event('suspend_requested', {
-    /** The command that asked for it, or the call by which the session parks itself. */
+    /** The command that asked for the suspension, or the call of the tool `park`. */
     command_id: z.string().optional(),
     call_id: z.string().optional(),
     actor: Actor.optional(),
@@ -574,12 +585,12 @@ export const EVENT_SCHEMAS = {
     until_ms: z.number().int().optional(),
     signal: z.string().optional(),
     on_timeout: OnTimeout.optional(),
-    /** The timer that ends the wait, where it has a time. */
+    /** The timer that ends the suspension, if it has a time limit. */
     effect_id: effectId.optional(),
   }),
   resumed: event('resumed', {
     cause: z.enum(['command', 'interrupt', 'signal', 'timeout']),
-    /** The command that woke it: a resume, an interrupt, a signal. */
+    /** The command that resumed the session: a resume, an interrupt, a signal. */
     command_id: z.string().optional(),
     slept_ms: z.number().int().nonnegative(),
     signal: z.strictObject({ name: z.string(), data: Json.optional() }).optional(),
@@ -591,9 +602,9 @@ export const EVENT_SCHEMAS = {
     actor: Actor.optional(),
   }),
   timer_fired: event('timer_fired', { effect_id: effectId, what: TimerPurpose }),
-  /** A step cannot start: its persona has no instance, or is paused. */
+  /** A step cannot start: no instance serves its persona, or the persona is paused. */
   waiting_for_persona: event('waiting_for_persona', PERSONA_STEP_EVENTS.waiting_for_persona),
-  /** What it has waited for is there. */
+  /** An instance serves the persona again, or the pause has ended. */
   persona_wait_ended: event('persona_wait_ended', PERSONA_STEP_EVENTS.persona_wait_ended),
   /**
    * The instance of a step was lost, or returned the step. Another attempt starts, and the streamed text of the last
@@ -611,35 +622,33 @@ export const EVENT_SCHEMAS = {
     turn,
     args: StepArgs,
   }),
-  /** A PreStep hook has given the step another prompt. */
+  /** A PreStep hook replaced the prompt of the step. */
   step_args_rewritten: event('step_args_rewritten', { ...StepHead, args: StepArgs, by: z.string() }),
-  /** A PostStep hook has replaced the answer of the step. The next step gets the new one. */
+  /** A PostStep hook replaced the answer of the step. The next step gets the new answer. */
   step_output_rewritten: event('step_output_rewritten', { ...StepHead, output: Json, by: z.string() }),
-  /**
-   * A step has ended, once for each of its attempts. Its answer is that of the turn, unless a hook has rewritten it.
-   */
+  /** An attempt of a step has ended. Its answer is that of the turn, unless a hook replaced it. */
   step_finished: event('step_finished', {
     ...StepHead,
     status: StepStatus,
-    /** Of one that has failed: why, and what becomes of the run. */
+    /** For a failed step: the reason, and the effect on the run. */
     error: Failure.optional(),
     error_boundary: ErrorBoundary.optional(),
     output: Json.optional(),
-    /** What it has used, in and out. */
+    /** Tokens that the step used, in and out. */
     tokens: count,
     cost_usd,
   }),
-  /** Once per budget and threshold in a run. At 100 percent the run ends. */
+  /** At most once per budget and threshold in a run. At 100 percent the run ends. */
   budget_threshold: event('budget_threshold', {
     budget: Budget,
     percent: z.number().int().min(1).max(100),
-    /** Tokens, USD or milliseconds, as the budget's name says. */
+    /** In tokens, USD or milliseconds, by the budget. */
     used: z.number().nonnegative(),
     limit: z.number().positive(),
-    /** What the next answer needs at least, where that is more than is left. */
+    /** Minimum for the next answer, if it exceeds the rest of the budget. */
     needed: z.number().positive().optional(),
   }),
-  /** The turn ends the run, unless its last seam delivers something. */
+  /** The turn ends the run, unless its last seam delivers a message. */
   stop_condition_held: event('stop_condition_held', { turn, condition: StopCondition }),
   stop_predicates_asked: event('stop_predicates_asked', { turn, effect_id: effectId, predicates: z.array(z.string()) }),
   stop_predicates_answered: event('stop_predicates_answered', {
@@ -651,26 +660,29 @@ export const EVENT_SCHEMAS = {
   owned: event('owned', {
     epoch: z.number().int().positive(),
     host: z.string(),
-    /** All earlier records were copied from another session: calls accepted there are void here. */
+    /** All earlier records are copies from another session. Calls that a worker accepted there are void here. */
     after_copy: z.literal(true).optional(),
-    /** But for these, which the last copied record of a fork begins and its origin's did not: they were never sent. */
+    /** Calls that only the last copied, changed record of a fork starts. The origin never sent them. */
     unsent: z.array(z.string()).optional(),
   }),
-  /** The journal was copied from another: the first event of its first record. */
+  /** The journal is a copy of another one. This is the first event of its first record. */
   session_copied: event('session_copied', {
     ...CopyOrigin.pick({ how: true, session: true, hash: true, command_id: true, actor: true, before: true }).shape,
-    /** The last record of the origin that was copied, which the hash is of. */
+    /** The last copied record of the origin. `hash` is the hash of this record. */
     up_to: z.number().int().positive(),
   }),
-  /** The origin could not be copied to the end; so many records were. */
+  /** The copy is incomplete: only `copied` records of the origin could be copied. */
   copy_failed: event('copy_failed', { copied: count, error: Failure }),
-  /** From here on another persona, model or mode: of a fork, or by a prompt, in whose record it stands before that. */
+  /**
+   * The persona, model or mode changes from here on: by a fork, or by a prompt, before `prompt_received` in the same
+   * record.
+   */
   settings_changed: event('settings_changed', {
     settings: ChangedSettings,
-    /** A run is under way: its surroundings are resolved anew before anything goes on. */
+    /** A run is active: persona, prompt and tools are resolved again before it continues. */
     reprovisions: z.literal(true).optional(),
   }),
-  /** The surroundings of a run that is under way are resolved anew, or that was given up. */
+  /** The new resolution of persona, prompt and tools has ended, or was abandoned. */
   reprovisioned: event('reprovisioned', { effect_id: effectId }),
 } as const;
 
@@ -692,12 +704,14 @@ export const SessionEvent = z.discriminatedUnion(
   ],
 ) as unknown as z.ZodType<SessionEvent>;
 
-/** An injection is in the transcript. */
+/** An event that puts an injection into the transcript. */
 export type Delivery =
   | EventOf<'reminder_fired'>
   | (EventOf<'message_injected'> & { readonly origin: 'steer' | 'followup' });
 
-/** Whether an event says that someone's injection is in the transcript. What hooks and the runtime say is none. */
+/**
+ * Whether an event puts a message of a sender into the transcript. Messages of hooks and of the runtime do not count.
+ */
 export function isDelivery(event: SessionEvent): event is Delivery {
   if (event.type === 'reminder_fired') return event.seam !== 'direct';
   return event.type === 'message_injected' && (event.origin === 'steer' || event.origin === 'followup');

@@ -1,7 +1,7 @@
 /**
- * Exported journals: one record a line, byte for byte as stored, and before the record that first refers to it a line for
- * each thing that lies in the object store: the text of a large field, the whole of a result that was cut, a file. The
- * closing line comes last: it holds the number of records and the hash of the newest one.
+ * Exported journals: one record per line, byte for byte as stored. A line with a stored object (a large field, the
+ * whole of a truncated result, a file) precedes the first record that refers to it. The closing line comes last, with
+ * the number of records and the hash of the newest one.
  */
 import * as z from 'zod';
 import { CoxswainError } from '../catalogues/error-codes.ts';
@@ -10,22 +10,22 @@ import { BlobRef } from '../wire/json.ts';
 import { problemSentences, readStrictly } from '../wire/schema-problems.ts';
 import { blobRefsOf, type JournalRecord } from './record.ts';
 
-/** The line of something that lies in the object store: as text where it is text, else as base64. */
+/** The line of a stored object: `blob` for text, `base64` for other bytes. */
 const BlobLine = z.union([
   z.strictObject({ blob: BlobRef.shape.sha256, text: z.string() }),
   z.strictObject({ blob: BlobRef.shape.sha256, base64: z.base64() }),
 ]);
-/** See {@link readBlobLine}. */
+/** The line of a stored object, as {@link readBlobLine} returns it. */
 export type BlobLine = z.infer<typeof BlobLine>;
 
-/** A line of an exported journal is neither a record nor the bytes of something that lies apart. */
+/** A line of an exported journal is neither a record nor a stored object. */
 export class ExportLineInvalidError extends CoxswainError {
   constructor(message: string) {
     super('export_line_invalid', message);
   }
 }
 
-/** How lines that are no records begin; a record begins with `{"at"`. */
+/** First bytes of lines with objects. A record starts with `{"at"`. */
 const BEGINNINGS = ['{"blob":', '{"base64":'];
 
 /**
@@ -47,15 +47,15 @@ export function readBlobLine(line: string): BlobLine | null {
   return read.data;
 }
 
-/** The last line of an export: what proves its tail. */
+/** The last line of an export. It proves that the export is complete. */
 const ClosingLine = z.strictObject({
   end: z.strictObject({
-    /** SHA-256 of the bytes of the newest record, hex. The next record would hold it as `prev_hash`. */
+    /** SHA-256 of the bytes of the newest record, hex. The next record would contain it as `prev_hash`. */
     hash: z.string().regex(/^[0-9a-f]{64}$/),
     records: z.number().int().positive(),
   }),
 });
-/** What the closing line of an export says of its records. */
+/** The content of the closing line. */
 export type ExportEnd = z.infer<typeof ClosingLine>['end'];
 
 /** The closing line of an export does not match its records: the file was changed, or records are missing. */
@@ -67,14 +67,14 @@ export class ExportEndMismatchError extends CoxswainError {
 
 const CLOSING_BEGINNING = '{"end":';
 
-/** The closing line of an export, which the hash chain needs: no later record proves the newest one. */
+/** The closing line of an export. The hash chain needs it: no later record proves the newest one. */
 export function closingLine(end: ExportEnd): string {
   return canonicalJson({ end });
 }
 
 /**
- * Reads the closing line of an export, or returns null where the line is another one.
- * @throws ExportLineInvalidError where it begins like a closing line and is not one, byte for byte.
+ * Reads the closing line of an export, or returns null for any other line.
+ * @throws ExportLineInvalidError if it starts like a closing line and differs from the canonical form.
  */
 export function readClosingLine(line: string): ExportEnd | null {
   if (!line.startsWith(CLOSING_BEGINNING)) return null;
@@ -92,9 +92,9 @@ export function readClosingLine(line: string): ExportEnd | null {
 }
 
 /**
- * Compares the closing line with the records that were read.
- * @param read the number of records, and the hash of the newest one; null where there is none.
- * @throws ExportEndMismatchError where they differ.
+ * Compares the closing line with the records of the export.
+ * @param read the number of records, and the hash of the newest one; null without records.
+ * @throws ExportEndMismatchError if they differ.
  */
 export function checkExportEnd(end: ExportEnd, read: { readonly records: number; readonly hash: string | null }): void {
   if (end.records !== read.records)
@@ -107,12 +107,14 @@ export function checkExportEnd(end: ExportEnd, read: { readonly records: number;
     );
 }
 
-/** The line of something that lies apart. */
+/** Formats the line of a stored object. */
 export function blobLine(line: BlobLine): string {
   return canonicalJson(line);
 }
 
-/** What of the object store a record cannot do without: its large fields, and what its results refer to. */
+/**
+ * The stored objects that an export of a record contains: its large fields, and the objects that its results refer to.
+ */
 export function exportedRefsOf({ events }: Pick<JournalRecord, 'events'>, bytes: Uint8Array): readonly BlobRef[] {
   const refs = [...blobRefsOf(bytes)];
   for (const event of events) {

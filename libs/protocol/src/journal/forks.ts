@@ -1,6 +1,6 @@
 /**
- * Copies of journals: what a fork is asked for, where a copied journal says that it comes from, and what its first owner
- * is told. See the guide on replay and fork.
+ * Copies of journals: the request for a fork, the origin of a copied journal, and the first input of the copy's owner.
+ * The guide on replay and fork explains them.
  */
 import * as z from 'zod';
 import { CHOICE_FIELDS, refineModelChoice } from '../commands/model-choice.ts';
@@ -13,10 +13,10 @@ const Prompt = z.string().refine(hasVisibleText, { error: 'must not be empty' })
 const StoredActor = z.strictObject({ name: z.string(), verified: z.boolean() });
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 
-/** The key of `verdicts` that stands for every hook which is not named. */
+/** The key of `verdicts` for all hooks without a key of their own. */
 export const EVERY_HOOK = '*';
 
-// A record of zod's own would lose a hook of the name __proto__.
+// Not a record of zod, which would drop a hook named __proto__.
 const Verdicts: z.ZodType<JsonObject, Readonly<Record<string, unknown>>> = z
   .custom<Record<string, unknown>>((value) => JsonObject.safeParse(value).success, {
     error: 'must be an object of what hooks return, by their names',
@@ -35,17 +35,20 @@ const Verdicts: z.ZodType<JsonObject, Readonly<Record<string, unknown>>> = z
   });
 
 /**
- * What is to be otherwise in a fork: `prompt`, `verdicts` or `result` in its last copied record, persona and model from
- * there on. At least one member; of the first three only one, as a record is only one of these things.
+ * The changes of a fork: `prompt`, `verdicts` or `result` in its last copied record, persona and model after it. At
+ * least one member. Of the first three at most one, because a record has one kind of input.
  */
 export const ForkChanges = z
   .strictObject({
-    /** Another text of the message that record n brings; where the session has ended at n, what it is prompted with next. */
+    /** Replaces the text of the message in record n. If the session has ended at n, it is the next prompt. */
     prompt: Prompt.optional(),
     ...CHOICE_FIELDS,
-    /** What hooks return in record n instead, by registration, as a handler would return it; `*` is all that are not named. */
+    /**
+     * Replaces the return values of hooks in record n, by registration, in the form that handlers return. `*` applies
+     * to all others.
+     */
     verdicts: Verdicts.optional(),
-    /** What the call of record n returned instead. */
+    /** Replaces the result of the call in record n. */
     result: z
       .union([
         z.string().transform((text) => ({ text, is_error: false })),
@@ -63,64 +66,59 @@ export const ForkChanges = z
     }
     refineModelChoice(changes, context);
   });
-/** See {@link ForkChanges}. */
 export type ForkChanges = z.infer<typeof ForkChanges>;
-/** {@link ForkChanges} as a person writes them, before defaults. */
+/** {@link ForkChanges} before defaults. */
 export type ForkChangesInput = z.input<typeof ForkChanges>;
 
-/** What `start` says of a fork: a session of the same tenant, the record up to which it is copied, what is otherwise. */
+/** `fork` in a `start`: a session of the same tenant, the last record to copy, and the changes. */
 export const ForkRequest = z.strictObject({
   session: z.string().regex(ID_PATTERN),
   n: z.number().int().positive(),
   changes: ForkChanges.optional(),
 });
-/** See {@link ForkRequest}. */
 export type ForkRequest = z.infer<typeof ForkRequest>;
 
-/** Calls that only the changed record begins: nobody has sent them, in the origin neither. */
+/** Calls that only the changed record starts. Neither the origin nor the fork has sent them so far. */
 const unsent = z.array(z.string()).min(1).max(BOUNDS.callsPerBatchMax).optional();
 const Ancestor = { session: z.string(), n: z.number().int().positive(), hash: sha256 };
 
 /** The origin of a copied journal, recorded in the input of its first record. */
 export const CopyOrigin = z.strictObject({
   how: z.enum(['fork', 'import']),
-  /** The session whose first `n` records are copied, and the hash of the last of them. */
+  /** The session with the first `n` records, and the hash of the last of them. */
   ...Ancestor,
-  /** The command that asked for the fork; an import has none. */
+  /** The command that requested the fork; absent for an import. */
   command_id: z.string().optional(),
   actor: StoredActor.optional(),
   receipt_to: z.string().optional(),
   /** The message id of that command. */
   message_id: z.string().optional(),
-  /** What is otherwise in record `n` and from there on. */
+  /** The changes in record `n` and after it. */
   changes: ForkChanges.optional(),
   unsent,
-  /** What the session, which has ended at `n`, is prompted with next. */
+  /** The next prompt of the session, which has ended at `n`. */
   prompt: Prompt.optional(),
-  /** Where that journal was copied from itself, the newest origin first. */
+  /** The earlier origins of that journal, the newest first. */
   before: z.array(z.strictObject(Ancestor)).max(BOUNDS.originsNamedMax).optional(),
 });
-/** See {@link CopyOrigin}. */
 export type CopyOrigin = z.infer<typeof CopyOrigin>;
 
-/** Settings that a fork changes from its last copied record on, or a prompt for its run and those after it. */
+/** Settings that change: after the last copied record of a fork, or for the run of a prompt and later runs. */
 export const ChangedSettings = z.strictObject({
   ...CHOICE_FIELDS,
-  /** A mode of the persona's; null for none. */
+  /** A mode of the persona; null for none. */
   mode: z.string().regex(ID_PATTERN).nullable().optional(),
 });
-/** See {@link ChangedSettings}. */
 export type ChangedSettings = z.infer<typeof ChangedSettings>;
 
-/** What the first owner of a fork begins with: nothing of what was under way in the origin goes on here. */
+/** The input of the first owner of a fork. Unfinished work of the origin does not continue here. */
 export const AfterCopy = z.strictObject({
-  /** The fork itself. Forks of forks copy such inputs of their ancestors. */
+  /** The id of the fork. Forks of forks contain the inputs of their ancestors too. */
   session: z.string(),
   unsent,
   settings: ChangedSettings.optional(),
   prompt: z.strictObject({ command_id: z.string(), text: Prompt, actor: StoredActor.optional() }).optional(),
-  /** Why the copy could not be completed. */
+  /** Why the copy is incomplete. */
   error: z.strictObject({ code: z.string(), message: z.string() }).optional(),
 });
-/** See {@link AfterCopy}. */
 export type AfterCopy = z.infer<typeof AfterCopy>;

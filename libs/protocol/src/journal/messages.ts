@@ -1,13 +1,16 @@
-/** The messages of a transcript, as the journal holds them and as models are shown them. */
+/**
+ * The messages of a transcript, in the journal and in prompts.
+ */
 import * as z from 'zod';
 import { CallStatus } from '../tools/calls.ts';
 import { ID_PATTERN } from '../wire/ids.ts';
 import { BlobRef, Json, JsonObject } from '../wire/json.ts';
 import { RoleHint } from './reminders.ts';
 
-/** What a provider wants back unchanged with a part (signatures, item ids), by provider name. Never interpreted here. */
+/**
+ * Data that a provider requires unchanged with a part (signatures, item ids), by provider name. Not interpreted here.
+ */
 export const ProviderMetadata = z.record(z.string(), JsonObject);
-/** See {@link ProviderMetadata}. */
 export type ProviderMetadata = z.infer<typeof ProviderMetadata>;
 
 /** Plain text. */
@@ -23,15 +26,15 @@ export const FilePart = z.strictObject({
   filename: z.string().optional(),
   data: z.union([z.base64(), BlobRef]),
 });
-/** What the model thought aloud. Shown back to the provider that wrote it. */
+/** Reasoning of the model. Sent back to the provider that created it. */
 export const ReasoningPart = z.strictObject({
   type: z.literal('reasoning'),
   text: z.string(),
   provider_metadata: ProviderMetadata.optional(),
 });
 /**
- * One tool call that the model asked for. `problem` stands where the call can never run: its arguments did not parse
- * or did not fit the tool's schema, or there is no such tool; `args` then holds what could be read, or null.
+ * One tool call by the model. With `problem` the call can never run: its arguments did not parse or did not fit the
+ * tool's schema, or the tool does not exist. Then `args` contains the readable part, or null.
  */
 export const CallPart = z.strictObject({
   type: z.literal('call'),
@@ -39,45 +42,40 @@ export const CallPart = z.strictObject({
   tool: z.string().min(1).max(256),
   args: Json,
   problem: z.strictObject({ code: z.string().min(1), message: z.string() }).optional(),
-  /** The tool's own answer, for these arguments: a person must approve the call. Absent: the permission rules decide. */
+  /** The tool itself requires a person's approval for these arguments. Absent: the permission rules decide. */
   needs_approval: z.literal(true).optional(),
   provider_metadata: ProviderMetadata.optional(),
 });
-/** See {@link TextPart}. */
 export type TextPart = z.infer<typeof TextPart>;
-/** See {@link FilePart}. */
 export type FilePart = z.infer<typeof FilePart>;
-/** See {@link ReasoningPart}. */
 export type ReasoningPart = z.infer<typeof ReasoningPart>;
-/** See {@link CallPart}. */
 export type CallPart = z.infer<typeof CallPart>;
 
 /**
- * Where a message of a transcript is from, where that is neither a person nor a tool. Transcripts say so, from the events
- * that brought the message; no command can. `notice`: a host notice, as its record has it. `summary` and
- * `notes`: what a compaction left. `transcript`: messages to summarise. `persona`: a skill, by the persona's author.
+ * The origin of a message that is neither from a person nor from a tool. Transcripts take it from the events that
+ * delivered the message; commands cannot set it. `notice`: a host notice, in its recorded form. `summary` and `notes`:
+ * results of a compaction. `transcript`: messages to summarize. `persona`: a skill, by the persona's author.
  */
 export const MessageOrigin = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.enum(['notice', 'summary', 'notes', 'transcript', 'persona']) }),
   z.strictObject({ kind: z.literal('session'), session: z.string().regex(ID_PATTERN) }),
 ]);
-/** See {@link MessageOrigin}. */
 export type MessageOrigin = z.infer<typeof MessageOrigin>;
 
-/** What a person, another session or the runtime says to the model. */
+/** A message to the model from a person, another session or the runtime. */
 export const UserMessage = z.strictObject({
   role: z.literal('user'),
   content: z.array(z.discriminatedUnion('type', [TextPart, FilePart])).min(1),
 });
-/** One model answer. `partial` marks an answer that an abort or an error cut short. */
+/** One model answer. `partial`: an abort or an error ended it early. */
 export const AssistantMessage = z.strictObject({
   role: z.literal('assistant'),
   content: z.array(z.discriminatedUnion('type', [TextPart, ReasoningPart, CallPart])),
   partial: z.literal(true).optional(),
 });
-/** A user message of a transcript: with where it is from, unless a person has written it. */
+/** A user message of a transcript, with its origin unless a person wrote it. */
 export const ShownUserMessage = UserMessage.extend({ origin: MessageOrigin.optional() });
-/** One call's result. Every call of an assistant message has exactly one. */
+/** The result of one call. Every call of an assistant message has exactly one. */
 export const ToolMessage = z.strictObject({
   role: z.literal('tool'),
   call_id: z.string().min(1).max(256),
@@ -85,38 +83,32 @@ export const ToolMessage = z.strictObject({
   status: CallStatus,
   is_error: z.boolean(),
   content: z.array(z.discriminatedUnion('type', [TextPart, FilePart])),
-  /** What the host has to say of the call; the model reads it before the result. */
+  /** A remark of the host about the call. The model reads it before the result. */
   note: z.string().optional(),
   origin: MessageOrigin.optional(),
 });
-/** A reminder: rendered as `<system-reminder>`, never in place of a user message. */
+/** A reminder, rendered as `<system-reminder>`. It never replaces a user message. */
 export const ReminderMessage = z.strictObject({
   role: z.literal('reminder'),
   content: z.array(TextPart).min(1),
-  /** In which voice; `system` where it is left out. */
+  /** The role in the prompt; `system` by default. */
   role_hint: RoleHint.optional(),
 });
 /** Any message of a transcript. */
 export const Message = z.discriminatedUnion('role', [ShownUserMessage, AssistantMessage, ToolMessage, ReminderMessage]);
-/** See {@link UserMessage}. */
 export type UserMessage = z.infer<typeof UserMessage>;
-/** See {@link ShownUserMessage}. */
 export type ShownUserMessage = z.infer<typeof ShownUserMessage>;
-/** See {@link AssistantMessage}. */
 export type AssistantMessage = z.infer<typeof AssistantMessage>;
-/** See {@link ToolMessage}. */
 export type ToolMessage = z.infer<typeof ToolMessage>;
-/** See {@link ReminderMessage}. */
 export type ReminderMessage = z.infer<typeof ReminderMessage>;
-/** See {@link Message}. */
 export type Message = z.infer<typeof Message>;
 
-/** A user message of one text. */
+/** A user message with one text. */
 export function userText(text: string): UserMessage {
   return { role: 'user', content: [{ type: 'text', text }] };
 }
 
-/** The text parts of a message, joined. */
+/** The text parts of a message, concatenated. */
 export function textOf(message: Message): string {
   let text = '';
   for (const part of message.content) if (part.type === 'text') text += part.text;
@@ -128,7 +120,7 @@ export function callsOf(message: AssistantMessage): CallPart[] {
   return message.content.filter((part): part is CallPart => part.type === 'call');
 }
 
-/** Why no provider would take these messages: a call without its result, or a result without its call; or null. */
+/** Why every provider would refuse these messages: a call without its result, or a result without its call; or null. */
 export function pairingProblem(messages: readonly Message[]): string | null {
   let open: string[] = [];
   for (const message of messages) {

@@ -1,26 +1,26 @@
 /**
- * Records of earlier shapes, read on into today's. Whoever changes the shape of a record once it was released raises
- * `RECORD_VERSION` and adds the step from the version before. A step is never changed again, and never taken away:
- * journals of every release lie on users' disks.
+ * Upcasts: records of earlier versions are converted to the newest version. A change to the shape of a released record
+ * raises `RECORD_VERSION` and adds the upcast from the version before. Upcasts are never changed or removed: users keep
+ * journals of every release.
  */
 
-/** A record as JSON, its large fields in place. */
+/** A record as JSON, with its large fields in place. */
 export type RawRecord = { [member: string]: unknown };
 
-/** From a record of one version to the same record as the next version writes it. It may change what it is given. */
+/** Converts a record of one version to the next version. It may modify its argument. */
 export type Upcast = (record: RawRecord) => RawRecord;
 
-/** The step from each released version but the newest, by the version that it reads. */
+/** The upcast from each released version except the newest, by the version that it reads. */
 export const UPCASTS: ReadonlyMap<number, Upcast> = new Map();
 
-/** Whether records of a version can be read on to the newest. */
+/** Whether upcasts exist from a version to the newest one. */
 export function isReadOn(version: number, newest: number, upcasts: ReadonlyMap<number, Upcast>): boolean {
   let known = version;
   while (known < newest && upcasts.has(known)) known++;
   return known === newest;
 }
 
-/** A record of a version that {@link isReadOn}, as the newest. */
+/** Converts a record to the newest version. The caller has checked {@link isReadOn}. */
 export function readOn(record: RawRecord, newest: number, upcasts: ReadonlyMap<number, Upcast>): RawRecord {
   let current = record;
   for (let version = record.v as number; version < newest; version++) {

@@ -1,4 +1,6 @@
-/** The record: one journal entry, one message on the bus, one commit. */
+/**
+ * The record: one journal entry, which is one message on the bus and one commit.
+ */
 import * as z from 'zod';
 import { CoxswainError } from '../catalogues/error-codes.ts';
 import { BOUNDS } from '../wire/bounds.ts';
@@ -10,40 +12,40 @@ import { Input } from './inputs.ts';
 import { isReadOn, type RawRecord, readOn, UPCASTS, type Upcast } from './record-upcasts.ts';
 import { deletionSentence, Tombstone, tombstoneIn } from './tombstone.ts';
 
-/** The record shape that this release writes. Readers take every shape ever released: see `record-upcasts.ts`. */
+/** The version that this release writes. Readers accept every released version: see `record-upcasts.ts`. */
 export const RECORD_VERSION = 1;
 
-/** Where in a command stream a session has read to. `created` names the stream's incarnation; another one starts at 0. */
+/**
+ * The position of a session in a command stream. `created` identifies the incarnation of the stream; a new incarnation
+ * starts at 0.
+ */
 export const Cursor = z.strictObject({ stream: z.string(), created: z.string(), seq: z.number().int().nonnegative() });
-/** See {@link Cursor}. */
 export type Cursor = z.infer<typeof Cursor>;
 
-/** The machine's value after a record: a state's name, or a state with its child. */
+/** The state of the machine after a record: the name of a state, or a state with its child. */
 export const StateValue = z.union([z.string(), z.record(z.string(), z.string())]);
-/** See {@link StateValue}. */
 export type StateValue = z.infer<typeof StateValue>;
 
-/** One journal entry: one input and everything that followed from it until the machine waited again. */
+/** One journal entry: one input and all events up to the next wait of the machine. */
 export const JournalRecord = z.strictObject({
   v: z.literal(RECORD_VERSION),
   session_id: z.string(),
   /** Dense per session, from 1. */
   n: z.number().int().positive(),
   epoch: z.number().int().positive(),
-  /** Who wrote it: the writing host's incarnation. Tells two hosts' records apart that are otherwise the same. */
+  /** The incarnation of the host that wrote the record. It distinguishes otherwise equal records of two hosts. */
   attempt: z.string(),
-  /** SHA-256 of the bytes of the record before, hex; 64 zeros in the first. */
+  /** SHA-256 of the bytes of the previous record, hex; 64 zeros in the first record. */
   prev_hash: z.string().regex(/^[0-9a-f]{64}$/),
   /** ISO 8601, from the host's clock. */
   at: z.iso.datetime(),
-  /** The inbox position that this record consumed up to. Only in records of commands. */
+  /** The inbox position after this record. Only in records of commands. */
   cursor: Cursor.optional(),
   input: Input,
   events: z.array(SessionEvent),
   state: StateValue,
   effects_open: z.array(z.string()),
 });
-/** See {@link JournalRecord}. */
 export interface JournalRecord {
   readonly v: typeof RECORD_VERSION;
   readonly session_id: string;
@@ -62,7 +64,7 @@ export interface JournalRecord {
 /** `prev_hash` of a session's first record. */
 export const GENESIS_HASH = '0'.repeat(64);
 
-/** A record is over its bound; nothing was appended. */
+/** A record exceeds its bound. Nothing was appended. */
 export class RecordTooLargeError extends Error {
   override readonly name = 'RecordTooLargeError';
   readonly code = 'record_too_large';
@@ -71,7 +73,7 @@ export class RecordTooLargeError extends Error {
   }
 }
 
-/** A record could not be read: its bytes are not one of the shapes ever released. */
+/** The bytes are not a valid record of any released version. */
 export class RecordUnreadableError extends CoxswainError {
   override readonly name: string = 'RecordUnreadableError';
   override readonly code: 'record_unreadable' | 'blob_missing' | 'session_deleted' = 'record_unreadable';
@@ -81,22 +83,22 @@ export class RecordUnreadableError extends CoxswainError {
   }
 }
 
-/** A record is of a version that this release does not know: another release wrote it, and nothing is wrong with it. */
+/** The record has a version that this release does not know. Another release wrote it; it is not damaged. */
 export class RecordVersionUnknownError extends RecordUnreadableError {
   override readonly name = 'RecordVersionUnknownError';
 }
 
-/** A record refers to bytes that were not found: not in the object store, nor in an export; the record may be sound. */
+/** The bytes of a large field are missing in the object store or in an export. The record itself may be intact. */
 export class BlobMissingError extends RecordUnreadableError {
   override readonly name = 'BlobMissingError';
   override readonly code = 'blob_missing';
 }
 
-/** The stream reports a message that none of its replicas serves: a replica is damaged, or the message is lost. */
+/** The stream reports a message that none of its replicas returns: a replica is damaged, or the message is lost. */
 export class RecordNotServedError extends RecordUnreadableError {
   override readonly name = 'RecordNotServedError';
   readonly stream: string;
-  /** The message's sequence in the stream; null where only its subject is known. */
+  /** The message's sequence in the stream; null if only its subject is known. */
   readonly seq: number | null;
   constructor(stream: string, subject: string, seq: number | null) {
     const what = seq === null ? `messages on ${subject}` : `message ${seq} on ${subject}`;
@@ -110,24 +112,23 @@ export class RecordNotServedError extends RecordUnreadableError {
 export class SessionDeletedError extends RecordUnreadableError {
   override readonly name = 'SessionDeletedError';
   override readonly code = 'session_deleted';
-  /** With the names of TypeScript. */
+  /** The tombstone with TypeScript names. */
   readonly tombstone: CamelCased<Tombstone>;
 
-  /** @param tombstone in the form of the wire. */
+  /** @param tombstone with wire names. */
   constructor(tombstone: Tombstone) {
     super(deletionSentence(tombstone));
     this.tombstone = fromWire(Tombstone, tombstone);
   }
 }
 
-/** Finds the text of a large field by its reference. `undefined` where it cannot be had. */
+/** Finds the text of a large field by its reference; `undefined` if it is not available. */
 export type BlobText = (ref: BlobRef) => string | undefined;
 
 /**
- * Reads a record's bytes. Large fields, which its `blobs` member points at (RFC 6901 pointers), are put back in place;
- * without `blobText` a note stands for each. A record of an earlier version is read on into today's.
- * @throws RecordUnreadableError naming the member that does not fit, or the blob that is missing; SessionDeletedError
- *   for a tombstone.
+ * Reads the bytes of a record. Large fields, which its `blobs` member lists as RFC 6901 pointers, are put back in
+ * place; without `blobText` a note replaces each. A record of an earlier version is converted to the newest one.
+ * @throws RecordUnreadableError naming the invalid member, or the missing blob; SessionDeletedError for a tombstone.
  */
 export function decodeRecord(
   bytes: Uint8Array,
@@ -137,16 +138,16 @@ export function decodeRecord(
   const value = readWhole(bytes, blobText, upcasts);
   const parsed = JournalRecord.safeParse(value);
   if (parsed.success) return parsed.data as JournalRecord;
-  // Once more, for the words: records are read far too often to be read with words the first time.
-  const told = readStrictly(JournalRecord, value);
-  const problems = told.ok ? [] : problemSentences(told.problems);
+  // A second parse, for the messages: records are read too often to create messages the first time.
+  const strict = readStrictly(JournalRecord, value);
+  const problems = strict.ok ? [] : problemSentences(strict.problems);
   throw new RecordUnreadableError(`${nameOf(value)} does not fit version ${RECORD_VERSION}: ${problems.join('; ')}`);
 }
 
 /**
- * As {@link decodeRecord}, for bytes that were read so before and are the same still, as a hash says: they are not held
- * against the schema once more, which takes most of the time.
- * @throws RecordUnreadableError where they are no record at all, or a blob is missing.
+ * Like {@link decodeRecord}, for bytes that were read before and are unchanged by their hash. It skips the validation,
+ * which takes most of the time.
+ * @throws RecordUnreadableError if the bytes are not a record, or a blob is missing.
  */
 export function decodeRecordAgain(
   bytes: Uint8Array,
@@ -163,9 +164,9 @@ function readWhole(bytes: Uint8Array, blobText: BlobText, upcasts: ReadonlyMap<n
 }
 
 /**
- * A record's parsed JSON with its large fields put back in place, and without the member that points at them.
- * @param which the pointers that matter; the others are left as they are.
- * @throws RecordUnreadableError where one of them points at nothing, or its text cannot be had.
+ * Puts large fields back into the parsed JSON of a record, and removes its `blobs` member.
+ * @param which selects pointers; other large fields are left out.
+ * @throws RecordUnreadableError if a pointer is invalid, or a text is not available.
  */
 export function withLargeFields(
   { blobs = [], ...value }: StoredJson,
@@ -185,10 +186,10 @@ export function blobRefsOf(bytes: Uint8Array, upcasts: ReadonlyMap<number, Upcas
   });
 }
 
-/** A record as it is stored: JSON, with pointers at what lies apart. */
+/** A record as stored: JSON, with pointers to its large fields. */
 export type StoredJson = { blobs?: readonly string[] } & RawRecord;
 
-// A byte order mark is not passed over: it is no byte of any record that was written.
+// A byte order mark is an error: no record starts with one.
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 function parseStored(bytes: Uint8Array, upcasts: ReadonlyMap<number, Upcast>): StoredJson {
@@ -215,7 +216,7 @@ function parseStored(bytes: Uint8Array, upcasts: ReadonlyMap<number, Upcast>): S
   return value as StoredJson;
 }
 
-/** What people find it by in its journal. */
+/** The name of a record in messages. */
 function nameOf(value: object): string {
   const { n } = value as { n?: unknown };
   return Number.isSafeInteger(n) ? `record ${n}` : 'a record';

@@ -1,35 +1,35 @@
-/** Reminders: what the host keeps before a model's eyes without speaking as its user. */
+/**
+ * Reminders: texts of the host that stay in the prompts of a model, outside of user messages.
+ */
 import * as z from 'zod';
 
 /**
- * The role of a reminder in the prompt, as far as the provider supports it. `system` and `developer`: the role for
+ * The role of a reminder in the prompt, if the provider supports it. `system` and `developer`: the role for
  * instructions within a conversation. `user_block`: a part of the user's turn. `ephemeral_cache`: such a part, after
  * which the provider may cache the prompt.
  */
 export const RoleHint = z.enum(['system', 'developer', 'user_block', 'ephemeral_cache']);
-/** See {@link RoleHint}. */
 export type RoleHint = z.infer<typeof RoleHint>;
 
-/** Which descendants of a session are born with its reminder: direct children, all of them, or none. */
+/** The descendants of a session that inherit the reminder: direct children, all of them, or none. */
 export const Propagate = z.enum(['session', 'all', 'none']);
-/** See {@link Propagate}. */
 export type Propagate = z.infer<typeof Propagate>;
 
 const Tag = z.string().trim().min(1).max(64);
 
 /** The members of a reminder without its text and mode. All have defaults. */
 export const REMINDER_FIELDS = {
-  /** Words by which interfaces and hooks may sort reminders. */
+  /** Labels by which interfaces and hooks may sort reminders. */
   tags: z.array(Tag).max(32).default([]),
-  /** How many turns show it. A turn that has shown it counts when it ends, and so does a compaction. */
+  /** Number of turns that show the reminder. A turn counts when it ends; a compaction counts too. */
   ttl_turns: z.number().int().min(1).max(1_000_000).optional(),
-  /** Whether it outlives a compaction that takes away the part of the transcript where it stands. */
+  /** Whether the reminder survives a compaction of the messages around it. */
   preserve_on_compact: z.boolean().default(false),
   propagate: Propagate.default('session'),
   role_hint: RoleHint.default('system'),
 } as const;
 
-/** The same as events hold it: every default written out. */
+/** The same members in events: with all defaults filled in. */
 export const STORED_REMINDER_FIELDS = {
   tags: z.array(z.string()),
   dedupe_key: z.string().optional(),
@@ -43,7 +43,6 @@ const Stored = z.strictObject(STORED_REMINDER_FIELDS);
 /** The members of a stored reminder without its text. */
 export type ReminderFields = Readonly<z.infer<typeof Stored>>;
 
-/** Why a reminder is shown no longer: its turns are over, a compaction took it away, or someone revoked it. */
+/** Why a reminder is no longer shown: its turns are over, a compaction removed it, or a sender revoked it. */
 export const ExpiryReason = z.enum(['ttl', 'compaction', 'cleared']);
-/** See {@link ExpiryReason}. */
 export type ExpiryReason = z.infer<typeof ExpiryReason>;

@@ -1,4 +1,6 @@
-/** What `get_state` answers and lists show of a session. */
+/**
+ * The status of a session, in replies to `get_state` and in lists.
+ */
 import * as z from 'zod';
 import { Mode } from '../catalogues/seams.ts';
 import { OnTimeout } from '../commands/parking.ts';
@@ -13,7 +15,7 @@ import type { Tombstone } from './tombstone.ts';
 
 const Actor = z.strictObject({ name: z.string(), verified: z.boolean() });
 
-/** A session as seen from outside, after its newest record. */
+/** The status of a session after its newest record. */
 export const SessionStatus = z.strictObject({
   session_id: z.string(),
   n: z.number().int().positive(),
@@ -23,35 +25,35 @@ export const SessionStatus = z.strictObject({
   run: z.number().int().nonnegative(),
   turn: z.number().int().nonnegative(),
   persona: z.string().nullable(),
-  /** The one that the session has pinned. */
+  /** The pinned version. */
   persona_version: z.string().nullable().default(null),
   model: z.string().nullable(),
   stop_reason: StopReason.nullable(),
   error: z.strictObject({ code: z.string(), message: z.string() }).nullable(),
-  /** The record in which what failed, failed. */
+  /** The number of the record with the failure. */
   failed_at: z.number().int().positive().nullable(),
   /** Of all runs. */
   usage: Usage,
-  /** The same with what its children have used that have ended. */
+  /** The same, with the usage of all ended child sessions. */
   tree_usage: Usage,
   /** The parent session and its call; null without a parent. */
   parent: z
     .strictObject({ session: z.string(), call_id: z.string(), root: z.string(), depth: z.number().int().positive() })
     .nullable(),
-  /** Its children that have not ended. */
+  /** Child sessions that have not ended. */
   children: z.array(z.strictObject({ session: z.string(), persona: z.string(), call_id: z.string() })),
-  /** What the next prompt is estimated to have, of how much, and how often what came before was compacted. */
+  /** Estimated size of the next prompt, the context window, and the number of compactions so far. */
   context: z.strictObject({
     tokens: z.number().int().nonnegative(),
     window: z.number().int().positive().nullable(),
-    /** Where the window is from. `overflow`: the provider has refused a prompt of this size as too long. */
+    /** Source of the window. `overflow`: the provider refused a prompt of this size as too long. */
     window_from: z.enum(['persona', 'model', 'default', 'overflow']).nullable(),
     messages: z.number().int().nonnegative(),
     compactions: z.number().int().nonnegative(),
   }),
-  /** USD of all runs; null where a price was not known. */
+  /** USD of all runs; null if a price is unknown. */
   cost_usd: z.number().nonnegative().nullable(),
-  /** What the run has used of its budgets, as of the newest record: tokens, USD or milliseconds. */
+  /** Usage of the run's budgets as of the newest record, in tokens, USD or milliseconds. */
   budgets: z.array(z.strictObject({ budget: Budget, used: z.number().nonnegative(), limit: z.number().positive() })),
   calls: z.array(z.strictObject({ call_id: z.string(), tool: z.string(), status: z.string() })),
   approvals: z.array(
@@ -60,38 +62,38 @@ export const SessionStatus = z.strictObject({
       tool: z.string(),
       args: Json,
       requested_by: z.string(),
-      /** When it was asked, and when the question ends by itself; ISO 8601. */
+      /** Time of the request, and its expiry; ISO 8601. */
       since: z.string(),
       expires_at: z.string().optional(),
       question: z.string().optional(),
     }),
   ),
-  /** Null where it is not suspended. */
+  /** Null if the session is not suspended. */
   suspended: z
     .strictObject({
       since: z.string(),
       reason: z.string().nullable(),
-      /** When it wakes by itself, and what for. */
+      /** When it wakes, and the effect. */
       until: z.string().nullable(),
       on_timeout: OnTimeout.nullable(),
       /** The signal that wakes it. */
       signal: z.string().nullable(),
-      /** Whether the suspension came from the session: the tool `park`, or a failed step of its persona. */
+      /** Whether the session suspended itself: by the tool `park`, or by a failed step of its persona. */
       by_itself: z.boolean(),
     })
     .nullable(),
-  /** Its step waits for an instance of its persona, or for the end of a pause. Absent otherwise. */
+  /** A step waits for an instance of its persona, or for the end of a pause. Absent otherwise. */
   waiting_for_persona: z
     .strictObject({
       persona: z.string(),
       version: z.string(),
       why: z.enum(['unserved', 'paused']),
       since: z.string(),
-      /** When it is given up; null where it waits as long as it takes. */
+      /** When the run fails; null if the wait has no limit. */
       until: z.string().nullable(),
     })
     .optional(),
-  /** When it wakes by itself, suspended or as an idling daemon; null where it does not. */
+  /** When a suspended session or an idle daemon wakes; null without a timer. */
   wakes_at: z.string().nullable(),
   pending: z.array(
     z.strictObject({
@@ -102,7 +104,7 @@ export const SessionStatus = z.strictObject({
       actor: Actor.optional(),
       /** When the session recorded it, ISO 8601. */
       at: z.string(),
-      /** The command that gave it another text than it came with. */
+      /** The id of a later command that replaced the text. */
       replaced_by: z.string().optional(),
       /** The session that sent it. */
       from: MessageSource.optional(),
@@ -114,22 +116,21 @@ export const SessionStatus = z.strictObject({
       role_hint: STORED_REMINDER_FIELDS.role_hint.optional(),
     }),
   ),
-  /** Reminders that were delivered and are shown in every prompt until they expire. */
+  /** Delivered reminders, which every prompt contains until they expire. */
   reminders: z.array(
     z.strictObject({
       command_id: z.string(),
       body: z.string(),
       actor: Actor.optional(),
       ...STORED_REMINDER_FIELDS,
-      /** Turns that will still show it. */
+      /** Number of further turns that show it. */
       ttl_left: z.number().int().nonnegative().optional(),
     }),
   ),
 });
-/** See {@link SessionStatus}. */
 export type SessionStatus = z.infer<typeof SessionStatus>;
 
-/** A session in a list: what its newest record says by itself, and where it is asked for, what a host says. */
+/** A session in a list: the content of its newest record, and on request the status by a host. */
 export const ListedSessionDocument = z.strictObject({
   session_id: z.string(),
   n: z.number().int().nonnegative().meta({ description: 'Its newest record.' }),
@@ -144,7 +145,6 @@ export const ListedSessionDocument = z.strictObject({
     .optional()
     .meta({ description: 'With `details` and `persona`; null where no host has answered.' }),
 });
-/** See {@link ListedSessionDocument}. */
 export type ListedSessionDocument = z.infer<typeof ListedSessionDocument>;
 
 /** What lists show of a session, from its status. `details` are always set. */

@@ -1,13 +1,16 @@
-/** Spans as they are made here: plain data, whoever exports or draws them. Named and attributed by the GenAI conventions of OpenTelemetry. */
+/**
+ * Spans as plain data, independent of exporters and views. Names and attributes follow the GenAI conventions of
+ * OpenTelemetry.
+ */
 import type { TraceContext } from '../wire/trace-context.ts';
 
-/** A value of an attribute. */
+/** The value of an attribute. */
 export type SpanValue = string | number | boolean | readonly string[];
 
 /** Attributes by name. */
 export type SpanAttributes = Readonly<Record<string, SpanValue>>;
 
-/** Something that happened at one moment of a span. */
+/** A point event within a span. */
 export interface SpanMoment {
   readonly name: string;
   /** Milliseconds since 1970. */
@@ -15,20 +18,20 @@ export interface SpanMoment {
   readonly attributes: SpanAttributes;
 }
 
-/** A piece of work that has ended. */
+/** A finished piece of work. */
 export interface EndedSpan {
   readonly context: TraceContext;
   readonly parent: TraceContext | null;
   readonly name: string;
   /** OpenTelemetry's kinds, in lower case. */
   readonly kind: 'internal' | 'server' | 'client';
-  /** Milliseconds since 1970; never behind the end. */
+  /** Milliseconds since 1970; at most the end. */
   readonly startMs: number;
   readonly endMs: number;
-  /** Why it has failed: a code, and perhaps a sentence. Null where it has not. */
+  /** The error of a failed span: a code, and optionally a sentence. Null without a failure. */
   readonly error: { readonly type: string; readonly message?: string | undefined } | null;
   readonly attributes: SpanAttributes;
   readonly moments: readonly SpanMoment[];
-  /** Spans of other traces that have led to it. */
+  /** Spans of other traces that caused this one. */
   readonly links: readonly TraceContext[];
 }

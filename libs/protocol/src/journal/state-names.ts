@@ -1,4 +1,6 @@
-/** What a record's state says by its names alone. */
+/**
+ * The names in the state of a record.
+ */
 import type { StateValue } from './record.ts';
 
 /** The names of a session's top-level states. Lists also show `deleted` and `unreadable`. */
@@ -16,10 +18,13 @@ export const SESSION_STATE_NAMES = [
   'deleted',
   'unreadable',
 ] as const;
-/** See {@link SESSION_STATE_NAMES}. */
+/** A name of {@link SESSION_STATE_NAMES}. */
 export type SessionStateName = (typeof SESSION_STATE_NAMES)[number];
 
-/** The top-level state's name: `function_execute` of `{function_execute: "running"}`. A newer host may have a name more. */
+/**
+ * The name of the top-level state: `function_execute` of `{function_execute: "running"}`. A newer host may have further
+ * names.
+ */
 export function topState(state: StateValue): SessionStateName {
   return (typeof state === 'string' ? state : (Object.keys(state)[0] ?? '')) as SessionStateName;
 }

@@ -1,26 +1,28 @@
-/** A statechart as data, for whoever draws it: nothing but names and where they lead. Any machine with nested states will do. */
+/**
+ * A statechart as data for drawing: names and transitions of any machine with nested states.
+ */
 
-/** One way out of a state. */
+/** One transition of a state. */
 export interface ChartTransition {
-  /** The event that it takes; empty where it happens at once. */
+  /** The event of the transition; empty for an immediate one. */
   readonly event: string;
   readonly guard: string | null;
-  /** The path of the state that it leads to; null where it takes the event and stays. */
+  /** The path of the target state; null for a transition without a change of state. */
   readonly target: string | null;
 }
 
-/** A state and those within it. */
+/** A state with its child states. */
 export interface ChartState {
-  /** As in a record's state, with dots: `function_execute.running`; empty at the root. */
+  /** The path as in a record's state, with dots: `function_execute.running`; empty for the root. */
   readonly path: string;
   readonly tags: readonly string[];
-  /** The path of the state within it that is entered first; null where there are none. */
+  /** The path of the initial child state; null without children. */
   readonly initial: string | null;
   readonly transitions: readonly ChartTransition[];
   readonly states: readonly ChartState[];
 }
 
-/** A machine. */
+/** A whole machine. */
 export interface Chart {
   readonly id: string;
   readonly version: string;

@@ -1,20 +1,19 @@
-/** Timers: what a session may have itself woken for, and how a due timer comes back to it. */
+/**
+ * Timers: the purposes for which a session sets timers, and the input of a due timer.
+ */
 import * as z from 'zod';
 
-/** What a timer is for. */
+/** The purpose of a timer. */
 export const TimerPurpose = z.enum(['suspension', 'wake_interval', 'time_budget', 'approval', 'waiting_for_persona']);
-/** See {@link TimerPurpose}. */
 export type TimerPurpose = z.infer<typeof TimerPurpose>;
 
-/** What a timer carries, as a store keeps it. Fields that it does not have are refused. */
+/** The content of a stored timer. Unknown members are rejected. */
 export const TimerPayload = z.strictObject({
   effect_id: z.string().regex(/^\d+-\d+$/),
   due_at_ms: z.number().int(),
 });
-/** See {@link TimerPayload}. */
 export type TimerPayload = z.infer<typeof TimerPayload>;
 
-/** A timer is due. Made by stores of timers only. */
+/** The input of a due timer. Made by timer stores only. */
 export const TimerInput = z.strictObject({ type: z.literal('timer'), ...TimerPayload.shape });
-/** See {@link TimerInput}. */
 export type TimerInput = z.infer<typeof TimerInput>;

@@ -1,14 +1,15 @@
-/** Budgets: what a run may use up of tokens, money and time, and the parts of it at which it says so. */
+/**
+ * Budgets: limits of a run in tokens, money and time, and the thresholds that it reports.
+ */
 import * as z from 'zod';
 
-/** The budgets by name, as `limits` name them. */
+/** The names of the budgets, as in `limits`. */
 export const BUDGETS = ['tokens', 'usd', 'wall_time_ms'] as const;
 /** One budget. */
 export const Budget = z.enum(BUDGETS);
-/** See {@link Budget}. */
 export type Budget = z.infer<typeof Budget>;
 
-/** At which percentages a run says how much it has used, where its persona does not say. */
+/** Percentages at which a run reports its usage by default. */
 export const DEFAULT_THRESHOLDS: readonly number[] = [50, 80, 95, 100];
 
 const limits = {
@@ -17,16 +18,14 @@ const limits = {
   wall_time_ms: z.number().int().positive().optional(),
 };
 
-/** The budgets of a run, as it has pinned them. */
+/** The pinned budgets of a run. */
 export const RunBudgets = z.strictObject({
   limits: z.strictObject(limits),
-  /** Ascending, each once; the last is 100. */
+  /** Ascending, without duplicates; the last is 100. */
   thresholds: z.array(z.number().int().min(1).max(100)).min(1),
 });
-/** See {@link RunBudgets}. */
 export type RunBudgets = z.infer<typeof RunBudgets>;
 
-/** What the start allows a run, whichever personas take it over on the way. */
+/** The limits of the start for a whole run, with all personas that take part in it. */
 export const WholeRunLimits = z.strictObject({ max_turns: z.number().int().min(1).optional(), ...limits });
-/** See {@link WholeRunLimits}. */
 export type WholeRunLimits = z.infer<typeof WholeRunLimits>;

@@ -1,6 +1,6 @@
 /**
- * Checks a final answer against the output schema of its session. Hosts check when the answer comes and record what it came
- * to, so replay needs no schema. A separate entry point, as it contains a validator.
+ * Validates a final answer against the output schema of its session. A host validates when the answer arrives and
+ * records the result, so replay needs no schema. This is a separate entry point, because it contains a validator.
  */
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -14,10 +14,10 @@ import { cutText } from '../wire/unicode-text.ts';
 import { unwritableMember } from '../wire/unwritable-json.ts';
 import { expandedSize, type OutputCheck, outputSchemaProblem } from './output-schema.ts';
 
-/** Patterns run on RE2: a schema of a stranger cannot make an answer take exponential time. */
+/** Patterns run on RE2: no schema can make validation take exponential time. */
 const linearTime = Object.assign(
   (pattern: string) => ({ test: (text: string) => regexMatches(pattern, text) }),
-  // For code that is generated to stand alone, which this is not.
+  // Used by standalone generated code only.
   { code: 'regexMatches' },
 );
 const options = {
@@ -30,27 +30,27 @@ const options = {
 
 interface Compiled {
   readonly size: number;
-  /** Finds the first problem only, or all. */
+  /** Finds the first problem only; the other one finds all. */
   readonly first: ValidateFunction;
   readonly all: ValidateFunction;
 }
 
-// The schemas of the sessions of a host; a compiled one is kept while it is among the newest.
+// Cache of compiled schemas of the host's sessions: the most recently used ones.
 const compiled = new Map<string, Compiled | string>();
 const COMPILED_MAX = 64;
 const bySchema = new WeakMap<JsonObject, Compiled | string>();
-/** All problems are looked for where schema and answer together are so small; else the first one. */
+/** All problems are reported if schema and answer together are within this size; otherwise the first one. */
 const ALL_PROBLEMS_MAX = 100_000;
 
-/** Why a schema cannot be used as an output schema, or null. */
+/** Why a schema cannot be compiled, or null. */
 export function unusableOutputSchema(schema: JsonObject): string | null {
   const known = compiledOf(schema);
   return typeof known === 'string' ? known : null;
 }
 
 /**
- * Reads the JSON of an answer and validates it. The JSON may stand in one code fence, with text around the fence.
- * @param schema one that {@link unusableOutputSchema} has no objection to.
+ * Reads the JSON of an answer and validates it. The JSON may be in one code fence, with text around the fence.
+ * @param schema a schema that {@link unusableOutputSchema} accepts.
  */
 export function checkOutput(schema: JsonObject, text: string): OutputCheck {
   const known = compiledOf(schema);
@@ -82,16 +82,16 @@ function refused(problem: string): OutputCheck {
   return { problems: [problem] };
 }
 
-/** The text of the JSON: the only fenced block of an answer, or all of it. */
+/** The text of the JSON: the only fenced block of an answer, or the whole answer. */
 function jsonIn(text: string): string {
   const whole = text.trim();
   const parts = whole.split('```');
   if (parts.length !== 3 || whole.startsWith('{') || whole.startsWith('[')) return whole;
-  // The word behind the fence names the language.
+  // The word after the fence names the language.
   return (parts[1] ?? '').replace(/^[A-Za-z0-9]*\s/, '').trim();
 }
 
-/** How many values there are, or null beyond the bounds. Not recursive: hostile nesting must not overflow the stack. */
+/** The number of values, or null beyond the bounds. Not recursive: deep nesting must not overflow the stack. */
 function countValues(root: Json): number | null {
   let count = 0;
   const open: { readonly value: Json; readonly depth: number }[] = [{ value: root, depth: 0 }];
@@ -106,7 +106,7 @@ function countValues(root: Json): number | null {
 }
 
 function problemsOf(errors: readonly ErrorObject[]): string[] {
-  // Of a union each alternative says why it does not fit; the union itself says nothing more.
+  // For a union, report the issues of the alternatives instead of the union's own.
   const telling = errors.filter(({ keyword }) => keyword !== 'if');
   const sentences = [...new Set((telling.length > 0 ? telling : errors).map(sentenceOf))];
   if (sentences.length === 0) return ['The JSON does not fit the schema.'];
@@ -153,7 +153,7 @@ function compile(schema: JsonObject): Compiled | string {
   const { $schema, $id: _, ...rest } = schema;
   const Draft = typeof $schema === 'string' && $schema.includes('2020-12') ? Ajv2020 : Ajv;
   try {
-    // An instance of its own: nothing of a schema stays when it is dropped.
+    // A separate instance, so that a dropped schema is garbage-collected.
     const first = new Draft({ ...options, allErrors: false }).compile(rest);
     const all = new Draft({ ...options, allErrors: true }).compile(rest);
     return { size: expandedSize(schema), first, all };

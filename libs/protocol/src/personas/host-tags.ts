@@ -1,15 +1,15 @@
 /**
- * The tags that only the host may write into a prompt, and how text from outside is kept from writing them.
+ * Tags reserved for the host in prompts, and the quoting of these tags in text from outside.
  *
- * T1  `quoteHostTags` puts {@link QUOTED} before the name of every such tag in a text. It changes nothing else, so that a
- *     model can read code and data exactly, and `restoreHostTags` gives the text back.
- * T2  A tag counts in every form in which a model could read it: any case, white space, attributes, look-alikes,
+ * T1  `quoteHostTags` inserts {@link QUOTED} before the name of every reserved tag. It changes nothing else, so that a
+ *     model can read code and data exactly, and `restoreHostTags` restores the text.
+ * T2  A tag is recognized in every form that a model could read: any case, white space, attributes, look-alikes,
  *     invisible characters, HTML entities, escapes of JSON and URLs, nested or split over pieces of text.
  * T3  The cost is linear in the text.
  */
 import { lookOf } from './look-alikes.ts';
 
-/** The tags of the host. */
+/** The reserved tags. */
 export const HOST_TAGS = [
   'host-notice',
   'session-notes',
@@ -17,16 +17,16 @@ export const HOST_TAGS = [
   'system-reminder',
   'untrusted-text',
 ] as const;
-/** See {@link HOST_TAGS}. */
+/** A tag of {@link HOST_TAGS}. */
 export type HostTag = (typeof HOST_TAGS)[number];
 
-/** What stands before the name of a host's tag in text from outside. */
+/** The prefix of a reserved tag's name in text from outside. */
 export const QUOTED = 'quoted-';
 
 interface TagName {
-  /** Without the separator. */
+  /** The name without its separator. */
   readonly letters: string;
-  /** Letters before the separator. */
+  /** Number of letters before the separator. */
   readonly joint: number;
 }
 const NAMES: readonly TagName[] = HOST_TAGS.map((tag) => ({
@@ -34,13 +34,13 @@ const NAMES: readonly TagName[] = HOST_TAGS.map((tag) => ({
   joint: tag.indexOf('-'),
 }));
 
-/** Where a tag's name begins and ends. */
+/** The position of a tag's name. */
 interface Found {
   readonly at: number;
   readonly end: number;
 }
 
-/** The text with the host's tags in it quoted (T1). */
+/** Quotes the reserved tags in a text (T1). */
 export function quoteHostTags(text: string): string {
   return (quoteHostTagsInPieces([text]) as [string])[0];
 }
@@ -68,7 +68,7 @@ export function quoteHostTagsInPieces(pieces: readonly string[]): string[] {
   });
 }
 
-/** The text that {@link quoteHostTags} has made this of. */
+/** Reverses {@link quoteHostTags}. */
 export function restoreHostTags(text: string): string {
   let restored = '';
   let from = 0;
@@ -80,7 +80,7 @@ export function restoreHostTags(text: string): string {
   return restored + text.slice(from);
 }
 
-// What may begin a tag. What looks like `<` is looked at only behind one of these.
+// Possible starts of a tag. The expensive check for `<` runs only after one of these.
 const CANDIDATES = /[<＜﹤‹«〈〈⟨❮❰《˂ᐸ≺⧼ᚲ⋖≪⟪⦑≮≤⩽≦⪡⪪⫷⟅\u{e003c}]|&(?:amp;)*(?:lt|#)|\\[ux]|%3c/giu;
 
 function hostTagsIn(text: string): Found[] {
@@ -88,7 +88,7 @@ function hostTagsIn(text: string): Found[] {
   CANDIDATES.lastIndex = 0;
   for (let candidate = CANDIDATES.exec(text); candidate; candidate = CANDIDATES.exec(text)) {
     const opener = readAt(text, candidate.index, candidate[0] === INVISIBLE_OPENER);
-    // Tag characters are nothing to a reader and letters to some models, so a name counts in either reading.
+    // Tag characters are invisible to people, and letters for some models. A name in either reading counts.
     const tag = opener.look === '<' ? (nameAt(text, opener.end, false) ?? nameAt(text, opener.end, true)) : null;
     if (tag) found.push(tag);
     CANDIDATES.lastIndex = tag?.end ?? opener.end;
@@ -96,7 +96,7 @@ function hostTagsIn(text: string): Found[] {
   return found;
 }
 
-/** The name of a host's tag that stands behind an opener, or null. */
+/** The reserved name after an opener, or null. */
 function nameAt(text: string, from: number, readsTags: boolean): Found | null {
   let at = from;
   for (; at < text.length; ) {
@@ -121,17 +121,17 @@ function nameAt(text: string, from: number, readsTags: boolean): Found | null {
   return null;
 }
 
-/** One way to read a text up to some place behind an opener. */
+/** One reading of the text after an opener, up to some position. */
 interface Reading {
-  /** The letters of a name so far. */
+  /** The letters of the name so far. */
   readonly letters: string;
-  /** Whether nothing stands between the last letter and the next. */
+  /** Whether the next letter follows the last one directly. */
   readonly isJoined: boolean;
-  /** The last letter as the text has it. */
+  /** The last letter as written. */
   readonly before: string;
 }
 
-/** The reading with more letters, and whether they complete a name; empty where no name continues so. */
+/** Extends a reading with more letters, and says whether they complete a name; empty if no name continues this way. */
 function spellOn(
   { letters, isJoined, before }: Reading,
   look: string,
@@ -140,28 +140,30 @@ function spellOn(
   const read = letters + look;
   const name = NAMES.find((one) => one.letters.startsWith(read) || read.startsWith(one.letters));
   if (!name) return [];
-  // Names of types, such as SessionNotes in Array<SessionNotes>: code has them, and no tag of the host.
+  // Type names such as SessionNotes in Array<SessionNotes> are code, and no tags.
   if (isJoined && letters.length === name.joint && /^[a-z]$/.test(before) && /^[A-Z]$/.test(raw)) return [];
   return [{ letters: read, isJoined: true, before: raw, isWhole: read.length >= name.letters.length }];
 }
 
-/** One reading for each run of letters: no more than the names have prefixes, so that the cost stays linear (T3). */
+/**
+ * Removes duplicate readings. Their number is bounded by the prefixes of the names, so that the cost stays linear (T3).
+ */
 function distinct(readings: readonly Reading[]): readonly Reading[] {
   return [...new Map(readings.map((reading) => [reading.letters, reading])).values()];
 }
 
 const BEFORE_NAME: ReadonlySet<string> = new Set(['', ' ', '/', '-']);
-/** Signs that a model may overlook in a tag, as in `<"host-notice">` and `<host=notice>`. */
+/** Characters that a model may ignore in a tag, as in `<"host-notice">` and `<host=notice>`. */
 const SIGNS: ReadonlySet<string> = new Set('"\'`([{#*+=@^~|');
 const WITHIN_NAME: ReadonlySet<string> = new Set(['', ' ', '-']);
 
-// ---- reading one character, in whatever form it is written ----
+// ---- reads one character in any of its forms ----
 
 interface Read {
-  /** See {@link lookOf}. */
+  /** The look-alike of {@link lookOf}. */
   readonly look: string | null;
   readonly end: number;
-  /** Of an escape such as `\n`: its letter, which a reader may take for one behind a lone backslash. */
+  /** The letter of an escape such as `\n`: a reader may see a lone backslash and this letter. */
   readonly letter?: string | undefined;
 }
 
@@ -171,7 +173,7 @@ const ENTITY_LOOKS = ['<', '/', '-', ' ', ''] as const;
 const ESCAPE = /\\(?:u\{0*([0-9a-f]{1,6})\}|u([0-9a-f]{4})|x([0-9a-f]{2})|([nrt]))/iy;
 const PERCENT = /%([0-9a-f]{2})/iy;
 
-// Tag characters of Unicode are invisible, and some models read them as the ASCII that they stand for.
+// Tag characters of Unicode are invisible. Some models read them as the ASCII characters that they encode.
 const TAG_CHARACTERS = 0xe0000;
 const INVISIBLE_OPENER = '\u{e003c}';
 
@@ -196,7 +198,7 @@ function readAt(text: string, at: number, readsTags: boolean): Read {
     }
     case 0x5c: {
       const escaped = matchAt(ESCAPE, text, at);
-      // A lone backslash escapes what follows it.
+      // A lone backslash escapes the next character.
       if (!escaped) return { look: '', end };
       const [all, long, four, two] = escaped;
       const hex = long ?? four ?? two;

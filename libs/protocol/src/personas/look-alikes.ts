@@ -1,12 +1,12 @@
 /**
- * Look-alikes: which ASCII character a character resembles in the eyes of a reader, a language model included.
+ * Look-alikes: the ASCII character that another character resembles for people and language models.
  *
- * Three sources: the compatibility decompositions of Unicode (fullwidth, mathematical, circled, superscript and accented
+ * Sources: the compatibility decompositions of Unicode (fullwidth, mathematical, circled, superscript and accented
  * letters, ligatures), the properties of Unicode (white space, dashes, invisible characters), and a table of letters of
- * other scripts after the confusables of Unicode Technical Standard 39.
+ * other scripts based on the confusables of Unicode Technical Standard 39.
  */
 
-/** Letters that resemble the Latin letter before them, of either case. Only the letters of the host's tags are here. */
+/** Letters that resemble the Latin letter of their key, in either case. Only for the letters of reserved tags. */
 const CONFUSABLE: Readonly<Record<string, string>> = {
   a: 'аАαΑɑ⍺Ꭺᴀꓮᗅ',
   c: 'сСϲϹᴄⲥⲤᏟꓚᑕƈ',
@@ -44,7 +44,7 @@ const LETTER_OR_SIGN = /^[a-z</]$/;
 const ENCLOSED = [0x1f150, 0x1f170, 0x1f1e6] as const;
 
 const known = new Map<number, string | null>();
-/** The same for ASCII, which most texts consist of; filled by use: Unicode's properties take milliseconds to compile. */
+/** Cache for ASCII, the most frequent case. Filled on demand: compiling Unicode properties takes milliseconds. */
 const ascii: (string | null | undefined)[] = new Array(128).fill(undefined);
 
 /**

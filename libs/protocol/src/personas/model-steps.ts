@@ -1,6 +1,6 @@
 /**
- * One step of a model: what it is asked, what it says while it answers, and how it ends. A host asks in its own process or
- * over the bus, and either way {@link runModelStep} is what asks the model.
+ * One step of a model: its request, its streamed parts and its result. A host runs it in its own process or over the
+ * bus; in both cases {@link runModelStep} calls the model.
  */
 import * as z from 'zod';
 import { Failure, Usage } from '../journal/inputs.ts';
@@ -9,7 +9,7 @@ import { ToolDefinition } from '../tools/calls.ts';
 import { JsonObject } from '../wire/json.ts';
 import { ModelSettings } from './persona.ts';
 
-/** One request as it goes over the bus. */
+/** One request on the bus. */
 export const StepRequest = z.strictObject({
   idempotency_key: z.string().min(1).max(256),
   session_id: z.string(),
@@ -18,17 +18,16 @@ export const StepRequest = z.strictObject({
   system: z.string(),
   messages: z.array(Message),
   tools: z.array(ToolDefinition),
-  /** The JSON Schema of the final answer, for providers that have an option for it. */
+  /** The JSON Schema of the final answer, for providers with an option for it. */
   output_schema: JsonObject.optional(),
-  /** How many answers the session has had, and the newest: for models that play what was written before. */
+  /** Number of the session's answers so far, and the newest one: for scripted and replay models. */
   answered: z.strictObject({ count: z.number().int().nonnegative(), last: AssistantMessage.nullable() }).optional(),
-  /** Where a compaction asks: which of the session's it is, from 1. */
+  /** For a compaction: its number in the session, from 1. */
   compaction: z.number().int().positive().optional(),
 });
-/** See {@link StepRequest}. */
 export type StepRequest = z.infer<typeof StepRequest>;
 
-/** One piece of a streaming answer as it goes over the bus. `seq` is dense, from 0. */
+/** One piece of a streaming answer on the bus. `seq` is dense, from 0. */
 export const StepPart = z.discriminatedUnion('type', [
   z.strictObject({ seq: z.number().int().nonnegative(), type: z.literal('text'), text: z.string() }),
   z.strictObject({ seq: z.number().int().nonnegative(), type: z.literal('reasoning'), text: z.string() }),
@@ -40,10 +39,9 @@ export const StepPart = z.discriminatedUnion('type', [
     args_text: z.string(),
   }),
 ]);
-/** See {@link StepPart}. */
 export type StepPart = z.infer<typeof StepPart>;
 
-/** How a step has ended, as it goes over the bus. */
+/** The result of a step on the bus. */
 export const StepResult = z.strictObject({
   status: z.enum(['complete', 'failed', 'cancelled']),
   message: AssistantMessage,
@@ -52,10 +50,9 @@ export const StepResult = z.strictObject({
   error: Failure.optional(),
   attempts: z.number().int().nonnegative(),
 });
-/** See {@link StepResult}. */
 export type StepResult = z.infer<typeof StepResult>;
 
-/** A request as a model takes it. */
+/** A request in the form for models. */
 export interface ModelAsked {
   readonly idempotencyKey: string;
   readonly sessionId: string;
@@ -69,7 +66,7 @@ export interface ModelAsked {
   readonly compaction?: number;
 }
 
-/** How one request ended. */
+/** The result of one request. */
 export interface ModelAnswered {
   readonly status: 'complete' | 'failed' | 'cancelled';
   readonly message: AssistantMessage;
@@ -79,9 +76,9 @@ export interface ModelAnswered {
   readonly attempts: number;
 }
 
-/** Whatever finds models by name. `createModels()` of the models adapter is one. */
+/** Finds models by name. `createModels()` of the models adapter implements it. */
 export interface StepModels<Part> {
-  /** Null where the model can be asked; else what is missing. */
+  /** Null if the model can be called; otherwise the missing requirement. */
   check(model: ModelSettings): Promise<Failure | null>;
   resolve(model: ModelSettings): {
     stream(request: ModelAsked, onPart: (part: Part) => void, signal: AbortSignal): Promise<ModelAnswered>;
@@ -89,8 +86,8 @@ export interface StepModels<Part> {
 }
 
 /**
- * Runs one step: the only caller of models, in a host's process and in that of a persona's service.
- * Contract: never rejects as long as `models` keeps its own; every ending is a result.
+ * Runs one step: the only caller of models, in hosts and in persona services. Never rejects if `models` keeps its
+ * contract: every ending is a result.
  */
 export async function runModelStep<Part>(
   models: StepModels<Part>,
@@ -102,12 +99,12 @@ export async function runModelStep<Part>(
   return failure ? refusedStep(failure) : models.resolve(request.model).stream(request, onPart, signal);
 }
 
-/** The result of a model that was not asked, because it could not be. */
+/** The result of a step whose model could not be called. */
 export function refusedStep(error: Failure): ModelAnswered {
   return { ...unasked('failed', 'error'), error };
 }
 
-/** The result of a step that was stopped before anybody was asked. */
+/** The result of a step that was aborted before the model was called. */
 export function stoppedStep(): ModelAnswered {
   return unasked('cancelled', 'cancelled');
 }

@@ -1,8 +1,8 @@
 /**
- * Structured output: the JSON Schema of a run's final answer, and what became of an answer that was checked against it.
+ * Structured output: the JSON Schema of a run's final answer, and the result of its validation.
  *
- * A schema may come in a request, so its cost is bounded before it is compiled: bytes, the number of subschemas with every
- * `$ref` written out, no recursion, and patterns that RE2 runs in linear time.
+ * A request may contain a schema, so its cost is bounded before it is compiled: bytes, the number of subschemas after
+ * expansion of every `$ref`, no recursion, and patterns that RE2 runs in linear time.
  */
 import * as z from 'zod';
 import { BOUNDS } from '../wire/bounds.ts';
@@ -19,27 +19,24 @@ export const OutputSchema: z.ZodType<JsonObject, JsonObject> = (
   const problem = outputSchemaProblem(schema);
   if (problem !== null) context.addIssue({ code: 'custom', message: problem });
 });
-/** See {@link OutputSchema}. */
 export type OutputSchema = z.infer<typeof OutputSchema>;
 
-/** How the session checks its final answers. */
+/** The pinned output schema of a session. */
 export const PinnedOutput = z.strictObject({
   schema: JsonObject,
-  /** Turns that may be spent on repairing one answer. */
+  /** Maximum of model turns for the repair of one answer. */
   repairs: z.number().int().min(0).max(BOUNDS.outputRepairsMax),
 });
-/** See {@link PinnedOutput}. */
 export type PinnedOutput = z.infer<typeof PinnedOutput>;
 
-/** What an answer without calls came to: the value, or why it does not fit the schema. */
+/** The result of the validation of an answer without calls: the value, or the problems. */
 export const OutputCheck = z.union([
   z.strictObject({ value: Json }),
   z.strictObject({ problems: z.array(z.string()).min(1).max(BOUNDS.outputProblemsMax) }),
 ]);
-/** See {@link OutputCheck}. */
 export type OutputCheck = z.infer<typeof OutputCheck>;
 
-/** What the system prompt says of the output. */
+/** The part of the system prompt about the output. */
 export function outputInstruction(schema: JsonObject): string {
   return [
     '# Output',
@@ -50,7 +47,7 @@ export function outputInstruction(schema: JsonObject): string {
   ].join('\n');
 }
 
-/** Keywords whose value is one schema, a list of schemas, or schemas by name. */
+/** Keywords with one schema, a list of schemas, or schemas by name. */
 const ONE = [
   'additionalItems',
   'additionalProperties',
@@ -66,13 +63,13 @@ const ONE = [
 ] as const;
 const MANY = ['allOf', 'anyOf', 'items', 'oneOf', 'prefixItems'] as const;
 const NAMED = ['$defs', 'definitions', 'dependencies', 'dependentSchemas', 'patternProperties', 'properties'] as const;
-/** Keywords by which one schema can refer to another that is not written in it. */
+/** Keywords that refer to a schema elsewhere, which are not supported. */
 const REFUSED = ['$anchor', '$dynamicAnchor', '$dynamicRef', '$recursiveAnchor', '$recursiveRef'] as const;
 
 /** The types of JSON Schema. */
 const TYPES = ['array', 'boolean', 'integer', 'null', 'number', 'object', 'string'] as const;
 
-/** What the values of keywords must be: a misspelt one would have a schema accept every answer, or none. */
+/** The valid values of keywords. A misspelt value would make a schema accept every answer, or none. */
 const VALUES: readonly (readonly [keywords: readonly string[], is: (value: Json) => boolean, words: string])[] = [
   [['type'], isTypes, `must be one of ${TYPES.join(', ')}, or a list of them`],
   [ONE.filter((keyword) => keyword !== 'items'), isSchema, 'must be a schema: an object, true or false'],
@@ -124,10 +121,13 @@ function refuseValues(schema: JsonObject, path: readonly string[]): void {
 
 const GIVEN_MAX_CHARS = 100;
 
-/** A schema that is not taken. */
+/** A schema that is rejected. */
 class Refusal extends Error {}
 
-/** Why a schema is invalid or outside its bounds, or null. What only a validator sees is checked at the start of a run. */
+/**
+ * Why a schema is invalid or exceeds its bounds, or null. Problems that need a validator are found at the start of a
+ * run.
+ */
 export function outputSchemaProblem(schema: JsonObject): string | null {
   const bytes = new TextEncoder().encode(JSON.stringify(schema)).length;
   if (bytes > BOUNDS.outputSchemaMaxBytes)
@@ -143,7 +143,7 @@ export function outputSchemaProblem(schema: JsonObject): string | null {
   }
 }
 
-/** The number of subschemas of a schema within its bounds, with every `$ref` written out. */
+/** The number of subschemas after expansion of every `$ref`. The schema is within its bounds. */
 export function expandedSize(root: JsonObject): number {
   const sizes = new Map<object, number | 'open'>();
   const sizeOf = (schema: Json | undefined, path: readonly string[]): number => {
@@ -184,7 +184,7 @@ function refuseKeywords(schema: JsonObject, isRoot: boolean): void {
   }
 }
 
-/** The schema that a `$ref` names: a JSON Pointer (RFC 6901) into the same document. */
+/** The schema at a `$ref`: a JSON Pointer (RFC 6901) into the same document. */
 function targetOf(root: JsonObject, ref: Json): Json {
   const unknown = new Refusal(`the output schema has the $ref ${JSON.stringify(ref)}, and no schema there`);
   if (typeof ref !== 'string' || (ref !== '#' && !ref.startsWith('#/'))) throw unknown;

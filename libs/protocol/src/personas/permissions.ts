@@ -1,63 +1,66 @@
-/** Permission rules: which calls run, which are refused, which wait for a person. First match wins. */
+/**
+ * Permission rules: which calls run, which are denied, and which need a human approval. The first match wins.
+ */
 import * as z from 'zod';
 import { ConditionText, conditionHolds, Glob, globMatches, parseCondition } from '../tools/patterns.ts';
 import { BOUNDS } from '../wire/bounds.ts';
 import type { Json } from '../wire/json.ts';
 
-/** What a rule says of a call. */
+/** The action of a rule. */
 export const PermissionAction = z.enum(['allow', 'deny', 'ask']);
-/** See {@link PermissionAction}. */
 export type PermissionAction = z.infer<typeof PermissionAction>;
 
 /** One rule: a glob on the tool's name and, if given, a condition on the arguments. */
 export const PermissionRule = z.strictObject({
-  /** Never empty, so that an incomplete rule does not cover every tool. `*` covers every tool. */
+  /** Never empty, so that an incomplete rule does not match every tool. `*` matches every tool. */
   tool: Glob.min(1, { error: 'a glob on tool names is needed; * stands for every tool' }),
   when: ConditionText.optional(),
   action: PermissionAction,
 });
-/** See {@link PermissionRule}. */
 export type PermissionRule = z.infer<typeof PermissionRule>;
 
-/** Rules, and what holds where none matches, as a persona or a start says them. A default that is not said is left open. */
+/** Rules of a persona or a start, and the action if none matches. An absent default is left open. */
 export const Permissions = z.strictObject({
   rules: z.array(PermissionRule).max(BOUNDS.permissionRulesMax).default([]),
   default: PermissionAction.optional(),
   /** A pending approval expires after this time, and the call does not run. Default: never. */
   expire_after_ms: z.number().int().min(BOUNDS.approvalExpiryMinMs).max(BOUNDS.parkMaxMs).optional(),
 });
-/** See {@link Permissions}. */
 export type Permissions = z.infer<typeof Permissions>;
 
-/** The rules of one session, with nothing left open. The start's rules come first. */
+/** The rules of one session, with defaults filled in. The start's rules come first. */
 export const BasePermissions = z.strictObject({
   rules: z.array(PermissionRule).max(2 * BOUNDS.permissionRulesMax),
   default: PermissionAction,
-  /** Where both speak: the index of the persona's first rule, and the default that it names. The start loosens neither. */
+  /**
+   * Only if the start and the persona both have rules: the index of the persona's first rule, and its explicit default.
+   * The start cannot loosen either.
+   */
   persona: z.strictObject({ from: z.number().int().nonnegative(), default: PermissionAction.optional() }).optional(),
   /**
-   * An explicit default also applies to built-in tools. Absent without an explicit default, for a default of allow, and
-   * in older journals.
+   * An explicit default also applies to built-in tools. Absent without an explicit default, for the default `allow`,
+   * and in older journals.
    */
   default_covers: z.literal('built_ins').optional(),
-  /** The shorter of what both say. */
+  /** The shorter one of start and persona. */
   expire_after_ms: z.number().int().positive().optional(),
 });
-/** See {@link BasePermissions}. */
 export type BasePermissions = z.infer<typeof BasePermissions>;
 
-/** What a run is held to: its own rules, and those of every session above it. */
+/** The rules for a run: its own, and those of every ancestor session. */
 export const PinnedPermissions = BasePermissions.extend({
   /** The topmost session first. */
   ceiling: z.array(z.strictObject({ session: z.string(), permissions: BasePermissions })).optional(),
 });
-/** See {@link PinnedPermissions}. */
 export type PinnedPermissions = z.infer<typeof PinnedPermissions>;
 
 const FROM_LOOSE_TO_STRICT: readonly PermissionAction[] = ['allow', 'ask', 'deny'];
 const DEFAULT_ACTION: PermissionAction = 'ask';
 
-/** What a start and its persona say together. The start may tighten what the persona says, and say what it leaves open. */
+/**
+ * Combines the permissions of a start and its persona. The start may tighten the persona's rules, and set what they
+ * leave open.
+ */
 export function pinPermissions(persona: Permissions | undefined, start: Permissions | undefined): PinnedPermissions {
   const { rules: own = [], default: named } = persona ?? {};
   const asked = start?.rules ?? [];
@@ -80,8 +83,8 @@ function isStricter(one: PermissionAction, other: PermissionAction): boolean {
 }
 
 /**
- * The rules that stand behind a persona's own: looking inside the root is allowed, changing it or running
- * something asks. `park` only puts the session itself to rest.
+ * Rules after a persona's own: reads inside the root are allowed; changes and commands need an approval. `park` only
+ * suspends the session itself.
  */
 export const BUILT_IN_RULES: readonly PermissionRule[] = [
   { tool: 'read_file', action: 'allow' },
@@ -97,7 +100,7 @@ export const BUILT_IN_RULES: readonly PermissionRule[] = [
   { tool: 'run_command', action: 'ask' },
 ];
 
-/** What the rules decided, and which of them did: an index into the rules, `built_in` or `default`. */
+/** The decision, and the rule that made it: an index into the rules, `built_in` or `default`. */
 export interface Ruling {
   readonly action: PermissionAction;
   readonly rule: string;
@@ -106,9 +109,9 @@ export interface Ruling {
 type Ruled = Permissions & Pick<PinnedPermissions, 'persona' | 'default_covers'>;
 
 /**
- * Decides one call by rules: the given ones in order, then the built-in ones, then the default; a default of `deny` goes
- * before the built-in ones. A rule of the start holds where the persona says nothing stricter, and what a session above
- * says counts where it is stricter: the rule is then `session <id>: <rule>`.
+ * Decides one call: by the given rules in order, then the built-in ones, then the default. A default of `deny` precedes
+ * the built-in rules. A rule of the start applies unless the persona is stricter. A rule of an ancestor applies if it
+ * is stricter; then `rule` is `session <id>: <rule>`.
  */
 export function ruleOn(permissions: Ruled & Pick<PinnedPermissions, 'ceiling'>, tool: string, args: Json): Ruling {
   let ruling = ownRuling(permissions, tool, args);
@@ -147,8 +150,8 @@ function rulingOf(
 }
 
 /**
- * What the persona itself says of a call: by its first rule, else by the default that it names. Of what is built in that
- * default takes nothing away unless it denies.
+ * The persona's own decision about a call: its first matching rule, otherwise its explicit default. That default
+ * restricts built-in tools only if it denies.
  */
 function wordOf({ persona, rules, default_covers }: Ruled, matches: (rule: PermissionRule) => boolean): Ruling | null {
   if (persona === undefined) return null;

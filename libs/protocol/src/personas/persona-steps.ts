@@ -1,13 +1,15 @@
-/** What a step of a served persona goes through before it ends: the input that a host makes of it, and its events. */
+/**
+ * The progress of a step of a served persona: the input of the host, and the members of the events.
+ */
 import * as z from 'zod';
 
 const effectId = z.string();
 const persona = z.string();
 const version = z.string();
-/** `unserved`: no instance serves the version. `paused`: somebody has paused the persona. */
+/** `unserved`: no instance serves the version. `paused`: the persona is paused. */
 const why = z.enum(['unserved', 'paused']);
 
-/** A host says how a step fares. Made by hosts only. */
+/** The host reports the progress of a step. Made by hosts only. */
 export const PersonaStepInput = z.discriminatedUnion('state', [
   z.strictObject({
     type: z.literal('persona_step'),
@@ -17,10 +19,10 @@ export const PersonaStepInput = z.discriminatedUnion('state', [
     version,
     why,
     reason: z.string().max(2_048).optional(),
-    /** How long it may wait; without it, as long as it takes. */
+    /** Maximum of the wait; absent for no limit. */
     wait_ms: z.number().int().positive().optional(),
   }),
-  /** What it has waited for is there. */
+  /** The wait has ended. */
   z.strictObject({ type: z.literal('persona_step'), effect_id: effectId, state: z.literal('goes_on') }),
   z.strictObject({
     type: z.literal('persona_step'),
@@ -32,10 +34,9 @@ export const PersonaStepInput = z.discriminatedUnion('state', [
     cause: z.enum(['gone', 'handed_back']),
   }),
 ]);
-/** See {@link PersonaStepInput}. */
 export type PersonaStepInput = z.infer<typeof PersonaStepInput>;
 
-/** The members of their events. */
+/** The members of the events. */
 export const PERSONA_STEP_EVENTS = {
   waiting_for_persona: {
     effect_id: effectId,
@@ -44,7 +45,7 @@ export const PERSONA_STEP_EVENTS = {
     why,
     /** The reason of a pause. */
     reason: z.string().optional(),
-    /** How long it may wait before the run fails; without it, as long as it takes. */
+    /** Maximum of the wait, after which the run fails; absent for no limit. */
     wait_ms: z.number().int().positive().optional(),
   },
   persona_wait_ended: { effect_id: effectId, persona, version, why },
@@ -52,10 +53,10 @@ export const PERSONA_STEP_EVENTS = {
     effect_id: effectId,
     persona,
     version,
-    /** Who ran it. */
+    /** The instance that ran the step. */
     instance: z.string(),
     cause: z.enum(['gone', 'handed_back']),
-    /** How many tries were lost by now. */
+    /** Number of lost attempts so far. */
     lost: z.number().int().positive(),
   },
 } as const;

@@ -14,7 +14,7 @@ import { Skills } from './skills.ts';
 import { Steps } from './steps.ts';
 import { StopCondition } from './stop-conditions.ts';
 
-/** `provider/model`: which provider adapter answers, and which of its models. */
+/** `provider/model`: the provider adapter, and the name of its model. */
 export const ModelName = z
   .string()
   .trim()
@@ -29,15 +29,17 @@ export const ModelSettings = z.strictObject({
   base_url: z.url({ protocol: /^https?$/ }).optional(),
   temperature: z.number().min(0).max(2).optional(),
   max_output_tokens: z.number().int().positive().optional(),
-  /** Tokens that a prompt and its answer may have together, where the model's family does not say it, or says it wrong. */
+  /**
+   * Context window in tokens, for prompt and answer together, if the default for the model's family is missing or
+   * wrong.
+   */
   context_window: z.number().int().min(256).max(100_000_000).optional(),
-  /** Handed to the provider as it stands, under the provider's own key. */
+  /** Passed to the provider unchanged, under the provider's own key. */
   provider_options: z.record(z.string(), JsonObject).optional(),
 });
-/** See {@link ModelSettings}. */
 export type ModelSettings = z.infer<typeof ModelSettings>;
 
-/** One MCP server: a command that speaks on stdio, or a Streamable HTTP address. The usual `mcpServers` shape. */
+/** One MCP server: a command with stdio, or a Streamable HTTP address. The usual `mcpServers` shape. */
 export const McpServer = z.union([
   z.strictObject({
     command: z.string().trim().min(1),
@@ -51,76 +53,69 @@ export const McpServer = z.union([
     type: z.enum(['http', 'streamable-http']).optional(),
   }),
 ]);
-/** See {@link McpServer}. */
 export type McpServer = z.infer<typeof McpServer>;
 
-/** MCP servers by name; a server's tools are named `<server>__<tool>`. */
+/** MCP servers by name. Their tools are named `<server>__<tool>`. */
 export const McpServers = z.record(z.string().regex(/^[A-Za-z0-9_-]{1,48}$/), McpServer);
-/** See {@link McpServers}. */
 export type McpServers = z.infer<typeof McpServers>;
 
-/** Settings of the tools that a glob matches: how much of a result is shown, and traits that the persona knows better. */
+/** Settings of the tools that a glob matches: the length of shown results, and traits that override the tool's own. */
 export const ToolSettings = z.strictObject({
   tool: Glob,
   max_output: MaxOutput.optional(),
   ...ToolTraits.omit({ long_running: true }).partial().shape,
 });
-/** See {@link ToolSettings}. */
 export type ToolSettings = z.infer<typeof ToolSettings>;
 
-/** Bounds of each run of a session. */
+/** Limits of each run of a session. */
 export const Limits = z.strictObject({
   max_turns: z.number().int().min(1).max(1_000_000).optional(),
-  /** Calls of one batch that run at the same time. */
+  /** Concurrent calls of one batch. */
   parallel_calls: z.number().int().min(1).max(BOUNDS.callsPerBatchMax).optional(),
-  /** Tokens in and out, cached ones included. */
+  /** Tokens in and out, including cached ones. */
   tokens: z.number().int().positive().max(1e12).optional(),
-  /** USD; needs a known price of the model. */
+  /** USD. Needs a known price of the model. */
   usd: z.number().min(0.000_001).max(1_000_000).optional(),
-  /** From a run's start to its end, waiting for tools and approvals included. */
+  /** From the start of a run to its end, with the time of tools and approvals. */
   wall_time_ms: z.number().int().positive().max(31_536_000_000).optional(),
   /** Time that a step waits for an instance, for a persona that its own processes serve. */
   wait_for_persona_ms: z.number().int().positive().max(BOUNDS.waitForPersonaMaxMs).optional(),
-  /** Children that may be open at once. */
+  /** Maximum of concurrent child sessions. */
   children: z.number().int().min(0).max(BOUNDS.childrenMax).optional(),
-  /** Generations that there may be below the session. */
+  /** Maximum of generations below the session. */
   depth: z.number().int().min(0).max(BOUNDS.depthMax).optional(),
-  /** Model turns that may be spent on repairing a final answer that does not fit the output schema. */
+  /** Maximum of model turns for the repair of a final answer that does not fit the output schema. */
   output_repairs: z.number().int().min(0).max(BOUNDS.outputRepairsMax).optional(),
 });
-/** See {@link Limits}. */
 export type Limits = z.infer<typeof Limits>;
 
-/** How older messages are replaced in what the model is shown, once the prompt would fill its context window. */
+/** How older messages are replaced in the model's view, once the prompt would exceed the context window. */
 export const CompactionStrategy = z.enum(['summary', 'clear_tool_results', 'notes']);
-/** See {@link CompactionStrategy}. */
 export type CompactionStrategy = z.infer<typeof CompactionStrategy>;
 
-/** What a persona says of compaction. */
+/** The compaction settings of a persona. */
 export const CompactionSettings = z.strictObject({
   strategy: CompactionStrategy.default('summary'),
-  /** Tokens of the window that are kept free for the answer. */
+  /** Tokens of the window that are reserved for the answer. */
   reserve: z.number().int().positive().optional(),
-  /** Turns, counted back from the open one, that a pass leaves as they are. */
+  /** Number of newest turns that a compaction keeps unchanged, without the open one. */
   keep_turns: z.number().int().min(0).max(BOUNDS.keepTurnsMax).default(2),
 });
-/** See {@link CompactionSettings}. */
 export type CompactionSettings = z.infer<typeof CompactionSettings>;
 
-/** What is left out of every request, whatever the window; the journal keeps it all. */
+/** Parts omitted from every request, regardless of the window. The journal keeps them. */
 export const TransformContext = z
   .strictObject({
-    /** Leave out what the model thought aloud before the newest user message. */
+    /** Omits reasoning before the newest user message. */
     drop_reasoning: z.boolean().optional(),
-    /** Cut the text of each tool result after so many characters. */
+    /** Maximum length of the text of each tool result, in characters. */
     max_tool_result_chars: z.number().int().min(1).optional(),
-    /** Show only the open turn and so many before it. */
+    /** Shows only the open turn and this number of turns before it. */
     last_n_turns: z.number().int().min(0).max(1_000_000).optional(),
   })
   .refine((settings) => Object.values(settings).some((value) => value !== undefined), {
     error: 'needs at least one of drop_reasoning, max_tool_result_chars, last_n_turns',
   });
-/** See {@link TransformContext}. */
 export type TransformContext = z.infer<typeof TransformContext>;
 
 const Drain = z.enum(['all', 'one_at_a_time']);
@@ -128,14 +123,14 @@ const Drain = z.enum(['all', 'one_at_a_time']);
 /** A persona definition, as in a file or in code. Unknown keys are rejected. */
 export const Persona = z.strictObject({
   name: z.string().trim().regex(ID_PATTERN, { error: 'a persona name must be 1 to 64 characters of A-Z a-z 0-9 _ -' }),
-  /** A content hash if not given. */
+  /** Default: a hash of the content. */
   version: z.string().trim().min(1).max(128).optional(),
   description: z.string().max(4_096).optional(),
   model: z.union([ModelName.transform((name) => ({ name })), ModelSettings]).optional(),
   prompt: z.string().max(BOUNDS.commandBodyMaxBytes).default(''),
-  /** Named additions to the prompt; `start` picks one with `mode`. */
+  /** Named additions to the prompt. `mode` of `start` selects one. */
   modes: z.record(z.string().regex(ID_PATTERN), z.strictObject({ prompt: z.string() })).optional(),
-  /** Whole, as a host needs them; in a file their folders are named. */
+  /** Whole skills, as a host needs them. A file contains the names of their folders instead. */
   skills: Skills.optional(),
   tools: WrittenToolSelection.optional(),
   /** Settings that override the traits of tools. The first matching entry applies. */
@@ -143,7 +138,7 @@ export const Persona = z.strictObject({
   mcp_servers: McpServers.optional(),
   permissions: Permissions.optional(),
   limits: Limits.optional(),
-  /** Percentages at which a run says how much of a budget it has used; at 100 it ends in any case. */
+  /** Percentages of a budget at which a run reports its usage. At 100 it always ends. */
   budget_thresholds: z.array(z.number().int().min(1).max(100)).max(16).optional(),
   steering: z.strictObject({ steering: Drain.default('all'), followups: Drain.default('one_at_a_time') }).optional(),
   compaction: CompactionSettings.optional(),
@@ -155,7 +150,7 @@ export const Persona = z.strictObject({
   /** The JSON Schema of the final answer. */
   output: OutputSchema.optional(),
   handoffs: z.array(z.string().regex(ID_PATTERN)).max(64).optional(),
-  /** What becomes of a call whose outcome a crash has left unknown. */
+  /** What happens to a call if its outcome is unknown after a crash. */
   on_unknown_outcome: z.enum(['interrupted', 'ask']).optional(),
   daemon: z
     .strictObject({
@@ -164,12 +159,11 @@ export const Persona = z.strictObject({
     })
     .optional(),
 });
-/** See {@link Persona}. */
 export type Persona = z.infer<typeof Persona>;
-/** A persona as a person writes it, before defaults. */
+/** A persona before defaults. */
 export type PersonaInput = z.input<typeof Persona>;
 
-/** Why a persona has no such mode, or null where it has. */
+/** Why a persona does not have a mode, or null if it does. */
 export function modeProblem(persona: Pick<Persona, 'name' | 'modes'>, mode: string): string | null {
   const modes = Object.keys(persona.modes ?? {});
   if (modes.includes(mode)) return null;

@@ -1,6 +1,6 @@
 /**
- * What models cost. People write USD per million tokens; inside, and in journals, stand whole numbers alone, so that
- * sums never drift: prices in micro-USD per million tokens, costs in nano-USD.
+ * Prices of models. People write USD per million tokens. Code and journals use integers, so that sums are exact: prices
+ * in micro-USD per million tokens, costs in nano-USD.
  */
 import * as z from 'zod';
 import type { Usage } from '../journal/inputs.ts';
@@ -8,37 +8,34 @@ import { BOUNDS } from '../wire/bounds.ts';
 
 const PerMillion = z.number().min(0).max(1_000);
 
-/** What the models of a pattern cost, as people write it: USD per million tokens. */
+/** The price of the models that a pattern matches, in USD per million tokens. */
 export const ModelPrice = z.strictObject({
   /** Glob on `provider/name`. */
   model: z.string().trim().min(1).max(BOUNDS.patternMaxChars),
   input: PerMillion,
   output: PerMillion,
-  /** Input that the provider had in its cache; as other input if not given. */
+  /** Cached input tokens. Default: the price of other input. */
   cached_input: PerMillion.optional(),
 });
-/** See {@link ModelPrice}. */
 export type ModelPrice = z.infer<typeof ModelPrice>;
 
-/** Prices by model; the first row whose pattern matches holds. */
+/** Prices by model. The first row with a matching pattern applies. */
 export const PriceTable = z.array(ModelPrice).max(BOUNDS.pricesMax);
-/** See {@link PriceTable}. */
 export type PriceTable = z.infer<typeof PriceTable>;
 
 const MicroUsd = z.number().int().nonnegative();
 
-/** The price that a run has pinned, in micro-USD per million tokens. */
+/** The pinned price of a run, in micro-USD per million tokens. */
 export const PinnedPrice = z.strictObject({
-  /** The pattern of the row that it comes from. */
+  /** The pattern of its row. */
   pattern: z.string(),
   input_micro_usd: MicroUsd,
   cached_input_micro_usd: MicroUsd,
   output_micro_usd: MicroUsd,
 });
-/** See {@link PinnedPrice}. */
 export type PinnedPrice = z.infer<typeof PinnedPrice>;
 
-/** A row of a table as whole numbers; what is finer than a micro-USD per million tokens is rounded. */
+/** Converts a row to integers, rounded to micro-USD per million tokens. */
 export function pinnedPrice(row: ModelPrice): PinnedPrice {
   return {
     pattern: row.model,
@@ -49,12 +46,12 @@ export function pinnedPrice(row: ModelPrice): PinnedPrice {
 }
 
 /**
- * What one answer costs, in nano-USD, rounded up. Input tokens count the cached ones, output tokens those of reasoning,
- * as providers do.
+ * The cost of one answer in nano-USD, rounded up. As with providers, input tokens include cached ones, and output
+ * tokens include reasoning.
  */
 export function costNanoUsd(price: PinnedPrice, usage: Usage): number {
   const cached = Math.min(usage.cached_input_tokens ?? 0, usage.input_tokens);
-  // Tokens × micro-USD per million of them are pico-USD.
+  // Tokens × micro-USD per million tokens = pico-USD.
   const pico =
     (usage.input_tokens - cached) * price.input_micro_usd +
     cached * price.cached_input_micro_usd +
@@ -62,12 +59,12 @@ export function costNanoUsd(price: PinnedPrice, usage: Usage): number {
   return Math.floor(pico / 1_000) + (pico % 1_000 > 0 ? 1 : 0);
 }
 
-/** USD of a number of nano-USD, for people and events: the nearest number that JSON can hold. */
+/** Converts nano-USD to USD, for people and events: the nearest JSON number. */
 export function usdOf(nanoUsd: number): number {
   return nanoUsd / 1e9;
 }
 
-/** Nano-USD of a sum in USD. */
+/** Converts USD to nano-USD. */
 export function nanoUsdOf(usd: number): number {
   return Math.round(usd * 1e9);
 }

@@ -1,19 +1,19 @@
 /**
- * Skills: instructions for particular kinds of work, with the files that they need. A persona carries its skills whole, so
- * that a session can go on with them on any host; a model is shown their index, and loads what it needs.
+ * Skills: instructions for particular kinds of work, with their files. A persona contains its whole skills, so that a
+ * session can continue on any host. The model gets an index of them, and loads a skill on demand.
  */
 import * as z from 'zod';
 import { BOUNDS } from '../wire/bounds.ts';
 
-/** What the public convention says of a skill's name; it is its folder's, too. */
+/** The pattern of the public convention for skill names. It also applies to the folder. */
 export const SKILL_NAME = /^[a-z0-9]+(-[a-z0-9]+)*$/;
 
-/** The file that a skill begins with. */
+/** The main file of a skill. */
 export const SKILL_FILE = 'SKILL.md';
 /** The built-in tool that loads a skill. */
 export const LOAD_SKILL = 'load_skill';
 
-/** Why a path cannot be one of a file in a skill, or null: relative, with `/`, and never up. */
+/** Why a path is invalid for a file in a skill, or null. Valid paths are relative, with `/`, and without `..`. */
 export function skillPathProblem(path: string): string | null {
   if (path.length > 512) return 'may have at most 512 characters';
   if (/[\\\p{Cc}]/u.test(path)) return 'may have no backslash and no control character';
@@ -36,16 +36,15 @@ export const SkillFile = z.union([
   z.strictObject({ path: SkillPath, text: z.string() }),
   z.strictObject({ path: SkillPath, base64: z.base64() }),
 ]);
-/** See {@link SkillFile}. */
 export type SkillFile = z.infer<typeof SkillFile>;
 
-/** One skill, whole. */
+/** One whole skill. */
 export const Skill = z.strictObject({
   name: z
     .string()
     .max(64)
     .regex(SKILL_NAME, { error: 'a skill’s name is 1 to 64 characters of a-z 0-9, in words parted by single hyphens' }),
-  /** What it does and when it is to be used: all that a model knows of it before it loads it. */
+  /** Purpose and use of the skill: the only text for the model before it loads the skill. */
   description: z
     .string()
     .max(1_024)
@@ -54,10 +53,9 @@ export const Skill = z.strictObject({
   body: z.string(),
   files: z.array(SkillFile).max(BOUNDS.skillFilesMax).optional(),
 });
-/** See {@link Skill}. */
 export type Skill = z.infer<typeof Skill>;
 
-/** The skills of a persona: names and paths once each, and no more together than a command can carry. */
+/** The skills of a persona: unique names and paths, within the size of a command. */
 export const Skills = z
   .array(Skill)
   .max(BOUNDS.skillsMax)
@@ -75,7 +73,7 @@ export const Skills = z
       refuse([], `have ${bytes} bytes together; a persona carries at most ${BOUNDS.skillsMaxBytes}`);
   });
 
-/** What skills take of a command: bodies and files as they are sent, in bytes. */
+/** The size of skills in a command, in bytes. */
 export function skillsBytes(skills: readonly Skill[]): number {
   const encoder = new TextEncoder();
   const bytes = (text: string) => encoder.encode(text).length;
@@ -88,10 +86,10 @@ export function skillsBytes(skills: readonly Skill[]): number {
   );
 }
 
-/** What a system prompt says of a persona's skills. Empty where there are none. */
+/** The part of the system prompt about a persona's skills; empty without skills. */
 export function skillIndex(skills: readonly Skill[]): string {
   if (skills.length === 0) return '';
-  // A description may have several lines; in a list each is one.
+  // Joins the lines of a description: each skill is one list item.
   const rows = skills.map(({ name, description }) => `- ${name}: ${description.trim().replaceAll(/\s+/g, ' ')}`);
   return [
     `You have skills: instructions for particular kinds of work. If one fits the task, load it with ${LOAD_SKILL} before you start.`,

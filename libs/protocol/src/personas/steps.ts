@@ -1,38 +1,38 @@
-/** Steps: the units that a persona declares of its work. A run takes them one after another. */
+/**
+ * Steps: the declared units of a persona's work. A run executes them in order.
+ */
 import * as z from 'zod';
 import { WrittenToolSelection } from '../tools/tool-selection.ts';
 import { BOUNDS } from '../wire/bounds.ts';
 import { ID_PATTERN } from '../wire/ids.ts';
 import type { JsonObject } from '../wire/json.ts';
 
-/** Steps that every persona has; a declared one cannot be called like them. */
+/** Steps of every persona. Declared steps cannot have these names. */
 export const BUILT_IN_STEPS: readonly string[] = ['model', 'tools'];
 
 /** Effect of a failed step on its run: the run fails, continues with the next step, or waits for a person. */
 export const ErrorBoundary = z.enum(['fail', 'continue', 'escalate']);
-/** See {@link ErrorBoundary}. */
 export type ErrorBoundary = z.infer<typeof ErrorBoundary>;
 
-/** One step, as a persona declares it. */
+/** One declared step. */
 export const Step = z.strictObject({
   name: z
     .string()
     .regex(ID_PATTERN, { error: 'a step’s name is 1 to 64 characters of A-Z a-z 0-9 _ -' })
     .refine((name) => !BUILT_IN_STEPS.includes(name), { error: 'model and tools are steps of every persona' }),
-  /** What the model is to do in it. */
+  /** The task for the model. */
   prompt: z
     .string()
     .max(BOUNDS.stepPromptMaxChars)
     .refine((text) => text.trim() !== '', { error: 'must not be empty' }),
-  /** Of the persona's tools those that it has in this step. */
+  /** The subset of the persona's tools for this step. */
   tools: WrittenToolSelection.optional(),
-  /** Tokens in and out that it may use. */
+  /** Limit of tokens, in and out. */
   max_tokens: z.number().int().positive().max(1e12).optional(),
-  /** USD that it may use; needs a known price of the model. */
+  /** Limit in USD. Needs a known price of the model. */
   max_usd: z.number().min(0.000_001).max(1_000_000).optional(),
   error_boundary: ErrorBoundary.default('fail'),
 });
-/** See {@link Step}. */
 export type Step = z.infer<typeof Step>;
 
 /** The steps of a persona, in order. */
@@ -46,18 +46,16 @@ export const Steps = z
     context.addIssue({ code: 'custom', path: [twice, 'name'], message: `there are two steps ${steps[twice]?.name}` });
   });
 
-/** What a declared step is given: PreStep hooks may give it another prompt. */
+/** The arguments of a declared step. PreStep hooks may replace the prompt. */
 export const StepArgs = z.strictObject({ prompt: Step.shape.prompt });
-/** See {@link StepArgs}. */
 export type StepArgs = z.infer<typeof StepArgs>;
 
-/** The arguments that a PreStep hook has returned, or why they are none. */
+/** Parses the arguments that a PreStep hook returned. @returns the arguments, or a sentence with the problem. */
 export function readStepArgs(args: JsonObject): StepArgs | string {
   const read = StepArgs.safeParse(args);
   return read.success ? read.data : 'the arguments of a step are {prompt}, a text that is not empty';
 }
 
-/** How a step has ended. `unfinished`: the run ended first. */
+/** The outcome of a step. `unfinished`: the run ended first. */
 export const StepStatus = z.enum(['completed', 'failed', 'unfinished']);
-/** See {@link StepStatus}. */
 export type StepStatus = z.infer<typeof StepStatus>;

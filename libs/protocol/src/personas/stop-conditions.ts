@@ -1,6 +1,6 @@
 /**
- * Stop conditions: when a run ends although it could go on. What the answer says, a tool that was called, or a
- * predicate in code. Regular expressions are RE2's and linear in the text.
+ * Stop conditions end a run early: a text in the answer, a call of a tool, or a predicate in code. Regular expressions
+ * are RE2's and linear in the text.
  */
 import * as z from 'zod';
 import { Glob } from '../tools/patterns.ts';
@@ -10,7 +10,7 @@ import { regexMatches, regexProblem } from '../wire/regular-expressions.ts';
 
 const REGEX = /^\/(.+)\/([ims]*)$/s;
 
-/** A part of an answer's text: as it stands, or `/regex/` with the flags i, m and s. */
+/** A part of an answer's text: literal, or `/regex/` with the flags i, m and s. */
 const StopText = z
   .string()
   .min(1)
@@ -24,15 +24,14 @@ const StopText = z
 /** One condition. */
 export const StopCondition = z.union([
   z.strictObject({ text: StopText }),
-  /** Glob on the names of tools; it holds once a call of such a tool has run. */
+  /** Glob on names of tools. True after a call of such a tool has run. */
   z.strictObject({ tool: Glob.min(1) }),
-  /** The name of a predicate that the host's program has registered. */
+  /** The name of a predicate that the host's program registered. */
   z.strictObject({ predicate: z.string().regex(ID_PATTERN) }),
 ]);
-/** See {@link StopCondition}. */
 export type StopCondition = z.infer<typeof StopCondition>;
 
-/** Whether an answer's text satisfies a condition on it. */
+/** Whether an answer's text satisfies a text condition. */
 export function textStops(condition: string, text: string): boolean {
   const source = regexOf(condition);
   return source === null ? text.includes(condition) : regexMatches(source, text);

@@ -1,18 +1,19 @@
-/** The tools by which a session works with others. It carries their calls out itself: no source of tools runs them. */
+/**
+ * Tools for work with other sessions. The session executes their calls itself, without a source of tools.
+ */
 import * as z from 'zod';
 import { MessageMode } from '../personas/crews.ts';
 import { BOUNDS } from '../wire/bounds.ts';
 import { DEFAULT_TRAITS, type ToolDefinition } from './calls.ts';
 
-/** `source` of a tool whose calls the session carries out itself. */
+/** `source` of tools that the session executes itself. */
 export const SESSION_SOURCE = 'session';
 
-/** Whether a child session that ended in an error restarts. */
+/** Whether a child session restarts after an error. */
 export const Restart = z.enum(['never', 'on_failure']);
-/** See {@link Restart}. */
 export type Restart = z.infer<typeof Restart>;
 
-/** Arguments of a call of `delegate`, once they have been held against its schema. */
+/** Arguments of a call of `delegate`, after validation. */
 export interface DelegateArgs {
   readonly persona: string;
   readonly prompt: string;
@@ -34,7 +35,7 @@ export interface SendMessageArgs {
   readonly mode?: MessageMode;
 }
 
-/** The tool by which a session goes to another persona. */
+/** The tool that hands the session over to another persona. */
 export const HANDOFF = 'handoff';
 
 /** Arguments of a call of `handoff`. */
@@ -46,7 +47,7 @@ export interface HandoffArgs {
 const text = (description: string, maxLength: number) => ({ type: 'string', description, minLength: 1, maxLength });
 const whole = (description: string, maximum: number) => ({ type: 'integer', description, minimum: 1, maximum });
 
-/** `delegate`: a child session does a piece of work, and its answer is the call's result. */
+/** `delegate`: a child session does a piece of work. Its answer is the result of the call. */
 export const DELEGATE_TOOL: ToolDefinition = {
   name: 'delegate',
   description:
@@ -84,7 +85,7 @@ export const DELEGATE_TOOL: ToolDefinition = {
   traits: { ...DEFAULT_TRAITS, idempotent: true, long_running: true },
 };
 
-/** `handoff`: the session goes to another persona. */
+/** `handoff`: the session continues with another persona. */
 export const HANDOFF_TOOL: ToolDefinition = {
   name: HANDOFF,
   description:
@@ -104,7 +105,7 @@ export const HANDOFF_TOOL: ToolDefinition = {
   traits: { ...DEFAULT_TRAITS, idempotent: true },
 };
 
-/** `send_message`: something is said to another session. */
+/** `send_message`: sends a message to another session. */
 export const SEND_MESSAGE_TOOL: ToolDefinition = {
   name: 'send_message',
   description:

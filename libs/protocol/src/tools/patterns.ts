@@ -1,6 +1,6 @@
 /**
- * Patterns on tools and their arguments: globs, and `path == "v"`, `path != "v"`, `path =~ "regex"`. Numbers and booleans
- * stand without quotes and compare by value: `path == 5`, `path != true`.
+ * Patterns on tools and their arguments: globs, and `path == "v"`, `path != "v"`, `path =~ "regex"`. Numbers and
+ * booleans have no quotes and compare by value: `path == 5`, `path != true`.
  */
 import * as z from 'zod';
 import { BOUNDS } from '../wire/bounds.ts';
@@ -9,18 +9,18 @@ import { regexMatches, regexProblem } from '../wire/regular-expressions.ts';
 
 /** A parsed argument condition. */
 export interface Condition {
-  /** Member names from the payload's root; array members by index. */
+  /** Member names from the payload's root; indexes for list members. */
   readonly path: readonly string[];
   readonly operator: '==' | '!=' | '=~';
-  /** A regular expression where the operator is `=~`. */
+  /** A regular expression if the operator is `=~`. */
   readonly value: string | number | boolean;
 }
 
 const CONDITION = /^\s*([A-Za-z_][\w-]*(?:\.[\w-]+)*)\s*(==|!=|=~)\s*("(?:[^"\\]|\\.)*"|-?\d[\w.+-]*|true|false)\s*$/;
 
 /**
- * Parses `path == "v"`, `path != "v"` or `path =~ "regex"`; in place of `"v"` a number, `true` or `false`.
- * @returns the condition, or a sentence that says what is wrong.
+ * Parses `path == "v"`, `path != "v"` or `path =~ "regex"`; instead of `"v"` also a number, `true` or `false`.
+ * @returns the condition, or a sentence with the problem.
  */
 export function parseCondition(text: string): Condition | string {
   if (text.length > BOUNDS.patternMaxChars)
@@ -64,10 +64,12 @@ export function conditionHolds(condition: Condition, payload: Json): boolean {
   return text !== undefined && regexMatches(condition.value, text);
 }
 
-/** Whether a glob matches a name. `*` is any run of characters, `?` any one; `""` matches everything. */
+/**
+ * Whether a glob matches a name. `*` matches any sequence of characters, `?` any single one; `""` matches everything.
+ */
 export function globMatches(glob: string, name: string): boolean {
   if (glob === '' || glob === '*') return true;
-  // Two-pointer match with one point to come back to: linear for one star, at worst glob × name, never exponential.
+  // Two-pointer match with one backtracking point: linear for one star, at worst glob × name, never exponential.
   let g = 0;
   let n = 0;
   let star = -1;
@@ -96,14 +98,14 @@ export type HookPattern =
 
 const NO_GLOB = /[[\]{}()|^$\\'"`=!<>&,;\s]/;
 
-/** Says what is wrong with a glob of a hook, or null. What only looks like one would match nothing, in silence. */
+/** The problem of a hook's glob, or null. A text that only resembles a glob would silently match nothing. */
 export function hookGlobProblem(text: string): string | null {
   return NO_GLOB.test(text) ? `${JSON.stringify(text)} is not a glob: in a glob only * and ? are special` : null;
 }
 
 /**
- * Parses the pattern of a hook: `""` or `*` for all, a glob on the natural target, or a condition on the payload.
- * @returns the pattern, or a sentence that says what is wrong.
+ * Parses the pattern of a hook: `""` or `*` for all, a glob on the target, or a condition on the payload.
+ * @returns the pattern, or a sentence with the problem.
  */
 export function parseHookPattern(text: string): HookPattern | string {
   if (text.length > BOUNDS.patternMaxChars)
@@ -120,7 +122,7 @@ export function parseHookPattern(text: string): HookPattern | string {
 const hookPatterns = new Map<string, HookPattern | string>();
 const CACHE_MAX = 512;
 
-/** Whether the pattern of a hook matches. Where the payload is not known yet, a condition on it may hold. */
+/** Whether the pattern of a hook matches. If the payload is not known yet, a condition on it counts as true. */
 export function hookPatternMatches(text: string, target: string, payload: Json | undefined): boolean {
   let pattern = hookPatterns.get(text);
   if (pattern === undefined) {
@@ -134,8 +136,8 @@ export function hookPatternMatches(text: string, target: string, payload: Json |
 }
 
 /**
- * A glob on the names of tools, at most {@link BOUNDS}.patternMaxChars long. What no name can hold would match nothing, in
- * silence: a rule that was meant to deny would not.
+ * A glob on names of tools, at most {@link BOUNDS}.patternMaxChars long. Characters that no name can contain are
+ * rejected: a rule with them would silently match nothing, and not deny what it should.
  */
 export const Glob = z
   .string()
@@ -144,7 +146,7 @@ export const Glob = z
     error: 'a glob on tool names has only A-Z a-z 0-9 _ - and * for any characters, ? for any one',
   });
 
-/** The text of a condition, checked when it is parsed. */
+/** The text of a condition. The schema parses it as a check. */
 export const ConditionText = z.string().superRefine((text, context) => {
   const parsed = parseCondition(text);
   if (typeof parsed === 'string') context.addIssue({ code: 'custom', message: parsed });

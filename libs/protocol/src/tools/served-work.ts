@@ -1,32 +1,34 @@
-/** What a process that serves something on the bus tells of each piece of its work, for meters, spans and logs. */
+/**
+ * Observation of the work of a process that serves tools, personas or hooks: for meters, spans and logs.
+ */
 
 import type { HookQuestion, HookReply } from '../hooks/hook-questions.ts';
 import type { JsonObject } from '../wire/json.ts';
 
-/** A piece of work that begins. */
+/** A piece of work at its start. */
 export interface BegunWork {
-  /** A call of a tool, a step of a persona's model, or a question to a hook. */
+  /** A call of a tool, a model step of a persona, or a question to a hook. */
   readonly kind: 'tool' | 'step' | 'hook';
-  /** The tool's name, the persona's, the hook's id. */
+  /** The tool's name, the persona's name, or the hook's id. */
   readonly name: string;
   readonly tenant: string;
   readonly sessionId: string;
-  /** The tool call that the work is about; undefined for a hook that is asked about something else. */
+  /** The tool call of the work; undefined for a hook without a call. */
   readonly callId: string | undefined;
-  /** The consult that a hook's question belongs to. */
+  /** The consult of a hook's question. */
   readonly effectId?: string | undefined;
   /** Trace context of the request: the span of the session that contains it. */
   readonly traceparent: string | undefined;
 }
 
-/** How a piece of work has ended. */
+/** The end of a piece of work. */
 export interface EndedWork {
   readonly status: 'ok' | 'error' | 'cancelled';
-  /** Why it went wrong: a catalogued code, where there is one. */
+  /** Why it failed: a catalogued code, if there is one. */
   readonly code?: string | undefined;
 }
 
-/** A piece of work that goes on. */
+/** A running piece of work. */
 export interface WorkUnderWay {
   /** Trace context for outgoing calls; undefined without tracing. */
   readonly traceparent: string | undefined;
@@ -34,7 +36,7 @@ export interface WorkUnderWay {
   end(how: EndedWork): void;
 }
 
-/** Contract: does not throw. */
+/** Observes the work of a process. Contract: does not throw. */
 export interface WorkObserver {
   begin(work: BegunWork): WorkUnderWay;
 }
@@ -60,7 +62,7 @@ export async function observedHook(
   return reply;
 }
 
-/** The call that a hook is asked about: payloads name it as `tool.call_id` or as `call_id`. */
+/** The call that a hook's payload names, as `tool.call_id` or `call_id`. */
 function callIdIn(payload: JsonObject): string | undefined {
   const { tool, call_id } = payload as {
     readonly tool?: { readonly call_id?: unknown } | null;

@@ -1,32 +1,34 @@
-/** What the functions of a tool get besides the input, wherever they run. */
+/**
+ * The context of a tool's functions, in addition to the input. It is the same in every process.
+ */
 import type { SessionRef } from '../wire/ids.ts';
 
-/** What `execute` gets besides the input. */
+/** The context of `execute`. */
 export interface ToolCallContext {
-  /** Aborts when the call shall stop. The session does not wait long for the function. */
+  /** Aborts when the call should stop. The session waits only briefly for the function. */
   readonly abortSignal: AbortSignal;
   readonly toolCallId: string;
-  /** The same when a call is sent again after a crash. */
+  /** The same if the call is sent again after a crash. */
   readonly idempotencyKey: string;
-  /** The epoch that the call was sent with. The outcome of a call that is answered later must name it. */
+  /** The epoch of the call's request. A late outcome must contain it. */
   readonly epoch: number;
   readonly ref: SessionRef;
-  /** Absolute path of the session's root folder, in the process of a session host; elsewhere undefined. */
+  /** Absolute path of the session's root folder in the process of a session host; undefined elsewhere. */
   readonly root?: string | undefined;
-  /** The call's place in a trace, in the format of W3C Trace Context; undefined without tracing. */
+  /** The call's position in a trace, as W3C Trace Context; undefined without tracing. */
   readonly traceparent?: string | undefined;
-  /** Shows a line to watchers; ephemeral. From another process it is cut at 4,096 characters. */
+  /** Shows a line to watchers; not stored. From another process it is cut at 4,096 characters. */
   readonly progress: (text: string) => void;
   /**
-   * Reports a file that the call has edited, by its path relative to the session's root: `file_edited` hooks are asked about it. Not for
-   * calls whose outcome arrives as a command (`longRunning`).
+   * Reports a file that the call edited, by its path relative to the session's root: `file_edited` hooks are called.
+   * Not for calls with a late outcome (`longRunning`).
    */
   readonly edited: (path: string) => void;
-  /** Sends the model a text that is not the call's result; it is shown before the next answer. */
+  /** Sends the model a text that is not the call's result. It is shown before the next answer. */
   readonly feedback: (text: string) => void;
 }
 
-/** What a `needsApproval` function gets besides the input. */
+/** The context of a `needsApproval` function. */
 export interface ToolApprovalContext {
   readonly toolCallId: string;
   readonly ref: SessionRef;
@@ -34,5 +36,5 @@ export interface ToolApprovalContext {
   readonly abortSignal: AbortSignal;
 }
 
-/** The time that a `needsApproval` function has. After it, a person is asked. */
+/** Time limit of a `needsApproval` function, milliseconds. After it, a person is asked. */
 export const APPROVAL_CHECK_MS = 5_000;

@@ -1,6 +1,6 @@
 /**
- * Tools as people write them. One shape serves every place that takes tools: a host's own process, the bus, a persona module
- * and the test kit. Names follow the AI SDK where it has one: `inputSchema`, `execute`, `needsApproval`, `toolCallId`,
+ * Declarations of tools in code. One shape serves every place with tools: a host's own process, the bus, a persona
+ * module and the test kit. Names follow the AI SDK: `inputSchema`, `execute`, `needsApproval`, `toolCallId`,
  * `abortSignal`.
  */
 
@@ -13,13 +13,13 @@ import { unwritableProblem } from '../wire/unwritable-json.ts';
 import { DEFAULT_TRAITS, ToolDefinition, type ToolTraits } from './calls.ts';
 import type { ToolApprovalContext, ToolCallContext } from './tool-call-context.ts';
 
-/** Returned by the function of a `longRunning` tool whose outcome is sent later, by `session.endCall()`. */
+/** The return value of a `longRunning` tool's function if the outcome is sent later, by `session.endCall()`. */
 export const LATER: unique symbol = Symbol.for('coxswain.outcome-comes-later') as never;
 
 /**
- * The return of a tool's function: a text, a whole result (`{ content, isError, detail }`), or {@link LATER}. Any other value becomes
- * its JSON text, and no value an empty text. An object with the member `content` is always read as a whole result. A result
- * without `isError` is a success.
+ * The return value of a tool's function: a text, a whole result (`{ content, isError, detail }`), or {@link LATER}. Any
+ * other value becomes its JSON text, and undefined an empty text. An object with the member `content` is always read as
+ * a whole result. A result without `isError` is a success.
  */
 export type ToolAnswer =
   | string
@@ -33,15 +33,15 @@ export type ToolAnswer =
   // biome-ignore lint/suspicious/noConfusingVoidType: a function without a return statement is of this type
   | void;
 
-/** A result in the form of the wire; or why it is invalid, in a sentence. */
+/** A result with wire names; or a sentence with its problem. */
 export type WireToolResult =
   | { readonly ok: true; readonly result: ToolResult }
   | { readonly ok: false; readonly problem: string };
 
 /**
- * The return of a tool's function as a result in the form of the wire. The function may be JavaScript, or return another type than it
- * declares.
- * @param returned what the function returned, except {@link LATER}. See {@link ToolAnswer}.
+ * Converts the return value of a tool's function to a result with wire names. The function may be JavaScript, or return
+ * another type than declared.
+ * @param returned the return value ({@link ToolAnswer}), except {@link LATER}.
  */
 export function toolAnswerToWire(returned: unknown): WireToolResult {
   if (typeof returned === 'object' && returned !== null && 'content' in returned) return wholeResult(returned);
@@ -64,10 +64,10 @@ function jsonText(value: unknown): { readonly ok: true; readonly text: string } 
   }
 }
 
-/** Kinds of objects that `JSON.stringify` writes by their content. */
+/** Classes of objects that `JSON.stringify` writes by their content. */
 const WRITTEN = /^(Object|Array|Number|String|Boolean)$/;
 
-/** Refuses what `JSON.stringify` would write as `{}`, whatever it holds. */
+/** Rejects objects that `JSON.stringify` would write as `{}` regardless of their content. */
 function withoutOpaque(_key: string, value: unknown): unknown {
   if (value instanceof Map) throw new TypeError('a Map has no JSON; Object.fromEntries() makes an object of it');
   if (value instanceof Set) throw new TypeError('a Set has no JSON; Array.from() makes an array of it');
@@ -85,12 +85,12 @@ function wholeResult(returned: object): WireToolResult {
   const { is_error = false, ...others } = form.value;
   const read = readStrictly(ToolResult, { ...others, is_error });
   if (read.ok) return { ok: true, result: read.data };
-  // The author of the tool knows the names of TypeScript.
+  // The author of the tool uses TypeScript names.
   const problems = read.problems.map((one) => ({ ...one, path: [placeFromWire(ToolResult, pathText(one.path))] }));
   return { ok: false, problem: problemSentences(problems).join('; ') };
 }
 
-/** A schema of Zod, or of another library that implements Standard Schema and returns its JSON Schema. */
+/** A schema of Zod, or of another library that implements Standard Schema with its JSON Schema. */
 export interface InputSchema<Input = unknown> {
   readonly '~standard': {
     readonly version: 1;
@@ -104,7 +104,7 @@ type Checked<Input> =
   | { readonly value: Input; readonly issues?: undefined }
   | { readonly issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[] };
 
-/** The input of a tool's function: typed by a Zod schema, any JSON object with JSON Schema. */
+/** The input of a tool's function: typed by a Zod schema; any JSON object with JSON Schema. */
 export type InputOf<Schema> = Schema extends InputSchema<infer Input> ? Input : JsonObject;
 
 // Methods, so that a tool with a typed input is assignable to a list of tools.
@@ -113,13 +113,13 @@ interface Functions<Schema> {
   needsApproval(input: InputOf<Schema>, context: ToolApprovalContext): Promise<boolean> | boolean;
 }
 
-/** A tool. A flag that is left out is false. */
+/** A tool. Absent flags are false. */
 export interface Tool<Schema = InputSchema | JsonObject> {
   /** 1 to 128 characters of A-Z a-z 0-9 _ -. On the bus: without `__`, and not the name of a built-in tool. */
   readonly name: string;
   /** For the model, at most 16,384 characters. */
   readonly description: string;
-  /** The schema of the input: Zod, or JSON Schema. The function never gets an input that does not fit. */
+  /** The schema of the input: Zod, or JSON Schema. The function never gets an invalid input. */
   readonly inputSchema: Schema;
   /**
    * Runs one call. A string is the text of the result. An exception becomes an error result with the code `tool_failed`.
@@ -127,12 +127,12 @@ export interface Tool<Schema = InputSchema | JsonObject> {
    */
   readonly execute: Functions<Schema>['execute'];
   /**
-   * Whether a person must approve the call: always, or where the function returns true. It only adds a question:
-   * permission rules may deny the call, and no rule waives the question. A function that throws, or that takes longer than
-   * 5 seconds, counts as true. It may run several times for one call.
+   * Whether a person must approve the call: always, or if the function returns true. It only adds a question:
+   * permission rules may still deny the call, and no rule waives the question. A function that throws, or takes longer
+   * than 5 seconds, counts as true. It may run several times for one call.
    */
   readonly needsApproval?: boolean | Functions<Schema>['needsApproval'] | undefined;
-  /** The call may run again when its outcome is unknown: same idempotency key, same effect. */
+  /** The call may run again if its outcome is unknown: the same idempotency key has the same effect. */
   readonly idempotent?: boolean | undefined;
   /** The outcome may arrive after the process has ended, as a durable command. */
   readonly longRunning?: boolean | undefined;
@@ -140,23 +140,23 @@ export interface Tool<Schema = InputSchema | JsonObject> {
   readonly sequential?: boolean | undefined;
   /** A batch in which every call that ran terminates without an error ends the run. */
   readonly terminates?: boolean | undefined;
-  /** On the bus: the only session that has the tool. The start of the session names it in `stand_ins`. */
+  /** On the bus: the only session with the tool. The start of the session names it in `stand_ins`. */
   readonly forSession?: string | undefined;
   /**
    * Stops a call whose function returned {@link LATER}. Only for tools in the process of a session host.
-   * @param idempotencyKey the key that the function got.
+   * @param idempotencyKey the key from the function's context.
    */
   stop?(idempotencyKey: string, reason: string): void | Promise<void>;
 }
 
-/** A definition that cannot be used. */
+/** A tool definition is invalid. */
 export class ToolDefinitionError extends CoxswainError {
   constructor(message: string) {
     super('tool_definition_invalid', message);
   }
 }
 
-/** A definition after its check. */
+/** A validated definition. */
 export interface DeclaredTool {
   readonly definition: Omit<ToolDefinition, 'source' | 'max_output'>;
   readonly forSession: string | undefined;
@@ -174,7 +174,7 @@ export interface DeclaredTool {
   readonly stop: Tool['stop'];
 }
 
-/** Names of other libraries, and of earlier editions, with the name that is right here. */
+/** Names in other libraries and earlier versions, with the right name. */
 const MISNAMED: Readonly<Record<string, string>> = {
   run: 'execute',
   schema: 'inputSchema',
@@ -186,7 +186,7 @@ const MISNAMED: Readonly<Record<string, string>> = {
 };
 
 /**
- * Checks a definition, which may come from JavaScript.
+ * Validates a definition, which may be JavaScript.
  * @throws ToolDefinitionError naming the tool and the wrong member.
  */
 export function readTool(given: unknown): DeclaredTool {
@@ -228,7 +228,7 @@ export function readTool(given: unknown): DeclaredTool {
       if (typeof needsApproval !== 'function') return needsApproval === true;
       try {
         const checked = validate ? await validate(input) : { input };
-        // An invalid input never reaches the function; its call ends with an error and runs nothing.
+        // A call with an invalid input ends with an error and runs nothing, so it needs no approval.
         if ('problem' in checked) return false;
         return (await needsApproval.call(tool, checked.input, context)) !== false;
       } catch {

@@ -1,6 +1,6 @@
 /**
- * Arguments against a tool's JSON Schema: by the session, before any hook, gate or person sees the call, and again by
- * the process that runs it. A door of its own, as it brings a validator with it.
+ * Validates arguments against a tool's JSON Schema: in the session, before hooks, gates and people see the call, and
+ * again in the process that runs it. A separate entry point, because it contains a validator.
  */
 import { Ajv, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -9,16 +9,15 @@ import type { Json, JsonObject } from '../wire/json.ts';
 import type { ToolDefinition } from './calls.ts';
 
 const options = { strict: false, validateFormats: false, allErrors: false, logger: false } as const;
-// Made for the first schema of each draft: a validator compiles its own meta-schema.
+// Created on demand for each draft: a validator compiles its own meta-schema.
 const drafts: { ajv?: Ajv; ajv2020?: Ajv2020 } = {};
 
-// Schemas come from configured tools and repeat from session to session; a compiled one is kept while it is among the
-// newest that were used.
+// Cache of compiled schemas: configured tools repeat from session to session. It keeps the most recently used ones.
 const compiled = new Map<string, ValidateFunction | string>();
 const COMPILED_MAX = 1_024;
 const bySchema = new WeakMap<JsonObject, ValidateFunction | string>();
 
-/** What is wrong with a call's arguments, in a sentence, or null. */
+/** The problem of a call's arguments as a sentence, or null. */
 export function argumentsProblem(tool: Pick<ToolDefinition, 'input_schema'>, args: Json): string | null {
   if (typeof args !== 'object' || args === null || Array.isArray(args)) return 'The arguments are not a JSON object.';
   const validate = validatorOf(tool.input_schema);
@@ -33,7 +32,7 @@ export function argumentsProblem(tool: Pick<ToolDefinition, 'input_schema'>, arg
   return `The arguments do not fit the tool's schema: ${where}${what ?? 'they are not valid'}.`;
 }
 
-/** Why a tool's schema cannot validate anything, in a sentence, or null. */
+/** Why a tool's schema cannot be compiled, as a sentence, or null. */
 export function schemaProblem(tool: Pick<ToolDefinition, 'input_schema'>): string | null {
   const validate = validatorOf(tool.input_schema);
   return typeof validate === 'string' ? unusable(validate) : null;

@@ -1,150 +1,155 @@
-/** Every bound of the system in one place. Units are in the names; what happens at a bound is in the error catalogue. */
+/**
+ * Every bound of the system. The names contain the units. The error catalogue says what happens at a bound.
+ */
 export const BOUNDS = {
-  /** One command's body, as published. */
+  /** Body of one command, as published. */
   commandBodyMaxBytes: 256 * 1024,
-  /** Injections (steers, reminders, follow-ups) that wait in one session. */
+  /** Queued injections (steers, reminders, follow-ups) of one session. */
   pendingInjectionsMax: 1_000,
-  /** The texts of these injections together, in UTF-8. */
+  /** Texts of these injections together, in UTF-8. */
   pendingInjectionsMaxBytes: 1024 * 1024,
-  /** Reminders of one session that wait or are shown. */
+  /** Reminders of one session, queued or shown. */
   remindersLiveMax: 256,
-  /** The texts of these reminders together, in UTF-8. */
+  /** Texts of these reminders together, in UTF-8. */
   remindersLiveMaxBytes: 1024 * 1024,
-  /** Signals that wait in one session for a suspension that waits for them. */
+  /** Signals that one session stores until a suspension waits for them. */
   signalsStoredMax: 64,
-  /** The data of one signal, as JSON. */
+  /** Data of one signal, as JSON. */
   signalDataMaxBytes: 8 * 1024,
-  /** How far away the end of a suspension may be: ten years. */
+  /** Maximum time until the end of a suspension: ten years. */
   parkMaxMs: 10 * 365 * 24 * 60 * 60 * 1_000,
   /** The shortest wake interval of a daemon session. */
   wakeIntervalMinMs: 1_000,
-  /** Commands that a session's next host reads at once, before their deliveries come to it. */
+  /** Commands that a new owner of a session reads from its inbox in one batch, before the stream delivers them. */
   inboxCatchUpMax: 128,
   /** Queued inbox feedback of one session. Further feedback is counted, and the model gets the number. */
   feedbackPendingMax: 64,
-  /** One piece of inbox feedback, as JSON in UTF-8; a longer one is cut, and says so. */
+  /** One piece of inbox feedback, as JSON in UTF-8. Longer feedback is truncated, with a note. */
   feedbackBodyMaxBytes: 2 * 1024,
   /** Identical calls in a row after which the model is notified. */
   stallIdenticalCalls: 3,
   /** Turns in a row without a new result after which the model is notified. */
   stallTurnsWithoutNewResult: 10,
-  /** Results that are known again: the newest different ones of a run. */
+  /** Newest distinct results of a run that stall detection remembers. */
   stallResultsRemembered: 128,
   /** Free-text reasons: of a cancel, a denial, a suspension. */
   reasonMaxBytes: 2 * 1024,
-  /** Calls in one batch; the calls beyond it get error results. */
+  /** Calls in one batch. Further calls get error results. */
   callsPerBatchMax: 64,
-  /** The arguments of one batch together, as JSON in UTF-8; calls beyond it get error results and lose their arguments. */
+  /** Arguments of one batch together, as JSON in UTF-8. Further calls get error results and lose their arguments. */
   batchArgsMaxBytes: 768 * 1024,
-  /** A JSON Schema of a final answer, as JSON in UTF-8: the system prompt contains it. */
+  /** JSON Schema of a final answer, as JSON in UTF-8. The system prompt contains it. */
   outputSchemaMaxBytes: 32 * 1024,
   /** Subschemas of such a schema, with every `$ref` written out. */
   outputSchemasMax: 2_000,
-  /** The JSON of a final answer with a schema, in UTF-8: its record contains the value twice. */
+  /** JSON of a final answer with a schema, in UTF-8. Its record contains the value twice. */
   outputMaxBytes: 128 * 1024,
   /** Values in that JSON: objects, lists and what they contain. */
   outputValuesMax: 10_000,
-  /** Model turns that may be spent on repairing one final answer, if nothing else is set; and the most that can be set. */
+  /** Model turns for the repair of one final answer: default and maximum. */
   outputRepairsDefault: 2,
   outputRepairsMax: 8,
-  /** Problems of one answer that the model is shown, and the length of one. */
+  /** Problems of one answer that the model gets, and the length of one problem. */
   outputProblemsMax: 8,
   outputProblemMaxChars: 300,
-  /** A tool result that stays in its record; a larger one is cut, the whole goes to the object store. */
+  /** A tool result in its record. A larger result is truncated there; the object store keeps all of it. */
   toolResultInlineMaxBytes: 64 * 1024,
-  /** The least that `max_output` may leave of a result. */
+  /** Minimum of `max_output` of a tool. */
   toolResultInlineMinBytes: 1_024,
-  /** The text of one result that is kept whole; a call that gives more ends with an error. */
+  /** Text of one result. A call that returns more ends with an error. */
   toolResultKeptMaxBytes: 16 * 1024 * 1024,
-  /** The files of one result together, before base64; those beyond are left out, and a note says so. */
+  /** Files of one result together, before base64. Further files are omitted, with a note. */
   toolResultFilesMaxBytes: 8 * 1024 * 1024,
-  /** Parts of one result; the texts of one that has more are joined, and files beyond are left out. */
+  /** Parts of one result. The texts of a longer result are joined, and further files are omitted. */
   toolResultPartsMax: 256,
-  /** The machine-readable detail of a result, as JSON. */
+  /** Machine-readable detail of a result, as JSON. */
   toolDetailMaxBytes: 64 * 1024,
-  /** Files that one request shows a model, before base64: the newest of them; the others are named. */
+  /** Files in one model request, before base64: the newest ones. The request names the others. */
   shownFilesMaxBytes: 24 * 1024 * 1024,
-  /** A field of a record; a larger one becomes a blob. */
+  /** One field of a record. A larger field becomes a blob. */
   fieldInlineMaxBytes: 64 * 1024,
   /** One record. */
   recordMaxBytes: 512 * 1024,
-  /** What a hook is sent, and what it returns. */
+  /** Payload of a hook, and its return value. */
   hookPayloadMaxBytes: 256 * 1024,
   /** Command ids that a session remembers, so that a repeated command changes nothing. */
   commandIdsRemembered: 4_096,
   /**
-   * Rejections among the newest commands of a session that get a record, and how many commands are looked at. A rejection
-   * beyond that is answered and counted, so that a sender of invalid commands does not fill the journal.
+   * Rejections that get a record, and the number of newest commands among which they are counted. Further rejections
+   * are answered and counted only, so that invalid commands cannot fill the journal.
    */
   rejectionsRecordedMax: 64,
   rejectionWindowCommands: 256,
-  /** Turns of one run when the persona does not say. */
+  /** Turns of one run if the persona gives no limit. */
   maxTurnsDefault: 50,
-  /** Files that one call may say it has edited; those beyond are dropped. */
+  /** Edited files that one call may report. Further ones are dropped. */
   editedPathsPerCallMax: 64,
   /** Files of one turn that file_edited hooks receive. The journal contains further ones. */
   editedPathsPerTurnMax: 256,
   /** One line of an exported journal. */
   exportLineMaxBytes: 64 * 1024 * 1024,
-  /** Memory for stored objects of an exported journal while it is read, bytes. */
+  /** Memory for the objects of an exported journal while it is read, bytes. */
   exportedBlobsMaxBytes: 128 * 1024 * 1024,
-  /** Age up to which an unreferenced object stays in the object store: a record may still refer to it. */
+  /** Minimum age of an unreferenced object before deletion: a later record may still refer to it. */
   unusedBlobKeptMs: 24 * 60 * 60 * 1_000,
   /** Records of a session that a fork may copy. */
   forkRecordsMax: 10_000,
-  /** Origins before its own that a copied journal names: the newest of them. */
+  /** Earlier origins that a copied journal names: the newest ones. */
   originsNamedMax: 16,
-  /** Grace between the abort signal and giving a call or a model answer up. */
+  /** Time that an aborted call or model answer has to stop before the session continues without it. */
   abortGraceMs: 5_000,
-  /** How often a model call is started again after crashes of its host before the run fails. */
+  /** Restarts of a model call after crashes of its host. Then the run fails. */
   modelRestartsMax: 10,
   /** Delay before the third start of a model call, doubled for each further start. */
   modelRestartBackoffMs: 250,
-  /** The longest such wait. */
+  /** Maximum of this delay. */
   modelRestartBackoffMaxMs: 30_000,
-  /** How deep JSON may be nested: arguments, metadata, what hooks return. */
+  /** Nesting depth of JSON: arguments, metadata, return values of hooks. */
   jsonDepthMax: 128,
   /** Length of a regular expression in a pattern. */
   patternMaxChars: 512,
-  /** What a regular expression may become, in instructions: counted repeats are written out, and each may cost time at each character. */
+  /**
+   * Size of a compiled regular expression, in instructions. The compiler expands counted repeats, and each instruction
+   * may cost time at each character.
+   */
   regexInstructionsMax: 1_000,
-  /** Rules that people have had one session remember, or one persona. */
+  /** Remembered rules of one session, or of one persona. */
   rememberedRulesMax: 128,
-  /** What one of them says of the calls that it is about, as JSON. */
+  /** The match of one remembered rule, as JSON. */
   rememberedMatchMaxBytes: 4 * 1024,
-  /** How soon an approval may expire. */
+  /** Minimum expiry time of an approval. */
   approvalExpiryMinMs: 1_000,
   /** Permission rules of one persona. */
   permissionRulesMax: 256,
   /** Tools of one session. */
   toolsMax: 512,
-  /** Turns that a compaction may be told to leave as they are. */
+  /** Maximum of turns that a compaction may keep as they are. */
   keepTurnsMax: 100,
-  /** What a pass's summary or notes may have; a longer answer is cut. */
+  /** Summary or notes of one compaction. A longer text is truncated. */
   summaryMaxChars: 32 * 1024,
-  /** What a transform_context hook may return, what it keeps included. */
+  /** Return value of a transform_context hook, with the messages that it keeps. */
   transformedViewMaxBytes: 32 * 1024 * 1024,
-  /** Messages of its own that transform_context hooks may put into one request, as JSON; what they keep is not counted. */
+  /** New messages of transform_context hooks in one request, as JSON. Kept messages are not counted. */
   transformedMessagesMaxBytes: 64 * 1024,
-  /** Hook registrations that one session sees. */
+  /** Hook registrations of one session. */
   hooksMax: 256,
-  /** Hooks that one persona has. */
+  /** Hooks of one persona. */
   personaHooksMax: 32,
   /** Maximum timeout of a handler of a persona's own hook. Persona services allow little more for their answer. */
   personaHookTimeoutMaxMs: 60_000,
-  /** What a hook's `returns` has, as JSON. */
+  /** The declared `returns` of a hook, as JSON. */
   hookReturnsMaxBytes: 4_096,
-  /** How long one hook may take at most. */
+  /** Maximum timeout of a hook. */
   hookTimeoutMaxMs: 600_000,
-  /** Reminders in one return of a hook. */
+  /** Reminders in one return value of a hook. */
   remindersPerReturnMax: 32,
   /** Open jobs of the hooks of one session. The session does not wait for further ones. */
   jobsOpenMax: 64,
-  /** Paths, and ids of artifacts, that one job receipt may name. */
+  /** Paths, and ids of artifacts, of one job receipt. */
   receiptListMax: 256,
-  /** What a job receipt may say of itself under `metadata`, as JSON. */
+  /** `metadata` of a job receipt, as JSON. */
   receiptMetadataMaxBytes: 16 * 1024,
-  /** Rows of a table of prices. */
+  /** Rows of a price table. */
   pricesMax: 1_024,
   /** Stop conditions of one persona. */
   stopConditionsMax: 32,
@@ -152,13 +157,13 @@ export const BOUNDS = {
   skillsMax: 64,
   /** Files of one skill, without its SKILL.md. */
   skillFilesMax: 64,
-  /** The skills of one persona together: a start carries them whole. */
+  /** Skills of one persona together: a start contains all of them. */
   skillsMaxBytes: 192 * 1024,
-  /** Steps that one persona declares. */
+  /** Declared steps of one persona. */
   stepsMax: 64,
-  /** What one of them tells the model. */
+  /** Prompt of one step. */
   stepPromptMaxChars: 16 * 1024,
-  /** How long a predicate of a stop condition may take. */
+  /** Timeout of a predicate of a stop condition. */
   predicateTimeoutMs: 5_000,
   /**
    * Default and maximum time that a step waits for an instance of its persona, if neither start nor persona gives one.
@@ -173,20 +178,20 @@ export const BOUNDS = {
   /** Maximum and default of generations below a session. */
   depthMax: 8,
   depthDefault: 3,
-  /** Messages between sessions that may lead to one another. */
+  /** Messages between sessions in one causal chain. */
   hopsMax: 16,
   /** Maximum of consecutive hand-offs without a new message, and of the briefing for the next persona. */
   handoffsMax: 16,
   briefMaxChars: 32 * 1024,
   /** Maximum of restarts of a failed child session. */
   restartsMax: 3,
-  /** Personas that may come with a start, for delegation. */
+  /** Personas in one start, for delegation. */
   crewMax: 32,
-  /** Reminders with which a child is born, as JSON; those beyond are left out, and it is said how many. */
+  /** Reminders that a child session inherits, as JSON. Further reminders are omitted and counted. */
   inheritedRemindersMaxBytes: 64 * 1024,
-  /** A child's answer as its parent is sent it; the rest of a longer one stays in the child's journal. */
+  /** Answer of a child in its report to the parent. The child's journal keeps all of a longer answer. */
   childAnswerMaxBytes: 128 * 1024,
-  /** How long a command to another session waits before it is sent again, at first and at most. */
+  /** Delay before a command to another session is sent again: first and maximum. */
   crewResendMs: 250,
   crewResendMaxMs: 30_000,
   /** Actor names. */
@@ -202,7 +207,7 @@ export const BOUNDS = {
 export const CONNECTION_LIVENESS = { pingMs: 2_000, unansweredMax: 2 } as const;
 
 /**
- * Heartbeats of a gateway's event stream, and the silence after which a reader gives a connection up and makes another. A
- * lost network closes no connection: a console shows it within three seconds only by what it does not hear.
+ * Heartbeat interval of a gateway's event stream, and the silence after which a reader reconnects. A network partition
+ * closes no connection, so silence is its only sign. A console shows the partition within three seconds.
  */
 export const EVENT_STREAM_LIVENESS = { heartbeatMs: 1_000, silenceMaxMs: 2_500 } as const;

@@ -1,13 +1,13 @@
 /**
- * JSON Canonicalization Scheme, RFC 8785 (https://www.rfc-editor.org/rfc/rfc8785): the same value always gives the
- * same bytes, which is what the hash chain and byte-for-byte replay stand on.
+ * JSON Canonicalization Scheme, RFC 8785 (https://www.rfc-editor.org/rfc/rfc8785). The same value always gives the same
+ * bytes. The hash chain and byte-for-byte replay depend on it.
  */
 
 /**
- * The canonical text of a JSON value. Members whose value is `undefined` are left out, as JSON.stringify does.
- * Lone surrogates are written as escapes instead of being refused (RFC 8785 3.2.2.2 would refuse them): a model may
- * stream half a pair before it dies, and what it said must still be recordable.
- * @throws TypeError for what JSON cannot hold: NaN, infinities, functions, symbols, bigint, undefined in an array.
+ * The canonical text of a JSON value. Members with the value `undefined` are omitted, as in JSON.stringify. Lone
+ * surrogates are written as escapes, although RFC 8785 3.2.2.2 would refuse them: a model may fail in the middle of a
+ * surrogate pair, and its text must still be recorded.
+ * @throws TypeError for values outside JSON: NaN, infinities, functions, symbols, bigint, undefined in an array.
  */
 export function canonicalJson(value: unknown): string {
   switch (typeof value) {
@@ -15,7 +15,7 @@ export function canonicalJson(value: unknown): string {
       return text(value);
     case 'number':
       if (!Number.isFinite(value)) throw new TypeError(`canonical JSON cannot hold ${value}`);
-      // What ECMAScript prints is what RFC 8785 3.2.2.3 asks for.
+      // RFC 8785 3.2.2.3 requires the number format of ECMAScript.
       return `${value}`;
     case 'boolean':
       return value ? 'true' : 'false';
@@ -27,7 +27,7 @@ export function canonicalJson(value: unknown): string {
   }
 }
 
-// Most strings are short and plain. To ask that first is quicker than to have JSON.stringify find it out.
+// Most strings are short and plain. This test is faster than JSON.stringify.
 const PLAIN_MAX_CHARS = 256;
 const NOT_PLAIN = /[^\x20\x21\x23-\x5b\x5d-\x7e]/;
 
@@ -54,8 +54,8 @@ function canonicalObject(object: Record<string, unknown>): string {
   return `${out}}`;
 }
 
-// Sorts by UTF-16 code units, as RFC 8785 3.2.3 asks. Every record is written this way, and for the few members that
-// its objects have, Array.prototype.sort costs more than the rest of the writing.
+// Sorts by UTF-16 code units (RFC 8785 3.2.3). Insertion sort: for objects with few members, Array.prototype.sort would
+// take more time than the rest of the serialization.
 const FEW_KEYS = 24;
 
 function inOrder(keys: string[]): string[] {
@@ -69,7 +69,7 @@ function inOrder(keys: string[]): string[] {
   return keys;
 }
 
-// `"key":` of the names that come again and again. Names made up by models and tools must not make it grow for ever.
+// Cache of `"key":` for frequent names. Models and tools choose names freely, so its size is bounded.
 const members = new Map<string, string>();
 const MEMBERS_MAX = 1_024;
 const MEMBER_MAX_CHARS = 64;

@@ -1,18 +1,18 @@
 /**
- * The one mapper between the two spellings of names: `snake_case` in everything that leaves a process (NATS, HTTP, files, journals),
- * `camelCase` in TypeScript. It follows a schema, and renames the members that the schema declares. Data is never renamed: arguments and
- * results of tools, metadata, JSON Schemas, and the keys of maps have names that belong to users.
+ * The one mapper between two spellings of names: `snake_case` in everything that leaves a process (NATS, HTTP, files,
+ * journals), `camelCase` in TypeScript. It renames the members that a schema declares. It never renames data: arguments
+ * and results of tools, metadata, JSON Schemas, and the keys of maps have names that belong to users.
  */
 import type * as z from 'zod';
 import type { Json } from './json.ts';
 import { nearestWord } from './nearest-word.ts';
 
-/** `max_turns` as TypeScript writes it: `maxTurns`. */
+/** The TypeScript spelling of a wire name: `max_turns` becomes `maxTurns`. */
 export type CamelName<Name extends string> = Name extends `${infer Head}_${infer Tail}`
   ? `${Head}${Capitalize<CamelName<Tail>>}`
   : Name;
 
-/** A wire type with the names of TypeScript. Free JSON and maps keep their keys. */
+/** A wire type with TypeScript names. Free JSON and maps keep their keys. */
 export type CamelCased<T> = [Json] extends [T]
   ? T
   : T extends readonly unknown[]
@@ -23,7 +23,7 @@ export type CamelCased<T> = [Json] extends [T]
         : { [Key in keyof T as Key extends string ? CamelName<Key> : Key]: CamelCased<T[Key]> }
       : T;
 
-/** A value in the form of the wire, or the first member of it whose name is wrong. */
+/** A value with wire names, or the first member with a wrong name. */
 export type WireForm<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly path: readonly (string | number)[]; readonly words: string };
@@ -39,17 +39,17 @@ export function wireName(name: string): string {
 }
 
 /**
- * A value that came over the wire, with the names of TypeScript.
- * @param schema declares the value; members that it does not declare keep their names and values.
+ * Renames the members of a value from the wire to their TypeScript names.
+ * @param schema declares the value. Undeclared members keep their names and values.
  */
 export function fromWire<S extends z.ZodType>(schema: S, value: z.output<S>): CamelCased<z.output<S>> {
   return new Mapping('camel').of(formOf(schema, 'output'), value, []) as CamelCased<z.output<S>>;
 }
 
 /**
- * A value that a program wrote, in the form of the wire. Checks names only: the schema checks the rest.
- * @returns the wire form; or `path` and `words` of the first member that a strict schema does not declare, or that has the spelling of the
- *   wire.
+ * Renames the members of a value from a program to their wire names. Checks names only; the schema checks the rest.
+ * @returns the renamed value; or `path` and `words` of the first member that a strict schema does not declare, or that
+ * has its wire name.
  */
 export function toWire<S extends z.ZodType>(schema: S, value: CamelCased<z.input<S>>): WireForm<z.input<S>> {
   try {
@@ -60,7 +60,7 @@ export function toWire<S extends z.ZodType>(schema: S, value: CamelCased<z.input
   }
 }
 
-/** A place in a value on the wire (`limits.max_turns`) as TypeScript writes it (`limits.maxTurns`). */
+/** The path of a member with TypeScript names: `limits.max_turns` becomes `limits.maxTurns`. */
 export function placeFromWire(schema: z.ZodType, place: string): string {
   let forms: readonly Form[] = [formOf(schema, 'input')];
   return place.replace(/[^.[\]]+/g, (name) => {
@@ -71,36 +71,36 @@ export function placeFromWire(schema: z.ZodType, place: string): string {
   });
 }
 
-// ---- what a schema says of names ----
+// ---- names in a schema ----
 
 interface Field {
   readonly wire: string;
   readonly camel: string;
   readonly form: () => Form;
-  /** The values that it may have, where the schema lists them: they tell the members of a union apart. */
+  /** The possible values, if the schema lists them. They distinguish the members of a union. */
   readonly values: readonly unknown[] | null;
 }
 
 interface ObjectForm {
   readonly byWire: ReadonlyMap<string, Field>;
   readonly byCamel: ReadonlyMap<string, Field>;
-  /** Whether other members are an error, renamed, or left as they are. */
+  /** Treatment of undeclared members: an error, renamed, or kept. */
   readonly others: 'refused' | 'renamed' | 'kept';
 }
 
-/** Schemas of free JSON whose values have names of ours all the same, with the schema of these names. */
+/** Schemas of free JSON that contains protocol names, with the schema of these names. */
 const named = new WeakMap<object, () => z.ZodType>();
 
 /**
- * Declares the names of a value that its own schema takes as free JSON: the mapper renames them, and no parser reads them.
- * @param schema an instance of its own: what other documents share would be renamed there too.
+ * Declares the names in a value whose own schema accepts free JSON. The mapper renames them; parsers ignore them.
+ * @param schema an instance that no other document shares: the members would be renamed there too.
  */
 export function withNames<S extends z.ZodType>(schema: S, names: () => z.ZodType): S {
   named.set(schema, names);
   return schema;
 }
 
-/** The forms that a value may have by its schema. One without any is data. */
+/** The possible forms of a value by its schema. A value without forms is data. */
 interface Form {
   readonly objects: readonly ObjectForm[];
   readonly list: (() => Form) | null;
@@ -111,7 +111,7 @@ const DATA: Form = { objects: [], list: null, map: null };
 
 type Side = 'input' | 'output';
 
-/** A schema as zod has it, as far as it is read here. */
+/** The part of a zod schema that this file reads. */
 interface SchemaNode {
   readonly def: {
     readonly type: string;
@@ -186,7 +186,7 @@ function objectForm({ shape = {}, catchall }: SchemaNode['def'], side: Side): Ob
   };
 }
 
-/** One of several. */
+/** The union of several schemas. */
 function together(options: readonly SchemaNode[], side: Side): Form {
   const forms = options.map((option) => formOf(option, side));
   const lists = forms.flatMap(({ list }) => list ?? []);
@@ -211,7 +211,7 @@ function oneOf(forms: readonly (() => Form)[]): (() => Form) | null {
   };
 }
 
-/** Both at once: an object with the members of either. */
+/** The intersection of two schemas: an object with the members of both. */
 function both(left: Form, right: Form): Form {
   const [one, ...more] = left.objects;
   const [other, ...others] = right.objects;
@@ -254,7 +254,7 @@ class Mapping {
     return map ? mapped(value, (key, item) => [key, this.of(map(), item, [...path, key])]) : value;
   }
 
-  /** Of several kinds of objects the first whose members and literals fit; where none does, the map or else the first. */
+  /** The first object form whose members and literals fit the value; otherwise the map, or the first form. */
   #objectFor({ objects, map }: Form, value: Readonly<Record<string, unknown>>): ObjectForm | null {
     if (objects.length === 0 || (objects.length === 1 && !map)) return objects[0] ?? null;
     const byLiterals = objects.filter((object) => this.#literalsFit(object, value));
@@ -297,7 +297,7 @@ function mapped(
   value: Readonly<Record<string, unknown>>,
   map: (key: string, member: unknown) => readonly [string, unknown],
 ): Record<string, unknown> {
-  // Defined, not assigned: a member may have the name __proto__.
+  // Not by assignment: `__proto__` is a valid member name.
   return Object.fromEntries(Object.entries(value).map(([key, member]) => map(key, member)));
 }
 

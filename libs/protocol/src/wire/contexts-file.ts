@@ -1,13 +1,15 @@
-/** The file of contexts: named addresses of a bus, with a key file and a tenant. It holds paths of key files and no secrets. */
+/**
+ * The file of contexts: named bus addresses, each with the path of a key file and a tenant. It contains no secrets.
+ */
 import * as z from 'zod';
 import { readNatsAddress } from './nats-address.ts';
 
 /** Names of contexts: 1 to 64 of A-Z a-z 0-9 _ -, and not `none`. */
 export const CONTEXT_NAME = /^(?!none$)[A-Za-z0-9_-]{1,64}$/;
-/** So many contexts fit in the file. */
+/** Maximum of contexts in the file. */
 export const CONTEXTS_MAX = 100;
 
-/** Whether addresses may be stored: those of one bus, with commas between them, and without credentials. */
+/** Whether the addresses may be stored: one bus, comma-separated, without credentials. */
 function areContextAddresses(addresses: string): boolean {
   return addresses.split(',').every((one) => {
     const read = readNatsAddress(one.trim());
@@ -15,7 +17,7 @@ function areContextAddresses(addresses: string): boolean {
   });
 }
 
-/** The content of the file: all contexts by name, and the one in use. */
+/** The content of the file: all contexts by name, and the current one. */
 export const ContextsFile = z.strictObject({
   current: z.string().regex(CONTEXT_NAME).nullable(),
   contexts: z.record(
@@ -31,5 +33,4 @@ export const ContextsFile = z.strictObject({
     }),
   ),
 });
-/** See the schema. */
 export type ContextsFile = z.infer<typeof ContextsFile>;

@@ -1,35 +1,36 @@
-/** Deltas: a running answer as it streams. Ephemeral; the journal holds the whole answer. */
+/**
+ * Deltas: the pieces of an answer while it streams. They are not stored; the journal contains the whole answer.
+ */
 import * as z from 'zod';
 import { cutText } from './unicode-text.ts';
 
-/** `<record>-<index>`: the record that asked for the effect, and its place among the effects of that record. */
+/** `<record>-<index>`: the record that requested the effect, and the index of the effect in that record. */
 const EffectId = z.string().regex(/^\d{1,15}-\d{1,9}$/);
 
 /**
- * One piece of a running effect's output. A model answer is identified by `effect_id`, `epoch` and `attempt`; each later
- * one of an effect replaces the earlier ones, and its text starts again.
+ * One piece of the output of a running effect. `effect_id`, `epoch` and `attempt` identify a model answer. A later
+ * attempt replaces an earlier one, and its text starts again.
  */
 export const Delta = z.strictObject({
   type: z.literal('message_update'),
   session_id: z.string(),
   effect_id: EffectId,
   epoch: z.number().int().positive(),
-  /** How often this host has started the answer, from 1: a provider error restarts it. */
+  /** Number of the attempt on this host, from 1. A provider error starts another one. */
   attempt: z.number().int().positive(),
   turn: z.number().int().nonnegative(),
   /** Dense per attempt, from 0. A piece that repeats text has the index of the newest delta that it includes. */
   index: z.number().int().nonnegative(),
   kind: z.enum(['text', 'reasoning', 'call', 'progress']),
-  /** UTF-16 units of the answer's text, or of its reasoning, that precede this piece. 0 for a call and for progress. */
+  /** Length of the answer's text, or of its reasoning, before this piece, UTF-16 units. 0 for calls and progress. */
   offset: z.number().int().nonnegative(),
   text: z.string(),
   call_id: z.string().optional(),
   tool: z.string().optional(),
 });
-/** See {@link Delta}. */
 export type Delta = z.infer<typeof Delta>;
 
-/** How much of an answer a reader has: the query `get_answer` asks for what follows. Lengths are UTF-16 units. */
+/** The part of an answer that a reader has. The query `get_answer` returns the rest. Lengths are UTF-16 units. */
 export const AnswerPlace = z.strictObject({
   effect_id: EffectId,
   epoch: z.number().int().positive(),
@@ -37,37 +38,38 @@ export const AnswerPlace = z.strictObject({
   text: z.number().int().nonnegative(),
   reasoning: z.number().int().nonnegative(),
 });
-/** See {@link AnswerPlace}. */
 export type AnswerPlace = z.infer<typeof AnswerPlace>;
 
-/** What a host replies to `get_answer`: what follows the place that was asked for, of the newest answer. */
+/** Reply of a host to `get_answer`: the newest answer from the requested place on. */
 export const AnswerPieces = z.strictObject({
-  /** One piece of reasoning and one of text at most; none where nothing follows. */
+  /** At most one piece of reasoning and one of text; empty if the reader has everything. */
   pieces: z.array(Delta).max(2),
-  /** Whether the answer is longer than these pieces. */
+  /** Whether the answer continues after these pieces. */
   more: z.boolean(),
 });
-/** See {@link AnswerPieces}. */
 export type AnswerPieces = z.infer<typeof AnswerPieces>;
 
-/** The longest piece of one reply to `get_answer`, UTF-16 units: two of them, escaped as JSON, fit in one message of a bus. */
+/** Longest piece of one reply to `get_answer`, UTF-16 units. Two of them, escaped as JSON, fit in one bus message. */
 const PIECE_MAX_CHARS = 48 * 1024;
-/** What is kept of a running answer for readers that join, UTF-16 units of each kind. They get the rest from its record. */
+/**
+ * Buffer of a running answer for readers that join late, UTF-16 units of text and of reasoning each. The record has the
+ * rest.
+ */
 const KEPT_MAX_CHARS = 1024 * 1024;
 
-/** The place of one reader in the answers of a session: it makes a dense stream of deltas that repeat, or are old. */
+/** The position of one reader in the answers of a session. It turns deltas with repetitions into a dense stream. */
 export class AnswerCursor {
   #place: AnswerPlace | null = null;
   #hasEnded = false;
 
-  /** Where the reader is in the answer that runs; null before the first delta, and after the record of the last. */
+  /** The place in the running answer; null before the first delta, and after the record of the last answer. */
   get place(): AnswerPlace | null {
     return this.#hasEnded ? null : this.#place;
   }
 
   /**
    * Takes the next delta. A delta of a newer answer starts that answer at length 0.
-   * @returns what is new of it; `seen` where nothing is; `gap` where text before it is missing.
+   * @returns the new part of it; `seen` if nothing is new; `gap` if text before it is missing.
    */
   take(delta: Delta): Delta | 'seen' | 'gap' {
     const { kind, offset, text } = delta;
@@ -86,7 +88,7 @@ export class AnswerCursor {
     return offset === known ? delta : { ...delta, offset: known, text: text.slice(known - offset) };
   }
 
-  /** The record of an answer has come: all of its deltas have been seen. */
+  /** Ends an answer: its record has arrived, so all its deltas count as seen. */
   end(effectId: string): void {
     const ended = { effect_id: effectId, epoch: Number.MAX_SAFE_INTEGER, attempt: Number.MAX_SAFE_INTEGER };
     if (this.#place !== null && compareAnswers(ended, this.#place) < 0) return;
@@ -95,7 +97,7 @@ export class AnswerCursor {
   }
 }
 
-/** The text so far of a session's newest answer, put together from its deltas. */
+/** The text of a session's newest answer so far, assembled from deltas. */
 export class AnswerSoFar {
   readonly #cursor = new AnswerCursor();
   readonly #maxChars: number;
@@ -103,7 +105,7 @@ export class AnswerSoFar {
   #text = '';
   #reasoning = '';
 
-  /** @param maxChars what is kept of the text and of the reasoning, UTF-16 units each. */
+  /** @param maxChars buffer for the text and for the reasoning, UTF-16 units each. */
   constructor(maxChars = KEPT_MAX_CHARS) {
     this.#maxChars = maxChars;
   }
@@ -142,7 +144,7 @@ export class AnswerSoFar {
     return fit;
   }
 
-  /** The record of an answer has come: nothing of it is offered any longer. */
+  /** Ends an answer: its record has arrived, so readers no longer get its pieces here. */
   end(effectId: string): void {
     this.#cursor.end(effectId);
     if (this.#cursor.place !== null) return;
@@ -152,7 +154,7 @@ export class AnswerSoFar {
   }
 
   /**
-   * What a reader lacks of the newest answer.
+   * The pieces of the newest answer that a reader lacks.
    * @param from the reader's place; null, or a place in another answer, for all of it.
    * @param maxChars the longest piece, UTF-16 units.
    */
@@ -176,13 +178,13 @@ export class AnswerSoFar {
 }
 
 function extended(kept: string, { offset, text }: Delta, maxChars: number): string {
-  // What follows a cut has no place in the text that is kept.
+  // Text after a truncated part would have the wrong offset.
   return offset > kept.length ? kept : cutText(kept + text, maxChars);
 }
 
 type AnswerIdentity = Pick<AnswerPlace, 'effect_id' | 'epoch' | 'attempt'>;
 
-/** Negative where `one` is older, 0 for the same answer. */
+/** Negative if `one` is older, 0 for the same answer. */
 function compareAnswers(one: AnswerIdentity, other: AnswerIdentity): number {
   const [record, index] = effectOrder(one.effect_id);
   const [otherRecord, otherIndex] = effectOrder(other.effect_id);

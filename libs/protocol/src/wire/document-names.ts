@@ -1,6 +1,6 @@
 /**
- * Names of documents that clients put together themselves, for the mapper of names. Members that are left out hold neither objects nor lists
- * of the protocol's: their names are mapped, and their values stay.
+ * Names in documents that clients assemble, for the mapper of names. Omitted members contain neither objects nor lists
+ * of the protocol: the mapper renames them, and keeps their values.
  */
 import * as z from 'zod';
 import { Usage } from '../journal/inputs.ts';

@@ -1,14 +1,14 @@
 /**
- * Names that a schema leaves out without a word: zod's records have no member `__proto__`, whatever was written. What somebody
- * has named so would be missing later, where nobody knows why.
+ * Detects members named `__proto__`. zod's records drop them silently, and the author of the data would find no reason
+ * for the loss.
  */
 
 const PROTO = '__proto__';
 
 /**
- * Where something was named `__proto__` that is not in what a schema made of it; or null.
- * @param given what was written: any value.
- * @param read what the schema has made of it. What it has handed on as it was is not looked into.
+ * The path of the first member named `__proto__` that a schema dropped; or null.
+ * @param given the input: any value.
+ * @param read the output of the schema. Values that it passed through unchanged are skipped.
  */
 export function droppedName(given: unknown, read: unknown): PropertyKey[] | null {
   const open: [given: unknown, read: unknown, path: PropertyKey[]][] = [[given, read, []]];

@@ -1,4 +1,6 @@
-/** What hosts tell each other on the bus. */
+/**
+ * Messages between hosts on the bus.
+ */
 import * as z from 'zod';
 import { ID_PATTERN, SessionId, TenantId } from './ids.ts';
 
@@ -12,14 +14,14 @@ export interface HostLiveness {
   readonly leaseMs: number;
 }
 
-/** See {@link HostLiveness}. */
+/** The intervals of every host, in milliseconds. */
 export const HOST_LIVENESS: HostLiveness = { beatMs: 300, ttlMs: 2_000, leaseMs: 1_500 };
 
 const host = z.string().regex(ID_PATTERN);
 
 /**
- * What a host says of itself, again and again, counting. `serving`: it takes partitions. `leaving`: it takes none, and
- * ends what it has. `left`: it has nothing more.
+ * The heartbeat of a host, with a counter. `serving`: it accepts partitions. `leaving`: it accepts none and ends its
+ * work. `left`: it has no work.
  */
 export const HostBeat = z.strictObject({
   v: z.literal(1),
@@ -27,30 +29,29 @@ export const HostBeat = z.strictObject({
   state: z.enum(['serving', 'leaving', 'left']),
   no: z.number().int().nonnegative(),
 });
-/** See {@link HostBeat}. */
 export type HostBeat = z.infer<typeof HostBeat>;
 
-/** A command has come for a session that another host works on; its place is 0 where the host is only asked for it. */
+/**
+ * Notification to the owner of a session of a command at this inbox position. `seq` 0 asks whether the host still owns
+ * the session.
+ */
 export const HostRing = z.strictObject({
   v: z.literal(1),
   tenant: TenantId,
   session_id: SessionId,
   seq: z.number().int().nonnegative(),
 });
-/** See {@link HostRing}. */
 export type HostRing = z.infer<typeof HostRing>;
 
-/** A session waits for its next host. */
+/** Notification to all hosts that a session waits for a new owner. */
 export const HostRelease = HostRing.omit({ seq: true });
-/** See {@link HostRelease}. */
 export type HostRelease = z.infer<typeof HostRelease>;
 
-/** The note of a session that has work under way. */
+/** The mark of a session with unfinished work. `host`: its owner. */
 export const ActiveNote = z.strictObject({ v: z.literal(1), host: host.nullable() });
-/** See {@link ActiveNote}. */
 export type ActiveNote = z.infer<typeof ActiveNote>;
 
-/** What a retention job answers: within what time it purges a session that is deleted now, milliseconds. */
+/** Answer of the retention job: the time until it purges a session that is deleted now, milliseconds. */
 export const RetentionAnswer = z.strictObject({
   v: z.literal(1),
   /** Records, timers and snapshots. */
@@ -58,5 +59,4 @@ export const RetentionAnswer = z.strictObject({
   /** Large fields and files that no other session refers to. */
   files_ms: z.number().positive(),
 });
-/** See {@link RetentionAnswer}. */
 export type RetentionAnswer = z.infer<typeof RetentionAnswer>;

@@ -1,12 +1,12 @@
 /**
- * Identifiers. Every id that can end in a subject, a filter, a key or a file name passes through one of these
- * schemas first, so that `*`, `>`, `.`, spaces and the empty string never reach a bus.
+ * Identifiers. Every id in a subject, a filter, a key or a file name is checked by one of these schemas first. `*`,
+ * `>`, `.`, spaces and the empty string never reach a bus.
  */
 import * as z from 'zod';
 import { CoxswainError } from '../catalogues/error-codes.ts';
 import { cutText } from './unicode-text.ts';
 
-/** What an id may look like: 1 to 64 characters of `A-Z a-z 0-9 _ -`. */
+/** 1 to 64 characters of `A-Z a-z 0-9 _ -`. */
 export const ID_PATTERN = /^[A-Za-z0-9_-]{1,64}$/;
 
 const id = (what: string) =>
@@ -14,23 +14,23 @@ const id = (what: string) =>
 
 /** A session's id, unique within its tenant. */
 export const SessionId = id('session id').brand<'SessionId'>();
-/** See {@link SessionId}. */
 export type SessionId = z.infer<typeof SessionId>;
 
-/** A tenant, as a token of subjects. */
+/** The name of a tenant: a token of subjects. */
 export const TenantId = id('tenant').brand<'TenantId'>();
-/** See {@link TenantId}. */
 export type TenantId = z.infer<typeof TenantId>;
 
 /** The name of a host. Every record that the host writes contains it. */
 export const HostName = id('a host’s name');
 
-/** A command's identity within its session. Publishers may choose it; the store's position is used otherwise. */
+/**
+ * The id of a command within its session. The sender may choose it; otherwise the position in the command stream is
+ * used.
+ */
 export const CommandId = id('command id').brand<'CommandId'>();
-/** See {@link CommandId}. */
 export type CommandId = z.infer<typeof CommandId>;
 
-/** The identity of a command whose sender chose none: its place in one incarnation of the command stream. */
+/** The id of a command whose sender chose none: its position in one incarnation of the command stream. */
 export function positionalCommandId(
   incarnation: { readonly stream: string; readonly created: string },
   seq: number,
@@ -38,20 +38,20 @@ export function positionalCommandId(
   return CommandId.parse(`${incarnation.stream}-${incarnation.created}-${seq}`);
 }
 
-/** The tenant of a bus that has not been divided among tenants. */
+/** The tenant of a bus without tenants. */
 export const DEFAULT_TENANT = TenantId.parse('default');
 
-/** A session and the tenant that it belongs to: what every port needs to find its data. */
+/** A session and its tenant. Every port needs both to find the data of the session. */
 export interface SessionRef {
   readonly tenant: TenantId;
   readonly sessionId: SessionId;
 }
 
-/** An id cannot be one: it would mean something else in a subject. */
+/** An id from a caller is invalid, for example because it contains a wildcard of subjects. */
 export class InvalidIdError extends CoxswainError {
   override readonly name = 'InvalidIdError';
   override readonly code = 'invalid_id';
-  /** Which one: `session`, `tenant`. */
+  /** The name of the invalid field: `session`, `tenant`. */
   readonly field: string;
   constructor(field: string, given: unknown, takes: string) {
     const told = typeof given === 'string' ? JSON.stringify(cutText(given, GIVEN_TOLD_MAX)) : `a ${typeof given}`;
@@ -60,7 +60,7 @@ export class InvalidIdError extends CoxswainError {
   }
 }
 
-/** A hostile id may be as long as it likes; what is told of it is not. */
+/** Characters of an invalid id in a message: an attacker may send a long one. */
 const GIVEN_TOLD_MAX = 64;
 
 /** Validates an id of a caller. @throws InvalidIdError, which names the field. */

@@ -1,4 +1,6 @@
-/** JSON values, references to large ones, and reasons, as the protocol carries them. */
+/**
+ * JSON values, references to large values, and reasons.
+ */
 import * as z from 'zod';
 import { BOUNDS } from './bounds.ts';
 
@@ -6,8 +8,8 @@ import { BOUNDS } from './bounds.ts';
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
 /**
- * Any JSON value, nested at most {@link BOUNDS}.jsonDepthMax deep; refuses what JSON cannot hold. The value is handed on
- * as it is: a copy would lose a member named `__proto__`, and with it the bytes that a record was sealed with.
+ * Any JSON value, nested at most {@link BOUNDS}.jsonDepthMax deep. The schema returns the input itself: a copy would
+ * lose a member named `__proto__`, and with it the recorded bytes.
  */
 export const Json: z.ZodType<Json> = z.custom<Json>(isJson, {
   error: `must be JSON, nested at most ${BOUNDS.jsonDepthMax} deep`,
@@ -18,10 +20,9 @@ export const JsonObject: z.ZodType<JsonObject> = z.custom<JsonObject>(
   (value) => typeof value === 'object' && value !== null && !Array.isArray(value) && isJson(value),
   { error: `must be a JSON object, nested at most ${BOUNDS.jsonDepthMax} deep` },
 );
-/** See {@link JsonObject}. */
 export type JsonObject = { [key: string]: Json };
 
-// Not recursive: what a stranger has nested must not use the stack up before it is refused.
+// Not recursive: deeply nested input must not overflow the stack before it is refused.
 function isJson(root: unknown): root is Json {
   const open: [value: unknown, depth: number][] = [[root, 0]];
   for (let next = open.pop(); next; next = open.pop()) {
@@ -41,20 +42,22 @@ function isJson(root: unknown): root is Json {
   return true;
 }
 
-/** A field that was too large for its record: its bytes lie in the object store under this hash. */
+/** Reference to a large field of a record: the object store has its bytes under this hash. */
 export const BlobRef = z.strictObject({
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
   bytes: z.number().int().nonnegative(),
 });
-/** See {@link BlobRef}. */
 export type BlobRef = z.infer<typeof BlobRef>;
 
-/** The end of a switch over a union. Throws where a member was forgotten and the compiler was circumvented. */
+/**
+ * The end of a switch over a union. The compiler rejects a switch that omits a member. @throws if one arrives
+ * nevertheless.
+ */
 export function assertNever(value: never): never {
   throw new Error(`unexpected ${JSON.stringify(value)}`);
 }
 
-/** The reason of a cancel, a denial, a suspension or a veto: free text within its bound. */
+/** The reason of a cancel, a denial, a suspension or a veto: free text, bounded in bytes. */
 export const Reason = z.string().refine((text) => new TextEncoder().encode(text).length <= BOUNDS.reasonMaxBytes, {
   error: `may have at most ${BOUNDS.reasonMaxBytes} bytes`,
 });

@@ -1,12 +1,14 @@
-/** `keys.json`: which keys there are of a bus, as `cox admin auth` writes them down and reads them again. It holds no secrets. */
+/**
+ * `keys.json`: the list of keys of a bus, written and read by `cox admin auth`. It contains no secrets.
+ */
 import * as z from 'zod';
 import { BusToolName } from '../tools/tool-services.ts';
 import { ID_PATTERN, TenantId } from './ids.ts';
 
-/** Names of keys are as long as those of tool workers. */
+/** The same as for names of tool workers. */
 const NAME_MAX = 32;
 
-/** What a further key of a role is called. */
+/** The name of a further key of a role. */
 export const KeyName = z
   .string()
   .regex(ID_PATTERN)
@@ -15,22 +17,21 @@ export const KeyName = z
 /** One key. The reader of the file validates its role. */
 export const KeyEntry = z.strictObject({
   role: z.string(),
-  /** Of a tenant's role. */
+  /** Only for roles of a tenant. */
   tenant: TenantId.optional(),
-  /** Of each further key of a role; the first has none. */
+  /** Only for further keys of a role; the first key has no name. */
   name: KeyName.optional(),
-  /** Of the role `tools`: the worker whose own key it is. */
+  /** Only for the role `tools`: the worker that owns the key. */
   worker: KeyName.optional(),
-  /** Below the folder. */
+  /** Relative to the folder of `keys.json`. */
   file: z.string(),
   public_key: z
     .string()
     .regex(/^U[A-Z2-7]{55}$/, { error: 'must be the public key of a user: U and 55 more characters' }),
 });
-/** See {@link KeyEntry}. */
 export type KeyEntry = z.infer<typeof KeyEntry>;
 
-/** The file. */
+/** The content of the file. */
 export const KeyringFile = z.strictObject({
   v: z.literal(1),
   tenants: z.array(TenantId).min(1),
@@ -38,5 +39,4 @@ export const KeyringFile = z.strictObject({
   workers: z.array(z.strictObject({ tenant: TenantId, name: KeyName, tools: z.array(BusToolName) })),
   keys: z.array(KeyEntry),
 });
-/** See {@link KeyringFile}. */
 export type KeyringFile = z.infer<typeof KeyringFile>;

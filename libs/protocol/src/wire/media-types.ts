@@ -1,4 +1,6 @@
-/** What kind of file some bytes are, told by their beginning, and which media types may stand in a message. */
+/**
+ * Detects the type of a file from its first bytes, and lists the media types that messages may contain.
+ */
 
 const SIGNATURES: readonly { readonly at: number; readonly bytes: string; readonly mediaType: string }[] = [
   { at: 0, bytes: '\x89PNG\r\n\x1a\n', mediaType: 'image/png' },
@@ -14,7 +16,7 @@ const SIGNATURES: readonly { readonly at: number; readonly bytes: string; readon
   { at: 0, bytes: '\x1f\x8b', mediaType: 'application/gzip' },
 ];
 
-/** Kinds that a provider looks into: one file that is not what it says makes every later request of a session fail. */
+/** Types that providers decode. One invalid file of these types makes every later request of a session fail. */
 const VERIFIED: ReadonlySet<string> = new Set([
   'image/png',
   'image/jpeg',
@@ -23,17 +25,17 @@ const VERIFIED: ReadonlySet<string> = new Set([
   'application/pdf',
 ]);
 
-/** How many bytes from its beginning tell what a file is. */
+/** Number of leading bytes that identify the type of a file. */
 export const SNIFF_BYTES = 8_192;
 
-/** The media type of a file that is not text, or null for text. A NUL byte makes a file binary, as it does for git. */
+/** The media type of a binary file, or null for text. A NUL byte makes a file binary, as in git. */
 export function binaryMediaType(beginning: Uint8Array): string | null {
   return signedMediaType(beginning) ?? (beginning.subarray(0, SNIFF_BYTES).includes(0) ? OCTETS : null);
 }
 
 const OCTETS = 'application/octet-stream';
 
-/** The media type that a file's first bytes sign, or null. */
+/** The media type by the signature in a file's first bytes, or null. */
 function signedMediaType(bytes: Uint8Array): string | null {
   const signed = ({ at, bytes: signature }: (typeof SIGNATURES)[number]) => {
     for (let i = 0; i < signature.length; i++) if (bytes[at + i] !== signature.charCodeAt(i)) return false;
@@ -46,8 +48,8 @@ function signedMediaType(bytes: Uint8Array): string | null {
 const MEDIA_TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}$/;
 
 /**
- * The media type under which a file may be shown, or why it may not. Parameters are dropped. Images and PDFs go by their
- * content where it says otherwise.
+ * The media type of a file in a message, or the reason why it is not accepted. Parameters are dropped. For images and
+ * PDFs the content overrides the declared type.
  */
 export function shownMediaType(
   said: string,
@@ -64,10 +66,10 @@ export function shownMediaType(
   return { mediaType };
 }
 
-/** The text of UTF-8 bytes, without the mark that some editors put in front of it; null where they are something else. */
+/** The text of UTF-8 bytes without a byte order mark; null if the bytes are not UTF-8. */
 export function utf8Of(bytes: Uint8Array): string | null {
   try {
-    // Takes the byte order mark away by itself.
+    // TextDecoder removes the byte order mark.
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
     return null;

@@ -1,33 +1,39 @@
 /** Addresses of NATS servers as users write them. */
 
-/** One address, taken apart. */
+/** One parsed address. */
 export interface NatsAddress {
   /** `host:port`, an IPv6 address in brackets. */
   readonly server: string;
   readonly isTls: boolean;
-  /** Alone it is a token. */
+  /** A user name without a password is a token. */
   readonly username: string | undefined;
   readonly password: string | undefined;
 }
 
-/** The address, or why it cannot be used: `problem` follows the name of the option, and does not quote the address. */
+/**
+ * The address, or why it cannot be used. `problem` continues a sentence that starts with the option's name. It never
+ * quotes the address.
+ */
 export type NatsAddressReading =
   | { readonly ok: true; readonly address: NatsAddress }
   | { readonly ok: false; readonly problem: string };
 
-/** Reads `nats://host:port`, `tls://host:port` or `host:port`; a token or `user:password@` may stand before the host. The default port is 4222. */
+/**
+ * Reads `nats://host:port`, `tls://host:port` or `host:port`. A token or `user:password@` may precede the host. The
+ * default port is 4222.
+ */
 export function readNatsAddress(text: string): NatsAddressReading {
   const withScheme = /^[a-z]+:\/\//i.test(text) ? text : `nats://${text}`;
   const scheme = withScheme.slice(0, withScheme.indexOf(':')).toLowerCase();
   if (scheme !== 'nats' && scheme !== 'tls')
     return { ok: false, problem: `has the scheme ${scheme}; expected nats:// or tls://` };
-  // URL knows ports and IPv6 hosts of special schemes only.
+  // URL parses ports and IPv6 hosts only for schemes such as http.
   const special = withScheme.replace(/^[a-z]+:/i, 'http:');
   const url = URL.canParse(special) ? new URL(special) : null;
-  // `http:///path` has the host `path`.
+  // URL would read `http:///path` as the host `path`.
   if (url === null || /^http:\/\/+[/\\]/.test(special))
     return { ok: false, problem: 'cannot be read; expected nats://host:port' };
-  // http's own default port is left out of `port`, although the user may have written :80.
+  // URL omits http's default port, even if the user wrote :80.
   const port = url.port || (/:80\/?$/.test(text) ? '80' : '4222');
   if (port === '0') return { ok: false, problem: 'has the port 0; expected 1 to 65535' };
   if (url.pathname !== '/' || url.search !== '' || url.hash !== '')

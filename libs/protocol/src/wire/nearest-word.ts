@@ -1,8 +1,10 @@
-/** The word that was probably meant. */
+/**
+ * Suggestions for misspelt words.
+ */
 
-/** The candidate that is spelled most like the given word, or null where none is near enough to be worth naming. */
+/** The candidate with the most similar spelling, or null if none is similar enough to suggest. */
 export function nearestWord<T extends string>(word: string, candidates: Iterable<T>): T | null {
-  // A hostile word costs no more than a long one.
+  // Bounds the cost of a long word.
   const asked = word.slice(0, 48);
   let best: T | null = null;
   let bestDistance = Number.POSITIVE_INFINITY;
@@ -14,7 +16,7 @@ export function nearestWord<T extends string>(word: string, candidates: Iterable
   return bestDistance <= Math.max(2, Math.floor(best.length / 2)) ? best : null;
 }
 
-/** Levenshtein distance, with one row. */
+/** Levenshtein distance (https://en.wikipedia.org/wiki/Levenshtein_distance), with one row. */
 function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i++) {

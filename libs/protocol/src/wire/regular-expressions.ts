@@ -1,14 +1,14 @@
 /**
- * Regular expressions on RE2's algorithm (https://swtch.com/~rsc/regexp/regexp1.html): time linear in the text, and a bound on the
- * compiled program, so that no pattern and no argument can stall a host for long.
+ * Regular expressions with RE2's algorithm (https://swtch.com/~rsc/regexp/regexp1.html). Matching takes time linear in
+ * the text, and the compiled program is bounded, so that no pattern and no argument can block a host for long.
  *
- * Bundles for browsers contain `unchecked-expressions.ts` instead (`browser` in this package's manifest): the engine is larger than
- * the whole client.
+ * Bundles for browsers contain `unchecked-expressions.ts` instead (`browser` in this package's manifest): the engine is
+ * larger than the whole client.
  */
 import { RE2JS } from 're2js';
 import { BOUNDS } from './bounds.ts';
 
-/** Says what is wrong with a regular expression (RE2 syntax), or null. */
+/** The problem of a regular expression (RE2 syntax), or null if it is valid. */
 export function regexProblem(source: string): string | null {
   try {
     const size = compiled(source).programSize();
@@ -20,7 +20,7 @@ export function regexProblem(source: string): string | null {
   }
 }
 
-/** Whether a regular expression (RE2 syntax, unanchored) is found in a text. */
+/** Whether a regular expression (RE2 syntax, unanchored) matches anywhere in a text. */
 export function regexMatches(source: string, text: string): boolean {
   return compiled(source).matcher(text).find();
 }

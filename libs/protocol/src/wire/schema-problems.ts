@@ -1,22 +1,22 @@
 /**
- * What is wrong with a value that somebody wrote, in words for whoever wrote it: the one place where zod's issues become
- * sentences. Commands, personas, scripts and configurations all read their input through {@link readStrictly}.
+ * Turns issues of zod into sentences for the author of the invalid value. Commands, personas, scripts and
+ * configurations all read their input through {@link readStrictly}.
  */
 import type { z } from 'zod';
 import { droppedName } from './dropped-names.ts';
 import { nearestWord } from './nearest-word.ts';
 
-/** One thing that is wrong. */
+/** One problem of a value. */
 export interface SchemaProblem {
-  /** Where it is: member names and indexes from the root. Of a key that does not exist, the key itself is the last. */
+  /** Member names and indexes from the root. For an unknown key, the last element is the key itself. */
   readonly path: readonly PropertyKey[];
-  /** `unknown_key` for a key that does not exist, `missing` for one that is not there, `rule` for a rule of our own. */
+  /** `unknown_key`: the schema has no such key. `missing`: a required key is absent. `rule`: a rule beyond the type. */
   readonly kind: 'unknown_key' | 'missing' | 'rule' | 'value';
-  /** What is wrong, without the place: `is missing`, `must be a text, not a number`. */
+  /** The problem without its path: `is missing`, `must be a text, not a number`. */
   readonly words: string;
 }
 
-/** A value that a schema has taken, or what is wrong with it: never empty, and what does not exist at all first. */
+/** A value that fits its schema, or a list of problems with at least one member. Unknown keys come first. */
 export type StrictlyRead<T> =
   | { readonly ok: true; readonly data: T }
   | { readonly ok: false; readonly problems: readonly [SchemaProblem, ...SchemaProblem[]] };
@@ -31,13 +31,15 @@ export function readStrictly<S extends z.ZodType>(schema: S, value: unknown): St
     return { ok: true, data: parsed.data };
   }
   const problems = parsed.error.issues.flatMap((issue) => problemsOf(schema, value, issue));
-  // A misspelt key is missing under its right name, too: what was written is told first.
+  // A misspelt key also makes the right key missing: report the misspelt one first.
   const unknown = problems.filter(({ kind }) => kind === 'unknown_key');
   const others = problems.filter(({ kind }) => kind !== 'unknown_key');
   return { ok: false, problems: [...unknown, ...others] as [SchemaProblem, ...SchemaProblem[]] };
 }
 
-/** The problems as sentences with their places, the first few: a broken generator could give thousands. */
+/**
+ * The first few problems as sentences with their paths. The number is bounded: generated input could have thousands.
+ */
 export function problemSentences(problems: readonly SchemaProblem[]): string[] {
   return problems.slice(0, 5).map(({ kind, path, words }) => {
     const at = pathText(path);
@@ -46,7 +48,7 @@ export function problemSentences(problems: readonly SchemaProblem[]): string[] {
   });
 }
 
-/** `turns[2].calls[0].tool`. */
+/** Formats a path: `turns[2].calls[0].tool`. */
 export function pathText(path: readonly PropertyKey[]): string {
   return path.reduce<string>(
     (text, key) => (typeof key === 'number' ? `${text}[${key}]` : text === '' ? String(key) : `${text}.${String(key)}`),
@@ -54,9 +56,9 @@ export function pathText(path: readonly PropertyKey[]): string {
   );
 }
 
-// ---- what zod says, in words: schemas' own messages go before these ----
+// ---- zod's issues as sentences; messages of the schemas themselves have priority ----
 
-/** Option of zod for parsing by hand: messages for the author of the value. */
+/** Option of zod's `parse`: messages for the author of the value. */
 export const IN_PLAIN_WORDS = { error: plainWords } as const;
 
 function plainWords(issue: z.core.$ZodRawIssue): string | undefined {
@@ -124,11 +126,11 @@ function outOfBounds(origin: string, word: 'least' | 'most', bound: number | big
   return word === 'least' ? `needs at least ${bound} ${units}` : `may have at most ${bound} ${units}`;
 }
 
-// ---- which issue is told ----
+// ---- choice of the issues to report ----
 
 type Issue = z.core.$ZodIssue;
 
-/** A schema as zod has it, as far as its keys are looked up here. */
+/** The part of a zod schema that this file reads to look up keys. */
 interface SchemaNode {
   readonly def: {
     readonly type: string;
@@ -167,8 +169,8 @@ function unknownKey(path: readonly PropertyKey[], known: readonly string[]): Sch
 }
 
 /**
- * A union's own issue names nothing, and of its alternatives only one was meant: one of the value's own type, with no key
- * that it does not have. Where none is, the keys say why.
+ * The issue of a union names no member. Report the issues of the alternative that was probably meant: one with the
+ * value's own type and all of its keys. Without such an alternative, report the keys.
  */
 function ofUnion(schema: SchemaNode, root: unknown, issue: Extract<Issue, { code: 'invalid_union' }>): SchemaProblem[] {
   const { path, errors } = issue;
@@ -225,7 +227,7 @@ function valueAt(root: unknown, path: readonly PropertyKey[]): unknown {
 
 // ---- looking up a schema ----
 
-/** The alternatives of what stands at a path; one where there is no choice. */
+/** The alternatives of the schema at a path; one element if there is no choice. */
 function optionsAt(schema: SchemaNode, path: readonly PropertyKey[]): SchemaNode[] {
   const { def } = schema;
   const inner = def.innerType ?? def.in;
@@ -237,7 +239,7 @@ function optionsAt(schema: SchemaNode, path: readonly PropertyKey[]): SchemaNode
   return next ? optionsAt(next, rest) : [];
 }
 
-/** The keys that an object at this path may have, in any of its alternatives. */
+/** The keys that an object at this path may have, in any alternative. */
 function keysAt(schema: SchemaNode, path: readonly PropertyKey[]): string[] {
   return optionsAt(schema, path).flatMap((option) => Object.keys(shapeOf(option)));
 }

@@ -1,7 +1,8 @@
 /**
- * Large fields as the object store holds them (NATS ADR-20): one message under the object's name that says what it is, and
- * its bytes in chunks. They are read message by message. The store's own readers make a consumer for each object, which
- * stays for minutes after it was read; a server bounds how many there may be, and then nobody can read any more.
+ * Large fields in the object store (NATS ADR-20): one message with metadata under the object's name, and the bytes in
+ * chunks. This module reads them message by message. The readers of the NATS library create a consumer for each object,
+ * which exists for minutes after the read. A server bounds the number of consumers, so many reads would block all
+ * readers.
  */
 import * as z from 'zod';
 import { STREAMS } from './subjects.ts';
@@ -18,13 +19,13 @@ export interface BlobMessage {
 /** The first message on a subject at or after a position, or null. */
 export type NextBlobMessage = (subject: string, seq: number) => Promise<BlobMessage | null>;
 
-/** Where the object store says what its objects are. */
+/** Subjects of the object store. */
 export const BLOB_SUBJECTS = {
-  /** What the object of a name is. */
+  /** The metadata of the object with this name. */
   about: (name: string) => `$O.${STREAMS.blobs}.M.${base64Url(name)}`,
-  /** What every object is. */
+  /** The metadata of every object. */
   abouts: `$O.${STREAMS.blobs}.M.*`,
-  /** The bytes of one. */
+  /** The bytes of one object. */
   chunks: (nuid: string) => `$O.${STREAMS.blobs}.C.${nuid}`,
 } as const;
 
@@ -36,8 +37,8 @@ const About = z.object({
 });
 
 /**
- * Reads the object of a name; null if it does not exist.
- * @throws Error for invalid or incomplete data: the object may be in the process of being written.
+ * Reads an object by its name; null if it does not exist.
+ * @throws Error for invalid or incomplete data: another process may be writing the object.
  */
 export async function readStoredBlob(name: string, next: NextBlobMessage): Promise<Uint8Array | null> {
   const stored = await next(BLOB_SUBJECTS.about(name), 1);
@@ -56,12 +57,12 @@ export async function readStoredBlob(name: string, next: NextBlobMessage): Promi
   return whole;
 }
 
-/** Reads what an object says of itself. @throws Error where it is none. */
+/** Reads the metadata of an object. @throws Error if it is invalid. */
 export function readAbout(data: Uint8Array): z.infer<typeof About> {
   return About.parse(JSON.parse(new TextDecoder().decode(data)));
 }
 
-/** The metadata of a deleted object: it keeps the name without the bytes. */
+/** The metadata of a deleted object. It keeps the name without the bytes. */
 export function deletedAbout(data: Uint8Array): Uint8Array {
   const about = JSON.parse(new TextDecoder().decode(data)) as object;
   return new TextEncoder().encode(JSON.stringify({ ...about, size: 0, chunks: 0, digest: '', deleted: true }));

@@ -1,10 +1,10 @@
 /**
- * JSON in which each member of an object has a name of its own. `JSON.parse` keeps the last of two members with the same name
- * and drops the first in silence, so that two readers of one body could see two commands (RFC 8259, section 4).
+ * JSON without repeated member names. `JSON.parse` silently keeps the last of two members with the same name, so that
+ * two readers of one body could see two commands (RFC 8259, section 4).
  */
 import { cutText } from './unicode-text.ts';
 
-/** A value that was read, or the clause that says why the text is not JSON. */
+/** The parsed value, or a clause that says why the text is not JSON. */
 export type StrictJson = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly why: string };
 
 /** The longest path of a member in a message, in characters. */
@@ -23,23 +23,23 @@ export function parseStrictJson(text: string): StrictJson {
   return { ok: false, why: `the member ${JSON.stringify(cutText(repeated, PATH_MAX_CHARS))} is repeated` };
 }
 
-/** V8 quotes the text around the mistake, which may be a secret. */
+/** V8 quotes the text around a syntax error, which may be a secret. */
 function withoutQuote(message: string): string {
   return message.replace(/, (?:\.\.\.)?"[\s\S]*$/, '');
 }
 
-/** An object or list of the text that has not ended. */
+/** An unfinished object or list. */
 interface Open {
-  /** The names of an object; null for a list. */
+  /** The member names of an object so far; null for a list. */
   readonly names: Set<string> | null;
-  /** The member that is read now. */
+  /** The name of the current member. */
   name: string;
 }
 
 const [QUOTE, COLON, BACKSLASH] = [0x22, 0x3a, 0x5c];
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
 
-/** The path of the first member of valid JSON whose object has one of that name already: `args.path`, lists as `[]`; or null. */
+/** The path of the first repeated member of valid JSON: `args.path`, lists as `[]`; or null. */
 function repeatedMember(text: string): string | null {
   const open: Open[] = [];
   for (let at = 0; at < text.length; at++) {
@@ -68,7 +68,7 @@ function repeatedMember(text: string): string | null {
   return null;
 }
 
-/** Where the string that begins at a quote ends. Each run of backslashes is counted once. */
+/** The index of the closing quote of a string. Each run of backslashes is counted once. */
 function closingQuote(text: string, from: number): number {
   for (let quote = text.indexOf('"', from + 1); ; quote = text.indexOf('"', quote + 1)) {
     let backslashes = 0;
@@ -79,12 +79,12 @@ function closingQuote(text: string, from: number): number {
 
 function isFollowedByColon(text: string, from: number): boolean {
   let at = from;
-  // White space as JSON knows it: all of it is below or at the space.
+  // All white space of JSON is at or below U+0020.
   while (text.charCodeAt(at) <= 0x20) at += 1;
   return text.charCodeAt(at) === COLON;
 }
 
-/** `"path"` and `"p\u0061th"` are the same name. */
+/** Decodes a member name: `"path"` and `"p\u0061th"` are the same name. */
 function nameOf(written: string): string {
   return written.includes('\\') ? (JSON.parse(written) as string) : written.slice(1, -1);
 }

@@ -1,6 +1,6 @@
 /**
- * Every subject of the bus. Nothing else in the code spells one. Below `cox.<tenant>.` is what a tenant's clients and
- * workers may be allowed; what only hosts touch has roots of its own, so that no tenant's name leads into it.
+ * Every subject of the bus; no other file contains one. Subjects below `cox.<tenant>.` are for clients and workers of a
+ * tenant. Subjects of hosts have other roots, so that no tenant name reaches them.
  */
 import { TOOL_NAME_PATTERN } from '../tools/calls.ts';
 import { ID_PATTERN, SessionId, type SessionRef, TenantId } from './ids.ts';
@@ -9,7 +9,7 @@ import { cutText } from './unicode-text.ts';
 /** Partitions of the command stream. */
 export const PARTITIONS = 64;
 
-/** FNV-1a, 32 bit (http://www.isthe.com/chongo/tech/comp/fnv/), of a text in ASCII: each code unit is one byte. */
+/** FNV-1a, 32 bit (http://www.isthe.com/chongo/tech/comp/fnv/), of an ASCII text: each code unit is one byte. */
 export function fnv1a32(text: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
@@ -33,7 +33,7 @@ export const INTERNAL_VERBS = [
   'session_failed',
 ] as const;
 
-// Whatever stands in a subject is checked first; session references were checked when they were made.
+// Validates every token. Session references are validated when they are created.
 function token(text: string, pattern: RegExp = ID_PATTERN): string {
   if (!pattern.test(text)) throw new TypeError(`${JSON.stringify(cutText(text, 64))} cannot stand in a subject`);
   return text;
@@ -230,8 +230,8 @@ const SHA256 = /^[0-9a-f]{64}$/;
 const INBOXES_OF_TENANTS = '_INBOX.at.';
 
 /**
- * What a tenant's users may be allowed, as filters: a permission is bound to the tenant's token, and the verb stands last, so
- * that one may steer and not approve.
+ * Subjects that the permissions of a tenant's users may contain, as filters. Each contains the tenant, and the verb is
+ * the last token, so that a user may be allowed to steer and not to approve.
  */
 export const tenantSubjects = {
   /** Commands of one verb, of any session. */
@@ -240,55 +240,55 @@ export const tenantSubjects = {
   commands: (tenant: string) => `cox.${TenantId.parse(tenant)}.session.*.*`,
   queries: (tenant: string) => `cox.${TenantId.parse(tenant)}.query.*.*`,
   largeFields: (tenant: string) => `cox.${TenantId.parse(tenant)}.large.*`,
-  /** Lists of all kinds of its keys. */
+  /** Requests for lists of the tenant's keys, of every kind. */
   keys: (tenant: string) => `cox.${TenantId.parse(tenant)}.keys.*.*`,
   events: (tenant: string) => `cox.${TenantId.parse(tenant)}.events.*`,
   deltas: (tenant: string) => `cox.${TenantId.parse(tenant)}.deltas.*`,
-  /** Notices of calls that wait for a person. */
+  /** Notifications of calls that wait for an approval. */
   approvals: (tenant: string) => `cox.${TenantId.parse(tenant)}.approvals.*`,
   tools: (tenant: string) => `cox.${TenantId.parse(tenant)}.tool.>`,
-  /** Orders to instances of a tool, or of every tool (`*`), in addition to the shared calls. */
+  /** Messages to instances of a tool, or of every tool (`*`), in addition to its shared calls. */
   toolOrders: (tenant: string, name: string) =>
     ['all', 'at.*'].map((rest) => `cox.${TenantId.parse(tenant)}.tool.${oneOrAll(name)}.${rest}`),
-  /** The calls of a tool, or of every tool (`*`), shared or to one instance: both only in its queue group. */
+  /** The calls of a tool, or of every tool (`*`), shared or to one instance: subscribed to in its queue group only. */
   toolCalls: (tenant: string, name: string) =>
     ['', '.to.*'].map((rest) => `cox.${TenantId.parse(tenant)}.tool.${oneOrAll(name)}${rest}`),
-  /** What a tool, or every tool (`*`), is announced as. */
+  /** The announcement of a tool, or of every tool (`*`). */
   toolAnnouncements: (tenant: string, name: string) =>
     `$KV.${STREAMS.registry}.tools.${TenantId.parse(tenant)}.${oneOrAll(name)}`,
-  /** Where its instances say that they live. */
+  /** The heartbeats of instances of the tool. */
   toolBeats: (tenant: string, name: string) =>
     `$KV.${STREAMS.hosts}.tools.${TenantId.parse(tenant)}.${oneOrAll(name)}.*`,
-  /** All that is asked of personas that are served. */
+  /** All requests to served personas. */
   personas: (tenant: string) => `cox.${TenantId.parse(tenant)}.persona.>`,
-  /** Their steps and calls, shared or to one instance: both only in the queue group. */
+  /** Steps and calls of served personas, shared or to one instance: subscribed to in the queue group only. */
   personaSteps: (tenant: string) => ['', '.to.*'].map((rest) => `cox.${TenantId.parse(tenant)}.persona.*.*${rest}`),
-  /** Questions to hooks of personas, shared or to one instance: both only in the queue group. */
+  /** Calls of hooks of personas, shared or to one instance: subscribed to in the queue group only. */
   personaHooks: (tenant: string) =>
     ['', '.to.*'].map((rest) => `cox.${TenantId.parse(tenant)}.persona.*.*.hook${rest}`),
-  /** Orders to instances of personas, in addition to the shared steps. */
+  /** Messages to instances of personas, in addition to the shared steps. */
   personaOrders: (tenant: string) => ['all', 'at.*'].map((rest) => `cox.${TenantId.parse(tenant)}.persona.*.*.${rest}`),
-  /** What personas are announced as: keys of the registry. */
+  /** Announcements of personas: keys of the registry. */
   personaAnnouncements: (tenant: string) => `$KV.${STREAMS.registry}.personas.${TenantId.parse(tenant)}.*`,
-  /** Which of them are paused. */
+  /** Marks of paused personas: keys of the registry. */
   personaPauses: (tenant: string) => `$KV.${STREAMS.registry}.paused-personas.${TenantId.parse(tenant)}.*`,
-  /** Where their instances say that they live. */
+  /** The heartbeats of instances of personas. */
   personaBeats: (tenant: string) => `$KV.${STREAMS.hosts}.personas.${TenantId.parse(tenant)}.*.*`,
-  /** Questions to hooks, shared or to one instance: both only in the queue group. */
+  /** Calls of hooks, shared or to one instance: subscribed to in the queue group only. */
   hooks: (tenant: string) => ['', '.to.*'].map((rest) => `cox.${TenantId.parse(tenant)}.hook.*${rest}`),
-  /** What hook services announce: keys of the registry. */
+  /** Announcements of hook services: keys of the registry. */
   hookServices: (tenant: string) => `$KV.${STREAMS.registry}.hooks.${TenantId.parse(tenant)}.*`,
-  /** Where their instances say that they live. */
+  /** The heartbeats of instances of hook services. */
   hookInstances: (tenant: string) => `$KV.${STREAMS.hosts}.hooks.${TenantId.parse(tenant)}.*.*`,
-  /** Below it is where a role's answers and receipts go. */
+  /** The prefix of the inboxes of a role: replies and receipts arrive there. */
   inboxPrefix: (tenant: string, role: string) => `${INBOXES_OF_TENANTS}${TenantId.parse(tenant)}.${token(role)}`,
-  /** Where all of a tenant's do. */
+  /** The inboxes of all roles of a tenant. */
   inboxes: (tenant: string) => `${INBOXES_OF_TENANTS}${TenantId.parse(tenant)}.>`,
 } as const;
 
-/** What only hosts and those who look after the bus are allowed, as filters. */
+/** Subjects that only hosts and administrators of the bus may use, as filters. */
 export const systemSubjects = {
-  /** Appends to any journal, snapshots, schedules of timers, notes of active sessions, what personas remember. */
+  /** Appends to journals, snapshots, timer schedules, marks of active sessions, remembered rules of personas. */
   written: [
     subjects.journals,
     subjects.snapshots,
@@ -297,16 +297,16 @@ export const systemSubjects = {
     `$KV.cox_active.*.*.*`,
     '$KV.cox_registry.permissions.*.*.*.*',
   ],
-  /** What hosts tell each other. */
+  /** Messages between hosts. */
   hostLine: [subjects.hostBeats, subjects.hostRing('any').replace('any', '*'), subjects.hostReleases],
-  /** Of every tenant: messages to watchers, and requests to workers. */
+  /** Messages of every tenant to watchers, and requests to workers. */
   told: ['cox.*.deltas.*', 'cox.*.approvals.*', 'cox.*.hook.>', 'cox.*.tool.>', 'cox.*.persona.>'],
   /** Commands of one verb, of any tenant. */
   command: (verb: string) => `cox.*.session.*.${token(verb)}`,
   /** Instances of services of every tenant. */
   instances: ['$KV.cox_hosts.hooks.*.*.*', '$KV.cox_hosts.tools.*.*.*', '$KV.cox_hosts.personas.*.*.*'],
   inboxPrefix: (role: string) => `_INBOX.${token(role)}`,
-  /** Where a hook service calls back to the host that asked it. */
+  /** Callbacks of a hook service to the host that called it. */
   callbacks: '_INBOX.host.*.c.*',
 } as const;
 
@@ -322,27 +322,27 @@ export const STREAMS = {
   blobs: 'cox_blobs',
 } as const;
 
-/** The kinds of keys that carry a tenant, by bucket: the first token of a key names the kind, the second the tenant. */
+/** The kinds of keys that contain a tenant, by bucket. The first token of a key is the kind, the second the tenant. */
 export const TENANT_KEYS: Readonly<Record<string, readonly string[]>> = {
   [STREAMS.registry]: ['hooks', 'tools', 'personas', 'paused-personas', 'permissions'],
   [STREAMS.hosts]: ['hooks', 'tools', 'personas'],
 };
 
 /**
- * Metadata of a stream that compressed its blocks once and has not been rewritten since. A server killed with SIGKILL may
- * damage such blocks where the stream has several replicas.
+ * Stream metadata: some blocks of the stream are compressed, from an earlier configuration. If the server is killed
+ * with SIGKILL, such blocks of a replicated stream may be damaged.
  */
 export const COMPRESSED_BLOCKS = 'coxswain_compressed_blocks';
 
-/** In the metadata of a stream while its replicas are rewritten: how many it has to have afterwards. */
+/** Stream metadata during the rewrite of replicas: the number of replicas afterwards. */
 export const REWRITE_REPLICAS = 'coxswain_rewrite_replicas';
 
 /** Partitions of one journal stream. */
 export const PARTITIONS_PER_JOURNAL_STREAM = 4;
 
 /**
- * The streams of journals, each with an equal range of partitions, in order; a name says the first of them. A stream
- * puts its writes on the disk one after another, so that sessions of different streams do not wait for each other.
+ * The journal streams in order, each with an equal range of partitions. The name contains the first partition. A stream
+ * writes to the disk sequentially, so sessions in different streams do not wait for each other.
  */
 export const JOURNAL_STREAMS: readonly string[] = Array.from(
   { length: PARTITIONS / PARTITIONS_PER_JOURNAL_STREAM },
@@ -359,23 +359,23 @@ export const HEADERS = {
   commandId: 'Cox-Command-Id',
   receiptTo: 'Cox-Receipt-To',
   actor: 'Cox-Actor',
-  /** On a command: hold it to the policy of the host, also where the host trusts the bus. Its value is `1`. */
+  /** On a command: apply the policy of the host, even if the host trusts the bus. The value is `1`. */
   restricted: 'Cox-Restricted',
   total: 'Cox-Total',
-  /** On every part of a query's answer but the last. */
+  /** On every part of a query's answer except the last. */
   more: 'Cox-More',
   error: 'Cox-Error',
-  /** W3C Trace Context, on commands and on what is asked of workers. */
+  /** W3C Trace Context, on commands and on requests to workers. */
   traceparent: 'traceparent',
 } as const;
 
-/** What a published command's subject says; `ref` is null where an id is hostile. */
+/** The parsed subject of a published command; `ref` is null if an id is invalid. */
 export interface PublishedCommandAddress {
   readonly ref: SessionRef | null;
   readonly verb: string;
 }
 
-/** Reads the subject that a client published to; null where the command stream does not listen on it. */
+/** Parses the subject of a published command; null if the command stream does not contain it. */
 export function parsePublishedCommand(subject: string): PublishedCommandAddress | null {
   const [cox, tenant, session, sessionId, verb, ...rest] = subject.split('.');
   if (cox !== 'cox' || session !== 'session' || verb === undefined || rest.length > 0) return null;
@@ -383,15 +383,15 @@ export function parsePublishedCommand(subject: string): PublishedCommandAddress 
   return { ref: { tenant: TenantId.parse(tenant), sessionId: SessionId.parse(sessionId) }, verb };
 }
 
-/** What a stored command's subject says. */
+/** The parsed subject of a stored command. */
 export interface StoredCommandAddress {
   readonly ref: SessionRef;
   readonly verb: string;
-  /** Whether it is a due timer, which no client can store. */
+  /** Whether the command is a due timer. Clients cannot store one. */
   readonly isTimer: boolean;
 }
 
-/** Reads a stored command's subject; null where the transform did not take it or an id is hostile. */
+/** Parses the subject of a stored command; null if the transform did not apply or an id is invalid. */
 export function parseStoredCommand(subject: string): StoredCommandAddress | null {
   const [root, , tenant, sessionId, verb, timerId, ...rest] = subject.split('.');
   if (root !== 'cox-cmd' || verb === undefined || rest.length > 0) return null;
@@ -401,28 +401,28 @@ export function parseStoredCommand(subject: string): StoredCommandAddress | null
   return { ref, verb, isTimer: timerId !== undefined };
 }
 
-/** The subject that a command was published to, of one as stored. Any other is returned as it is. */
+/** The published subject of a stored command. Returns any other subject unchanged. */
 export function publishedAs(subject: string): string {
   const [root, , tenant, sessionId, ...verb] = subject.split('.');
   return root === 'cox-cmd' ? ['cox', tenant, 'session', sessionId, ...verb].join('.') : subject;
 }
 
-/** Which token of a subject that names no session is wrong: of one as published, or as stored. */
+/** The invalid token of an unroutable command's subject, as published or as stored. */
 export function strayField(subject: string): 'tenant' | 'session' | 'verb' {
   const [, second, third, fourth, , ...rest] = subject.split('.');
   const [tenant = '', session = ''] = subject.startsWith('cox.') ? [second, fourth] : [third, fourth];
   if (!ID_PATTERN.test(tenant)) return 'tenant';
-  // With a token too many, it is the id that has a dot in it.
+  // One token too many: the session id contains a dot.
   if (rest.length > 0 && subject.startsWith('cox.')) return 'session';
   return ID_PATTERN.test(session) ? 'verb' : 'session';
 }
 
-/** Reads a journal's subject; null for any other subject, and for one of a partition in which no host looks for the session. */
+/** Parses the subject of a journal; null if it is invalid, or if its partition is not the one of the session. */
 export function parseJournalSubject(subject: string): SessionRef | null {
   return sessionOfSubject('cox-jrn', subject);
 }
 
-/** Reads the subject of an entry of the index of sessions; null for any other subject. */
+/** Parses the subject of an entry of the index of sessions; null if it is invalid. */
 export function parseSessionEntry(subject: string): SessionRef | null {
   return sessionOfSubject('cox-ses', subject);
 }
@@ -435,7 +435,7 @@ function sessionOfSubject(expectedRoot: string, subject: string): SessionRef | n
   return { tenant: TenantId.parse(tenant), sessionId: SessionId.parse(sessionId) };
 }
 
-/** Reads the key of a note of an active session; null where it is none, or a name is hostile. */
+/** Parses the key of an active session's mark; null if it is invalid. */
 export function parseActiveSession(subject: string): SessionRef | null {
   const [kv, bucket, partition, tenant, sessionId = '', ...rest] = subject.split('.');
   if (kv !== '$KV' || bucket !== STREAMS.active || rest.length > 0) return null;
@@ -444,7 +444,7 @@ export function parseActiveSession(subject: string): SessionRef | null {
   return { tenant: TenantId.parse(tenant), sessionId: SessionId.parse(sessionId) };
 }
 
-/** Reads a query's subject; null where an id is hostile. */
+/** Parses the subject of a query; null if an id is invalid. */
 export function parseQuery(subject: string): { readonly ref: SessionRef; readonly what: string } | null {
   const [cox, tenant, query, sessionId, what, ...rest] = subject.split('.');
   if (cox !== 'cox' || query !== 'query' || what === undefined || rest.length > 0) return null;
@@ -452,7 +452,7 @@ export function parseQuery(subject: string): { readonly ref: SessionRef; readonl
   return { ref: { tenant: TenantId.parse(tenant), sessionId: SessionId.parse(sessionId) }, what };
 }
 
-/** Reads the subject on which a large field is asked for; null where it is none. @returns the hash. */
+/** Parses the subject of a request for a large field; null if it is invalid. @returns the hash. */
 export function parseLargeField(subject: string): string | null {
   const [cox, tenant, large, sha256, ...rest] = subject.split('.');
   if (cox !== 'cox' || large !== 'large' || rest.length > 0 || !ID_PATTERN.test(tenant ?? '')) return null;
@@ -460,8 +460,9 @@ export function parseLargeField(subject: string): string | null {
 }
 
 /**
- * Reads the subject of a request that lists keys.
- * @returns the bucket, and the filter of the tenant's keys of that kind; null for an unknown bucket or kind, or an invalid tenant.
+ * Parses the subject of a request for a list of keys.
+ * @returns the bucket, and the filter of the tenant's keys of that kind; null for an unknown bucket or kind, or an
+ * invalid tenant.
  */
 export function parseTenantKeys(subject: string): { readonly bucket: string; readonly filter: string } | null {
   const [cox, tenant, keys, bucket = '', kind = '', ...rest] = subject.split('.');
@@ -470,7 +471,7 @@ export function parseTenantKeys(subject: string): { readonly bucket: string; rea
   return kinds?.includes(kind) ? { bucket, filter: `$KV.${bucket}.${kind}.${tenant}.>` } : null;
 }
 
-/** Reads the key of a hook service or of one of its instances; null where it is none, or a name is hostile. */
+/** Parses the key of a hook service or of one of its instances; null if it is invalid. */
 export function parseHookService(
   subject: string,
 ): { readonly tenant: TenantId; readonly service: string; readonly instance: string | undefined } | null {
@@ -481,7 +482,7 @@ export function parseHookService(
   return { tenant: TenantId.parse(tenant), service: service as string, instance };
 }
 
-/** Reads the key of a bus tool or of one of its instances; null where it is none, or a name is hostile. */
+/** Parses the key of a bus tool or of one of its instances; null if it is invalid. */
 export function parseBusTool(
   subject: string,
 ): { readonly tenant: TenantId; readonly name: string; readonly instance: string | undefined } | null {
@@ -492,7 +493,7 @@ export function parseBusTool(
   return { tenant: TenantId.parse(tenant), name, instance };
 }
 
-/** Reads the key of a persona that is served, of one that is paused, or of an instance; null where it is none. */
+/** Parses the key of a persona's announcement, pause or instance; null if it is invalid. */
 export function parseServedPersona(
   subject: string,
 ): { readonly tenant: TenantId; readonly name: string; readonly instance: string | undefined } | null {
@@ -504,7 +505,7 @@ export function parseServedPersona(
   return { tenant: TenantId.parse(tenant), name, instance };
 }
 
-/** Reads the key of a rule that a persona remembers; null where it is none, or a name is hostile. */
+/** Parses the key of a remembered rule of a persona; null if it is invalid. */
 export function parseRememberedRule(
   subject: string,
 ): { readonly tenant: TenantId; readonly persona: string; readonly session: string; readonly id: string } | null {
@@ -515,33 +516,33 @@ export function parseRememberedRule(
 }
 
 const INBOX_MAX_CHARS = 256;
-/** `_INBOX` is what the libraries of NATS take, `_INBOX_<name>` what a user's permissions may be bound to instead. */
+/** The default prefix of NATS libraries is `_INBOX`. The permissions of a user may require `_INBOX_<name>` instead. */
 const INBOX = /^_INBOX(_[A-Za-z0-9_-]+)?(\.[A-Za-z0-9_$-]+)+$/;
 
-/** What a server makes of an inbox of another account. */
+/** The form in which a server maps an inbox of another account. */
 const PASSED_ON = /^_R_(\.[A-Za-z0-9]+)+$/;
 
-/**
- * Whether a subject may receive an answer: an inbox, or the subject by which a server replaces an inbox of another
- * account.
- */
+/** Whether a subject may receive a reply: an inbox, or the subject that replaces an inbox of another account. */
 export function isAnswerSubject(subject: string): boolean {
   return isInboxSubject(subject) || (subject.length <= INBOX_MAX_CHARS && PASSED_ON.test(subject));
 }
 
-/** Whether receipts may go to a subject: only to inboxes, `_INBOX.…` or `_INBOX_<name>.…`, without wildcards. */
+/** Whether a subject is an inbox, `_INBOX.…` or `_INBOX_<name>.…`, without wildcards. */
 export function isInboxSubject(subject: string): boolean {
   return subject.length <= INBOX_MAX_CHARS && INBOX.test(subject);
 }
 
-/** Whether the inboxes of a connection are those of a tenant's key: it reads what is its tenant's, and no stream as a whole. */
+/**
+ * Whether the inbox prefix of a connection belongs to a tenant's key. Such a key reads data of its tenant only, and no
+ * stream as a whole.
+ */
 export function isTenantsInbox(prefix: string | undefined): boolean {
   return prefix?.startsWith(INBOXES_OF_TENANTS) ?? false;
 }
 
 /**
  * Whether a subject may receive receipts of a tenant's commands: any inbox except those of hosts and of other tenants.
- * The sender of a command names the subject, and a host may publish to every inbox.
+ * The sender of a command chooses the subject, and a host may publish to every inbox.
  */
 export function isReceiptSubject(subject: string, tenant: string): boolean {
   if (!isInboxSubject(subject)) return false;

@@ -1,6 +1,8 @@
-/** Where a piece of work stands in a trace, as W3C Trace Context (https://www.w3.org/TR/trace-context/) writes it. */
+/**
+ * The position of a piece of work in a trace, as W3C Trace Context (https://www.w3.org/TR/trace-context/).
+ */
 
-/** A span that others may be below. */
+/** A span that can be the parent of others. */
 export interface TraceContext {
   /** 32 hexadecimal digits, not all of them 0. */
   readonly traceId: string;
@@ -12,7 +14,7 @@ export interface TraceContext {
 
 const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;
 
-/** Reads a `traceparent`; null where it is none. What a later version has behind it is not looked at. */
+/** Reads a `traceparent`; null if it is invalid. Additional fields of later versions are ignored. */
 export function parseTraceparent(text: string | undefined): TraceContext | null {
   const [, version, traceId = '', spanId = '', flags = '00'] = TRACEPARENT.exec(text?.slice(0, 55) ?? '') ?? [];
   const longer = text !== undefined && text.length > 55;
@@ -21,7 +23,7 @@ export function parseTraceparent(text: string | undefined): TraceContext | null 
   return { traceId, spanId, sampled: (Number.parseInt(flags, 16) & 1) === 1 };
 }
 
-/** A `traceparent`, of version 00. It also has the form of an id, as the member `trace` of a start takes it. */
+/** Formats a `traceparent` of version 00. The text is also a valid value of the member `trace` of a start. */
 export function formatTraceparent({ traceId, spanId, sampled }: TraceContext): string {
   return `00-${traceId}-${spanId}-${sampled ? '01' : '00'}`;
 }

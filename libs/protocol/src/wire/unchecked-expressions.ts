@@ -1,13 +1,13 @@
 /**
- * The place of `regular-expressions.ts` in bundles for browsers, without the engine. The gateway checks the patterns of a command, and
- * rejects an invalid one with the same code.
+ * Replaces `regular-expressions.ts` in bundles for browsers, without the engine. The gateway checks the patterns of a
+ * command, and rejects an invalid one with the same code.
  */
 import type * as checked from './regular-expressions.ts';
 
-/** Returns null for every pattern: the gateway checks it. */
+/** Returns null for every pattern; the gateway checks it. */
 export const regexProblem: typeof checked.regexProblem = () => null;
 
-/** Evaluates no expression: rules and conditions are evaluated by hosts. @throws always. */
+/** Not available in browsers: hosts evaluate rules and conditions. @throws always. */
 export const regexMatches: typeof checked.regexMatches = () => {
   throw new Error('a bundle for browsers cannot evaluate regular expressions');
 };

@@ -1,13 +1,13 @@
 /**
- * Well-formed Unicode. A JavaScript string may hold a lone surrogate: half of a UTF-16 pair, which UTF-8 cannot encode
- * and which strict model providers refuse. Texts of commands with one are rejected, texts of everything else are
- * repaired where they enter a session, and texts are cut between code points.
+ * Well-formed Unicode. A JavaScript string may contain a lone surrogate: half of a UTF-16 pair, which UTF-8 cannot
+ * encode and strict model providers refuse. Commands with lone surrogates are rejected. All other texts are repaired
+ * where they enter a session. Texts are cut between code points.
  */
 
 /**
- * The value with each lone surrogate replaced by U+FFFD, in texts and in keys, at any depth. A well-formed value is
- * returned itself. Objects of classes are returned as they are.
- * @param value nested at most as deep as the protocol allows: it is walked recursively.
+ * Replaces each lone surrogate by U+FFFD, in texts and keys at any depth. Returns a well-formed value itself, and class
+ * instances unchanged.
+ * @param value nested at most {@link BOUNDS}.jsonDepthMax deep: the function is recursive.
  */
 export function toWellFormed<T>(value: T): T {
   return repaired(value) as T;
@@ -28,32 +28,33 @@ function repaired(value: unknown): unknown {
     if (entry[0] !== key || entry[1] !== member) isSame = false;
     return entry;
   });
-  // From entries, as an assignment to a member named `__proto__` would be lost.
+  // Not by assignment, which would lose a member named `__proto__`.
   return isSame ? value : Object.fromEntries(entries);
 }
 
-/** The beginning of a text, at most so many UTF-16 units, cut between code points. */
+/** The beginning of a text, at most `maxChars` UTF-16 units, cut between code points. */
 export function cutText(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
   const end = Math.max(0, maxChars);
   return text.slice(0, splitsPair(text, end) ? end - 1 : end);
 }
 
-/** The end of a text, at most so many UTF-16 units, cut between code points. */
+/** The end of a text, at most `maxChars` UTF-16 units, cut between code points. */
 export function cutTextToEnd(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
   const start = text.length - Math.max(0, maxChars);
   return text.slice(splitsPair(text, start) ? start + 1 : start);
 }
 
-/** Created at first use: loading the segmentation rules takes 10 ms, and most processes cut no text. */
+/** Created at first use: loading the segmentation rules takes 10 ms, and most processes do not need them. */
 let segmenter: Intl.Segmenter | undefined;
-// No cluster that people use is longer; what lies further behind the cut does not move it.
+// No common cluster is longer. Text further from the cut cannot move it.
 const CLUSTER_MAX_CHARS = 64;
 
 /**
- * The beginning of a text for people, at most so many UTF-16 units, cut between grapheme clusters: a family emoji or a
- * letter with its accents is shown whole or not at all. One cluster that is longer than that is cut between code points.
+ * The beginning of a text for people, at most `maxChars` UTF-16 units, cut between grapheme clusters: an emoji of
+ * several code points, or a letter with accents, is shown whole or omitted. A longer cluster is cut between code
+ * points.
  */
 export function cutGraphemes(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
@@ -63,7 +64,7 @@ export function cutGraphemes(text: string, maxChars: number): string {
   return end > 0 ? text.slice(0, end) : cutText(text, maxChars);
 }
 
-/** Shorter texts are cut at their end: three parts would leave nothing of them. */
+/** Shorter texts are cut at the end: three parts would be too short to read. */
 const MIDDLE_CUT_MIN_CHARS = 48;
 
 /**
@@ -86,11 +87,11 @@ export function hasVisibleText(text: string): boolean {
   return /[^\s\p{Cc}\p{Default_Ignorable_Code_Point}\u2800\ufff9-\ufffb]/u.test(text);
 }
 
-/** Joins the pieces of a streamed text: a surrogate pair that two pieces share is given out whole, with the second. */
+/** Joins the pieces of a streamed text. A surrogate pair that spans two pieces is returned with the second piece. */
 export class PieceJoiner {
   #held = '';
 
-  /** The next piece as it can be shown: well-formed, and empty while half of a pair is all there is. */
+  /** The next well-formed piece; empty if the input so far is only half of a pair. */
   take(piece: string): string {
     const text = this.#held + piece;
     const isHalf = isHighSurrogate(text, text.length - 1);
@@ -98,7 +99,7 @@ export class PieceJoiner {
     return (isHalf ? text.slice(0, -1) : text).toWellFormed();
   }
 
-  /** What is left at the end of the stream: U+FFFD for half of a pair, else nothing. */
+  /** The rest at the end of the stream: U+FFFD for half of a pair, otherwise empty. */
   end(): string {
     const left = this.#held.toWellFormed();
     this.#held = '';

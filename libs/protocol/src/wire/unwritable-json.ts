@@ -1,6 +1,6 @@
 /**
- * Values that JSON text can spell and that no record can hold: `1e999` is read as infinite and would be written as
- * null; `"\ud800"` is read as a lone surrogate, which UTF-8 cannot encode.
+ * Values that JSON text can contain and a record cannot: `1e999` is read as Infinity and would be written as null;
+ * `"\ud800"` is read as a lone surrogate, which UTF-8 cannot encode.
  */
 
 import type { CommandProblem } from '../commands/commands.ts';
@@ -9,7 +9,7 @@ import { cutText } from './unicode-text.ts';
 /** The longest name of a field in a message. */
 const FIELD_MAX_CHARS = 128;
 
-/** The problem of a body with a number or a text that cannot be written, naming the field; null without one. */
+/** The problem of a body with such a number or text, with the name of the field; null if all values can be written. */
 export function unwritableProblem(body: unknown): CommandProblem | null {
   const fault = unwritableMember(body);
   if (fault === null) return null;
@@ -23,7 +23,7 @@ export function unwritableProblem(body: unknown): CommandProblem | null {
       };
 }
 
-/** A member that cannot be written: the keys that lead to it, and whether its number or its text (or key) is at fault. */
+/** A member that cannot be written: its path, and whether its number or its text (or key) is the cause. */
 export interface UnwritableMember {
   readonly path: readonly string[];
   readonly kind: 'number' | 'text';
@@ -36,16 +36,16 @@ interface Place {
 }
 
 /**
- * Finds a number that is not finite, or a text or key with a lone surrogate; null without one. An object that writes
- * itself (`toJSON`) is skipped.
- * @param root without circles, nested as deep as it likes.
+ * Finds a number that is not finite, or a text or key with a lone surrogate; null if there is none. Objects with
+ * `toJSON` are skipped.
+ * @param root without cycles, nested to any depth.
  */
 export function unwritableMember(root: unknown): UnwritableMember | null {
   if (typeof root !== 'object' || root === null) {
     const kind = faultOf(root);
     return kind === null ? null : { path: [], kind };
   }
-  // Not recursive: hostile nesting must not overflow the stack.
+  // Not recursive: deeply nested input must not overflow the stack.
   const open: Place[] = [{ value: root, key: '', above: null }];
   for (let place = open.pop(); place; place = open.pop()) {
     if (typeof (place.value as { readonly toJSON?: unknown }).toJSON === 'function') continue;

@@ -1,2 +1,4 @@
-/** The release that this code is. `package.json` says the same, which a test holds it to. */
+/**
+ * The version of this release. A test compares it with `package.json`.
+ */
 export const VERSION = '0.1.0';

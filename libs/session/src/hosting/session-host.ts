@@ -552,7 +552,7 @@ class Host implements SessionHost, PartitionedSessions {
     const afterMs = this.#options.passivateAfterMs ?? 30_000;
     while (!this.#ended.signal.aborted) {
       await clock.sleep(everyMs, this.#ended.signal);
-      if (!filling && !this.#stopping && clock.monotonicMs() - filledMs >= FILL_APART_MS) {
+      if (this.#ports.index && !filling && !this.#stopping && clock.monotonicMs() - filledMs >= FILL_APART_MS) {
         filledMs = clock.monotonicMs();
         filling = fillIndex(this.#ports, (ref) => this.#partitions.isOwn(ref), this.#ended.signal).then(() => {
           filling = null;
