@@ -89,11 +89,11 @@ export class BusWire extends ClientWire {
 
   /**
    * The sessions of the tenant, the most recently changed first: of many, the first few cost little.
-   * @param end the list has the sessions whose entries stand before this sequence, and those without an entry.
+   * @param after the list starts behind this place; null: at the newest session.
    */
-  async newestSessions(end?: number): Promise<NewestSessions> {
+  async newestSessions(after: ListPlace | null = null): Promise<NewestSessions> {
     const { guard } = this.#bus;
-    const { sessions, ...counted } = await guard.call(() => this.#bus.newestSessions(end));
+    const { sessions, ...counted } = await guard.call(() => this.#bus.newestSessions(after));
     return { ...counted, sessions: guard.read(() => sessions) };
   }
 

@@ -11,7 +11,7 @@ import { exportLines } from './export-journal.ts';
 import { RecordDecoder } from './large-fields.ts';
 import { type ListPlace, type NewestSessions, newestSessions, placeInList } from './newest-sessions.ts';
 import type { BodyInput, SendOptions, SendStage, WireSentCommand } from './outgoing-command.ts';
-import { endOfPage, listingsOf, mostRecentFirst, pageOf } from './page-of-sessions.ts';
+import { listingsOf, mostRecentFirst, pageOf, placeBefore } from './page-of-sessions.ts';
 import { queryState } from './query-state.ts';
 import {
   followJournal,
@@ -117,8 +117,8 @@ export class BusTransport implements Transport {
     return found.sort(mostRecentFirst).reverse();
   }
 
-  newestSessions(end?: number): Promise<NewestSessions> {
-    return newestSessions(this.bus, this.tenant, end);
+  newestSessions(after: ListPlace | null = null): Promise<NewestSessions> {
+    return newestSessions(this.bus, this.tenant, after);
   }
 
   placeInList(ref: SessionRef): Promise<ListPlace | null> {
@@ -126,7 +126,7 @@ export class BusTransport implements Transport {
   }
 
   async listSessions(query: ListQuery): Promise<WireSessionsPage> {
-    const { sessions } = await this.newestSessions(endOfPage(query.cursor));
+    const { sessions } = await this.newestSessions(placeBefore(query.cursor));
     return pageOf(sessions, query, (id) => this.#stateOf(id));
   }
 

@@ -9,12 +9,11 @@
  * LIST-3  A replica that serves fewer entries than it reports is not trusted: another one is read, and then the list fails.
  */
 import {
+  JOURNAL_STREAMS,
   type ListedSessionDocument,
   ListedSessionDocument as ListedSessionSchema,
-  JOURNAL_STREAMS,
   parseSessionEntry,
   RecordNotServedError,
-  SessionId,
   type SessionRef,
   STREAMS,
   sessionRef,
@@ -23,7 +22,6 @@ import {
 } from '@coxswain/protocol';
 import { type Consumer, DeliverPolicy, jetstreamManager, type StreamInfo } from '@nats-io/jetstream';
 import { askStore } from './ask-store.ts';
-import { BusNotPreparedError } from './client-errors.ts';
 import { dropConsumer, type OrderedSource, orderedConsumer } from './ordered-messages.ts';
 import { type JournalBus, READ_TIMEOUT_MS, readApart, sessionIds, storedMessagesOf } from './read-journal.ts';
 import { isStreamNotFound } from './send-command.ts';
@@ -53,7 +51,7 @@ export interface NewestSessions {
 }
 
 /** Entries that are read at a time: enough for a page of the default size, and for its few deleted sessions. */
-const WINDOW = { least: 128, wanted: 256, most: 1_024 } as const;
+const WINDOW = { least: 64, wanted: 192, most: 384 } as const;
 /** Replicas that are read before a list fails (LIST-3). */
 const REPLICA_TRIES = 8;
 /** Entries are small. */
@@ -61,14 +59,14 @@ const AT_ONCE = 1_000;
 
 /**
  * Opens a list. An unused bus has no sessions.
- * @param end the list has the sessions whose entries stand before this sequence, and those without an entry.
+ * @param after the list starts behind this place; null: at the newest session.
  * @throws StoreUnavailableError.
  * @internal
  */
 export async function newestSessions(
   bus: JournalBus,
   tenant: TenantId,
-  end = Number.POSITIVE_INFINITY,
+  after: ListPlace | null = null,
 ): Promise<NewestSessions> {
   // The journals first: a session that starts meanwhile has its entry before its first record.
   const journals = await Promise.all(JOURNAL_STREAMS.map((stream) => infoOf(bus, stream)));
@@ -76,14 +74,16 @@ export async function newestSessions(
   const withJournal = journals.reduce((sum, info) => sum + (info?.state.num_subjects ?? 0), 0);
   const entries = index && index.state.messages > 0 ? new Entries(bus, tenant, index.state) : null;
   const indexed = entries ? await entries.countFrom(1) : 0;
-  const above = entries && end <= entries.lastSeq ? await entries.countFrom(end) : 0;
+  const end = after?.seq ?? Number.POSITIVE_INFINITY;
+  const above = !entries || end > entries.lastSeq ? 0 : end === 0 ? indexed : await entries.countFrom(end);
   const unindexed = withJournal > (index?.state.num_subjects ?? 0) ? await withoutEntry(bus, tenant) : [];
+  const others = end === 0 ? unindexed.filter((id) => id < (after?.sessionId ?? '')) : unindexed;
   async function* listed(): AsyncGenerator<PlacedSession, void, undefined> {
-    if (entries) yield* entries.below(Math.min(end, entries.lastSeq + 1), above, indexed);
-    for (const sessionId of unindexed)
+    if (entries && end > 0) yield* entries.below(Math.min(end, entries.lastSeq + 1), above, indexed);
+    for (const sessionId of others)
       yield { sessionId, seq: 0, listing: () => newestListing(bus, sessionRef(sessionId, tenant)) };
   }
-  return { total: indexed + unindexed.length, left: indexed - above + unindexed.length, sessions: listed() };
+  return { total: indexed + unindexed.length, left: indexed - above + others.length, sessions: listed() };
 }
 
 /** The place of a session in the list; null if it is not in the index. @throws StoreUnavailableError. @internal */
@@ -113,7 +113,8 @@ async function withoutEntry(bus: JournalBus, tenant: TenantId): Promise<string[]
     const { state } = await askStore(() =>
       manager.streams.info(STREAMS.sessions, { subjects_filter: subjects.tenantEntries(tenant) }),
     );
-    for (const subject of Object.keys(state.subjects ?? {})) ids.delete(parseSessionEntry(subject)?.sessionId as string);
+    for (const subject of Object.keys(state.subjects ?? {}))
+      ids.delete(parseSessionEntry(subject)?.sessionId as string);
   } catch (error) {
     if (!isStreamNotFound(error)) throw error;
   }
@@ -188,7 +189,8 @@ class Entries {
       const isWhole = found.length >= count - Math.max(0, now - above);
       above = now;
       if (isWhole) return { from, found, above };
-      if (tries >= REPLICA_TRIES) throw new RecordNotServedError(STREAMS.sessions, subjects.tenantEntries(this.#tenant), null);
+      if (tries >= REPLICA_TRIES)
+        throw new RecordNotServedError(STREAMS.sessions, subjects.tenantEntries(this.#tenant), null);
     }
   }
 

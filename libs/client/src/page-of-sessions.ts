@@ -45,7 +45,7 @@ const NONE = { at: '', session_id: '' };
 
 /**
  * One page.
- * @param all the sessions in the order of the index, before {@link endOfPage} or more; only as many are read as needed.
+ * @param all the sessions in the order of the index, before {@link placeBefore} or more; only as many are read as needed.
  * @throws ReadRefusedError `invalid_field`.
  */
 export async function pageOf(
@@ -81,9 +81,11 @@ export async function pageOf(
   return { sessions, next_cursor: next && wordOf(next) };
 }
 
-/** The sequence before which the sessions of a page stand; infinite for the first page. @throws ReadRefusedError. */
-export function endOfPage(cursor: string | undefined): number {
-  return cursor === undefined ? Number.POSITIVE_INFINITY : startOf(cursor).upTo + 1;
+/** The place behind which the sessions of a page stand; null for the first page. @throws ReadRefusedError `invalid_field`. */
+export function placeBefore(cursor: string | undefined): ListPlace | null {
+  if (cursor === undefined) return null;
+  const { upTo, shown } = startOf(cursor);
+  return upTo === 0 && shown.session_id ? { seq: 0, sessionId: shown.session_id } : { seq: upTo + 1, sessionId: '' };
 }
 
 /** By the time of the newest record, and by id where that is the same; unreadable sessions, which have no time, last. */

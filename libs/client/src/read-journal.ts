@@ -9,15 +9,13 @@ import {
   RecordNotServedError,
   SessionDeletedError,
   type SessionRef,
-  sessionRef,
   subjects,
-  type TenantId,
   tombstoneIn,
 } from '@coxswain/protocol';
 import { type Consumer, DeliverPolicy, type JetStreamClient, type JsMsg, jetstreamManager } from '@nats-io/jetstream';
 import { errors, type NatsConnection } from '@nats-io/nats-core';
 import { answeredInTime, askStore, StoreUnavailableError } from './ask-store.ts';
-import { BusNotPreparedError, JournalGapError } from './client-errors.ts';
+import { JournalGapError } from './client-errors.ts';
 import { RecordDecoder } from './large-fields.ts';
 import { isNotPermitted } from './not-permitted.ts';
 import { dropConsumer, messagesOf, type OrderedSource, orderedConsumer } from './ordered-messages.ts';

@@ -18,7 +18,6 @@ export {
 export { listHosts } from './list-hosts.ts';
 export { listSessions } from './list-sessions.ts';
 export { createNatsActiveSessions } from './nats-active-sessions.ts';
-export { createNatsSessionIndex } from './nats-session-index.ts';
 export { createNatsHooks, type NatsHooks } from './nats-hooks.ts';
 export { createNatsHostLine } from './nats-host-line.ts';
 export { createNatsInbox } from './nats-inbox.ts';
@@ -30,6 +29,7 @@ export { serveQueries } from './nats-queries.ts';
 export { createNatsRememberedRules, keepRememberedRule, listRememberedRules } from './nats-remembered-rules.ts';
 export { answerRetention, createNatsRetention } from './nats-retention.ts';
 export { createNatsSender } from './nats-sender.ts';
+export { createNatsSessionIndex } from './nats-session-index.ts';
 export { NatsRefusedError, NatsUnavailableError, NotPermittedError } from './nats-status.ts';
 export { createNatsBlobs, createNatsSnapshots } from './nats-storage.ts';
 export { createNatsTenantUsage } from './nats-tenant-usage.ts';

@@ -4,7 +4,14 @@ import { JOURNAL_STREAMS, parseJournalSubject, type SessionRef, STREAMS, subject
 import { headers, type NatsConnection } from '@nats-io/nats-core';
 import { journalSubjects } from './list-sessions.ts';
 import { journalReaders } from './nats-journal.ts';
-import { answerOf, failureOf, isWrongSequence, NatsRefusedError, NatsUnavailableError, type PublishAck } from './nats-status.ts';
+import {
+  answerOf,
+  failureOf,
+  isWrongSequence,
+  NatsRefusedError,
+  NatsUnavailableError,
+  type PublishAck,
+} from './nats-status.ts';
 import { createStreamReader } from './stream-reader.ts';
 import { wireOf } from './wire.ts';
 
@@ -22,7 +29,10 @@ export function createNatsSessionIndex(nc: NatsConnection): SessionIndex {
     if (error && isWrongSequence(error)) return null;
     if (error?.code === 503) throw new NatsUnavailableError(error.description);
     if (error || seq === undefined)
-      throw new NatsRefusedError('writing to the index of sessions', error ?? { code: 500, err_code: 0, description: 'empty' });
+      throw new NatsRefusedError(
+        'writing to the index of sessions',
+        error ?? { code: 500, err_code: 0, description: 'empty' },
+      );
     return seq;
   };
   return {

@@ -74,11 +74,9 @@ export async function pageOfSessions(
     return { ...pageOf(all.sort(mostRecentFirst), { limit, after }), unlisted, total: whole.total };
   }
   let list = whole;
-  let start: ListPlace | null = null;
   if (after !== undefined) {
     await whole.sessions.return();
-    start = await placeOf(wire, client, after);
-    list = await wire.newestSessions(Math.max(1, start.seq));
+    list = await wire.newestSessions(await placeOf(wire, client, after));
   }
   const items: WireListedSession[] = [];
   let passed = 0;
@@ -87,7 +85,6 @@ export async function pageOfSessions(
   for await (const { place, listing } of listingsOf(list.sessions)) {
     if (items.length === limit) break;
     passed++;
-    if (start?.seq === 0 && place.sessionId >= start.sessionId) continue;
     last = place.sessionId;
     if (listing === null || isHidden(listing)) unlisted++;
     else items.push(listing);

@@ -35,7 +35,8 @@ export async function fillIndex(
     const missing: { readonly ref: SessionRef; at: string }[] = (await index.missing())
       .filter(isOwn)
       .map((ref) => ({ ref, at: '' }));
-    if (missing.length > 0) log.info({ sessions: missing.length }, 'sessions without an entry in the index of sessions get one');
+    if (missing.length > 0)
+      log.info({ sessions: missing.length }, 'sessions without an entry in the index of sessions get one');
     await each(missing, ended, async (one) => {
       one.at = await newestAt(ports, one.ref);
     });
@@ -44,7 +45,10 @@ export async function fillIndex(
       if (await fill(ports, index, ref)) filled++;
     });
   } catch (error) {
-    log.warn({ error: (error as Error).message }, 'the index of sessions cannot be filled now; the host tries again later');
+    log.warn(
+      { error: (error as Error).message },
+      'the index of sessions cannot be filled now; the host tries again later',
+    );
   }
   return filled;
 }

@@ -22,7 +22,10 @@ export class SessionNotes {
   readonly #underWay = new Set<Promise<void>>();
 
   /** @param self the name under which the host is known now. */
-  constructor(ports: { readonly active: ActiveSessions; readonly index?: SessionIndex | undefined; readonly log: Log }, self: () => string) {
+  constructor(
+    ports: { readonly active: ActiveSessions; readonly index?: SessionIndex | undefined; readonly log: Log },
+    self: () => string,
+  ) {
     this.#active = ports.active;
     this.#index = ports.index;
     this.#log = ports.log;
@@ -64,7 +67,10 @@ export class SessionNotes {
    * @param revision of a note that this host has found, rather than written.
    * @param entry what lists show of the session from then on. Null: it may have no journal, and has no entry then.
    */
-  forget(ref: SessionRef, { revision, entry }: { readonly revision?: number; readonly entry?: ListedSessionDocument | null } = {}): void {
+  forget(
+    ref: SessionRef,
+    { revision, entry }: { readonly revision?: number; readonly entry?: ListedSessionDocument | null } = {},
+  ): void {
     const own = this.drop(ref);
     this.#write(ref, async () => {
       const noted = await own;
