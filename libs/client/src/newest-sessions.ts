@@ -10,7 +10,6 @@
  */
 import {
   JOURNAL_STREAMS,
-  type ListedSessionDocument,
   ListedSessionDocument as ListedSessionSchema,
   parseSessionEntry,
   RecordNotServedError,
@@ -234,11 +233,11 @@ async function listingOf(bus: JournalBus, ref: SessionRef, entry: Uint8Array): P
 }
 
 /** Null for a mark, and for an entry of another shape. */
-function entryOf(bytes: Uint8Array): ListedSessionDocument | null {
+function entryOf(bytes: Uint8Array): WireListedSession | null {
   if (bytes.length === 0) return null;
   try {
     const read = ListedSessionSchema.safeParse(JSON.parse(new TextDecoder().decode(bytes)));
-    return read.success ? read.data : null;
+    return read.success ? (read.data as WireListedSession) : null;
   } catch {
     // Not JSON: the journal says what is right.
     return null;

@@ -20,20 +20,18 @@ export interface FillPorts extends LoadPorts {
 
 /**
  * Fills the index, in the order of the newest records. Stops when the signal aborts. Contract: does not reject; the caller repeats it.
- * @param isOwn whether a session is this host's.
- * @returns how many sessions got an entry.
+ * @param sessions which sessions are this host's, and which of them it has in memory: these are marked (INDEX-2).
  */
 export async function fillIndex(
   ports: FillPorts,
-  isOwn: (ref: SessionRef) => boolean,
+  sessions: { isOwn(ref: SessionRef): boolean; isHere(ref: SessionRef): boolean },
   ended: AbortSignal,
-): Promise<number> {
+): Promise<void> {
   const { index, log } = ports;
-  if (!index) return 0;
-  let filled = 0;
+  if (!index) return;
   try {
     const missing: { readonly ref: SessionRef; at: string }[] = (await index.missing())
-      .filter(isOwn)
+      .filter((ref) => sessions.isOwn(ref))
       .map((ref) => ({ ref, at: '' }));
     if (missing.length > 0)
       log.info({ sessions: missing.length }, 'sessions without an entry in the index of sessions get one');
@@ -42,7 +40,8 @@ export async function fillIndex(
     });
     missing.sort((one, other) => (one.at < other.at ? -1 : Number(one.at > other.at)));
     await each(missing, ended, async ({ ref }) => {
-      if (await fill(ports, index, ref)) filled++;
+      if (sessions.isHere(ref)) await index.mark(ref);
+      else await fill(ports, index, ref);
     });
   } catch (error) {
     log.warn(
@@ -50,7 +49,6 @@ export async function fillIndex(
       'the index of sessions cannot be filled now; the host tries again later',
     );
   }
-  return filled;
 }
 
 /** When the newest record was written; empty if it cannot be read. */
@@ -65,18 +63,17 @@ async function newestAt({ journal, blobs }: FillPorts, ref: SessionRef): Promise
   }
 }
 
-async function fill(ports: FillPorts, index: SessionIndex, ref: SessionRef): Promise<boolean> {
+async function fill(ports: FillPorts, index: SessionIndex, ref: SessionRef): Promise<void> {
   const newest = await ports.journal.last(ref);
   const tombstone = newest && tombstoneIn(newest.bytes);
-  if (tombstone) return index.put(ref, deletedSessionOf(ref.sessionId, tombstone), 0);
+  if (tombstone) return void (await index.put(ref, deletedSessionOf(ref.sessionId, tombstone), 0));
   try {
     const { actor, n, at } = await loadSession(ports, ref, false);
-    return n > 0 && (await index.put(ref, listedSessionOf(statusOf(actor.state, n, at)), 0));
+    if (n > 0) await index.put(ref, listedSessionOf(statusOf(actor.state, n, at)), 0);
   } catch (error) {
     if (!hasCode(error)) throw error;
     // Lists read the record of a marked session, and say why they cannot.
     await index.mark(ref);
-    return true;
   }
 }
 

@@ -554,7 +554,11 @@ class Host implements SessionHost, PartitionedSessions {
       await clock.sleep(everyMs, this.#ended.signal);
       if (this.#ports.index && !filling && !this.#stopping && clock.monotonicMs() - filledMs >= FILL_APART_MS) {
         filledMs = clock.monotonicMs();
-        filling = fillIndex(this.#ports, (ref) => this.#partitions.isOwn(ref), this.#ended.signal).then(() => {
+        const sessions = {
+          isOwn: (ref: SessionRef) => this.#partitions.isOwn(ref),
+          isHere: (ref: SessionRef) => this.isHere(ref),
+        };
+        filling = fillIndex(this.#ports, sessions, this.#ended.signal).then(() => {
           filling = null;
         });
       }
