@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 
 /** What the source of a layer may import; `vendors` null leaves the choice to each project's own dependencies. */
-interface LayerRule {
+export interface LayerRule {
   readonly layers: readonly string[];
   readonly vendors: readonly string[] | null;
   readonly nodeBuiltins: boolean;
@@ -22,36 +22,49 @@ interface LayerRule {
 
 const pure = { nodeBuiltins: false, computedImports: false };
 
-const LAYERS: Readonly<Record<string, LayerRule>> = {
+/** The rule of each layer. */
+export const LAYERS: Readonly<Record<string, LayerRule>> = {
   protocol: { ...pure, layers: [], vendors: ['ajv', 'zod', 're2js'] },
   turn: { ...pure, layers: ['protocol'], vendors: ['xstate'] },
   ports: { ...pure, layers: ['protocol'], vendors: [] },
+  // Modules of users are read by the safe reader of `ports`; the part that clients use needs the protocol only.
+  handlers: {
+    layers: ['protocol', 'ports'],
+    vendors: ['esbuild'],
+    nodeBuiltins: true,
+    computedImports: true,
+  },
   session: {
-    layers: ['protocol', 'turn', 'ports'],
+    layers: ['protocol', 'turn', 'ports', 'handlers'],
     vendors: ['zod'],
     nodeBuiltins: true,
     computedImports: false,
   },
-  adapter: { layers: ['protocol', 'ports'], vendors: null, nodeBuiltins: true, computedImports: true },
+  adapter: { layers: ['protocol', 'ports', 'handlers'], vendors: null, nodeBuiltins: true, computedImports: true },
   // Of the ports only how a program finds its bus; its entry for browsers has none of it.
-  client: { layers: ['protocol', 'ports'], vendors: ['@nats-io/*'], nodeBuiltins: true, computedImports: false },
+  client: {
+    layers: ['protocol', 'ports', 'handlers'],
+    vendors: ['@nats-io/*'],
+    nodeBuiltins: true,
+    computedImports: false,
+  },
   // A page: nothing of Node's. What it is made of is bundled, so that its vendors are not installed where it is only served.
   console: { ...pure, layers: ['protocol', 'client'], vendors: ['preact', 'marked', 'elkjs'] },
   service: {
-    layers: ['protocol', 'ports', 'session', 'adapter', 'client'],
+    layers: ['protocol', 'ports', 'handlers', 'session', 'adapter', 'client'],
     vendors: null,
     nodeBuiltins: true,
     computedImports: true,
   },
   // Nothing of ours stands on it but tests; it wires what users have written as the services do.
   testing: {
-    layers: ['protocol', 'ports', 'session', 'adapter', 'client', 'service'],
+    layers: ['protocol', 'ports', 'handlers', 'session', 'adapter', 'client', 'service'],
     vendors: [],
     nodeBuiltins: true,
     computedImports: false,
   },
   cli: {
-    layers: ['protocol', 'ports', 'session', 'adapter', 'client', 'service'],
+    layers: ['protocol', 'ports', 'handlers', 'session', 'adapter', 'client', 'service'],
     vendors: null,
     nodeBuiltins: true,
     computedImports: true,

@@ -20,6 +20,7 @@ test('each project has one layer, read from its nx tags', () => {
     '@coxswain/protocol': 'protocol',
     '@coxswain/turn': 'turn',
     '@coxswain/ports': 'ports',
+    '@coxswain/handlers': 'handlers',
     '@coxswain/session': 'session',
     '@coxswain/adapter-hooks': 'adapter',
     '@coxswain/adapter-nats': 'adapter',
@@ -66,6 +67,12 @@ describe('a planted import is caught', () => {
       'libs/turn',
       "import type { Journal } from '@coxswain/ports';",
       'layer turn may not import @coxswain/ports (layer ports)',
+    ],
+    [
+      'upwards, from handlers to an adapter',
+      'libs/handlers',
+      "import '@coxswain/adapter-hooks';",
+      'layer handlers may not import @coxswain/adapter-hooks (layer adapter)',
     ],
     [
       'as a re-export',

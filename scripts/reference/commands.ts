@@ -12,7 +12,7 @@ export function commandReference(): string {
   return [
     generatedFrom('libs/cli/src/line/command-table.ts'),
     '# Commands\n',
-    'Every command of `cox` with its flags. `cox <command> --help` prints the same; `man -l docs/man/cox-run.1` shows a manual page.',
+    'Every command of `cox` with its flags. `cox <command> --help` prints the same, and `man cox-run` shows a man page after a global installation.',
     'The [command line guide](../guides/cli.md) explains the commands by task.\n',
     '## Common flags\n',
     'A command that takes these flags gives them this meaning, unless its own table says otherwise.\n',

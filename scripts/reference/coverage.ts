@@ -5,7 +5,7 @@ import { code, generatedFrom, table } from './markdown.ts';
 /** Names printed for one part. */
 const NAMES_MAX = 3;
 
-/** docs/reference/coverage.md */
+/** The page `reference/coverage` of the documentation site. */
 export function coverageReference(): string {
   return [
     generatedFrom('libs/turn/src/machine/chart.ts', 'the golden traces', 'the tests'),

@@ -5,9 +5,7 @@ import {
   HOOK_POINTS,
   HOOK_RETURNS,
   type HookPoint,
-  HookRegistration,
   hookPointName,
-  JobReceipt,
   type ReturnRow,
 } from '@coxswain/protocol';
 import { z } from 'zod';
@@ -62,11 +60,7 @@ export function hookReference(): string {
       HOOK_POINTS.map((point) => [named(point), fieldsOf(HOOK_PAYLOADS[point], COMMON).join(', ')]),
     ),
     '',
-    ...HOOK_POINTS.flatMap((point) => folded(`Schema of <code>${hookPointName(point)}</code>`, HOOK_PAYLOADS[point])),
-    '## Registrations\n',
-    ...folded('Schema of a registration', HookRegistration),
-    '## Job receipts\n',
-    ...folded('Schema of a job receipt', JobReceipt),
+    'Payloads, registrations and job receipts have [JSON Schemas](schemas.md).\n',
   ].join('\n');
 }
 
@@ -90,17 +84,4 @@ function fieldsOf(schema: z.ZodType, without: ReadonlySet<string>): string[] {
   return Object.keys(properties)
     .filter((name) => !without.has(name))
     .map((name) => code(required.includes(name) ? name : `${name}?`));
-}
-
-function folded(title: string, schema: z.ZodType): string[] {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, options);
-  return [
-    '<details>',
-    `<summary>${title}</summary>\n`,
-    '```json',
-    JSON.stringify(rest, null, 2),
-    '```',
-    '',
-    '</details>\n',
-  ];
 }

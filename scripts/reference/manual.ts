@@ -3,8 +3,8 @@ import { VERSION } from '@coxswain/protocol';
 import { SECTIONS } from '../../libs/cli/src/line/command-table.ts';
 import { manualOf, manualPages as pagesOf } from '../../libs/cli/src/line/man-page.ts';
 
-/** docs/man/*.1 */
+/** The pages by file name; the function returns the text of the page. */
 export const manualPages: Readonly<Record<string, () => string>> = {
-  'docs/man/cox.1': () => manualOf(SECTIONS, VERSION),
-  ...Object.fromEntries([...pagesOf(SECTIONS, VERSION)].map(([name, text]) => [`docs/man/${name}.1`, () => text])),
+  'cox.1': () => manualOf(SECTIONS, VERSION),
+  ...Object.fromEntries([...pagesOf(SECTIONS, VERSION)].map(([name, text]) => [`${name}.1`, () => text])),
 };

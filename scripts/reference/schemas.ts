@@ -1,10 +1,16 @@
-/** The schemas of everything that goes over the wire, as files for other languages' tools. */
+/** JSON Schemas of everything on the bus, over HTTP and at hook points, as files for tools of other languages. */
 import { ProblemDocument } from '@coxswain/gateway';
 import {
   AnswerPieces,
   AnswerPlace,
+  CallOutcomeBody,
   COMMAND_BODIES,
   Delta,
+  HOOK_PAYLOADS,
+  HOOK_POINTS,
+  HookRegistration,
+  hookPointName,
+  JobReceipt,
   JournalRecord,
   Receipt,
   SessionStatus,
@@ -16,8 +22,8 @@ import { asWritten } from './subjects.ts';
 
 interface Published {
   readonly schema: z.ZodType;
-  /** Whether people write it: then what has a default may be left out. */
-  readonly written: boolean;
+  /** Whether clients write it: then members with a default are optional. */
+  readonly isWritten: boolean;
   readonly what: string;
 }
 
@@ -25,62 +31,74 @@ const PUBLISHED: Readonly<Record<string, Published>> = {
   ...Object.fromEntries(
     VERBS.map((verb) => [
       `command-${verb}`,
-      { schema: COMMAND_BODIES[verb], written: true, what: `The body of the command ${code(verb)}.` },
+      { schema: COMMAND_BODIES[verb], isWritten: true, what: `the body of the command ${code(verb)}` },
     ]),
   ),
-  receipt: { schema: Receipt, written: false, what: 'What comes to an inbox that a command names.' },
-  record: {
-    schema: JournalRecord,
-    written: false,
-    what: 'One record of a journal, as it is live and in event streams.',
+  'command-call_outcome': {
+    schema: CallOutcomeBody,
+    isWritten: true,
+    what: 'the body of `call_outcome`, which hosts and workers publish',
   },
-  delta: { schema: Delta, written: false, what: 'A piece of a running answer.' },
+  receipt: { schema: Receipt, isWritten: false, what: 'a message to the inbox that a command names' },
+  record: { schema: JournalRecord, isWritten: false, what: 'one record of a journal, live and in event streams' },
+  delta: { schema: Delta, isWritten: false, what: 'a piece of a running answer' },
   'answer-place': {
     schema: AnswerPlace,
-    written: true,
-    what: 'The body of the query `get_answer`: how much of an answer a reader has. Without a body, the whole answer is asked for.',
+    isWritten: true,
+    what: 'the body of the query `get_answer`: how much of the answer the reader has',
   },
   'answer-pieces': {
     schema: AnswerPieces,
-    written: false,
-    what: 'What `get_answer` answers: the text so far of the running answer, from that place on.',
+    isWritten: false,
+    what: 'the answer to `get_answer`: the text of the running answer from that place on',
   },
   'session-status': {
     schema: SessionStatus,
-    written: false,
-    what: 'What `get_state` answers (above 768 KiB in several messages, joined in order), and `GET /v1/sessions/{session_id}`.',
+    isWritten: false,
+    what: 'the answer to `get_state` (above 768 KiB in several messages, joined in order) and to `GET /v1/sessions/{session_id}`',
   },
-  problem: { schema: ProblemDocument, written: false, what: 'What a gateway answers where something is wrong.' },
-};
-
-const FOLDER = 'docs/reference/schemas';
-
-/** The files, by their path, with what writes each. */
-export const schemaFiles: Readonly<Record<string, () => string>> = {
-  [`${FOLDER}/README.md`]: contents,
+  problem: { schema: ProblemDocument, isWritten: false, what: 'the answer of a gateway to a failed request' },
   ...Object.fromEntries(
-    Object.entries(PUBLISHED).map(([name, published]) => [`${FOLDER}/${name}.json`, () => schemaFile(name, published)]),
+    HOOK_POINTS.map((point) => [
+      `hook-${hookPointName(point)}`,
+      {
+        schema: HOOK_PAYLOADS[point],
+        isWritten: true,
+        what: `the payload of the hook point ${code(hookPointName(point))}`,
+      },
+    ]),
   ),
+  'hook-registration': { schema: HookRegistration, isWritten: true, what: 'the registration of a hook' },
+  'job-receipt': { schema: JobReceipt, isWritten: true, what: 'the return of a hook that starts a job' },
 };
 
-function schemaFile(name: string, { schema, written }: Published): string {
+/** The schemas by file name; the function returns the text of the file. */
+export const schemaFiles: Readonly<Record<string, () => string>> = Object.fromEntries(
+  Object.entries(PUBLISHED).map(([name, published]) => [`${name}.json`, () => schemaFile(name, published)]),
+);
+
+function schemaFile(name: string, { schema, isWritten }: Published): string {
   const { $schema, ...rest } = z.toJSONSchema(schema, {
     ...asWritten,
-    io: written ? 'input' : 'output',
+    io: isWritten ? 'input' : 'output',
     reused: 'ref',
   });
   return `${JSON.stringify({ $schema, $id: `urn:coxswain:schema:${name}`, title: name, ...rest }, null, 2)}\n`;
 }
 
-function contents(): string {
+/** docs/reference/schemas.md */
+export function schemaReference(): string {
   return [
     generatedFrom('libs/protocol/src/'),
     '# JSON Schemas\n',
-    'Of what goes over the bus and over HTTP, in draft 2020-12. All of them are strict: a member that they do not name is refused. Over',
-    'HTTP a command has no `actor`, and not what its address says: see [HTTP](../http.md).\n',
+    'The schemas of commands, receipts, records and hook payloads, in draft 2020-12. They are strict: an unknown member is rejected. Over',
+    'HTTP a command has no `actor`, and no member that its address contains: see [HTTP](http.md).\n',
+    '- The npm package `coxswain` has them in its folder `schemas`.',
+    '- The documentation site has them at `/reference/schemas/`.',
+    '- In a clone, `npm run docs -- --built DIR schemas` writes them to `DIR/schemas`.\n',
     table(
-      ['Schema', 'What it is of'],
-      Object.entries(PUBLISHED).map(([name, { what }]) => [`[${name}](${name}.json)`, what]),
+      ['File', 'Content'],
+      Object.entries(PUBLISHED).map(([name, { what }]) => [code(`${name}.json`), what]),
     ),
     '',
   ].join('\n');

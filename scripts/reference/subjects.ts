@@ -2,8 +2,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import {
-  AnswerPieces,
-  AnswerPlace,
   CallOutcomeBody,
   COMMAND_BODIES,
   CREW_BODIES,
@@ -15,16 +13,14 @@ import {
   JOURNAL_STREAMS,
   JsonObject,
   journalStreamOf,
-  NOT_YET,
   PARTITIONS_PER_JOURNAL_STREAM,
-  parseCommand,
   partitionOf,
   Receipt,
   type SessionId,
-  SessionStatus,
   STREAMS,
   subjects,
   type TenantId,
+  takesText,
   VERBS,
   type Verb,
 } from '@coxswain/protocol';
@@ -80,17 +76,14 @@ export function subjectReference(): string {
     '',
     '## Commands\n',
     `Publish to \`${spelled(subjects.command)}\`. A body is JSON, or plain text where the table says so. A body that begins with`,
-    '`{` is always JSON. An unknown field is rejected by its name. The bodies are also there as [JSON Schemas](schemas/README.md).\n',
+    '`{` is always JSON. An unknown field is rejected by its name. The bodies also have [JSON Schemas](schemas.md).\n',
     table(
       ['Verb', 'Fields', 'Plain text'],
       VERBS.map((verb) => [code(verb), fieldsOf(COMMAND_BODIES[verb]).join(', '), takesText(verb) ? 'yes' : '']),
     ),
     '',
-    ...notYetSentence(),
     `Only hosts and workers may publish ${INTERNAL_VERBS.map(code).join(', ')}. The fields of a \`call_outcome\` are`,
     `${fieldsOf(CallOutcomeBody).join(', ')}.\n`,
-    ...VERBS.flatMap((verb) => folded(`Schema of ${code(verb)}`, schemaOf(COMMAND_BODIES[verb]))),
-    ...folded('Schema of `call_outcome`', schemaOf(CallOutcomeBody)),
     'Sessions of a [crew](../guides/crews.md) send each other commands that only hosts may publish:\n',
     table(
       ['Verb', 'Fields'],
@@ -120,11 +113,12 @@ export function subjectReference(): string {
     '',
     'A rejected command leaves `command_rejected` with the `code`. If the verb has a `control_outcome`, its `status` is the same code.\n',
     '## Receipts\n',
-    `Receipts go to the inbox in the header \`${HEADERS.receiptTo}\`. A host sends one after the record is stored that it describes.\n`,
-    ...folded('Schema of a receipt', schemaOf(Receipt)),
+    `Receipts go to the inbox in the header \`${HEADERS.receiptTo}\`. A host sends one after the record is stored that it describes.`,
+    `Its fields ([schema](schemas.md)) are ${fieldsOf(Receipt).join(', ')}.\n`,
     '## Queries\n',
     `A query is a request to \`${spelled(subjects.query)}\`. Any host answers \`get_state\`. No responder means that no host runs.`,
-    '`get_answer` is answered by the host that runs the session, and by no other: use a timeout of two seconds.\n',
+    '`get_answer` is answered by the host that runs the session, and by no other: use a timeout of two seconds.',
+    'The bodies and answers have [JSON Schemas](schemas.md).\n',
     table(
       ['Query', 'Body', 'Answer'],
       [
@@ -144,9 +138,6 @@ export function subjectReference(): string {
     `An answer of more than 768 KiB comes in parts: each part but the last has the header \`${HEADERS.more}\`. A failed query is answered`,
     'with `{"code": …, "message": …}`: `session_not_found`, `session_deleted`, `invalid_id`, `unknown_command`, `too_many_queries`,',
     '`query_failed`.\n',
-    ...folded('Schema of the answer to `get_state`', schemaOf(SessionStatus)),
-    ...folded('Schema of the body of `get_answer`', schemaOf(AnswerPlace)),
-    ...folded('Schema of the answer to `get_answer`', schemaOf(AnswerPieces)),
     '## Read a journal\n',
     `The records of a session are the messages on \`${spelled(subjects.journal)}\`, in order, in one of the journal streams. The stream`,
     'follows from the partition: see [streams](#streams-and-buckets). For example, the journal of the session `k3f9` is on',
@@ -324,36 +315,7 @@ export const asWritten = {
   },
 } as const satisfies Parameters<typeof z.toJSONSchema>[1];
 
-function schemaOf(schema: z.ZodType): string {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, asWritten);
-  return JSON.stringify(rest, null, 2);
-}
-
 function fieldsOf(schema: z.ZodType): string[] {
   const { properties = {}, required = [] } = z.toJSONSchema(schema, asWritten);
   return Object.keys(properties).map((name) => code(required.includes(name) ? name : `${name}?`));
-}
-
-function takesText(verb: Verb): boolean {
-  return parseCommand(verb, new TextEncoder().encode('some text')).ok;
-}
-
-/** Empty where this release carries out every field of every command. */
-function notYetSentence(): string[] {
-  const missing = Object.entries(NOT_YET).flatMap(([verb, fields]) =>
-    fields === true ? [code(verb)] : fields.map((field) => code(`${verb}.${field}`)),
-  );
-  return missing.length === 0 ? [] : [`This release rejects ${missing.join(', ')} as \`not_yet_available\`.`];
-}
-
-function folded(title: string, json: string): string[] {
-  return [
-    '<details>',
-    `<summary>${title.replaceAll(/`(\w+)`/g, '<code>$1</code>')}</summary>\n`,
-    '```json',
-    json,
-    '```',
-    '',
-    '</details>\n',
-  ];
 }

@@ -86,14 +86,15 @@ async function buildConsole(outDir) {
   return sources;
 }
 
-/** What the command has next to its bundle: programs, the starter of `cox init` and manual pages. */
+/** What the command has next to its bundle: programs, the starter of `cox init`, manual pages and JSON Schemas. */
 async function addCommand(folder, manifest) {
   await mkdir(join(folder, 'bin'));
   await program(join(root, 'libs/cli/bin/published.mjs'), join(folder, 'bin/cox.mjs'));
   for (const module of ['compile-cache.mjs', 'supported-node.mjs'])
     await cp(join(root, 'libs/cli/bin', module), join(folder, 'bin', module));
   await cp(join(root, 'libs/cli/starter'), join(folder, 'starter'), { recursive: true });
-  await cp(join(root, 'docs/man'), join(folder, 'man'), { recursive: true });
+  const generator = ['--conditions=coxswain-source', '--import', 'tsx', 'scripts/generate-docs.ts'];
+  await run(process.execPath, [...generator, '--built', folder, 'man', 'schemas'], { cwd: root });
   manifest.man = (await readdir(join(folder, 'man'))).sort().map((page) => `./man/${page}`);
 }
 

@@ -1,4 +1,8 @@
-// Copies the Markdown pages of the repository, and the files that they link to, to where VitePress builds the site from.
+/**
+ * Copies the Markdown pages of the repository, and the files that they link to, to where VitePress builds the site from.
+ * Adds generated files that git does not hold: JSON Schemas, and the coverage of a turn by tests.
+ */
+import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,7 +11,7 @@ const repository = fileURLToPath(new URL('../..', import.meta.url));
 const staged = fileURLToPath(new URL('dist/pages', import.meta.url));
 
 /** Which Markdown files are pages. Others that a page links to are copied as text. */
-const PAGES = [/^[A-Z_]+\.md$/, /^docs\/(?!man\/).*\.md$/, /^examples\/.*\.md$/, /^tests\/([\w-]+\/)?README\.md$/];
+const PAGES = [/^[A-Z_]+\.md$/, /^docs\/.*\.md$/, /^examples\/.*\.md$/, /^tests\/([\w-]+\/)?README\.md$/];
 const isPage = (path) => PAGES.some((pattern) => pattern.test(path)) && existsSync(join(repository, path));
 
 /** Where a file is in the site: `docs/guides/hooks.md` is `guides/hooks.md`; what is not in `docs` is below `repository`. */
@@ -49,6 +53,9 @@ const withSiteLinks = (page, text) =>
     )
     .join('');
 
+/** The comment that generated pages begin with is for their editors. */
+const withoutComment = (text) => text.replace(/^<!--.*-->\n+/, '');
+
 function stage(address, path, text) {
   const to = join(staged, address);
   mkdirSync(dirname(to), { recursive: true });
@@ -69,10 +76,13 @@ function* markdownFiles(folder = '') {
 rmSync(staged, { recursive: true, force: true });
 for (const path of markdownFiles()) {
   if (!isPage(path)) continue;
-  // The comment that generated pages begin with is for their editors.
-  const text = readFileSync(join(repository, path), 'utf8').replace(/^<!--.*-->\n+/, '');
-  stage(addressOf(path), path, withSiteLinks(path, text));
+  stage(addressOf(path), path, withSiteLinks(path, withoutComment(readFileSync(join(repository, path), 'utf8'))));
 }
+const built = fileURLToPath(new URL('dist/built', import.meta.url));
+const generator = ['--conditions=coxswain-source', '--import', 'tsx', 'scripts/generate-docs.ts'];
+execFileSync(process.execPath, [...generator, '--built', built, 'schemas', 'coverage'], { cwd: repository });
+cpSync(join(built, 'schemas'), join(staged, 'public/reference/schemas'), { recursive: true });
+stage('reference/coverage.md', '', withoutComment(readFileSync(join(built, 'coverage/coverage.md'), 'utf8')));
 for (const [address, path] of linked) {
   const isFolder = statSync(join(repository, path)).isDirectory();
   const text = isFolder ? `${readdirSync(join(repository, path)).sort().join('\n')}\n` : undefined;

@@ -1,6 +1,6 @@
 /**
- * The bench: `npm run bench [-- --quick] [--only <part>[,<part>]]`. Prints each figure beside its bar and keeps all of
- * them in `results/`. With `COX_BENCH_PEERS` naming a folder of peers, Restate runs the same workload in turn with us.
+ * The bench: `npm run bench [-- --quick] [--only <part>[,<part>]]`. Prints each figure with its goal and
+ * writes all of them to `results/`. With `COX_BENCH_PEERS` naming a folder of peers, Restate runs the same workload in turn with us.
  */
 import { parseArgs } from 'node:util';
 import type { Part } from './bench-part.ts';

@@ -1,4 +1,4 @@
-/** Runs the parts, prints the table, keeps the figures. */
+/** Runs the parts, prints the table and writes the raw results to `results/`, which git ignores. */
 import { execFileSync } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { cpus, loadavg, totalmem } from 'node:os';
@@ -16,7 +16,7 @@ interface Measured {
 
 /**
  * Measures the parts one after another and prints each as it is done.
- * @param whole whether these are all parts: only then do the figures become `latest.json`.
+ * @param whole whether these are all parts. Results of some parts get a name with `partial-`.
  * @returns whether every part could be measured.
  */
 export async function measureAll(parts: readonly Part[], effort: Effort, whole: boolean): Promise<boolean> {
@@ -65,7 +65,7 @@ async function keep(measured: readonly Measured[], { quick }: Effort, whole: boo
   const report = {
     at: now.toISOString(),
     commit,
-    // Figures of a work tree with changes are nobody else's to repeat.
+    // A work tree with changes: the commit alone does not repeat these figures.
     changed: git('status', '--porcelain', '--untracked-files=no', '--', 'libs', 'services', 'tests/bench/*.ts') !== '',
     quick,
     node: process.version,
@@ -85,15 +85,9 @@ async function keep(measured: readonly Measured[], { quick }: Effort, whole: boo
   const dir = join(import.meta.dirname, 'results');
   await mkdir(dir, { recursive: true });
   const text = `${JSON.stringify(report, null, 2)}\n`;
-  const name = `${report.at.slice(0, 10)}-${commit}.json`;
-  if (whole) {
-    await writeFile(join(dir, name), text);
-    await writeFile(join(dir, 'latest.json'), text);
-    process.stdout.write(`\nkept as tests/bench/results/${name} and latest.json\n`);
-  } else {
-    await writeFile(join(dir, `partial-${name}`), text);
-    process.stdout.write(`\nkept as tests/bench/results/partial-${name}\n`);
-  }
+  const name = `${whole ? '' : 'partial-'}${report.at.slice(0, 10)}-${commit}.json`;
+  await writeFile(join(dir, name), text);
+  process.stdout.write(`\nwritten to tests/bench/results/${name}\n`);
 }
 
 function git(...args: string[]): string {

@@ -51,7 +51,7 @@ async function main(wanted: Wanted): Promise<number> {
   const outcome = await runScenario(scenario, options, folder, tell);
   say('');
   for (const line of reportLines(scenario, options, outcome)) say(line);
-  say(`\nkept as tests/chaos/results/${keep(scenario, options, outcome)}`);
+  say(`\nwritten to tests/chaos/results/${keep(scenario, options, outcome)}`);
   if (wanted.folder === undefined && isSound(outcome)) rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   else say(`files: ${folder} (npm run chaos -- --check ${folder})`);
   return isSound(outcome) ? 0 : 1;

@@ -1,5 +1,6 @@
 /** Faults of hooks: which hooks are asked, in which order, what a return means, what a failure means, what is recorded. */
 
+import { runHookHandler } from '@coxswain/handlers';
 import {
   type ConsultOutcome,
   inAskingOrder,
@@ -10,7 +11,6 @@ import {
   parseReturn,
   registeredTwice,
   registrationMatches,
-  runHookHandler,
 } from '@coxswain/protocol';
 import { argumentsProblem } from '@coxswain/protocol/validate-arguments';
 import { decide } from '@coxswain/turn';
@@ -51,7 +51,7 @@ function ignoresVeto(point: 'pre_suspend' | 'pre_compact'): Fault {
   return fault(
     evolve,
     (sound) => (context, event) =>
-      event.type === 'hook_vetoed' && event.point === point ? { n: event.n } : sound(context, event),
+      event.type === 'hook_vetoed' && event.point === point ? { ...context, n: event.n } : sound(context, event),
   );
 }
 
@@ -284,7 +284,7 @@ export const FAULTS_OF_HOOKS = {
       },
     ),
   },
-  'libs/protocol/test/run-hook-handler.test.ts': {
+  'libs/handlers/test/run-hook-handler.test.ts': {
     'an exception of a handler reaches its caller': fault(runHookHandler, (sound) => async (...asked) => {
       const reply = await sound(...asked);
       if (reply.status === 'failed' && reply.code === 'hook_threw') throw new Error(reply.message);

@@ -40,7 +40,7 @@ export function nextMakes<T extends EventType>(
 /** An event of one type changes the context in another way. */
 export function evolves<T extends EventType>(
   type: T,
-  change: (sound: Change, event: EventOf<T>, context: SessionContext) => Change,
+  change: (sound: SessionContext, event: EventOf<T>, context: SessionContext) => SessionContext,
 ): Fault {
   return fault(evolve, (sound) => (context, event) => {
     const after = sound(context, event);
@@ -206,8 +206,8 @@ export const FAULTS_OF_RUNS = {
     ),
   },
   'libs/turn/test/failing.test.ts': {
-    'a crash during a model response is not counted': evolves('owned', ({ model, ...after }) =>
-      model ? { ...after, model: { ...model, restarts: 0 } } : after,
+    'a crash during a model response is not counted': evolves('owned', (after) =>
+      after.model ? { ...after, model: { ...after.model, restarts: 0 } } : after,
     ),
     'a second failure replaces the first': evolves('run_failed', (after, { error }) => ({ ...after, failure: error })),
     'a failed run ends without an error': nextMakes('agent_end', (event) =>

@@ -351,7 +351,7 @@ export const FINDINGS: Readonly<Record<string, readonly LinkedTest[]>> = {
   'a remembered approval in another root or for another persona': [T.remembered],
   'edited arguments past the guards': [
     T.editedDenied,
-    test('libs/turn/test/edited-calls.test.ts', 'stays parked where a rule denies it; no hook is asked'),
+    test('libs/turn/test/edited-calls.test.ts', 'stays parked if a rule denies it; no hook is called'),
   ],
   'the registry of another tenant': [T.reads],
   'files that are not regular': [

@@ -1,7 +1,7 @@
 /**
  * What exercises each part of a turn: states, edges, seams, modes, reject codes and events, each with the names of
- * golden traces that show it, or of other tests where no trace can. `docs/reference/coverage.md` prints it, and a test
- * beside this file fails for a part that nothing names.
+ * golden traces that show it, or of other tests where no trace can. `npm run docs -- --built DIR coverage` writes it to a
+ * page. The test in this folder fails for a part that nothing names.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';

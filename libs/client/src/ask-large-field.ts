@@ -1,5 +1,5 @@
 /** Asks a host for a large field that this key may not read from the store itself. */
-import { HEADERS, subjects, type TenantId } from '@coxswain/protocol';
+import { type BackOff, delayAfter, HEADERS, subjects, type TenantId } from '@coxswain/protocol';
 import { createInbox, type Msg, type NatsConnection } from '@nats-io/nats-core';
 import { CoxswainError, NoHostError } from './client-errors.ts';
 
@@ -7,7 +7,7 @@ import { CoxswainError, NoHostError } from './client-errors.ts';
 const SILENCE_MAX_MS = 10_000;
 /** A host that hands out as many as it can is asked again, with pauses that grow. */
 const TRIES = 8;
-const AGAIN_MS = 50;
+const AGAIN: BackOff = { firstMs: 100, maxMs: 6_400 };
 
 /** The bus that hosts are asked on. */
 export interface AskedBus {
@@ -31,7 +31,7 @@ export async function askLargeField(
     if (end.code === 'blob_missing') return null;
     if (end.code !== 'too_many_queries' || again === TRIES)
       throw new CoxswainError(end.code, `no host provided the large field ${sha256}: ${end.code}`);
-    await new Promise((resolve) => setTimeout(resolve, AGAIN_MS * 2 ** again));
+    await new Promise((resolve) => setTimeout(resolve, delayAfter(again, AGAIN)));
   }
 }
 

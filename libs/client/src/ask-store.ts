@@ -2,7 +2,6 @@
 import { JetStreamApiError, JetStreamError } from '@nats-io/jetstream';
 import { errors } from '@nats-io/nats-core';
 import { CoxswainError } from './client-errors.ts';
-import { isNotPermitted } from './not-permitted.ts';
 
 /** Longer than a cluster takes to choose a leader, which is six seconds for one that was killed. */
 const ANSWERED_WITHIN_MS = 10_000;
@@ -138,4 +137,11 @@ async function within<T>(ms: number, answer: Promise<T>): Promise<T> {
     // Where it was late, it fails later and nobody hears it.
     answer.catch(() => undefined);
   }
+}
+
+/** Whether an error is the server's "this user may not". */
+export function isNotPermitted(error: unknown): boolean {
+  if (error instanceof errors.PermissionViolationError) return true;
+  const cause = (error as { cause?: unknown } | null)?.cause;
+  return cause !== undefined && cause !== error && isNotPermitted(cause);
 }

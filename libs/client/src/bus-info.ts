@@ -9,8 +9,7 @@ import {
 } from '@coxswain/protocol';
 import { jetstreamManager, type StreamInfo } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/nats-core';
-import { askStore } from './ask-store.ts';
-import { isNotPermitted } from './not-permitted.ts';
+import { askStore, isNotPermitted } from './ask-store.ts';
 import { isStreamNotFound } from './send-command.ts';
 
 /** One of our streams on a bus. */

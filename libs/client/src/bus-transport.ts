@@ -1,12 +1,11 @@
-/** The way to sessions over the bus: commands into its stream, records out of its journals. */
 import type { JournalRecord, SessionRef, SessionStatus, TenantId, Verb } from '@coxswain/protocol';
 import { type JetStreamClient, jetstream } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { asTrouble } from './ask-store.ts';
 import { CallGuard } from './call-guard.ts';
 import { SessionNotFoundError } from './client-errors.ts';
-import { closedForGood } from './closed-for-good.ts';
 import { Closing } from './closing.ts';
+import { closedForGood } from './connected-nats.ts';
 import { exportLines } from './export-journal.ts';
 import { RecordDecoder } from './large-fields.ts';
 import { type ListPlace, type NewestSessions, newestSessions, placeInList } from './newest-sessions.ts';
@@ -37,7 +36,7 @@ export interface BusConnection {
   readonly actor?: string | undefined;
 }
 
-/** See the top of the file. */
+/** The transport over NATS: commands into its stream, records out of its journals. */
 export class BusTransport implements Transport {
   readonly bus: BusConnection;
   readonly tenant: TenantId;

@@ -1,6 +1,6 @@
 /** Connects to NATS with errors that have a code. */
-import { errors, type NatsConnection } from '@nats-io/nats-core';
-import { connect } from '@nats-io/transport-node';
+import { errors } from '@nats-io/nats-core';
+import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { CoxswainError, InvalidOptionError } from './client-errors.ts';
 import { type ConnectOptions, natsOptions } from './connection-options.ts';
 
@@ -22,4 +22,11 @@ export async function connectedNats(options: ConnectOptions): Promise<NatsConnec
     const why = `no NATS server accepts this client: ${message}`;
     throw new CoxswainError('nats_unreachable', why, { cause: error });
   }
+}
+
+/** Resolves when a connection has ended for good, with the reason as an error of the code `nats_unreachable`. */
+export async function closedForGood(nc: NatsConnection): Promise<CoxswainError> {
+  const why = await nc.closed();
+  const cause = why instanceof Error ? `: ${why.message}` : '';
+  return new CoxswainError('nats_unreachable', `the bus no longer authorizes this user${cause}`, { cause: why });
 }

@@ -2,6 +2,7 @@
  * The one translator from records and deltas to what a user interface shows. Every interface uses it, so that text
  * appears once, in order, whatever is lost, late or repeated on the way.
  */
+
 import {
   type Actor,
   type Delta,
@@ -15,8 +16,8 @@ import {
 } from '@coxswain/protocol';
 import { AnswerText } from './answer-text.ts';
 import { DECISION_MAX_CHARS, printable, summarizeArgs, summarizeResult } from './args-summary.ts';
-import { tokenUsage } from './token-usage.ts';
 import type { DeliveredInjection, FromRecord, UiEvent } from './ui-events.ts';
+import { tokenUsage } from './usage-report.ts';
 
 /** A translator for one session, fed in the order in which things arrive. */
 export interface EventTranslator {

@@ -92,14 +92,16 @@ export {
   type WireSessionTree,
   type WireTreeNode,
 } from './session-tree.ts';
-export { type TokenUsage, tokenUsage, usageToWire } from './token-usage.ts';
 export type { JournalEntry, JournalStart, Transport, WatchItem } from './transport.ts';
 export { type DeliveredInjection, type FromRecord, type UiEvent, type UiEventOf, uiEventToWire } from './ui-events.ts';
 export {
   type PersonaUsage,
   type RunUsage,
+  type TokenUsage,
+  tokenUsage,
   UsageCollector,
   type UsageReport,
+  usageToWire,
   type WirePersonaUsage,
   type WireRunUsage,
   type WireUsageReport,

@@ -11,8 +11,7 @@ import {
 import { type JetStreamManager, jetstreamManager, type SeqMsgRequest } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { type AskedBus, askLargeField } from './ask-large-field.ts';
-import { askStore } from './ask-store.ts';
-import { isNotPermitted } from './not-permitted.ts';
+import { askStore, isNotPermitted } from './ask-store.ts';
 import { isStreamNotFound } from './send-command.ts';
 
 /** How long one request to the store may take. */

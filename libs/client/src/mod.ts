@@ -17,7 +17,7 @@ export {
   rewrite,
   startJob,
 } from '@coxswain/protocol';
-export { asTrouble, StoreRefusedError, StoreUnavailableError } from './ask-store.ts';
+export { asTrouble, isNotPermitted, StoreRefusedError, StoreUnavailableError } from './ask-store.ts';
 export { BusClient, BusSession, BusWire } from './bus-client.ts';
 export type { BusInfo, StreamPresence } from './bus-info.ts';
 export { connect } from './connect.ts';
@@ -45,7 +45,6 @@ export { exportLines } from './export-journal.ts';
 // All of it; `connect` is the one above, which knows both ways.
 export * from './http.ts';
 export type { ListPlace, NewestSessions, PlacedSession } from './newest-sessions.ts';
-export { isNotPermitted } from './not-permitted.ts';
 export { cursorOf, partsOfCursor } from './page-cursor.ts';
 export { listingsOf, mostRecentFirst } from './page-of-sessions.ts';
 export {

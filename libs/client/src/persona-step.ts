@@ -1,4 +1,5 @@
 /** A step of a served persona as a call: the request is read or fetched, its parts are told as progress, its end is the result. */
+import { runModelStep } from '@coxswain/handlers';
 import {
   cutText,
   DEFAULT_TRAITS,
@@ -10,7 +11,6 @@ import {
   PERSONA_SERVICE_BOUNDS,
   problemSentences,
   readStrictly,
-  runModelStep,
   type StepModels,
   type StepPart,
   StepRequest,

@@ -14,10 +14,9 @@ import {
 } from '@coxswain/protocol';
 import { type Consumer, DeliverPolicy, type JetStreamClient, type JsMsg, jetstreamManager } from '@nats-io/jetstream';
 import { errors, type NatsConnection } from '@nats-io/nats-core';
-import { answeredInTime, askStore, StoreUnavailableError } from './ask-store.ts';
-import { JournalGapError } from './client-errors.ts';
+import { answeredInTime, askStore, isNotPermitted, StoreUnavailableError } from './ask-store.ts';
+import { JournalGapError, SessionNotFoundError } from './client-errors.ts';
 import { RecordDecoder } from './large-fields.ts';
-import { isNotPermitted } from './not-permitted.ts';
 import { dropConsumer, messagesOf, type OrderedSource, orderedConsumer } from './ordered-messages.ts';
 import { isStreamNotFound } from './send-command.ts';
 import type { JournalStart } from './transport.ts';
@@ -398,5 +397,19 @@ function numberOf(bytes: Uint8Array): number | null {
   } catch {
     // Not JSON: the decoder says so, with a code.
     return null;
+  }
+}
+
+/**
+ * Reads a journal that may not exist yet.
+ * @returns its records; none for an unknown session. @throws every other error of the journal.
+ */
+export async function* storedRecords<Entry>(
+  journal: AsyncGenerator<Entry, void, undefined>,
+): AsyncGenerator<Entry, void, undefined> {
+  try {
+    yield* journal;
+  } catch (error) {
+    if (!(error instanceof SessionNotFoundError)) throw error;
   }
 }

@@ -1,6 +1,7 @@
 /** How a run ended, put together from the records of a session. */
+
 import { canonicalJson, type JournalRecord, type Json, type StopReason, textOf } from '@coxswain/protocol';
-import { type TokenUsage, tokenUsage } from './token-usage.ts';
+import { type TokenUsage, tokenUsage } from './usage-report.ts';
 
 /** The end of a run. */
 export interface RunResult<Output = Json> {

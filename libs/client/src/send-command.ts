@@ -19,7 +19,7 @@ import {
   type PubAck,
 } from '@nats-io/jetstream';
 import { headers, type NatsConnection } from '@nats-io/nats-core';
-import { asTrouble, isUnanswered, isUnheard } from './ask-store.ts';
+import { asTrouble, isNotPermitted, isUnanswered, isUnheard } from './ask-store.ts';
 import { awaitCancellation } from './await-cancellation.ts';
 import { awaitFate } from './await-fate.ts';
 import { AwaitedReceipt } from './awaited-receipt.ts';
@@ -30,7 +30,6 @@ import {
   SessionNotFoundError,
 } from './client-errors.ts';
 import { newCommandId } from './fresh-ids.ts';
-import { isNotPermitted } from './not-permitted.ts';
 import {
   type BodyInput,
   checkedCommandId,

@@ -3,18 +3,20 @@
  * version that the asking session has pinned.
  */
 import {
-  type AnyHandler,
   answerHook,
-  HEADERS,
   HOOKS_ANSWERING_MAX,
-  type HookCallback,
   type HookCallbacks,
-  type HookRegistration,
   hookUnavailable,
   observedHook,
-  PERSONA_QUEUE_GROUP,
   readHookQuestion,
   runHookHandler,
+} from '@coxswain/handlers';
+import {
+  type AnyHandler,
+  HEADERS,
+  type HookCallback,
+  type HookRegistration,
+  PERSONA_QUEUE_GROUP,
   type TenantId,
   type WorkObserver,
 } from '@coxswain/protocol';

@@ -29,9 +29,8 @@ import {
 import { jetstream } from '@nats-io/jetstream';
 import { nuid } from '@nats-io/nats-core';
 import { announce } from './announce-tool.ts';
-import { closedForGood } from './closed-for-good.ts';
 import { refuseUnknown } from './command-form.ts';
-import { connectedNats } from './connected-nats.ts';
+import { closedForGood, connectedNats } from './connected-nats.ts';
 import { CONNECT_OPTIONS, type ConnectOptions } from './connection-options.ts';
 import type { PersonaDefinition } from './define-persona.ts';
 import { type CheckedTool, checkTool, type Tool, type ToolCallContext } from './define-tool.ts';

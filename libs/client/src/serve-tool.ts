@@ -1,6 +1,8 @@
 /** Serves a tool on the bus: announces it, says that it lives, and answers in a queue group. */
 import {
+  type BackOff,
   DEFAULT_TENANT,
+  delayAfter,
   type JsonObject,
   readId,
   type SessionRef,
@@ -14,9 +16,8 @@ import {
 import { jetstream } from '@nats-io/jetstream';
 import { nuid } from '@nats-io/nats-core';
 import { CommandRejectedError } from './client-errors.ts';
-import { closedForGood } from './closed-for-good.ts';
 import { refuseUnknown } from './command-form.ts';
-import { connectedNats } from './connected-nats.ts';
+import { closedForGood, connectedNats } from './connected-nats.ts';
 import { CONNECT_OPTIONS, type ConnectOptions } from './connection-options.ts';
 import { checkTool, type InputSchema, type Tool, ToolDefinitionError } from './define-tool.ts';
 import { sendCallOutcome, type TakenUpCall } from './send-call-outcome.ts';
@@ -74,7 +75,7 @@ export interface ServedTool {
 const DRAIN_MS = 600_000;
 /** How often an outcome that the bus does not take is sent again, and how long it waits in between at most. */
 const BRINGS_MAX = 120;
-const BRING_AGAIN_MAX_MS = 5_000;
+const BRINGS: BackOff = { firstMs: 100, maxMs: 5_000 };
 
 /**
  * Connects, announces a tool and serves it until it is stopped. Any number of processes may serve the same one.
@@ -214,7 +215,7 @@ async function bring(
 ): Promise<boolean> {
   const id = `outcome-${call.idempotencyKey.split('.').at(-1)}-${call.epoch}`;
   let end = ending;
-  for (let attempt = 0; attempt < BRINGS_MAX; attempt++) {
+  for (let attempt = 1; attempt <= BRINGS_MAX; attempt++) {
     try {
       await sendCallOutcome(bus, ref, call, end, { id });
       return true;
@@ -223,7 +224,7 @@ async function bring(
       if (bus.nc.isClosed() || (error instanceof CommandRejectedError && end !== ending)) break;
       // It does not fit into a command: the session is told that, in place of the result.
       if (error instanceof CommandRejectedError) end = failed(`the call ran; ${message}`, 'tool_result_too_large');
-      else await new Promise((resolve) => setTimeout(resolve, Math.min(100 * 2 ** attempt, BRING_AGAIN_MAX_MS)));
+      else await new Promise((resolve) => setTimeout(resolve, delayAfter(attempt, BRINGS)));
     }
   }
   problem(`the outcome of ${call.idempotencyKey} could not be sent`);

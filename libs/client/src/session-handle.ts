@@ -180,7 +180,7 @@ export interface ForkOptions extends SendOptions {
    * default changes with every record.
    */
   readonly messageId?: string | undefined;
-  /** As of every command, but the default is `accepted`: only the host knows whether the record exists. */
+  /** Like `wait` of every command, but the default is `accepted`: only the host knows whether the record exists. */
   readonly wait?: 'stored' | 'accepted' | undefined;
 }
 
@@ -189,7 +189,7 @@ export type StartedSession<S extends Session> = S & { readonly sent: SentCommand
 
 /** A session whose output has a type. */
 export interface TypedResult<Output> {
-  /** As {@link Session.result}. */
+  /** The result of the run, as {@link Session.result} returns it. */
   result(options?: ResultOptions): Promise<RunResult<Output>>;
 }
 

@@ -1,6 +1,6 @@
-/** The line of steps before an instance: so many run at once, the others wait in order, and go elsewhere when it ends. */
-
-/** See the top of the file. */
+/**
+ * The queue of steps of an instance: a fixed number run at once, the others wait in order, and move elsewhere when it ends.
+ */
 export class StepLine {
   readonly #atOnce: number;
   readonly #waiting = new Map<object, (entered: boolean) => void>();

@@ -1,7 +1,3 @@
-/**
- * The calls of one served tool: takes questions and orders, runs what is asked, and says what becomes of it. Knows
- * nothing of the bus.
- */
 import {
   APPROVAL_CHECK_MS,
   type BegunWork,
@@ -55,7 +51,10 @@ interface HeldCall {
   readonly untilMs: number;
 }
 
-/** See the top of the file. */
+/**
+ * The calls of one served tool: takes questions and orders, runs calls, and reports their outcomes. It does not know the
+ * bus.
+ */
 export class ToolCalls {
   readonly #ports: ToolCallsPorts;
   readonly #ledger: ToolLedger;

@@ -1,10 +1,3 @@
-/**
- * What a process that serves a tool knows of the calls that it was asked, by idempotency key.
- *
- * G1: A key runs once. Whoever asks for it again hears what became of it.
- * G2: A call that runs is never forgotten; of those that have ended the oldest go first, by number, bytes and age.
- * G3: Of each session the newest epoch counts; an older owner is refused from then on.
- */
 import { TOOL_SERVICE_BOUNDS, type ToolEnded } from '@coxswain/protocol';
 
 /** How a call has ended. */
@@ -44,7 +37,13 @@ export interface LedgerBounds {
   readonly sessionsFencedMax: number;
 }
 
-/** See the top of the file. */
+/**
+ * The calls of a process that serves a tool, by idempotency key.
+ *
+ * G1: A key runs once. A second request for it gets the outcome of the first.
+ * G2: A running call is never removed. Ended calls are removed oldest first, bounded by number, bytes and age.
+ * G3: The newest epoch of each session counts; an older owner is rejected from then on.
+ */
 export class ToolLedger {
   readonly #bounds: LedgerBounds;
   readonly #nowMs: () => number;

@@ -1,12 +1,3 @@
-/**
- * Which of the instances of a tool takes its calls, where only one of them shall: the one that has claimed it last, and when that
- * has gone the one before.
- *
- * U1: The newest claim holds, whoever hears of it: nobody is asked.
- * U2: Who has claimed nothing takes calls only once nobody else has been heard for as long as whoever lives takes to be heard.
- * U3: Calls that run when another takes over end where they are.
- * U4: Who cannot hear the others takes calls, as if it were alone.
- */
 import { subjects, type TenantId, TOOL_LIVENESS, ToolBeat, tenantSubjects } from '@coxswain/protocol';
 import type { Msg } from '@nats-io/nats-core';
 import type { CommandBus } from './send-command.ts';
@@ -22,7 +13,15 @@ export interface Successor {
   readonly problem: (message: string) => void;
 }
 
-/** See the top of the file. */
+/**
+ * Which instance of a tool takes its calls, if only one may: the last one that claimed it, and after its end the one before.
+ *
+ * U1: The newest claim holds, without a request to another instance.
+ * U2: An instance without a claim takes calls only after it has heard no other instance for as long as a live instance
+ *     needs to be heard.
+ * U3: Running calls end where they are when another instance takes over.
+ * U4: An instance that cannot hear the others takes calls as if it were alone.
+ */
 export interface ToolSuccession {
   /** When this instance has claimed the tool, milliseconds since 1970 by its own clock but after every claim it has heard of; 0 for never. */
   readonly claimed: number;

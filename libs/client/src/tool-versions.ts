@@ -1,13 +1,3 @@
-/**
- * Which version of a tool is announced, where instances of several serve it.
- *
- * N1: A version that is new is announced when an instance of it starts, in the place of the one that stands there.
- * N2: One that was replaced comes back neither by starting nor by reconnecting while somebody serves the announced one: an old
- *     instance that restarts by itself in the middle of a rollout must not undo it.
- * N3: What nobody serves any more does not stay announced while somebody serves another version: an instance of that puts its own in
- *     its place, under the fence, so that one of them does.
- * N4: Who cannot hear the others concludes nothing about them.
- */
 import {
   subjects,
   type TenantId,
@@ -22,7 +12,16 @@ import { type Announced, announce, announcedNow, type Standing, takeBack, type W
 import type { CheckedTool } from './define-tool.ts';
 import type { CommandBus } from './send-command.ts';
 
-/** See the top of the file. */
+/**
+ * Which version of a tool is announced, if instances of several versions serve it.
+ *
+ * N1: A new version is announced when an instance of it starts, and replaces the announced one.
+ * N2: A replaced version does not return by a start or a reconnect while an instance serves the announced one: an old
+ *     instance that restarts in the middle of a rollout must not undo it.
+ * N3: A version without instances does not stay announced while an instance serves another version. That instance
+ *     announces its own, under the fence, so that one of several does.
+ * N4: An instance that cannot hear the others concludes nothing about them.
+ */
 export interface ToolVersions {
   /** Announces the version of an instance that starts (N1, N2). @throws as `announce`. */
   announceFirst(): Promise<void>;

@@ -13,7 +13,7 @@ export { checkedCommandId, checkedPayload, RECEIPT_TIMEOUT_MS } from './outgoing
 export { checkedResult } from './output-schema.ts';
 export { pageOf } from './page-of-sessions.ts';
 export { outputSchemaOf } from './persona-handlers.ts';
+export { storedRecords } from './read-journal.ts';
 export { failureOfReceipt } from './receipt-failure.ts';
 export { listingFrom } from './session-listing.ts';
-export { storedRecords } from './stored-records.ts';
 export { type WatchedSession, watchRecords } from './watch-session.ts';

@@ -1,4 +1,5 @@
 /** What a user interface shows of a session, one thing after another: `session.stream()` yields these events. */
+
 import type {
   Budget,
   CallStatus,
@@ -15,7 +16,7 @@ import type {
   StopReason,
 } from '@coxswain/protocol';
 import { toWire, UiEventNames } from '@coxswain/protocol';
-import type { TokenUsage } from './token-usage.ts';
+import type { TokenUsage } from './usage-report.ts';
 
 /** The record that a UI event comes from; pieces of a running answer come from none yet. */
 export interface FromRecord {

@@ -1,8 +1,3 @@
-/**
- * A start whose receipt was not waited for. A session host may reject it without a record, or take it as a repetition of the session's
- * first start: a loop over the session would wait indefinitely. So a loop that does not see the record of the start for a moment sends
- * the start again under its command id, which changes nothing: a host gives the same answer again.
- */
 import { CommandRejectedError, ReceiptTimeoutError } from './client-errors.ts';
 import type { CommandReceipt } from './command-form.ts';
 
@@ -20,7 +15,11 @@ type AskForReceipt = (wait: {
   readonly signal: AbortSignal;
 }) => Promise<CommandReceipt | undefined>;
 
-/** See the top of the file. */
+/**
+ * A start whose receipt was not awaited. A session host may reject it without a record, or take it as a repetition of the
+ * session's first start: a loop over the session would wait indefinitely. So a loop that does not see the start's record
+ * for a moment sends the start again with the same command id. That changes nothing: a host gives the same answer again.
+ */
 export class UnansweredStart {
   readonly #ask: AskForReceipt;
   readonly #silentMs: number;

@@ -8,7 +8,8 @@ import {
   type PinnedPrice,
   type SessionEvent,
   type StopReason,
-  type Usage,
+  toWire,
+  Usage,
   UsageReportNames,
 } from '@coxswain/protocol';
 
@@ -173,4 +174,19 @@ function shown({ usage, cost }: Spent): Pick<WireRunUsage, 'usage' | 'cost_usd'>
 function both(one: Spent, other: Spent): Spent {
   const usage = addUsage(one.usage, other.usage);
   return { usage, cost: one.cost === null || other.cost === null ? null : one.cost + other.cost };
+}
+
+/** Tokens: `inputTokens`, `outputTokens`, and of these the cached and the reasoning ones where the provider reports them. */
+export type TokenUsage = CamelCased<Usage>;
+
+/** The usage of a record with the names of TypeScript. */
+export function tokenUsage(usage: Usage): TokenUsage {
+  return fromWire(Usage, usage);
+}
+
+/** The same in the form of the wire. */
+export function usageToWire(usage: TokenUsage): Usage {
+  const form = toWire(Usage, usage);
+  if (!form.ok) throw new Error(`the usage has no form on the wire: ${form.words}`);
+  return form.value as Usage;
 }

@@ -42,7 +42,7 @@ function colour(name: string, theme: 'light' | 'dark'): string {
   return found;
 }
 
-/** As WCAG 2 reckons it. */
+/** The contrast ratio of WCAG 2. */
 function contrast(one: string, other: string): number {
   const [lighter = 0, darker = 0] = [luminance(one), luminance(other)].sort((a, b) => b - a);
   return (lighter + 0.05) / (darker + 0.05);

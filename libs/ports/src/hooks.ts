@@ -1,5 +1,5 @@
-/** The hook port. */
-import type { HookQuestion, HookReply, HookTable, Message, TenantId } from '@coxswain/protocol';
+/** The ports of hooks and of stop conditions in code. */
+import type { HookQuestion, HookReply, HookTable, Message, SessionRef, TenantId } from '@coxswain/protocol';
 
 export type { HookQuestion, HookReply };
 
@@ -34,3 +34,17 @@ export interface HookHandlers {
   /** Runs the handler of one registration. Contract: never rejects, and takes the question's payload for its own. */
   answer(question: HookQuestion, signal: AbortSignal): Promise<HookReply>;
 }
+
+/** What a predicate is asked about: a turn that is over. */
+export interface StopQuestion {
+  readonly ref: SessionRef;
+  readonly turn: number;
+  /** The transcript so far, oldest first; the last answer and its results are in it. */
+  readonly messages: readonly Message[];
+}
+
+/** A stop condition in code. It may be asked again after a crash. */
+export type StopPredicate = (question: StopQuestion, signal: AbortSignal) => boolean | Promise<boolean>;
+
+/** The predicates that personas may name, by name. */
+export type StopPredicates = Readonly<Record<string, StopPredicate>>;

@@ -1,5 +1,5 @@
-/** The inbox port: durable commands, rung in by doorbells and read in stream order. */
-import type { SessionRef } from '@coxswain/protocol';
+/** The inbox port: durable commands, rung in by doorbells and read in stream order. The publisher: ephemeral messages. */
+import type { Delta, Receipt, SessionRef } from '@coxswain/protocol';
 
 /** One command as it is stored. */
 export interface StoredCommand {
@@ -92,4 +92,13 @@ export interface CommandSender {
       readonly restricted?: boolean;
     },
   ): Promise<{ readonly seq: number; readonly commandId: string }>;
+}
+
+/**
+ * Sends ephemeral messages. A lost one loses no state.
+ * Contract: returns at once and never throws; what cannot be sent is logged by the adapter.
+ */
+export interface Publisher {
+  delta(ref: SessionRef, delta: Delta): void;
+  receipt(subject: string, receipt: Receipt): void;
 }

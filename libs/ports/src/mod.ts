@@ -1,18 +1,49 @@
 /** Ports: interfaces to the world. The one function of the package has an export of its own: `regular-file`. */
-export type * from './approvals.ts';
-export type * from './clock.ts';
-export type * from './hooks.ts';
-export type * from './host-line.ts';
-export type * from './inbox.ts';
-export type * from './journal.ts';
-export type * from './model.ts';
-export type * from './personas.ts';
-export type * from './publisher.ts';
-export type * from './purge.ts';
-export type * from './served-personas.ts';
-export type * from './session-index.ts';
-export type * from './stop-predicates.ts';
-export type * from './storage.ts';
-export type * from './telemetry.ts';
-export type * from './tools.ts';
-export type * from './usage.ts';
+export type { ApprovalNotices, RememberedRules } from './approvals.ts';
+export type { Clock, Ids, Log } from './clock.ts';
+export type {
+  HookHandlers,
+  HookQuestion,
+  HookReply,
+  HookRequest,
+  Hooks,
+  StopPredicate,
+  StopPredicates,
+  StopQuestion,
+} from './hooks.ts';
+export type { ActiveSession, ActiveSessions, HostLine, HostLineHandlers } from './host-line.ts';
+export type {
+  CommandInbox,
+  CommandSender,
+  Doorbell,
+  InboxHandlers,
+  Publisher,
+  StoredCommand,
+  StrayCommand,
+} from './inbox.ts';
+export type { AppendResult, Journal, StoredRecord } from './journal.ts';
+export type { Model, ModelPart, ModelRequest, ModelResult, Models } from './model.ts';
+export type { PersonaStep, Personas, ServedPersonas, StepEnd } from './personas.ts';
+export type { Purge, PurgesWithin, Retention, StoredBlob } from './purge.ts';
+export type { SessionIndex } from './session-index.ts';
+export type {
+  Blobs,
+  MeasuredUsage,
+  SessionSummary,
+  Snapshots,
+  SummarizedSession,
+  TenantUsage,
+  Timers,
+} from './storage.ts';
+export type { Meters, SpanSink, Telemetry } from './telemetry.ts';
+export type {
+  ApprovalQuestion,
+  WholeResults,
+  ResultPiece,
+  ToolCall,
+  ToolOutcome,
+  ToolProbe,
+  ToolSource,
+  Toolset,
+  ToolsetSpec,
+} from './tools.ts';

@@ -1,5 +1,62 @@
-/** The persona port. */
-import type { Persona } from '@coxswain/protocol';
+/** The ports of personas: where definitions are found, and those that processes of their own serve. */
+import type { Persona, SessionRef, TenantId } from '@coxswain/protocol';
+import type { HookReply, HookRequest } from './hooks.ts';
+import type { ModelPart, ModelRequest, ModelResult } from './model.ts';
+
+/** A persona as it is announced: sessions that begin now pin this version. */
+export interface ServedPersona {
+  readonly definition: Persona;
+  readonly version: string;
+}
+
+/** One try of one step. */
+export interface PersonaStep {
+  readonly ref: SessionRef;
+  readonly epoch: number;
+  /** The epoch in which the step was asked for. Older than its own: an earlier owner of the session may have begun it. */
+  readonly askedIn: number;
+  /** Which try of the step this is, from 0. With the epoch it tells the tries of a step apart. */
+  readonly tries: number;
+  readonly persona: string;
+  readonly version: string;
+  readonly request: ModelRequest;
+  /** Called once an instance has taken it. */
+  readonly onTaken: (instance: string) => void;
+}
+
+/**
+ * How a try has ended. `unserved`: nobody has taken it, and nothing ran. `lost`: whoever ran it has gone, or has handed it
+ * back because it ends; a step may be begun again elsewhere, as what it has said so far is void.
+ */
+export type StepEnd =
+  | { readonly status: 'ended'; readonly result: ModelResult }
+  | { readonly status: 'unserved' }
+  | { readonly status: 'lost'; readonly instance: string; readonly cause: 'gone' | 'handed_back' };
+
+/** Personas that are served elsewhere. What it says of who is there is hearsay: it may be late. */
+export interface ServedPersonas {
+  /** The version that was announced last, whether or not anybody serves it now; null where there is none of the name. */
+  find(tenant: TenantId, name: string): ServedPersona | null;
+  /** All announced names, in order. */
+  names(tenant: TenantId): readonly string[];
+  /** Whether somebody takes steps of this version. */
+  isServed(tenant: TenantId, name: string, version: string): boolean;
+  /** Set while it is paused: no new step of it begins, whoever runs it. */
+  pause(tenant: TenantId, name: string): { readonly reason?: string | undefined } | null;
+  /** Calls back whenever one of the answers above may have become another one. @returns ends that. */
+  onChange(changed: () => void): () => void;
+  /**
+   * Runs one try. Contract: never rejects; `onPart` is called in order, never after it has settled, and never again once a
+   * piece was missed. When `signal` aborts, whoever runs it is told, and it settles within a bounded time.
+   */
+  step(step: PersonaStep, onPart: (part: ModelPart) => void, signal: AbortSignal): Promise<StepEnd>;
+  /**
+   * Asks one of a persona's own hooks, where the version that its registration names is served; another instance where the one that
+   * was asked has gone, or as soon as there is one. Where all who served it have said that they leave it is `hook_unavailable`.
+   * Contract: never rejects. The caller bounds the time.
+   */
+  askHook(request: HookRequest, signal: AbortSignal): Promise<HookReply>;
+}
 
 /** Where personas are found by name. */
 export interface Personas {

@@ -1,5 +1,5 @@
-/** Snapshots, blobs and timers. */
-import type { SessionRef } from '@coxswain/protocol';
+/** Snapshots, blobs, timers, and what tenants have in the store. */
+import type { SessionRef, TenantId } from '@coxswain/protocol';
 
 /** A cached fold. Losing it costs time, never truth. */
 export interface Snapshots {
@@ -49,4 +49,21 @@ export interface Timers {
    * @param payload what the `timer` command will carry.
    */
   schedule(ref: SessionRef, timerId: string, atMs: number, payload: Uint8Array): Promise<void>;
+}
+
+/** A measurement of one tenant. */
+export interface MeasuredUsage {
+  /** Sessions with a journal. A deleted session does not count once its records are purged. */
+  readonly sessions: number;
+  /** Bytes of these journals; an estimate where several tenants share a store. */
+  readonly storedBytes: number;
+}
+
+/** Measures tenants in the background. */
+export interface TenantUsage {
+  /**
+   * The newest measurement, the same object until there is a newer one; null before the first. Contract: returns at once. A
+   * tenant is measured from the first question on.
+   */
+  of(tenant: TenantId): MeasuredUsage | null;
 }

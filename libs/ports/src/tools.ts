@@ -124,7 +124,7 @@ export interface ToolsetSpec {
   /** Takes inbox feedback that belongs to no call: what a server notifies. Left out where nobody listens. */
   readonly onFeedback?: ((source: string, text: string) => void) | undefined;
   /** Where results that were cut are read on; without it the tools offer no reading on. */
-  readonly results?: KeptResults | undefined;
+  readonly results?: WholeResults | undefined;
   /** The skills of the session's persona, whole; without any the tools offer no loading of skills. */
   readonly skills?: readonly Skill[] | undefined;
 }
@@ -140,7 +140,7 @@ export interface ResultPiece {
 }
 
 /** The whole results of one session, by the references that stand in those that were cut. */
-export interface KeptResults {
+export interface WholeResults {
   /**
    * Reads a piece of at most `limit` bytes. `unknown`: no result of this session has this reference; `gone`: its bytes
    * are not in the object store any more. Rejects where the object store cannot be reached.

@@ -1,104 +1,488 @@
 /**
  * The protocol: everything that goes over a wire or into a journal.
  */
-export * from './catalogues/error-catalogue.ts';
-export * from './catalogues/error-codes.ts';
-export * from './catalogues/http-status.ts';
-export * from './catalogues/metric-catalogue.ts';
-export * from './catalogues/seams.ts';
-export * from './commands/approval-notices.ts';
-export * from './commands/commands.ts';
-export * from './commands/crew-commands.ts';
-export * from './commands/http-command-fields.ts';
-export * from './commands/internal-commands.ts';
-export * from './commands/model-choice.ts';
-export * from './commands/parking.ts';
-export * from './commands/policy.ts';
-export * from './commands/quotas.ts';
-export * from './commands/receipts.ts';
-export * from './commands/redact-args.ts';
-export * from './commands/remembered-rules.ts';
-export * from './commands/request-names.ts';
-export * from './commands/request-secrets.ts';
-export * from './commands/start-allowances.ts';
-export * from './commands/start-options.ts';
-export * from './hooks/answer-hook.ts';
-export type * from './hooks/exact-hooks.ts';
-export type * from './hooks/hook-handlers.ts';
-export * from './hooks/hook-helpers.ts';
-export * from './hooks/hook-payloads.ts';
-export * from './hooks/hook-points.ts';
-export type * from './hooks/hook-questions.ts';
-export * from './hooks/hook-registrations.ts';
-export * from './hooks/hook-returns.ts';
-export * from './hooks/hook-services.ts';
-export * from './hooks/job-receipts.ts';
-export * from './hooks/parse-return.ts';
-export * from './hooks/payload-paths.ts';
-export * from './hooks/persona-hooks.ts';
-export * from './hooks/read-persona-hooks.ts';
-export * from './hooks/read-registration.ts';
-export * from './hooks/returned-json.ts';
-export * from './hooks/run-hook-handler.ts';
-export * from './hooks/verdicts.ts';
-export * from './hooks/wire-return.ts';
-export * from './journal/call-cancellation.ts';
-export * from './journal/events.ts';
-export * from './journal/export-lines.ts';
-export * from './journal/forks.ts';
-export * from './journal/inputs.ts';
-export * from './journal/messages.ts';
-export * from './journal/record.ts';
-export * from './journal/record-upcasts.ts';
-export * from './journal/reminders.ts';
-export * from './journal/session-status.ts';
-export * from './journal/spans.ts';
-export * from './journal/state-names.ts';
-export * from './journal/statechart.ts';
-export * from './journal/timers.ts';
-export * from './journal/tombstone.ts';
-export * from './personas/budgets.ts';
-export * from './personas/crews.ts';
-export * from './personas/host-notice.ts';
-export * from './personas/host-tags.ts';
-export * from './personas/model-steps.ts';
-export * from './personas/output-schema.ts';
-export * from './personas/permissions.ts';
-export * from './personas/persona.ts';
-export * from './personas/persona-services.ts';
-export * from './personas/persona-steps.ts';
-export * from './personas/prices.ts';
-export * from './personas/prompt-marks.ts';
-export * from './personas/skills.ts';
-export * from './personas/steps.ts';
-export * from './personas/stop-conditions.ts';
-export * from './tools/calls.ts';
-export * from './tools/crew-tools.ts';
-export * from './tools/patterns.ts';
-export * from './tools/served-work.ts';
-export * from './tools/tool-call-context.ts';
-export * from './tools/tool-declarations.ts';
-export * from './tools/tool-selection.ts';
-export * from './tools/tool-services.ts';
-export * from './wire/bounds.ts';
-export * from './wire/canonical-json.ts';
-export * from './wire/casing.ts';
-export * from './wire/contexts-file.ts';
-export * from './wire/deltas.ts';
-export * from './wire/document-names.ts';
-export * from './wire/hosts.ts';
-export * from './wire/ids.ts';
-export * from './wire/json.ts';
-export * from './wire/keyring-file.ts';
-export * from './wire/media-types.ts';
-export * from './wire/nats-address.ts';
-export * from './wire/nearest-word.ts';
-export * from './wire/regular-expressions.ts';
-export * from './wire/schema-problems.ts';
-export * from './wire/stored-blobs.ts';
-export * from './wire/strict-json.ts';
-export * from './wire/subjects.ts';
-export * from './wire/trace-context.ts';
-export * from './wire/unicode-text.ts';
-export * from './wire/unwritable-json.ts';
-export * from './wire/version.ts';
+
+// catalogues/: error codes, metrics and seams
+export { type CatalogueEntry, ERROR_CATALOGUE } from './catalogues/error-catalogue.ts';
+export { CoxswainError, type ErrorCode, errorKindOf, isErrorCode } from './catalogues/error-codes.ts';
+export { hasHttpStatus, httpStatusOf } from './catalogues/http-status.ts';
+export {
+  METRIC_CATALOGUE,
+  METRIC_LABEL_VALUES_MAX,
+  type MetricEntry,
+  type MetricLabel,
+  type MetricName,
+} from './catalogues/metric-catalogue.ts';
+export { Mode, SEAM_KINDS, SEAMS, SeamKind } from './catalogues/seams.ts';
+// commands/: bodies of commands, receipts, and the rules of hosts for requests
+export { Actor } from './commands/actor.ts';
+export { ApprovalNotice, NoticeOutcome } from './commands/approval-notices.ts';
+export {
+  COMMAND_BODIES,
+  type CommandBody,
+  type CommandProblem,
+  INVALID_COMMAND_ID,
+  type InternalVerb,
+  parseBody,
+  parseCommand,
+  problemOf,
+  StartSettings,
+  takesText,
+  VERBS,
+  type Verb,
+} from './commands/commands.ts';
+export {
+  CancelChildBody,
+  ChildEndedBody,
+  CREW_BODIES,
+  type CrewVerb,
+  isCrewVerb,
+  MessageBody,
+  parseCrewCommand,
+  StartChildBody,
+} from './commands/crew-commands.ts';
+export { httpBodyOf, httpFieldOf, natsBodyOf, natsFieldOf } from './commands/http-command-fields.ts';
+export { CallOutcomeBody, parseCallOutcome, parseFeedback } from './commands/internal-commands.ts';
+export { modelName } from './commands/model-choice.ts';
+export { OnTimeout, type ParkingFields, ParkRequest, parkingProblem, parkingTimeProblem } from './commands/parking.ts';
+export {
+  type AllowedOrigin,
+  checkRequest,
+  commandCeiling,
+  HostPolicy,
+  type HostPolicyInput,
+  type HostRules,
+  type HostSurroundings,
+  isBelow,
+  isListed,
+  isRefused,
+  KEY_OWNERS,
+  type KeyOwner,
+  mayHaveKey,
+  messageProblem,
+  modelProblem,
+  OPEN_RULES,
+  type RefusedPath,
+  rulesFor,
+  SYSTEM_PATHS,
+  serverProblem,
+  VARIABLE_REFERENCE,
+} from './commands/policy.ts';
+export { type QuotaName, Quotas, type QuotasInput } from './commands/quotas.ts';
+export {
+  becameIn,
+  DetailNames,
+  deferredFateIn,
+  injectionFateIn,
+  isDeferredBy,
+  isQueuedBy,
+  Receipt,
+  rejectedFate,
+  rejectionIn,
+} from './commands/receipts.ts';
+export { redactArgs, redactForDecision, redactJson, type ShownBounds } from './commands/redact-args.ts';
+export {
+  bindingProblem,
+  describeHolder,
+  describeRule,
+  matchOf,
+  PersonaIdentity,
+  PersonaSource,
+  RememberedRule,
+  RememberScope,
+  RuleHolder,
+  rememberedFor,
+  StoredRule,
+} from './commands/remembered-rules.ts';
+export {
+  type FieldDecision,
+  FORK_CHANGE_DECISIONS,
+  FORK_DECISIONS,
+  MODEL_DECISIONS,
+  PERSONA_DECISIONS,
+  PROMPT_DECISIONS,
+  START_DECISIONS,
+} from './commands/request-names.ts';
+export { isCredentialName, isReference, secretInUrl } from './commands/request-secrets.ts';
+export { allowanceOf } from './commands/start-allowances.ts';
+export { DemoStart, StartOptions } from './commands/start-options.ts';
+// hooks/: hook points, payloads, returns and registrations
+export type { ExactHandler, ExactHooks, Wrong } from './hooks/exact-hooks.ts';
+export type {
+  AnyHandler,
+  BudgetPointName,
+  HandlerPayload,
+  HookContext,
+  HookDefinitions,
+  HookEntry,
+  HookHandler,
+  HookPointName,
+  HookPointOf,
+  HookSettings,
+} from './hooks/hook-handlers.ts';
+export {
+  type AllowAnswer,
+  type AskAnswer,
+  allow,
+  ask,
+  type DenyAnswer,
+  deny,
+  type HookRemindOptions,
+  type RemindAnswer,
+  type RewriteAnswer,
+  remind,
+  rewrite,
+  startJob,
+} from './hooks/hook-helpers.ts';
+export { HOOK_PAYLOADS } from './hooks/hook-payloads.ts';
+export { BUDGET_HOOK_PERCENTAGES, HOOK_CATALOGUE, HOOK_POINTS, HookPoint, hookPointName } from './hooks/hook-points.ts';
+export type { HookQuestion, HookReply } from './hooks/hook-questions.ts';
+export {
+  HookRegistration,
+  HookTable,
+  inAskingOrder,
+  isOfPersona,
+  registeredTwice,
+  registrationMatches,
+} from './hooks/hook-registrations.ts';
+export { HOOK_RETURNS, type ReturnRow } from './hooks/hook-returns.ts';
+export {
+  HOOK_ENVELOPE_MAX_BYTES,
+  HOOK_LIVENESS,
+  HOOK_PART_BYTES,
+  HOOK_QUEUE_GROUP,
+  HookAnnouncement,
+  HookAnswered,
+  HookAsked,
+  HookBeat,
+  HookCallback,
+  HookServiceName,
+} from './hooks/hook-services.ts';
+export { isOpenJob, JobReceipt, type JobSettings } from './hooks/job-receipts.ts';
+export { isHookFailure, parseReturn } from './hooks/parse-return.ts';
+export { beyondPersona, personaProblem, readPersona, readPersonaHooks } from './hooks/read-persona-hooks.ts';
+export {
+  type HookRegistrationInput,
+  type RegistrationProblem,
+  readRegistration,
+  WrittenRegistration,
+} from './hooks/read-registration.ts';
+export { returnProblem } from './hooks/returned-json.ts';
+export { HookAnswer, HookFailure, HookReminder, type HookReturn, isWrongAnswer, Verdict } from './hooks/verdicts.ts';
+export { toWireReturn } from './hooks/wire-return.ts';
+// journal/: records, their inputs and events, statuses, exports and tombstones
+export { CallCancellation, CancelOutcome, cancellationIn } from './journal/call-cancellation.ts';
+export {
+  CompactionMode,
+  ControlStatus,
+  ControlVerb,
+  Denial,
+  EVENT_SCHEMAS,
+  EVENT_TYPES,
+  type EventOf,
+  type EventType,
+  isDelivery,
+  SessionEvent,
+  StopReason,
+} from './journal/events.ts';
+export {
+  blobLine,
+  checkExportEnd,
+  closingLine,
+  ExportLineInvalidError,
+  exportedRefsOf,
+  readBlobLine,
+  readClosingLine,
+} from './journal/export-lines.ts';
+export {
+  AfterCopy,
+  ChangedSettings,
+  CopyOrigin,
+  EVERY_HOOK,
+  ForkChanges,
+  type ForkChangesInput,
+  ForkRequest,
+} from './journal/forks.ts';
+export {
+  addUsage,
+  CallAccepted,
+  CallOutcome,
+  CloseOutcome,
+  CommandInput,
+  CompactOutcome,
+  ConsultOutcome,
+  EditedPath,
+  Failure,
+  Feedback,
+  FeedbackInput,
+  HooksChangedInput,
+  Input,
+  ModelOutcome,
+  NotifyOutcome,
+  type Outcome,
+  OwnedInput,
+  Provision,
+  ProvisionOutcome,
+  ResolvedCompaction,
+  SessionFailedInput,
+  StopAnswer,
+  StopOutcome,
+  ToolResult,
+  Usage,
+} from './journal/inputs.ts';
+export {
+  AssistantMessage,
+  CallPart,
+  callsOf,
+  FilePart,
+  Message,
+  MessageOrigin,
+  ProviderMetadata,
+  pairingProblem,
+  ReasoningPart,
+  ReminderMessage,
+  ShownUserMessage,
+  TextPart,
+  ToolMessage,
+  textOf,
+  UserMessage,
+  userText,
+} from './journal/messages.ts';
+export {
+  BlobMissingError,
+  blobRefsOf,
+  Cursor,
+  decodeRecord,
+  decodeRecordAgain,
+  GENESIS_HASH,
+  JournalRecord,
+  RECORD_VERSION,
+  RecordNotServedError,
+  RecordTooLargeError,
+  RecordUnreadableError,
+  RecordVersionUnknownError,
+  SessionDeletedError,
+  StateValue,
+  type StoredJson,
+  withLargeFields,
+} from './journal/record.ts';
+export { UPCASTS, type Upcast } from './journal/record-upcasts.ts';
+export { ExpiryReason, type ReminderFields, RoleHint } from './journal/reminders.ts';
+export {
+  deletedSessionOf,
+  ListedSessionDocument,
+  listedSessionOf,
+  SessionStatus,
+} from './journal/session-status.ts';
+export type { EndedSpan, SpanAttributes, SpanMoment, SpanValue } from './journal/spans.ts';
+export { hasEnded, SESSION_STATE_NAMES, type SessionStateName, topState } from './journal/state-names.ts';
+export type { Chart, ChartState, ChartTransition } from './journal/statechart.ts';
+export { TimerInput, TimerPayload, TimerPurpose } from './journal/timers.ts';
+export { deletionSentence, TOMBSTONE_VERSION, Tombstone, tombstoneBytes, tombstoneIn } from './journal/tombstone.ts';
+// personas/: definitions, permissions, skills, steps and crews
+export { BUDGETS, Budget, DEFAULT_THRESHOLDS, RunBudgets, WholeRunLimits } from './personas/budgets.ts';
+export {
+  Ceiling,
+  ceilingBelow,
+  childIdOf,
+  InheritedReminder,
+  isSessionActor,
+  MessageSource,
+  messageText,
+  ParentLink,
+  sessionActor,
+} from './personas/crews.ts';
+export { hostNotice, readHostNotice } from './personas/host-notice.ts';
+export { HOST_TAGS, QUOTED, quoteHostTags, quoteHostTagsInPieces, restoreHostTags } from './personas/host-tags.ts';
+export {
+  type ModelAnswered,
+  type ModelAsked,
+  refusedStep,
+  type StepModels,
+  StepPart,
+  StepRequest,
+  StepResult,
+  stoppedStep,
+} from './personas/model-steps.ts';
+export { OutputCheck, OutputSchema, outputInstruction } from './personas/output-schema.ts';
+export {
+  BUILT_IN_RULES,
+  PermissionRule,
+  Permissions,
+  PinnedPermissions,
+  pinPermissions,
+  type Ruling,
+  ruleOn,
+} from './personas/permissions.ts';
+export {
+  CompactionSettings,
+  CompactionStrategy,
+  Limits,
+  McpServer,
+  McpServers,
+  ModelName,
+  ModelSettings,
+  modeProblem,
+  Persona,
+  type PersonaInput,
+  TransformContext,
+} from './personas/persona.ts';
+export {
+  ModelStepArgs,
+  PERSONA_QUEUE_GROUP,
+  PERSONA_SERVICE_BOUNDS,
+  PERSONA_TOOL_SOURCE,
+  PersonaAnnouncement,
+  PersonaBeat,
+  PersonaPause,
+  StepFetch,
+  versionToken,
+} from './personas/persona-services.ts';
+export { PersonaStepInput } from './personas/persona-steps.ts';
+export { costNanoUsd, nanoUsdOf, PinnedPrice, PriceTable, pinnedPrice, usdOf } from './personas/prices.ts';
+export {
+  labelText,
+  noticeText,
+  PROMPT_MARKS,
+  reminderText,
+  summaryText,
+  systemWithMarks,
+  untrustedText,
+} from './personas/prompt-marks.ts';
+export { LOAD_SKILL, SKILL_FILE, Skill, SkillFile, skillIndex } from './personas/skills.ts';
+export { ErrorBoundary, readStepArgs, Step, StepArgs, StepStatus } from './personas/steps.ts';
+export { StopCondition, textStops } from './personas/stop-conditions.ts';
+// tools/: definitions, calls, results and tool services
+export { CallStatus, DEFAULT_TRAITS, SESSION_LEFT, ToolDefinition, ToolTraits } from './tools/calls.ts';
+export {
+  DELEGATE_TOOL,
+  type DelegateArgs,
+  HANDOFF,
+  HANDOFF_TOOL,
+  type HandoffArgs,
+  SEND_MESSAGE_TOOL,
+  SESSION_SOURCE,
+  type SendMessageArgs,
+} from './tools/crew-tools.ts';
+export { conditionHolds, globMatches, hookPatternMatches, parseHookPattern } from './tools/patterns.ts';
+export type { BegunWork, WorkObserver } from './tools/served-work.ts';
+export { APPROVAL_CHECK_MS, type ToolApprovalContext, type ToolCallContext } from './tools/tool-call-context.ts';
+export {
+  type InputSchema,
+  LATER,
+  readTool,
+  type Tool,
+  type ToolAnswer,
+  ToolDefinitionError,
+  toolAnswerToWire,
+} from './tools/tool-declarations.ts';
+export { StandIns, ToolSelection } from './tools/tool-selection.ts';
+export {
+  BusToolName,
+  isKeyOf,
+  TOOL_LIVENESS,
+  TOOL_QUEUE_GROUP,
+  TOOL_SERVICE_BOUNDS,
+  ToolAnnouncement,
+  ToolApprovalAsked,
+  ToolApprovalSaid,
+  ToolAsked,
+  ToolBeat,
+  ToolEnded,
+  ToolOrder,
+  ToolSaid,
+  toolDigest,
+} from './tools/tool-services.ts';
+// wire/: subjects, ids, JSON, names and bounds
+export { type BackOff, BOUNDS, CONNECTION_LIVENESS, delayAfter, EVENT_STREAM_LIVENESS } from './wire/bounds.ts';
+export { canonicalJson } from './wire/canonical-json.ts';
+export { type CamelCased, camelName, fromWire, placeFromWire, toWire } from './wire/casing.ts';
+export { CONTEXT_NAME, CONTEXTS_MAX, ContextsFile } from './wire/contexts-file.ts';
+export { AnswerCursor, AnswerPieces, AnswerPlace, AnswerSoFar, Delta } from './wire/deltas.ts';
+export { SessionTreeNames, UiEventNames, UsageReportNames } from './wire/document-names.ts';
+export {
+  ActiveNote,
+  HOST_LIVENESS,
+  HostBeat,
+  type HostLiveness,
+  HostRelease,
+  HostRing,
+  RetentionAnswer,
+} from './wire/hosts.ts';
+export {
+  CommandId,
+  DEFAULT_TENANT,
+  fingerprint,
+  HostName,
+  ID_PATTERN,
+  positionalCommandId,
+  readId,
+  SessionId,
+  type SessionRef,
+  sessionKey,
+  sessionRef,
+  TenantId,
+} from './wire/ids.ts';
+export { assertNever, BlobRef, escapePointerKey, Json, JsonObject, Reason } from './wire/json.ts';
+export { KeyEntry, KeyName, KeyringFile } from './wire/keyring-file.ts';
+export { binaryMediaType, SNIFF_BYTES, shownMediaType, utf8Of } from './wire/media-types.ts';
+export { readNatsAddress } from './wire/nats-address.ts';
+export { nearestWord } from './wire/nearest-word.ts';
+export { regexMatches, regexProblem } from './wire/regular-expressions.ts';
+export {
+  pathText,
+  problemSentences,
+  readStrictly,
+  type SchemaProblem,
+  type StrictlyRead,
+} from './wire/schema-problems.ts';
+export { BLOB_SUBJECTS, BLOBS_STREAM, deletedAbout, readAbout, readStoredBlob } from './wire/stored-blobs.ts';
+export { parseStrictJson } from './wire/strict-json.ts';
+export {
+  COMPRESSED_BLOCKS,
+  fnv1a32,
+  HEADERS,
+  INTERNAL_VERBS,
+  isAnswerSubject,
+  isInboxSubject,
+  isReceiptSubject,
+  isTenantsInbox,
+  JOURNAL_STREAMS,
+  journalStreamOf,
+  MISADDRESSED_COMMANDS,
+  PARTITIONS,
+  PARTITIONS_PER_JOURNAL_STREAM,
+  parseActiveSession,
+  parseSessionEntry,
+  parseBusTool,
+  parseHookService,
+  parseJournalSubject,
+  parseLargeField,
+  parsePublishedCommand,
+  parseQuery,
+  parseRememberedRule,
+  parseServedPersona,
+  parseStoredCommand,
+  parseTenantKeys,
+  partitionOf,
+  publishedAs,
+  REWRITE_REPLICAS,
+  STREAMS,
+  strayField,
+  subjects,
+  systemSubjects,
+  TENANT_KEYS,
+  tenantSubjects,
+} from './wire/subjects.ts';
+export { formatTraceparent, parseTraceparent, type TraceContext } from './wire/trace-context.ts';
+export {
+  cutGraphemes,
+  cutMiddle,
+  cutText,
+  cutTextToEnd,
+  hasVisibleText,
+  PieceJoiner,
+  toWellFormed,
+} from './wire/unicode-text.ts';
+export { unwritableMember, unwritableProblem } from './wire/unwritable-json.ts';
+export { VERSION } from './wire/version.ts';

@@ -3,6 +3,7 @@
  * what the compiler refuses, the parser refuses. Both are compared with one table, which is written out here.
  */
 import { describe, expect, expectTypeOf, test } from 'vitest';
+import { type JobAnswer, toPlainReturn } from '../src/hooks/hook-helpers.ts';
 import {
   type AllowAnswer,
   type AskAnswer,
@@ -15,7 +16,6 @@ import {
   type HookHandler,
   type HookPoint,
   isHookFailure,
-  type JobAnswer,
   type JsonObject,
   type Message,
   parseReturn,
@@ -24,7 +24,6 @@ import {
   remind,
   rewrite,
   startJob,
-  toPlainReturn,
   toWireReturn,
 } from '../src/mod.ts';
 import { ADVISORY_EVENTS } from './return-table.ts';

@@ -2,19 +2,19 @@
  * Registrations: valid ones, immediate rejections, and the order of calls.
  */
 import { describe, expect, test } from 'vitest';
+import { hookPointAlias } from '../src/hooks/hook-points.ts';
+import { surfaceOf } from '../src/hooks/hook-registrations.ts';
 import {
   BOUNDS,
   HOOK_CATALOGUE,
   HOOK_POINTS,
   HookRegistration,
   HookTable,
-  hookPointAlias,
   hookPointName,
   inAskingOrder,
   readRegistration,
   registrationMatches,
   SEAM_KINDS,
-  surfaceOf,
 } from '../src/mod.ts';
 
 const read = (more: Record<string, unknown>) => readRegistration({ id: 'h', point: 'post_turn', ...more });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { InvalidIdError, parseCommand, sessionRef } from '../src/mod.ts';
+import { parseCommand, sessionRef } from '../src/mod.ts';
+import { InvalidIdError } from '../src/wire/ids.ts';
 
 describe('a reference to a session', () => {
   test.each([

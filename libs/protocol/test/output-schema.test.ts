@@ -2,8 +2,9 @@
  * Output schemas: valid ones, and the validation of answers.
  */
 import { describe, expect, test } from 'vitest';
-import { BOUNDS, OutputSchema, outputSchemaProblem } from '../src/mod.ts';
+import { BOUNDS, OutputSchema } from '../src/mod.ts';
 import { checkOutput, unusableOutputSchema } from '../src/personas/check-output.ts';
+import { outputSchemaProblem } from '../src/personas/output-schema.ts';
 
 const INVOICE = {
   type: 'object',

@@ -3,16 +3,8 @@
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import {
-  BOUNDS,
-  type Condition,
-  conditionHolds,
-  globMatches,
-  type Json,
-  parseCondition,
-  regexMatches,
-  regexProblem,
-} from '../src/mod.ts';
+import { BOUNDS, conditionHolds, globMatches, type Json, regexMatches, regexProblem } from '../src/mod.ts';
+import { type Condition, parseCondition } from '../src/tools/patterns.ts';
 
 describe('a glob', () => {
   test.each([

@@ -2,15 +2,8 @@
  * Permission rules: the first match wins; the persona's own, then the built-in ones, then its default.
  */
 import { describe, expect, test } from 'vitest';
-import {
-  BOUNDS,
-  BUILT_IN_RULES,
-  type PermissionAction,
-  Permissions,
-  PinnedPermissions,
-  pinPermissions,
-  ruleOn,
-} from '../src/mod.ts';
+import { BOUNDS, BUILT_IN_RULES, Permissions, PinnedPermissions, pinPermissions, ruleOn } from '../src/mod.ts';
+import type { PermissionAction } from '../src/personas/permissions.ts';
 
 const rules = (...list: { tool: string; when?: string; action: PermissionAction }[]) =>
   Permissions.parse({ rules: list });

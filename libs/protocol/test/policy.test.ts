@@ -3,10 +3,10 @@
  */
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { DEFAULT_QUOTAS } from '../src/commands/quotas.ts';
 import {
   COMMAND_BODIES,
   checkRequest,
-  DEFAULT_QUOTAS,
   type FieldDecision,
   FORK_CHANGE_DECISIONS,
   FORK_DECISIONS,
@@ -15,7 +15,6 @@ import {
   HostPolicy,
   type HostPolicyInput,
   isBelow,
-  MessageMode,
   MODEL_DECISIONS,
   ModelSettings,
   mayHaveKey,
@@ -28,6 +27,7 @@ import {
   START_DECISIONS,
   type Verb,
 } from '../src/mod.ts';
+import { MessageMode } from '../src/personas/crews.ts';
 
 const SURROUNDINGS = {
   folder: '/srv/work',

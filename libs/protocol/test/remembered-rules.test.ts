@@ -2,11 +2,11 @@
  * Calls that a remembered rule matches: as narrow as the guide says.
  */
 import { describe, expect, test } from 'vitest';
+import { isRemembered } from '../src/commands/remembered-rules.ts';
 import {
   BOUNDS,
   bindingProblem,
   describeRule,
-  isRemembered,
   type JsonObject,
   matchOf,
   redactArgs,

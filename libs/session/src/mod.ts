@@ -32,14 +32,9 @@ export { asDivergence, JournalReplay, ReplayDivergedError, replayJournal } from 
 export { type RetentionJob, type RetentionOptions, startRetentionJob } from './journal/retention-job.ts';
 export { buildRecord, type RecordFrame, type SealedRecord, sealRecord, sha256Hex } from './journal/seal-record.ts';
 export { type SweepOptions, type SweptBlobs, type SweptSession, sweepBlobs, sweepSessions } from './journal/sweep.ts';
-export {
-  type Carried,
-  type Dropped,
-  type DropReason,
-  type RunnerOptions,
-  type RunnerPorts,
-  SessionRunner,
-} from './runner/session-runner.ts';
+export type { RunnerOptions, RunnerPorts } from './runner/runner-ports.ts';
+export type { Carried, LeaveReason, LeftSession } from './runner/session-exit.ts';
+export { SessionRunner } from './runner/session-runner.ts';
 export { statusOf } from './runner/session-status.ts';
 export { SessionSpans } from './trace/session-spans.ts';
 export {

@@ -9,7 +9,7 @@ import { ASKING, testBed } from './test-bed.ts';
 const tenant = TenantId.parse('default');
 
 describe('remember: persona', () => {
-  test('is put where later sessions find it, again until that is acknowledged', async () => {
+  test('is stored for later sessions, and repeated until the store acknowledges it', async () => {
     const bed = testBed();
     bed.tools = { ask: {} };
     const store = createMemoryRememberedRules();
@@ -31,7 +31,7 @@ describe('remember: persona', () => {
     expect(await store.of(tenant, rule)).toEqual([]);
   });
 
-  test('is bound to the root and the definition: another of either asks again', async () => {
+  test('applies to one root and one definition: a session with another one asks again', async () => {
     const bed = testBed();
     bed.tools = { ask: {} };
     bed.models.answers = [ask(call('a', 'ask')), say('Done.'), ...[2, 3, 4, 5].map((n) => ask(call(`a${n}`, 'ask')))];
@@ -49,7 +49,7 @@ describe('remember: persona', () => {
     expect(await ruling('s4', { persona: { name: 'assistant', prompt: 'Do as I say.' } })).toBe('asks');
   });
 
-  test('is a reason not to begin where it cannot be read: a rule that denies must not be missed', async () => {
+  test('prevents the start if it cannot be read: a deny rule must never be missed', async () => {
     const bed = testBed();
     const rememberedRules: RememberedRules = {
       of: () => Promise.reject(new Error('no answer')),
@@ -62,7 +62,7 @@ describe('remember: persona', () => {
 });
 
 describe('a notice', () => {
-  test('says what waits, redacted, under an id of its own, and is recorded', async () => {
+  test('describes the pending call, redacted, under its own id, and is recorded', async () => {
     const bed = testBed();
     bed.tools = { ask: {} };
     const given: [string, ApprovalNotice][] = [];

@@ -46,7 +46,7 @@ describe('a call that can never run is marked, gets an error result and does not
   });
 });
 
-test('R8: the calls beyond the bound of a batch get error results, the others run', async () => {
+test('RUNNER-8: the calls beyond the bound of a batch get error results, the others run', async () => {
   const bed = testBed();
   const broken = { ...call('bad', 'read', null), problem: { code: 'invalid_call_arguments', message: 'Cut.' } };
   const calls = [broken, ...Array.from({ length: BOUNDS.callsPerBatchMax + 5 }, (_, i) => call(`c${i}`, 'read'))];
@@ -106,7 +106,7 @@ test('a host has the text so far of the answer that it streams, until the run en
   expect(host.answer(refOf(), null)).toEqual({ pieces: [], more: false });
 });
 
-test('an answer of which no delta has shown any text says so', async () => {
+test('an answer without a text delta says so', async () => {
   const bed = testBed();
   bed.models.answers = [ask(call('c1', 'read')), say('done')];
   await bed.host();
@@ -114,7 +114,7 @@ test('an answer of which no delta has shown any text says so', async () => {
   expect((await bed.eventsOf('message_complete')).map(({ body_streamed }) => body_streamed)).toEqual([false, true]);
 });
 
-test('a model that breaks down ends the run as failed, and what it said is kept as partial', async () => {
+test('a model that fails ends the run as failed, and its text is kept as partial', async () => {
   const bed = testBed();
   bed.models.answers = [say('I was', { fail: { code: 'model_unavailable', message: 'gone' } })];
   await bed.host();
@@ -128,7 +128,7 @@ test('a model that breaks down ends the run as failed, and what it said is kept 
   ]);
 });
 
-test('a model that cannot be asked any more ends the run as failed', async () => {
+test('a model that is no longer available ends the run as failed', async () => {
   const bed = testBed();
   bed.models.answers = [ask(call('c1', 'read'))];
   bed.tools = {
@@ -146,7 +146,7 @@ test('a model that cannot be asked any more ends the run as failed', async () =>
   ]);
 });
 
-test('a cancelled run keeps what had been said; a model that does not stop is given up after its grace', async () => {
+test('a cancelled run keeps the text so far; a model that does not stop is abandoned after the grace period', async () => {
   const bed = testBed();
   bed.models.answers = [say('never', { delayMs: 600_000, deaf: true })];
   await bed.host();
@@ -158,7 +158,7 @@ test('a cancelled run keeps what had been said; a model that does not stop is gi
   expect((await bed.lines()).at(-1)).toBe('agent_end cancelled');
 });
 
-test('R8: a model call that crashes begin again too often ends the run', async () => {
+test('RUNNER-8: a model call that crashes begin again too often ends the run', async () => {
   const bed = testBed();
   bed.models.answers = [say('never', { delayMs: 600_000 })];
   let host = await bed.host();
@@ -172,7 +172,7 @@ test('R8: a model call that crashes begin again too often ends the run', async (
   expect((await bed.lines()).at(-1)).toBe('agent_end error');
 });
 
-test('R8: a model call that is begun again for the third time waits first', async () => {
+test('RUNNER-8: a model call that is begun again for the third time waits first', async () => {
   const bed = testBed();
   bed.models.answers = [say('never', { delayMs: 600_000 })];
   let host = await bed.host();

@@ -10,7 +10,7 @@ const ownersOf = (names: readonly string[]): Map<number, string> => {
   return owners;
 };
 
-test('every partition has one host, and no host more than its even share', () => {
+test('every partition has one host, and no host has more than an even share', () => {
   fc.assert(
     fc.property(hosts, (names) => {
       const shares = assignPartitions(names);
@@ -21,7 +21,7 @@ test('every partition has one host, and no host more than its even share', () =>
   );
 });
 
-test('whoever knows of the same hosts finds the same, in whichever order', () => {
+test('the assignment depends only on the set of hosts, not on their order', () => {
   fc.assert(
     fc.property(hosts, (names) => {
       expect(ownersOf([...names].reverse())).toEqual(ownersOf(names));
@@ -29,7 +29,7 @@ test('whoever knows of the same hosts finds the same, in whichever order', () =>
   );
 });
 
-test('where a host joins or leaves, few partitions move', () => {
+test('few partitions move when a host joins or leaves', () => {
   const names = Array.from({ length: 8 }, (_, i) => `host-${i}`);
   const before = ownersOf(names);
   for (const newcomer of ['a', 'b', 'c', 'd']) {
@@ -40,6 +40,6 @@ test('where a host joins or leaves, few partitions move', () => {
   }
 });
 
-test('without hosts nobody serves anything', () => {
+test('without hosts, no partition is assigned', () => {
   expect(assignPartitions([])).toEqual(new Map());
 });

@@ -139,7 +139,7 @@ describe('a running session rejects', () => {
   });
 });
 
-test('a command that is refused is known by the id in its body, as by one in its header', async () => {
+test('a rejected command has its id from the body or from the header', async () => {
   const bed = testBed();
   bed.models.answers = [say('done', { delayMs: 60_000 })];
   await bed.host();
@@ -186,7 +186,7 @@ test.each([
   expect(strayField(subject)).toBe(field);
 });
 
-test('what reached no session is answered in the words of who sent it', async () => {
+test('a command without a session is answered with the sender’s verb', async () => {
   const bed = testBed();
   await bed.host();
   bed.bus.publish('cox.default.session.a b.steer', Buffer.from('x'), { [HEADERS.receiptTo]: INBOX });
@@ -198,7 +198,7 @@ test('what reached no session is answered in the words of who sent it', async ()
   });
 });
 
-test('where the header and the body name different ids, the body’s is the command’s', async () => {
+test('if header and body have different ids, the body’s id applies', async () => {
   const bed = testBed();
   await bed.host();
   await bed.start();
@@ -208,7 +208,7 @@ test('where the header and the body name different ids, the body’s is the comm
   expect((await bed.eventsOf('prompt_received')).at(-1)?.command_id).toBe('body');
 });
 
-test('an actor in the header is bounded like one in the body, and not looked at where the body names one', async () => {
+test('an actor in the header has the bounds of one in the body, and is ignored if the body names one', async () => {
   const bed = testBed();
   await bed.host();
   await bed.start();
@@ -237,7 +237,7 @@ test.each(['*', '>', 'a b', '', 'x'.repeat(10_000), 'ü'])(
   },
 );
 
-test('a body exactly at its bound is taken', async () => {
+test('a body of exactly the maximum size is accepted', async () => {
   const bed = testBed();
   await bed.host();
   await bed.start();
@@ -247,7 +247,7 @@ test('a body exactly at its bound is taken', async () => {
   expect((await bed.eventsOf('prompt_received')).at(-1)?.messages[0]?.content[0]).toMatchObject({ text });
 });
 
-test('what would make its record too large is refused by code, and does not end the run', async () => {
+test('a command whose record would be too large is rejected with a code, and the run continues', async () => {
   const bed = testBed();
   bed.tools = { ask: {} };
   bed.models.answers = [{ calls: [{ type: 'call', call_id: 'c1', tool: 'ask', args: {} }] }, say('done')];
@@ -265,7 +265,7 @@ test('what would make its record too large is refused by code, and does not end 
   expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
 });
 
-test('so is a start, before there is a session', async () => {
+test('a start whose record would be too large is rejected with a code, and creates no session', async () => {
   const bed = testBed();
   await bed.host();
   // Within the bound as a body, over the record's when it stands there as input and as event.
@@ -275,7 +275,7 @@ test('so is a start, before there is a session', async () => {
   expect(await bed.bytes()).toEqual([]);
 });
 
-test('a persona that hides __proto__ in its metadata neither pollutes nor breaks the replay', async () => {
+test('a persona with __proto__ in its metadata neither pollutes prototypes nor breaks the replay', async () => {
   const bed = testBed();
   await bed.host();
   const body = '{"prompt":"hi","model":"fake/model","metadata":{"__proto__":{"polluted":true},"constructor":1}}';

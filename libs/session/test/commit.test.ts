@@ -1,4 +1,4 @@
-/** How an append is settled: R1, R9 and R10. */
+/** How an append is settled: RUNNER-1, RUNNER-9 and RUNNER-10. */
 import type { AppendResult } from '@coxswain/ports';
 import { describe, expect, test } from 'vitest';
 import { commit, sha256Hex } from '../src/mod.ts';
@@ -33,11 +33,11 @@ describe('one append', () => {
     return { status: 'refused', ref, fence } as unknown as AppendResult;
   };
 
-  test('stored: done', async () => {
+  test('a stored append is done', async () => {
     expect(await settle([])).toMatchObject({ result: { status: 'stored', fence: 1 }, stored: ['{"attempt":"me"}'] });
   });
 
-  test('R10: ambiguous is sent again with the identical bytes and the same fence, and nothing else', async () => {
+  test('RUNNER-10: ambiguous is sent again with the identical bytes and the same fence, and nothing else', async () => {
     const { result, stored, tried } = await settle(['lost', 'lost', 'none']);
     expect(result.status).toBe('stored');
     expect(stored).toHaveLength(1);
@@ -45,7 +45,7 @@ describe('one append', () => {
     expect(tried).toHaveLength(3);
   });
 
-  test('refused by its own first try: mine, and stored once', async () => {
+  test('an append refused because of its own first attempt counts as stored, once', async () => {
     expect(await settle(['unanswered'])).toMatchObject({
       result: { status: 'stored', fence: 1 },
       stored: ['{"attempt":"me"}'],
@@ -53,11 +53,11 @@ describe('one append', () => {
     });
   });
 
-  test('refused with my bytes standing first: mine', async () => {
+  test('an append refused by a record with the same bytes counts as stored', async () => {
     expect(await settle([foreign])).toMatchObject({ result: { status: 'stored', fence: 1 } });
   });
 
-  test('R10: refused with other bytes standing first: foreign, and who wrote them', async () => {
+  test('RUNNER-10: refused with other bytes standing first: foreign, and who wrote them', async () => {
     const other: AppendFault = async (_append, { ref, fence }: Tried) => {
       await journalOf.append(ref, sealed('{"attempt":"other"}').bytes, fence);
       return { status: 'refused' };
@@ -70,13 +70,13 @@ describe('one append', () => {
     expect(stored).toEqual(['{"attempt":"other"}']);
   });
 
-  test('R8: an append that nobody answers ends as unavailable, after a stated number of tries', async () => {
+  test('RUNNER-8: an append that nobody answers ends as unavailable, after a stated number of tries', async () => {
     const { result, tried } = await settle(Array(9).fill('lost'));
     expect(result).toEqual({ status: 'unavailable', cause: 'no answer' });
     expect(tried).toHaveLength(BOUNDS.attemptsMax);
   });
 
-  test('R10: a session that was left while an append was waited for is not appended to again', async () => {
+  test('RUNNER-10: a session that was left while an append was waited for is not appended to again', async () => {
     const bed = testBed();
     bed.journal.always = 'lost';
     let dropped = false;
@@ -93,7 +93,7 @@ describe('one append', () => {
 describe('a running session', () => {
   const bounds = { commitBounds: BOUNDS };
 
-  test('R10: a foreign record makes the host abort its effects and append nothing more', async () => {
+  test('RUNNER-10: a foreign record makes the host abort its effects and append nothing more', async () => {
     const bed = testBed();
     bed.tools = { slow: { run: taking(60_000) } };
     bed.models.answers = [ask(call('c1', 'slow')), say('done')];
@@ -114,7 +114,7 @@ describe('a running session', () => {
     expect(log).toMatchObject([{ fields: { reason: 'foreign_writer' } }]);
   });
 
-  test('R9, R10: an append that cannot be settled drops the session; taken up again, it has a new epoch and runs no settled call again', async () => {
+  test('RUNNER-9, RUNNER-10: an append that cannot be settled drops the session; taken up again, it has a new epoch and runs no settled call again', async () => {
     const bed = testBed();
     bed.tools = { count: { run: taking(100, 'counted') } };
     bed.models.answers = [ask(call('c1', 'count')), say('done')];
@@ -137,7 +137,7 @@ describe('a running session', () => {
     expect(outcome?.epoch).toBe(2);
   });
 
-  test('R10: its own append that lands after it was given up is not another host: the session goes on', async () => {
+  test('RUNNER-10: its own append that lands after it was given up is not another host: the session goes on', async () => {
     const bed = testBed();
     bed.tools = { count: { run: taking(100, 'counted') } };
     bed.models.answers = [ask(call('c1', 'count')), say('done')];
@@ -163,7 +163,7 @@ describe('a running session', () => {
     expect(lines.at(-1)).toBe('agent_end end_turn');
   });
 
-  test('R10: while the host waits to try again, a redelivered command does not leave the session without its effects', async () => {
+  test('RUNNER-10: while the host waits to try again, a redelivered command does not leave the session without its effects', async () => {
     const bed = testBed();
     bed.tools = { slow: { run: taking(200) } };
     bed.models.answers = [ask(call('c1', 'slow')), say('done')];
@@ -179,7 +179,7 @@ describe('a running session', () => {
     expect(lines.at(-1)).toBe('agent_end end_turn');
   });
 
-  test('R1: an append that the adapter throws at is an append without an answer: nothing is lost', async () => {
+  test('RUNNER-1: an append that the adapter throws at is an append without an answer: nothing is lost', async () => {
     const bed = testBed();
     await bed.host(bounds);
     bed.journal.next = ['throws', 'throws'];

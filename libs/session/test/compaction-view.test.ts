@@ -26,7 +26,7 @@ const choices = fc.array(
   },
 );
 
-test('every prompt pairs calls and results, holds every steer of its run once, and is as long as the account says', () => {
+test('every prompt pairs calls with results, has each steer of its run once, and has the accounted length', () => {
   let compactions = 0;
   fc.assert(
     fc.property(surroundings, choices, (around, chosen) => {

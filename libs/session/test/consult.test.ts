@@ -33,7 +33,7 @@ const askedAll =
     return { status: 'returned', raw };
   };
 
-test('hooks are asked low priority first, equal ones in the order of their registration', async () => {
+test('hooks run in order of priority, lowest first; equal ones in the order of registration', async () => {
   const bed = await run([pre('last', { priority: 9 }), pre('a'), pre('b'), pre('first', { priority: -5 })], {});
   expect(asked(bed)).toEqual(['first', 'a', 'b', 'last']);
   expect(bed.toolSource.runs).toHaveLength(1);
@@ -56,7 +56,7 @@ test('only registrations of the point and of the tool are asked, with the payloa
   });
 });
 
-test('rewrites chain: each handler sees what the one before made of it, and the last one runs', async () => {
+test('rewrites chain: each handler sees the previous result, and the call runs with the last', async () => {
   const log: HookRequest[] = [];
   const bed = await run(
     [pre('one'), pre('two'), pre('three')],
@@ -73,7 +73,7 @@ test('rewrites chain: each handler sees what the one before made of it, and the 
   expect((await answers(bed)).map(({ payload }) => payload !== undefined)).toEqual([false, true, true]);
 });
 
-test('the first veto ends the chain: those behind it are not asked, and the journal says so', async () => {
+test('the first veto ends the chain: later hooks are not asked, and the journal says so', async () => {
   const bed = await run([pre('yes'), pre('no'), pre('never')], { no: returns({ deny: 'not today' }) });
   expect(asked(bed)).toEqual(['yes', 'no']);
   expect(await answers(bed)).toMatchObject([
@@ -85,7 +85,7 @@ test('the first veto ends the chain: those behind it are not asked, and the jour
   expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
 });
 
-test('whoever decides a permission has decided it: those behind are not asked', async () => {
+test('the first hook that decides a permission ends the chain', async () => {
   const bed = testBed();
   bed.hooks.registrations = ['silent', 'asks', 'never'].map((id) => hook('permission_asked', id));
   bed.hooks.handlers = { asks: returns({ decision: 'ask' }), never: returns({ decision: 'allow' }) };
@@ -111,7 +111,7 @@ describe('of several gates', () => {
   const [YES, NO] = [{ allow: true }, { allow: false }];
   const ran = (bed: TestBed) => bed.toolSource.runs.map(({ callId }) => callId);
 
-  test('each is asked about what those before it have let through: a call runs only if all allow it', async () => {
+  test('each is asked about the calls that earlier gates allowed: a call runs only if all allow it', async () => {
     const bed = await gates([NO, YES], [YES, NO]);
     expect(asked(bed)).toEqual(['first', 'second']);
     expect(ran(bed)).toEqual([]);
@@ -221,7 +221,7 @@ describe('a handler that', () => {
   }
 });
 
-test('a time-out is the registration’s own, and tells the handler to stop', async () => {
+test('the registration’s own timeout applies, and aborts the handler', async () => {
   let stopped = false;
   const bed = testBed();
   bed.hooks.registrations = [pre('slow', { timeout_ms: 700 })];
@@ -243,7 +243,7 @@ test('a time-out is the registration’s own, and tells the handler to stop', as
   expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
 });
 
-test('what a handler tells the model counts while it is asked, and not once its time is up', async () => {
+test('feedback of a handler counts until its timeout, not after', async () => {
   const bed = testBed();
   bed.hooks.registrations = [pre('slow', { timeout_ms: 700, on_error: 'fail_open' })];
   bed.hooks.handlers = {
@@ -352,7 +352,7 @@ describe('every point is consulted in its place', () => {
     expect((await bed.lines()).at(-1)).toBe('agent_end user_prompt_submit_blocked');
   });
 
-  test('and a silent gate denies', async () => {
+  test('and a gate that does not answer denies', async () => {
     const bed = testBed();
     bed.hooks.registrations = [hook('gate_tool_calls', 'gate')];
     bed.models.answers = [ask(call('c1', 'read'), call('c2', 'read')), say('done')];

@@ -20,7 +20,7 @@ const end = async (bed: CrewBed, session = 's1') =>
 const SLOW = [say('done', { delayMs: 60_000 })];
 
 describe('delegated work', () => {
-  test('is done by sessions of their own, side by side, and their answers are the results', async () => {
+  test('runs in child sessions concurrently, and their answers are the results', async () => {
     const bed = crewBed();
     bed.parts = {
       lead: [delegate(['mate', 'sound'], ['mate', 'look'], ['cook', 'cook']), say('all done')],
@@ -48,7 +48,7 @@ describe('delegated work', () => {
     expect((await bed.eventsOf('parent_notified', first)).length).toBe(1);
   });
 
-  test('leaves nothing to do for the parent, which goes from memory and comes back with the answer', async () => {
+  test('lets an idle parent leave memory until the answer wakes it', async () => {
     const bed = crewBed();
     bed.parts = { lead: [delegate(['mate', 'wait']), say('all done')], mate: [say('waited', { delayMs: 120_000 })] };
     const host = await bed.crewHost({ passivateAfterMs: 1_000, sweepEveryMs: 500 });
@@ -60,7 +60,7 @@ describe('delegated work', () => {
     expect(await end(bed)).toBe('end_turn');
   });
 
-  test('shows whoever watches the parent how far it is', async () => {
+  test('shows its progress to watchers of the parent', async () => {
     const bed = crewBed();
     const seen: string[] = [];
     bed.bus.subscribeDeltas(refOf(), ({ kind, text, call_id }) => {
@@ -87,7 +87,7 @@ describe('delegated work', () => {
     expect(await end(bed)).toBe('end_turn');
   });
 
-  test('is begun again by another session where that is asked for, as often as it says', async () => {
+  test('is restarted in another session if so configured, up to the configured number of times', async () => {
     const bed = crewBed();
     const broken = { fail: { code: 'model_failed', message: 'broken' } };
     bed.parts = {
@@ -116,7 +116,7 @@ describe('delegated work', () => {
     expect(bed.toolSource.runs).toEqual([]);
   });
 
-  test('does not begin where another session has the id', async () => {
+  test('does not start if another session has the id', async () => {
     const bed = crewBed();
     bed.parts = { lead: [delegate(['mate', 'go']), say('ok')], mate: SLOW };
     await bed.crewHost();
@@ -148,7 +148,7 @@ describe('the end of a tree', () => {
     return { mates, hands: (await Promise.all(mates.map((mate) => bed.childrenOf(mate)))).flat() };
   }
 
-  test('a cancel at the top ends every session below, and tells their models to stop', async () => {
+  test('a cancel of the root ends every session below, and aborts their models', async () => {
     const bed = crewBed();
     await bed.crewHost();
     const { mates, hands } = await grown(bed);
@@ -165,7 +165,7 @@ describe('the end of a tree', () => {
     ]);
   });
 
-  test('and it is durable: nobody is left after every host has died on the way', async () => {
+  test('and is durable: no session remains even if every host dies meanwhile', async () => {
     const bed = crewBed();
     const first = await bed.crewHost();
     const { mates, hands } = await grown(bed);
@@ -189,7 +189,7 @@ describe('the end of a tree', () => {
     expect(await end(bed)).toBe('end_turn');
   });
 
-  test('a used-up budget of time ends all below', async () => {
+  test('an exhausted time budget ends all sessions below', async () => {
     const bed = crewBed();
     await bed.crewHost();
     bed.parts = { lead: [delegate(['mate', 'a']), say('ok')], mate: SLOW };
@@ -253,7 +253,7 @@ function bindAll<T extends object>(port: T): T {
 }
 
 describe('limits', () => {
-  test('no more generations than the top allows', async () => {
+  test('no more generations than the root allows', async () => {
     const bed = crewBed();
     bed.parts = { lead: [delegate(['lead', 'deeper']), say('ok')] };
     await bed.crewHost();
@@ -269,7 +269,7 @@ describe('limits', () => {
     expect(await end(bed)).toBe('end_turn');
   });
 
-  test('no more children at once than may be', async () => {
+  test('no more concurrent children than allowed', async () => {
     const bed = crewBed();
     bed.parts = { lead: [delegate(['mate', 'a'], ['mate', 'b'], ['mate', 'c']), say('ok')], mate: SLOW };
     await bed.crewHost();
@@ -278,7 +278,7 @@ describe('limits', () => {
     expect(await bed.childrenOf()).toHaveLength(2);
   });
 
-  test('a budget is shared out, and what children have used counts', async () => {
+  test('a budget is divided, and the usage of children counts', async () => {
     const bed = crewBed();
     const usage = { input_tokens: 100, output_tokens: 20 };
     bed.parts = {
@@ -298,7 +298,7 @@ describe('limits', () => {
     expect(status?.usage).toEqual({ input_tokens: 200, output_tokens: 40 });
   });
 
-  test('a share that is too small starts nobody', async () => {
+  test('a share that is too small starts no child', async () => {
     const bed = crewBed();
     bed.parts = { lead: [delegate(['mate', 'a']), say('ok')], mate: SLOW };
     await bed.crewHost();
@@ -315,7 +315,7 @@ describe('a child’s permissions are at most its parent’s', () => {
     ],
   });
 
-  test('what the parent’s rules deny is denied, by a rule that says whose', async () => {
+  test('a call that the parent’s rules deny is denied, by a rule that names the parent', async () => {
     const bed = crewBed();
     bed.personas = { mate: { permissions: { rules: [{ tool: '*', action: 'allow' }] } } };
     bed.parts = {
@@ -332,7 +332,7 @@ describe('a child’s permissions are at most its parent’s', () => {
     expect(await results(bed)).toEqual([['d1', 'ok', 'ok']]);
   });
 
-  test('what it would ask about is asked about in the child', async () => {
+  test('a call that the parent would ask about is asked about in the child', async () => {
     const bed = crewBed();
     bed.personas = { mate: { permissions: { rules: [{ tool: '*', action: 'allow' }] } } };
     bed.parts = { lead: [delegate(['mate', 'go']), say('ok')], mate: [ask(call('c1', 'read')), say('read')] };
@@ -346,7 +346,7 @@ describe('a child’s permissions are at most its parent’s', () => {
     expect(await results(bed)).toEqual([['d1', 'ok', 'read']]);
   });
 
-  test('delegating itself asks where nobody has said otherwise', async () => {
+  test('delegation itself asks by default', async () => {
     const bed = crewBed();
     bed.parts = { lead: [delegate(['mate', 'go']), say('ok')], mate: SLOW };
     await bed.crewHost();
@@ -357,8 +357,8 @@ describe('a child’s permissions are at most its parent’s', () => {
   });
 });
 
-describe('nobody but a host may', () => {
-  test('say that a session is a child', async () => {
+describe('only a host may', () => {
+  test('declare a session a child', async () => {
     const bed = crewBed();
     await bed.crewHost();
     await bed.start({ parent: { session: 's0' } });
@@ -385,7 +385,7 @@ describe('nobody but a host may', () => {
 });
 
 describe('reminders', () => {
-  test('reach direct children, all below, or nobody, as they say', async () => {
+  test('reach direct children, all descendants, or no child, as requested', async () => {
     const bed = crewBed();
     const through = (next: string) => [ask(call('w', 'wait')), delegate([next, 'go']), say('ok')];
     bed.tools = {

@@ -70,7 +70,7 @@ async function tombstone(bed: TestBed, session = 's1'): Promise<Tombstone | null
 const HAS_GONE = { status: 'refused', code: 'session_deleted' };
 
 describe('the command', () => {
-  test('ends the journal of a session that has ended: a tombstone stands behind its records, and says by whom and why', async () => {
+  test('ends the journal of an ended session: a tombstone after its records says who deleted it and why', async () => {
     const bed = testBed();
     await ended(bed);
     const before = await bed.bytes();
@@ -88,7 +88,7 @@ describe('the command', () => {
     });
   });
 
-  test('is refused with session_busy while a run is on, and recorded like any rejection', async () => {
+  test('is rejected with session_busy during a run, and recorded like any rejection', async () => {
     const bed = testBed();
     await parked(bed);
     const id = await bed.send('delete');
@@ -97,14 +97,14 @@ describe('the command', () => {
     expect(await tombstone(bed)).toBeNull();
   });
 
-  test('of an unknown session is session_not_found, and leaves nothing', async () => {
+  test('of an unknown session is session_not_found, and stores nothing', async () => {
     const bed = testBed();
     await bed.host();
     expect(bed.told(await bed.send('delete'))).toEqual(['rejected session_not_found']);
     expect(await bed.bytes()).toEqual([]);
   });
 
-  test('is the last: later commands of the same inbox are rejected: the session is deleted', async () => {
+  test('is the last one: later commands are rejected, because the session is deleted', async () => {
     const bed = testBed();
     const first = await ended(bed);
     first.abandon();
@@ -119,7 +119,7 @@ describe('the command', () => {
     expect((await bed.bytes()).filter((bytes) => tombstoneIn(bytes))).toHaveLength(1);
   });
 
-  test('of which the acknowledgement is lost has deleted it all the same, once', async () => {
+  test('whose acknowledgement is lost has still deleted the session, once', async () => {
     const bed = testBed();
     await ended(bed);
     bed.journal.next = ['unanswered'];
@@ -157,7 +157,7 @@ describe('a deleted session', () => {
     },
   );
 
-  test('says so to whoever asks for its state, forks it or imports it', async () => {
+  test('is reported as deleted to requests for its state, forks and imports', async () => {
     const bed = testBed();
     const host = await ended(bed);
     await deleted(bed);
@@ -167,7 +167,7 @@ describe('a deleted session', () => {
     expect(await bed.bytes('f1')).toEqual([]);
   });
 
-  test('leaves the host that had it in memory at once: no snapshot, no note, no second try', async () => {
+  test('leaves the host’s memory at once: no snapshot, no note, no retry', async () => {
     const bed = testBed();
     const host = await ended(bed);
     expect(host.live).toBe(1);
@@ -179,7 +179,7 @@ describe('a deleted session', () => {
     expect(bed.log.filter(({ level }) => level === 'warn' || level === 'error')).toEqual([]);
   });
 
-  test('is left alone by a timer that comes late, and by a host that finds a note of it', async () => {
+  test('is not changed by a late timer, or by a host that finds its note', async () => {
     const bed = testBed();
     const first = await ended(bed);
     await deleted(bed);
@@ -229,7 +229,7 @@ describe('deletion from outside', () => {
     expect(await bed.bytes()).toEqual(before);
   });
 
-  test('of a session that a prompt reaches first is refused: its record came before the tombstone', async () => {
+  test('of a session that a prompt reaches first is rejected: its record came before the tombstone', async () => {
     const bed = testBed();
     await ended(bed);
     bed.tools = { read: { run: taking(3_600_000) } };
@@ -295,7 +295,7 @@ describe('deletion from outside', () => {
     },
   );
 
-  test('completes what the command has begun', async () => {
+  test('completes the deletion that the command started', async () => {
     const bed = testBed();
     await ended(bed);
     await bed.send('delete', { actor: 'ann' });
@@ -306,7 +306,7 @@ describe('deletion from outside', () => {
     expect(await bed.bytes()).toHaveLength(1);
   });
 
-  test('of one whose newest record cannot be read is done only where that is asked for', async () => {
+  test('of a session with an unreadable newest record needs an explicit option', async () => {
     const bed = testBed();
     const last = await bed.bus.journal.append(refOf(), Buffer.from('{"v":99,"n":1}'), 0);
     expect(last.status).toBe('stored');
@@ -316,7 +316,7 @@ describe('deletion from outside', () => {
 });
 
 describe('forks of a deleted session', () => {
-  test('are whole: they are read, go on and are forked again', async () => {
+  test('are complete: they can be read, continued and forked', async () => {
     const bed = testBed();
     await ended(bed);
     await bed.send('start', { fork: { session: 's1', n: 3 } }, { session: 'f1' });
@@ -328,7 +328,7 @@ describe('forks of a deleted session', () => {
     // Every journal of the bed is replayed when the test has ended.
   });
 
-  test('that are being made are waited for, and have all that they were asked for', async () => {
+  test('that are unfinished delay the deletion until they are complete', async () => {
     const bed = testBed();
     const first = await ended(bed);
     let appends = 0;
@@ -373,7 +373,7 @@ describe('a sweep', () => {
     return found.sort();
   }
 
-  test('deletes what has ended long enough ago, and nothing that runs, waits or ended later', async () => {
+  test('deletes sessions that ended long enough ago, and none that runs, waits or ended later', async () => {
     const bed = testBed();
     await ended(bed);
     bed.tools = { ask: {}, read: {} };
@@ -390,7 +390,7 @@ describe('a sweep', () => {
     expect((await bed.bytes('late')).length).toBeGreaterThan(1);
   });
 
-  test('brings deletions to their end that were broken off, also where everything is kept', async () => {
+  test('completes unfinished deletions, also where all sessions are kept', async () => {
     const bed = testBed();
     await ended(bed);
     await bed.send('delete');
@@ -398,7 +398,7 @@ describe('a sweep', () => {
     expect(await bed.bytes()).toHaveLength(1);
   });
 
-  test('ends at its bound, and the next one goes on', async () => {
+  test('ends at its bound, and the next sweep continues', async () => {
     const bed = testBed();
     bed.models.answers = Array.from({ length: 5 }, () => say('done'));
     await bed.host();
@@ -410,7 +410,7 @@ describe('a sweep', () => {
     expect((await swept(bed, options)).length).toBe(1);
   });
 
-  test('what cannot be deleted takes nobody’s place in a sweep', async () => {
+  test('a session that cannot be deleted does not count towards the bound of a sweep', async () => {
     const bed = testBed();
     bed.models.answers = Array.from({ length: 3 }, () => say('done'));
     await bed.host();
@@ -430,7 +430,7 @@ describe('a sweep', () => {
 
   const large = (seed: string) => seed.repeat(BOUNDS.fieldInlineMaxBytes);
 
-  test('takes away the large fields that no record refers to, once they are a day old', async () => {
+  test('removes blobs without a reference after a day', async () => {
     const bed = testBed();
     bed.models.answers = [say('one'), say('two'), say('three')];
     await bed.host();
@@ -449,7 +449,7 @@ describe('a sweep', () => {
     expect((await bed.records('s2')).length).toBeGreaterThan(0);
   });
 
-  test('keeps what was stored just now for a record that is yet to come, however old it was', async () => {
+  test('keeps a blob that was stored again for a record to come, however old it is', async () => {
     const bed = testBed();
     const bytes = Buffer.from('shared');
     const sha256 = sha256Hex(bytes);
@@ -470,7 +470,7 @@ describe('a sweep', () => {
     expect(await bed.bus.blobs.get(sha256)).not.toBeNull();
   });
 
-  test('does not read the journals where there is nothing to look for', async () => {
+  test('does not read the journals if there is no candidate', async () => {
     const bed = testBed();
     await ended(bed);
     const records = vi.fn(bed.bus.purge.records);
@@ -505,7 +505,7 @@ describe('the retention job', () => {
     (await bed.bytes(session)).every((bytes) => tombstoneIn(bytes)) &&
     (await bed.bus.snapshots.get(refOf(session))) === null;
 
-  test('purges what a command deletes within the time that it promises, and no session without a tombstone', async () => {
+  test('purges a deleted session within the promised time, and no session without a tombstone', async () => {
     const bed = testBed();
     await ended(bed);
     bed.models.answers = [say('done')];
@@ -522,7 +522,7 @@ describe('the retention job', () => {
     await stopped(bed, job);
   });
 
-  test('leaves no timer when it is stopped: one would keep the process alive', async () => {
+  test('leaves no timer after a stop, which would keep the process alive', async () => {
     const bed = testBed();
     const ports = portsOf(bed);
     let timers = 0;
@@ -537,7 +537,7 @@ describe('the retention job', () => {
     expect(timers).toBe(0);
   });
 
-  test('finds what was deleted while it was not running', async () => {
+  test('finds sessions that were deleted while it did not run', async () => {
     const bed = testBed();
     await ended(bed);
     await bed.send('delete');
@@ -547,7 +547,7 @@ describe('the retention job', () => {
     await stopped(bed, job);
   });
 
-  test('tries again what has failed, and reports it until then', async () => {
+  test('repeats a failed purge, and reports the failure until it succeeds', async () => {
     const bed = testBed();
     await ended(bed);
     let isFailing = true;

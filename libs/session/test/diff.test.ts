@@ -20,7 +20,7 @@ async function vetoed(bed: TestBed) {
   await bed.start();
 }
 
-test('an unchanged fork equals its origin, although a host has claimed it since', async () => {
+test('an unchanged fork equals its origin, although a host owns it', async () => {
   const bed = testBed();
   await vetoed(bed);
   const { length } = await bed.records();
@@ -40,7 +40,7 @@ test('an unchanged fork equals its origin, although a host has claimed it since'
   });
 });
 
-test('at a veto with the other verdict: the verdict, the result and the answer', async () => {
+test('a fork at a veto with the other verdict differs in verdict, result and answer', async () => {
   const bed = testBed();
   await vetoed(bed);
   bed.models.answers = [ask(call('c1', 'exec', { command: 'ls' })), say('done')];
@@ -64,7 +64,7 @@ test('at a veto with the other verdict: the verdict, the result and the answer',
   ]);
 });
 
-test('two sessions that did the same do not differ, whatever their commands were called', async () => {
+test('two sessions with the same content do not differ, whatever their command ids', async () => {
   const bed = testBed();
   await vetoed(bed);
   await bed.time.advance(5_000);
@@ -72,7 +72,7 @@ test('two sessions that did the same do not differ, whatever their commands were
   expect(await diff(bed, 's1', 'twin')).toMatchObject({ first: null, differences: [], more: 0 });
 });
 
-test('ids of children are no difference, of forks, of forks of forks and of sessions that did the same', async () => {
+test('different child ids are no difference: in forks, in forks of forks, and in equal sessions', async () => {
   const bed = crewBed();
   // The texts of failures name the child, and the fork's journal holds the ids of its own and of its origin's children.
   bed.parts = {

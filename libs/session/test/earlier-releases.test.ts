@@ -37,7 +37,7 @@ describe('records of an earlier shape', () => {
   const earlier = ({ attempt, ...raw }: Raw) => ({ ...raw, by: attempt as Json, v: EARLIER });
   const upcasts: ReadonlyMap<number, Upcast> = new Map([[EARLIER, ({ by, ...raw }) => ({ ...raw, attempt: by })]]);
 
-  test('replay by what they say, chained by their bytes as they were stored', async () => {
+  test('replay by content, and chain by their stored bytes', async () => {
     const bed = await ended();
     const records = remade(await bed.bytes(), earlier);
     const { blobs } = bed.bus;
@@ -45,13 +45,13 @@ describe('records of an earlier shape', () => {
     await expect(replayJournal(records, blobs)).rejects.toMatchObject({ code: 'record_unreadable' });
   });
 
-  test('may stand before records of today’s shape', async () => {
+  test('may precede records of the present shape', async () => {
     const bed = await ended();
     const records = remade(await bed.bytes(), (raw) => (raw.n <= 3 ? earlier(raw) : raw));
     expect((await replayJournal(records, bed.bus.blobs, { upcasts })).records).toBe(records.length);
   });
 
-  test('diverge where one says something else, and where the chain does not hold their bytes', async () => {
+  test('diverge on changed content, and on bytes that break the chain', async () => {
     const bed = await ended();
     const { blobs } = bed.bus;
     const records = remade(await bed.bytes(), (raw) => earlier(raw.n === 3 ? { ...raw, state: 'stopped' } : raw));
@@ -129,7 +129,7 @@ describe('a journal of another machine version', () => {
     events: raw.events.map((event) => (event.type === 'agent_start' ? { ...event, machine_version: OTHER } : event)),
   });
 
-  test('replays where this machine is known to decide as that one did, and is refused by its version otherwise', async () => {
+  test('replays if this machine is known to decide in the same way, and is rejected by its version otherwise', async () => {
     const bed = await ended();
     const records = remade(await bed.bytes(), madeByOther);
     const { blobs } = bed.bus;
@@ -165,7 +165,7 @@ describe('a journal of another machine version', () => {
     return { sha256, bytes: (await bed.bus.blobs.get(sha256)) as Uint8Array };
   }
 
-  test('goes on where its events lead this machine where they led that one', async () => {
+  test('continues if its events lead this machine to the same states', async () => {
     const from = await ended();
     const bed = await elsewhere(remade(await from.bytes(), madeByOther), from);
     const id = await bed.send('prompt', 'and now');

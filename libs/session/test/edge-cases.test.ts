@@ -83,7 +83,7 @@ describe('1: an interrupt that is there before an approved call fires stops it:'
   });
 });
 
-test('2: a steer that arrives while a cancelled tool unwinds is acted on in the next turn, not swallowed', async () => {
+test('2: a steer that arrives while a cancelled tool unwinds is applied in the next turn, not lost', async () => {
   const bed = testBed();
   bed.tools = { deaf: { run: deaf(60_000) } };
   bed.models.answers = [ask(call('a', 'deaf')), say('Turning.')];
@@ -99,7 +99,7 @@ test('2: a steer that arrives while a cancelled tool unwinds is acted on in the 
   expect(shown.filter((message) => textOf(message) === 'the other way')).toHaveLength(1);
 });
 
-test('3: a steer between the last seam and the end is pending for the next run, said so, and delivered there', async () => {
+test('3: a steer between the last seam and the end is reported as pending for the next run, and delivered there', async () => {
   const bed = testBed();
   bed.hooks.registrations = [hook('session_end', 'slow')];
   bed.hooks.handlers = {
@@ -120,7 +120,7 @@ test('3: a steer between the last seam and the end is pending for the next run, 
   expect(bed.told(id)).toEqual(['accepted', 'accepted pending', 'delivered iteration_start']);
 });
 
-test('4: a second start or prompt of a running session is session_busy, and nothing is written but the rejection', async () => {
+test('4: a second start or prompt of a running session is session_busy, and only the rejection is recorded', async () => {
   const bed = testBed();
   bed.models.answers = [say('thinking', { delayMs: 60_000 })];
   await bed.host();
@@ -229,7 +229,7 @@ test('8: text that had been streamed before an abort is kept, marked as partial,
   ]);
 });
 
-test('9: a rewrite after approval cannot happen: the approved bytes are what runs, and no hook is asked again', async () => {
+test('9: no rewrite after approval: the call runs with the approved bytes, and no hook is asked again', async () => {
   const bed = testBed();
   bed.tools = { ask: {} };
   let rewrites = 0;

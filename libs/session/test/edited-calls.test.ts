@@ -75,7 +75,7 @@ describe('a refund that a person raises from 40 to 4,000', () => {
 describe('the receipt of an edit', () => {
   const asked = { registrations: [hook('PreToolUse', 'limit')], handlers: { limit: returns(undefined) } };
 
-  test('comes when hooks have answered, and shows what is remembered', async () => {
+  test('is sent after the hooks have answered, and shows the remembered rule', async () => {
     const { bed, edit } = await parked(asked);
     let answer = () => {};
     bed.hooks.handlers = {
@@ -89,7 +89,7 @@ describe('the receipt of an edit', () => {
     expect(bed.receipts.at(-1)).toMatchObject({ detail: { remembered: { id: 'edit' } } });
   });
 
-  test('is a rejection where hooks do not answer in time', async () => {
+  test('is a rejection if hooks do not answer in time', async () => {
     const { bed, edit } = await parked(asked);
     bed.hooks.handlers = { limit: silent };
     await edit();
@@ -98,7 +98,7 @@ describe('the receipt of an edit', () => {
     expect(bed.receipts.at(-1)?.message).toContain('no answer within 5000 ms');
   });
 
-  test('is not that of the decision that was first', async () => {
+  test('is not that of the first decision', async () => {
     const { bed, edit } = await parked(asked);
     bed.hooks.handlers = { limit: silent };
     await edit();
@@ -109,7 +109,7 @@ describe('the receipt of an edit', () => {
     expect((await bed.eventsOf('agent_end'))[0]).toMatchObject({ stop_reason: 'end_turn' });
   });
 
-  test('comes from the host that goes on where the first one ends in the middle; hooks are asked again', async () => {
+  test('comes from the next host if the first one dies meanwhile; hooks are asked again', async () => {
     const { bed, host, edit } = await parked(asked);
     bed.hooks.handlers = { limit: silent };
     await edit();

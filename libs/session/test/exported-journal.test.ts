@@ -90,7 +90,7 @@ test('any changed byte of the newest record or of the closing line ends with a c
   }
 });
 
-test('nothing follows the closing line, and a part of it is refused', async () => {
+test('lines after the closing line and a partial closing line are rejected', async () => {
   const all = await records();
   const end = endOf(all);
   for (const lines of [

@@ -38,7 +38,7 @@ async function feedbackInputs(bed: TestBed): Promise<FeedbackInput[]> {
   return (await bed.records()).flatMap(({ input }) => (input.type === 'feedback' ? [input] : []));
 }
 
-test('what a tool tells beside its result stands in the journal before it, and reaches the next request', async () => {
+test('feedback of a tool is in the journal before its result, and in the next request', async () => {
   const bed = await run(({ onFeedback }) => onFeedback('the index is an hour old'));
   expect(await bed.lines()).toEqual(
     expect.arrayContaining([
@@ -53,7 +53,7 @@ test('what a tool tells beside its result stands in the journal before it, and r
   expect(shown(bed)).toEqual([expect.stringMatching(/^<host-notice from="tool:read">[\s\S]*the index is an hour old/)]);
 });
 
-test('without feedback the same run has as many requests and calls, and no notice', async () => {
+test('without feedback, the same run has the same requests and calls, and no notice', async () => {
   const bed = await run(() => {});
   const told = await run(({ onFeedback }) => onFeedback('the index is an hour old'));
   expect(shown(bed)).toEqual([]);
@@ -61,7 +61,7 @@ test('without feedback the same run has as many requests and calls, and no notic
   expect(bed.toolSource.runs).toHaveLength(told.toolSource.runs.length);
 });
 
-test('what a server notifies outside of calls reaches the model too', async () => {
+test('a server’s notification outside of calls reaches the model too', async () => {
   const bed = await run((_call, bed) =>
     bed.toolSource.specs[0]?.onFeedback?.('mcp:every', 'warning: the disk is nearly full'),
   );
@@ -69,7 +69,7 @@ test('what a server notifies outside of calls reaches the model too', async () =
   expect(shown(bed)).toEqual([expect.stringContaining('warning: the disk is nearly full')]);
 });
 
-test('what a hook tells beside its verdict reaches the model too', async () => {
+test('a hook’s feedback reaches the model too', async () => {
   const bed = testBed();
   bed.hooks.registrations = [hook('PostToolUse', 'lint')];
   bed.hooks.handlers = {
@@ -101,11 +101,11 @@ test.each([
   if (!isCut) expect(body).toBe(text);
 });
 
-test('nothing is said with an empty text', async () => {
+test('an empty feedback text is ignored', async () => {
   expect(await feedbackInputs(await run(({ onFeedback }) => onFeedback(' \n')))).toEqual([]);
 });
 
-test('a tool that never stops talking costs one record, and what is too much is counted', async () => {
+test('endless feedback of a tool costs one record, and the excess is counted', async () => {
   const bed = await run(({ onFeedback }) => {
     for (let i = 1; i <= 1_000; i++) onFeedback(`line ${i}`);
   });
@@ -117,7 +117,7 @@ test('a tool that never stops talking costs one record, and what is too much is 
   expect(shown(bed).at(-1)).toContain(`[${1_000 - BOUNDS.feedbackPendingMax} more notices were dropped`);
 });
 
-test('once as much waits as may wait, only the count is recorded, before the next outcome', async () => {
+test('when the buffer is full, only the count is recorded, before the next outcome', async () => {
   const bed = testBed();
   bed.tools = {
     read: {
@@ -140,7 +140,7 @@ test('once as much waits as may wait, only the count is recorded, before the nex
   expect(shown(bed).at(-1)).toContain('[20 more notices were dropped');
 });
 
-test('a call that was given up has nothing more to say', async () => {
+test('feedback of an abandoned call is dropped', async () => {
   const bed = testBed();
   bed.tools = {
     read: {
@@ -161,7 +161,7 @@ test('a call that was given up has nothing more to say', async () => {
   expect(bed.log.map(({ message }) => message)).toContain('late feedback dropped');
 });
 
-describe('feedback whose record nobody has answered for', () => {
+describe('feedback whose record has no acknowledgement', () => {
   const bounds = { commitBounds: { ...COMMIT_BOUNDS, attemptsMax: 3 } };
 
   /** A call that tells something the first time that it is run; `faults` is what becomes of the appends from then on. */
@@ -194,26 +194,26 @@ describe('feedback whose record nobody has answered for', () => {
   }
   const received = (lines: readonly string[]) => lines.filter((line) => line.startsWith('feedback_received'));
 
-  test('is kept by its host, and recorded once the journal is there again', async () => {
+  test('is kept by its host, and recorded when the journal is available again', async () => {
     const bed = await told(['lost', 'lost', 'lost']);
     expect(received(await bed.lines())).toEqual(['feedback_received feedback:1 tool:read']);
     expect(shown(bed)).toEqual([expect.stringContaining('the index is an hour old')]);
   });
 
-  test('is not recorded a second time where the journal has it after all', async () => {
+  test('is not recorded twice if the journal has it after all', async () => {
     const bed = await told(['unanswered', 'lost', 'lost']);
     expect(received(await bed.lines())).toEqual(['feedback_received feedback:1 tool:read']);
     expect(shown(bed)).toEqual([expect.stringContaining('the index is an hour old')]);
   });
 
-  test('is let go, and noted, where another host has worked on the session since: it runs its calls itself', async () => {
+  test('is dropped and logged if another host has owned the session since: that host runs its own calls', async () => {
     const bed = await told(['lost', 'lost', 'lost'], async (its) => void (await its.rival(bounds)));
     expect(received(await bed.lines())).toEqual([]);
     expect(bed.log.map(({ message }) => message)).toContain('inbox feedback without a record is lost');
   });
 });
 
-test('what was counted while a session was full is not lost with its memory', async () => {
+test('the count of dropped feedback survives the session’s leaving memory', async () => {
   const bed = testBed();
   bed.tools = { ask: {}, read: {} };
   bed.models.answers = [ask(call('c1', 'ask')), say('done')];
@@ -229,7 +229,7 @@ test('what was counted while a session was full is not lost with its memory', as
   expect(shown(bed).at(-1)).toContain('[7 more notices were dropped');
 });
 
-test('feedback is for hosts and their jobs: what a client publishes under its name is refused', async () => {
+test('feedback is an internal command: a client’s feedback command is rejected', async () => {
   const bed = testBed();
   await bed.host();
   await bed.start();

@@ -75,7 +75,7 @@ const DIES = async (bed: TestBed, after: number, options: HostOptions = {}) => {
 };
 
 describe('a fork', () => {
-  test('at any record has the records of its origin up to there, under its own chain, and then an owner', async () => {
+  test('at any record has its origin’s records up to there, with its own hash chain, and then an owner', async () => {
     const bed = testBed();
     await ended(bed);
     // Its past keeps its own time.
@@ -96,7 +96,7 @@ describe('a fork', () => {
     }
   });
 
-  test('names its origin in its first record, and is told once that it was accepted', async () => {
+  test('names its origin in its first record, and gets one receipt', async () => {
     const bed = testBed();
     await ended(bed);
     const id = await fork(bed, 4);
@@ -115,7 +115,7 @@ describe('a fork', () => {
     ]);
   });
 
-  test('goes on: model calls in flight begin again, and the origin is left as it is', async () => {
+  test('continues: model calls in progress start again, and the origin is unchanged', async () => {
     const bed = testBed();
     await ended(bed);
     const before = await bed.bytes();
@@ -131,7 +131,7 @@ describe('a fork', () => {
     expect(await bed.bytes()).toEqual(before);
   });
 
-  test('takes commands as any session does, and waits for none of its origin', async () => {
+  test('accepts commands like any session, and none of its origin’s', async () => {
     const bed = testBed();
     await ended(bed);
     const steer = await find(bed, ({ type }) => type === 'steering_received');
@@ -144,7 +144,7 @@ describe('a fork', () => {
     expect(bed.receipts.slice(told).filter(({ command_id }) => command_id === 'steer-2')).toEqual([]);
   });
 
-  test('of a fork has its ancestors’ past, and names them', async () => {
+  test('of a fork has its ancestors’ records, and names them', async () => {
     const bed = testBed();
     await ended(bed);
     const origin = await bed.records();
@@ -218,20 +218,20 @@ describe('calls that were in flight', () => {
     return find(bed, ({ type }) => type === 'call_started');
   }
 
-  test('are in doubt: not run again, and the model is told', async () => {
+  test('are in doubt: they do not run again, and the model is informed', async () => {
     const bed = testBed();
     await fork(bed, await calling(bed, SLOW));
     expect(await bed.lines('f1')).toContain('call_ended c1 interrupted');
     expect(bed.toolSource.runs.map(({ key }) => key)).toEqual(['default.s1.3-0']);
   });
 
-  test('run again under another key where the tool may', async () => {
+  test('run again under another key if the tool is idempotent', async () => {
     const bed = testBed();
     await fork(bed, await calling(bed, { ...SLOW, traits: { idempotent: true } }));
     expect(bed.toolSource.runs.map(({ key }) => key)).toEqual(['default.s1.3-0', 'default.f1.3-0']);
   });
 
-  test('are nobody’s where somebody has taken them up for the origin', async () => {
+  test('belong to the origin if a worker has accepted them for it', async () => {
     const bed = testBed();
     const LATER: FakeTool = {
       traits: { long_running: true },
@@ -278,7 +278,7 @@ describe('with changes', () => {
     expect((await bed.eventsOf('prompt_received', 'f1')).length).toBe(2);
   });
 
-  test('another model in the middle of a run: resolved before anything goes on', async () => {
+  test('another model in the middle of a run: resolved before the run continues', async () => {
     const bed = testBed();
     await ended(bed);
     const n = await find(bed, ({ type }) => type === 'call_started');
@@ -317,7 +317,7 @@ describe('with changes', () => {
     expect((await host.status(refOf()))?.persona).toBe('assistant');
   });
 
-  test('a model that nobody serves ends the fork’s run, and says so', async () => {
+  test('an unavailable model ends the fork’s run with an error', async () => {
     const bed = testBed();
     await ended(bed);
     const n = await find(bed, ({ type }) => type === 'call_started');
@@ -352,7 +352,7 @@ describe('at a veto', () => {
     return find(bed, ({ type }) => type === 'hook_vetoed');
   }
 
-  test('the other verdict goes the other way: the call runs', async () => {
+  test('the opposite verdict lets the call run', async () => {
     const bed = testBed();
     const n = await vetoed(bed);
     await fork(bed, n, { verdicts: { policy: true, audit: true } });
@@ -362,7 +362,7 @@ describe('at a veto', () => {
     expect(bed.hooks.asked).toHaveLength(1);
   });
 
-  test('what is registered now holds for the fork, not what was for its origin', async () => {
+  test('the present hook table applies to the fork, not the origin’s', async () => {
     const bed = testBed();
     const n = await vetoed(bed);
     bed.hooks.registrations = [hook('post_turn', 'new')];
@@ -372,7 +372,7 @@ describe('at a veto', () => {
     expect(new Set(bed.hooks.asked.slice(1).map(({ registration }) => registration.id))).toEqual(new Set(['new']));
   });
 
-  test('a verdict that refuses ends the chain, although those behind it had answered', async () => {
+  test('a refusing verdict ends the chain, although later hooks had answered', async () => {
     const bed = testBed();
     bed.hooks.registrations = [hook('PreToolUse', 'one'), hook('PreToolUse', 'two')];
     bed.models.answers = [ask(call('c1', 'read')), say('done')];
@@ -388,7 +388,7 @@ describe('at a veto', () => {
     expect(bed.toolSource.runs).toHaveLength(1);
   });
 
-  test('a hook that went while it was asked cannot be made to say anything else', async () => {
+  test('the answer of a hook that disappeared while it was asked cannot be changed', async () => {
     const bed = testBed();
     bed.tools = { exec: {} };
     bed.hooks.registrations = [hook('PreToolUse', 'policy')];
@@ -408,7 +408,7 @@ describe('at a veto', () => {
     });
   });
 
-  test('a rewrite is validated as a hook’s own would be', async () => {
+  test('a rewrite is validated like a hook’s own', async () => {
     const bed = testBed();
     const n = await vetoed(bed);
     await fork(bed, n, { verdicts: { '*': true, policy: { args: { command: 'pwd' } } } });
@@ -469,7 +469,7 @@ describe('is refused', () => {
     expect(await bed.bytes('f1')).toEqual([]);
   });
 
-  test('beside what a fork has from its origin', async () => {
+  test('if it sets members that a fork has from its origin', async () => {
     const bed = testBed();
     await ended(bed);
     const id = await bed.send('start', { fork: { session: 's1', n: 1 }, model: 'fake/other' }, { session: 'f1' });
@@ -478,7 +478,7 @@ describe('is refused', () => {
     expect(receipt?.message).toContain('put it into fork.changes');
   });
 
-  test('of another tenant’s session, which is not to be found', async () => {
+  test('of another tenant’s session, which is not found', async () => {
     const bed = testBed();
     await bed.host();
     const start = Buffer.from(JSON.stringify({ prompt: 'hello', model: 'fake/model' }));
@@ -488,7 +488,7 @@ describe('is refused', () => {
     expect(bed.told(await fork(bed, 1, undefined, { of: 'theirs' }))).toEqual(['rejected fork_origin_not_found']);
   });
 
-  test('under an id that is a session’s already, also its origin’s', async () => {
+  test('under the id of an existing session, also its origin’s', async () => {
     const bed = testBed();
     await ended(bed);
     expect(bed.told(await fork(bed, 1, undefined, { session: 's1' }))).toEqual(['rejected session_exists']);
@@ -538,7 +538,7 @@ describe('a crash', () => {
     expect((await bed.lines('f1')).at(-1)).toMatch(/agent_end|control_outcome/);
   });
 
-  test('the same where the next host begins with a snapshot from the middle of the copy', async () => {
+  test('the same if the next host starts from a snapshot of the unfinished copy', async () => {
     const bed = testBed();
     await DIES(bed, 3, { snapshotEvery: 1 });
     const snapshot = Buffer.from((await bed.bus.snapshots.get(refOf('f1'))) as Uint8Array).toString();
@@ -549,7 +549,7 @@ describe('a crash', () => {
     expect(records.filter(({ input }) => input.type === 'owned').map(({ n }) => n)).toEqual([8]);
   });
 
-  test('and two hosts that go on with it at once leave one journal and one owner', async () => {
+  test('and two hosts that continue it at the same time leave one journal and one owner', async () => {
     const bed = testBed();
     await DIES(bed, 3);
     const left: string[] = [];
@@ -571,12 +571,12 @@ describe('a crash', () => {
     for (const runner of runners) runner.wake();
     await bed.time.settle();
     expect(left).toEqual(['foreign_writer']);
-    for (const runner of runners) runner.abandon();
+    for (const runner of runners) runner.leave();
     const records = await bed.records('f1');
     expect(records.filter(({ input }) => input.type === 'owned').map(({ n }) => n)).toEqual([8]);
   });
 
-  test('before anything else is taken, also a command that came meanwhile', async () => {
+  test('before any other command is accepted, also one that came meanwhile', async () => {
     const bed = testBed();
     await DIES(bed, 3);
     const id = await bed.send('steer', 'quick', { session: 'f1' });
@@ -586,7 +586,7 @@ describe('a crash', () => {
     expect(steer?.n).toBeGreaterThan(8);
   });
 
-  test('whose origin has gone meanwhile ends the fork’s run with a code', async () => {
+  test('whose origin was deleted meanwhile ends the fork’s run with a code', async () => {
     const bed = testBed();
     await DIES(bed, 4);
     bed.forget('s1');
@@ -603,7 +603,7 @@ describe('a crash', () => {
     expect((await bed.lines('f1')).at(-1)).toBe('agent_end end_turn');
   });
 
-  test('whose origin is another meanwhile ends it as well: the copy must not be half of each', async () => {
+  test('whose origin changed meanwhile ends it as well: a copy must not mix two origins', async () => {
     const bed = testBed();
     await DIES(bed, 4);
     const journal: Journal = {
@@ -631,7 +631,7 @@ describe('a crash', () => {
     );
   }
 
-  test('an exception of ours in the middle ends it with a code, too', async () => {
+  test('an internal exception during the copy ends it with a code, too', async () => {
     const bed = testBed();
     await ended(bed);
     const step = SessionActor.prototype.step;
@@ -645,7 +645,7 @@ describe('a crash', () => {
     expect((await bed.lines('f1')).at(-1)).toBe('agent_end error');
   });
 
-  test('of the store of journals only delays it', async () => {
+  test('an outage of the journal only delays it', async () => {
     const bed = testBed();
     await ended(bed);
     bed.journal.unreadable = new Error('no leader');
@@ -682,7 +682,7 @@ describe('whose first record is stored late, after its origin was deleted', () =
     return id;
   }
 
-  test('is whole where the records are still there', async () => {
+  test('is complete if the records still exist', async () => {
     const bed = testBed();
     const id = await storedLate(bed);
     await bed.time.advance(60_000);
@@ -690,7 +690,7 @@ describe('whose first record is stored late, after its origin was deleted', () =
     expect(await bed.lines('f1')).toContain('owned 2 after copy');
   });
 
-  test('ends with a code where they are gone', async () => {
+  test('ends with a code if the records are gone', async () => {
     const bed = testBed();
     const id = await storedLate(bed);
     bed.forget('s1');
@@ -701,7 +701,7 @@ describe('whose first record is stored late, after its origin was deleted', () =
   });
 });
 
-test('a long copy leaves room for other sessions', async () => {
+test('a long copy does not block other sessions', async () => {
   const bed = testBed();
   await ended(bed);
   for (let i = 0; i < 100; i++) await bed.send('followup', 'later');
@@ -729,7 +729,7 @@ describe('the origin’s journal is read', () => {
     return from;
   };
 
-  test('once from its beginning: what was looked at is what is copied', async () => {
+  test('once from its start: the checked records are the copied ones', async () => {
     const bed = testBed();
     await ended(bed);
     const from = readings(bed);
@@ -737,7 +737,7 @@ describe('the origin’s journal is read', () => {
     expect(from.filter((fence) => !fence)).toHaveLength(1);
   });
 
-  test('once also where the copy is gone on with', async () => {
+  test('once also when an unfinished copy continues', async () => {
     const bed = testBed();
     await DIES(bed, 4);
     const from = readings(bed);

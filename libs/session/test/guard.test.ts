@@ -29,7 +29,7 @@ async function guarded(takesMs = 100): Promise<TestBed> {
 
 const shown = (bed: TestBed) => (bed.models.requests.at(-1)?.messages ?? []).map(textOf);
 
-test('a steer that is let in is told accepted, then delivered, and the model sees it', async () => {
+test('a steer that hooks allow is accepted, then delivered, and the model sees it', async () => {
   const bed = await guarded();
   const id = await bed.send('steer', { body: 'look to port' });
   expect(bed.told(id)).toEqual(['accepted']);
@@ -67,7 +67,7 @@ test('an interrupt whose verdict comes late still stops the call', async () => {
   expect(await bed.lines()).toContain('call_ended c1 skipped');
 });
 
-test('a guard that never answers is given up at its time-out, and fails closed', async () => {
+test('a guard that never answers fails closed at its timeout', async () => {
   const bed = await guarded();
   bed.hooks.handlers = { secrets: silent };
   const id = await bed.send('steer', { body: 'look to port' });
@@ -94,7 +94,7 @@ test('a guard that was asked when the host died is asked again by the next one',
   expect(bed.told(id)).toEqual(['accepted', 'delivered post_tool_dispatch']);
 });
 
-test('a steer to a session that has ended is asked about when the next run begins', async () => {
+test('a steer to an ended session is checked by hooks at the start of the next run', async () => {
   const bed = await guarded();
   await bed.time.advance(5_000);
   const asked = bed.hooks.asked.length;

@@ -28,7 +28,7 @@ function pair(more: Readonly<Record<'desk' | 'clerk', Partial<Persona>>> = { des
 }
 
 describe('the persona that has taken over', () => {
-  test('answers with its own prompt, model and tools, and sees all that was said', async () => {
+  test('answers with its own prompt, model and tools, and sees the whole conversation', async () => {
     const bed = pair({
       desk: { tools: { allow: ['read'], deny: [] } },
       clerk: { tools: { allow: ['write'], deny: [] }, model: { name: 'fake/large' } },
@@ -49,7 +49,7 @@ describe('the persona that has taken over', () => {
     expect(await end(bed)).toBe('end_turn');
   });
 
-  test('has the session in later runs, too, and on other hosts', async () => {
+  test('keeps the session in later runs, also on other hosts', async () => {
     const bed = pair();
     bed.parts = { desk: [handOff('clerk')], clerk: [say('here')] };
     const host = await bed.crewHost();
@@ -63,7 +63,7 @@ describe('the persona that has taken over', () => {
     expect(records.at(-1)?.events.at(-1)).toMatchObject({ type: 'agent_end' });
   });
 
-  test('has the model of the one before where it names none, and no mode of it', async () => {
+  test('uses the previous persona’s model if it names none, and none of its modes', async () => {
     const bed = pair({ desk: { modes: { terse: { prompt: ' Be brief.' } } }, clerk: {} });
     bed.parts = { desk: [handOff('clerk')], clerk: [say('here')] };
     await bed.crewHost();
@@ -75,7 +75,7 @@ describe('the persona that has taken over', () => {
     expect(await end(bed)).toBe('end_turn');
   });
 
-  test('is as it was when it has the session again, mode and all', async () => {
+  test('is unchanged when it has the session again, with its mode', async () => {
     const bed = pair({ desk: { modes: { terse: { prompt: ' Be brief.' } } }, clerk: {} });
     bed.parts = { desk: [handOff('clerk'), say('done')], clerk: [handOff('desk', 'back', 'h2')] };
     await bed.crewHost();
@@ -84,7 +84,7 @@ describe('the persona that has taken over', () => {
     expect(await pinned(bed)).toMatchObject({ mode: 'terse' });
   });
 
-  test('idles between jobs where the session does, whether it is a daemon itself or not', async () => {
+  test('idles between jobs if the session does, whether or not it is a daemon itself', async () => {
     const bed = pair({ desk: { daemon: { wake_interval_ms: 60_000 } }, clerk: {} });
     bed.parts = { desk: [handOff('clerk')], clerk: [say('here')] };
     await bed.crewHost();
@@ -99,7 +99,7 @@ describe('the persona that has taken over', () => {
     expect(await end(other)).toBe('end_turn');
   });
 
-  test('has what it was made to remember, and nothing that the one before was', async () => {
+  test('has its own remembered rules, and none of the previous persona', async () => {
     const bed = pair({
       desk: { permissions: { default: 'ask', rules: [{ tool: 'handoff', action: 'allow' }] } as never },
       clerk: { permissions: { default: 'ask', rules: [] } as never },
@@ -116,7 +116,7 @@ describe('the persona that has taken over', () => {
 });
 
 describe('a hand-off', () => {
-  test('to a persona that nobody knows leaves the session with the old one, which is told who there is', async () => {
+  test('to an unknown persona leaves the session with the old one, which gets the list of known ones', async () => {
     const bed = pair();
     bed.parts = { desk: [handOff('ghost'), say('then I do it')], clerk: [] };
     await bed.crewHost();
@@ -151,7 +151,7 @@ describe('a hand-off', () => {
     expect(bed.toolSource.runs).toHaveLength(2);
   });
 
-  test('that a host leaves half-way is done by the next', async () => {
+  test('that a host left unfinished is completed by the next host', async () => {
     const bed = pair();
     bed.parts = { desk: [handOff('clerk')], clerk: [ask(call('r1', 'read')), say('ok')] };
     let stall = true;
@@ -177,7 +177,7 @@ describe('a hand-off', () => {
     expect(await end(bed)).toBe('end_turn');
   });
 
-  test('in a fork is one of the fork: before it the origin’s persona goes on, after it the other', async () => {
+  test('in a fork belongs to the fork: a fork before it continues with the first persona, one after it with the other', async () => {
     const bed = pair();
     bed.parts = { desk: [handOff('clerk')], clerk: [say('here')] };
     await bed.crewHost();
@@ -195,8 +195,8 @@ describe('a hand-off', () => {
   });
 });
 
-describe('who has a session', () => {
-  test('is what its status says', async () => {
+describe('the persona that has a session', () => {
+  test('is in its status', async () => {
     const bed = pair();
     bed.parts = { desk: [handOff('clerk')], clerk: [say('here')] };
     const host = await bed.crewHost();

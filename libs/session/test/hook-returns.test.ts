@@ -342,7 +342,7 @@ describe.each([...HOOK_POINTS])('at %s', (point) => {
   });
 });
 
-test('what refuses at OnApprovalRequested decides nothing once a person has', async () => {
+test('a refusal at OnApprovalRequested has no effect after a person has decided', async () => {
   let refuse = () => {};
   const refusal = new Promise<void>((resolve) => {
     refuse = resolve;

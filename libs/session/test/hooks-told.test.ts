@@ -24,14 +24,14 @@ async function bedWith(hooks: HookTable, more: (bed: TestBed) => void = () => {}
 }
 
 describe('a reminder of a hook', () => {
-  test('stands behind the results of the open batch, and in every prompt from then on', async () => {
+  test('follows the results of the open batch, and is in every later prompt', async () => {
     const bed = await bedWith([hook('PreToolUse', 'h')]);
     bed.hooks.handlers = { h: returns({ body: 'mind the rocks' }) };
     await bed.start();
     expect(shown(bed)).toEqual(['hello', '', 'read ran', 'mind the rocks']);
   });
 
-  test('makes no run go on, however often it is said', async () => {
+  test('does not continue a run, however often it is sent', async () => {
     const bed = await bedWith([hook('post_turn', 'h')], ({ models }) => {
       models.answers = [say('done')];
     });
@@ -54,7 +54,7 @@ describe('a reminder of a hook', () => {
     expect(shown(bed)).toEqual(['hello', '', 'read ran', 'done', 'sleep well', 'sleep on', 'up']);
   });
 
-  test('counts its turns, and is revoked as those are that are sent', async () => {
+  test('counts its turns, and can be revoked like a sent reminder', async () => {
     const bed = await bedWith([hook('session_start', 'h')]);
     bed.hooks.handlers = {
       h: returns([{ reminder: { body: 'once', ttl_turns: 1 } }, { reminder: { body: 'always' } }]),
@@ -68,7 +68,7 @@ describe('a reminder of a hook', () => {
     expect((await bed.eventsOf('reminder_expired')).map(({ reason }) => reason)).toEqual(['ttl', 'cleared']);
   });
 
-  test('under a key that is shown already takes its place', async () => {
+  test('under the key of a shown one replaces it', async () => {
     const bed = await bedWith([hook('post_turn', 'h')]);
     bed.hooks.handlers = { h: returns({ body: 'mind the rocks', dedupe_key: 'rocks' }) };
     await bed.start();
@@ -95,7 +95,7 @@ describe('more than a session keeps', () => {
     );
   });
 
-  test('of jobs is not waited for', async () => {
+  test('of jobs is not tracked', async () => {
     const hooks = Array.from({ length: BOUNDS.jobsOpenMax + 1 }, (_, i) => hook('session_start', `h${i}`));
     const bed = await bedWith(hooks);
     bed.hooks.handlers = Object.fromEntries(
@@ -117,7 +117,7 @@ describe('a job of a hook', () => {
     bed.hooks.handlers = { h: returns({ job }), end: returns(undefined) };
   };
 
-  test('is told to the model when its end is reported, once', async () => {
+  test('is reported to the model at its end, once', async () => {
     const bed = await bedWith([hook('session_start', 'h')], lint);
     await bed.start();
     const ended = { job_id: 'j1', status: 'failed', error: { message: 'line 3' } };
@@ -130,7 +130,7 @@ describe('a job of a hook', () => {
     expect(notice).toContain('hook:h');
   });
 
-  test('that is quicker than its receipt is decided when the hook has answered; one that there is not is rejected once', async () => {
+  test('that ends before its receipt is decided when the hook has answered; an unknown one is rejected once', async () => {
     let answer = (_raw: unknown) => {};
     const bed = await bedWith([hook('session_start', 'h', { timeout_ms: 600_000 })], (one) => {
       lint(one);
@@ -154,7 +154,7 @@ describe('a job of a hook', () => {
     expect(await bed.eventsOf('command_rejected')).toMatchObject([{ code: 'job_unknown', command_id: unknown }]);
   });
 
-  test('may go on before it ends, and its worker may say what there is to say', async () => {
+  test('may report progress before it ends', async () => {
     const bed = await bedWith([hook('session_start', 'h')], lint);
     await bed.start();
     await bed.send('feedback', { job: { job_id: 'j1', status: 'running' } });
@@ -172,7 +172,7 @@ describe('a job of a hook', () => {
 });
 
 describe('what is announced', () => {
-  test('keeps no call and no answer waiting; the next turn waits for it', async () => {
+  test('delays no call and no answer; the next turn waits for it', async () => {
     const bed = await bedWith([hook('loop_checkpoint', 'h', { timeout_ms: 600_000 })]);
     bed.tools = { read: { run: taking(10) } };
     let release = () => {};
@@ -195,7 +195,7 @@ describe('what is announced', () => {
     expect(kinds).toEqual((await bed.eventsOf('loop_checkpoint')).map(({ kind }) => kind));
   });
 
-  test('an interrupt stops a call although a hook is being told', async () => {
+  test('an interrupt stops a call although a notification hook is still running', async () => {
     const bed = await bedWith([hook('loop_checkpoint', 'h', { timeout_ms: 600_000 })]);
     bed.hooks.handlers = { h: silent };
     bed.models.answers = [{ ...ask(call('c1', 'read')), delayMs: 100 }, say('done')];
@@ -206,7 +206,7 @@ describe('what is announced', () => {
     expect(await bed.eventsOf('call_ended')).toMatchObject([{ status: 'skipped' }]);
   });
 
-  test('a decision about a call says who made it', async () => {
+  test('the decision about a call names its author', async () => {
     const bed = await bedWith([hook('permission_replied', 'h')], (each) => {
       each.tools = { read: {}, write: {}, ask: {} };
     });
@@ -229,7 +229,7 @@ describe('what is announced', () => {
     ]);
   });
 
-  test('a threshold of a budget is told once in a run, whoever asked for it', async () => {
+  test('a budget threshold is announced once per run, whatever requested it', async () => {
     const hooks = [
       written({ id: 'bare', point: 'on_budget_threshold' }),
       written({ id: 'sixty', point: 'OnBudgetThreshold(60)' }),
@@ -254,7 +254,7 @@ describe('what is announced', () => {
     expect((await bed.lines()).at(-1)).toBe('agent_end cancelled');
   });
 
-  test('nobody who is registered elsewhere is told, and a journal without such hooks has no word of it', async () => {
+  test('hooks of other points are not called, and a journal without such hooks does not mention them', async () => {
     const bed = await bedWith([hook('session_end', 'h')]);
     await bed.start();
     expect(asked(bed)).toEqual(['h']);
@@ -263,7 +263,7 @@ describe('what is announced', () => {
 });
 
 describe('a registration', () => {
-  test('whose condition does not hold is not asked', async () => {
+  test('whose condition is false is not asked', async () => {
     const bed = await bedWith([
       hook('PreToolUse', 'other', { pattern: 'tool.args.path == "b"' }),
       hook('PreToolUse', 'mine', { pattern: 'tool.args.path =~ "^a"' }),
@@ -275,7 +275,7 @@ describe('a registration', () => {
     expect(bed.toolSource.runs).toHaveLength(1);
   });
 
-  test('a guard whose condition does not hold of a steer lets it in', async () => {
+  test('a guard whose condition is false for a steer allows it', async () => {
     const bed = await bedWith([hook('user_prompt_submit', 'guard', { pattern: 'prompt =~ "secret"' })]);
     bed.hooks.handlers = { guard: returns({ block: true }) };
     bed.models.answers = [ask(call('c1', 'read')), say('done', { delayMs: 50 }), say('done')];
@@ -303,7 +303,7 @@ describe('a registration', () => {
     expect(bed.toolSource.runs.map(({ callId }) => callId)).toEqual(ran);
   });
 
-  test('that needs no handler holds also where it is not heard of', async () => {
+  test('that needs no handler applies also while its service is unavailable', async () => {
     const bed = await bedWith([
       hook('PreToolUse', 'deny', { pattern: 'write', deny: 'read only', unavailable: true, on_error: 'fail_open' }),
       hook('PostToolUse', 'cut', { max_output: 10, no_handler: true, unavailable: true }),
@@ -316,7 +316,7 @@ describe('a registration', () => {
     expect(Object.fromEntries(statuses)).toEqual({ c1: 'ok', c2: 'denied' });
   });
 
-  test('with a reason refuses without a handler; with a bound cuts what its handler leaves', async () => {
+  test('with a reason refuses without a handler; with a bound truncates its handler’s result', async () => {
     const bed = await bedWith([
       hook('PreToolUse', 'deny', { pattern: 'write', deny: 'read only' }),
       hook('PostToolUse', 'cut', { max_output: 10 }),
@@ -340,7 +340,7 @@ describe('a registration', () => {
     expect(await bed.eventsOf('call_ended')).toMatchObject([{ status: 'ok', is_error: false }]);
   });
 
-  test('too many of them, or one twice, are no table: a run does not begin with it', async () => {
+  test('too many of them, or a duplicate, make the table invalid: no run starts with it', async () => {
     const bed = await bedWith([hook('post_turn', 'h'), hook('post_turn', 'h')]);
     await bed.start();
     expect((await bed.eventsOf('agent_end'))[0]?.error?.code).toBe('hooks_invalid');
@@ -352,7 +352,7 @@ describe('a table that changes', () => {
     bed.models.answers = [{ ...ask(call('c1', 'read')), delayMs: 100 }, say('done', { delayMs: 100 })];
   };
 
-  test('enters the journal as an input, and holds from then on', async () => {
+  test('is recorded as an input, and applies from then on', async () => {
     const bed = await bedWith([], slow);
     await bed.start();
     bed.hooks.change([hook('PreToolUse', 'late')]);
@@ -361,7 +361,7 @@ describe('a table that changes', () => {
     expect(asked(bed)).toEqual(['late']);
   });
 
-  test('that is the same leaves no record; nor does one between runs, which the next run brings', async () => {
+  test('that is equal leaves no record; nor does a change between runs, which the next run records', async () => {
     const bed = await bedWith([hook('post_turn', 'h')], slow);
     await bed.start();
     bed.hooks.change([hook('post_turn', 'h')]);
@@ -374,7 +374,7 @@ describe('a table that changes', () => {
     expect((await bed.eventsOf('hooks_changed')).map(({ table }) => table.length)).toEqual([1, 0]);
   });
 
-  test('does not touch the consult that is open: who was asked answers, by the policy that held', async () => {
+  test('does not affect an open consultation: its hooks answer, by the previous policy', async () => {
     const bed = await bedWith([hook('PreToolUse', 'h', { on_error: 'fail_open', timeout_ms: 1_000 })]);
     bed.hooks.handlers = { h: silent };
     await bed.start();
@@ -384,7 +384,7 @@ describe('a table that changes', () => {
     expect(bed.toolSource.runs).toHaveLength(1);
   });
 
-  test('is seen by a session that another host takes over, before it acts', async () => {
+  test('is recorded by a session’s next host before it acts', async () => {
     const bed = testBed();
     slow(bed);
     const before = await bed.host();
@@ -400,7 +400,7 @@ describe('a table that changes', () => {
   });
 });
 
-test('every payload that was sent is what its point’s schema says', async () => {
+test('every sent payload matches the schema of its point', async () => {
   const points = [
     'session_start',
     'PreToolUse',

@@ -1,4 +1,4 @@
-/** The host: taking sessions up, stopping in order, and going on when one of them cannot. R10. */
+/** The host: taking sessions up, stopping in order, and going on when one of them cannot. RUNNER-10. */
 import type { CommandInbox, Journal, ToolCall, ToolOutcome } from '@coxswain/ports';
 import { expect, test } from 'vitest';
 import { createSessionHost } from '../src/mod.ts';
@@ -24,7 +24,7 @@ function brokenFor(bed: TestBed, session: string, broken: Partial<Journal>): Jou
   };
 }
 
-test('a host takes up every session that has something to do, and no other', async () => {
+test('a host loads every session with work, and no other', async () => {
   const bed = testBed();
   bed.tools = { slow: { run: taking(60_000) }, ask: {} };
   const first = await bed.host();
@@ -46,7 +46,7 @@ test('a host takes up every session that has something to do, and no other', asy
   host.abandon();
 });
 
-test('of many sessions some are taken up at a time, and one that cannot be read now does not keep the rest waiting', async () => {
+test('a host loads a bounded number of sessions at a time, and an unreadable one does not block the others', async () => {
   const bed = testBed();
   bed.tools = { slow: { run: taking(3_600_000) } };
   const ids = Array.from({ length: 40 }, (_, i) => `s${i}`);
@@ -74,7 +74,7 @@ test('of many sessions some are taken up at a time, and one that cannot be read 
   for (const id of waited) expect(await bed.lines(id), id).toContain('owned 2');
 });
 
-test('a stop lets calls that run come to their end, and begins no model call more', async () => {
+test('a stop lets running calls end, and starts no model call', async () => {
   const bed = testBed();
   bed.tools = { slow: { run: taking(3_000, 'finished') } };
   bed.models.answers = [ask(call('c1', 'slow')), say('done')];
@@ -92,7 +92,7 @@ test('a stop lets calls that run come to their end, and begins no model call mor
   expect(bed.toolSource.runs).toHaveLength(1);
 });
 
-test('a stop takes no command more: what comes meanwhile is the next host’s', async () => {
+test('a stop accepts no command: the next host gets those that arrive meanwhile', async () => {
   const bed = testBed();
   bed.tools = { slow: { run: taking(3_000) } };
   bed.models.answers = [ask(call('c1', 'slow')), say('done')];
@@ -108,7 +108,7 @@ test('a stop takes no command more: what comes meanwhile is the next host’s', 
   expect(bed.told(id)[0]).toBe('accepted');
 });
 
-test('a stop gives a call that does not end its grace, and no more', async () => {
+test('a stop waits for a call that does not end for the grace period only', async () => {
   const bed = testBed();
   bed.tools = { endless: { run: deaf(600_000) } };
   bed.models.answers = [ask(call('c1', 'endless')), say('done')];
@@ -157,7 +157,7 @@ function heldElsewhere(): { tool: FakeTool; end(): void; attached: number } {
   return held;
 }
 
-test('a stop does not wait for a call that goes on elsewhere: the next host attaches, and its result comes once', async () => {
+test('a stop does not wait for a remote call: the next host attaches to it, and its result arrives once', async () => {
   const bed = testBed();
   const held = heldElsewhere();
   bed.tools = { remote: held.tool };
@@ -182,7 +182,7 @@ test('a stop does not wait for a call that goes on elsewhere: the next host atta
   expect(bed.toolSource.runs).toHaveLength(1);
 });
 
-test('a stop waits for a call in its own process, and for one elsewhere that was told to stop', async () => {
+test('a stop waits for a call in its own process, and for a remote call that was asked to stop', async () => {
   const bed = testBed();
   const held = heldElsewhere();
   bed.tools = { remote: { ...held.tool, run: (toolCall, _signal) => deafTo(toolCall) }, slow: { run: taking(3_000) } };
@@ -205,7 +205,7 @@ test('a stop waits for a call in its own process, and for one elsewhere that was
   expect(await bed.lines()).toEqual(expect.arrayContaining(['call_ended c1 cancelled timed_out', 'call_ended c2 ok']));
 });
 
-test('R10: a host that has left everything appends nothing more, whatever comes back', async () => {
+test('RUNNER-10: a host that has left everything appends nothing more, whatever comes back', async () => {
   const bed = testBed();
   bed.tools = { slow: { run: deaf(1_000) } };
   bed.models.answers = [ask(call('c1', 'slow')), say('done')];
@@ -218,7 +218,7 @@ test('R10: a host that has left everything appends nothing more, whatever comes 
   expect(bed.log.map(({ message }) => message)).toContain('late outcome dropped');
 });
 
-test('R3: a host that has left everything tells nobody of what was on its way', async () => {
+test('RUNNER-3: a host that has left everything tells nobody of what was on its way', async () => {
   const bed = testBed();
   bed.models.answers = [say('done', { delayMs: 600_000 })];
   const host = await bed.host();
@@ -239,7 +239,7 @@ test('R3: a host that has left everything tells nobody of what was on its way', 
   expect((await bed.lines()).filter((line) => line.startsWith('steering_received'))).toHaveLength(1);
 });
 
-test('a grace that runs when a host leaves ends with it', async () => {
+test('a grace period ends when its host leaves', async () => {
   const bed = testBed();
   bed.tools = { endless: { run: deaf(600_000) } };
   bed.models.answers = [ask(call('c1', 'endless')), say('done')];
@@ -251,7 +251,7 @@ test('a grace that runs when a host leaves ends with it', async () => {
   expect(bed.log.map(({ message }) => message)).not.toContain('late outcome dropped');
 });
 
-test('a host that has left everything lets another have the commands', async () => {
+test('after a host has left its sessions, another host gets the commands', async () => {
   const bed = testBed();
   const first = await bed.host();
   await bed.host();
@@ -260,7 +260,7 @@ test('a host that has left everything lets another have the commands', async () 
   expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
 });
 
-test('a session whose journal cannot be read keeps no other from being served', async () => {
+test('a session with an unreadable journal does not block other sessions', async () => {
   const bed = testBed();
   bed.models.answers = [say('done', { delayMs: 1_000 })];
   const first = await bed.host();
@@ -292,7 +292,7 @@ test('a session whose journal cannot be read keeps no other from being served', 
   expect((await bed.lines('bad')).at(-1)).toBe('agent_end end_turn');
 });
 
-test('a session whose journal cannot be written keeps no other from being served', async () => {
+test('a session with an unwritable journal does not block other sessions', async () => {
   const bed = testBed();
   const journal = brokenFor(bed, 'bad', { append: async () => ({ status: 'ambiguous', cause: 'no answer' }) });
   await bed.host({}, { journal });
@@ -303,7 +303,7 @@ test('a session whose journal cannot be written keeps no other from being served
   expect(await bed.bytes('bad')).toEqual([]);
 });
 
-test('a record that does not chain is never built upon', async () => {
+test('a session never continues from a record that breaks the hash chain', async () => {
   const bed = testBed();
   const host = await bed.host();
   await bed.start();
@@ -324,7 +324,7 @@ test('a record that does not chain is never built upon', async () => {
   expect(bed.journal.tried).toHaveLength(before);
 });
 
-test('a record that leads to another state than it says is never built upon', async () => {
+test('a session never continues from a record whose events lead to another state', async () => {
   const bed = testBed();
   const host = await bed.host();
   await bed.start();
@@ -341,7 +341,7 @@ test('a record that leads to another state than it says is never built upon', as
   await expect(second.status(refOf())).rejects.toMatchObject({ code: 'replay_diverged' });
 });
 
-test('R9: a host that lost a session keeps what its calls had answered, and does not keep the session in memory for it', async () => {
+test('RUNNER-9: a host that lost a session keeps what its calls had answered, and does not keep the session in memory for it', async () => {
   const bed = testBed();
   bed.tools = { count: { run: taking(1_000, 'counted') }, slow: { run: taking(3_000) } };
   bed.models.answers = [ask(call('c1', 'count'), call('c2', 'slow')), say('done')];
@@ -360,7 +360,7 @@ test('R9: a host that lost a session keeps what its calls had answered, and does
   expect(bed.toolSource.runs.filter(({ tool }) => tool === 'count')).toHaveLength(1);
 });
 
-test('a host tells of a session that another host has as the journal says it is, and lets it go when idle', async () => {
+test('a host reports another host’s session as the journal says, and unloads it when idle', async () => {
   const bed = testBed();
   bed.tools = { count: { run: taking(1_000, 'counted') } };
   bed.models.answers = [ask(call('c1', 'count')), say('done', { delayMs: 30_000 })];
@@ -394,7 +394,7 @@ test('a host tells of a session that another host has as the journal says it is,
   expect(first.live).toBe(0);
 });
 
-test('R8: trouble that comes back waits longer each time, and is forgotten once the journal is there', async () => {
+test('RUNNER-8: trouble that comes back waits longer each time, and is forgotten once the journal is there', async () => {
   const bed = testBed();
   bed.tools = { slow: { run: taking(1_000) } };
   bed.models.answers = [ask(call('c1', 'slow')), say('done')];
@@ -419,7 +419,7 @@ test('R8: trouble that comes back waits longer each time, and is forgotten once 
   expect((await bed.lines()).filter((line) => line.startsWith('owned'))).toEqual(['owned 2', 'owned 3']);
 });
 
-test('a command for a session whose journal cannot be read is answered, once, and others go on', async () => {
+test('a command for a session with an unreadable journal is answered once, and others continue', async () => {
   const bed = testBed();
   const garbage = { bytes: Buffer.from('garbage'), fence: 1 };
   const journal = brokenFor(bed, 'broken', {

@@ -35,7 +35,7 @@ type Raw = { [key: string]: Json } & { n: number; input: { [key: string]: Json }
 const changed = (lines: readonly string[], n: number, change: (raw: Raw) => object) =>
   lines.map((line, index) => (index === n - 1 ? canonicalJson(change(JSON.parse(line) as Raw)) : line));
 
-test('an import keeps its id and its records, but for what they say of the bus that they come from', async () => {
+test('an import keeps its id and its records, without what concerns the old bus', async () => {
   const { lines, bed } = await exported();
   const { ref, records, isTailProven } = await importing(bed, lines);
   expect([ref.sessionId, records, isTailProven]).toEqual(['s1', lines.length, false]);
@@ -54,7 +54,7 @@ test('an import keeps its id and its records, but for what they say of the bus t
   expect((await replayJournal(await bed.bytes())).records).toBe(lines.length);
 });
 
-test('it goes on with a prompt, and can be forked', async () => {
+test('an imported session continues with a prompt, and can be forked', async () => {
   const { lines, bed } = await exported();
   await importing(bed, lines);
   await bed.host({ name: 'elsewhere' });
@@ -65,14 +65,14 @@ test('it goes on with a prompt, and can be forked', async () => {
   expect((await bed.eventsOf('session_copied', 'f1'))[0]).toMatchObject({ how: 'fork', before: [{ session: 's1' }] });
 });
 
-test('a closing line proves the tail', async () => {
+test('a closing line proves the end of the export', async () => {
   const { lines, bed } = await exported();
   const hash = sha256Hex(lines.at(-1) as string);
   const { records, isTailProven } = await importing(bed, [...lines, closingLine({ hash, records: lines.length })]);
   expect([records, isTailProven]).toEqual([lines.length, true]);
 });
 
-test('under another id it is another session: its first owner takes it over as a fork’s does', async () => {
+test('under another id it is another session: its first owner takes it like a fork', async () => {
   const { lines, bed } = await exported();
   await importing(bed, lines, 'mine');
   expect(await bed.bytes()).toEqual([]);

@@ -1,4 +1,4 @@
-/** Commands: read in stream order, consumed by the record that holds them, acknowledged after it. R7. */
+/** Commands: read in stream order, consumed by the record that holds them, acknowledged after it. RUNNER-7. */
 import type { CommandInbox, InboxHandlers } from '@coxswain/ports';
 import { positionalCommandId } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
@@ -24,7 +24,7 @@ function watched(bed: TestBed): { inbox: CommandInbox; acks: { seq: number; reco
   return { acks, inbox: { ...inner, open: (handlers, partitions) => inner.open(watch(handlers), partitions) } };
 }
 
-test('R7: the position of a command stands in its record, and its delivery is acknowledged after that', async () => {
+test('RUNNER-7: the position of a command stands in its record, and its delivery is acknowledged after that', async () => {
   const bed = testBed();
   const { inbox, acks } = watched(bed);
   await bed.host({}, { inbox });
@@ -35,7 +35,7 @@ test('R7: the position of a command stands in its record, and its delivery is ac
   expect(acks[0]?.records).toBeGreaterThanOrEqual(1);
 });
 
-test('R7: only records of commands have a position', async () => {
+test('RUNNER-7: only records of commands have a position', async () => {
   const bed = testBed();
   await bed.host();
   await bed.start();
@@ -44,7 +44,7 @@ test('R7: only records of commands have a position', async () => {
   }
 });
 
-test('R7: what was not acknowledged before a crash is acknowledged by the next host, and not handled again', async () => {
+test('RUNNER-7: what was not acknowledged before a crash is acknowledged by the next host, and not handled again', async () => {
   const bed = testBed();
   // The first host never acknowledges anything.
   const inner = bed.bus.createInbox();
@@ -68,7 +68,7 @@ test('R7: what was not acknowledged before a crash is acknowledged by the next h
   expect(lines.filter((line) => line.startsWith('prompt_received'))).toHaveLength(1);
 });
 
-test('R7: what was delivered to a host that stands still is read by the next host, which is not rung for it', async () => {
+test('RUNNER-7: what was delivered to a host that stands still is read by the next host, which is not rung for it', async () => {
   const bed = testBed();
   const inner = bed.bus.createInbox();
   let standsStill = false;
@@ -95,7 +95,7 @@ test('R7: what was delivered to a host that stands still is read by the next hos
   ]);
 });
 
-test('R7: commands are handled in stream order, however their deliveries come', async () => {
+test('RUNNER-7: commands are handled in stream order, however their deliveries come', async () => {
   const bed = testBed();
   const inner = bed.bus.createInbox();
   // Deliveries arrive backwards, and twice.
@@ -121,7 +121,7 @@ test('R7: commands are handled in stream order, however their deliveries come', 
   expect(received).toEqual(['a', 'b', 'c'].map((id) => `steering_received ${id} finish_step`));
 });
 
-test('R7: a delivery of a command that stands in the journal is acknowledged without reading the inbox again', async () => {
+test('RUNNER-7: a delivery of a command that stands in the journal is acknowledged without reading the inbox again', async () => {
   const bed = testBed();
   const inner = bed.bus.createInbox();
   let reads = 0;
@@ -153,7 +153,7 @@ test('R7: a delivery of a command that stands in the journal is acknowledged wit
   expect(before[0]).toBe(1);
 });
 
-test('R7: a repeated command changes nothing the second time, and its sender hears what the first was told', async () => {
+test('RUNNER-7: a repeated command changes nothing the second time, and its sender hears what the first was told', async () => {
   const bed = testBed();
   await bed.host();
   await bed.start();
@@ -167,7 +167,7 @@ test('R7: a repeated command changes nothing the second time, and its sender hea
   expect((await bed.bytes()).length).toBe(before.length + 1);
 });
 
-test('R7: repetitions that arrive at once are answered once each, also where reading one finds those behind it', async () => {
+test('RUNNER-7: repetitions that arrive at once are answered once each, also where reading one finds those behind it', async () => {
   const bed = testBed();
   const inner = bed.bus.createInbox();
   await bed.host({}, { inbox: { ...inner, read: (ref, after) => inner.read(ref, after, Number.MAX_SAFE_INTEGER) } });
@@ -176,7 +176,7 @@ test('R7: repetitions that arrive at once are answered once each, also where rea
   expect(bed.told('start-1')).toEqual(Array(4).fill('accepted'));
 });
 
-test('R7: a repetition is known also after a restart', async () => {
+test('RUNNER-7: a repetition is known also after a restart', async () => {
   const bed = testBed();
   const first = await bed.host();
   await bed.start({}, { id: 'start-1' });
@@ -187,7 +187,7 @@ test('R7: a repetition is known also after a restart', async () => {
   expect(bed.told('start-1').at(-1)).toBe('accepted');
 });
 
-test('R7: a command stream of another incarnation begins at its own beginning; ids prevent doubles', async () => {
+test('RUNNER-7: a command stream of another incarnation begins at its own beginning; ids prevent doubles', async () => {
   const bed = testBed();
   await bed.host();
   await bed.start({}, { id: 'start-1' });
@@ -214,7 +214,7 @@ test('R7: a command stream of another incarnation begins at its own beginning; i
   expect(prompts.map((record) => record.cursor)).toMatchObject([{ seq: 1 }, { seq: 2 }, { created: '1', seq: 2 }]);
 });
 
-test('a command without an id is known by its place in the stream, as its sender was told', async () => {
+test('a command without an id is identified by its position in the stream, as its sender was told', async () => {
   const bed = testBed();
   await bed.host();
   await bed.start({}, { id: '' });
@@ -240,7 +240,7 @@ test('a command for an unknown session gets its receipt and its ack, and leaves 
   expect((await bed.lines('nobody'))[0]).toBe('prompt_received run 1');
 });
 
-test('R7: a host that once found a session unknown looks again before it says so: another may have begun it since', async () => {
+test('RUNNER-7: a host that once found a session unknown looks again before it says so: another may have begun it since', async () => {
   const bed = testBed();
   bed.models.answers = [say('done', { delayMs: 1_000 })];
   const inbox = bed.bus.createInbox();
@@ -264,7 +264,7 @@ test('R7: a host that once found a session unknown looks again before it says so
   expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
 });
 
-test('R7: what has rung and cannot be found yet is not acknowledged, and is taken when it rings again', async () => {
+test('RUNNER-7: what has rung and cannot be found yet is not acknowledged, and is taken when it rings again', async () => {
   const bed = testBed();
   const { inbox, acks } = watched(bed);
   let isBehind = false;
@@ -297,7 +297,7 @@ test('R7: what has rung and cannot be found yet is not acknowledged, and is take
   expect([acks.map(({ seq }) => seq), bed.told(id)]).toEqual([[1, 2], ['accepted']]);
 });
 
-test('an inbox that cannot be read now is read at the next delivery', async () => {
+test('an unavailable inbox is read at the next delivery', async () => {
   const bed = testBed();
   const inner = bed.bus.createInbox();
   let failures = 2;
@@ -315,7 +315,7 @@ test('an inbox that cannot be read now is read at the next delivery', async () =
   expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
 });
 
-test('R8: the deliveries that the inbox lets be under way are all that a runner holds: 1,000 commands at once', async () => {
+test('RUNNER-8: the deliveries that the inbox lets be under way are all that a runner holds: 1,000 commands at once', async () => {
   const bed = testBed();
   bed.models.answers = [say('done', { delayMs: 600_000 })];
   await bed.host();
@@ -328,7 +328,7 @@ test('R8: the deliveries that the inbox lets be under way are all that a runner 
 });
 
 describe('approvals', () => {
-  test('a decision that comes twice decides once', async () => {
+  test('a repeated decision is applied once', async () => {
     const bed = testBed();
     bed.tools = { ask: {} };
     bed.models.answers = [ask(call('c1', 'ask')), say('done')];
@@ -341,7 +341,7 @@ describe('approvals', () => {
     expect(bed.toolSource.runs).toEqual([]);
   });
 
-  test('edited arguments are held against the schema, and the field is named', async () => {
+  test('edited arguments are checked by the schema, and the error names the field', async () => {
     const bed = testBed();
     bed.tools = {
       ask: { schema: { type: 'object', properties: { path: { type: 'string' } }, required: ['path'] } },
@@ -358,7 +358,7 @@ describe('approvals', () => {
   });
 });
 
-test('R7: a command that a damaged replica steps over is read again before a later one is taken', async () => {
+test('RUNNER-7: a command that a damaged replica steps over is read again before a later one is taken', async () => {
   const bed = testBed();
   const inner = bed.bus.createInbox();
   let held: (() => void)[] | null = null;

@@ -25,7 +25,7 @@ const shownOf = (bed: TestBed, request: number, ...texts: string[]) => {
   return texts.filter((text) => messages.some((message) => textOf(message) === text));
 };
 
-test('what is revoked is told revoked to its sender, by whom, and never delivered', async () => {
+test('the sender of a revoked message learns who revoked it, and the message is never delivered', async () => {
   const bed = await hauling(1);
   const steer = await bed.send('steer', 'north');
   const next = await bed.send('followup', 'then moor');
@@ -39,7 +39,7 @@ test('what is revoked is told revoked to its sender, by whom, and never delivere
   expect(await bed.eventsOf('message_injected')).toEqual([]);
 });
 
-test('what collapsed is told so, in the name of what stands in its place', async () => {
+test('the sender of a collapsed message learns which message replaced it', async () => {
   const bed = await hauling(1);
   const older = await bed.send('steer', { body: 'north', dedupe_key: 'course' });
   const newer = await bed.send('steer', { body: 'north by east', dedupe_key: 'course' });
@@ -50,7 +50,7 @@ test('what collapsed is told so, in the name of what stands in its place', async
   expect(shownOf(bed, 2, 'north', 'north by east')).toEqual(['north by east']);
 });
 
-test('what was replaced is told delivered, and that it is another text that was', async () => {
+test('the sender of a replaced message learns that it was delivered with another text', async () => {
   const bed = await hauling(1);
   const steer = await bed.send('steer', 'slower');
   const replace = await bed.send('replace', { command_id: steer, body: 'slower, by two knots' });
@@ -61,7 +61,7 @@ test('what was replaced is told delivered, and that it is another text that was'
   expect(shownOf(bed, 2, 'slower', 'slower, by two knots')).toEqual(['slower, by two knots']);
 });
 
-test('what comes too late is rejected with what has become of it', async () => {
+test('a revocation that comes too late is rejected with the state of the message', async () => {
   const bed = await hauling(1);
   const steer = await bed.send('steer', 'north');
   await bed.time.advance(150);
@@ -75,7 +75,7 @@ test('what comes too late is rejected with what has become of it', async () => {
   ]);
 });
 
-test('a restart forgets neither who is to be told nor what has become of what', async () => {
+test('a restart loses neither the addresses of receipts nor the states of messages', async () => {
   const bed = testBed();
   bed.models.answers = [say('one', { delayMs: 1_000 }), say('two')];
   const first = await bed.host({ snapshotEvery: 1 });
@@ -100,7 +100,7 @@ test('a delivered steer stays verbatim in every later prompt of its run', async 
   expect([1, 2, 3, 4].map((request) => shownOf(bed, request, text).length)).toEqual([0, 1, 1, 1]);
 });
 
-test('a reminder is shown in as many turns as it says, and in no prompt after', async () => {
+test('a reminder is shown in its number of turns, and in no later prompt', async () => {
   const bed = await hauling(4);
   await bed.send('remind', { body: 'mind the tide', ttl_turns: 2 });
   await bed.send('remind', { body: 'mind the lamps' });
@@ -111,7 +111,7 @@ test('a reminder is shown in as many turns as it says, and in no prompt after', 
   expect(await bed.lines()).toContain('reminder_expired remind-2 ttl');
 });
 
-test('of two reminders under one key only the newer is shown, where it was delivered', async () => {
+test('of two reminders with one key, only the newer is shown, at its own position', async () => {
   const bed = await hauling(3);
   await bed.send('remind', { body: 'wind west', dedupe_key: 'wind' });
   await bed.time.advance(150);
@@ -124,7 +124,7 @@ test('of two reminders under one key only the newer is shown, where it was deliv
   ]);
 });
 
-test('a reminder that is cleared is gone from the next prompt; one that is being shown keeps its prompt', async () => {
+test('a cleared reminder is missing from the next prompt; the prompt in progress keeps it', async () => {
   const bed = await hauling(2);
   const id = await bed.send('remind', 'mind the tide');
   await bed.time.advance(150);
@@ -134,7 +134,7 @@ test('a reminder that is cleared is gone from the next prompt; one that is being
   expect([2, 3].map((request) => shownOf(bed, request, 'mind the tide').length)).toEqual([1, 0]);
 });
 
-test('a recovered session shows the reminders that it had shown, and not those that are over', async () => {
+test('a recovered session shows its current reminders, and no expired ones', async () => {
   const bed = testBed();
   bed.tools = { haul: { run: taking(100) } };
   bed.models.answers = [ask(call('c1', 'haul')), ask(call('c2', 'haul')), say('done', { delayMs: 1_000 })];
@@ -151,7 +151,7 @@ test('a recovered session shows the reminders that it had shown, and not those t
   expect(shownOf(bed, bed.models.requests.length, 'once', 'always')).toEqual(['always']);
 });
 
-test('the status of a session lists what waits and what is shown, with every field', async () => {
+test('the status of a session lists queued and shown injections, with every field', async () => {
   const bed = testBed();
   bed.tools = { haul: { run: taking(1_000) } };
   bed.models.answers = [ask(call('c1', 'haul')), ask(call('c2', 'haul')), say('done')];
@@ -203,7 +203,7 @@ test('the status of a session lists what waits and what is shown, with every fie
   ]);
 });
 
-test('where the persona does not say, all steering is delivered together, and follow-ups one at a time', async () => {
+test('by default, all steering is delivered together, and follow-ups one at a time', async () => {
   const bed = testBed();
   bed.models.answers = [say('one', { delayMs: 100 }), say('two'), say('three'), say('four')];
   await bed.host();
@@ -220,7 +220,7 @@ test('where the persona does not say, all steering is delivered together, and fo
   ]);
 });
 
-test('where the persona says so, steering comes one at a time and follow-ups together', async () => {
+test('if the persona says so, steering is delivered one at a time and follow-ups together', async () => {
   const bed = testBed();
   bed.models.answers = [say('one', { delayMs: 100 }), say('two'), say('three'), say('four'), say('five')];
   await bed.host();
@@ -239,7 +239,7 @@ test('where the persona says so, steering comes one at a time and follow-ups tog
   ]);
 });
 
-test('what a message is to end stands in no list of what waits', async () => {
+test('the call that an interrupt ends is in no list of queued messages', async () => {
   const bed = testBed();
   bed.tools = { haul: { run: taking(1_000) } };
   bed.models.answers = [ask(call('c1', 'haul')), say('done')];

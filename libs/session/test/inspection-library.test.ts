@@ -33,19 +33,22 @@ function ofOurs(name: string): Message[] {
   return asSent(records.flatMap((record) => [...inspector.take(record)]));
 }
 
-test('its release is the one that ours name', () => {
+test('the library’s release is the one that our messages name', () => {
   const manifest = readFileSync(resolve(import.meta.dirname, '../../../package.json'), 'utf8');
   expect(JSON.parse(manifest).devDependencies['@statelyai/inspect']).toBe(INSPECT_VERSION);
 });
 
-test.each(['follow-up', 'cancel-call', 'hooks-at-every-point'])('of %s they say the same', async (name) => {
-  const [theirs, ours] = [await ofTheLibrary(name), ofOurs(name)];
-  const gist = (message: Message) => {
-    const { value, status, tags } = (message.snapshot ?? {}) as Record<string, unknown>;
-    return [message.type, (message.event as { type?: string } | undefined)?.type, value, status, tags];
-  };
-  expect(ours.map(gist)).toEqual(theirs.map(gist));
-});
+test.each(['follow-up', 'cancel-call', 'hooks-at-every-point'])(
+  'our messages for %s equal those of the library',
+  async (name) => {
+    const [theirs, ours] = [await ofTheLibrary(name), ofOurs(name)];
+    const gist = (message: Message) => {
+      const { value, status, tags } = (message.snapshot ?? {}) as Record<string, unknown>;
+      return [message.type, (message.event as { type?: string } | undefined)?.type, value, status, tags];
+    };
+    expect(ours.map(gist)).toEqual(theirs.map(gist));
+  },
+);
 
 test('each message has the members that the library gives it', async () => {
   const [theirs, ours] = [await ofTheLibrary('follow-up'), ofOurs('follow-up')];

@@ -5,7 +5,7 @@ import { Interned } from '../src/view/interned.ts';
 import { ask, call } from './fake-model.ts';
 import { ASKING, refOf, testBed } from './test-bed.ts';
 
-test('what is equal is kept once; what only has the same fingerprint is not taken for it', () => {
+test('equal values are kept once; a different value with the same fingerprint is not shared', () => {
   const interned = new Interned<readonly string[]>();
   const first = ['read', 'write'];
   expect(interned.of('a', first)).toBe(first);
@@ -14,7 +14,7 @@ test('what is equal is kept once; what only has the same fingerprint is not take
   expect(interned.of('a', ['read'])).toEqual(['read']);
 });
 
-test('of 256 different ones a copy is kept, the newest', () => {
+test('copies of the newest 256 values are kept', () => {
   const interned = new Interned<readonly number[]>();
   const all = Array.from({ length: 257 }, (_, i) => [i]);
   for (const [i, value] of all.entries()) interned.of(String(i), value);

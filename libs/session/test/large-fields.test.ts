@@ -1,4 +1,4 @@
-/** Records within their bound: large fields stored apart first, and put back byte for byte. R8. */
+/** Records within their bound: large fields stored apart first, and put back byte for byte. RUNNER-8. */
 import { BOUNDS, blobRefsOf, type Json, RecordTooLargeError } from '@coxswain/protocol';
 import { emptyState } from '@coxswain/turn';
 import { expect, test } from 'vitest';
@@ -16,7 +16,7 @@ const bodyOf = async (sealed: SealedRecord) => {
   return input.type === 'command' ? input.body : null;
 };
 
-test('a field at its bound stays, one over it goes apart', async () => {
+test('a field at its bound stays inline, one over it becomes a blob', async () => {
   const at = seal({ body: 'x'.repeat(BOUNDS.fieldInlineMaxBytes) });
   const over = seal({ body: 'x'.repeat(BOUNDS.fieldInlineMaxBytes + 1) });
   expect(at.blobs).toEqual([]);
@@ -32,7 +32,7 @@ test('the bound counts bytes, not characters', async () => {
   expect(await bodyOf(sealed)).toEqual({ body: text });
 });
 
-test('what comes back is the same, bytes and all, wherever it stood', async () => {
+test('restored fields equal the original bytes, at every position', async () => {
   const large = (seed: string) => `${seed}\u0000"\\\u2028é漢😀`.repeat(20_000);
   const body = {
     'a/b~c': large('1'),
@@ -49,19 +49,19 @@ test('what comes back is the same, bytes and all, wherever it stood', async () =
   for (const { sha256, bytes } of sealed.blobs) expect(sha256Hex(bytes)).toBe(sha256);
 });
 
-test('half a surrogate pair stays in place, where JSON can hold it', async () => {
+test('half a surrogate pair stays inline, where JSON can escape it', async () => {
   const body = { body: `${'x'.repeat(BOUNDS.fieldInlineMaxBytes)}\ud83d` };
   const sealed = seal(body);
   expect(sealed.blobs).toEqual([]);
   expect(await bodyOf(sealed)).toEqual(body);
 });
 
-test('what looks like a reference and is none stays what it is', async () => {
+test('a value that only looks like a reference is unchanged', async () => {
   const body = { sha256: 'a'.repeat(64), bytes: 1, nested: { blobs: ['/input'], text: '"blobs":["/input/body"]' } };
   expect(await bodyOf(seal(body))).toEqual(body);
 });
 
-test('many fields under the bound that are too much together go apart too', async () => {
+test('fields under the bound become blobs if their sum exceeds the record’s bound', async () => {
   const body = Object.fromEntries(Array.from({ length: 200 }, (_, i) => [`k${i}`, `${i}`.repeat(2_000)]));
   const sealed = seal(body);
   expect(sealed.bytes.length).toBeLessThanOrEqual(BOUNDS.recordMaxBytes);
@@ -79,7 +79,7 @@ test('a record at its bound is kept, one byte more is not', () => {
   expect(() => seal({ ...body, [`${last}l`]: 0 })).toThrow(RecordTooLargeError);
 });
 
-test('a session stores the bytes before the record that refers to them, and shows the model the whole', async () => {
+test('a session stores blobs before the record that refers to them, and shows the model the whole text', async () => {
   const bed = testBed();
   const order: string[] = [];
   const { blobs } = bed.bus;
@@ -106,7 +106,7 @@ test('a session stores the bytes before the record that refers to them, and show
   expect(bed.models.requests[0]?.messages[0]?.content[0]).toMatchObject({ text: prompt });
 });
 
-test('an object store that fails costs nothing but time: the session is taken up again', async () => {
+test('a failure of the object store only delays the session', async () => {
   const bed = testBed();
   const { blobs } = bed.bus;
   let failures = 3;
@@ -124,7 +124,7 @@ test('an object store that fails costs nothing but time: the session is taken up
   expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
 });
 
-test('a session whose newest record has a large field is taken up after a restart', async () => {
+test('a session whose newest record has a large field continues after a restart', async () => {
   const bed = testBed();
   const body = 'x'.repeat(150_000);
   bed.models.answers = [ask(call('c1', 'read')), say('done', { delayMs: 1_000 })];
@@ -138,7 +138,7 @@ test('a session whose newest record has a large field is taken up after a restar
   expect(JSON.stringify(bed.models.requests.at(-1)?.messages)).toContain(body);
 });
 
-test('R8: a thousand injections that are delivered at one seam fit into its record', async () => {
+test('RUNNER-8: a thousand injections that are delivered at one seam fit into its record', async () => {
   const bed = testBed();
   bed.models.answers = [say('one', { delayMs: 60_000 }), say('two')];
   await bed.host();
@@ -154,7 +154,7 @@ test('R8: a thousand injections that are delivered at one seam fit into its reco
   expect(bed.models.requests.at(-1)?.messages).toHaveLength(1_002);
 });
 
-test('bytes that have gone missing stop the session with a name, and nothing else', async () => {
+test('a missing blob stops its session with an error that names it, and no other session', async () => {
   const bed = testBed();
   const host = await bed.host();
   await bed.start({ prompt: 'word '.repeat(30_000) });

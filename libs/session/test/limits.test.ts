@@ -11,7 +11,7 @@ const PRICES = [
   { model: 'fake/*', input: 3, cached_input: 0.3, output: 15 },
 ];
 
-describe('the limits of a run are the tighter of what its start and its persona say', () => {
+describe('the limits of a run are the stricter ones of its start and its persona', () => {
   const cases: [persona: JsonObject, start: JsonObject, holds: JsonObject][] = [
     [{ max_turns: 5 }, { max_turns: 9 }, { max_turns: 5 }],
     [{ max_turns: 9 }, { max_turns: 5 }, { max_turns: 5 }],
@@ -36,7 +36,7 @@ describe('the limits of a run are the tighter of what its start and its persona 
     expect((await bed.eventsOf('persona_changed'))[0]?.provision).toMatchObject(holds);
   });
 
-  test('thresholds are the persona’s, in order, each once, with the end', async () => {
+  test('thresholds are the persona’s, sorted, without duplicates, and with 100', async () => {
     const bed = testBed();
     await bed.host();
     await bed.start({ persona: { name: 'mate', limits: { tokens: 9 }, budget_thresholds: [90, 10, 90] } });
@@ -60,7 +60,7 @@ describe('money', () => {
     expect((await bed.eventsOf('agent_end'))[0]?.cost_usd).toBe(0.000_012);
   });
 
-  test('a limit in USD is refused where the price is not known, before a model is asked', async () => {
+  test('a limit in USD is rejected if the price is unknown, before a model is asked', async () => {
     const bed = testBed();
     const host = await bed.host({}, { prices: PRICES });
     await bed.start({ model: 'other/model', limits: { usd: 1 } });
@@ -71,14 +71,14 @@ describe('money', () => {
     expect(bed.toolSource.specs).toEqual([]);
   });
 
-  test('without a limit in USD an unknown price is no trouble', async () => {
+  test('without a limit in USD, an unknown price is accepted', async () => {
     const bed = testBed();
     await bed.host();
     await bed.start({ limits: { tokens: 1_000 } });
     expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
   });
 
-  test('a price that the host learns later holds from the next run', async () => {
+  test('a price that is added later applies from the next run', async () => {
     const bed = testBed();
     const first = await bed.host();
     await bed.start();
@@ -88,7 +88,7 @@ describe('money', () => {
     expect((await bed.eventsOf('agent_end')).map(({ cost_usd }) => cost_usd)).toEqual([undefined, 0.000_06]);
   });
 
-  test('what is used and what it cost is shown with the state', async () => {
+  test('usage and cost are part of the state', async () => {
     const bed = testBed();
     bed.models.answers = [ask(call('c1', 'read')), say('done')];
     const host = await bed.host({}, { prices: PRICES });
@@ -104,7 +104,7 @@ describe('money', () => {
   });
 });
 
-test('a run that has used up its tokens stops there, and the next prompt goes on', async () => {
+test('a run ends when its token budget is exhausted, and the next prompt continues', async () => {
   const bed = testBed();
   bed.models.answers = [ask(call('c1', 'read')), ask(call('c2', 'read')), say('done')];
   await bed.host();
@@ -201,7 +201,7 @@ describe('time runs out while a run waits:', () => {
     expect(host.live).toBe(0);
   });
 
-  test('and not by the timer of a run before it', async () => {
+  test('and not by the timer of an earlier run', async () => {
     const bed = testBed();
     bed.models.answers = [say('done'), say('slow', { delayMs: 90_000 })];
     await bed.host();

@@ -5,7 +5,7 @@ import { LoadTurns, SIDE_BY_SIDE } from '../src/hosting/load-turns.ts';
 import { say } from './fake-model.ts';
 import { testBed } from './test-bed.ts';
 
-test('so many at a time, in their order, and one that fails gives its turn on', async () => {
+test('a bounded number runs at a time, in order, and a failure frees its place', async () => {
   const turns = new LoadTurns(testBed().time.clock('host'));
   const began: number[] = [];
   const ends: (() => void)[] = [];
@@ -29,7 +29,7 @@ test('so many at a time, in their order, and one that fails gives its turn on', 
   );
 });
 
-test('one that does not come to its end gives its turn on after a while', async () => {
+test('a load that does not end frees its place after a bounded time', async () => {
   const { time } = testBed();
   const turns = new LoadTurns(time.clock('host'));
   for (let i = 0; i < SIDE_BY_SIDE; i++) void turns.take(() => new Promise(() => {}));
@@ -43,7 +43,7 @@ test('one that does not come to its end gives its turn on after a while', async 
   expect(began).toBe(true);
 });
 
-test('commands for 200 sessions that are not in memory: some are read at a time, and the first goes on meanwhile', {
+test('commands for 200 sessions outside of memory: a bounded number is loaded at a time, and the first one runs meanwhile', {
   timeout: 60_000,
 }, async () => {
   const bed = testBed();

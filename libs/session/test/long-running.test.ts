@@ -32,7 +32,7 @@ const ends = async (bed: TestBed) =>
   );
 
 describe('a call of a long_running tool', () => {
-  test('costs nothing while it is away, and its outcome ends it on whichever host reads it', async () => {
+  test('needs no memory while it runs elsewhere, and its outcome ends it on any host', async () => {
     const bed = testBed();
     const first = await takenUp(bed);
     expect(await bed.lines()).toContain('call_accepted c1');
@@ -47,7 +47,7 @@ describe('a call of a long_running tool', () => {
     expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
   });
 
-  test('holds no stopping host up', async () => {
+  test('does not delay a stopping host', async () => {
     const bed = testBed();
     const host = await takenUp(bed);
     const stopped = host.stop();
@@ -56,7 +56,7 @@ describe('a call of a long_running tool', () => {
     expect(await ends(bed)).toEqual([]);
   });
 
-  test('is refused an outcome twice, of another epoch, of another effect, and nothing else changes', async () => {
+  test('rejects a second outcome, and outcomes of another epoch or effect, without other changes', async () => {
     const bed = testBed();
     await takenUp(bed);
     const codes = [];
@@ -95,7 +95,7 @@ describe('a call of a long_running tool', () => {
     expect(Buffer.from((await bed.bus.blobs.get(sha256Hex(long))) as Uint8Array).toString()).toBe(long);
   });
 
-  test('that is cancelled has its worker told, and ends with what they bring or after the grace', async () => {
+  test('that is cancelled informs its worker, and ends with the worker’s outcome or after the grace period', async () => {
     const told: string[] = [];
     const stoppable: FakeTool = { ...LATER, stop: (key, reason) => void told.push(`${key} ${reason}`) };
     const bed = testBed();
@@ -117,7 +117,7 @@ describe('a call of a long_running tool', () => {
     expect(deaf.told(await deaf.send('call_outcome', outcome()))).toEqual(['rejected call_not_open']);
   });
 
-  test('that nobody can be told to stop is given up at once', async () => {
+  test('that no worker can stop is abandoned at once', async () => {
     const bed = testBed();
     await takenUp(bed);
     await bed.send('cancel');
@@ -125,7 +125,7 @@ describe('a call of a long_running tool', () => {
     expect((await bed.lines()).at(-1)).toBe('agent_end cancelled');
   });
 
-  test('cancelled while it is being taken up is stopped where it was taken up', async () => {
+  test('cancelled while a worker accepts it is stopped at that worker', async () => {
     const told: string[] = [];
     const bed = testBed();
     await takenUp(bed, {
@@ -143,7 +143,7 @@ describe('a call of a long_running tool', () => {
     expect(await ends(bed)).toEqual(['c1 cancelled']);
   });
 
-  test('cancelled while it is being taken up is stopped also where the answer to that record is lost', async () => {
+  test('cancelled while a worker accepts it is stopped also if the answer to that record is lost', async () => {
     const told: string[] = [];
     const bed = testBed();
     bed.tools = {
@@ -175,7 +175,7 @@ describe('a call of a long_running tool', () => {
     expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
   });
 
-  test('that crashed before it was taken up is in doubt like any other', async () => {
+  test('whose host crashed before a worker accepted it is in doubt like any other', async () => {
     const bed = testBed();
     const first = await takenUp(bed, { traits: { long_running: true }, run: taking(60_000) });
     first.abandon();
@@ -185,7 +185,7 @@ describe('a call of a long_running tool', () => {
     expect(bed.told(await bed.send('call_outcome', outcome()))).toEqual(['rejected call_not_open']);
   });
 
-  test('is taken up with the epoch that whoever took it was given, and ends with an outcome of it', async () => {
+  test('is accepted with the epoch that the worker got, and ends with an outcome of that epoch', async () => {
     const bed = testBed();
     const first = await takenUp(bed, {
       traits: { long_running: true },
@@ -204,7 +204,7 @@ describe('a call of a long_running tool', () => {
     expect(await ends(bed)).toEqual(['c1 ok']);
   });
 
-  test('whose worker dies before its function has answered LATER is interrupted, and runs again only where it may', async () => {
+  test('whose worker dies before its function returned LATER is interrupted, and runs again only if idempotent', async () => {
     const lost: FakeTool['run'] = async (_call, _signal, clock) => {
       await clock.sleep(500);
       return { ...answer('whoever ran it has gone', 'error'), status: 'lost' };
@@ -227,14 +227,14 @@ describe('a call of a long_running tool', () => {
     expect(await ends(again)).toEqual([]);
   });
 
-  test('may also answer where it was asked', async () => {
+  test('may also answer directly', async () => {
     const bed = testBed();
     await takenUp(bed, { traits: { long_running: true }, run: async () => answer('at once') });
     expect(await ends(bed)).toEqual(['c1 ok']);
   });
 });
 
-test('a tool that answers later without being declared so has failed', async () => {
+test('a tool that answers later without the declaration fails', async () => {
   const bed = testBed();
   await takenUp(bed, { ...LATER, traits: {} });
   expect(await ends(bed)).toEqual(['c1 error']);

@@ -16,7 +16,7 @@ const heard = async (bed: CrewBed, session: string) =>
 const INTERRUPTS: Partial<HostPorts> = { rulesFor: () => ({ ...OPEN_RULES, session_messages: 'interrupt' }) };
 
 describe('a message', () => {
-  test('steers a session that runs, which is told whom it is from', async () => {
+  test('steers a running session, which learns the sender', async () => {
     const bed = crewBed();
     bed.parts = {
       mate: [say('busy', { delayMs: 1_000 }), say('heard')],
@@ -33,7 +33,7 @@ describe('a message', () => {
     expect(await heard(bed, 's2')).toEqual(['Message from session s1:\n\ncome about']);
   });
 
-  test('begins the next run of a session that has ended, where it is a prompt', async () => {
+  test('starts the next run of an ended session if it is a prompt', async () => {
     const bed = crewBed();
     bed.parts = { mate: [say('first'), say('second')], lead: [tell('s2', 'again', { mode: 'prompt' }), say('told')] };
     await bed.crewHost();
@@ -46,7 +46,7 @@ describe('a message', () => {
     expect((await bed.eventsOf('agent_end', 's2')).length).toBe(2);
   });
 
-  describe('that is a prompt and comes while a run ends', () => {
+  describe('that is a prompt and arrives while a run ends', () => {
     const ending = async () => {
       const bed = crewBed();
       bed.toolSource.closeMs = 1_000;
@@ -66,14 +66,14 @@ describe('a message', () => {
         from?.hops,
       ]);
 
-    test('begins the next as soon as that one has ended, once', async () => {
+    test('starts the next run as soon as that one has ended, once', async () => {
       const bed = await ending();
       await bed.time.advance(10_000);
       expect((await prompts(bed)).slice(1)).toEqual([[2, 'Message from session s1:\n\nagain', 1]]);
       expect((await bed.eventsOf('agent_end', 's2')).map(({ run }) => run)).toEqual([1, 2]);
     });
 
-    test('begins none where it was taken back, and says what it was replaced by', async () => {
+    test('starts no run if it was revoked, and names its replacement', async () => {
       for (const verb of ['revoke', 'replace']) {
         const bed = await ending();
         const [message] = await bed.eventsOf('followup_received', 's2');
@@ -90,7 +90,7 @@ describe('a message', () => {
     });
   });
 
-  describe('that is to interrupt', () => {
+  describe('that interrupts', () => {
     /** `mate` has a call parked for approval as `lead` sends its message. */
     const parked = async (ports: Partial<HostPorts>) => {
       const bed = crewBed();
@@ -109,7 +109,7 @@ describe('a message', () => {
     const decisions = async (bed: CrewBed) =>
       (await bed.eventsOf('approval_decided', 's2')).map(({ decision }) => decision);
 
-    test('is refused where its sender runs, with the reason, and ends no approval', async () => {
+    test('is rejected by the sender’s host with the reason, and ends no approval', async () => {
       const bed = await parked({});
       expect(await codes(bed, 's1')).toEqual(['error not_allowed_by_policy']);
       const [{ result } = {}] = await bed.eventsOf('call_ended', 's1');
@@ -123,7 +123,7 @@ describe('a message', () => {
       expect(await heard(bed, 's2')).toEqual([]);
     });
 
-    test('is rejected where its receiver runs, whatever the host of the sender allows', async () => {
+    test('is rejected by the receiver’s host, whatever the sender’s host allows', async () => {
       const bed = crewBed();
       bed.tools = { drop: {} };
       bed.personas = { mate: { permissions: { default: 'ask' } } };
@@ -138,7 +138,7 @@ describe('a message', () => {
       expect(await decisions(bed)).toEqual([]);
     });
 
-    test('ends an approval where the policy allows interrupts', async () => {
+    test('ends an approval if the policy allows interrupts', async () => {
       const bed = await parked(INTERRUPTS);
       expect(await codes(bed, 's1')).toEqual(['ok']);
       expect(await decisions(bed)).toEqual(['superseded']);
@@ -162,7 +162,7 @@ describe('a message', () => {
     expect(shown).toMatchObject({ role: 'user', origin: { kind: 'session', session: 's1' } });
   });
 
-  test('to nobody is an error result', async () => {
+  test('to an unknown session is an error result', async () => {
     const bed = crewBed();
     bed.parts = { lead: [tell('s9', 'hello'), say('ok')] };
     await bed.crewHost();
@@ -170,7 +170,7 @@ describe('a message', () => {
     expect(await codes(bed, 's1')).toEqual(['error session_not_found']);
   });
 
-  test('arrives once, though its sender died before it knew that it was stored', async () => {
+  test('arrives once, although its sender died before the acknowledgement', async () => {
     const bed = crewBed();
     bed.parts = {
       mate: [say('busy', { delayMs: 10_000 }), say('heard')],
@@ -197,8 +197,8 @@ describe('a message', () => {
   });
 });
 
-describe('sessions that answer each other', () => {
-  test('are stopped at the bound, with a code', async () => {
+describe('sessions that message each other', () => {
+  test('are stopped at the bound on hops, with a code', async () => {
     const bed = crewBed();
     const answering = (to: string) =>
       Array.from({ length: 40 }, (_, at) => (at % 2 === 0 ? tell(to, 'and you?', { mode: 'prompt' }) : say('said')));

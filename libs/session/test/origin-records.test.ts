@@ -30,7 +30,7 @@ async function numbersOf(origin: OriginRecords, upTo = Number.POSITIVE_INFINITY)
   return numbers;
 }
 
-test('a second reading has what the first has kept, and reads on behind it', async () => {
+test('a second read reuses the kept records and reads the rest', async () => {
   const { from, origin } = journalOf(5);
   expect(await numbersOf(origin, 3)).toEqual([1, 2, 3]);
   expect(await numbersOf(origin, 3)).toEqual([1, 2, 3]);
@@ -39,7 +39,7 @@ test('a second reading has what the first has kept, and reads on behind it', asy
   expect(from).toEqual([0, 3]);
 });
 
-test('of a long journal only its beginning is kept', async () => {
+test('only the start of a long journal is kept', async () => {
   const { from, origin } = journalOf(12);
   const all = await numbersOf(origin);
   expect(all).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
@@ -48,6 +48,6 @@ test('of a long journal only its beginning is kept', async () => {
   expect(from).toEqual([0, 8, 8]);
 });
 
-test('a store that cannot be read is no verdict on the origin', async () => {
+test('an unavailable store is not an error of the origin', async () => {
   await expect(numbersOf(journalOf(5, 3).origin)).rejects.toThrow(OriginAwayError);
 });

@@ -1,4 +1,4 @@
-/** Many hosts on one bus: who works on which session, and how it gets from one to the other. R10. */
+/** Many hosts on one bus: who works on which session, and how it gets from one to the other. RUNNER-10. */
 import type { CommandInbox, Doorbell, HostLine } from '@coxswain/ports';
 import { HOST_LIVENESS, PARTITIONS, partitionOf } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
@@ -58,7 +58,7 @@ const late = (bed: TestBed) =>
     return message === 'late outcome dropped' ? [{ session_id, effect_id }] : [];
   });
 
-test('hosts share the partitions: each command finds the host of its session', async () => {
+test('hosts divide the partitions: each command reaches its session’s host', async () => {
   const { bed, first, join, moving, staying } = await crew();
   const second = await join();
   await bed.time.advance(1_000);
@@ -86,7 +86,7 @@ test('a host that joins gets its share, and a session goes with its partition on
   expect([first.live, second.live]).toEqual([0, 1]);
 });
 
-test('a session that does nothing goes with its partition at once, and costs its next host nothing', async () => {
+test('an idle session moves with its partition at once, without work for its next host', async () => {
   const { bed, first, join, moving } = await crew();
   bed.models.answers = [say('done'), say('again')];
   await bed.start({}, { session: moving });
@@ -99,7 +99,7 @@ test('a session that does nothing goes with its partition at once, and costs its
   expect(await writersOf(bed, moving)).toEqual([first.id, second.id]);
 });
 
-test('what is said to a session that its old host works on still reaches it there', async () => {
+test('commands still reach a session that its previous host is completing', async () => {
   const { bed, first, join, moving } = await crew();
   bed.tools = { slow: { run: taking(5_000) } };
   bed.models.answers = [ask(call('c1', 'slow')), say('done')];
@@ -120,7 +120,7 @@ test('what is said to a session that its old host works on still reaches it ther
   expect((await bed.lines(moving)).at(-1)).toBe('agent_end end_turn');
 });
 
-test('a call that does not end keeps its session for as long as a hand-over may take, and is then in doubt', async () => {
+test('a call that does not end keeps its session until the bound of a hand-over, and is then in doubt', async () => {
   const { bed, first, join, moving } = await crew();
   bed.tools = { endless: { run: deaf(600_000) } };
   bed.models.answers = [ask(call('c1', 'endless')), say('done')];
@@ -133,7 +133,7 @@ test('a call that does not end keeps its session for as long as a hand-over may 
   expect(await bed.lines(moving)).toContainEqual(expect.stringContaining('c1 interrupted'));
 });
 
-test('a session that is released unheard is found within a second', async () => {
+test('a session whose release message was lost is found within a second', async () => {
   const { bed, first, moving } = await crew();
   bed.tools = { slow: { run: taking(3_000) } };
   bed.models.answers = [ask(call('c1', 'slow')), say('done')];
@@ -147,7 +147,7 @@ test('a session that is released unheard is found within a second', async () => 
   expect((await bed.lines(moving)).at(-1)).toBe('agent_end end_turn');
 });
 
-test('a session that got work while its host was about to let it go, and might not begin, is not let go of', async () => {
+test('a session that gets work during its release, and may not start it, is not released', async () => {
   let isSlow = false;
   let heardAgain = () => {};
   const { bed, first, join, staying } = await crew((line) => ({
@@ -183,7 +183,7 @@ test('a session that got work while its host was about to let it go, and might n
   expect((await bed.lines(staying)).filter((line) => line.startsWith('agent_end'))).toHaveLength(2);
 });
 
-test('a host that ends while it doubts that it is heard waits for nothing more', async () => {
+test('a host that stops without contact to its peers waits for nothing', async () => {
   const { bed, join } = await crew();
   await join();
   let isSlow = false;
@@ -216,7 +216,7 @@ test('a host that ends while it doubts that it is heard waits for nothing more',
   expect(sleeps).toBeLessThan(10);
 });
 
-test('a session whose note names a living host that has it no more is found within a second, too', async () => {
+test('a session whose note names a live host that no longer has it is found within a second, too', async () => {
   const { bed, first, join, moving } = await crew();
   bed.tools = { slow: { run: taking(60_000) } };
   bed.models.answers = [ask(call('c1', 'slow')), say('done')];
@@ -233,7 +233,7 @@ test('a session whose note names a living host that has it no more is found with
   expect((await bed.lines(moving)).at(-1)).toBe('agent_end end_turn');
 });
 
-test('a host that stops hands over session by session: one that has ended its calls does not wait for the others', async () => {
+test('a stopping host hands over session by session: one without calls does not wait for the others', async () => {
   const { bed, first, join, moving, staying } = await crew();
   const second = await join();
   await bed.time.advance(1_000);
@@ -254,7 +254,7 @@ test('a host that stops hands over session by session: one that has ended its ca
   expect(moving).not.toBe(staying);
 });
 
-test('the sessions of a host that dies are gone on with as soon as nobody believes in it any more', async () => {
+test('the sessions of a dead host continue as soon as its peers consider it dead', async () => {
   const { bed, first, join, staying } = await crew();
   bed.tools = { slow: { run: taking(60_000) } };
   const second = await join();
@@ -270,7 +270,7 @@ test('the sessions of a host that dies are gone on with as soon as nobody believ
   expect((await bed.lines(staying)).at(-1)).toBe('agent_end end_turn');
 });
 
-test('a host that stood still past its lease aborts what it did, begins nothing, and is known by another name', async () => {
+test('a host that was frozen past its lease aborts its effects, starts nothing, and takes another name', async () => {
   const { bed, first, join, staying } = await crew();
   bed.tools = { slow: { run: taking(60_000) } };
   const second = await join();
@@ -296,7 +296,7 @@ test('a host that stood still past its lease aborts what it did, begins nothing,
   expect(now).not.toBe(before);
 });
 
-test('a host that comes back takes no session from whoever has gone on with it', async () => {
+test('a host that comes back takes no session from the host that continued it', async () => {
   const { bed, first, join } = await crew();
   const second = await join();
   await bed.time.advance(1_000);
@@ -314,7 +314,7 @@ test('a host that comes back takes no session from whoever has gone on with it',
   expect(await bed.lines(session)).toContain('call_ended c2 ok');
 });
 
-test('what came to its end in a host that stood still is dropped there, and the log says so', async () => {
+test('outcomes of a frozen host are dropped, with a log line', async () => {
   const { bed, first, join, staying } = await crew();
   bed.tools = { slow: { run: taking(3_500, 'late') } };
   const second = await join();
@@ -331,7 +331,7 @@ test('what came to its end in a host that stood still is dropped there, and the 
   expect((await writersOf(bed, staying))[1]).toBe(second.id);
 });
 
-test('what a refused append would have told is dropped, and the log says so', async () => {
+test('messages of a refused append are dropped, with a log line', async () => {
   const { bed, first, moving } = await crew();
   bed.models.answers = [say('mine', { delayMs: 1_000 }), say('theirs')];
   await bed.start({}, { session: moving });
@@ -345,7 +345,7 @@ test('what a refused append would have told is dropped, and the log says so', as
   expect(await writersOf(bed, moving)).toEqual([first.id, rival.id]);
 });
 
-test('a host that was slow, and that nobody has given up, goes on with its calls', async () => {
+test('a slow host that its peers consider alive continues its calls', async () => {
   const { bed, first, join, staying } = await crew();
   bed.tools = { slow: { run: taking(8_000) } };
   await join();
@@ -359,7 +359,7 @@ test('a host that was slow, and that nobody has given up, goes on with its calls
   expect(await writersOf(bed, staying)).toEqual([first.id]);
 });
 
-test('a host that is not heard and cannot ask what became of it leaves everything', async () => {
+test('a host without contact that cannot check its lease leaves all sessions', async () => {
   let isCut = false;
   const { bed, first, join, staying } = await crew((line) => ({
     ...line,
@@ -379,7 +379,7 @@ test('a host that is not heard and cannot ask what became of it leaves everythin
   expect(await writersOf(bed, staying)).toEqual([first.id, second.id]);
 });
 
-test('a host that was given up and has not heard of it is told again, and comes back under another name', async () => {
+test('a host that missed its own expiry learns of it later, and comes back under another name', async () => {
   let isDeaf = true;
   const { bed, first, join, staying } = await crew((line) => ({
     ...line,
@@ -402,7 +402,7 @@ test('a host that was given up and has not heard of it is told again, and comes 
   expect((await bed.records(staying)).at(-1)?.attempt).toBe(`${first.id}.1`);
 });
 
-test('a host that is alone goes on with its calls, however long it stood still', async () => {
+test('a single host continues its calls, however long it was frozen', async () => {
   const { bed, first, staying } = await crew();
   bed.tools = { slow: { run: taking(8_000) } };
   bed.models.answers = [ask(call('c1', 'slow')), say('done')];
@@ -413,7 +413,7 @@ test('a host that is alone goes on with its calls, however long it stood still',
   expect(await writersOf(bed, staying)).toEqual([first.id]);
 });
 
-test('a session that was here to be looked at only is gone on with as its last owner has left it', async () => {
+test('a session that was loaded for reading only continues from its last owner’s state', async () => {
   const { bed, first, moving } = await crew((line) => ({
     ...line,
     // It hears of nobody else, so it keeps what it has: a rival.
@@ -456,7 +456,7 @@ test('a session that was here to be looked at only is gone on with as its last o
   expect((await bed.lines(moving)).at(-1)).toBe('agent_end end_turn');
 });
 
-test('a session is noted before its first record, and until it leaves memory with nothing to do', async () => {
+test('a session has a note from before its first record until it leaves memory without work', async () => {
   const { bed, first, staying } = await crew();
   bed.models.answers = [say('done')];
   const notes: (readonly (string | null)[])[] = [];
@@ -473,7 +473,7 @@ test('a session is noted before its first record, and until it leaves memory wit
   expect(await noted(bed, staying)).toEqual([]);
 });
 
-test('a session that has work again is noted again: its note may have been written over, and taken away', async () => {
+test('a session with new work is noted again: its note may have been replaced and removed', async () => {
   const { bed, first, join, staying } = await crew();
   bed.tools = { slow: { run: taking(60_000) } };
   bed.models.answers = [say('done'), ask(call('c1', 'slow')), say('at last')];
@@ -494,7 +494,7 @@ test('a session that has work again is noted again: its note may have been writt
   expect(await noted(bed, staying)).toEqual([]);
 });
 
-test('a session that cannot be noted is tried again, and records nothing meanwhile', async () => {
+test('a note that cannot be written is retried, and the session records nothing meanwhile', async () => {
   const { bed, join, staying } = await crew();
   bed.models.answers = [say('done')];
   const { note } = bed.bus.active;
@@ -512,7 +512,7 @@ test('a session that cannot be noted is tried again, and records nothing meanwhi
   expect(join).toBeDefined();
 });
 
-test('a host takes up what is noted, and looks at no other session', async () => {
+test('a host loads noted sessions, and reads no other session', async () => {
   const { bed, first, join } = await crew();
   for (let i = 1; i <= 20; i++) {
     bed.models.answers = [say('done')];
@@ -537,7 +537,7 @@ test('a host takes up what is noted, and looks at no other session', async () =>
   expect(refOf('busy').sessionId).toBe('busy');
 });
 
-test('a session whose partition goes while its journal is looked at is left to whoever has that now', async () => {
+test('a session whose partition moves while its journal is read is left to the new host', async () => {
   const { bed, first, join } = await crew();
   const thirds = assignPartitions(['host2-2-1', 'host3-3-1']).get('host3-3-1') ?? [];
   const session = Array.from({ length: 200 }, (_, i) => `s${i}`).find((id) =>
@@ -565,7 +565,7 @@ test('a session whose partition goes while its journal is looked at is left to w
   expect([second.live, third.live]).toEqual([0, 0]);
 });
 
-test('a session that was let go of unheard, behind the notes that were read, is found by its note', async () => {
+test('a session whose release was lost after the notes were read is found by its note', async () => {
   const { bed, join, moving } = await crew((line) => ({ ...line, release: () => undefined }));
   bed.models.answers = [say('late', { delayMs: 60_000 }), say('done')];
   await bed.start({}, { session: moving });
@@ -599,7 +599,7 @@ async function unread(options: HostOptions = {}) {
   return { ...hosts, second };
 }
 
-test('a session that its old host lost behind the notes that were read, under its name, is found too', async () => {
+test('a session that its previous host lost after the notes were read is found, too', async () => {
   const { bed, first, second, moving } = await unread({
     commitBounds: { attemptsMax: 1, firstDelayMs: 1, maxDelayMs: 1 },
   });
@@ -613,7 +613,7 @@ test('a session that its old host lost behind the notes that were read, under it
   expect((await bed.lines(moving)).at(-1)).toBe('agent_end end_turn');
 });
 
-test('a host that leaves a session in the middle of an append keeps no snapshot of it: the next owner has the command', async () => {
+test('a host that leaves a session during an append writes no snapshot: the next owner has the command', async () => {
   const { bed, join, moving } = await crew((line) => line, {
     commitBounds: { attemptsMax: 1, firstDelayMs: 1, maxDelayMs: 1 },
   });
@@ -634,7 +634,7 @@ test('a host that leaves a session in the middle of an append keeps no snapshot 
   expect(await bed.lines(moving)).toContainEqual(expect.stringContaining('steering_received m'));
 });
 
-test('and so is one whose old host died', async () => {
+test('and so is a session whose previous host died', async () => {
   const { bed, first, second, moving } = await unread();
   first.abandon();
   await bed.time.advance(30_000);
@@ -644,7 +644,7 @@ test('and so is one whose old host died', async () => {
 
 // A balance ends some turns of the event loop's inner queue after its last answer: whichever of them brings the news.
 test.each([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])(
-  'a host that is heard while partitions are being taken gets its share: %i turns later',
+  'a host that appears while partitions are assigned gets its share: %i turns later',
   async (turns) => {
     const bed = testBed();
     const line = bed.bus.createHostLine();
@@ -683,7 +683,7 @@ function sameShare(session: string): string {
   for (let i = 1; ; i++) if (partitionOf(`t${i}`) === partitionOf(session)) return `t${i}`;
 }
 
-test('a host that cannot listen under its next name takes another, until it is rung by the name that it says', async () => {
+test('a host that cannot subscribe under its next name takes another, until commands reach it by its published name', async () => {
   const opened: string[] = [];
   const said: string[] = [];
   const { bed, join } = await crew((line) => ({

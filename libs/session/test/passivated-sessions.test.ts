@@ -37,7 +37,7 @@ async function twoSessions() {
 }
 const BOTH = { stopped: 1, function_awaiting_approval: 1 };
 
-test('passivated sessions are counted by state as those in memory are, and once when they wake', async () => {
+test('passivated sessions are counted by state like those in memory, and once when they wake', async () => {
   const { bed, host, first } = await twoSessions();
   expect(first.read('sessions')).toEqual(BOTH);
   await bed.time.advance(60_000);
@@ -83,7 +83,7 @@ test('a session whose host died before it passivated it is counted by its newest
   expect(second.read('approvals_waiting')).toEqual({ '': 1 });
 });
 
-test('what comes or leaves while a partition is read is counted as it is, and a summary that was lost comes with the next reading', async () => {
+test('changes while a partition is read are counted, and a lost summary is read the next time', async () => {
   const bed = testBed();
   const ref = refOf('a');
   const partition = partitionOf(ref.sessionId);

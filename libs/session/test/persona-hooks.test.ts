@@ -47,8 +47,8 @@ async function served(hooks: Hooks, handlers: Readonly<Record<string, AnyHandler
   };
 }
 
-describe('what a definition says itself', () => {
-  test('refuses a call, cuts a result and reminds, with nobody to be asked', async () => {
+describe('hooks in a definition, without code', () => {
+  test('refuse a call, truncate a result and remind, without a handler', async () => {
     const bed = testBed();
     bed.tools = { read: { run: async () => answer('x'.repeat(100)) }, exec: {} };
     bed.models.answers = [ask(call('c1', 'read'), call('c2', 'exec', { command: 'rm -rf /' })), say('done')];
@@ -76,7 +76,7 @@ describe('what a definition says itself', () => {
     expect(bed.hooks.asked).toEqual([]);
   });
 
-  test('vetoes a prompt by what stands in it, and rewrites arguments', async () => {
+  test('veto a prompt by its content, and rewrite arguments', async () => {
     const bed = testBed();
     bed.tools = { exec: {} };
     bed.models.answers = [ask(call('c1', 'exec', { command: 'ls' })), say('done')];
@@ -94,7 +94,7 @@ describe('what a definition says itself', () => {
     expect(await end(bed)).toMatchObject({ stop_reason: 'end_turn' });
   });
 
-  test('holds at the steps that it names', async () => {
+  test('apply to the steps that they name', async () => {
     const bed = testBed();
     bed.models.answers = [say('a list'), say('the notes')];
     await bed.host();
@@ -114,7 +114,7 @@ describe('what a definition says itself', () => {
     expect((await bed.eventsOf('step_finished')).map(({ output }) => output)).toEqual([undefined, 'kept elsewhere']);
   });
 
-  test('is the version of the persona: other hooks are another one, and a session keeps those that it began with', async () => {
+  test('are part of the persona’s version: a session keeps the hooks that it started with', async () => {
     const bed = testBed();
     const host = await bed.host();
     const reminding = (body: string): Partial<Persona> => ({ hooks: [{ event: 'session_start', returns: { body } }] });
@@ -132,7 +132,7 @@ describe('what a definition says itself', () => {
 });
 
 describe('with those of hosts', () => {
-  test('they go first whatever their priority, and what hosts’ hooks see is what they have made of it', async () => {
+  test('they run first whatever their priority, and the host’s hooks see their result', async () => {
     const bed = testBed();
     bed.tools = { exec: {} };
     bed.hooks.registrations = [hook('PreToolUse', 'policy', { priority: -1_000 }), hook('PreToolUse', 'audit')];
@@ -145,7 +145,7 @@ describe('with those of hosts', () => {
     expect(bed.hooks.asked[0]?.payload).toMatchObject({ tool: { args: { command: 'rm -rf /' } } });
   });
 
-  test('what they rewrite does not slip by a host’s condition: it is held against what was and what is', async () => {
+  test('their rewrite cannot evade a host hook’s condition, which is checked before and after', async () => {
     const bed = testBed();
     bed.tools = { exec: {} };
     const when = (pattern: string, id: string) => hook('PreToolUse', id, { pattern, deny: `${id} says no` });
@@ -191,7 +191,7 @@ describe('with those of hosts', () => {
     ]);
   });
 
-  test('a table of the host that changes keeps them, and takes none of them away', async () => {
+  test('a change of the host’s table keeps them', async () => {
     const bed = testBed();
     bed.tools = { slow: { run: taking(1_000) } };
     bed.models.answers = [ask(call('c1', 'slow')), say('done')];
@@ -203,7 +203,7 @@ describe('with those of hosts', () => {
     expect(tables).toEqual([['writer:post_turn-1'], ['writer:post_turn-1', 'watch']]);
   });
 
-  test('a host’s hook cannot pass for one of a persona’s', async () => {
+  test('a host’s hook cannot pose as a persona’s hook', async () => {
     const bed = testBed();
     bed.hooks.registrations = [hook('post_turn', 'feigned', { persona: 'writer', persona_version: 'v1' })];
     await bed.host();
@@ -213,7 +213,7 @@ describe('with those of hosts', () => {
 });
 
 describe('code of a persona', () => {
-  test('is asked where its version is served: it vetoes, rewrites, reminds, and looks at the transcript', async () => {
+  test('runs where its version is served: it vetoes, rewrites, reminds, and reads the transcript', async () => {
     const seen: unknown[] = [];
     const { bed, start: begin } = await served(
       [
@@ -242,7 +242,7 @@ describe('code of a persona', () => {
     expect(await end(bed)).toMatchObject({ stop_reason: 'user_prompt_submit_blocked' });
   });
 
-  test('that is away is as a hook service that is away: on_error decides, and no other version is asked for it', async () => {
+  test('that is unavailable is like an unavailable hook service: on_error decides, and no other version is asked', async () => {
     const { bed, instance, serve, personas } = await served(
       [
         { event: 'PreToolUse', pattern: 'exec', handler: './a.ts#a', id: 'closed' },
@@ -267,7 +267,7 @@ describe('code of a persona', () => {
     expect(ran()).toEqual(['e1', 'e3', 'r1', 'r2', 'r3']);
   });
 
-  test('that goes while it is asked has not answered', async () => {
+  test('that disappears while it is asked has not answered', async () => {
     const {
       bed,
       instance,
@@ -289,7 +289,7 @@ describe('code of a persona', () => {
     expect(await end(bed)).toMatchObject({ stop_reason: 'user_prompt_submit_blocked' });
   });
 
-  test('is asked of another instance, under the same key, where the one that was asked has gone', async () => {
+  test('is asked of another instance, under the same key, if the first one disappeared', async () => {
     const keys: string[] = [];
     const hooks: Hooks = [{ event: 'user_prompt_submit', handler: './a.ts#b', id: 'b' }];
     const taking: AnyHandler = (_, { idempotencyKey }) => {
@@ -307,7 +307,7 @@ describe('code of a persona', () => {
     expect(await end(bed)).toMatchObject({ stop_reason: 'end_turn' });
   });
 
-  test('that is nowhere fails closed, in a host that serves no persona, too, and says where it would run', async () => {
+  test('that no process serves fails closed, also on a host without served personas, and names where it would run', async () => {
     const bed = testBed();
     await bed.host();
     await start(bed, { version: 'v1', hooks: [{ event: 'user_prompt_submit', handler: './a.ts#a' }] });
@@ -319,7 +319,7 @@ describe('code of a persona', () => {
     });
   });
 
-  test('is asked in sessions that were started with the whole definition, where somebody serves that version', async () => {
+  test('is asked in sessions with a whole definition if a process serves that version', async () => {
     const { bed, personas } = await served([{ event: 'session_start', handler: 'x', id: 'a' }], {
       a: () => ({ body: 'seen' }),
     });
@@ -328,7 +328,7 @@ describe('code of a persona', () => {
     expect((await bed.eventsOf('reminder_injected')).map(({ body }) => body)).toEqual(['seen']);
   });
 
-  test('cannot allow what a person is to be asked for: that it tries to is a wrong answer, and refuses', async () => {
+  test('cannot allow a call that a person must approve: the attempt is an invalid answer, and refuses', async () => {
     const { bed, start: begin } = await served(
       [{ event: 'permission_asked', handler: 'x', id: 'a', on_error: 'fail_open' }],
       {
@@ -346,7 +346,7 @@ describe('code of a persona', () => {
 describe('on_finish', () => {
   const FINISH = { on_finish: { handler: 'x' } };
 
-  test('is told of the end of every run, between the points around it, before other hooks of that point', async () => {
+  test('is called at the end of every run, before other hooks of that point', async () => {
     const told: unknown[] = [];
     const { bed, start: begin } = await served(
       [{ event: 'post_finish', handler: 'x', id: 'later', priority: -1_000 }],
@@ -368,7 +368,7 @@ describe('on_finish', () => {
     ]);
   });
 
-  test('may say in the definition what the next run is reminded of, and in which case', async () => {
+  test('may set reminders for the next run in the definition, with a condition', async () => {
     const bed = testBed();
     bed.models.answers = [say('done')];
     await bed.host();
@@ -386,7 +386,7 @@ describe('on_finish', () => {
     expect(JSON.stringify(bed.models.requests.at(-1)?.messages)).toContain('The last run was broken off.');
   });
 
-  test('that is away, throws or answers what means nothing there holds no end up', async () => {
+  test('that is unavailable, throws or returns an invalid value does not delay the end', async () => {
     const { bed, start: begin } = await served([], { on_finish: () => Promise.reject(new Error('full')) }, FINISH);
     await begin();
     expect(await verdicts(bed)).toEqual([['writer:on_finish', 'hook_threw']]);
@@ -403,7 +403,7 @@ describe('crews', () => {
     on_finish: { returns: { body: `${name} has finished` } },
   });
 
-  test('a hand-off changes the set: what is left of the turn is of the persona that has begun it', async () => {
+  test('a hand-off changes the hooks: the rest of the turn belongs to the persona that started it', async () => {
     const bed = crewBed();
     bed.tools = { read: {} };
     bed.personas = { desk: { handoffs: ['clerk'], ...reminding('desk') }, clerk: { ...reminding('clerk') } };
@@ -440,7 +440,7 @@ describe('crews', () => {
   });
 });
 
-test('a fork goes on with the hooks of its origin’s persona; with another persona it has that one’s', async () => {
+test('a fork keeps the hooks of its origin’s persona; with another persona it has that persona’s hooks', async () => {
   const bed = testBed();
   bed.tools = { read: {} };
   bed.models.answers = [ask(call('c1', 'read')), say('done')];
@@ -457,7 +457,7 @@ test('a fork goes on with the hooks of its origin’s persona; with another pers
   expect(new Set(await asked(bed, 'f2'))).toEqual(new Set(['post_turn writer:other']));
 });
 
-test('more hooks than a session may see fail its run by name, as too many of a host’s do', async () => {
+test('more hooks than the bound fail the run with a code, like too many hooks of a host', async () => {
   const bed = testBed();
   bed.hooks.registrations = Array.from({ length: 256 }, (_, index) => hook('post_turn', `h${index}`));
   bed.hooks.handlers = { h0: returns(true) };

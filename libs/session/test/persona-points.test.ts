@@ -87,7 +87,7 @@ describe.each(TAPED)('%s', (point) => {
     expect(closed.answers).toMatchObject([{ failure: { message: 'no answer within 40 ms' } }, { not_run: true }]);
   });
 
-  test('what is asked and answered has its place on the tape', async () => {
+  test('questions and answers are on the tape in order', async () => {
     const { answers } = await consulted(point, returns({ body: 'mind the rocks' }));
     const call = { type: 'hook_call', hook: 'first', point, effect_id: '7-0', payload: payloadOf(point) };
     const tape = [call, ...answers.map((answer) => ({ type: 'hook_returned', point, effect_id: '7-0', ...answer }))];
@@ -96,7 +96,7 @@ describe.each(TAPED)('%s', (point) => {
   });
 });
 
-test('a later hook of a step is shown what an earlier one made of it', async () => {
+test('a later hook of a step sees the result of an earlier one', async () => {
   const args = await consulted('PreStep', returns({ args: { topic: 'sands' } }));
   expect(args.answers[1]?.payload).toMatchObject({ step: { name: 'draft', args: { topic: 'sands' } } });
   const output = await consulted('PostStep', returns({ output: 'another draft' }));

@@ -1,4 +1,4 @@
-/** What a turn costs, and in which order it becomes visible: R1 to R6. */
+/** What a turn costs, and in which order it becomes visible: RUNNER-1 to RUNNER-6. */
 import { HEADERS } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { ask, call, say } from './fake-model.ts';
@@ -6,7 +6,7 @@ import { taking } from './fake-tools.ts';
 import type { AppendFault } from './faulty-journal.ts';
 import { ALLOW, recordOf, refOf, testBed } from './test-bed.ts';
 
-test('a run stands in the journal from its prompt to its end', async () => {
+test('a run is in the journal from its prompt to its end', async () => {
   const bed = testBed();
   bed.models.answers = [ask(call('c1', 'read')), say('done')];
   await bed.host();
@@ -30,7 +30,7 @@ test('a run stands in the journal from its prompt to its end', async () => {
   ]);
 });
 
-test('R2: a plain turn costs exactly two appends, however many there are', async () => {
+test('RUNNER-2: a plain turn costs exactly two appends, however many there are', async () => {
   const bed = testBed();
   const turns = 12;
   bed.models.answers = [...Array.from({ length: turns }, (_, i) => ask(call(`c${i}`, 'read'))), say('done')];
@@ -40,7 +40,7 @@ test('R2: a plain turn costs exactly two appends, however many there are', async
   expect(bed.journal.tried).toHaveLength(2 * turns + 4);
 });
 
-test('R2: a batch of calls that end one after another costs one append for the answer and one for each result', async () => {
+test('RUNNER-2: a batch of calls that end one after another costs one append for the answer and one for each result', async () => {
   const bed = testBed();
   bed.tools = { a: { run: taking(10) }, b: { run: taking(20) }, c: { run: taking(30) } };
   bed.models.answers = [ask(call('c1', 'a'), call('c2', 'b'), call('c3', 'c')), say('done')];
@@ -66,7 +66,7 @@ function holdAcknowledgement({ journal }: ReturnType<typeof testBed>): () => voi
   return () => acknowledge();
 }
 
-test('R3: a record has no receipts and no effects before its append is acknowledged', async () => {
+test('RUNNER-3: a record has no receipts and no effects before its append is acknowledged', async () => {
   const bed = testBed();
   await bed.host();
   await bed.start();
@@ -96,7 +96,7 @@ test('a status includes each stored record, also before its host has read the ac
   expect((await host.status(refOf()))?.n).toBeGreaterThan(stored);
 });
 
-test('R3: no consumer sees a state, a message or an end that is not durable', async () => {
+test('RUNNER-3: no consumer sees a state, a message or an end that is not durable', async () => {
   const bed = testBed();
   bed.models.answers = [say('the answer', { delayMs: 1_000 })];
   const host = await bed.host();
@@ -129,7 +129,7 @@ test('R3: no consumer sees a state, a message or an end that is not durable', as
   expect(await seen()).toEqual(['stopped', ['message_complete', 'agent_end']]);
 });
 
-test('R4: a tool runs only after the record that says so is acknowledged', async () => {
+test('RUNNER-4: a tool runs only after the record that says so is acknowledged', async () => {
   const bed = testBed();
   bed.models.answers = [ask(call('c1', 'read')), say('done')];
   await bed.host();
@@ -148,7 +148,7 @@ test('R4: a tool runs only after the record that says so is acknowledged', async
   expect(runsAtAppend[started + 1]).toBe(1);
 });
 
-test('R4: a tool does not run for a record that was refused', async () => {
+test('RUNNER-4: a tool does not run for a record that was refused', async () => {
   const bed = testBed();
   bed.models.answers = [ask(call('c1', 'read'))];
   await bed.host();
@@ -160,7 +160,7 @@ test('R4: a tool does not run for a record that was refused', async () => {
   expect(bed.toolSource.runs).toEqual([]);
 });
 
-test('R5: outcomes of calls that run at once come back one after another, each in its own record', async () => {
+test('RUNNER-5: outcomes of calls that run at once come back one after another, each in its own record', async () => {
   const bed = testBed();
   bed.tools = { a: { run: taking(10) }, b: { run: taking(10) } };
   bed.models.answers = [ask(call('c1', 'a'), call('c2', 'b')), say('done')];
@@ -171,7 +171,7 @@ test('R5: outcomes of calls that run at once come back one after another, each i
   expect(outcomes.map((record) => record.events.filter((event) => event.type === 'call_ended').length)).toEqual([1, 1]);
 });
 
-test('R5: an instant model and an instant tool do not keep a steering message from coming in', async () => {
+test('RUNNER-5: an instant model and an instant tool do not keep a steering message from coming in', async () => {
   const bed = testBed();
   bed.models.answers = [ask(call('c1', 'read'))];
   await bed.host();
@@ -189,7 +189,7 @@ test('R5: an instant model and an instant tool do not keep a steering message fr
   expect(received).toBeLessThan(lines.indexOf('agent_end max_turns'));
 });
 
-test('R6: what is no longer wanted is aborted after the record that says so', async () => {
+test('RUNNER-6: what is no longer wanted is aborted after the record that says so', async () => {
   const bed = testBed();
   bed.tools = { slow: { run: taking(60_000) } };
   bed.models.answers = [ask(call('c1', 'slow'))];
@@ -207,7 +207,7 @@ test('R6: what is no longer wanted is aborted after the record that says so', as
   ]);
 });
 
-test('R6: recovery starts what is missing, by the same code', async () => {
+test('RUNNER-6: recovery starts what is missing, by the same code', async () => {
   const bed = testBed();
   bed.models.answers = [say('done', { delayMs: 1_000 })];
   const first = await bed.host();

@@ -37,7 +37,7 @@ test.each<[string, Parameters<typeof ruled>[0], typeof RESTRICTED | undefined]>(
   expect(line?.message).toContain('policy.roots allows /work');
 });
 
-test('a start that the policy refuses only when its model is looked up is logged as well', async () => {
+test('a start that the policy rejects at the lookup of its model is logged as well', async () => {
   const bed = testBed();
   await bed.host({}, ruled());
   const message = 'model: the script link.yaml leads out of the folders';
@@ -64,7 +64,7 @@ test('a start with a literal secret is rejected and logged on every bus, and no 
   expect(JSON.stringify([bed.log, bed.receipts, await bed.records()])).not.toContain('hunter2');
 });
 
-test('a trusted sender is not held to the policy, and neither is the session', async () => {
+test('the policy applies neither to a trusted sender nor to its session', async () => {
   const bed = testBed();
   await bed.host({}, ruled({ run_command: 'deny' }));
   await bed.start({ root: '/etc' });

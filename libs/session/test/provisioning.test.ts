@@ -472,7 +472,7 @@ test.each([
   expect(bed.receipts.at(-1)?.field).toContain(`persona.tool_settings.0.${field}`);
 });
 
-test('R8: a session sees a stated number of tools', async () => {
+test('RUNNER-8: a session sees a stated number of tools', async () => {
   const bed = testBed();
   bed.tools = Object.fromEntries(Array.from({ length: BOUNDS.toolsMax + 9 }, (_, i) => [`t${i}`, {}]));
   await started(bed, { model: 'fake/model' });

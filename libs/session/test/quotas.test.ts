@@ -20,7 +20,7 @@ const rejectedIn = (bed: TestBed) =>
     .filter(({ stage }) => stage === 'rejected')
     .map(({ command_id, code, detail }) => [command_id, code, detail]);
 
-test('a sender that is too quick is refused without a record, and its command is taken a second later under the same id', async () => {
+test('a sender above its rate is rejected without a record, and its command is accepted a second later under the same id', async () => {
   const bed = await limited({ sender_commands_per_second: 1, sender_commands_burst: 3 });
   await bed.start();
   const n = (await bed.records()).length;
@@ -34,7 +34,7 @@ test('a sender that is too quick is refused without a record, and its command is
   expect(bed.told('c').at(-1)).toMatch(/^accepted/);
 });
 
-test('other senders go on, until the tenant is too quick; then a run can be cancelled still', async () => {
+test('other senders continue until the tenant’s rate is exceeded; a run can still be cancelled then', async () => {
   const bed = await limited({ sender_commands_burst: 2, commands_burst: 4, commands_per_second: 1 });
   bed.models.answers = [say('late', { delayMs: 10_000 })];
   const by = (actor: string, id: string): SendOptions => ({ id, headers: { 'Cox-Actor': actor } });
@@ -50,7 +50,7 @@ test('other senders go on, until the tenant is too quick; then a run can be canc
   expect(bed.told('stop')).toEqual(['accepted']);
 });
 
-test('what a tenant has used up another has not', async () => {
+test('quotas are separate for each tenant', async () => {
   const bed = await limited({ commands_burst: 1, commands_per_second: 1 });
   await bed.start();
   bed.bus.publish(
@@ -65,7 +65,7 @@ test('what a tenant has used up another has not', async () => {
   expect(bed.told('theirs')).toEqual(['accepted']);
 });
 
-test('what is queued in all sessions of a tenant is bounded, and delivering it makes room', async () => {
+test('the queue of all sessions of a tenant is bounded, and delivery frees space', async () => {
   const bed = await limited({ pending_bytes: 100 });
   for (const session of ['s1', 's2']) await bed.start({}, { session });
   await bed.send('steer', 'x'.repeat(80), { session: 's1' });
@@ -76,7 +76,7 @@ test('what is queued in all sessions of a tenant is bounded, and delivering it m
   expect(bed.told('within')[0]).toMatch(/^accepted/);
 });
 
-test('a tenant with all its sessions begins no other, until the store says that there are fewer', async () => {
+test('a tenant at its maximum of sessions starts no other, until the store reports fewer', async () => {
   const usage = { now: { sessions: 1, storedBytes: 0 } };
   const bed = await limited({ sessions: 3 }, usage);
   for (const session of ['s1', 's2', 's3']) await bed.start({}, { session, id: session });
@@ -88,7 +88,7 @@ test('a tenant with all its sessions begins no other, until the store says that 
   expect(bed.told('again')).toEqual(['accepted']);
 });
 
-test('nor does a delegation begin one: its call has an error result', async () => {
+test('a delegation starts none either: its call has an error result', async () => {
   const bed = crewBed();
   bed.parts = { lead: [delegate(['mate', 'x']), say('alone, then')], mate: [say('never')] };
   const quotas = Quotas.parse({ sessions: 2 });
@@ -99,7 +99,7 @@ test('nor does a delegation begin one: its call has an error result', async () =
   expect(end).toMatchObject({ status: 'error', result: { detail: { code: 'quota_exceeded' } } });
 });
 
-test('a tenant whose journals are full sends no message more, and ends what runs', async () => {
+test('a tenant with full journals sends no more messages, and its runs end', async () => {
   const usage = { now: { sessions: 1, storedBytes: 1 } };
   const bed = await limited({ stored_bytes: 1_000 }, usage);
   bed.models.answers = [say('late', { delayMs: 10_000 })];

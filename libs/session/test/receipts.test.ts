@@ -1,4 +1,4 @@
-/** Receipts: accepted or rejected, then delivered; never before it is so. R3. */
+/** Receipts: accepted or rejected, then delivered; never before it is so. RUNNER-3. */
 import { expect, test } from 'vitest';
 import { ask, call, say } from './fake-model.ts';
 import { taking } from './fake-tools.ts';
@@ -21,7 +21,7 @@ test('a steering message is accepted when it is durable, and delivered at the se
   expect(delivered).toMatchObject({ command_id: id, n: record?.n, turn: 1 });
 });
 
-test('one that is accepted and delivered by the same record is told both, in this order', async () => {
+test('a message that the same record accepts and delivers gets both receipts, in this order', async () => {
   const bed = testBed();
   bed.models.answers = [ask(call('c1', 'read')), say('done')];
   await bed.host();
@@ -31,7 +31,7 @@ test('one that is accepted and delivered by the same record is told both, in thi
   expect(bed.toolSource.runs).toEqual([]);
 });
 
-test('a follow-up is delivered when it is taken', async () => {
+test('a follow-up is delivered when its run starts', async () => {
   const bed = testBed();
   bed.models.answers = [say('one', { delayMs: 100 }), say('two')];
   await bed.host();
@@ -41,7 +41,7 @@ test('a follow-up is delivered when it is taken', async () => {
   expect(bed.told(id)).toEqual(['accepted', 'delivered steering_check']);
 });
 
-test('what comes after the end says that it waits for the next run, and is delivered there', async () => {
+test('a message after the end is reported as pending for the next run, and delivered there', async () => {
   const bed = testBed();
   await bed.host();
   await bed.start();
@@ -51,7 +51,7 @@ test('what comes after the end says that it waits for the next run, and is deliv
   expect(bed.told(id)).toEqual(['accepted pending', 'delivered iteration_start']);
 });
 
-test('what came in time and was not delivered is told at the end of its run that it waits for the next', async () => {
+test('an undelivered message is reported at the end of its run as pending for the next', async () => {
   const bed = testBed();
   bed.models.answers = [say('one', { delayMs: 1_000 }), say('two')];
   const first = await bed.host();
@@ -71,7 +71,7 @@ test('what came in time and was not delivered is told at the end of its run that
   expect(bed.told(steer)).toEqual(['accepted', 'accepted pending', 'delivered iteration_start']);
 });
 
-test('a restart between acceptance and delivery does not lose who is to be told', async () => {
+test('a restart between acceptance and delivery does not lose the addresses of receipts', async () => {
   const bed = testBed();
   bed.models.answers = [say('one', { delayMs: 1_000 }), say('two')];
   const first = await bed.host();
@@ -94,7 +94,7 @@ test('nor does a passivation', async () => {
   expect(bed.told(id)).toEqual(['accepted pending', 'delivered iteration_start']);
 });
 
-test('a prompt with if_running says what it became, and a steer is followed to its delivery', async () => {
+test('the receipt of a prompt with if_running says how it was applied, and a steer gets a delivery receipt', async () => {
   const bed = testBed();
   bed.models.answers = [say('one', { delayMs: 1_000 }), say('two'), say('three')];
   await bed.host();
@@ -108,7 +108,7 @@ test('a prompt with if_running says what it became, and a steer is followed to i
   expect(bed.receipts.at(-1)).toMatchObject({ command_id: prompt, stage: 'accepted', became: 'prompt' });
 });
 
-test('only those who asked are told', async () => {
+test('receipts are sent only on request', async () => {
   const bed = testBed();
   await bed.host();
   await bed.start({}, { tell: false });

@@ -1,4 +1,4 @@
-/** Exceptions of ours: drop the machine, fold the journal again, end the run as failed. The host goes on. R9. */
+/** Exceptions of ours: drop the machine, fold the journal again, end the run as failed. The host goes on. RUNNER-9. */
 import type { Toolset } from '@coxswain/ports';
 import { SessionActor } from '@coxswain/turn';
 import { afterEach, expect, test, vi } from 'vitest';
@@ -28,7 +28,7 @@ function breakOn(
   });
 }
 
-test('a worker that throws ends the run as failed: the call gets its one result, tools are closed', async () => {
+test('a worker that throws ends the run as failed: the call gets one result, and tools are closed', async () => {
   const bed = testBed();
   bed.tools = {
     broken: {
@@ -54,7 +54,7 @@ test('a worker that throws ends the run as failed: the call gets its one result,
   expect(bed.toolSource.openNow).toBe(0);
 });
 
-test('siblings of a worker that throws are stopped, and have one result each', async () => {
+test('siblings of a call whose worker throws are stopped, with one result each', async () => {
   const bed = testBed();
   bed.tools = {
     slow: { run: taking(10_000) },
@@ -76,7 +76,7 @@ test('siblings of a worker that throws are stopped, and have one result each', a
   expect(bed.toolSource.runs[0]).toMatchObject({ callId: 'c1', aborted: true });
 });
 
-test('R9: an outcome that breaks the machine once is not run again: a plain stop stands for it', async () => {
+test('RUNNER-9: an outcome that breaks the machine once is not run again: a plain stop stands for it', async () => {
   const bed = testBed();
   bed.models.answers = [ask(call('c1', 'read')), say('done')];
   await bed.host();
@@ -92,7 +92,7 @@ test('R9: an outcome that breaks the machine once is not run again: a plain stop
   ]);
 });
 
-test('R9: the outcomes that wait behind it are offered again', async () => {
+test('RUNNER-9: the outcomes that wait behind it are offered again', async () => {
   const bed = testBed();
   bed.tools = { a: {}, b: {} };
   bed.models.answers = [ask(call('c1', 'a'), call('c2', 'b')), say('done')];
@@ -107,7 +107,7 @@ test('R9: the outcomes that wait behind it are offered again', async () => {
   expect(JSON.stringify(ended.find(({ call_id }) => call_id === 'c2')?.result)).toContain('b ran');
 });
 
-test('R8: a machine that cannot take in even a stop is left, and tried again with back-off, not in a loop', async () => {
+test('RUNNER-8: a machine that cannot take in even a stop is left, and tried again with back-off, not in a loop', async () => {
   const bed = testBed();
   bed.models.answers = [ask(call('c1', 'read')), say('done')];
   await bed.host();
@@ -123,7 +123,7 @@ test('R8: a machine that cannot take in even a stop is left, and tried again wit
   expect(bed.toolSource.runs).toHaveLength(1);
 });
 
-test('a command that breaks the machine is answered and recorded, ends the run, and does not come back', async () => {
+test('a command that breaks the machine is answered and recorded, ends the run, and is not redelivered', async () => {
   const bed = testBed();
   bed.models.answers = [say('done', { delayMs: 60_000 })];
   await bed.host();
@@ -137,7 +137,7 @@ test('a command that breaks the machine is answered and recorded, ends the run, 
   expect(lines.at(-1)).toBe('agent_end error');
 });
 
-test('a command that breaks a session which does not exist yet leaves nothing behind', async () => {
+test('a command that breaks the machine before a session exists stores nothing', async () => {
   const bed = testBed();
   await bed.host();
   breakOn((input) => input.command_id === 'poison');
@@ -148,7 +148,7 @@ test('a command that breaks a session which does not exist yet leaves nothing be
   expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
 });
 
-test('a session that failed goes on with a new prompt', async () => {
+test('a failed session continues with a new prompt', async () => {
   const bed = testBed();
   bed.models.answers = [ask(call('c1', 'read')), say('done')];
   await bed.host();
@@ -158,7 +158,7 @@ test('a session that failed goes on with a new prompt', async () => {
   expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
 });
 
-test('other sessions of the host notice nothing', async () => {
+test('other sessions of the host are not affected', async () => {
   const bed = testBed();
   bed.tools = { slow: { run: taking(500) } };
   bed.models.answers = [ask(call('c1', 'slow')), say('done')];
@@ -171,7 +171,7 @@ test('other sessions of the host notice nothing', async () => {
   expect(ends.sort()).toEqual(['agent_end end_turn', 'agent_end error']);
 });
 
-test('what a model or a tool says that fits no shape is its failure, and never a record that cannot be read', async () => {
+test('an invalid answer of a model or tool is its failure, and never an unreadable record', async () => {
   const bed = testBed();
   const garbage = { content: [{ type: 'image', data: 7 }], is_error: 'no' } as unknown as ReturnType<
     typeof answer
@@ -197,7 +197,7 @@ test('arguments with a __proto__ member replay byte for byte', async () => {
   expect(bed.toolSource.runs).toMatchObject([{ args: { a: 1 } }]);
 });
 
-test('tools that come open after the session was left are closed', async () => {
+test('tools that open after the session was left are closed', async () => {
   const bed = testBed();
   bed.toolSource.openMs = 1_000;
   const host = await bed.host();
@@ -207,7 +207,7 @@ test('tools that come open after the session was left are closed', async () => {
   expect(bed.toolSource.openNow).toBe(0);
 });
 
-test('so are tools that a run had opened and never used, because it was cancelled meanwhile', async () => {
+test('tools that a cancelled run opened and never used are closed', async () => {
   const bed = testBed();
   const open = bed.toolSource.open.bind(bed.toolSource);
   let opened: Toolset | null = null;

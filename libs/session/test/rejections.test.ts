@@ -1,4 +1,4 @@
-/** R11: rejections beyond a session's share leave no record, and are answered all the same. */
+/** RUNNER-11: rejections beyond a session's share leave no record, and are answered all the same. */
 import type { CommandInbox } from '@coxswain/ports';
 import { BOUNDS } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
@@ -37,14 +37,14 @@ test.each([
   expect(bed.told('next')).toEqual(['accepted']);
 });
 
-test('the same id may come again with a valid body, and is taken', async () => {
+test('the same id with a valid body is accepted later', async () => {
   const bed = await fullOfRejections();
   await bed.send('steer', { mode: 'nope', body: 'x' }, { id: 'again' });
   await bed.send('steer', { body: 'x' }, { id: 'again' });
   expect(bed.told('again')).toEqual(['rejected invalid_mode', 'accepted pending']);
 });
 
-test('accepted commands make room for records of rejections', async () => {
+test('accepted commands free space for records of rejections', async () => {
   const bed = await fullOfRejections();
   for (let i = 0; i < BOUNDS.rejectionWindowCommands - SHARE; i++) await bed.send('followup', `f${i}`);
   await bed.send('steer', { mode: 'nope', body: 'x' }, { id: 'still' });
@@ -76,7 +76,7 @@ test('without its acknowledgement a rejection without a record has no receipt: t
   expect(bed.told('valid')).toEqual(['accepted pending']);
 });
 
-test('a host that another has replaced rejects nothing by its old state', async () => {
+test('a replaced host rejects no command by its old state', async () => {
   const bed = await fullOfRejections();
   const newest = await bed.bus.journal.last(refOf());
   const record = JSON.parse(Buffer.from(newest?.bytes ?? '').toString()) as { n: number };

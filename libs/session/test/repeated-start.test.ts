@@ -39,7 +39,7 @@ test('another body under the same message id is rejected, and recorded', async (
   expect(await bed.eventsOf('command_rejected')).toMatchObject([{ code: 'message_id_reused', field: 'message_id' }]);
 });
 
-test('another message id, or none, is another start', async () => {
+test('a start with another message id, or without one, is another start', async () => {
   const bed = await started();
   await bed.start({ message_id: 'order-18' }, { id: 'other' });
   await bed.start({}, { id: 'none' });
@@ -52,7 +52,7 @@ test('another message id, or none, is another start', async () => {
   ]);
 });
 
-test('rejections that have their share change nothing about it', async () => {
+test('rejections at their bound do not change this', async () => {
   const bed = await started();
   for (let i = 0; i <= BOUNDS.rejectionsRecordedMax; i++) await bed.send('steer', { mode: 'nope', body: 'x' });
   await bed.start(SAME, { id: 'flooded' });
@@ -76,7 +76,7 @@ test('a fork has its own message id, and not the one of its origin', async () =>
   ]);
 });
 
-test('a deleted session is started no more', async () => {
+test('a deleted session cannot be started again', async () => {
   const bed = await started();
   await bed.send('delete', {});
   await bed.start(SAME, { id: 'late' });

@@ -50,7 +50,7 @@ test('a journal replays byte for byte, also from a stream', async () => {
   expect(await replayJournal([])).toEqual({ records: 0, sessionId: '' });
 });
 
-test('so does every beginning of it', async () => {
+test('so does every prefix of it', async () => {
   const { records } = await journal();
   for (let count = 1; count <= records.length; count++)
     expect((await replayJournal(records.slice(0, count))).records).toBe(count);
@@ -93,13 +93,13 @@ describe('the replay stops with replay_diverged', () => {
     expect(await stops(tampered)).toMatchObject({ n, path: '/events/0/body' });
   });
 
-  test('at a record whose input could not have caused what it says', async () => {
+  test('at a record whose input cannot cause its events', async () => {
     const { records } = await journal();
     const tampered = changed(records, 2, (raw) => ({ ...raw, input: { ...raw.input, effect_id: '7-7' } }));
     expect((await stops(tampered)).n).toBe(2);
   });
 
-  test('just after a record of which something was changed that nothing follows from: the chain says so', async () => {
+  test('just after a record with a change that has no consequence: the hash chain shows it', async () => {
     const { records } = await journal();
     const at = changed(records, 3, (raw) => ({ ...raw, at: '2031-01-01T00:00:00.000Z' }));
     expect(await stops(at)).toMatchObject({ n: 4, path: '/prev_hash' });
@@ -124,7 +124,7 @@ describe('the replay stops with replay_diverged', () => {
     expect((await stops(swapped)).n).toBe(3);
   });
 
-  test('where the chain was broken, and where it was forged from there on', async () => {
+  test('where the chain was broken, and where it was forged from then on', async () => {
     const { records } = await journal();
     const broken = changed(records, 3, (raw) => ({ ...raw, prev_hash: 'f'.repeat(64) }));
     expect(await stops(broken)).toMatchObject({ n: 3, path: '/prev_hash' });
@@ -147,7 +147,7 @@ describe('the replay stops with replay_diverged', () => {
     expect(await stops(tampered)).toMatchObject({ n: 3, path: '/session_id' });
   });
 
-  test('at a record whose bytes are another spelling of the same value', async () => {
+  test('at a record with the same value in other bytes', async () => {
     const { records } = await journal();
     const spelled = (n: number, spell: (bytes: Uint8Array) => string) =>
       records.map((bytes, index) => (index === n - 1 ? Buffer.from(spell(bytes), 'utf8') : bytes));
@@ -196,7 +196,7 @@ describe('the replay stops with replay_diverged', () => {
     expect(error.message).not.toContain('recomputed');
   });
 
-  test('at a journal twice over, and at two that were joined', async () => {
+  test('at a repeated journal, and at two joined journals', async () => {
     const { records } = await journal();
     const again = records.length + 1;
     await expect(replayJournal([...records, ...records])).rejects.toThrow(
@@ -206,7 +206,7 @@ describe('the replay stops with replay_diverged', () => {
     await expect(replayJournal(other)).rejects.toThrow('record 2 belongs to session s2; earlier records belong to s1');
   });
 
-  test('and says what was expected and what came', async () => {
+  test('and names the expected and the actual value', async () => {
     const { records } = await journal();
     const tampered = changed(records, 3, (raw) => ({ ...raw, state: 'failed' }));
     await expect(replayJournal(tampered)).rejects.toThrow(
@@ -215,7 +215,7 @@ describe('the replay stops with replay_diverged', () => {
   });
 });
 
-test('a record of a later release is not a divergence: it is named, and says which release could read it', async () => {
+test('a record of a later release is not a divergence: the error names the release that can read it', async () => {
   const { records } = await journal();
   await expect(replayJournal(changed(records, 3, (raw) => ({ ...raw, v: 2 })))).rejects.toMatchObject({
     code: 'record_unreadable',
@@ -223,7 +223,7 @@ test('a record of a later release is not a divergence: it is named, and says whi
   });
 });
 
-test('a large field that the object store has lost is named, one that was changed diverges', async () => {
+test('a missing blob is named in the error, a changed blob diverges', async () => {
   const bed = testBed();
   await bed.host();
   await bed.start({ prompt: 'word '.repeat(30_000) });

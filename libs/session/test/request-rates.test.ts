@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { RequestRates } from '../src/hosting/request-rates.ts';
 
-test('so many at once, then so many a second; each sender by itself', () => {
+test('a burst is allowed, then a rate per second; separately for each sender', () => {
   let now = 0;
   const rates = new RequestRates(3, 2, 10, () => now);
   expect([1, 2, 3].map(() => rates.take('a'))).toEqual([0, 0, 0]);
@@ -14,7 +14,7 @@ test('so many at once, then so many a second; each sender by itself', () => {
   expect([1, 2, 3, 4].map(() => rates.take('a'))).toEqual([0, 0, 0, 1]);
 });
 
-test('a clock that goes back gives nothing and takes nothing', () => {
+test('a clock that goes back changes nothing', () => {
   let now = 10_000;
   const rates = new RequestRates(1, 1, 10, () => now);
   expect(rates.take('a')).toBe(0);
@@ -22,7 +22,7 @@ test('a clock that goes back gives nothing and takes nothing', () => {
   expect(rates.take('a')).toBe(1);
 });
 
-test('only so many senders are remembered: the longest unused begins anew', () => {
+test('a bounded number of senders is tracked: the least recently used starts again', () => {
   const rates = new RequestRates(1, 0.001, 2, () => 0);
   expect(rates.take('a')).toBe(0);
   expect(rates.take('b')).toBe(0);

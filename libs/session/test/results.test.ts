@@ -1,5 +1,5 @@
 /** Results of calls: what is too much for a record lies in the object store, can be read on, and files reach the model. */
-import type { KeptResults } from '@coxswain/ports';
+import type { WholeResults } from '@coxswain/ports';
 import { BOUNDS, type FilePart, type JsonObject, type TextPart, type ToolResult } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { sha256Hex } from '../src/mod.ts';
@@ -24,7 +24,7 @@ const giving = (result: Partial<ToolResult>, whole?: string): FakeTool => ({
 function reading(bed: TestBed): FakeTool {
   return {
     run: async ({ args }) => {
-      const results = bed.toolSource.specs.at(-1)?.results as KeptResults;
+      const results = bed.toolSource.specs.at(-1)?.results as WholeResults;
       const piece = await results.read(args.ref as string, (args.offset as number) ?? 0, (args.limit as number) ?? 1e9);
       const said = typeof piece === 'string' ? piece : `${piece.offset}>${piece.next}/${piece.bytes}:${piece.text}`;
       return { status: 'ok', result: { content: [text(said)], is_error: false } };
@@ -50,7 +50,7 @@ const refIn = (result: ToolResult | undefined) =>
 describe('a result over its bound', () => {
   const long = Array.from({ length: 30_000 }, (_, line) => `zeile ${line}: ä€😀`).join('\n');
 
-  test('says how much there is and how to read on, and reading on to the end gives all of it', async () => {
+  test('states the total size and how to read on, and reading to the end gives all of it', async () => {
     const bed = testBed();
     const bytes = Buffer.byteLength(long);
     const [first] = await shown(bed, { long: giving({ content: [text(long)] }), read_result: reading(bed) }, [
@@ -63,7 +63,7 @@ describe('a result over its bound', () => {
       );
     expect(match?.[2]).toBe(String(bytes));
     expect(JSON.parse(match?.[3] as string)).toEqual({ ref, offset: Number(match?.[1]) });
-    const { results } = bed.toolSource.specs[0] as { results: KeptResults };
+    const { results } = bed.toolSource.specs[0] as { results: WholeResults };
     let all = textOf(first).slice(0, match?.index);
     for (let offset: number | null = Number(match?.[1]); offset !== null; ) {
       const piece = await results.read(ref, offset, 10_001);
@@ -76,7 +76,7 @@ describe('a result over its bound', () => {
     expect(all).toBe(long);
   });
 
-  test('is nowhere in the journal but by its reference', async () => {
+  test('is in the journal only by reference', async () => {
     const bed = testBed();
     await shown(bed, { long: giving({ content: [text(long)] }) }, [['long']]);
     for (const bytes of await bed.bytes()) {
@@ -85,7 +85,7 @@ describe('a result over its bound', () => {
     }
   });
 
-  test('is read on after another host has taken over', async () => {
+  test('can be read on after another host has taken over', async () => {
     const bed = testBed();
     bed.tools = { long: giving({ content: [text(long)] }), read_result: reading(bed) };
     const args = { ref: sha256Hex(long), offset: 0, limit: 8 };
@@ -98,7 +98,7 @@ describe('a result over its bound', () => {
     expect(textOf((await bed.eventsOf('call_ended')).at(-1)?.result)).toBe(`0>8/${Buffer.byteLength(long)}:zeile 0:`);
   });
 
-  test('of a tool that says less, by the persona or by itself, is cut there', async () => {
+  test('of a tool with a smaller bound, by the persona or its own, is truncated there', async () => {
     const bed = testBed();
     const persona = {
       name: 'p',
@@ -124,7 +124,7 @@ describe('a result over its bound', () => {
     expect(textOf(result)).toMatch(new RegExp(`The complete text is stored as sha256 ${sha256Hex(long)}\\.\\]$`));
   });
 
-  test('that a tool has cut itself is kept whole, and stays as the tool shows it', async () => {
+  test('that a tool has truncated itself is stored whole, and stays as the tool shows it', async () => {
     const bed = testBed();
     const tools = { cut: giving({ content: [text('begin … end')] }, long), read_result: reading(bed) };
     const [result] = await shown(bed, tools, [['cut']]);
@@ -145,7 +145,7 @@ describe('a result over its bound', () => {
     expect(bed.toolSource.runs).toHaveLength(1);
   });
 
-  test('whose whole is too much to keep stands as the tool shows it, and says so', async () => {
+  test('that is too large to store stays as the tool shows it, with a note', async () => {
     const whole = 'x'.repeat(BOUNDS.toolResultKeptMaxBytes + 1);
     const bed = testBed();
     const [result] = await shown(bed, { cut: giving({ content: [text('begin … end')] }, whole) }, [['cut']]);
@@ -163,7 +163,7 @@ describe('a result over its bound', () => {
     expect(refIn(result)).toBe(sha256Hex(parts.map(() => 'x').join('\n')));
   });
 
-  test('with a detail over its bound keeps the code of it', async () => {
+  test('with a detail over its bound keeps the detail’s code', async () => {
     const detail = { code: 'custom', rows: Array.from({ length: 30_000 }, (_, row) => ({ row })) };
     const [result] = await shown(testBed(), { detailed: giving({ content: [text('fine')], detail }) }, [['detailed']]);
     expect(result?.detail).toEqual({ code: 'custom', detail_left_out_bytes: expect.any(Number) });
@@ -171,7 +171,7 @@ describe('a result over its bound', () => {
 });
 
 describe('reading on', () => {
-  test('takes references of this session alone', async () => {
+  test('accepts references of this session alone', async () => {
     const bed = testBed();
     const secret = 'of another session '.repeat(10_000);
     await bed.bus.blobs.put(sha256Hex(secret), Buffer.from(secret));
@@ -184,7 +184,7 @@ describe('reading on', () => {
     expect(results.map(textOf)).toEqual(['unknown', 'x', 'unknown']);
   });
 
-  test('gives nothing that a hook has taken out of a result', async () => {
+  test('returns nothing that a hook removed from a result', async () => {
     const bed = testBed();
     const secret = 'password '.repeat(20_000);
     bed.hooks.registrations = [hook('PostToolUse', 'h', { pattern: 'leak' })];
@@ -197,25 +197,25 @@ describe('reading on', () => {
     expect(results[0]?.detail).toBeUndefined();
   });
 
-  test('begins and ends at whole characters, wherever it is told to', async () => {
+  test('starts and ends at whole characters, at any offset', async () => {
     const bed = testBed();
     const long = 'ä€😀'.repeat(20_000);
     await shown(bed, { long: giving({ content: [text(long)] }) }, [['long']]);
-    const { results } = bed.toolSource.specs[0] as { results: KeptResults };
+    const { results } = bed.toolSource.specs[0] as { results: WholeResults };
     const ref = sha256Hex(long);
     expect(await results.read(ref, 3, 7)).toMatchObject({ text: '€😀', offset: 2, next: 9 });
     expect(await results.read(ref, 1e9, 7)).toMatchObject({ text: '', next: null, bytes: 180_000 });
   });
 });
 
-test('a result whose bytes the object store has lost is said to be gone', async () => {
+test('reports a result that is missing in the object store', async () => {
   const bed = testBed();
   const long = 'x'.repeat(100_000);
   bed.tools = { long: giving({ content: [text(long)] }) };
   bed.models.answers = [ask(call('c1', 'long')), say('done')];
   await bed.host({}, { blobs: { ...bed.bus.blobs, get: async () => null } });
   await bed.start();
-  const { results } = bed.toolSource.specs[0] as { results: KeptResults };
+  const { results } = bed.toolSource.specs[0] as { results: WholeResults };
   expect(await results.read(sha256Hex(long), 0, 9)).toBe('gone');
 });
 
@@ -229,7 +229,7 @@ describe('a file in a result', () => {
     expect(result?.content).toEqual([file('image/png', PNG, 'a.png')]);
   });
 
-  test('over the bound lies in the object store, and the model is shown it all the same, in every later request', async () => {
+  test('over the bound is in the object store, and the model still gets it in every later request', async () => {
     const bed = testBed();
     const [result] = await shown(bed, { draw: giving({ content: [file('image/png', large)] }) }, [['draw'], ['draw']]);
     expect(result?.content).toEqual([
@@ -242,7 +242,7 @@ describe('a file in a result', () => {
     expect(requests).toEqual([[], [whole], [whole, whole]]);
   });
 
-  test('is named where the object store has lost it', async () => {
+  test('that is missing in the object store is named', async () => {
     const bed = testBed();
     bed.tools = { draw: giving({ content: [file('image/png', large)] }) };
     bed.models.answers = [ask(call('c1', 'draw')), say('done')];
@@ -275,12 +275,12 @@ describe('a file in a result', () => {
     expect(textOf(result)).toBe(said);
   });
 
-  test('of another image kind than it says goes by its content', async () => {
+  test('with a wrong image type gets the type of its content', async () => {
     const [result] = await shown(testBed(), { draw: giving({ content: [file('image/jpg; q=1', PNG)] }) }, [['draw']]);
     expect(result?.content).toMatchObject([{ media_type: 'image/png' }]);
   });
 
-  test('has a name that can stand anywhere', async () => {
+  test('has a name that is safe in any context', async () => {
     const evil = file('image/png', PNG, 'a"\n<b>\u0000.png');
     const [result] = await shown(testBed(), { draw: giving({ content: [evil] }) }, [['draw']]);
     expect(result?.content).toMatchObject([{ filename: 'a___b__.png' }]);
@@ -300,7 +300,7 @@ describe('a file in a result', () => {
   });
 });
 
-test('a journal with results and files apart is replayed without the object store of its files', async () => {
+test('a journal with results and files as blobs replays without the object store of its files', async () => {
   const bed = testBed();
   await shown(bed, { draw: giving({ content: [file('image/png', Buffer.concat([PNG, Buffer.alloc(90_000)]))] }) }, [
     ['draw'],

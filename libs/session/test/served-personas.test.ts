@@ -62,7 +62,7 @@ test('a whole definition is served by the host itself, and by an instance of exa
   expect(await bed.eventsOf('waiting_for_persona')).toEqual([]);
 });
 
-test('a session keeps the version that it has begun with, and waits for one who serves it', async () => {
+test('a session keeps the version that it started with, and waits for an instance of it', async () => {
   const { bed, personas, host, serve } = served();
   const first = serve();
   const one = await host();
@@ -82,7 +82,7 @@ test('a session keeps the version that it has begun with, and waits for one who 
   expect((await one.status(refOf()))?.waiting_for_persona).toBeUndefined();
 });
 
-test('it waits as long as the limit says, also over a restart of its host, and then the run fails with a code', async () => {
+test('it waits up to the limit, also across a restart of its host, and then the run fails with a code', async () => {
   const { bed, host, serve } = served();
   const instance = serve();
   const one = await host();
@@ -107,7 +107,7 @@ test('it waits as long as the limit says, also over a restart of its host, and t
   expect(await bed.eventsOf('waiting_for_persona')).toHaveLength(1);
 });
 
-test('whoever runs a step goes: the journal says who, the step runs elsewhere, and watchers begin anew', async () => {
+test('if the instance of a step disappears, the journal names it, the step runs elsewhere, and watchers restart', async () => {
   const { bed, there, host, serve } = served();
   there.answers = [say('from there', { delayMs: 1_000 })];
   const [first, second] = [serve(), serve()];
@@ -124,7 +124,7 @@ test('whoever runs a step goes: the journal says who, the step runs elsewhere, a
   second.stop();
 });
 
-test('who goes again and again takes the run with it, with a code', async () => {
+test('an instance that disappears repeatedly ends the run, with a code', async () => {
   const { bed, there, host, serve } = served();
   there.answers = [say('never', { delayMs: 1_000 })];
   await host();
@@ -140,7 +140,7 @@ test('who goes again and again takes the run with it, with a code', async () => 
   expect((await bed.eventsOf('agent_end'))[0]).toMatchObject({ error: { code: 'persona_unavailable' } });
 });
 
-test('a paused persona begins no step, wherever it would run, for as long as it takes; hooks are told', async () => {
+test('a paused persona starts no step, in any process, while it is paused; hooks are notified', async () => {
   const { bed, personas, host } = served();
   bed.hooks.registrations = [hook('OnPersonaPaused', 'paused'), hook('OnPersonaResumed', 'resumed')];
   await host();
@@ -170,7 +170,7 @@ test('a session that waits can be cancelled', async () => {
   expect(bed.models.requests).toEqual([]);
 });
 
-test('a name that nobody has ever announced is not found, and the message names those that are', async () => {
+test('a name that was never announced is not found, and the error lists the known names', async () => {
   const { bed, host, serve } = served();
   serve();
   await host();
@@ -180,7 +180,7 @@ test('a name that nobody has ever announced is not found, and the message names 
   expect(end?.error?.message).toContain('coder, reviewer');
 });
 
-test('work is delegated to a served persona by its name, and by a served one to itself', async () => {
+test('a session delegates to a served persona by name, also from a served persona to itself', async () => {
   const bed = crewBed();
   const personas = createMemoryPersonas();
   const there = new FakeModels(bed.time.clock());

@@ -22,7 +22,7 @@ describe.each(journalNames)('%s', (name) => {
   const records = journal(name);
   const messages = told(records);
 
-  test('after each record the machine is where the record says', () => {
+  test('after each record, the machine is in the recorded state', () => {
     const states = new Map<number, StateValue>();
     for (const message of messages.filter(isSnapshot)) states.set(message.coxswain.n, message.snapshot.value);
     expect([...states]).toEqual(records.map(({ n, state }) => [n, state]));
@@ -41,12 +41,12 @@ describe.each(journalNames)('%s', (name) => {
     expect(ends.map(({ coxswain }) => coxswain.n)).toEqual(records.map(({ n }) => n));
   });
 
-  test('each message has an id of its own, and is the same whoever asks again', () => {
+  test('each message has its own id, and is the same for every reader', () => {
     expect(new Set(messages.map(({ id }) => id)).size).toBe(messages.length);
     expect(JSON.stringify(told(records))).toBe(JSON.stringify(messages));
   });
 
-  test('the states that were entered lead from each snapshot to the next', () => {
+  test('the entered states lead from each snapshot to the next', () => {
     for (const { snapshot, coxswain } of messages.filter(isSnapshot)) {
       const [leaf] =
         typeof snapshot.value === 'string'
@@ -56,7 +56,7 @@ describe.each(journalNames)('%s', (name) => {
     }
   });
 
-  test('an inspector that goes on where another stood tells the same, and without it but for what came before', () => {
+  test('an inspector that continues from another’s fold gives the same messages', () => {
     const at = Math.ceil(records.length / 2);
     const first = new SessionInspector(records[0]?.session_id ?? '');
     for (const record of records.slice(0, at)) for (const _ of first.take(record));
@@ -72,7 +72,7 @@ describe.each(journalNames)('%s', (name) => {
   });
 });
 
-test('whoever asks for what is yet to come is told of the machine as it stands', () => {
+test('a reader that starts after the last record gets the machine’s present state', () => {
   const records = journal('follow-up');
   const messages = told(records, { from: records.length + 1 });
   expect(messages).toHaveLength(1);
@@ -83,7 +83,7 @@ test('whoever asks for what is yet to come is told of the machine as it stands',
   });
 });
 
-test('every message says whose it is, when it was and by which release’s rules', () => {
+test('every message names its session, its time and its release', () => {
   const records = journal('follow-up');
   const sessionId = records[0]?.session_id;
   const times = new Set(records.map(({ at }) => String(Date.parse(at))));
@@ -103,7 +103,7 @@ test('the definition has every state and every event of the machine, and no func
   expect(definition).not.toHaveProperty('context');
 });
 
-describe('what leaves', () => {
+describe('the output', () => {
   const SECRET = 'sk-abcdefghijklmnopqrstuvwx';
   /** A journal whose calls have been given these arguments. */
   const withArgs = (args: Json) =>
@@ -125,7 +125,7 @@ describe('what leaves', () => {
     expect(last?.snapshot.context).toMatchObject({ total_usage: { input_tokens: expect.any(Number) } });
   });
 
-  test('is bounded, whatever a call is given', () => {
+  test('is bounded, whatever the arguments of a call', () => {
     const long = { text: 'x'.repeat(200_000), list: Array.from({ length: 5_000 }, (_, at) => `item ${at}`) };
     const deep = JSON.parse(`${'{"a":'.repeat(200)}1${'}'.repeat(200)}`) as Json;
     const numbers = Array.from({ length: 32 }, () =>
@@ -135,7 +135,7 @@ describe('what leaves', () => {
       expect(JSON.stringify(message).length, message.id).toBeLessThan(64 * 1024);
   });
 
-  test('still says of every event which it is', () => {
+  test('still names every event', () => {
     const records = withArgs({ text: 'x'.repeat(200_000) });
     const types = records.flatMap(({ events }) => events.map(({ type }) => type));
     expect(
@@ -155,7 +155,7 @@ describe('what leaves', () => {
   });
 });
 
-describe('a journal that is not sound is told up to where it is', () => {
+describe('a damaged journal is inspected up to the damage', () => {
   const records = journal('follow-up');
   const messagesOf = (broken: readonly JournalRecord[]) => {
     const inspector = new SessionInspector(records[0]?.session_id ?? '');
@@ -191,7 +191,7 @@ describe('a journal that is not sound is told up to where it is', () => {
   });
 });
 
-test('nobody goes on from another session, or from behind the first record that is told', () => {
+test('an inspector cannot continue from another session, or from after its first shown record', () => {
   const [name = ''] = journalNames;
   const records = journal(name);
   const inspector = new SessionInspector(records[0]?.session_id ?? '');

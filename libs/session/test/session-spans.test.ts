@@ -81,7 +81,7 @@ describe('the spans of a journal stand in order:', () => {
   });
 });
 
-describe('content, where it is asked for:', () => {
+describe('content, if requested:', () => {
   const golden = (name: string) => GOLDEN.find((one) => one.name === name)?.records ?? [];
   const chats = (name: string) =>
     folded(golden(name), WITH_CONTENT).spans.filter(({ attributes }) => attributes['gen_ai.operation.name'] === 'chat');
@@ -115,7 +115,7 @@ describe('content, where it is asked for:', () => {
     file: { mime_type: expect.any(String), modality: expect.any(String) },
   };
 
-  test('a chat is given the instructions, and each message up to its request', () => {
+  test('a chat span has the instructions and each message of its request', () => {
     const [first, second] = chats('tool-calls.jsonl');
     expect(first?.attributes).not.toHaveProperty(['gen_ai.system_instructions']);
     const instructed = JSON.parse(
@@ -137,7 +137,7 @@ describe('content, where it is asked for:', () => {
     );
   });
 
-  test('a compaction is given its own instructions and the messages that it replaces', () => {
+  test('a compaction span has its own instructions and the messages that it replaces', () => {
     const compaction = chats('compaction-summary.jsonl').find(
       ({ attributes }) => attributes['coxswain.purpose'] === 'compaction',
     );
@@ -146,7 +146,7 @@ describe('content, where it is asked for:', () => {
     expect(parsed(compaction, 'gen_ai.output.messages')[0].parts[0].content).not.toBe('');
   });
 
-  test('the newest messages come first where not all find room, and the others are counted', () => {
+  test('if not all messages fit, the newest are kept and the others are counted', () => {
     const long = Array.from({ length: 40 }, (_, at) => userText(`${at} ${'x'.repeat(1_000)}`));
     const shown = inputMessages(long, (text) => text);
     const texts = (JSON.parse(shown['gen_ai.input.messages']) as { parts: [{ content: string }] }[]).map(({ parts }) =>
@@ -207,7 +207,7 @@ describe('a command is linked to the span that it affects:', () => {
     expect(linked(name, commandId)).toEqual([expect.stringContaining(span)]);
   });
 
-  test('one that was rejected has affected nothing', () => {
+  test('a rejected command has affected nothing', () => {
     const records = GOLDEN.find(({ name }) => name === 'rejected-commands.jsonl')?.records ?? [];
     const fold = new SessionSpans(refOf(records));
     const spans = records.flatMap((record) => [
@@ -229,7 +229,7 @@ describe('a command is linked to the span that it affects:', () => {
   });
 });
 
-test('a takeover goes on with the spans that an earlier owner has left open, and hands none on twice', async () => {
+test('a new owner continues the open spans of the previous owner, and exports none twice', async () => {
   const records = GOLDEN.find(({ name }) => name === 'tool-calls.jsonl')?.records ?? [];
   const whole = folded(records).spans;
   for (let taken = 1; taken < records.length; taken++) {
@@ -266,7 +266,7 @@ const NO_STEP = {
   after: { context: { total_usage: { input_tokens: 0, output_tokens: 0 }, total_cost: 0, pinned: null } },
 } as unknown as Parameters<SessionObserver['recorded']>[1];
 
-describe('what was said, as spans have it', () => {
+describe('content in spans', () => {
   test.each([
     ['connected to nats://tokABC123456@127.0.0.1:4222', 'connected to nats://[redacted]@127.0.0.1:4222'],
     ['git clone https://abcdef0123456789@example.com/x', 'git clone https://[redacted]@example.com/x'],
@@ -292,7 +292,7 @@ describe('what was said, as spans have it', () => {
     'git clone ssh://git@example.com/x',
     'mail ada@example.com, see https://example.com/@ada',
     'const password = readPassword()',
-  ])('is as it was where nothing looks like a secret: %j', (said) => {
+  ])('is unchanged if nothing looks like a secret: %j', (said) => {
     expect(JSON.parse(contentText({ said }, (text) => text))).toEqual({ said });
   });
 });
@@ -302,14 +302,14 @@ describe('ids', () => {
   const alone = { ref, trace: undefined, parent: null };
   const caller = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
 
-  test('the first run stands below whoever has started the session', () => {
+  test('the first run is a child of the caller’s span', () => {
     const { context, parent } = traceOfRun({ ...alone, trace: caller }, 1);
     expect(context).toMatchObject({ traceId: 'a'.repeat(32), sampled: true });
     expect(parent).toEqual(parseTraceparent(caller));
     expect(traceOfRun(alone, 1).parent).toBeNull();
   });
 
-  test('a child’s run stands below its call, in the trace of the run that has started it', () => {
+  test('a child’s run is below its call, in the trace of the parent’s run', () => {
     for (const run of [1, 2]) {
       const link = { session: 's1', call_id: 'c', turn: 3, root: 's1' };
       const child = { ref: sessionRef('s2', 'red'), trace: traceForChild(alone, run), parent: link };
@@ -319,24 +319,24 @@ describe('ids', () => {
     }
   });
 
-  test('what was forked from a child is nobody’s', () => {
+  test('a fork of a child has no parent span', () => {
     const link = { session: 's1', call_id: 'c', turn: 3, root: 's1', detached: true as const };
     expect(traceOfRun({ ref: sessionRef('f', 'red'), trace: undefined, parent: link }, 1).parent).toBeNull();
   });
 
-  test('a trace that nobody keeps is kept by nobody below', () => {
+  test('a trace that is not sampled is not sampled below either', () => {
     const unkept = { ...alone, trace: caller.replace(/01$/, '00') };
     for (const run of [1, 2]) expect(traceOfRun(unkept, run).context.sampled).toBe(false);
   });
 
-  test('sessions of the same id in two tenants have nothing in common', () => {
+  test('sessions with the same id in two tenants share no ids', () => {
     const other = traceOfRun({ ...alone, ref: sessionRef('s1', 'blue') }, 1).context;
     const own = traceOfRun(alone, 1).context;
     expect(other.traceId).not.toBe(own.traceId);
     expect(other.spanId).not.toBe(own.spanId);
   });
 
-  test('what is no traceparent is a name', () => {
+  test('an invalid traceparent is a name', () => {
     const broken = [
       '',
       '00',

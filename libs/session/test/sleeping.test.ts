@@ -105,7 +105,7 @@ test('parked for 30 days, its host restarted five times, a session goes on with 
   expect(textOf(request?.messages[3] as never)).toMatch(/^You parked this session \(the tide\)\. It slept for 30 d/);
 });
 
-test('whatever waits, waits with it: after 30 days and five hosts each is delivered once, where it belongs', async () => {
+test('queued messages wait with a parked session: after 30 days and five hosts each is delivered once, at its seam', async () => {
   const bed = testBed();
   bed.tools = {
     park: {
@@ -157,7 +157,7 @@ test('whatever waits, waits with it: after 30 days and five hosts each is delive
   expect(await bed.eventsOf('budget_threshold')).toEqual([]);
 });
 
-test('a parked session leaves memory once its timer is in the store, and its timer wakes it', async () => {
+test('a parked session leaves memory once its timer is stored, and its timer wakes it', async () => {
   const bed = testBed();
   const host = await asleep(bed, { for_ms: 3 * HOUR });
   await bed.time.advance(2 * HOUR);
@@ -167,7 +167,7 @@ test('a parked session leaves memory once its timer is in the store, and its tim
   expect(reminders(bed)).toEqual([expect.stringContaining('It slept for 3 h')]);
 });
 
-test('a session whose timer the store has not taken stays, and tries until it has', async () => {
+test('a session whose timer is not stored stays in memory and retries', async () => {
   const bed = testBed();
   let isOut = true;
   let tries = 0;
@@ -192,7 +192,7 @@ test('a session whose timer the store has not taken stays, and tries until it ha
   expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
 });
 
-test('a timer that a crash kept out of the store is put there by the next host, which need not own the session', async () => {
+test('a timer that a crash kept from the store is stored by the next host, which need not own the session', async () => {
   const bed = testBed();
   bed.models.answers = [PARK({ for_ms: HOUR }), say('awake')];
   const lost: Timers = { schedule: () => new Promise(() => {}) };
@@ -208,7 +208,7 @@ test('a timer that a crash kept out of the store is put there by the next host, 
   expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
 });
 
-test('a timer that was due while no host was there wakes its session when one comes', async () => {
+test('a timer that was due while no host ran wakes its session when a host starts', async () => {
   const bed = testBed();
   const first = await asleep(bed, { for_ms: HOUR });
   first.abandon();
@@ -221,7 +221,7 @@ test('a timer that was due while no host was there wakes its session when one co
   expect(reminders(bed)).toEqual([expect.stringContaining('It slept for 5 h')]);
 });
 
-test('a timer that nobody waits for any more leaves no record, not even of another host that took it', async () => {
+test('an obsolete timer leaves no record, not even on another host', async () => {
   const bed = testBed();
   const first = await asleep(bed, { for_ms: HOUR });
   await bed.send('resume');
@@ -236,7 +236,7 @@ test('a timer that nobody waits for any more leaves no record, not even of anoth
   expect(await bed.bus.createInbox().read(refOf(), 0, 0)).toEqual([]);
 });
 
-test('a timer that nobody waits for any more does not have its session loaded', async () => {
+test('an obsolete timer does not load its session', async () => {
   const bed = testBed();
   const host = await asleep(bed, { for_ms: 3 * HOUR });
   await bed.send('resume');
@@ -254,7 +254,7 @@ test('a timer that nobody waits for any more does not have its session loaded', 
   expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
 });
 
-test('a timer cannot be forged by a client: whoever says timer is refused', async () => {
+test('a client cannot forge a timer: its command is rejected', async () => {
   const bed = testBed();
   await asleep(bed, { for_ms: HOUR });
   const [parked] = await bed.eventsOf('suspended');
@@ -264,7 +264,7 @@ test('a timer cannot be forged by a client: whoever says timer is refused', asyn
   expect(await bed.eventsOf('resumed')).toEqual([]);
 });
 
-test('what a store of timers brings that is no timer is let go', () => {
+test('an invalid message of the timer store is dropped', () => {
   const timer = (payload: string) =>
     admitTimer({ ref: refOf(), verb: 'timer', seq: 1, storedAtMs: 0, isTimer: true, payload: Buffer.from(payload) });
   expect(timer('{"effect_id":"3-0","due_at_ms":5}')).toEqual({ type: 'timer', effect_id: '3-0', due_at_ms: 5 });
@@ -284,7 +284,7 @@ test('a signal wakes a session that has left memory, and its data reaches the mo
   expect(reminders(bed)[0]).toContain('The signal "deployed" arrived with this data: {"version":"1.4"}');
 });
 
-test('the tool park refuses what does not go together, and the session stays awake', async () => {
+test('the tool park rejects contradictory arguments, and the session stays awake', async () => {
   const bed = testBed();
   await asleep(bed, { until: '2030-01-02T00:00:00Z', for_ms: 5 });
   expect(await bed.lines()).toContain('call_ended c1 error');
@@ -323,7 +323,7 @@ test('a stopping host waits until its timers are in the store', async () => {
   expect(await bed.bus.createInbox().read(refOf(), 0, 0)).toHaveLength(1);
 });
 
-test('a due timer that comes to a host whose session another has gone on with is not dropped there', async () => {
+test('a due timer that reaches a replaced host is not lost', async () => {
   const bed = testBed();
   bed.models.answers = [ask(call('c1', 'slow')), ask(call('c2', 'park')), say('awake')];
   bed.tools = {
@@ -340,7 +340,7 @@ test('a due timer that comes to a host whose session another has gone on with is
   expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
 });
 
-test('a timer that cannot be held against the journal now comes again, until it can', async () => {
+test('a timer is redelivered while the journal is unavailable', async () => {
   const bed = testBed();
   await asleep(bed, { for_ms: MINUTE });
   await bed.send('resume');

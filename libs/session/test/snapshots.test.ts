@@ -55,7 +55,7 @@ const ways = [
 ] as const;
 
 test.each(ways)(
-  'a session from its snapshot is the same, byte for byte, as one from its first record: %s',
+  'a session loaded from its snapshot equals one loaded from its first record, byte for byte: %s',
   async (_, whole) => {
     const bed = await lived();
     const bytes = await bed.bus.snapshots.get(refOf());
@@ -65,7 +65,7 @@ test.each(ways)(
   },
 );
 
-test.each(ways)('and so it is after every record on the way: %s', async (_, whole) => {
+test.each(ways)('and after every record in between: %s', async (_, whole) => {
   const bed = await lived();
   const records: StoredRecord[] = [];
   for await (const stored of bed.bus.journal.read(refOf())) records.push(stored);
@@ -86,7 +86,7 @@ test.each(ways)('and so it is after every record on the way: %s', async (_, whol
   }
 });
 
-test('a session that is loaded with its snapshot feeds the machine with the records behind that alone', async () => {
+test('a session that is loaded from its snapshot feeds the machine only with later records', async () => {
   const bed = await lived();
   const folded = await stateOf(bed, true, NONE);
   const bytes = await bed.bus.snapshots.get(refOf());
@@ -103,7 +103,7 @@ test('a session that is loaded with its snapshot feeds the machine with the reco
   expect([...new Set(fed)]).toEqual(later);
 });
 
-test.each(ways)('a damaged snapshot is passed over: %s', async (_, whole) => {
+test.each(ways)('a damaged snapshot is ignored: %s', async (_, whole) => {
   const bed = await lived();
   const folded = await stateOf(bed, whole, NONE);
   const good = JSON.parse(Buffer.from((await bed.bus.snapshots.get(refOf())) as Uint8Array).toString());
@@ -143,7 +143,7 @@ const readingOf = (records: readonly StoredRecord[]) =>
     yield* records.filter((stored) => stored.fence > fence);
   };
 
-test('a record that was changed under its snapshot is found out, whatever it says now', async () => {
+test('a record that was changed before its snapshot is detected, whatever its content', async () => {
   const bed = await lived();
   const records: StoredRecord[] = [];
   for await (const stored of bed.bus.journal.read(refOf())) records.push(stored);
@@ -175,7 +175,7 @@ test('records that a session is loaded with count towards its next snapshot', as
 });
 
 test.each(ways)(
-  'a journal that ends before its snapshot has lost its tail, and is not continued: %s',
+  'a journal that ends before its snapshot has lost its end, and is not continued: %s',
   async (_, whole) => {
     const bed = await lived();
     const records = await storedIn(bed);
@@ -186,7 +186,7 @@ test.each(ways)(
   },
 );
 
-test.each(ways)('records that a replica has stepped over are read through the leader: %s', async (_, whole) => {
+test.each(ways)('records that a replica skipped are read from the leader: %s', async (_, whole) => {
   const bed = await lived();
   const records = await storedIn(bed);
   const folded = await stateOf(bed, whole, NONE);
@@ -200,7 +200,7 @@ test.each(ways)('records that a replica has stepped over are read through the le
   }
 });
 
-test.each(ways)('a hole that the leader has too stops the load, wherever it is: %s', async (_, whole) => {
+test.each(ways)('a gap that the leader has too stops the load, at any position: %s', async (_, whole) => {
   const bed = await lived();
   const records = await storedIn(bed);
   const broken = { code: 'chain_broken' };
@@ -216,7 +216,7 @@ test.each(ways)('a hole that the leader has too stops the load, wherever it is: 
   }
 });
 
-test('a snapshot that cannot be kept costs nothing', async () => {
+test('a snapshot that cannot be stored does not affect the session', async () => {
   const bed = testBed();
   const failing = { ...NONE, put: async () => Promise.reject(new Error('full')) };
   bed.models.answers = [ask(call('c1', 'read')), say('done')];
@@ -242,7 +242,7 @@ test('an idle session leaves memory after its time, and a command wakes it', asy
   expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
 });
 
-test('of an idle session in memory the machine rests, of one that works it does not', async () => {
+test('an idle session in memory has no running machine, a working one has', async () => {
   const bed = testBed();
   bed.tools = { slow: { run: taking(300_000) } };
   bed.models.answers = [say('one'), ask(call('c1', 'slow')), say('two')];
@@ -262,7 +262,7 @@ test('of an idle session in memory the machine rests, of one that works it does 
   expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
 });
 
-test('idle sessions leave memory side by side, and nothing of them is left: not in the host, and no note of them', async () => {
+test('idle sessions leave memory concurrently, and nothing remains of them: neither in the host nor as a note', async () => {
   const bed = testBed();
   bed.tools = { ask: {} };
   const slow = {
@@ -288,7 +288,7 @@ test('idle sessions leave memory side by side, and nothing of them is left: not 
   expect([host.live, await noted()]).toEqual([0, 0]);
 });
 
-test('a parked approval costs no memory; the decision wakes the session and the call runs', async () => {
+test('a parked approval needs no memory; the decision wakes the session and the call runs', async () => {
   const bed = testBed();
   bed.tools = { ask: {} };
   bed.models.answers = [ask(call('c1', 'ask')), say('done')];
@@ -302,7 +302,7 @@ test('a parked approval costs no memory; the decision wakes the session and the 
   expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
 });
 
-test('a session that gets work while its snapshot is on its way stays', async () => {
+test('a session that gets work while its snapshot is written stays', async () => {
   const bed = testBed();
   const { snapshots } = bed.bus;
   const slow = {
@@ -326,7 +326,7 @@ test('a session that gets work while its snapshot is on its way stays', async ()
   ]);
 });
 
-test('R8: whoever has been told of a delivery is remembered no longer', async () => {
+test('RUNNER-8: whoever has been told of a delivery is remembered no longer', async () => {
   const bed = testBed();
   bed.models.answers = [say('one', { delayMs: 100 }), say('two')];
   await bed.host();
@@ -338,7 +338,7 @@ test('R8: whoever has been told of a delivery is remembered no longer', async ()
   expect(JSON.parse(snapshot).receipts).toEqual({});
 });
 
-test('a session for which something runs stays', async () => {
+test('a session with running work stays', async () => {
   const bed = testBed();
   bed.tools = { slow: { run: taking(300_000) } };
   bed.models.answers = [ask(call('c1', 'slow')), say('done')];

@@ -18,12 +18,12 @@ const persona = Persona.parse({
 });
 const has = (step: string | undefined) => toolsOfStep(tools, persona, step).map(({ name }) => name);
 
-test('a step loads skills in any case, and hands off only where its tools say so', () => {
+test('a step can always load skills, and hands off only if its tools include that', () => {
   expect(has('collect')).toEqual(['read_file', LOAD_SKILL]);
   expect(has('pass_on')).toEqual([HANDOFF, LOAD_SKILL]);
 });
 
-test('a step that says nothing of tools, and a run without one, have all of them', () => {
+test('a step without a tool list, and a run without a step, have all tools', () => {
   expect(has('free')).toEqual(has(undefined));
   expect(has(undefined)).toEqual(tools.map(({ name }) => name));
 });

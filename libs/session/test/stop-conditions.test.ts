@@ -35,7 +35,7 @@ test('a predicate sees the turn, and ends the run', async () => {
   expect(questions[0]?.messages.map((message) => textOf(message)).at(-1)).toBe('read ran');
 });
 
-describe('a predicate that fails does not hold:', () => {
+describe('a predicate that fails counts as false:', () => {
   const broken: [string, StopPredicates, RegExp][] = [
     ['it throws', { p: () => Promise.reject(new Error('no disk')) }, /no disk/],
     [
@@ -79,19 +79,19 @@ describe('a predicate that fails does not hold:', () => {
   });
 });
 
-test('one that nobody has registered is refused before the model is asked', async () => {
+test('an unregistered predicate is rejected before the model is asked', async () => {
   const bed = await run({ other: () => true }, 'enough');
   expect(await bed.lines()).toContain('run_failed provisioning predicate_unknown');
   expect((await bed.eventsOf('run_failed'))[0]?.error.message).toMatch(/enough.*registered: other/);
   expect(bed.models.requests).toEqual([]);
 });
 
-test('names that every object has are no predicates', async () => {
+test('names of Object.prototype are no predicates', async () => {
   const bed = await run({}, 'constructor');
   expect(await bed.lines()).toContain('run_failed provisioning predicate_unknown');
 });
 
-test('a question that a crash cut short is asked again by the next host', async () => {
+test('a question that a crash interrupted is asked again by the next host', async () => {
   const bed = testBed();
   bed.models.answers = [ask(call('c1', 'read')), say('done')];
   const first = await bed.host({}, { stopPredicates: { p: () => new Promise(() => {}) } });

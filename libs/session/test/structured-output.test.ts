@@ -52,7 +52,7 @@ test('a schema that cannot be compiled fails the run before the model is asked',
   expect(bed.models.requests).toEqual([]);
 });
 
-test('a session without a schema has neither in its requests nor in its records anything of it', async () => {
+test('a session without a schema has no trace of it in requests and records', async () => {
   const bed = testBed();
   bed.models.answers = [say('{"total": 2}')];
   await bed.host();

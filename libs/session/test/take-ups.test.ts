@@ -23,7 +23,7 @@ function gate() {
 const session = (i: number, revision = i): ActiveSession => ({ ref: refOf(`s${i}`), host: null, revision });
 const upTo = (count: number) => Array.from({ length: count }, (_, i) => `s${i}`);
 
-test('32 are taken up side by side, and the next ones as these are done, in their order', async () => {
+test('32 sessions are loaded concurrently, the others follow in order', async () => {
   const { takeUps, names, finish } = gate();
   for (let i = 0; i < 100; i++) void takeUps.add(session(i));
   expect(names()).toEqual(upTo(32));
@@ -38,7 +38,7 @@ test('32 are taken up side by side, and the next ones as these are done, in thei
   expect(names()).toEqual(upTo(101));
 });
 
-test('one that waits is taken up once, as its newest note says', async () => {
+test('a waiting session is loaded once, by its newest note', async () => {
   const { takeUps, begun, finish } = gate();
   for (let i = 0; i < 33; i++) void takeUps.add(session(i));
   let done = 0;
@@ -52,7 +52,7 @@ test('one that waits is taken up once, as its newest note says', async () => {
   expect(done).toBe(2);
 });
 
-test('those that wait are not taken up any more where all is left, and nobody waits for them', async () => {
+test('waiting sessions are not loaded after the host has left everything', async () => {
   const { takeUps, names, finish } = gate();
   const all = Array.from({ length: 40 }, (_, i) => takeUps.add(session(i)));
   takeUps.clear();

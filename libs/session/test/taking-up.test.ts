@@ -41,7 +41,7 @@ function watched(bed: TestBed): string[] {
   return asked;
 }
 
-test('the next host owns a session from its snapshot, and reads what was said in it only then', async () => {
+test('the next host owns a session from its snapshot, and reads the transcript afterwards', async () => {
   const bed = testBed();
   const n = await orphaned(bed, 5);
   const asked = watched(bed);
@@ -65,7 +65,7 @@ test('without a snapshot it reads the journal once', async () => {
   expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
 });
 
-test('what is said to it while its transcript is read follows', async () => {
+test('commands that arrive while the transcript is read follow', async () => {
   const bed = testBed();
   await orphaned(bed, 5);
   let reads = 0;
@@ -83,7 +83,7 @@ test('what is said to it while its transcript is read follows', async () => {
   expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
 });
 
-test('a journal that cannot be read just then is tried again, ever more seldom', async () => {
+test('an unavailable journal is retried with back-off', async () => {
   const bed = testBed();
   await orphaned(bed, 5);
   const read = bed.journal.read.bind(bed.journal);
@@ -104,7 +104,7 @@ test('a journal that cannot be read just then is tried again, ever more seldom',
   expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
 });
 
-test('a transcript is read from a journal that leads to the newest record, or not at all', async () => {
+test('a transcript is read only from a journal that reaches the newest record', async () => {
   const bed = testBed();
   await orphaned(bed, 5);
   const session = await loadSession(bed.ports(), refOf(), false);
@@ -132,7 +132,7 @@ test('a transcript is read from a journal that leads to the newest record, or no
   await expect(readTranscript(bed.ports(), refOf(), other)).rejects.toThrow('does not lead to');
 });
 
-test('a session whose note was lost is found by its journal, and one that has no work is left alone', async () => {
+test('a session whose note was lost is found by its journal, and one without work is not loaded', async () => {
   const bed = testBed();
   bed.tools = { slow: { run: taking(60_000) }, ask: {} };
   const first = await bed.host();

@@ -18,7 +18,7 @@ function line(message: Message): string {
   return `${head}: ${parts.join(' ')}`;
 }
 
-test('results stand in call order, whichever ended first', async () => {
+test('results are in the order of calls, whichever ended first', async () => {
   const bed = testBed();
   bed.tools = { slow: { run: taking(300, 'slow') }, quick: { run: taking(10, 'quick') } };
   bed.models.answers = [ask(call('c1', 'slow'), call('c2', 'quick')), say('done')];
@@ -46,7 +46,7 @@ test('a steer in the middle of a batch follows its results', async () => {
   ]);
 });
 
-test('an interrupt at the stop seam: every call has its result first, then comes the message', async () => {
+test('an interrupt at the stop seam: every call has its result first, then the message follows', async () => {
   const bed = testBed();
   bed.tools = { ask: {} };
   bed.models.answers = [ask(call('c1', 'ask'), call('c2', 'ask')), say('done')];
@@ -76,7 +76,7 @@ test('the reminder of a cancelled call follows the results of its batch', async 
   ]);
 });
 
-test('what is audit_only is in the journal and never shown', async () => {
+test('audit_only content is in the journal and never shown', async () => {
   const bed = testBed();
   bed.models.answers = [say('done', { delayMs: 100 })];
   await bed.host();
@@ -88,7 +88,7 @@ test('what is audit_only is in the journal and never shown', async () => {
   expect(JSON.stringify(shown(bed))).not.toContain('for the record');
 });
 
-test('calls that can never run have results too, and an empty result says so', async () => {
+test('calls that can never run have results, too, and an empty result says so', async () => {
   const bed = testBed();
   bed.tools = { mute: { run: async () => ({ status: 'ok', result: { content: [], is_error: false } }) } };
   bed.models.answers = [ask(call('c1', 'nothing_like_it'), call('c2', 'mute')), say('done')];
@@ -99,7 +99,7 @@ test('calls that can never run have results too, and an empty result says so', a
   expect(seen[3]).toBe('tool c2 ok: (no output)');
 });
 
-test('partial text of a broken answer stands in the next run, its unfinished calls do not', async () => {
+test('the partial text of an interrupted answer is in the next run, its unfinished calls are not', async () => {
   const bed = testBed();
   bed.models.answers = [
     { text: 'I was about', calls: [call('c1', 'read')], fail: { code: 'model_unavailable', message: 'gone' } },
@@ -115,7 +115,7 @@ test('partial text of a broken answer stands in the next run, its unfinished cal
   ]);
 });
 
-test('a recovered session shows exactly what it had shown', async () => {
+test('a recovered session shows exactly the same messages', async () => {
   const bed = testBed();
   bed.tools = { slow: { run: taking(100, 'slow') } };
   bed.models.answers = [ask(call('c1', 'slow')), say('done', { delayMs: 1_000 })];

@@ -79,7 +79,7 @@ test('texts of models, tools, hooks and children enter a session well-formed', a
   );
 });
 
-test.each([0, 1])('a text that is too long is cut between code points, behind %i letters', async (odd) => {
+test.each([0, 1])('a text that is too long is truncated between code points, after %i letters', async (odd) => {
   const { bed } = await play(Array(12).fill('a'), odd);
   const children = await bed.childrenOf();
   expect(children).toHaveLength(1);

@@ -1,8 +1,3 @@
-/**
- * Given a persona, a scripted model, tools and hooks, or a journal that was recorded; when prompts, steering and approvals
- * arrive; then the journal. In memory: no server, no disk, no time that is spent.
- */
-
 import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
@@ -68,7 +63,10 @@ export interface Scene {
   journal(): Promise<Journal>;
 }
 
-/** See the top of the file. What is wrong with the setup is thrown by the first `when`. */
+/**
+ * Given a persona, a scripted model, tools and hooks, or a recorded journal; when prompts, steering and approvals arrive;
+ * then the journal. In memory: no server, no disk, no real time. An invalid setup is thrown by the first `when`.
+ */
 export function given(setup: SceneSetup): Scene {
   checkSetup(setup);
   let opening: Promise<OpenScene> | null = null;

@@ -1,4 +1,3 @@
-/** A session's journal as tests look at it. */
 import { writeFile } from 'node:fs/promises';
 import { exportLines, ResultCollector, type RunResult } from '@coxswain/client';
 import {
@@ -31,7 +30,7 @@ import { ExpectationError } from './testing-errors.ts';
 export interface CallSeen {
   readonly callId: string;
   readonly tool: string;
-  /** As the tool was given them; as the model asked for them where it never ran. */
+  /** The arguments of the tool; those of the model if the call never ran. */
   readonly args: Json;
   /** How it ended; null while it has not. */
   readonly status: CallStatus | null;
@@ -55,7 +54,7 @@ export async function readJournalOf(
   return new Journal(bytes, records, blobs, more.before ?? 0, more.receipts ?? []);
 }
 
-/** See the top of the file. Its expectations throw {@link ExpectationError}. */
+/** A session's journal for tests. Its expectations throw {@link ExpectationError}. */
 export class Journal {
   /** The records as they are stored, one each. */
   readonly bytes: readonly Uint8Array[];

@@ -3,7 +3,7 @@ import { cutGraphemes } from '@coxswain/protocol';
 
 /** A first difference between a shape and a value. */
 export interface ShapeDifference {
-  /** As in code: `result.content[0].text`; empty for the value itself. */
+  /** The path in code: `result.content[0].text`; empty for the value itself. */
   readonly path: string;
   readonly why: string;
 }

@@ -1,4 +1,3 @@
-/** Commands that a test sends while the session works: which are due at a moment, and what has become of each. */
 import type { JournalRecord, SeamKind, SessionEvent } from '@coxswain/protocol';
 import { injectionFateIn } from '@coxswain/protocol';
 import { BEFORE_SEAM, type MomentMove } from './moves.ts';
@@ -21,7 +20,9 @@ interface Pending {
   sent: string | null;
 }
 
-/** See the top of the file. Those of one `when`. */
+/**
+ * Commands that a test sends while the session works, in one `when`: those due at a moment, and the outcome of each.
+ */
 export class PendingMoments {
   readonly #all: readonly Pending[];
 

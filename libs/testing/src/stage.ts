@@ -1,7 +1,3 @@
-/**
- * The stage of a scene: a real session host on a bus in memory, with a clock whose hands nobody moves but the scene, ids that
- * count, and the test's own models, tools and hooks. The same scene gives the same journal on every machine.
- */
 import { createMemoryBus, createMemoryPersonas, createMemoryRememberedRules } from '@coxswain/adapter-memory';
 import type { Hooks, Log, Models, ToolSource, Toolset } from '@coxswain/ports';
 import {
@@ -55,7 +51,10 @@ const PLACID = { beatMs: 3_600_000, ttlMs: 4 * 3_600_000, leaseMs: 3 * 3_600_000
 /** States in which a session waits for somebody, and may do so for ever. */
 const WAITING: ReadonlySet<string> = new Set(['function_awaiting_approval', 'suspended', 'daemon_idle']);
 
-/** See the top of the file. */
+/**
+ * The stage of a scene: a real session host on a memory bus, with a clock that only the scene moves, ids that count, and
+ * the test's own models, tools and hooks. The same scene gives the same journal on every machine.
+ */
 export class Stage {
   readonly ref: SessionRef;
   readonly #settings: StageSettings;

@@ -1,10 +1,11 @@
-/** Work of the test's own functions, which takes time that no clock of a scene knows of: while it is done, time stands still. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SceneError } from './testing-errors.ts';
 
 const LOOK_AGAIN_MS = 5;
 
-/** See the top of the file. */
+/**
+ * Running functions of the test, whose time the clock of a scene does not know: while one runs, the clock stands still.
+ */
 export class WorkUnderWay {
   readonly #patienceMs: number;
   readonly #under = new Map<Promise<unknown>, { readonly what: string; readonly sinceMs: number }>();

@@ -1,4 +1,6 @@
-/** What hooks are told of beside the work: seams, decisions about calls, thresholds; and what their reminders and jobs do. */
+/**
+ * Hooks that the session does not wait for: seams, decisions about calls, thresholds; and their reminders and jobs.
+ */
 import { describe, expect, test } from 'vitest';
 import { given } from './given.ts';
 import {
@@ -17,13 +19,13 @@ import {
 } from './moves.ts';
 
 describe('a decision about a call', () => {
-  test('is told, also where a rule has made it', () => {
+  test('is announced, also if a rule made it', () => {
     given(running({ hooks: [hook('permission_replied', 'told')] }))
       .when(asked(call('a', 'read')))
       .thenIncludes('call_started a', 'hook_call told permission_replied');
   });
 
-  test('is none where a PreToolUse hook refuses the call: nobody asked about permissions', () => {
+  test('is not announced if a PreToolUse hook refuses the call: permissions were not checked', () => {
     given(running({ hooks: [hook('PreToolUse', 'pre'), hook('permission_replied', 'told')] }), asked(call('a', 'read')))
       .when(hooksSaid({ deny: 'no' }))
       .thenIncludes('call_ended a denied by hook')
@@ -35,7 +37,7 @@ describe('a threshold of a budget', () => {
   const at = (pct: number) => hook('OnBudgetThreshold', `at-${pct}`, { pct });
   const used = (tokens: number, id: string) => [using(tokens - 1, 1, asked(call(id, 'read')))];
 
-  test('is told to those that asked for it, and to nobody that asked for another', () => {
+  test('is announced to hooks of this percentage only', () => {
     given(running({ budgets: { tokens: 100 }, hooks: [at(50), at(80)] }), used(50, 'a'))
       .when(hooksSaid(undefined), returned('a'), used(30, 'b'))
       .thenIncludes('budget_threshold tokens 80%', 'hook_call at-80 OnBudgetThreshold')
@@ -43,13 +45,13 @@ describe('a threshold of a budget', () => {
       .thenCount('hook_call at-80', 1);
   });
 
-  test('is told of at a percentage that only a hook has asked for', () => {
+  test('is announced at a percentage that only a hook names', () => {
     given(running({ budgets: { tokens: 100 }, hooks: [at(33)] }))
       .when(used(33, 'a'))
       .thenIncludes('budget_threshold tokens 33%', 'hook_call at-33 OnBudgetThreshold');
   });
 
-  test('that no hook has named is told at 50, 80, 95 and 100, and not at what others have asked for', () => {
+  test('without a percentage in a hook is announced at 50, 80, 95 and 100, and not at percentages of other hooks', () => {
     const hooks = [hook('OnBudgetThreshold', 'bare'), at(33)];
     given(running({ budgets: { tokens: 100 }, hooks }))
       .when(used(33, 'a'), hooksSaid(undefined))
@@ -63,7 +65,7 @@ describe('a threshold of a budget', () => {
 describe('a reminder of a hook', () => {
   const idle = hook('loop_checkpoint', 'h', { pattern: 'kind == "daemon_idle_pre"' });
 
-  test('under a key that another hook of the consult has used, too, is the only one: the last in the place of the first', () => {
+  test('with the key of another hook in the same consult replaces it: the last one, at the position of the first', () => {
     const three = ['one', 'two', 'three'].map((id) => hook('PreToolUse', id));
     const keyed = (body: string) => ({ body, dedupe_key: 'k' });
     const { session } = given(running({ hooks: three }), asked(call('a', 'read'))).when(
@@ -79,7 +81,7 @@ describe('a reminder of a hook', () => {
     expect(session.state.context.reminders.map(({ dedupe_key }) => dedupe_key)).toEqual(['k', undefined]);
   });
 
-  test('wakes no daemon that idles: it waits in the transcript for whoever does', () => {
+  test('does not wake an idle daemon: it stays in the transcript until something else does', () => {
     given(running({ daemon: true, hooks: [idle] }), answered())
       .when(hooksSaid({ body: 'sleep well' }))
       .thenIncludes('hook_returned h loop_checkpoint no_objection', 'announced loop_checkpoint')
@@ -90,7 +92,7 @@ describe('a reminder of a hook', () => {
   });
 });
 
-test('a condition on the payload that does not hold asks nobody', () => {
+test('a condition on the payload that is false calls no hook', () => {
   const onPath = hook('PreToolUse', 'guard', { pattern: 'tool.args.path == "secret.txt"' });
   given(running({ hooks: [onPath] }))
     .when(asked(call('a', 'read', { args: { path: 'plan.md' } })))
@@ -101,7 +103,7 @@ test('a condition on the payload that does not hold asks nobody', () => {
     .thenIncludes('hook_call guard PreToolUse a');
 });
 
-test('a job that two hooks tell of is one job', () => {
+test('a job that two hooks report is one job', () => {
   const both = [hook('session_start', 'one'), hook('session_start', 'two')];
   const queued = { job: { status: 'queued', job_id: 'j1' } };
   const { session } = given(started(), provisioned({ hooks: both })).when(hooksSaid(queued, queued));
@@ -112,13 +114,13 @@ describe('a report of an unknown job', () => {
   const asked = [started(), provisioned({ hooks: [hook('session_start', 'h')] })] as const;
   const queued = (job_id: string) => ({ job: { status: 'queued', job_id } });
 
-  test('is rejected where no hook is asked', () => {
+  test('is rejected if no hook is being called', () => {
     given(...asked, hooksSaid(undefined))
       .when(jobReported('j1'))
       .thenJournal('command_rejected job_unknown report-j1-succeeded');
   });
 
-  test('waits for the hooks that are asked: one of them may have started it', () => {
+  test('waits for the called hooks: one of them may have started it', () => {
     const { session } = given(...asked)
       .when(jobReported('j1'), jobReported('j2', 'running'))
       .thenJournal('job_report_deferred j1 succeeded', 'job_report_deferred j2 running')
@@ -137,7 +139,7 @@ describe('a report of an unknown job', () => {
     expect(session.state.context.jobs).toEqual([]);
   });
 
-  test('brings each its own feedback', () => {
+  test('delivers the feedback of each report', () => {
     const two = [hook('session_start', 'one'), hook('session_start', 'two')];
     given(started(), provisioned({ hooks: two }))
       .when(jobReported('j1'), jobReported('j2', 'failed'))
@@ -146,7 +148,7 @@ describe('a report of an unknown job', () => {
   });
 });
 
-test('a job whose end was reported is open no longer', () => {
+test('a job with a reported end is no longer open', () => {
   const queued = { job: { status: 'queued', job_id: 'j1' } };
   given(started(), provisioned({ hooks: [hook('session_start', 'h')] }), hooksSaid(queued), jobReported('j1'))
     .when(jobReported('j1', 'failed'))

@@ -1,4 +1,6 @@
-/** How a wait for a person ends without one: in time, or by a hook that was told of it; and who is told that it began. */
+/**
+ * Approvals that end without a person: by expiry, or by a hook; and the notification of a pending approval.
+ */
 import { describe, test } from 'vitest';
 import { given } from './given.ts';
 import {
@@ -21,14 +23,14 @@ import {
 const parked = [running({ expireAfterMs: 60_000 }), asked(call('a', 'ask'), call('b', 'ask'))] as const;
 
 describe('an approval that expires', () => {
-  test('says so when it is asked, and waits for its timer', () => {
+  test('records its expiry when it is requested, and waits for its timer', () => {
     given(running({ expireAfterMs: 60_000 }))
       .when(asked(call('a', 'ask')))
       .thenEvent('approval_requested', { call_id: 'a', expire_after_ms: 60_000 })
       .thenEffects('timer approval at 60000');
   });
 
-  test('ends as refused by nobody in person, and the run goes on', () => {
+  test('is denied by no person, and the run continues', () => {
     given(...parked, later(60_000))
       .when(approvalExpires('a'))
       .thenJournal('timer_fired approval', 'approval_decided a expired', 'call_ended a denied by expiry')
@@ -38,28 +40,28 @@ describe('an approval that expires', () => {
       .thenIncludes('call_ended b denied by expiry', 'loop_checkpoint post_tool_dispatch', 'turn_start 2');
   });
 
-  test('is decided: whoever comes later is told', () => {
+  test('is decided: a later decision is rejected', () => {
     given(...parked, approvalExpires('a'))
       .when(approved('a'))
       .thenJournal('command_rejected already_decided allow-a', 'control_outcome approve already_decided a')
       .thenEvent('command_rejected', { detail: { by: 'expiry', decision: 'deny' } });
   });
 
-  test('does not expire once somebody has decided', () => {
+  test('does not expire after a decision', () => {
     given(...parked, approved('a'))
       .when(returned('a'))
       .thenNever('approval_decided a expired')
       .thenEffects('timer approval at 60000');
   });
 
-  test('has no timer while the run unwinds', () => {
+  test('has no timer while the run ends', () => {
     given(...parked)
       .when(cancelled())
       .thenIncludes('approval_decided a aborted', 'approval_decided b aborted')
       .thenNever('timer_fired');
   });
 
-  test('has its whole time again in a fork', () => {
+  test('has its full time again in a fork', () => {
     given(...parked, later(50_000), takenOver())
       .when(later(60_000), approvalExpires('a'))
       .thenIncludes('approval_decided a expired')
@@ -70,7 +72,7 @@ describe('an approval that expires', () => {
 describe('OnApprovalRequested', () => {
   const told = running({ hooks: [hook('OnApprovalRequested')] });
 
-  test('is told beside the wait: a person may decide at once', () => {
+  test('is called while the approval is pending: a person may decide immediately', () => {
     given(told)
       .when(asked(call('a', 'ask')))
       .thenIncludes('approval_requested a', 'hook_call OnApprovalRequested OnApprovalRequested')
@@ -89,7 +91,7 @@ describe('OnApprovalRequested', () => {
       .thenIncludes('approval_decided a allow', 'call_started a');
   });
 
-  test('may refuse, if nobody was quicker', () => {
+  test('may refuse, if no decision was made before', () => {
     given(told, asked(call('a', 'ask')))
       .when(hooksSaid({ deny: 'not at night' }))
       .thenIncludes('announced OnApprovalRequested', 'approval_decided a deny OnApprovalRequested')
@@ -103,7 +105,7 @@ describe('OnApprovalRequested', () => {
       .thenNever('approval_decided a deny');
   });
 
-  test('refuses nothing by failing: a person is asked in any case', () => {
+  test('refuses nothing by a failure: a person is asked in any case', () => {
     given(told, asked(call('a', 'ask')))
       .when(hooksSaid(new Failing()))
       .thenState('function_awaiting_approval.parked')
@@ -112,10 +114,10 @@ describe('OnApprovalRequested', () => {
   });
 });
 
-describe('a notice', () => {
+describe('a notification', () => {
   const told = running({ notifies: true });
 
-  test('is an effect of its own, until it is given; then a waiting session has nothing to do', () => {
+  test('is an effect of its own until it is sent; then a waiting session has no effects', () => {
     given(told)
       .when(asked(call('a', 'ask')))
       .thenEffects('notify a')
@@ -125,14 +127,14 @@ describe('a notice', () => {
       .thenState('function_awaiting_approval.parked');
   });
 
-  test('that fails is recorded, and changes nothing else', () => {
+  test('that fails is recorded and changes nothing else', () => {
     given(told, asked(call('a', 'ask')))
       .when(noticeGiven('a', 'failed'))
       .thenJournal('approval_notified a failed')
       .thenState('function_awaiting_approval.parked');
   });
 
-  test('is not given any more once the call is decided', () => {
+  test('is no longer sent after the decision', () => {
     given(told, asked(call('a', 'ask')))
       .when(approved('a'))
       .thenEffects('call_tool a');

@@ -1,4 +1,7 @@
-/** Calls that wait for a person: what runs meanwhile, what a decision does at once, and what can no longer be decided. */
+/**
+ * Calls that wait for a human approval: which calls run meanwhile, what a decision does, and which decisions are too
+ * late.
+ */
 import { describe, test } from 'vitest';
 import { given } from './given.ts';
 import {
@@ -16,11 +19,11 @@ import {
   toolsClosed,
 } from './moves.ts';
 
-/** A batch of three: the middle one needs nobody. */
+/** A batch of three: the middle call needs no approval. */
 const three: Move = [running(), asked(call('a', 'ask'), call('b', 'read'), call('c', 'ask'))];
 
-describe('a batch of three of which the middle one needs nobody', () => {
-  test('parks two and runs the middle one at once', () => {
+describe('a batch of three in which the middle call needs no approval', () => {
+  test('parks two and starts the middle one immediately', () => {
     given(running())
       .when(asked(call('a', 'ask'), call('b', 'read'), call('c', 'ask')))
       .thenJournal(
@@ -35,7 +38,7 @@ describe('a batch of three of which the middle one needs nobody', () => {
       .thenEvent('approval_requested', { call_id: 'a', requested_by: 'rule:rules[0]' });
   });
 
-  test('starts each allowed call at once, through its own pass of pre_tool_dispatch', () => {
+  test('starts each allowed call immediately, through its own pass of pre_tool_dispatch', () => {
     given(three)
       .when(approved('a'))
       .thenJournal(
@@ -70,13 +73,13 @@ describe('a batch of three of which the middle one needs nobody', () => {
       .thenState('function_execute.running');
   });
 
-  test('may have all its results before its last decision', () => {
+  test('may have all results before its last decision', () => {
     given(three, returned('b'), denied('a'))
       .when(denied('c'))
       .thenIncludes('call_ended c denied by user', 'loop_checkpoint post_tool_dispatch', 'turn_start 2');
   });
 
-  test('ends with one result per call, after which the model is asked', () => {
+  test('ends with one result per call, then the model continues', () => {
     given(three, approved('a'), approved('c'), returned('c'), returned('b'))
       .when(returned('a'))
       .thenIncludes('call_ended a ok', 'loop_checkpoint post_tool_dispatch', 'turn_end 1')
@@ -86,11 +89,11 @@ describe('a batch of three of which the middle one needs nobody', () => {
 });
 
 describe('a decision', () => {
-  test('that comes again under the same id changes nothing', () => {
+  test('repeated under the same id changes nothing', () => {
     given(three, approved('a')).when(approved('a')).thenNothing('repeated command');
   });
 
-  test('that comes a second time is told who decided first', () => {
+  test('repeated under another id is rejected with the first decider', () => {
     given(three, approved('a'))
       .when(denied('a'))
       .thenJournal('command_rejected already_decided deny-a', 'control_outcome approve already_decided a')
@@ -101,7 +104,7 @@ describe('a decision', () => {
       .thenNever('call_started a');
   });
 
-  test('on a call that needs none is not_pending', () => {
+  test('on a call that needs no approval is not_pending', () => {
     given(three)
       .when(approved('b'))
       .thenJournal('command_rejected not_pending allow-b', 'control_outcome approve not_pending b');
@@ -110,7 +113,7 @@ describe('a decision', () => {
       .thenJournal('command_rejected not_pending deny-b', 'control_outcome approve not_pending b');
   });
 
-  test('on a call that is not in the open batch is call_unknown', () => {
+  test('on a call outside the open batch is call_unknown', () => {
     given(three)
       .when(approved('z'))
       .thenJournal('command_rejected call_unknown allow-z', 'control_outcome approve call_unknown z');
@@ -122,7 +125,7 @@ describe('a decision', () => {
       .thenJournal('command_rejected not_pending allow-a', 'control_outcome approve not_pending a');
   });
 
-  test('to deny names who denied and why, to the model and to the journal', () => {
+  test('to deny records the decider and the reason, for the model and the journal', () => {
     given(three)
       .when(denied('a', { reason: 'too risky' }))
       .thenEvent('call_ended', {
@@ -134,7 +137,7 @@ describe('a decision', () => {
       .thenNever('call_started a');
   });
 
-  test('may edit the arguments: what was approved is what runs', () => {
+  test('may edit the arguments: the approved arguments run', () => {
     given(three)
       .when(approved('a', { args: { path: 'elsewhere' } }))
       .thenIncludes('approval_decided a allow edited', 'call_started a')
@@ -143,7 +146,7 @@ describe('a decision', () => {
 });
 
 describe('an interrupt while calls are parked', () => {
-  test('is delivered at once: parked calls are superseded and skipped, running siblings finish first', () => {
+  test('is delivered immediately: parked calls are superseded and skipped, running siblings finish first', () => {
     given(three)
       .when(steered('m', 'interrupt_immediate'))
       .thenJournal(
@@ -168,27 +171,27 @@ describe('an interrupt while calls are parked', () => {
       .thenNever('call_started a');
   });
 
-  test('ends the turn where nothing has run', () => {
+  test('ends the turn if no call has run', () => {
     given(running(), asked(call('a', 'ask')))
       .when(steered('m', 'interrupt_immediate'))
       .thenIncludes('call_ended a skipped', 'turn_end 1 dispatch_skipped', 'turn_start 2')
       .thenNever('loop_checkpoint post_tool_dispatch');
   });
 
-  test('goes on to post_tool_dispatch where something has run', () => {
+  test('continues with post_tool_dispatch if a call has run', () => {
     given(three, returned('b'))
       .when(steered('m', 'interrupt_immediate'))
       .thenIncludes('call_ended c skipped', 'loop_checkpoint post_tool_dispatch', 'turn_end 1 dispatch_skipped');
   });
 
-  test.each(['finish_step', 'audit_only'])('is something else than %s, which waits', (mode) => {
+  test.each(['finish_step', 'audit_only'])('differs from %s, which waits', (mode) => {
     given(three)
       .when(steered('m', mode))
       .thenJournal(`steering_received m ${mode}`)
       .thenState('function_awaiting_approval.parked');
   });
 
-  test('leaves decided calls alone that have started', () => {
+  test('does not affect decided calls that have started', () => {
     given(three, approved('a'))
       .when(steered('m', 'interrupt_immediate'))
       .thenIncludes('loop_checkpoint pre_tool_dispatch delivers m skips c')
@@ -196,14 +199,14 @@ describe('an interrupt while calls are parked', () => {
   });
 });
 
-describe('a call that was allowed and waits for room', () => {
+describe('an allowed call beyond the limit of parallel calls', () => {
   const crowded: Move = [
     running({ parallelCalls: 1 }),
     asked(call('a', 'read'), call('b', 'ask'), call('c', 'ask')),
     approved('b'),
   ];
 
-  test('starts as soon as there is room', () => {
+  test('starts when another call ends', () => {
     given(crowded)
       .when(returned('a'))
       .thenJournal('call_ended a ok', 'loop_checkpoint pre_tool_dispatch', 'call_started b');
@@ -216,7 +219,7 @@ describe('a call that was allowed and waits for room', () => {
       .thenNever('call_started b');
   });
 
-  test('is stopped by an interrupt that comes just after the last decision', () => {
+  test('is stopped by an interrupt directly after the last decision', () => {
     given(crowded, approved('c'), steered('m', 'interrupt_immediate'))
       .when(returned('a'))
       .thenJournal(
@@ -239,7 +242,7 @@ describe('a call that was allowed and waits for room', () => {
 describe('in a sequential batch', () => {
   const sequence: Move = [running(), asked(call('a', 'ask'), call('b', 'seq'), call('c', 'ask'))];
 
-  test('a parked call holds back those behind it', () => {
+  test('a parked call delays the later ones', () => {
     given(sequence).when(approved('c')).thenIncludes('approval_decided c allow').thenNever('call_started');
   });
 
@@ -255,7 +258,7 @@ describe('in a sequential batch', () => {
       );
   });
 
-  test('so does the denial that is the last decision', () => {
+  test('so does a denial that is the last decision', () => {
     given(sequence, approved('c'))
       .when(denied('a'))
       .thenJournal(
@@ -269,7 +272,7 @@ describe('in a sequential batch', () => {
       .thenJournal('call_ended b ok', 'loop_checkpoint pre_tool_dispatch', 'call_started c');
   });
 
-  test('so does the cancelling of the call that held it back', () => {
+  test('so does the cancellation of the parked call', () => {
     given(sequence)
       .when(callCancelled('a', { inject_reminder: false }))
       .thenJournal(

@@ -1,4 +1,6 @@
-/** Budgets of a run: tokens, money, time; thresholds once each, and a clean end. */
+/**
+ * Budgets of a run: tokens, money, time. Each threshold is reported once, and the run ends cleanly.
+ */
 import { describe, expect, test } from 'vitest';
 import { budgetsOf, type SessionState } from '../src/mod.ts';
 import { given } from './given.ts';
@@ -36,14 +38,14 @@ const PRICE = {
   cached_input_micro_usd: 300_000,
   output_micro_usd: 15_000_000,
 };
-/** One turn that uses so many tokens, and goes on. */
+/** One turn with these tokens, after which the run continues. */
 const turn = (input: number, output: number, id = 'a'): Move => [
   using(input, output, asked(call(id, 'read'))),
   returned(id),
 ];
 
 describe('a threshold', () => {
-  test('is told once, with what is used', () => {
+  test('is reported once, with the usage', () => {
     given(running({ budgets: { tokens: 100 } }), turn(20, 20))
       .when(using(10, 5, asked(call('b', 'read'))))
       .thenIncludes('message_complete asks b', 'budget_threshold tokens 50%', 'call_started b')
@@ -52,7 +54,7 @@ describe('a threshold', () => {
       .thenCount('budget_threshold', 1);
   });
 
-  test('is told with all that were passed at once, in order', () => {
+  test('is reported with all others that were passed at the same time, in order', () => {
     given(running({ budgets: { tokens: 100 } }))
       .when(using(10, 86, asked(call('a', 'read'))))
       .thenIncludes('budget_threshold tokens 50%', 'budget_threshold tokens 80%', 'budget_threshold tokens 95%')
@@ -60,7 +62,7 @@ describe('a threshold', () => {
       .thenEffects('call_tool a');
   });
 
-  test('is the persona’s own', () => {
+  test('can be set by the persona', () => {
     given(running({ budgets: { tokens: 100 }, thresholds: [33, 100] }))
       .when(turn(30, 2))
       .thenNever('budget_threshold')
@@ -68,7 +70,7 @@ describe('a threshold', () => {
       .thenIncludes('budget_threshold tokens 33%');
   });
 
-  test('is told once per run: the next run begins at nothing', () => {
+  test('is reported once per run: the next run starts from zero', () => {
     given(
       running({ budgets: { tokens: 100 } }),
       using(10, 40, answered()),
@@ -81,7 +83,7 @@ describe('a threshold', () => {
       .thenCount('budget_threshold', 2);
   });
 
-  test('is rounded up: a third of a budget is not reached before', () => {
+  test('is rounded up: a third of a budget is not reached early', () => {
     given(running({ budgets: { tokens: 10 }, thresholds: [33, 100] }))
       .when(using(0, 3, asked(call('a', 'read'))))
       .thenNever('budget_threshold')
@@ -89,15 +91,15 @@ describe('a threshold', () => {
       .thenIncludes('budget_threshold tokens 33%');
   });
 
-  test('tells nothing where there is no budget', () => {
+  test('is not reported without a budget', () => {
     given(running())
       .when(using(1e9, 1e9, answered()), toolsClosed)
       .thenNever('budget_threshold');
   });
 });
 
-describe('at 100 percent the run ends with what it has', () => {
-  test('calls that the last answer asked for are not started, and have their results', () => {
+describe('at 100 percent the run ends with its results so far', () => {
+  test('calls of the last answer do not start, and have results', () => {
     given(running({ budgets: { tokens: 100 } }))
       .when(using(50, 50, asked(call('a', 'read'), call('b', 'ask'))), toolsClosed)
       .thenJournal(
@@ -117,13 +119,13 @@ describe('at 100 percent the run ends with what it has', () => {
       .thenState('stopped');
   });
 
-  test('at one token less it does not', () => {
+  test('one token below it does not end', () => {
     given(running({ budgets: { tokens: 100 } }))
       .when(using(0, 99, asked(call('a', 'read'))))
       .thenIncludes('call_started a');
   });
 
-  test('an answer that uses the last of it is kept whole', () => {
+  test('an answer that uses the rest is kept whole', () => {
     given(running({ budgets: { tokens: 100 } }))
       .when(using(50, 60, answered('all of it')), toolsClosed)
       .thenIncludes(
@@ -134,7 +136,7 @@ describe('at 100 percent the run ends with what it has', () => {
       );
   });
 
-  test('no queue is drained: what waits is there for the next run', () => {
+  test('no queue is drained: queued messages stay for the next run', () => {
     given(running({ budgets: { tokens: 100 } }), steered('m'), followedUp('f'))
       .when(using(50, 60, answered()), toolsClosed)
       .thenIncludes('agent_end budget_exceeded pending 2')
@@ -143,29 +145,29 @@ describe('at 100 percent the run ends with what it has', () => {
       .thenIncludes('loop_checkpoint iteration_start delivers m');
   });
 
-  test('a cancel that comes after changes nothing of how it ended', () => {
+  test('a later cancel does not change how the run ended', () => {
     given(running({ budgets: { wall_time_ms: 1_000 } }), asked(call('a', 'read')), later(1_000), steered('m'))
       .when(cancelled(), returned('a', 'cancelled'), toolsClosed)
       .thenIncludes('agent_end budget_exceeded pending 1');
   });
 
-  test('a run that was cancelled tells of no budget any more', () => {
+  test('a cancelled run reports no budget', () => {
     given(running({ budgets: { tokens: 10 } }), cancelled())
       .when(using(50, 50, modelStopped('half')), toolsClosed)
       .thenIncludes('agent_end cancelled')
       .thenNever('budget_threshold');
   });
 
-  test('a run that fails tells of no budget any more', () => {
+  test('a failing run reports no budget', () => {
     given(running({ budgets: { wall_time_ms: 10 } }), later(50))
       .when(sessionFailed)
       .thenNever('budget_threshold');
   });
 });
 
-describe('no answer is begun that a budget cannot cover', () => {
+describe('no answer starts that a budget cannot cover', () => {
   // A prompt only grows: the next one needs at least the input tokens of the last one.
-  test('the run ends after the turn whose successor needs more than is left; its calls run', () => {
+  test('the run ends after the turn if the next one needs more than is left; its calls run', () => {
     given(running({ budgets: { tokens: 100 } }), using(40, 21, asked(call('a', 'read'))))
       .when(returned('a'), toolsClosed)
       .thenIncludes(
@@ -182,28 +184,28 @@ describe('no answer is begun that a budget cannot cover', () => {
       .thenCount('turn_start', 1);
   });
 
-  test('with just as much left as it needs it is begun', () => {
+  test('it starts if exactly enough is left', () => {
     given(running({ budgets: { tokens: 100 } }), using(40, 20, asked(call('a', 'read'))))
       .when(returned('a'))
       .thenIncludes('turn_start 2')
       .thenEffects('call_model');
   });
 
-  test('the last seam delivers nothing then: steering stays for the next run', () => {
+  test('then the last seam delivers nothing: steering stays for the next run', () => {
     given(running({ budgets: { tokens: 100 } }), steered('m'), using(60, 1, answered()))
       .when(toolsClosed)
       .thenIncludes('agent_end budget_exceeded pending 1')
       .thenNever('message_injected');
   });
 
-  test('a plain answer for which nothing waits ends the run as it would without a budget', () => {
+  test('a plain answer without queued messages ends the run as without a budget', () => {
     given(running({ budgets: { tokens: 100 } }))
       .when(using(60, 1, answered()), toolsClosed)
       .thenIncludes('loop_checkpoint iteration_end', 'agent_end end_turn')
       .thenNever('budget_threshold tokens 100%');
   });
 
-  test('money counts at the price of cached input: the least that it can cost', () => {
+  test('money is counted at the price of cached input: the minimum cost', () => {
     // 100,000 tokens in: $0.30, or $0.03 from the cache; $0.32 leaves less than that.
     given(running({ budgets: { nano_usd: 320_000_000 }, price: PRICE }), using(100_000, 0, asked(call('a', 'read'))))
       .when(returned('a'))
@@ -214,7 +216,7 @@ describe('no answer is begun that a budget cannot cover', () => {
   });
 });
 
-describe('an answer whose prompt may be shorter than the last is begun: what it needs is not known,', () => {
+describe('an answer starts if its prompt may be shorter than the last, because its need is unknown:', () => {
   const budgets = { tokens: 100 };
   const large = using(60, 1, asked(call('a', 'read')));
 
@@ -234,13 +236,13 @@ describe('an answer whose prompt may be shorter than the last is begun: what it 
     expect(session.lines()).not.toContain('budget_threshold tokens 100% uncovered');
   });
 
-  test('and where none of this is, it is not', () => {
+  test('otherwise it does not start', () => {
     given(running({ budgets, compaction: { window: 700, reserve: 20, keep_turns: 0 } }), large)
       .when(returned('a'), toolsClosed)
       .thenIncludes('budget_threshold tokens 100% uncovered', 'agent_end budget_exceeded');
   });
 
-  test('nor is it known of the first prompt after a reminder was cleared', () => {
+  test('nor is the need of the first prompt after a cleared reminder known', () => {
     given(started(), reminded('r'), provisioned({ budgets }), large)
       .when(revoked('r'), returned('a'))
       .thenIncludes('reminder_expired r cleared', 'turn_start 2');
@@ -248,7 +250,7 @@ describe('an answer whose prompt may be shorter than the last is begun: what it 
 });
 
 describe('money', () => {
-  test('the price enters the journal once, before the run begins', () => {
+  test('the price is recorded once, before the run starts', () => {
     given(started())
       .when(provisioned({ price: PRICE }))
       .thenIncludes('persona_changed', 'prices_changed', 'agent_start run 1')
@@ -259,14 +261,14 @@ describe('money', () => {
       .thenEvent('prices_changed', { price: null });
   });
 
-  test('the cost stands in the end of each turn and of the run', () => {
+  test('the ends of each turn and of the run contain the cost', () => {
     given(running({ price: PRICE }), turn(1_000, 100))
       .when(using(2_000, 10, answered()), toolsClosed)
       .thenEvent('turn_end', { turn: 2, cost_usd: 0.00615 })
       .thenEvent('agent_end', { cost_usd: 0.01065 });
   });
 
-  test('without a price nothing is said of the cost', () => {
+  test('without a price no cost is recorded', () => {
     const { session } = given(running()).when(using(1_000, 100, answered()), toolsClosed);
     expect(session.state.context.total_cost).toBeNull();
     expect(JSON.stringify(session.steps.map(({ events }) => events))).not.toContain('cost_usd');
@@ -279,7 +281,7 @@ describe('money', () => {
       .thenIncludes('agent_end budget_exceeded');
   });
 
-  test('is summed in whole numbers: sixty answers cost exactly sixty times one', () => {
+  test('is summed in integers: sixty answers cost exactly sixty times one', () => {
     const session = given(running({ price: { ...PRICE, input_micro_usd: 37_500 }, maxTurns: 100 }));
     const many = Array.from({ length: 60 }, (_, i) => turn(1, 0, `c${i}`));
     expect(session.when(...many).session.state.context.run_cost).toBe(60 * 38);
@@ -287,7 +289,7 @@ describe('money', () => {
 });
 
 describe('time', () => {
-  test('counts from the start of the run, also while it waits for a person', () => {
+  test('counts from the start of the run, also during an approval', () => {
     given(running({ budgets: { wall_time_ms: 1_000 } }), later(400), asked(call('a', 'ask')), later(99))
       .when(reminded('r1'))
       .thenNever('budget_threshold')
@@ -304,7 +306,7 @@ describe('time', () => {
       );
   });
 
-  test('aborts calls that run, and keeps what they give', () => {
+  test('aborts running calls, and keeps their output', () => {
     given(
       running({ budgets: { wall_time_ms: 1_000 } }),
       asked(call('a', 'read'), call('b', 'read')),
@@ -317,13 +319,13 @@ describe('time', () => {
       .thenIncludes('call_ended b cancelled', 'turn_end 1', 'agent_end budget_exceeded pending 1');
   });
 
-  test('aborts an answer that is still streaming, and keeps its text', () => {
+  test('aborts a streaming answer, and keeps its text', () => {
     given(running({ budgets: { wall_time_ms: 1_000 } }), later(1_000), steered('m'))
       .when(modelStopped('half'), toolsClosed)
       .thenIncludes('message_complete partial "half"', 'turn_end 1', 'agent_end budget_exceeded pending 1');
   });
 
-  test('stands still while the session is suspended', () => {
+  test('does not pass while the session is suspended', () => {
     given(
       running({ budgets: { wall_time_ms: 1_000 } }),
       later(300),
@@ -338,7 +340,7 @@ describe('time', () => {
       .thenEvent('budget_threshold', { percent: 50, used: 500 });
   });
 
-  test('never runs backwards when a host’s clock is behind', () => {
+  test('never runs backwards if a host’s clock is behind', () => {
     given(running({ budgets: { wall_time_ms: 1_000 } }), later(-5_000))
       .when(reminded('r'))
       .thenNever('budget_threshold');
@@ -353,10 +355,10 @@ describe('time', () => {
   });
 });
 
-describe('the clock tells of a threshold by itself', () => {
+describe('a timer reports a threshold', () => {
   const around = { budgets: { wall_time_ms: 1_000 } };
 
-  test('while a run waits for a person, and ends it there', () => {
+  test('during an approval, and ends the run there', () => {
     given(running(around), asked(call('a', 'ask')), later(500))
       .when(timerFires)
       .thenJournal('timer_fired time_budget', 'budget_threshold wall_time_ms 50%')
@@ -367,20 +369,20 @@ describe('the clock tells of a threshold by itself', () => {
       .thenIncludes('budget_threshold wall_time_ms 100%', 'call_ended a aborted', 'agent_end budget_exceeded');
   });
 
-  test('once: the timer of a threshold that was told meanwhile only sets the next', () => {
+  test('once: after a threshold was reported otherwise, the timer only sets the next one', () => {
     given(running(around), later(500), steered('m'))
       .when(timerFires)
       .thenJournal('timer_fired time_budget')
       .thenEffects('call_model', 'timer time_budget at 800');
   });
 
-  test('under the same timer when another host takes the session over', () => {
+  test('with the same timer after another host claims the session', () => {
     given(running(around), asked(call('a', 'ask')))
       .when(owned(2))
       .thenEffects('timer time_budget at 500');
   });
 
-  test('and not by a timer of another run, or of another time', () => {
+  test('and not with a timer of another run, or of another time', () => {
     const earlier = { type: 'timer', effect_id: '2-0', due_at_ms: 500 } as const;
     const outcome = given(running(around), answered(), toolsClosed, prompted('again'), provisioned(around)).when(
       earlier,
@@ -391,7 +393,7 @@ describe('the clock tells of a threshold by itself', () => {
       .thenNothing();
   });
 
-  test('is not waited for while the session is suspended, and later by as much when it goes on', () => {
+  test('not during a suspension, and later by its duration', () => {
     given(running(around), later(100), suspended(), steered('m'))
       .when(answered(), later(10_000))
       .thenEffects()
@@ -399,7 +401,7 @@ describe('the clock tells of a threshold by itself', () => {
       .thenEffects('call_model', 'timer time_budget at 10500');
   });
 
-  test('is not waited for by a daemon that idles, nor by a run without a time budget', () => {
+  test('not for an idle daemon, and not for a run without a time budget', () => {
     given(running({ ...around, daemon: true }))
       .when(answered())
       .thenEffects();
@@ -408,7 +410,7 @@ describe('the clock tells of a threshold by itself', () => {
       .thenEffects('call_model');
   });
 
-  test('says nothing to a run that is ending', () => {
+  test('not for a run that is ending', () => {
     given(running(around), asked(call('a', 'read')))
       .when(cancelled())
       .thenEffects('call_tool a aborted');
@@ -418,7 +420,7 @@ describe('the clock tells of a threshold by itself', () => {
 describe('a daemon', () => {
   const around = { daemon: true, budgets: { tokens: 100, wall_time_ms: 1_000 } };
 
-  test('counts each job from its last idling, in tokens and in time', () => {
+  test('counts each job from its last idling, in tokens and time', () => {
     given(running(around), using(10, 50, answered()), later(86_400_000))
       .when(followedUp('f'), using(10, 50, answered()))
       .thenIncludes('budget_threshold tokens 50%')
@@ -426,14 +428,14 @@ describe('a daemon', () => {
       .thenState('daemon_idle.waiting');
   });
 
-  test('ends by a budget like any other', () => {
+  test('ends by a budget like any other session', () => {
     given(running(around), answered(), later(5_000), followedUp('f'), later(1_000))
       .when(steered('m'), modelStopped(), toolsClosed)
       .thenIncludes('budget_threshold wall_time_ms 100%', 'agent_end budget_exceeded pending 1');
   });
 });
 
-test('several budgets stand side by side; the first that is used up ends the run', () => {
+test('several budgets are independent; the first that is used up ends the run', () => {
   given(running({ budgets: { tokens: 1_000, nano_usd: 10_000_000, wall_time_ms: 60_000 }, price: PRICE }))
     .when(using(100, 640, answered()), toolsClosed)
     .thenIncludes('budget_threshold tokens 50%', 'budget_threshold usd 50%', 'agent_end end_turn')

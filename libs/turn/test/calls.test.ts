@@ -1,4 +1,6 @@
-/** The calls of a batch: together or one after another, each with exactly one result. */
+/**
+ * The calls of a batch: in parallel or sequential, each with exactly one result.
+ */
 import type { CallOutcome } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { given } from './given.ts';
@@ -14,7 +16,7 @@ describe('the calls of a batch', () => {
       .thenEffects('call_tool a', 'call_tool b', 'call_tool c');
   });
 
-  test('may come back in any order', () => {
+  test('may return in any order', () => {
     given(running(), asked(call('a', 'read'), call('b', 'read')))
       .when(returned('b'))
       .thenJournal('call_ended b ok')
@@ -22,7 +24,7 @@ describe('the calls of a batch', () => {
       .thenIncludes('call_ended a ok', 'loop_checkpoint post_tool_dispatch');
   });
 
-  test('start as far as parallel_calls allows; each end makes room, with a pass of pre_tool_dispatch', () => {
+  test('start up to parallel_calls; each end lets another start, with a pass of pre_tool_dispatch', () => {
     given(running({ parallelCalls: 2 }))
       .when(asked(call('a', 'read'), call('b', 'read'), call('c', 'read')))
       .thenEffects('call_tool a', 'call_tool b')
@@ -32,7 +34,7 @@ describe('the calls of a batch', () => {
       .thenJournal('call_ended a ok');
   });
 
-  test('run one after another where one tool of the batch is sequential', () => {
+  test('run sequentially if one tool of the batch is sequential', () => {
     given(running())
       .when(asked(call('a', 'read'), call('b', 'seq'), call('c', 'read')))
       .thenEffects('call_tool a')
@@ -42,7 +44,7 @@ describe('the calls of a batch', () => {
       .thenEffects('call_tool c');
   });
 
-  test('count a result that hooks look at as still busy', () => {
+  test('count as running while hooks check their results', () => {
     given(running({ parallelCalls: 1, hooks: [hook('PostToolUse')] }), asked(call('a', 'read'), call('b', 'read')))
       .when(returned('a'))
       .thenNever('call_started b')
@@ -52,7 +54,7 @@ describe('the calls of a batch', () => {
 });
 
 describe('a call that can never run', () => {
-  test('ends as an error at once; the others run', () => {
+  test('ends as an error immediately; the others run', () => {
     given(running())
       .when(asked(call('a', 'nosuch', unknown), call('b', 'read')))
       .thenJournal(
@@ -65,13 +67,13 @@ describe('a call that can never run', () => {
       .thenNever('call_started a');
   });
 
-  test('alone in its batch leads to the next turn, in which the model may mend it', () => {
+  test('alone in its batch leads to the next turn, in which the model may correct it', () => {
     given(running())
       .when(asked(call('a', 'nosuch', unknown)))
       .thenIncludes('call_ended a error', 'loop_checkpoint post_tool_dispatch', 'turn_end 1', 'turn_start 2');
   });
 
-  test('tells the model what was wrong', () => {
+  test('is reported to the model with its problem', () => {
     given(running())
       .when(asked(call('a', 'nosuch', unknown)))
       .thenEvent('call_ended', {
@@ -84,20 +86,20 @@ describe('a call that can never run', () => {
   });
 });
 
-describe('how a call ended', () => {
+describe('the status of a call', () => {
   const one: Move = [running(), asked(call('a', 'read'))];
 
   test.each([
     ['ok', 'call_ended a ok'],
     ['error', 'call_ended a error'],
-    // Nothing has cancelled it: a tool that stops by itself has failed.
+    // No command cancelled it: a tool that stops by itself has failed.
     ['cancelled', 'call_ended a error'],
     ['interrupted', 'call_ended a interrupted'],
-  ] as const)('%s stands in its end, and the loop goes on', (status, line) => {
+  ] as const)('%s is recorded in its end, and the run continues', (status, line) => {
     given(one).when(returned('a', status)).thenIncludes(line, 'turn_start 2');
   });
 
-  test('is an error where the tool says so by flag alone, or by status alone', () => {
+  test('is an error by flag alone, or by status alone', () => {
     const content = [{ type: 'text' as const, text: 'x' }];
     given(one)
       .when(returned('a', 'ok', { result: { content, is_error: true } }))
@@ -107,11 +109,11 @@ describe('how a call ended', () => {
       .thenEvent('call_ended', { status: 'error', is_error: true, result: { content, is_error: true } });
   });
 
-  test('is said once: an outcome that comes again is late', () => {
+  test('is recorded once: a repeated outcome is late', () => {
     given(one).when(returned('a')).again().thenNothing('no open effect 3-0').thenCount('call_ended a', 1);
   });
 
-  test('counts only from the effect that is open under its id', () => {
+  test('is taken only from the effect that is open under its id', () => {
     given(one)
       .when({ ...stray, effect_id: '99-0' })
       .thenNothing('no open effect 99-0')
@@ -129,22 +131,22 @@ const stray: CallOutcome = {
   duration_ms: 0,
 };
 
-describe('an id that a model gives twice in one answer', () => {
-  test('becomes two, so that each call has its own result', () => {
+describe('an id that a model uses twice in one answer', () => {
+  test('becomes two ids, so that each call has its own result', () => {
     const { session } = given(running())
       .when(asked(call('a', 'read'), call('a', 'ask'), call('a_2', 'read')))
       .thenIncludes('message_complete asks a a_3 a_2', 'approval_requested a_3', 'call_started a', 'call_started a_2');
     expect(session.state.context.calls.map((row) => row.call_id)).toEqual(['a', 'a_3', 'a_2']);
   });
 
-  test('stays within the length of an id', () => {
+  test('stays within the maximum length', () => {
     const long = 'x'.repeat(256);
     given(running())
       .when(asked(call(long, 'read'), call(long, 'read')))
       .thenCount('call_started', 2);
   });
 
-  test('may come again in a later turn', () => {
+  test('may be used again in a later turn', () => {
     given(running(), asked(call('a', 'read')), returned('a'))
       .when(asked(call('a', 'read')), returned('a'))
       .thenIncludes('call_started a', 'call_ended a ok');

@@ -1,4 +1,6 @@
-/** Cancelling a run, in every state, and cancelling one call, in every status of it. */
+/**
+ * Cancellation of a run in every state, and of one call in every status.
+ */
 import { BOUNDS, type Step } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { effectsOf, isEnded, leafOf } from '../src/mod.ts';
@@ -39,7 +41,7 @@ import {
 import { asleep, calling, ended, idled } from './openings.ts';
 import { settlement } from './world.ts';
 
-/** The second prompt passes the window. */
+/** The second prompt exceeds the window. */
 const compacting = (...points: Parameters<typeof hook>[0][]): Move => [
   running({ compaction: {}, hooks: points.map((point) => hook(point)) }),
   askedAt(90, call('a', 'read')),
@@ -48,7 +50,7 @@ const compacting = (...points: Parameters<typeof hook>[0][]): Move => [
 
 const PLAN: Step = { name: 'plan', prompt: 'Plan it.', error_boundary: 'fail' };
 
-/** A way to every state in which a session waits. Where it does not wait nothing can arrive: a record is one step. */
+/** Moves to every state in which a session waits. In other states no input can arrive: a record is one step. */
 const WAITING: Readonly<Record<string, Move>> = {
   'provisioning.resolving': started(),
   'provisioning.session_start': [started(), provisioned({ hooks: [hook('session_start')] })],
@@ -99,7 +101,7 @@ const WAITING: Readonly<Record<string, Move>> = {
   'tearing_down.session_end': ended({ hooks: [hook('session_end')] }),
 };
 const ENDED = ['stopped', 'failed'];
-/** States that a session only passes through, within one record. */
+/** States that a session only passes within one record. */
 const PASSING = [
   'assistant_streaming.opening',
   'assistant_streaming.iteration_start',
@@ -121,7 +123,7 @@ const PASSING = [
   'tearing_down.ending',
 ];
 
-test('the ways below lead to every state in which a session waits', () => {
+test('the moves below lead to every state in which a session waits', () => {
   expect([...Object.keys(WAITING), ...ENDED, ...PASSING].sort()).toEqual(leafNames().sort());
 });
 
@@ -133,14 +135,14 @@ function letGo(session: Session): void {
 
 describe('cancel', () => {
   describe.each(Object.entries(WAITING))('in %s', (leaf, way) => {
-    test('leads down at once, aborts what runs, and ends the run when it has let go', () => {
+    test('starts the teardown immediately, aborts running effects, and ends the run after they have stopped', () => {
       const outcome = given(way).when();
       outcome.thenState(leaf);
       const failed = outcome.session.state.context.failure !== null;
       const cancel = outcome.when(cancelled('x', 'enough'));
       expect(leafOf(cancel.session.state)).toMatch(/^tearing_down/);
       for (const effect of effectsOf(cancel.session.state)) {
-        // Who is told of a failure is told of it also where someone cancels what has failed already.
+        // Hooks for failures are called even if a failed run is cancelled.
         const isOfEnd =
           effect.kind === 'close_tools' || (effect.kind === 'consult' && effect.point === 'session_error');
         if (!isOfEnd) expect(effect.abort, effect.kind).not.toBeNull();
@@ -158,7 +160,7 @@ describe('cancel', () => {
       if (!failed) cancel.thenEvent('agent_end', { reason: 'enough' });
     });
 
-    test('a second time says already_cancelled with the first reason, and changes nothing', () => {
+    test('repeated says already_cancelled with the first reason, and changes nothing', () => {
       const outcome = given(way).when(cancelled('x', 'enough'));
       if (outcome.session.state.context.stop_reason !== 'cancelled' || isEnded(outcome.session.state)) return;
       const before = leafOf(outcome.session.state);
@@ -169,7 +171,7 @@ describe('cancel', () => {
     });
   });
 
-  test('of a session that has ended is already_cancelled or not_running', () => {
+  test('on an ended session is already_cancelled or not_running', () => {
     given(ended())
       .when(cancelled())
       .thenJournal('command_rejected not_running cancel-1', 'control_outcome cancel not_running');
@@ -178,21 +180,21 @@ describe('cancel', () => {
       .thenJournal('command_rejected already_cancelled cancel-2', 'control_outcome cancel already_cancelled');
   });
 
-  test('keeps what the model had said by then, marked as partial, and drops its unfinished calls', () => {
+  test('keeps the text of the model so far, marked as partial, and drops its unfinished calls', () => {
     given(running(), cancelled())
       .when(modelStopped('I was about', call('a', 'read')))
       .thenIncludes('message_complete partial "I was about"', 'turn_end 1')
       .thenNever('call_started', 'call_ended');
   });
 
-  test('keeps an answer that was complete just before as partial, and sends none of its calls', () => {
+  test('keeps an answer that completed just before as partial, and starts none of its calls', () => {
     given(running(), cancelled())
       .when(asked(call('a', 'read')), toolsClosed)
       .thenIncludes('message_complete partial', 'turn_end 1', 'agent_end cancelled')
       .thenNever('call_started', 'call_ended', 'message_complete asks');
   });
 
-  test('sends no call that has not been sent, and stops those that run', () => {
+  test('starts no further call, and stops the running ones', () => {
     given(running({ parallelCalls: 1 }), asked(call('a', 'read'), call('b', 'read')))
       .when(cancelled())
       .thenJournal('control_outcome cancel cancelled', 'call_ended b aborted')
@@ -202,7 +204,7 @@ describe('cancel', () => {
       .thenNever('call_started b');
   });
 
-  test('does not wait for a call longer than its grace: what comes later is dropped', () => {
+  test('waits for a call up to its grace period and drops a later result', () => {
     given(calling('read'), cancelled())
       .when(returned('a', 'cancelled', { timed_out: true }))
       .thenIncludes('call_ended a cancelled timed_out')
@@ -210,35 +212,35 @@ describe('cancel', () => {
       .thenNothing('no open effect 3-0');
   });
 
-  test('does not say of hooks that were told to stop that they failed', () => {
+  test('does not report aborted hooks as failed', () => {
     given(calling('read', { hooks: [hook('PreToolUse')] }), cancelled())
       .when(hooksCancelled)
       .thenIncludes('consult_ended PreToolUse a')
       .thenNever('hook_returned');
   });
 
-  test('takes back a suspension that was asked for', () => {
+  test('withdraws a requested suspension', () => {
     given(running(), suspended(), cancelled())
       .when(modelStopped(), toolsClosed)
       .thenIncludes('agent_end cancelled')
       .thenNever('suspended');
   });
 
-  test('before anything was resolved still begins and ends the run once', () => {
+  test('before provisioning still starts and ends the run once', () => {
     given(started(), cancelled())
       .when(notProvisioned('cancelled'))
       .thenJournal('agent_start run 1', 'loop_checkpoint loop_exit', 'agent_end cancelled')
       .thenState('stopped');
   });
 
-  test('wins over surroundings that were resolved in the meantime', () => {
+  test('overrides a provision that completed in the meantime', () => {
     given(started(), cancelled())
       .when(provisioned())
       .thenJournal('agent_start run 1', 'loop_checkpoint loop_exit', 'agent_end cancelled')
       .thenNever('turn_start', 'persona_changed');
   });
 
-  test('leaves the session itself alone: it goes on with the next prompt', () => {
+  test('keeps the session: it continues with the next prompt', () => {
     given(running(), steered('m'), followedUp('f'), cancelled(), modelStopped(), toolsClosed)
       .when(prompted(), provisioned())
       .thenIncludes('agent_start run 2', 'loop_checkpoint iteration_start delivers m')
@@ -250,7 +252,7 @@ describe('cancel', () => {
 describe('cancel_call', () => {
   const one: Move = calling('read');
 
-  test('on a running call asks the tool to stop, and ends it as cancelled when it has', () => {
+  test('on a running call asks the tool to stop, and ends it as cancelled afterwards', () => {
     given(one)
       .when(callCancelled('a', { reason: 'too slow' }))
       .thenJournal('call_cancel_requested a')
@@ -266,7 +268,7 @@ describe('cancel_call', () => {
       .thenEvent('control_outcome', { tool: 'read', target: 'a' });
   });
 
-  test('tells the model who stopped it, in a reminder that can be left out', () => {
+  test('names the canceller to the model in a reminder, which is optional', () => {
     given(one, callCancelled('a', {}, 'c', 'ada'))
       .when(returned('a', 'cancelled'))
       .thenEvent('message_injected', {
@@ -281,20 +283,20 @@ describe('cancel_call', () => {
       .thenNever('message_injected');
   });
 
-  test('is reported as timeout where the tool does not stop in time', () => {
+  test('is reported as timeout if the tool does not stop in time', () => {
     given(one, callCancelled('a', { timeout_ms: 10 }))
       .when(returned('a', 'cancelled', { timed_out: true }))
       .thenIncludes('call_ended a cancelled timed_out', 'control_outcome cancel_call timeout a');
   });
 
-  test('gives the tool the grace that was asked for', () => {
+  test('gives the tool the requested grace period', () => {
     const { session } = given(one).when(callCancelled('a', { timeout_ms: 10 }));
     expect(effectsOf(session.state)[0]?.abort).toEqual({ reason: 'cancelled', graceMs: 10 });
     const { session: usual } = given(one).when(callCancelled('a', { reason: 'r' }));
     expect(effectsOf(usual.state)[0]?.abort).toEqual({ reason: 'r', graceMs: BOUNDS.abortGraceMs });
   });
 
-  test('ends as cancelled also where the tool answers first, with what it had answered', () => {
+  test('ends as cancelled even if the tool answers first, with its answer', () => {
     given(one, callCancelled('a'))
       .when(returned('a'))
       .thenIncludes('call_ended a cancelled', 'control_outcome cancel_call cancelled a')
@@ -309,7 +311,7 @@ describe('cancel_call', () => {
       });
   });
 
-  test('whose host crashed over it is told to be cancelled, and that nobody knows how far it came', () => {
+  test('on a call after a crash of its host reports it as cancelled with an unknown progress', () => {
     given(one, callCancelled('a'))
       .when(owned(2), returned('a', 'interrupted'))
       .thenIncludes('call_ended a cancelled', 'control_outcome cancel_call cancelled a')
@@ -324,13 +326,13 @@ describe('cancel_call', () => {
       });
   });
 
-  test('a second time is already_cancelled, with the first reason', () => {
+  test('repeated is already_cancelled, with the first reason', () => {
     given(one, callCancelled('a', { reason: 'first' }))
       .when(callCancelled('a', { reason: 'second' }, 'again'))
       .thenJournal('control_outcome cancel_call already_cancelled a because first');
   });
 
-  test('on a parked call settles it, and supersedes its approval', () => {
+  test('on a parked call ends it, and supersedes its approval', () => {
     given(running(), asked(call('a', 'ask'), call('b', 'read')))
       .when(callCancelled('a', { reason: 'no need' }))
       .thenJournal(
@@ -393,7 +395,7 @@ describe('cancel_call', () => {
       [calling('read', { budgets: { wall_time_ms: 1_000 } }), later(1_000), reminded('r'), returned('a', 'cancelled')],
       'cancelled',
     ],
-  ])('the result says who and why: %s', (_who, text, moves, status) => {
+  ])('the result contains actor and reason: %s', (_who, text, moves, status) => {
     given(...moves.slice(0, -1))
       .when(moves.at(-1) as Move)
       .thenEvent('call_ended', {
@@ -403,19 +405,19 @@ describe('cancel_call', () => {
       });
   });
 
-  test('given up after its grace reports how long it really took', () => {
+  test('after the grace period reports the real duration', () => {
     given(one, later(7_000), callCancelled('a', { timeout_ms: 10 }), later(10))
       .when(returned('a', 'cancelled', { timed_out: true, duration_ms: 0 }))
       .thenEvent('call_ended', { call_id: 'a', timed_out: true, duration_ms: 7_010 });
   });
 
-  test('on the only parked call goes on with the turn', () => {
+  test('on the only parked call continues the turn', () => {
     given(calling('ask'))
       .when(callCancelled('a', { inject_reminder: false }))
       .thenIncludes('control_outcome cancel_call cancelled a', 'loop_checkpoint post_tool_dispatch', 'turn_start 2');
   });
 
-  test('on a call that waits for room ends it before it runs', () => {
+  test('on a call that waits for a free slot ends it before it runs', () => {
     given(running({ parallelCalls: 1 }), asked(call('a', 'read'), call('b', 'read')))
       .when(callCancelled('b', { inject_reminder: false }))
       .thenJournal('call_ended b cancelled', 'control_outcome cancel_call cancelled b')
@@ -424,7 +426,7 @@ describe('cancel_call', () => {
       .thenNever('call_started b');
   });
 
-  test('on an allowed call that waits for room ends it before it runs', () => {
+  test('on an allowed call that waits for a free slot ends it before it runs', () => {
     given(
       running({ parallelCalls: 1 }),
       asked(call('a', 'read'), call('b', 'ask')),
@@ -435,7 +437,7 @@ describe('cancel_call', () => {
       .thenNever('call_started b');
   });
 
-  test('on a call that hooks are asked about ends it, whatever they say', () => {
+  test('on a call that hooks check ends it, whatever they answer', () => {
     given(calling('read', { hooks: [hook('PreToolUse')] }))
       .when(callCancelled('a', { inject_reminder: false }))
       .thenJournal('call_ended a cancelled', 'control_outcome cancel_call cancelled a')
@@ -453,28 +455,28 @@ describe('cancel_call', () => {
     ['refuse it', { deny: 'no' }],
     ['rewrite it', { args: { a: 1 } }],
     ['fail', new Failing()],
-  ])('on a call that hooks are asked about ends it once, although they %s', (_name, said) => {
+  ])('on a call that hooks check ends it once, although they %s', (_name, said) => {
     given(calling('read', { hooks: [hook('PreToolUse')] }), callCancelled('a'))
       .when(hooksSaid(said))
       .thenNever('call_args_rewritten', 'hook_vetoed')
       .thenCount('call_ended a', 1);
   });
 
-  test('on a call that permission hooks are asked about ends it once', () => {
+  test('on a call that permission hooks check ends it once', () => {
     given(calling('ask', { hooks: [hook('permission_asked')] }), callCancelled('a'))
       .when(hooksSaid({ decision: 'deny' }))
       .thenNever('hook_vetoed')
       .thenCount('call_ended a', 1);
   });
 
-  describe('on a call whose result hooks look at', () => {
+  describe('on a call with a result that hooks check', () => {
     const seen: Move = [
       calling('read', { hooks: [hook('PostToolUse'), hook('gate_tool_calls')] }),
       hooksSaid([{ allow: true }]),
       returned('a'),
     ];
 
-    test('breaks the consult off, and ends the call when the hooks have let go', () => {
+    test('aborts the consult, and ends the call after the hooks have stopped', () => {
       given(seen)
         .when(callCancelled('a'))
         .thenJournal('call_cancel_requested a')
@@ -488,7 +490,7 @@ describe('cancel_call', () => {
         );
     });
 
-    test('tells the model that it had run, which it would not guess', () => {
+    test('tells the model that the call had run', () => {
       given(
         running({ hooks: [hook('PostToolUse')] }),
         asked(call('a', 'read'), call('b', 'read')),
@@ -510,14 +512,14 @@ describe('cancel_call', () => {
         });
     });
 
-    test('leaves no consult behind that the next gate could be taken for', () => {
+    test('leaves no open consult that could be taken for the next gate', () => {
       given(seen, callCancelled('a'), hooksCancelled)
         .when(asked(call('b', 'read')))
         .thenIncludes('hook_call gate_tool_calls gate_tool_calls')
         .thenNever('call_started b');
     });
 
-    test('waiting for its turn at the hooks ends at once, its result unseen', () => {
+    test('before the hooks see the result ends at once, without them', () => {
       const { session } = given(
         running({ hooks: [hook('PostToolUse')] }),
         asked(call('a', 'read'), call('b', 'read')),
@@ -529,7 +531,7 @@ describe('cancel_call', () => {
     });
   });
 
-  test('on a call that has ended, or of which nobody knows, is not_found', () => {
+  test('on an ended or unknown call is not_found', () => {
     given(running(), asked(call('a', 'read'), call('b', 'read')), returned('a'))
       .when(callCancelled('a'))
       .thenJournal('control_outcome cancel_call not_found a')
@@ -543,14 +545,14 @@ describe('cancel_call', () => {
       .thenJournal('control_outcome cancel_call not_found a');
   });
 
-  test('and then the run is cancelled too: the call is answered for once', () => {
+  test('followed by a cancel of the run records one result for the call', () => {
     given(one, callCancelled('a'), cancelled())
       .when(returned('a', 'cancelled'), toolsClosed)
       .thenIncludes('call_ended a cancelled', 'control_outcome cancel_call cancelled a', 'agent_end cancelled')
       .thenCount('call_ended a', 1);
   });
 
-  test('the session lives on', () => {
+  test('keeps the session alive', () => {
     given(one, callCancelled('a'))
       .when(returned('a', 'cancelled'), answered(), toolsClosed)
       .thenIncludes('agent_end end_turn');

@@ -1,5 +1,5 @@
 /** The table of commands, cell by cell: each verb in each kind of state in which a session can be. */
-import { type JsonObject, NOT_YET, parseBody, VERBS, type Verb } from '@coxswain/protocol';
+import { type JsonObject, VERBS } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { given } from './given.ts';
 import {
@@ -26,7 +26,7 @@ import {
   toolsClosed,
 } from './moves.ts';
 
-/** What waits in every column, and wakes nobody. */
+/** A queued message in every column that wakes no session. */
 const WAITS = steered('waits', 'audit_only');
 
 const begun: Move = [started(), steered('said'), provisioned()];
@@ -42,7 +42,7 @@ const COLUMNS = {
 } satisfies Record<string, Move>;
 type Column = keyof typeof COLUMNS;
 
-/** The same kinds in other ways: a cell that is not said for one of these is that of its kind. */
+/** Other ways to the same kinds: a cell without an entry for one of these is that of its kind. */
 const VARIANTS = {
   'ended by a cancel': ['ended', [begun, cancelled('before'), modelStopped(), toolsClosed, WAITS]],
   'suspended until a time': ['suspended', sleeps({ for_ms: 3_600_000 })],
@@ -51,7 +51,7 @@ const VARIANTS = {
 } satisfies Record<string, readonly [Column, Move]>;
 type Variant = keyof typeof VARIANTS;
 
-/** The lines with which a cell answers, in order, among others. */
+/** The lines of the answer, in order, among others. */
 type Cell = readonly string[];
 type Row = { readonly move: Move } & Readonly<Record<Column, Cell>> & Readonly<Partial<Record<Variant, Cell>>>;
 
@@ -73,7 +73,7 @@ const refused = (code: string, id: string, control?: string): string[] => [
   `command_rejected ${code} ${id}`,
   ...(control === undefined ? [] : [`control_outcome ${control} ${code}`]),
 ];
-/** What wakes the session that waits for the signal `go`. */
+/** The end of the wait for the signal `go`. */
 const woken = (line: string): string[] => [line, 'control_outcome signal resumed', 'resumed signal x', 'turn_start 2'];
 
 const TABLE = {
@@ -169,7 +169,7 @@ const TABLE = {
     ...inAll('signal_received other x', 'control_outcome signal stored'),
     ended: refused('not_running', 'x', 'signal'),
   },
-  // What follows from it in an ended session is its host's: no record holds it.
+  // The host deletes an ended session: no record contains it.
   delete: { move: command('delete', 'x', {}), ...inAll(...refused('session_busy', 'x')), ended: [] },
   revoke: { move: revoked('waits', 'x'), ...inAll('control_outcome revoke revoked waits') },
   'revoke of what was delivered': {
@@ -199,34 +199,20 @@ const TABLE = {
   },
 } satisfies Record<string, Row>;
 
-/** What a later release carries out, with a body that is otherwise well-formed. It has no cells until then. */
-const LATER: Readonly<Record<string, readonly [Verb, object]>> = {};
-
 describe.each(Object.entries<Row>(TABLE))('%s', (_verb, row) => {
   test.each(CELLS)('in a session that is %s', (name, way, cell) => {
     const lines = cell(row);
     const outcome = given(way)
       .when(row.move)
       .thenIncludes(...lines);
-    // What is kept is kept: it wakes nobody.
+    // A queued message wakes no session.
     if (name.startsWith('suspended') && !lines.some((line) => line.startsWith('resumed'))) outcome.thenNever('resumed');
   });
 });
 
 describe('the table', () => {
-  test('has a row for every verb that this release carries out', () => {
+  test('has a row for every verb', () => {
     const rows = new Set(Object.keys(TABLE).map((name) => name.split(' ')[0]));
-    expect(VERBS.filter((verb) => !rows.has(verb))).toEqual(VERBS.filter((verb) => NOT_YET[verb] === true));
-  });
-
-  test.each(Object.entries(LATER))('has no cells yet for %s: it is refused by name', (_name, [verb, body]) => {
-    expect(parseBody(verb, body)).toMatchObject({ ok: false, problem: { code: 'not_yet_available' } });
-  });
-
-  test('names here all that is not carried out yet', () => {
-    const fields = Object.entries(NOT_YET).flatMap(([verb, keys]) =>
-      keys === true ? [verb] : keys.map((key) => `${verb}: ${key}`),
-    );
-    expect(fields.filter((name) => !Object.hasOwn(LATER, name))).toEqual([]);
+    expect(VERBS.filter((verb) => !rows.has(verb))).toEqual([]);
   });
 });

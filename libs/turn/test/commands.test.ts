@@ -1,4 +1,6 @@
-/** Commands at the machine: the first one wins, a repetition changes nothing, and what cannot be is refused with a code. */
+/**
+ * Commands at the machine: the first wins, a repetition changes nothing, and an impossible one is rejected with a code.
+ */
 import { BOUNDS, type CommandInput, type Input } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { SessionActor, type SessionState } from '../src/mod.ts';
@@ -34,7 +36,7 @@ import { calling } from './openings.ts';
 
 const parked = calling('ask');
 
-describe('a command that comes twice under one id changes nothing the second time:', () => {
+describe('a command repeated under one id changes nothing the second time:', () => {
   const commands: Readonly<Record<string, readonly [Move, Move]>> = {
     start: [[], started()],
     prompt: [[running(), answered(), toolsClosed], prompted()],
@@ -65,13 +67,13 @@ describe('a command that comes twice under one id changes nothing the second tim
     expect(once.session.state.context).toEqual(context);
   });
 
-  test('also after the run it was for', () => {
+  test('also after its run', () => {
     given(running(), steered('m'), answered(), answered(), toolsClosed)
       .when(steered('m'))
       .thenNothing('repeated command');
   });
 
-  test('and what it was told the first time is known', () => {
+  test('and its first answer is known', () => {
     const { session } = given(running(), steered('m'), resumed()).when();
     const told = (input: Move) => {
       session.make(input);
@@ -82,14 +84,14 @@ describe('a command that comes twice under one id changes nothing the second tim
   });
 });
 
-describe('an id that begins like another', () => {
-  test('is another', () => {
+describe('an id with another one as prefix', () => {
+  test('is a different id', () => {
     given(running(), steered('m')).when(steered('m1'), steered('m-')).thenIncludes('steering_received m1 finish_step');
     given(running(), steered('m12')).when(steered('m1')).thenJournal('steering_received m1 finish_step');
   });
 });
 
-describe('a start or prompt of a running session is session_busy, and nothing but the rejection is written:', () => {
+describe('a start or prompt of a running session is session_busy, and only the rejection is recorded:', () => {
   const ways: Readonly<Record<string, Move>> = {
     'while surroundings are resolved': started(),
     'while the model answers': running(),
@@ -109,7 +111,7 @@ describe('a start or prompt of a running session is session_busy, and nothing bu
   });
 });
 
-describe('a prompt with if_running becomes what the session takes at that moment:', () => {
+describe('a prompt with if_running becomes the message that the session accepts at that moment:', () => {
   const said = (id = 's') => command('prompt', id, { body: 'and this', if_running: 'steer' });
   const steering: Readonly<Record<string, Move>> = {
     'while surroundings are resolved': started(),
@@ -127,7 +129,7 @@ describe('a prompt with if_running becomes what the session takes at that moment
     given(running(), answered(), toolsClosed).when(said()).thenEvent('prompt_received', { command_id: 's', run: 2 });
   });
 
-  test('the prompt of the next run, which begins by itself, where the run takes nothing more', () => {
+  test('the prompt of the next run, which starts automatically, if the run has passed its last seam', () => {
     given(running(), answered())
       .when(said())
       .thenEvent('followup_received', { command_id: 's', begins_run: true })
@@ -137,7 +139,7 @@ describe('a prompt with if_running becomes what the session takes at that moment
 });
 
 describe('a start', () => {
-  test('of a session that has ended is session_exists', () => {
+  test('of an ended session is session_exists', () => {
     given(running(), answered(), toolsClosed)
       .when(started({}, 'start-2'))
       .thenJournal('command_rejected session_exists start-2');
@@ -146,14 +148,14 @@ describe('a start', () => {
       .thenJournal('command_rejected session_exists start-2');
   });
 
-  test('keeps its settings for the run, and a later prompt has none', () => {
+  test('keeps its settings for the run; a later prompt has none', () => {
     const { session } = given()
       .when(started({ model: 'scripted/demo.yaml', max_turns: 3 }))
       .thenEvent('prompt_received', { settings: { model: 'scripted/demo.yaml', max_turns: 3 } });
     expect(session.state.context.settings).toEqual({ model: 'scripted/demo.yaml', max_turns: 3 });
   });
 
-  test('may bring messages instead of a prompt', () => {
+  test('may contain messages instead of a prompt', () => {
     const messages = [{ role: 'user' as const, content: [{ type: 'text' as const, text: 'look' }] }];
     given()
       .when(command('start', 's', { messages }))
@@ -161,7 +163,7 @@ describe('a start', () => {
   });
 });
 
-describe('a session that nobody has started', () => {
+describe('a session that was not started', () => {
   test.each([
     ['prompt', prompted('x')],
     ['steer', steered('x')],
@@ -178,12 +180,12 @@ describe('a session that nobody has started', () => {
     given().when(input).thenJournal('command_rejected session_not_found x').thenState('stopped');
   });
 
-  test('can be started although something was said to it before', () => {
+  test('can be started after other commands were rejected', () => {
     given(steered('x')).when(started()).thenJournal('prompt_received run 1');
   });
 });
 
-describe('a command that could not be read', () => {
+describe('an unreadable command', () => {
   test('is rejected with its code and field, in any state', () => {
     given(running())
       .when(malformed('steer', 'bad', 'invalid_json'))
@@ -194,13 +196,13 @@ describe('a command that could not be read', () => {
       .thenJournal('command_rejected unknown_command bad');
   });
 
-  test('of a verb that a later release brings says so', () => {
+  test('with a verb of a later release is rejected as such', () => {
     const nudge: CommandInput = { type: 'command', verb: 'nudge', command_id: 'x', body: {} };
     given(running()).when(nudge).thenJournal('command_rejected not_yet_available x');
   });
 });
 
-// Thousands of steps: the actor alone, without what `given` holds against each of them.
+// Thousands of steps: the actor alone, without the checks of `given`.
 describe('bounds', () => {
   function hosted() {
     const actor = new SessionActor('s1');
@@ -210,7 +212,7 @@ describe('bounds', () => {
     return { actor, put };
   }
 
-  test('the injection after the last that may wait is too_many_pending, and nothing is dropped', () => {
+  test('an injection beyond the maximum is too_many_pending, and none is dropped', () => {
     const { actor, put } = hosted();
     for (let i = 0; i < BOUNDS.pendingInjectionsMax; i++) put(i % 2 === 0 ? steered(`m${i}`) : followedUp(`f${i}`));
     for (const input of [steered('a'), reminded('b'), followedUp('c')]) {
@@ -220,7 +222,7 @@ describe('bounds', () => {
     expect(pending.length + followups.length).toBe(BOUNDS.pendingInjectionsMax);
   });
 
-  test('eleven steers of 200 kB: the sixth is pending_full, and so is a longer text in the place of a queued one', () => {
+  test('eleven steers of 200 kB: the sixth is pending_full, and so is a longer replacement of a queued text', () => {
     const { put } = hosted();
     const body = 'x'.repeat(200_000);
     const lines = Array.from({ length: 11 }, (_, i) => put(steered(`m${i}`, 'finish_step', { body }))[0]);
@@ -236,26 +238,26 @@ describe('bounds', () => {
     const uuid = (i: number) => `0190${i.toString(16).padStart(4, '0')}-0000-7000-8000-000000000000`;
     for (let i = 10; i < 10 + BOUNDS.commandIdsRemembered; i++) put(callCancelled('z', {}, uuid(i)));
     expect(actor.state.context.command_ids).toHaveLength(BOUNDS.commandIdsRemembered);
-    // One that is forgotten may be repeated unseen; before that nothing is too old.
+    // A forgotten id may be repeated undetected; before that no id is too old.
     const { put: putYoung } = hosted();
     expect([...putYoung(steered(uuid(9))), ...putYoung(steered(uuid(5)))]).toEqual([
       `steering_received ${uuid(9)} finish_step`,
       `steering_received ${uuid(5)} finish_step`,
     ]);
     expect(put(steered(uuid(5)))).toEqual([`command_rejected command_too_old ${uuid(5)}`]);
-    // Capitals sort before small letters, and mean the same.
+    // Capital letters sort before small ones, and are equivalent.
     const spelled = '01900005-0000-7000-8000-00000000000A';
     expect(put(steered(spelled))).toEqual([`command_rejected command_too_old ${spelled}`]);
     const young = 'FFFFFFFF-0000-7000-8000-00000000000A';
     expect(put(steered(young))).toEqual([`steering_received ${young} finish_step`]);
     expect(put(steered(uuid(5_000)))).toEqual([`steering_received ${uuid(5_000)} finish_step`]);
-    // Ids that carry no time cannot be told from new ones.
+    // Ids without a time cannot be distinguished from new ones.
     expect(put(steered('plain'))).toEqual(['steering_received plain finish_step']);
   });
 });
 
-describe('a refusal names what would have been right:', () => {
-  test('of a prompt to a session that sleeps, what wakes it', () => {
+describe('a rejection contains the right alternative:', () => {
+  test('of a prompt to a suspended session, what wakes it', () => {
     given(running(), suspended(), answered())
       .when(prompted())
       .thenEvent('command_rejected', { message: 'the session is suspended; resume it, or interrupt it with a steer' });
@@ -264,7 +266,7 @@ describe('a refusal names what would have been right:', () => {
     });
   });
 
-  test('of a reminder that was shown and cleared, that it is gone', () => {
+  test('of a replacement of a cleared reminder, that it is gone', () => {
     given(running(), reminded('r'), answered(), revoked('r'))
       .when(revoked('r', 'revoke-again'))
       .thenEvent('command_rejected', {
@@ -275,7 +277,7 @@ describe('a refusal names what would have been right:', () => {
 });
 
 describe('an actor', () => {
-  test('stands in what it caused', () => {
+  test('is recorded in the events it caused', () => {
     given(running())
       .when(command('steer', 'm', { body: 'do', mode: 'finish_step' }, 'ada'))
       .thenEvent('steering_received', { actor: { name: 'ada', verified: false } });
@@ -288,14 +290,14 @@ describe('an actor', () => {
   });
 });
 
-// An outcome that no effect waits for: it must not matter to what follows.
+// An outcome without an effect: it must not influence later steps.
 const provisionedLate: Move = {
   type: 'provision_outcome',
   effect_id: '1-0',
   status: 'cancelled',
 };
 
-test('an outcome of every kind that no effect waits for is ignored', () => {
+test('an outcome of any kind without an open effect is ignored', () => {
   const result = { content: [], is_error: false };
   given(running(), answered(), toolsClosed)
     .when(

@@ -1,4 +1,6 @@
-/** Compaction: when it is due, what it keeps, what fails, and prompts that the provider refuses as too long. */
+/**
+ * Compaction: its conditions, the kept messages, failures, and prompts that the provider refuses as too long.
+ */
 import type { SessionEvent } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { messagesOf } from '../src/mod.ts';
@@ -28,7 +30,7 @@ import {
 } from './moves.ts';
 
 const LONG = { result: { content: [{ type: 'text' as const, text: 'x'.repeat(500) }], is_error: false } };
-/** A turn with one call whose answer had so many tokens. */
+/** A turn with one call and an answer with this number of tokens. */
 const turn = (tokens: number, id = 'a', more = {}): Move => [
   askedAt(tokens, call(id, 'read')),
   returned(id, 'ok', more),
@@ -36,7 +38,7 @@ const turn = (tokens: number, id = 'a', more = {}): Move => [
 const small = { compaction: {} };
 
 describe('a compaction is due', () => {
-  test('when the estimate passes the window less the reserve, between its two seams', () => {
+  test('when the estimate exceeds the window minus the reserve, between its two seams', () => {
     given(running(small))
       .when(turn(85))
       .thenIncludes('turn_start 2', 'loop_checkpoint pre_compact', 'compaction_started window summary keeps 0')
@@ -48,13 +50,13 @@ describe('a compaction is due', () => {
       .thenEffects('call_model');
   });
 
-  test('not when it only reaches it: what came since the report is estimated and added', () => {
+  test('not when it only equals it: messages after the last report are estimated and added', () => {
     // The result of 11 characters adds 3 tokens and 4 for its message.
     given(running(small)).when(turn(73)).thenNever('compaction_started').thenEffects('call_model');
     given(running(small)).when(turn(74)).thenCount('compaction_started', 1);
   });
 
-  test('not while nothing stands before the turns that are kept', () => {
+  test('not while there is nothing before the kept turns', () => {
     given(running({ compaction: { keep_turns: 2 } }))
       .when(turn(90))
       .thenNever('compaction_started')
@@ -64,11 +66,11 @@ describe('a compaction is due', () => {
       .thenIncludes('compaction_started window summary keeps 2');
   });
 
-  test('not where the run has no compaction, as in journals of before there was one', () => {
+  test('not in a run without compaction settings, as in older journals', () => {
     given(running()).when(turn(1_000_000)).thenNever('compaction_started').thenEffects('call_model');
   });
 
-  test('once a turn, and after one that was not enough not before the prompt has grown', () => {
+  test('once per turn, and after an insufficient one only when the prompt has grown', () => {
     const around = { compaction: { window: 1_000, reserve: 200 } };
     given(running(around), turn(900), compacted('x'.repeat(4_000)))
       .when(turn(860, 'b'))
@@ -78,7 +80,7 @@ describe('a compaction is due', () => {
       .thenCount('compaction_started', 2);
   });
 
-  test('by what no provider reports too: messages, the system prompt and tools are estimated', () => {
+  test('also by texts without a reported size: messages, the system prompt and tools are estimated', () => {
     const silent = { input_tokens: 0, output_tokens: 0 };
     const quiet: Move = (state) => {
       const move = answered('x'.repeat(400));
@@ -91,7 +93,7 @@ describe('a compaction is due', () => {
   });
 });
 
-describe('what a compaction leaves', () => {
+describe('a compaction keeps', () => {
   test('the last turns, and every steer of the run', () => {
     given(running({ compaction: { keep_turns: 1 } }), steered('s1'), turn(50), steered('s2'))
       .when(turn(90, 'b'))
@@ -99,7 +101,7 @@ describe('what a compaction leaves', () => {
       .thenJournal('compaction_done window summary keeps 1 archives 3 leaves 5', 'loop_checkpoint post_compact');
   });
 
-  test('results as stubs, where that is the strategy: no model is asked', () => {
+  test('stubs of results, with the strategy clear_tool_results: no model is called', () => {
     given(running({ compaction: { strategy: 'clear_tool_results' } }))
       .when(turn(90, 'a', LONG))
       .thenIncludes(
@@ -110,14 +112,14 @@ describe('what a compaction leaves', () => {
       .thenEffects('call_model');
   });
 
-  test('short results are no longer than a stub: there is nothing to clear', () => {
+  test('short results, which are no longer than a stub', () => {
     given(running({ compaction: { strategy: 'clear_tool_results' } }))
       .when(turn(90))
       .thenNever('compaction_done')
       .thenEffects('call_model');
   });
 
-  test('what the step cost is part of the run', () => {
+  test('the cost of its model step as a part of the run', () => {
     given(running(small), turn(90), compacted())
       .when(answered(), toolsClosed)
       .thenEvent('agent_end', { usage: { input_tokens: 89 + 7 + 10, output_tokens: 1 + 3 + 1 } });
@@ -125,7 +127,7 @@ describe('what a compaction leaves', () => {
 });
 
 describe('a model step that fails', () => {
-  test('has old results cleared instead', () => {
+  test('falls back to clearing old results', () => {
     given(running(small), turn(90, 'a', LONG))
       .when(notCompacted())
       .thenJournal(
@@ -134,18 +136,18 @@ describe('a model step that fails', () => {
       );
   });
 
-  test('leaves the view as it is where there is nothing to clear', () => {
+  test('keeps the view if there is nothing to clear', () => {
     given(running(small), turn(90))
       .when(notCompacted())
       .thenJournal('compaction_skipped window model_unavailable', 'loop_checkpoint post_compact')
       .thenEffects('call_model');
   });
 
-  test('without a word is one that failed', () => {
+  test('without text counts as failed', () => {
     given(running(small), turn(90)).when(compacted(' \n ')).thenIncludes('compaction_skipped window summary_empty');
   });
 
-  test('is not asked for again in every turn', () => {
+  test('is not repeated in every turn', () => {
     given(running(small), turn(90), notCompacted())
       .when(turn(88, 'b'))
       .thenCount('compaction_started', 1)
@@ -153,14 +155,14 @@ describe('a model step that fails', () => {
       .thenCount('compaction_started', 2);
   });
 
-  test('is begun again by the next host, but not for ever', () => {
+  test('is restarted by the next owner, up to a bound', () => {
     const owners = Array.from({ length: 10 }, (_, index) => owned(index + 2));
     given(running(small), turn(90), ...owners)
       .when(owned(12))
       .thenJournal('owned 12', 'compaction_skipped window model_restarts_exhausted', 'loop_checkpoint post_compact');
   });
 
-  test('that comes late changes nothing', () => {
+  test('with a late outcome changes nothing', () => {
     given(running(small), turn(90), compacted())
       .when({
         type: 'compact_outcome',
@@ -187,13 +189,13 @@ describe('a model step that fails', () => {
 describe('hooks', () => {
   const hooked = (...points: Parameters<typeof hook>[0][]) => ({ ...small, hooks: points.map((point) => hook(point)) });
 
-  test('are not asked where there is nothing to compact', () => {
+  test('are not called if there is nothing to compact', () => {
     given(running(hooked('pre_compact', 'post_compact')))
       .when(turn(20))
       .thenNever('hook_call');
   });
 
-  test('are told what is about to happen, and what has happened', () => {
+  test('are called before and after a compaction', () => {
     given(running(hooked('pre_compact', 'post_compact')))
       .when(turn(90))
       .thenEvent('hook_call', {
@@ -223,7 +225,7 @@ describe('hooks', () => {
     ['a veto', { block: true, reason: 'no' }],
     ['false', false],
     ['a failure that fails closed', new Failing()],
-  ])('%s skips this pass, and the next turn is asked anew', (_, said) => {
+  ])('%s skips this compaction, and the next turn decides again', (_, said) => {
     given(running(hooked('pre_compact')), turn(90))
       .when(hooksSaid(said))
       .thenIncludes(
@@ -237,19 +239,19 @@ describe('hooks', () => {
       .thenCount('hook_call pre_compact', 2);
   });
 
-  test('a failure that fails open is no veto', () => {
+  test('a failure with fail-open is not a veto', () => {
     given(running({ ...small, hooks: [hook('pre_compact', 'pre', { on_error: 'fail_open' })] }), turn(90))
       .when(hooksSaid(new Failing()))
       .thenIncludes('compaction_started window summary keeps 0');
   });
 
-  test('broken off by a cancel refuse nothing', () => {
+  test('aborted by a cancel refuse nothing', () => {
     given(running(hooked('pre_compact')), turn(90))
       .when(cancelled(), hooksCancelled)
       .thenNever('hook_vetoed', 'run_failed');
   });
 
-  test('at transform_context are asked before every answer', () => {
+  test('at transform_context are called before every answer', () => {
     given(running(hooked('transform_context')))
       .when(hooksSaid({ messages: [{ role: 'user', content: [{ type: 'text', text: 'only this' }] }] }))
       .thenJournal(
@@ -262,14 +264,14 @@ describe('hooks', () => {
       .thenEffects('consult transform_context');
   });
 
-  test('at transform_context that fail closed end the run: what they would have kept back is not known', () => {
+  test('at transform_context with fail-closed end the run: it is unknown what they would have removed', () => {
     given(running(hooked('transform_context')))
       .when(hooksSaid(new Failing()))
       .thenIncludes('run_failed model hook_timeout', 'turn_end 1')
       .thenNever('message_complete');
   });
 
-  test('at transform_context that fail open change nothing', () => {
+  test('at transform_context with fail-open change nothing', () => {
     given(running({ ...small, hooks: [hook('transform_context', 't', { on_error: 'fail_open' })] }))
       .when(hooksSaid(new Failing()))
       .thenNever('run_failed')
@@ -278,7 +280,7 @@ describe('hooks', () => {
 });
 
 describe('a prompt that the provider refuses as too long', () => {
-  test('is compacted, whatever was estimated, and sent once more in the same turn', () => {
+  test('is compacted regardless of the estimate, and sent once more in the same turn', () => {
     given(running(small), turn(20))
       .when(overflowed())
       .thenJournal('context_overflowed 2', 'loop_checkpoint pre_compact', 'compaction_started overflow summary keeps 0')
@@ -290,7 +292,7 @@ describe('a prompt that the provider refuses as too long', () => {
       .thenCount('turn_start', 2);
   });
 
-  test('keeps fewer turns than it should only where nothing older is left', () => {
+  test('keeps fewer turns than configured only if there is nothing older', () => {
     given(running({ compaction: { keep_turns: 2 } }), turn(20), turn(20, 'b'), turn(20, 'c'))
       .when(overflowed())
       .thenIncludes('compaction_started overflow summary keeps 2');
@@ -308,18 +310,18 @@ describe('a prompt that the provider refuses as too long', () => {
       });
   });
 
-  test('may be refused again in a later turn', () => {
+  test('may occur again in a later turn', () => {
     given(running(small), turn(20), overflowed(), compacted(), turn(10, 'b'))
       .when(overflowed())
       .thenIncludes('context_overflowed 3', 'compaction_started overflow summary keeps 0');
   });
 
-  test('teaches: from then on prompts are compacted before they are as long, the reserve in proportion', () => {
+  test('lowers the window: later prompts are compacted before this size, with the reserve in proportion', () => {
     const around = { compaction: { window: 1_000, reserve: 200, keep_turns: 0 } };
     const { state } = given(running(around), turn(400), overflowed());
     const refusedAt = state.context.view.refused_at;
     expect(refusedAt).toBe(407);
-    // A fifth is kept free, as the settings say: 325 of 407.
+    // A fifth is reserved, as configured: 325 of 407.
     const reserve = Math.ceil(refusedAt / 5);
     given(running(around), turn(400), overflowed(), compacted(), turn(refusedAt - reserve - 7, 'b'))
       .when()
@@ -330,7 +332,7 @@ describe('a prompt that the provider refuses as too long', () => {
       .thenEvent('compaction_started', { window: refusedAt, reserve });
   });
 
-  test('teaches the smallest of what was refused, and nothing where it passed the window anyhow', () => {
+  test('keeps the smallest refused size, and ignores one that exceeded the window anyway', () => {
     const around = { compaction: { window: 1_000, reserve: 200, keep_turns: 0 } };
     const twice = given(running(around), turn(400), overflowed(), compacted(), turn(200, 'b'), overflowed());
     expect(twice.state.context.view.refused_at).toBe(207);
@@ -343,7 +345,7 @@ describe('a prompt that the provider refuses as too long', () => {
     expect(session.steps.at(-1)?.events).toContainEqual(expect.objectContaining({ window: 300 }));
   });
 
-  test('and what it taught is forgotten with its persona and model', () => {
+  test('loses the learned window with a new persona and model', () => {
     const around = { compaction: { window: 1_000, reserve: 200, keep_turns: 0 } };
     const { state } = given(
       running(around),
@@ -358,7 +360,7 @@ describe('a prompt that the provider refuses as too long', () => {
     expect(state.context.view.refused_at).toBe(0);
   });
 
-  test('ends the run at once where there is nothing to compact', () => {
+  test('ends the run immediately if there is nothing to compact', () => {
     given(running(small))
       .when(overflowed())
       .thenNever('context_overflowed')
@@ -367,38 +369,38 @@ describe('a prompt that the provider refuses as too long', () => {
       });
   });
 
-  test('ends the run where a hook vetoes the compaction', () => {
+  test('ends the run if a hook vetoes the compaction', () => {
     given(running({ ...small, hooks: [hook('pre_compact')] }), turn(20), overflowed())
       .when(hooksSaid({ block: true }))
       .thenIncludes('hook_vetoed pre_compact pre_compact block', 'run_failed model context_overflow');
   });
 
-  test('ends the run where neither a summary nor anything to clear can be had', () => {
+  test('ends the run if there is neither a summary nor a result to clear', () => {
     given(running(small), turn(20), overflowed())
       .when(notCompacted())
       .thenIncludes('compaction_skipped overflow model_unavailable', 'run_failed model context_overflow');
   });
 
-  test('after something was said of the answer is a broken answer, as any other', () => {
+  test('after a part of the answer is a broken answer like any other', () => {
     given(running(small), turn(20))
       .when(overflowed('I was about'))
       .thenIncludes('message_complete partial "I was about"', 'run_failed model context_overflow')
       .thenNever('context_overflowed');
   });
 
-  test('while the run is cancelled is no matter any more', () => {
+  test('while the run is cancelled has no effect', () => {
     given(running(small), turn(20), cancelled()).when(overflowed()).thenNever('context_overflowed', 'run_failed');
   });
 });
 
-test('a follow-up stands in the turn that it begins: it is kept with it', () => {
+test('a follow-up belongs to the turn that it starts: it is kept with it', () => {
   given(running({ compaction: { keep_turns: 1 } }), followedUp('f1'), answeredAt(20))
     .when(turn(20, 'a'))
     .when(turn(90, 'b'))
     .thenIncludes('compaction_started window summary keeps 1');
 });
 
-test('the account counts what the journal says, message by message', () => {
+test('the view account counts the messages of the journal', () => {
   const { session } = given(running({ compaction: { keep_turns: 1 } }), steered('s1'), turn(50), turn(90, 'b')).when(
     compacted(),
     turn(60, 'c'),
@@ -407,7 +409,7 @@ test('the account counts what the journal says, message by message', () => {
   expect(messagesOf(session.state.context.view)).toBe(countOf(events));
 });
 
-/** Messages of the view by the events alone: all that were said, less what compactions took. */
+/** Messages of the view by the events alone: all messages, minus those that compactions removed. */
 function countOf(events: readonly SessionEvent[]): number {
   let count = 0;
   for (const event of events) {

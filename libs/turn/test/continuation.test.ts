@@ -1,4 +1,6 @@
-/** When a run goes on, and when it ends: calls, steering, follow-ups, the cap, and tools that terminate. */
+/**
+ * When a run continues, and when it ends: calls, steering, follow-ups, the maximum of turns, and terminating tools.
+ */
 import { describe, test } from 'vitest';
 import { given } from './given.ts';
 import {
@@ -19,21 +21,21 @@ import {
   toolsClosed,
 } from './moves.ts';
 
-describe('a run goes on', () => {
-  test('after calls: their results are the next prompt', () => {
+describe('a run continues', () => {
+  test('after calls: the next prompt contains their results', () => {
     given(running(), asked(call('a', 'read')))
       .when(returned('a'))
       .thenIncludes('turn_end 1', 'turn_start 2')
       .thenEffects('call_model');
   });
 
-  test('after calls that failed or were refused, too', () => {
+  test('after failed or refused calls, too', () => {
     given(running(), asked(call('a', 'read'), call('b', 'forbidden')))
       .when(returned('a', 'error'))
       .thenIncludes('call_ended a error', 'turn_start 2');
   });
 
-  test('in place: one agent_start, one agent_end, and turn numbers go on', () => {
+  test('in place: one agent_start, one agent_end, and consecutive turn numbers', () => {
     given(running(), followedUp('f'), answered())
       .when(answered('again'), toolsClosed)
       .thenCount('agent_start', 1)
@@ -43,20 +45,20 @@ describe('a run goes on', () => {
 });
 
 describe('a follow-up', () => {
-  test('is taken when the run would end with a plain answer', () => {
+  test('is delivered when the run would end with a plain answer', () => {
     given(running(), followedUp('f'))
       .when(answered())
       .thenIncludes('turn_end 1', 'message_injected f followup at steering_check', 'turn_start 2')
       .thenState('assistant_streaming.streaming');
   });
 
-  test('is not taken while calls make the run go on anyway', () => {
+  test('is not delivered while calls make the run continue anyway', () => {
     given(running(), followedUp('f'), asked(call('a', 'read')))
       .when(returned('a'))
       .thenNever('message_injected f');
   });
 
-  test('stays behind steering: if both wait, steering goes first', () => {
+  test('is delivered after steering if both are queued', () => {
     given(running(), followedUp('f'), steered('m'))
       .when(answered())
       .thenIncludes('loop_checkpoint iteration_end delivers m')
@@ -65,7 +67,7 @@ describe('a follow-up', () => {
       .thenIncludes('message_injected f followup at steering_check');
   });
 
-  test('is taken one at a time', () => {
+  test('is delivered one at a time', () => {
     given(running(), followedUp('f1'), followedUp('f2'))
       .when(answered())
       .thenIncludes('message_injected f1 followup at steering_check')
@@ -74,7 +76,7 @@ describe('a follow-up', () => {
       .thenIncludes('message_injected f2 followup at steering_check');
   });
 
-  test('is taken with all others where the policy says so', () => {
+  test('is delivered with all others if the policy says so', () => {
     given(running({ followups: 'all' }), followedUp('f1'), followedUp('f2'), followedUp('f3'))
       .when(answered())
       .thenIncludes(
@@ -85,7 +87,7 @@ describe('a follow-up', () => {
       );
   });
 
-  test('stays where the run fails or is cancelled, and the next run takes it', () => {
+  test('stays queued if the run fails or is cancelled, and is delivered in the next run', () => {
     given(running(), followedUp('f'))
       .when(modelFailed(), toolsClosed)
       .thenIncludes('agent_end error pending 1')
@@ -97,7 +99,7 @@ describe('a follow-up', () => {
   });
 });
 
-describe('at the cap', () => {
+describe('at the maximum of turns', () => {
   test('a turn with calls ends the run as max_turns', () => {
     given(running({ maxTurns: 1 }), asked(call('a', 'read')))
       .when(returned('a'), toolsClosed)
@@ -106,7 +108,7 @@ describe('at the cap', () => {
       .thenNever('turn_start 2');
   });
 
-  test('a plain answer ends the run as it would without a cap', () => {
+  test('a plain answer ends the run as usual', () => {
     given(running({ maxTurns: 1 }))
       .when(answered(), toolsClosed)
       .thenIncludes('agent_end end_turn');
@@ -159,7 +161,7 @@ describe('at the cap', () => {
   });
 });
 
-describe('tools that terminate', () => {
+describe('tools that terminate the run', () => {
   const ended: Move = [asked(call('a', 'done')), returned('a')];
 
   test('end the run after their turn', () => {
@@ -182,7 +184,7 @@ describe('tools that terminate', () => {
       .thenIncludes('turn_start 2');
   });
 
-  test('do, if what did not terminate was refused: a refused call did not run', () => {
+  test('do, if the other calls were refused: a refused call did not run', () => {
     given(running(), asked(call('a', 'done'), call('b', 'forbidden'), call('c', 'ask')), returned('a'))
       .when(denied('c'), toolsClosed)
       .thenIncludes('agent_end terminated');
@@ -194,27 +196,27 @@ describe('tools that terminate', () => {
       .thenIncludes('turn_start 2');
   });
 
-  test('do not, if the last seam delivers: steering is answered', () => {
+  test('do not, if the last seam delivers a message: steering is answered', () => {
     given(running(), asked(call('a', 'done')), steered('m'))
       .when(returned('a'))
       .thenIncludes('loop_checkpoint post_tool_dispatch delivers m', 'turn_end 1', 'turn_start 2')
       .thenNever('agent_end');
   });
 
-  test('do not, if an interrupt has skipped the rest of their batch: its sender is answered', () => {
+  test('do not, if an interrupt skipped the rest of their batch: its sender is answered', () => {
     given(running(), asked(call('a', 'done'), call('b', 'ask')), steered('m', 'interrupt_immediate'))
       .when(returned('a'))
       .thenIncludes('turn_end 1 dispatch_skipped', 'turn_start 2')
       .thenNever('agent_end');
   });
 
-  test('do, at the cap, although something waits: it stays', () => {
+  test('do, at the maximum of turns, with a queued message, which stays queued', () => {
     given(running({ maxTurns: 1 }), asked(call('a', 'done')), steered('m'))
       .when(returned('a'), toolsClosed)
       .thenIncludes('agent_end terminated pending 1');
   });
 
-  test('that a person allowed terminate as well', () => {
+  test('after a human approval terminate as well', () => {
     given(running({ rules: [{ tool: '*', action: 'ask' }] }), asked(call('a', 'done')), approved('a'))
       .when(returned('a'), toolsClosed)
       .thenIncludes('agent_end terminated');
@@ -228,7 +230,7 @@ describe('tools that terminate', () => {
   });
 });
 
-describe('a session that has ended goes on with a new prompt', () => {
+describe('an ended session continues with a new prompt', () => {
   test.each([
     ['stopped', answered()],
     ['failed', modelFailed()],
@@ -244,7 +246,7 @@ describe('a session that has ended goes on with a new prompt', () => {
       .thenState('stopped');
   });
 
-  test('says of its surroundings only what has changed', () => {
+  test('and records only changes of persona, prompt and tools', () => {
     given(running(), answered(), toolsClosed, prompted())
       .when(provisioned())
       .thenIncludes('agent_start run 2', 'turn_start 1')
@@ -257,7 +259,7 @@ describe('a session that has ended goes on with a new prompt', () => {
       .thenCount('hooks_changed', 1);
   });
 
-  test('and keeps nothing of how the last run ended', () => {
+  test('and keeps nothing of the end of the last run', () => {
     given(running(), modelFailed(), toolsClosed, prompted(), provisioned())
       .when(answered(), toolsClosed)
       .thenJournal(

@@ -1,4 +1,6 @@
-/** Every control leaves one outcome in the journal: who asked for it, what it was aimed at, and what became of it. */
+/**
+ * Every control has one outcome in the journal: actor, target and status.
+ */
 import { ControlVerb, type JsonObject, type Verb } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { given } from './given.ts';
@@ -55,7 +57,7 @@ const name = ([verb, body, , , , status]: Case) => `${verb} ${JSON.stringify(bod
 
 describe.each([...CARRIED_OUT, ...REFUSED].map((one) => [name(one), one] as const))('%s', (_name, one) => {
   const [verb, body, way, then, target, status] = one;
-  test('stands in the journal once, with actor, target and status', () => {
+  test('is recorded once, with actor, target and status', () => {
     const outcome = given(way).when(command(verb, 'x', body, 'ada'), then);
     const outcomes = outcome.session.steps
       .flatMap(({ events }) => events)
@@ -65,23 +67,20 @@ describe.each([...CARRIED_OUT, ...REFUSED].map((one) => [name(one), one] as cons
   });
 });
 
-test('the cases above are of every control', () => {
+test('the cases above contain every control', () => {
   expect([...new Set(CARRIED_OUT.map(([verb]) => verb))].sort()).toEqual([...ControlVerb.options].sort());
-  // Of what cannot be cancelled the outcome itself says so: cancel_call is refused only where it cannot be read.
+  // A failed cancellation has its own outcome: cancel_call is rejected only if it is unreadable.
   expect(new Set([...REFUSED.map(([verb]) => verb), 'cancel_call'])).toEqual(new Set(ControlVerb.options));
 });
 
-test.each(ControlVerb.options)(
-  '%s that could not be read is aimed at the session, as nothing else is known',
-  (verb) => {
-    given(running())
-      .when(malformed(verb, 'x', 'unknown_field'))
-      .thenRejected('unknown_field')
-      .thenEvent('control_outcome', { control: verb, command_id: 'x', target: 's1', status: 'unknown_field' });
-  },
-);
+test.each(ControlVerb.options)('an unreadable %s has the session as target', (verb) => {
+  given(running())
+    .when(malformed(verb, 'x', 'unknown_field'))
+    .thenRejected('unknown_field')
+    .thenEvent('control_outcome', { control: verb, command_id: 'x', target: 's1', status: 'unknown_field' });
+});
 
-test('an approve whose arguments do not fit its tool says of which call', () => {
+test('an approve with invalid arguments for its tool names the call', () => {
   const approve = command('approve', 'x', { call_id: 'a', decision: 'allow', args: {} }, 'ada');
   given(parked)
     .when({ ...approve, problem: { code: 'invalid_arguments', message: 'no', field: 'args' } })
@@ -89,7 +88,7 @@ test('an approve whose arguments do not fit its tool says of which call', () => 
     .thenEvent('control_outcome', { control: 'approve', target: 'a', status: 'invalid_arguments', actor: ADA });
 });
 
-test('what says something to a model is no control', () => {
+test('a message to a model is not a control', () => {
   given(running())
     .when(steered('m'), malformed('steer', 'x', 'invalid_json'))
     .thenJournal('steering_received m finish_step', 'command_rejected invalid_json x');

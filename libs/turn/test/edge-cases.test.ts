@@ -1,4 +1,6 @@
-/** Edge cases of a turn that other runtimes get wrong, and what may come at one moment. The test bed of `session` has the same with hosts. */
+/**
+ * Edge cases of a turn, and inputs at the same moment. The tests of `session` run the same cases with hosts.
+ */
 import { describe, expect, test } from 'vitest';
 import { given } from './given.ts';
 import {
@@ -30,7 +32,7 @@ import { asleep, calling, ended, idled } from './openings.ts';
 
 const interrupt = steered('m', 'interrupt_immediate');
 
-describe('1: an interrupt that is there before an approved call fires stops it:', () => {
+describe('1: an interrupt before an approved call starts stops it:', () => {
   test('while parked', () => {
     given(calling('ask'), interrupt)
       .when(approved('a'))
@@ -39,7 +41,7 @@ describe('1: an interrupt that is there before an approved call fires stops it:'
       .thenCount('call_ended a skipped', 1);
   });
 
-  test('at the moment of approval: whichever the stream holds first', () => {
+  test('at the moment of approval: the order in the stream decides', () => {
     given(calling('ask')).when(interrupt, approved('a')).thenNever('call_started');
     given(calling('ask'))
       .when(approved('a'), interrupt)
@@ -47,7 +49,7 @@ describe('1: an interrupt that is there before an approved call fires stops it:'
       .thenCount('call_started a', 1);
   });
 
-  test('just after the last decision, before there is room for it', () => {
+  test('directly after the last decision, before a slot is free', () => {
     given(running({ parallelCalls: 1 }), asked(call('a', 'read'), call('b', 'ask')), approved('b'), interrupt)
       .when(returned('a'))
       .thenIncludes('loop_checkpoint pre_tool_dispatch delivers m skips b', 'call_ended b skipped')
@@ -66,7 +68,7 @@ describe('1: an interrupt that is there before an approved call fires stops it:'
   });
 });
 
-test('2: a steer that arrives while a cancelled tool unwinds is acted on in the next turn', () => {
+test('2: a steer that arrives while a cancelled tool stops is delivered in the next turn', () => {
   given(running(), asked(call('a', 'read'), call('b', 'read')), callCancelled('a'), callCancelled('b'), steered('s'))
     .when(returned('a', 'cancelled', { timed_out: true }), returned('b', 'cancelled'))
     .thenIncludes('loop_checkpoint post_tool_dispatch delivers s', 'message_injected s steer at post_tool_dispatch')
@@ -92,7 +94,7 @@ describe('3: a steer between the last seam and the end is reported as pending fo
   });
 });
 
-describe('4: a second start or prompt is session_busy, and nothing is written but the rejection:', () => {
+describe('4: a second start or prompt is session_busy, and only the rejection is recorded:', () => {
   test.each<[string, Move]>([
     ['provisioning', started()],
     ['streaming', running()],
@@ -109,7 +111,7 @@ describe('4: a second start or prompt is session_busy, and nothing is written bu
 
 describe('5: calls that can never run', () => {
   const bad = { args: null, problem: { code: 'invalid_call_arguments', message: 'cut off.' } };
-  test('never execute, reach neither hooks nor gate, and surface as error results', () => {
+  test('never run, reach neither hooks nor gate, and have error results', () => {
     const hooks = [hook('PreToolUse'), hook('gate_tool_calls'), hook('permission_asked')];
     given(running({ hooks }))
       .when(asked(call('a', 'read', bad), call('b', 'ask', bad)))
@@ -117,7 +119,7 @@ describe('5: calls that can never run', () => {
       .thenNever('call_started', 'hook_call', 'approval_requested');
   });
 
-  test('beside one that can: hooks and gate see that one alone', () => {
+  test('next to a valid one: hooks and gate see only the valid one', () => {
     const hooks = [hook('PreToolUse'), hook('gate_tool_calls')];
     const { session } = given(running({ hooks })).when(
       asked(call('a', 'read', bad), call('b', 'read')),
@@ -129,7 +131,7 @@ describe('5: calls that can never run', () => {
   });
 });
 
-test('6: a model effect that ends in error ends the run, with its turn and its answer closed once', () => {
+test('6: a model effect that ends in error ends the run, and closes its turn and answer once', () => {
   given(running())
     .when(modelFailed('half', call('a', 'read')), toolsClosed)
     .thenIncludes('message_complete partial "half"', 'run_failed model model_unavailable', 'turn_end 1')
@@ -185,8 +187,8 @@ describe('8: partial text is kept in the journal, marked as partial,', () => {
   });
 });
 
-describe('9: a rewrite after approval cannot happen:', () => {
-  test('hooks come first, and what is asked about is what they made of it', () => {
+describe('9: arguments cannot be rewritten after an approval:', () => {
+  test('hooks run first, and the approval is about their result', () => {
     given(running({ hooks: [hook('PreToolUse')] }), asked(call('a', 'ask', { args: { path: 'x' } })))
       .when(hooksSaid({ args: { path: 'y' } }))
       .thenEvent('approval_requested', { args: { path: 'y' } })
@@ -211,7 +213,7 @@ describe('two interrupts in a row', () => {
       .thenCount('call_ended a skipped', 1);
   });
 
-  test('one at a time, where the session says so: the second once the model has heard the first', () => {
+  test('one at a time, if configured: the second after an answer to the first', () => {
     given(running({ steering: 'one_at_a_time' }), interrupt, second)
       .when(asked(call('a', 'read')))
       .thenIncludes(
@@ -224,14 +226,14 @@ describe('two interrupts in a row', () => {
       .thenIncludes('loop_checkpoint pre_tool_dispatch delivers n skips b');
   });
 
-  test('while parked: the first ends the turn, the second meets the next answer', () => {
+  test('while calls are parked: the first ends the turn, the second applies to the next answer', () => {
     given(calling('ask'), interrupt)
       .when(second, asked(call('b', 'ask')))
       .thenIncludes('loop_checkpoint pre_tool_dispatch delivers n skips b', 'turn_end 2 dispatch_skipped');
   });
 });
 
-describe('interrupt, cancel and approval at one moment', () => {
+describe('interrupt, cancel and approval at the same moment', () => {
   const moves = { interrupt, cancel: cancelled('x'), approval: approved('a') };
   const skipped = [
     'loop_checkpoint pre_tool_dispatch delivers m skips a',
@@ -268,7 +270,7 @@ describe('interrupt, cancel and approval at one moment', () => {
   });
 });
 
-test('a late result after a cancel is dropped, whatever it says', () => {
+test('a late result after a cancel is dropped, whatever its content', () => {
   given(calling('read'), cancelled())
     .when(returned('a', 'cancelled', { timed_out: true }), toolsClosed)
     .thenIncludes('call_ended a cancelled timed_out', 'agent_end cancelled')
@@ -283,8 +285,8 @@ test('a late result after a cancel is dropped, whatever it says', () => {
     .thenNothing('no open effect 3-0');
 });
 
-describe('a batch that was skipped as a whole', () => {
-  test('passes no post_tool_dispatch; turn_end says so, and what the answer cost', () => {
+describe('a batch that was skipped completely', () => {
+  test('passes no post_tool_dispatch; turn_end records it, with the cost of the answer', () => {
     given(running(), interrupt)
       .when(asked(call('a', 'read'), call('b', 'read')))
       .thenEvent('turn_end', {
@@ -296,14 +298,14 @@ describe('a batch that was skipped as a whole', () => {
       .thenNever('loop_checkpoint post_tool_dispatch');
   });
 
-  test('and a run that ends after it has counted it', () => {
+  test('and a run that ends after it includes its cost', () => {
     given(running(), interrupt, asked(call('a', 'read')))
       .when(answered(), toolsClosed)
       .thenEvent('agent_end', { usage: { input_tokens: 20, output_tokens: 2 }, turns: 2 });
   });
 });
 
-test('failed says what failed and at which record, whatever failed', () => {
+test('failed names the failure and its record, for any failure', () => {
   for (const [way, code] of [
     [[running(), modelFailed('half')], 'model_unavailable'],
     [[calling('ask'), { type: 'session_failed', error: { code: 'x', message: 'y' }, n: 3 }], 'x'],

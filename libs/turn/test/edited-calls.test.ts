@@ -1,4 +1,6 @@
-/** Edited calls: which guards they pass, what a refusal leaves behind, and what may happen while hooks are asked. */
+/**
+ * Edited calls: their guards, the effect of a refusal, and commands during the check by hooks.
+ */
 import { BOUNDS, type HookRegistration, type JsonObject } from '@coxswain/protocol';
 import { describe, test } from 'vitest';
 import { given } from './given.ts';
@@ -29,7 +31,7 @@ const EDITED = { amount: 4_000 };
 const edit = (body: JsonObject = {}, id?: string) => approved('a', { args: EDITED, ...body }, id);
 const noObjection = hooksSaid(undefined);
 
-/** One call is parked; hooks have let the model's own arguments pass. */
+/** One parked call; hooks accepted the model's own arguments. */
 const parked = (around: Surroundings = {}): Move => [
   running(around),
   asked(call('a', 'ask', { args: ARGS })),
@@ -38,7 +40,7 @@ const parked = (around: Surroundings = {}): Move => [
 const hooked = (more: Partial<HookRegistration> = {}): Move => parked({ hooks: [hook('PreToolUse', 'limit', more)] });
 
 describe('an edited call', () => {
-  test('starts with the edited arguments once hooks have no objection', () => {
+  test('starts with the edited arguments if hooks have no objection', () => {
     given(hooked())
       .when(edit())
       .thenJournal('edited_call_proposed a by allow-a', 'hook_call limit PreToolUse a')
@@ -83,7 +85,7 @@ describe('an edited call', () => {
         args: { amount: 100, password: '[redacted]' },
       },
     ],
-  ] as const)('stays parked where a hook %s', (_, said, why) => {
+  ] as const)('stays parked if a hook %s', (_, said, why) => {
     given(hooked(), edit())
       .when(hooksSaid(said))
       .thenIncludes(
@@ -103,7 +105,7 @@ describe('an edited call', () => {
       .thenEvent('call_started', { args: ARGS });
   });
 
-  test('starts where a hook gives back the same arguments, or fails and fails open', () => {
+  test('starts if a hook returns the same arguments, or fails with fail-open', () => {
     given(hooked(), edit())
       .when(hooksSaid({ args: EDITED }))
       .thenIncludes('approval_decided a allow edited', 'call_started a');
@@ -112,7 +114,7 @@ describe('an edited call', () => {
       .thenIncludes('approval_decided a allow edited', 'call_started a');
   });
 
-  test('stays parked where a rule denies it; no hook is asked', () => {
+  test('stays parked if a rule denies it; no hook is called', () => {
     const rules = [
       { tool: 'ask', when: 'key == "no"', action: 'deny' as const },
       { tool: 'ask', action: 'ask' as const },
@@ -124,7 +126,7 @@ describe('an edited call', () => {
       .thenState('function_awaiting_approval.parked');
   });
 
-  test('stays parked where a remembered rule denies it, also one that was made while hooks were asked', () => {
+  test('stays parked if a remembered rule denies it, also one created during the check', () => {
     const two: Move = [
       running({ hooks: [hook('PreToolUse', 'limit')] }),
       asked(call('a', 'ask', { args: ARGS }), call('b', 'ask', { args: EDITED })),
@@ -141,7 +143,7 @@ describe('an edited call', () => {
       .thenNever('call_started a');
   });
 
-  test('is remembered as it was edited, once it is decided', () => {
+  test('is remembered with its edited arguments after the decision', () => {
     given(hooked())
       .when(edit({ remember: 'session' }))
       .thenNever('permission_remembered allow-a session')
@@ -151,7 +153,7 @@ describe('an edited call', () => {
       .thenIncludes('call_started b');
   });
 
-  test('is rejected where the arguments of its batch would be too large', () => {
+  test('is rejected if the arguments of its batch would be too large', () => {
     const size = BOUNDS.batchArgsMaxBytes / 4;
     const large = (text: string) => ({ text: text.repeat(size) });
     given(running(), asked(...['a', 'b', 'c', 'd'].map((id) => call(id, 'ask'))))
@@ -160,7 +162,7 @@ describe('an edited call', () => {
       .thenState('function_awaiting_approval.parked');
   });
 
-  test('with the arguments of the model is not edited: no hook is asked again', () => {
+  test('with the model’s arguments counts as unedited: no hook is called again', () => {
     given(hooked())
       .when(approved('a', { args: ARGS }))
       .thenIncludes('approval_decided a allow', 'call_started a')
@@ -168,14 +170,14 @@ describe('an edited call', () => {
   });
 });
 
-describe('while hooks are asked about an edited call', () => {
+describe('while hooks check an edited call', () => {
   test.each([
     ['another person allows the call as it is', approved('a', {}, 'other'), 'already_decided', 'call_started a'],
     ['another person denies it', denied('a'), 'already_decided', 'call_ended a denied by user'],
     ['a message interrupts', steered('m', 'interrupt_immediate'), 'not_pending', 'call_ended a skipped'],
     ['the call is cancelled', callCancelled('a'), 'not_pending', 'call_ended a cancelled'],
     ['the run is cancelled', cancelled(), 'not_pending', 'approval_decided a aborted'],
-  ] as const)('%s: the edit is rejected at once, and the answers change nothing', (_, move, code, then) => {
+  ] as const)('%s: the edit is rejected immediately, and the answers change nothing', (_, move, code, then) => {
     given(hooked(), edit())
       .when(move)
       .thenIncludes(then)
@@ -194,7 +196,7 @@ describe('while hooks are asked about an edited call', () => {
       .thenEvent('command_rejected', { detail: { by: 'expiry', decision: 'deny' } });
   });
 
-  test('another edit is rejected, and the same one again changes nothing', () => {
+  test('another edit is rejected, and a repetition changes nothing', () => {
     given(hooked(), edit())
       .when(edit({}, 'second'))
       .thenJournal('command_rejected edit_pending second', 'control_outcome approve edit_pending a')
@@ -203,7 +205,7 @@ describe('while hooks are asked about an edited call', () => {
     given(hooked(), edit()).when(edit()).thenNothing('hooks are already checking this edit');
   });
 
-  test('a host that takes the session over asks them again', () => {
+  test('a new owner of the session calls them again', () => {
     given(hooked(), edit())
       .when(owned(2))
       .thenEffects('consult PreToolUse a')
@@ -211,7 +213,7 @@ describe('while hooks are asked about an edited call', () => {
       .thenIncludes('approval_decided a allow edited', 'call_started a');
   });
 
-  test('calls beside it start and return', () => {
+  test('its siblings start and return', () => {
     given(
       running({ hooks: [hook('PreToolUse', 'limit', { pattern: 'ask' })] }),
       asked(call('a', 'ask', { args: ARGS }), call('b', 'read')),
@@ -225,8 +227,8 @@ describe('while hooks are asked about an edited call', () => {
   });
 });
 
-describe('while hooks are asked about an edited call, others', () => {
-  test('are refused, and permission_replied hooks are told so afterwards', () => {
+describe('while hooks check an edited call, other decisions', () => {
+  test('are rejected, and permission_replied hooks are called afterwards', () => {
     given(
       running({ hooks: [hook('PreToolUse', 'limit', { pattern: 'ask' }), hook('permission_replied')] }),
       asked(call('a', 'ask', { args: ARGS }), call('b', 'ask')),
@@ -261,14 +263,14 @@ describe('an edit that waits for other hooks', () => {
     edit(),
   ];
 
-  test('is asked about when they have answered', () => {
+  test('is checked after they have answered', () => {
     given(waiting)
       .when(noObjection)
       .thenIncludes('call_ended b ok', 'hook_call limit PreToolUse a')
       .thenState('function_awaiting_approval.parked');
   });
 
-  test('is rejected where the hooks that were to be asked have gone: a later decision finds those that are there', () => {
+  test('is rejected if the hooks for it were removed: a later decision calls the current ones', () => {
     given(waiting, hooksChanged([]))
       .when(noObjection)
       .thenIncludes('command_rejected edit_pending allow-a', 'control_outcome approve edit_pending a')

@@ -1,4 +1,7 @@
-/** The end of a run: files that hooks have not seen, then the points around the end in their order, then `agent_end`, once. */
+/**
+ * The end of a run: edited files that hooks have not seen, then the points at the end in their order, then `agent_end`,
+ * once.
+ */
 import { BOUNDS } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { given } from './given.ts';
@@ -25,15 +28,15 @@ import {
 } from './moves.ts';
 
 const POINTS = ['session_error', 'session_end', 'pre_finish', 'on_unsettled_detected', 'post_finish'] as const;
-/** Registered the other way round: the order is the machine's. */
+/** Registered in reverse: the machine defines the order. */
 const hooks = POINTS.map((point) => hook(point)).reverse();
 const silent = hooksSaid(undefined);
 
 const pointsOf = (lines: readonly string[]) =>
   lines.flatMap((line) => (line.startsWith('hook_call') ? line.split(' ')[2] : []));
 
-describe('around the end hooks are asked in this order, each at most once,', () => {
-  test('where the run failed and something is unsettled: all of them, then agent_end', () => {
+describe('at the end hooks are called in this order, each at most once,', () => {
+  test('after a failure with unsettled messages: all of them, then agent_end', () => {
     const { session } = given(running({ hooks }), followedUp('f'), modelFailed('half')).when(
       toolsClosed,
       ...POINTS.map(() => silent),
@@ -42,13 +45,13 @@ describe('around the end hooks are asked in this order, each at most once,', () 
     expect(session.lines().at(-1)).toBe('agent_end error pending 1');
   });
 
-  test('where nothing failed and nothing waits: without session_error and on_unsettled_detected', () => {
+  test('without a failure and queued messages: not session_error and on_unsettled_detected', () => {
     const { session } = given(running({ hooks }), answered()).when(toolsClosed, silent, silent, silent);
     expect(pointsOf(session.lines())).toEqual(['session_end', 'pre_finish', 'post_finish']);
     expect(session.lines().at(-1)).toBe('agent_end end_turn');
   });
 
-  test('where it was cancelled: a cancel is no error', () => {
+  test('after a cancel, which is not an error', () => {
     const { session } = given(running({ hooks }), cancelled(), modelStopped()).when(
       toolsClosed,
       silent,
@@ -58,7 +61,7 @@ describe('around the end hooks are asked in this order, each at most once,', () 
     expect(pointsOf(session.lines())).toEqual(['session_end', 'pre_finish', 'post_finish']);
   });
 
-  test('each after the other has answered, and after the tools are closed', () => {
+  test('each after the answer of the previous one, and after the tools are closed', () => {
     given(running({ hooks }), answered())
       .when(toolsClosed)
       .thenJournal('tools_closed', 'hook_call session_end session_end')
@@ -68,13 +71,13 @@ describe('around the end hooks are asked in this order, each at most once,', () 
       .thenNever('hook_call post_finish', 'agent_end');
   });
 
-  test('not where a later run has not been provisioned yet for the first time', () => {
+  test('not before the first provision of a later run', () => {
     given(started()).when(notProvisioned()).thenNever('hook_call').thenState('failed');
   });
 });
 
-describe('they are told', () => {
-  test('session_error: what failed, and at which record', () => {
+describe('their payloads contain', () => {
+  test('session_error: the failure and its record', () => {
     given(running({ hooks: [hook('session_error')] }), modelFailed('half'))
       .when(toolsClosed)
       .thenEvent('hook_call', {
@@ -97,7 +100,7 @@ describe('they are told', () => {
       .thenEvent('hook_call', { point: 'post_finish', payload: expect.objectContaining({ stop_reason: 'max_turns' }) });
   });
 
-  test('on_unsettled_detected: which injections nobody has heard', () => {
+  test('on_unsettled_detected: the undelivered injections', () => {
     given(running({ hooks: [hook('on_unsettled_detected')] }), answered(), steered('s'), followedUp('f'))
       .when(toolsClosed)
       .thenEvent('hook_call', {
@@ -113,7 +116,7 @@ describe('they are told', () => {
       });
   });
 
-  test('of many that wait it names the first, and counts the rest', () => {
+  test('of many queued messages the first ones, and the number of the others', () => {
     const many: Move = Array.from({ length: 70 }, (_, i) => followedUp(`f${i}`));
     const { session } = given(
       running({ hooks: [hook('on_unsettled_detected')] }),
@@ -129,19 +132,19 @@ describe('they are told', () => {
   });
 });
 
-describe('they cannot hold up the end', () => {
+describe('they cannot delay the end', () => {
   test.each([
     ['block', { block: true }],
     ['say nonsense', { nonsense: 1 }],
     ['do not answer', new Failing('hook_timeout')],
-  ])('where they %s', (_name, said) => {
+  ])('if they %s', (_name, said) => {
     given(running({ hooks: [hook('pre_finish')] }), answered(), toolsClosed)
       .when(hooksSaid(said))
       .thenIncludes('consult_ended pre_finish', 'agent_end end_turn')
       .thenNever('run_failed');
   });
 
-  test('what is unsettled when it is asked about is asked about to the end, and what comes then waits', () => {
+  test('messages that are unsettled at the call stay so, and later ones wait', () => {
     given(running({ hooks: [hook('on_unsettled_detected')] }), answered(), steered('s'), toolsClosed, steered('t'))
       .when(silent)
       .thenJournal(
@@ -154,7 +157,7 @@ describe('they cannot hold up the end', () => {
   });
 });
 
-describe('files that calls have edited', () => {
+describe('files edited by calls', () => {
   const edits = (id: string, ...paths: readonly string[]) => returned(id, 'ok', { edited: [...paths] });
   const hooked = (more: object = {}) => running({ hooks: [hook('file_edited')], ...more });
   const pathsOf = (journal: readonly { readonly events: readonly { readonly type: string }[] }[]) =>
@@ -165,7 +168,7 @@ describe('files that calls have edited', () => {
       }),
     );
 
-  test('are shown to file_edited hooks at the end of the turn, sorted, each once, one after another', () => {
+  test('are passed to file_edited hooks at the end of the turn, sorted, without duplicates, one after another', () => {
     const { session } = given(
       hooked(),
       asked(call('a', 'read'), call('b', 'read')),
@@ -182,7 +185,7 @@ describe('files that calls have edited', () => {
     ]);
   });
 
-  test('after post_turn hooks, and before the turn ends', () => {
+  test('after post_turn hooks, and before the end of the turn', () => {
     given(running({ hooks: [hook('file_edited'), hook('post_turn')] }), asked(call('a', 'read')))
       .when(edits('a', 'x'))
       .thenIncludes('loop_checkpoint post_tool_dispatch', 'hook_call post_turn post_turn')
@@ -193,14 +196,14 @@ describe('files that calls have edited', () => {
       .thenIncludes('consult_ended file_edited', 'turn_end 1', 'turn_start 2');
   });
 
-  test('are said of a call that failed, or was interrupted, as well: edited is edited', () => {
+  test('are reported for failed or interrupted calls as well', () => {
     given(hooked(), asked(call('a', 'read'), call('b', 'read')))
       .when(returned('a', 'error', { edited: ['x'] }), returned('b', 'interrupted', { edited: ['y'] }))
       .thenIncludes('files_edited a x', 'call_ended a error', 'files_edited b y', 'call_ended b interrupted')
       .thenState('steering_check.file_edited');
   });
 
-  test('of a turn that ends the run are shown while it is torn down', () => {
+  test('of a turn that ends the run are passed during the teardown', () => {
     given(hooked(), asked(call('a', 'done')))
       .when(edits('a', 'x'))
       .thenIncludes('turn_end 1', 'hook_call file_edited file_edited')
@@ -209,7 +212,7 @@ describe('files that calls have edited', () => {
       .thenIncludes('consult_ended file_edited', 'loop_checkpoint loop_exit');
   });
 
-  test('of a run that is cancelled too, whatever ended it', () => {
+  test('of a cancelled run are passed too', () => {
     given(hooked(), asked(call('a', 'read'), call('b', 'read')), edits('a', 'x', 'y'), cancelled())
       .when(returned('b', 'cancelled'))
       .thenEffects('consult file_edited')
@@ -218,21 +221,21 @@ describe('files that calls have edited', () => {
       .thenIncludes('loop_checkpoint loop_exit');
   });
 
-  test('stand in the journal and are shown to nobody where no such hook is registered', () => {
+  test('are only recorded if no such hook is registered', () => {
     given(running(), asked(call('a', 'read')))
       .when(edits('a', 'x'))
       .thenIncludes('files_edited a x', 'turn_start 2')
       .thenNever('hook_call');
   });
 
-  test('a late outcome says nothing of files either', () => {
+  test('of a late outcome are ignored', () => {
     given(hooked(), asked(call('a', 'read')))
       .when(edits('a', 'x'))
       .again()
       .thenNothing('no open effect 3-0');
   });
 
-  test('beyond the bound of a turn are not shown', () => {
+  test('beyond the bound of a turn are not passed', () => {
     const paths = (from: number) => Array.from({ length: 64 }, (_, i) => `f${String(from + i).padStart(4, '0')}`);
     const ids = ['a', 'b', 'c', 'd', 'e'];
     const { session } = given(hooked(), asked(...ids.map((id) => call(id, 'read')))).when(

@@ -1,4 +1,6 @@
-/** Failure from everywhere: a run that fails still closes what it opened, and the session can go on. */
+/**
+ * Failures: a failed run closes everything it opened, and the session can continue.
+ */
 import { BOUNDS } from '@coxswain/protocol';
 import { describe, test } from 'vitest';
 import { given } from './given.ts';
@@ -24,8 +26,8 @@ import {
 import { asleep, calling, ended, idled } from './openings.ts';
 import { settlement } from './world.ts';
 
-describe('provisioning that fails', () => {
-  test('ends the run as failed, begun and ended once, with the code', () => {
+describe('a failed provision', () => {
+  test('ends the run as failed, started and ended once, with the code', () => {
     given(started())
       .when(notProvisioned())
       .thenJournal(
@@ -38,15 +40,15 @@ describe('provisioning that fails', () => {
       .thenEvent('agent_end', { error: { code: 'mcp_server_failed', message: 'no answer' }, failed_at: 2, turns: 0 });
   });
 
-  test('also where it was broken off without anyone having asked', () => {
+  test('counts as failed if it was aborted without a cancel', () => {
     given(started()).when(notProvisioned('cancelled')).thenIncludes('run_failed provisioning provision_failed');
   });
 
-  test('in a later run closes the tools of the one before', () => {
+  test('in a later run closes the tools of the previous one', () => {
     given(ended(), prompted()).when(notProvisioned()).thenEffects('close_tools').when(toolsClosed).thenState('failed');
   });
 
-  test('can be tried again', () => {
+  test('can be repeated', () => {
     given(started(), notProvisioned())
       .when(prompted(), provisioned())
       .thenIncludes('agent_start run 2', 'turn_start 1');
@@ -54,7 +56,7 @@ describe('provisioning that fails', () => {
 });
 
 describe('a model that fails', () => {
-  test('keeps the partial text, marked, without the calls that were under way', () => {
+  test('keeps the partial text, marked, without its unfinished calls', () => {
     given(running())
       .when(modelFailed('half', call('a', 'read')), toolsClosed)
       .thenJournal(
@@ -68,7 +70,7 @@ describe('a model that fails', () => {
       .thenState('failed');
   });
 
-  test('before it said anything leaves no message', () => {
+  test('before any text leaves no message', () => {
     given(running())
       .when(modelFailed(), toolsClosed)
       .thenJournal(
@@ -80,11 +82,11 @@ describe('a model that fails', () => {
       );
   });
 
-  test('breaks off without a reason: that is a broken stream, and nothing hangs', () => {
+  test('and stops without a reason is a broken stream, and the run ends', () => {
     given(running()).when(modelStopped('half')).thenIncludes('run_failed model model_stream_broken', 'turn_end 1');
   });
 
-  test('calls its answer complete and partial at once: the worse of the two is believed', () => {
+  test('with an answer that is both complete and partial counts as partial', () => {
     const contradicting: Move = (state) => ({
       type: 'model_outcome',
       effect_id: state.context.model?.id ?? '',
@@ -102,12 +104,12 @@ describe('a model that fails', () => {
       .thenNever('call_started');
   });
 
-  test('again after it was given up is late', () => {
+  test('is late if it answers after its abort', () => {
     given(running()).when(modelFailed()).again().thenNothing('no open effect 2-0');
   });
 });
 
-describe('an exception of ours', () => {
+describe('a broken invariant', () => {
   const ways: Readonly<Record<string, Move>> = {
     'while surroundings are resolved': started(),
     'while the model answers': running(),
@@ -121,7 +123,7 @@ describe('an exception of ours', () => {
     'while it is torn down and hooks are asked': ended({ hooks: [hook('session_end')] }),
   };
 
-  test.each(Object.entries(ways))('%s leads down, closes what is open and ends as failed', (_name, way) => {
+  test.each(Object.entries(ways))('%s starts the teardown, closes everything open and ends as failed', (_name, way) => {
     const outcome = given(way).when(sessionFailed);
     outcome.thenIncludes('run_failed session session_failed');
     for (let input = settlement(outcome.session.state); input; input = settlement(outcome.session.state)) {
@@ -144,22 +146,22 @@ describe('an exception of ours', () => {
     given(way).when(sessionFailed).thenNothing('the run has ended');
   });
 
-  test('of a cancelled run does not hide that it was cancelled, nor what went wrong', () => {
+  test('of a cancelled run hides neither the cancel nor the failure', () => {
     given(running(), cancelled(), sessionFailed)
       .when(modelStopped(), toolsClosed)
       .thenIncludes('agent_end cancelled')
       .thenEvent('agent_end', { error: { code: 'session_failed', message: 'an invariant broke' } });
   });
 
-  test('the first failure stands', () => {
+  test('after a failure does not replace it', () => {
     given(running(), modelFailed(), sessionFailed)
       .when(toolsClosed)
       .thenEvent('agent_end', { error: { code: 'model_unavailable', message: 'gone' } });
   });
 });
 
-describe('a host that takes a session over', () => {
-  test('raises the epoch, and the model is asked again under the same effect', () => {
+describe('a host that claims a session', () => {
+  test('raises the epoch and calls the model again under the same effect', () => {
     given(running())
       .when(owned(2))
       .thenJournal('owned 2')
@@ -173,7 +175,7 @@ describe('a host that takes a session over', () => {
     given(running(), owned(3)).when(owned(3)).thenNothing('epoch 3 is not after 3').when(owned(2)).thenNothing();
   });
 
-  test('may do so in any state, also an ended one', () => {
+  test('may do so in any state, also after the end', () => {
     given(ended()).when(owned(2)).thenJournal('owned 2').thenState('stopped');
     given(calling('ask')).when(owned(2)).thenState('function_awaiting_approval.parked');
   });
@@ -187,11 +189,11 @@ describe('a host that takes a session over', () => {
       .thenIncludes('call_ended a interrupted', 'turn_start 2');
   });
 
-  // As many take-overs as a model call is begun again after, and the epoch of the next.
+  // As many claims as a model call may be restarted, and the epoch of the next.
   const allowed = Array.from({ length: BOUNDS.modelRestartsMax }, (_, i) => owned(i + 2));
   const next = BOUNDS.modelRestartsMax + 2;
 
-  test('once too often while the model is asked ends the run as failed', () => {
+  test('too often during a model call ends the run as failed', () => {
     given(running(), allowed)
       .when(owned(next))
       .thenIncludes(`owned ${next}`, 'run_failed model model_restarts_exhausted', 'turn_end 1')
@@ -199,7 +201,7 @@ describe('a host that takes a session over', () => {
       .thenIncludes('agent_end error');
   });
 
-  test('once too often while a cancelled answer is let go does not make a failure of it', () => {
+  test('too often while a cancelled answer stops does not make it a failure', () => {
     given(running(), allowed, cancelled())
       .when(owned(next), modelStopped(), toolsClosed)
       .thenIncludes(`owned ${next}`, 'agent_end cancelled')

@@ -1,4 +1,6 @@
-/** Forks in the machine: what their first record says, and how they go on where their copied part ends. */
+/**
+ * Forks in the machine: their first record, and how they continue after the copied part.
+ */
 import { describe, expect, test } from 'vitest';
 import { effectsOf } from '../src/mod.ts';
 import { given } from './given.ts';
@@ -28,14 +30,14 @@ const OTHER = { settings: { model: 'scripted/other.yaml' } };
 const GONE = { error: { code: 'fork_origin_gone', message: 'gone' } };
 
 describe('the first record of a fork', () => {
-  test('names its origin before anything else, and goes on as its origin did', () => {
+  test('names its origin first, and continues like its origin', () => {
     given()
       .when(forked())
       .thenJournal('session_copied fork s0 3', 'prompt_received run 1')
       .thenState('provisioning.resolving');
   });
 
-  test('remembers the command that asked for it, beside its origin’s', () => {
+  test('remembers the command that requested it, next to its origin’s', () => {
     given(forked('s'))
       .when(started({}, 'fork-s'))
       .thenNothing('repeated command')
@@ -43,7 +45,7 @@ describe('the first record of a fork', () => {
       .thenNothing('repeated command');
   });
 
-  test('is refused where the session is there, and where nobody has looked for the origin', () => {
+  test('is rejected if the session exists, or if the origin was not looked up', () => {
     given(running()).when(forked('again')).thenJournal('command_rejected session_busy again');
     given(...ended)
       .when(forked('again'))
@@ -53,8 +55,8 @@ describe('the first record of a fork', () => {
   });
 });
 
-describe('where the copied part ends', () => {
-  test('a call that was under way is in doubt, also one that somebody had taken up for the origin', () => {
+describe('at the end of the copied part', () => {
+  test('a running call is in doubt, also one that a worker accepted for the origin', () => {
     const way = [running(), asked(call('a', 'long'), call('b', 'read')), accepted('a')];
     given(...way)
       .when(owned(2))
@@ -66,19 +68,19 @@ describe('where the copied part ends', () => {
     expect(effectsOf(session.state).map(({ epoch }) => epoch)).toEqual([1, 1]);
   });
 
-  test('a call that only the changed record begins is not', () => {
+  test('a call that only the changed record starts is not', () => {
     const { session } = given(running(), asked(call('a', 'read'), call('b', 'read'))).when(
       takenOver({ unsent: ['b'] }),
     );
     expect(effectsOf(session.state).map(({ epoch }) => epoch)).toEqual([1, 2]);
   });
 
-  test('a model call begins its restarts anew', () => {
+  test('the restarts of a model call are counted from zero', () => {
     const { session } = given(running(), owned(2), owned(3)).when(takenOver());
     expect(session.state.context.model?.restarts).toBe(0);
   });
 
-  test('the time since the last copied record is nobody’s', () => {
+  test('the time since the last copied record does not count', () => {
     const limited = running({ budgets: { wall_time_ms: 1_000 } });
     given(limited, later(400)).when(later(60_000), owned(2)).thenIncludes('budget_threshold wall_time_ms 100%');
     const { session } = given(limited, later(400), steered('s'), later(60_000)).when(takenOver());
@@ -86,7 +88,7 @@ describe('where the copied part ends', () => {
     expect(session.state.context.clock_watch?.due_at_ms).toBe(60_400 - 400 + 500);
   });
 
-  test('a prompt for a session that has ended begins its next run, one for a running session does not', () => {
+  test('a prompt starts the next run of an ended session, and is rejected by a running one', () => {
     const prompt = { prompt: { command_id: 'fork-1', text: 'and now' } };
     given(...ended)
       .when(takenOver(prompt))
@@ -96,7 +98,7 @@ describe('where the copied part ends', () => {
 });
 
 describe('another persona or model', () => {
-  test('is resolved before anything else of the run goes on', () => {
+  test('is resolved before the run continues', () => {
     given(running(), asked(call('a', 'read')))
       .when(takenOver(OTHER))
       .thenJournal('owned 2 after copy', 'settings_changed model reprovisions')
@@ -106,7 +108,7 @@ describe('another persona or model', () => {
       .thenEffects('call_tool a');
   });
 
-  test('leaves the run the hooks that it has begun with: the next table that comes is news', () => {
+  test('keeps the hooks of the run: the next table is a change', () => {
     const [then, now] = [[hook('PreToolUse', 'then')], [hook('PreToolUse', 'now')]];
     given(running({ hooks: then }), takenOver(OTHER))
       .when(provisioned({ hooks: now, maxTurns: 7 }))
@@ -116,7 +118,7 @@ describe('another persona or model', () => {
       .thenIncludes('hook_call then PreToolUse a');
   });
 
-  test('leaves a run that has not begun to its own provisioning, and an ended session to the next', () => {
+  test('is resolved by the provision of a run that has not started, or of the next run', () => {
     given(started())
       .when(takenOver(OTHER))
       .thenJournal('owned 2 after copy', 'settings_changed model')
@@ -129,20 +131,20 @@ describe('another persona or model', () => {
     expect(session.state.context.repins).toBe(null);
   });
 
-  test('that cannot be had ends the run', () => {
+  test('that cannot be resolved ends the run', () => {
     given(running(), takenOver(OTHER))
       .when(notProvisioned())
       .thenIncludes('run_failed provisioning mcp_server_failed')
       .thenState('tearing_down.unwinding');
   });
 
-  test('is waited for no longer once the run is cancelled', () => {
+  test('is no longer waited for once the run is cancelled', () => {
     given(running(), takenOver(OTHER), cancelled())
       .when(modelStopped(), notProvisioned('cancelled'))
       .thenIncludes('reprovisioned', 'turn_end 1');
   });
 
-  test('takes the address with the model and the mode with the persona', () => {
+  test('replaces the address with the model and the mode with the persona', () => {
     const settings = {
       model: 'a/b',
       base_url: 'http://localhost:1',
@@ -162,8 +164,8 @@ describe('another persona or model', () => {
   });
 });
 
-describe('a copy that cannot be completed', () => {
-  test('ends the run that was copied half, and only says so of a session that had ended', () => {
+describe('an incomplete copy', () => {
+  test('ends a half copied run, and is only recorded for an ended session', () => {
     given(running())
       .when(takenOver(GONE))
       .thenIncludes('owned 2 after copy', 'copy_failed 2 fork_origin_gone', 'run_failed session fork_origin_gone');

@@ -1,7 +1,7 @@
 /**
- * given / when / then on journals. `given` brings a session to where the test begins, `when` is what the test is about,
- * and every `then` speaks of the journal as lines. The live actor runs beside the pure fold at every step, and every
- * input and event is held against its strict schema, so that each test is also a test of those.
+ * given / when / then on journals. `given` is the initial state, `when` the tested moves, and every `then` checks the
+ * journal as lines. The live actor runs next to the pure fold at every step, and every input and event is validated by
+ * its strict schema, so that each test checks these too.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { Input, type JournalRecord, SessionEvent, type StateValue } from '@coxswain/protocol';
@@ -21,7 +21,7 @@ import { Later, type Move } from './moves.ts';
 
 const SESSION_ID = 's1';
 
-/** One step of a session: the input, what was decided, and the events of its record. */
+/** One step of a session: the input, the decision, and the events of its record. */
 export type Step = Pick<JournalRecord, 'n' | 'input' | 'events'> & {
   readonly decision: Decision;
   readonly state: SessionState;
@@ -35,7 +35,7 @@ export class Session {
   atMs = 0;
   readonly #actor = new SessionActor(SESSION_ID);
 
-  /** Makes moves, in order. */
+  /** Makes moves in order. */
   make(...moves: readonly Move[]): this {
     for (const move of moves) {
       if (move instanceof Later) this.atMs += move.ms;
@@ -76,7 +76,7 @@ export class Session {
   decision: Decision | null = null;
 }
 
-/** What is said of a session once something has happened. */
+/** Assertions about a session after its moves. */
 export class Outcome {
   readonly #session: Session;
   readonly #from: number;
@@ -86,18 +86,18 @@ export class Outcome {
     this.#from = from;
   }
 
-  /** Goes on: what follows is about these moves. */
+  /** Continues: later assertions are about these moves. */
   when(...moves: readonly Move[]): Outcome {
     return when(this.#session, moves);
   }
 
-  /** The last input comes once more, as it was. */
+  /** Repeats the last input. */
   again(): Outcome {
     const { lastInput } = this.#session;
     return lastInput ? when(this.#session, [lastInput]) : expect.fail('nothing has come yet');
   }
 
-  /** These lines, and no others, were written. */
+  /** Exactly these lines were written. */
   thenJournal(...lines: readonly string[]): this {
     expect(this.#session.lines(this.#from)).toEqual(lines);
     return this;
@@ -115,7 +115,7 @@ export class Outcome {
     return this;
   }
 
-  /** No line of the whole journal begins like this. */
+  /** No line of the whole journal has such a beginning. */
   thenNever(...beginnings: readonly string[]): this {
     const lines = this.#session.lines();
     for (const beginning of beginnings) {
@@ -124,18 +124,18 @@ export class Outcome {
     return this;
   }
 
-  /** Exactly so many lines of the whole journal begin like this. */
+  /** Exactly this number of lines of the whole journal has this beginning. */
   thenCount(beginning: string, count: number): this {
     const lines = this.#session.lines();
     expect(lines.filter((line) => line === beginning || line.startsWith(`${beginning} `))).toHaveLength(count);
     return this;
   }
 
-  /** The last command was refused with this code, and nothing else was written. */
+  /** The last command was rejected with this code, and nothing else was written. */
   thenRejected(code: string): this {
     const events = this.#session.steps.slice(this.#from).flatMap((step) => step.events);
     const rejected = { type: 'command_rejected', code };
-    // A control that is refused has its outcome all the same.
+    // A rejected control has its own outcome event.
     expect(events).toMatchObject(
       events.length > 1 ? [rejected, { type: 'control_outcome', status: code }] : [rejected],
     );
@@ -155,13 +155,15 @@ export class Outcome {
     return this;
   }
 
-  /** The outside world must be doing exactly this: `call_model`, `call_tool c1`, `consult PreToolUse` …, aborted or not. */
+  /**
+   * These effects, and no others, are required: `call_model`, `call_tool c1`, `consult PreToolUse` …, aborted or not.
+   */
   thenEffects(...effects: readonly string[]): this {
     expect(effectsOf(this.#session.state).map(effectLine)).toEqual(effects);
     return this;
   }
 
-  /** Something about an event that has no place in its line. */
+  /** An event, for members that are not part of its line. */
   thenEvent<T extends SessionEvent['type']>(type: T, expected: Partial<Extract<SessionEvent, { type: T }>>): this {
     const events = this.#session.steps.slice(this.#from).flatMap((step) => step.events);
     expect(events.filter((event) => event.type === type)).toEqual(
@@ -175,13 +177,13 @@ export class Outcome {
     return this.#session.state.value as StateValue;
   }
 
-  /** The session itself, for what has no words here. */
+  /** The session itself, for other assertions. */
   get session(): Session {
     return this.#session;
   }
 }
 
-/** A session to which this has happened. */
+/** A session after these moves. */
 export function given(
   ...moves: readonly Move[]
 ): { when(...moves: readonly Move[]): Outcome } & Pick<Session, 'state'> {

@@ -1,4 +1,6 @@
-/** The guard: `user_prompt_submit` sees every steer and follow-up before a model does. */
+/**
+ * The guard: `user_prompt_submit` hooks check every steer and follow-up before a model reads it.
+ */
 import { describe, expect, test } from 'vitest';
 import { given } from './given.ts';
 import {
@@ -36,18 +38,18 @@ const GUARD = hook('user_prompt_submit', 'door');
 const ALLOW = hooksSaid(undefined);
 const BLOCK = hooksSaid({ block: true, reason: 'no orders from ashore' });
 
-/** A run behind the guard: the prompt has been let in. */
+/** A run with a guard: the prompt was accepted. */
 const guarded = (around: Surroundings = {}): Move => [
   running({ ...around, hooks: [GUARD, ...(around.hooks ?? [])] }),
   ALLOW,
 ];
 
-describe('what is accepted is asked about at once', () => {
+describe('an accepted message is checked immediately', () => {
   test.each([
     ['a steer', steered('m'), 'steering_received m finish_step', 'steer', 'do m'],
     ['a follow-up', followedUp('m'), 'followup_received m', 'followup', 'then m'],
     ['a note for the record', steered('m', 'audit_only'), 'steering_received m audit_only', 'steer', 'do m'],
-  ])('%s, with its text and how it came', (_what, move, line, origin, prompt) => {
+  ])('%s, with its text and origin', (_what, move, line, origin, prompt) => {
     given(guarded())
       .when(move)
       .thenJournal(line, 'hook_call door user_prompt_submit m')
@@ -58,7 +60,7 @@ describe('what is accepted is asked about at once', () => {
       });
   });
 
-  test('and asked about again where its text was replaced meanwhile: the verdict was about another', () => {
+  test('and again if its text was replaced meanwhile', () => {
     given(guarded(), steered('m'), replaced('m', 'rather this'))
       .when(ALLOW)
       .thenIncludes('guard_ended m none', 'hook_call door user_prompt_submit m')
@@ -67,17 +69,17 @@ describe('what is accepted is asked about at once', () => {
       .thenIncludes('guard_ended m blocked');
   });
 
-  test('a reminder is no prompt: nobody is asked', () => {
+  test('a reminder is not a prompt: no hook is called', () => {
     given(guarded()).when(reminded('m')).thenJournal('reminder_injected m finish_step');
   });
 
-  test('nor is anybody where no hook is registered for it', () => {
+  test('without a registered hook no check is made', () => {
     given(running({ hooks: [hook('post_turn')] }))
       .when(steered('m'))
       .thenJournal('steering_received m finish_step');
   });
 
-  test('every registration in order, until one blocks', () => {
+  test('by every registration in order, until one blocks', () => {
     const second = hook('user_prompt_submit', 'second', { priority: 1 });
     given(running({ hooks: [GUARD, second] }), hooksSaid(undefined, undefined), steered('m'))
       .when(hooksSaid({ block: true }))
@@ -102,13 +104,13 @@ describe('what is accepted is asked about at once', () => {
 });
 
 describe('a verdict', () => {
-  test('that lets it in makes it deliverable', () => {
+  test('that accepts it makes it deliverable', () => {
     given(guarded(), steered('m'), ALLOW)
       .when(answered())
       .thenIncludes('loop_checkpoint iteration_end delivers m', 'message_injected m steer at iteration_end');
   });
 
-  test('that blocks it takes it away, for good', () => {
+  test('that blocks it removes it permanently', () => {
     given(guarded(), steered('m'))
       .when(BLOCK)
       .thenJournal(
@@ -128,25 +130,25 @@ describe('a verdict', () => {
       .thenIncludes('injection_blocked m: door: hook_timeout', 'guard_ended m blocked');
   });
 
-  test('a hook that fails open lets it in', () => {
+  test('a hook that fails open accepts', () => {
     const open = hook('user_prompt_submit', 'door', { on_error: 'fail_open' });
     given(running({ hooks: [open] }), ALLOW, steered('m'))
       .when(hooksSaid(new Failing()))
       .thenJournal('hook_returned door user_prompt_submit m hook_timeout', 'guard_ended m allowed');
   });
 
-  test('a hook that gives no answer blocks', () => {
+  test('a hook without an answer blocks', () => {
     given(guarded(), steered('m'))
       .when(hooksCancelled)
       .thenIncludes('injection_blocked m: door: the hook did not answer', 'guard_ended m blocked');
   });
 
-  test('comes once: the same outcome again changes nothing', () => {
+  test('counts once: the same outcome again changes nothing', () => {
     given(guarded(), steered('m')).when(ALLOW).again().thenNothing();
   });
 });
 
-describe('a seam that would deliver waits for the verdict:', () => {
+describe('a seam with a message to deliver waits for the verdict:', () => {
   test('iteration_end', () => {
     given(guarded(), steered('m'))
       .when(answered())
@@ -174,19 +176,19 @@ describe('a seam that would deliver waits for the verdict:', () => {
       .thenNever('call_started');
   });
 
-  test('pre_tool_dispatch does not wait for what it would not deliver', () => {
+  test('pre_tool_dispatch does not wait for messages that it would not deliver', () => {
     given(guarded(), steered('m'))
       .when(asked(call('a', 'read')))
       .thenIncludes('loop_checkpoint pre_tool_dispatch', 'call_started a');
   });
 
-  test('loop_exit, for a note for the record', () => {
+  test('loop_exit, for a note that is only recorded', () => {
     given(guarded(), answeredWhileAsked('m'))
       .when(ALLOW)
       .thenIncludes('guard_ended m allowed', 'loop_checkpoint loop_exit delivers m');
   });
 
-  test('what is blocked leaves the seam with nothing to deliver: the run ends, without another turn', () => {
+  test('a blocked message leaves the seam with nothing to deliver: the run ends, without another turn', () => {
     given(guarded(), steered('m'), answered())
       .when(BLOCK, toolsClosed)
       .thenIncludes('injection_blocked m: door: no orders from ashore', 'loop_checkpoint iteration_end', 'turn_end 1')
@@ -194,7 +196,7 @@ describe('a seam that would deliver waits for the verdict:', () => {
       .thenNever('turn_start 2', 'message_injected');
   });
 
-  test('of two the first does not pass the second: first in, first out', () => {
+  test('two messages stay in order', () => {
     given(guarded(), steered('a'), steered('b'), ALLOW)
       .when(answered())
       .thenJournal('message_complete "fine"')
@@ -208,7 +210,7 @@ describe('a seam that would deliver waits for the verdict:', () => {
       .thenIncludes('loop_checkpoint iteration_end delivers a', 'turn_start 2');
   });
 
-  test('at the cap nothing is delivered, so nothing is waited for', () => {
+  test('at the maximum of turns the seam delivers nothing and does not wait', () => {
     given(guarded({ maxTurns: 1 }), steered('m'))
       .when(answered())
       .thenIncludes('loop_checkpoint iteration_end', 'turn_end 1')
@@ -221,10 +223,10 @@ function answeredWhileAsked(id: string): Move {
   return [steered(id, 'audit_only'), answered()];
 }
 
-describe('an interrupt stops an approved call, although its verdict takes time:', () => {
+describe('an interrupt stops an approved call, even if its verdict takes time:', () => {
   const parked = [guarded(), asked(call('a', 'ask'), call('b', 'ask'))];
 
-  test('while parked, the calls stay as they are until it is let in', () => {
+  test('while calls are parked, they stay so until it is accepted', () => {
     given(...parked)
       .when(steered('m', INTERRUPT))
       .thenJournal('steering_received m interrupt_immediate', 'hook_call door user_prompt_submit m')
@@ -240,7 +242,7 @@ describe('an interrupt stops an approved call, although its verdict takes time:'
       );
   });
 
-  test('an approval that comes while it is asked about starts nothing', () => {
+  test('an approval during the check starts nothing', () => {
     given(...parked, steered('m', INTERRUPT))
       .when(approved('a'))
       .thenJournal('approval_decided a allow', 'control_outcome approve allowed a')
@@ -249,7 +251,7 @@ describe('an interrupt stops an approved call, although its verdict takes time:'
       .thenNever('call_started');
   });
 
-  test('nor does the last decision of all', () => {
+  test('nor does the last decision', () => {
     given(...parked, steered('m', INTERRUPT), approved('a'))
       .when(denied('b'))
       .thenJournal('approval_decided b deny', 'control_outcome approve denied b')
@@ -258,14 +260,14 @@ describe('an interrupt stops an approved call, although its verdict takes time:'
       .thenNever('call_started');
   });
 
-  test('blocked, what was approved meanwhile runs', () => {
+  test('after a block, calls approved meanwhile run', () => {
     given(...parked, steered('m', INTERRUPT), approved('a'))
       .when(BLOCK)
       .thenIncludes('guard_ended m blocked', 'loop_checkpoint pre_tool_dispatch', 'call_started a')
       .thenState('function_awaiting_approval.parked');
   });
 
-  test('blocked, and all decided meanwhile: the batch goes on', () => {
+  test('after a block, with all calls decided meanwhile, the batch continues', () => {
     given(...parked, steered('m', INTERRUPT), approved('a'), denied('b'))
       .when(BLOCK)
       .thenIncludes('loop_checkpoint pre_tool_dispatch', 'call_started a')
@@ -274,13 +276,13 @@ describe('an interrupt stops an approved call, although its verdict takes time:'
       .thenIncludes('loop_checkpoint post_tool_dispatch');
   });
 
-  test('blocked, and all ended meanwhile: the turn goes on', () => {
+  test('after a block, with all calls ended meanwhile, the turn continues', () => {
     given(...parked, steered('m', INTERRUPT), callCancelled('a'), callCancelled('b'))
       .when(BLOCK)
       .thenIncludes('loop_checkpoint pre_tool_dispatch', 'loop_checkpoint post_tool_dispatch', 'turn_end 1');
   });
 
-  test('during the hooks of calls: the guard waits its turn and goes before the next hook, then nothing starts', () => {
+  test('during the hooks of calls: the guard runs before the next hook, then no call starts', () => {
     const around = { hooks: [hook('PreToolUse', 'pre')] };
     given(guarded(around), asked(call('a', 'read'), call('b', 'read')))
       .when(steered('m', INTERRUPT))
@@ -304,7 +306,7 @@ describe('an interrupt stops an approved call, although its verdict takes time:'
       .thenNever('call_started');
   });
 
-  test('a call that is cancelled before its own hooks could be asked holds nothing up', () => {
+  test('a call cancelled before its own hooks delays nothing', () => {
     given(guarded({ hooks: [hook('PreToolUse', 'pre')] }), steered('m'), asked(call('a', 'read')))
       .when(callCancelled('a', { inject_reminder: false }), ALLOW)
       .thenIncludes(
@@ -314,7 +316,7 @@ describe('an interrupt stops an approved call, although its verdict takes time:'
       );
   });
 
-  test('one that does not wait ends what runs as soon as it is let in, and not before', () => {
+  test('a preempting one ends running work as soon as it is accepted, and not before', () => {
     given(guarded())
       .when(command('steer', 'm', { body: 'stop', mode: INTERRUPT, preempt: true }))
       .thenEffects('call_model', 'consult user_prompt_submit')
@@ -325,13 +327,13 @@ describe('an interrupt stops an approved call, although its verdict takes time:'
       .thenEffects('call_model');
   });
 
-  test('one that does not wait and is blocked ends nothing', () => {
+  test('a preempting one that is blocked ends nothing', () => {
     given(guarded(), command('steer', 'm', { body: 'stop', mode: INTERRUPT, preempt: true }))
       .when(BLOCK)
       .thenEffects('call_model');
   });
 
-  test('one that does not wait and is let in before the model is asked ends nothing', () => {
+  test('a preempting one that is accepted before the model is called ends nothing', () => {
     given(guarded(), command('steer', 'm', { body: 'stop', mode: INTERRUPT, preempt: true }), cancelled())
       .when(modelStopped(), hooksCancelled, toolsClosed, prompted(), provisioned({ hooks: [GUARD] }), ALLOW)
       .thenIncludes('turn_start 1')
@@ -342,7 +344,7 @@ describe('an interrupt stops an approved call, although its verdict takes time:'
 });
 
 describe('follow-ups', () => {
-  test('the run waits for the verdict before it ends, and goes on in place', () => {
+  test('the run waits for the verdict before it ends, and continues in place', () => {
     given(guarded(), followedUp('f'))
       .when(answered())
       .thenIncludes('turn_end 1')
@@ -358,7 +360,7 @@ describe('follow-ups', () => {
       .thenNever('turn_start 2');
   });
 
-  test('behind a blocked one the next is taken', () => {
+  test('after a blocked one the next is delivered', () => {
     given(guarded(), followedUp('f'), followedUp('g'), answered())
       .when(BLOCK)
       .thenIncludes('guard_ended f blocked', 'hook_call door user_prompt_submit g')
@@ -366,7 +368,7 @@ describe('follow-ups', () => {
       .thenIncludes('message_injected g followup at steering_check', 'turn_start 2');
   });
 
-  test('steering that comes while it is asked about goes first', () => {
+  test('steering that arrives during the check goes first', () => {
     given(guarded(), followedUp('f'), answered(), steered('m'))
       .when(ALLOW)
       .thenIncludes('guard_ended f allowed', 'hook_call door user_prompt_submit m')
@@ -376,13 +378,13 @@ describe('follow-ups', () => {
       .thenNever('message_injected f');
   });
 
-  test('where all are taken together, all verdicts are waited for', () => {
+  test('if all are delivered together, all verdicts are waited for', () => {
     given(guarded({ followups: 'all' }), followedUp('f'), followedUp('g'), answered(), ALLOW)
       .when(ALLOW)
       .thenIncludes('message_injected f followup at steering_check', 'message_injected g followup at steering_check');
   });
 
-  test('a suspension that is asked for meanwhile comes first', () => {
+  test('a suspension requested meanwhile comes first', () => {
     given(guarded(), followedUp('f'), answered(), suspended())
       .when(ALLOW)
       .thenIncludes('guard_ended f allowed', 'suspended suspend-1')
@@ -390,7 +392,7 @@ describe('follow-ups', () => {
   });
 });
 
-describe('a session that waits', () => {
+describe('a waiting session', () => {
   test('as a daemon is woken by the verdict, not by the message', () => {
     given(guarded({ daemon: true }), answered())
       .when(steered('m'))
@@ -404,14 +406,14 @@ describe('a session that waits', () => {
       );
   });
 
-  test('as a daemon is not woken by what is blocked', () => {
+  test('as a daemon is not woken by a blocked message', () => {
     given(guarded({ daemon: true }), answered(), followedUp('f'))
       .when(BLOCK)
       .thenState('daemon_idle.waiting')
       .thenNever('turn_start 2');
   });
 
-  test('suspended is woken by an interrupt that was let in', () => {
+  test('suspended is woken by an accepted interrupt', () => {
     given(guarded(), suspended(), answered())
       .when(steered('m', INTERRUPT))
       .thenState('suspended.parked')
@@ -419,7 +421,7 @@ describe('a session that waits', () => {
       .thenIncludes('guard_ended m allowed', 'resumed interrupt m', 'message_injected m steer at iteration_start');
   });
 
-  test('suspended and resumed while a steer is asked about, it waits for the verdict before it says what is next', () => {
+  test('suspended and resumed during a check, it waits for the verdict before it continues', () => {
     given(guarded(), suspended(), answered(), steered('m'))
       .when(resumed())
       .thenState('steering_check.resuming')
@@ -429,10 +431,10 @@ describe('a session that waits', () => {
   });
 });
 
-describe('where no run goes on', () => {
+describe('without a running run', () => {
   const over: Move = [guarded(), answered(), toolsClosed];
 
-  test('nobody is asked; when the next run begins, the guard is', () => {
+  test('no hook is called; the next run checks the message', () => {
     given(over)
       .when(steered('m'))
       .thenJournal('steering_received m finish_step')
@@ -444,13 +446,13 @@ describe('where no run goes on', () => {
       .thenIncludes('loop_checkpoint iteration_start delivers m');
   });
 
-  test('hooks that the next run does not have any more are not waited for', () => {
+  test('hooks that the next run no longer has are not waited for', () => {
     given(over, steered('m'))
       .when(prompted(), provisioned())
       .thenIncludes('loop_checkpoint iteration_start delivers m');
   });
 
-  test('a cancel breaks the guard off; what it was about is asked about again in the next run', () => {
+  test('a cancel aborts the check; the next run repeats it', () => {
     given(guarded(), steered('m'))
       .when(cancelled())
       .thenEffects('call_model aborted', 'consult user_prompt_submit aborted')
@@ -460,27 +462,27 @@ describe('where no run goes on', () => {
       .thenIncludes('hook_call door user_prompt_submit m');
   });
 
-  test('a verdict that was there before the cancel reached the hook stands', () => {
+  test('a verdict that arrived before the cancel reached the hook counts', () => {
     given(guarded(), steered('m'), cancelled())
       .when(BLOCK, modelStopped(), toolsClosed)
       .thenIncludes('injection_blocked m: door: no orders from ashore', 'agent_end cancelled');
   });
 
-  test('a run that is unwinding asks nobody about what comes then', () => {
+  test('a run in teardown does not check new messages', () => {
     given(guarded(), cancelled())
       .when(steered('m'), modelStopped(), toolsClosed)
       .thenIncludes('agent_end cancelled pending 1')
       .thenNever('hook_call door user_prompt_submit m');
   });
 
-  test('a note for the record that was not let in when its run was cancelled waits for the next', () => {
+  test('an unchecked note of a cancelled run waits for the next run', () => {
     given(guarded(), steered('m', 'audit_only'), cancelled())
       .when(hooksCancelled, modelStopped(), toolsClosed)
       .thenIncludes('loop_checkpoint loop_exit', 'agent_end cancelled pending 1')
       .thenNever('message_injected');
   });
 
-  test('before the first run nothing is asked before its surroundings are known', () => {
+  test('before the first run nothing is checked before its provision', () => {
     given(started(), steered('m'))
       .when(provisioned({ hooks: [hook('session_start'), GUARD] }))
       .thenIncludes('hook_call session_start session_start')
@@ -489,7 +491,7 @@ describe('where no run goes on', () => {
   });
 });
 
-test('the prompt itself is asked about as before, as a prompt', () => {
+test('the prompt itself is checked as a prompt, as before', () => {
   given()
     .when(running({ hooks: [GUARD] }))
     .thenEvent('hook_call', { payload: expect.objectContaining({ prompt: 'hello', origin: 'prompt' }) as never });

@@ -1,4 +1,6 @@
-/** Hand-offs: a session goes from persona to persona; what each begins with, and what keeps it from going. */
+/**
+ * Hand-offs: a session changes its persona; what each starts with, and what prevents a hand-off.
+ */
 import { BOUNDS, textOf } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { budgetsOf, openStep } from '../src/mod.ts';
@@ -38,7 +40,7 @@ import {
 const CODER: Surroundings = { handoffs: ['tester', 'writer'] };
 const TESTER: Surroundings = { persona: 'tester', handoffs: ['coder'] };
 
-/** What the model was told in messages that somebody else than it has written. */
+/** Messages to the model that it did not write. */
 const said = (outcome: Outcome): string[] =>
   outcome.session.steps
     .flatMap(({ events }) => events)
@@ -52,7 +54,7 @@ const results = (outcome: Outcome): string[] =>
         : [],
     );
 const context = (outcome: Outcome) => outcome.session.state.context;
-/** The session is with tester. */
+/** The session has the persona tester. */
 const handedOver = (from: Surroundings = CODER, to: Surroundings = TESTER): Move => [
   running(from),
   asked(handoff('h')),
@@ -60,7 +62,7 @@ const handedOver = (from: Surroundings = CODER, to: Surroundings = TESTER): Move
 ];
 
 describe('a hand-off', () => {
-  test('brings the other persona in from the next turn on, in the same run, and tells it the brief', () => {
+  test('changes the persona from the next turn on, in the same run, with the briefing', () => {
     const outcome = given(running(CODER))
       .when(asked(handoff('h', 'tester', 'test the parser')))
       .thenIncludes('handoff_emitted h coder to tester', 'call_started h')
@@ -87,7 +89,7 @@ describe('a hand-off', () => {
       .thenState('provisioning.resolving');
   });
 
-  test('goes back and forth, each time with what the persona is by then', () => {
+  test('goes back and forth, each time with the current definition', () => {
     const outcome = given(handedOver())
       .when(asked(handoff('b', 'coder')), tookOver('b', CODER), answered(), toolsClosed)
       .thenIncludes('handoff_emitted b tester to coder', 'persona_changed tester to coder', 'agent_end end_turn');
@@ -97,7 +99,7 @@ describe('a hand-off', () => {
   test.each([
     ['to one that the persona does not list', 'cook', 'handoff_not_listed'],
     ['to itself', 'coder', 'handoff_not_listed'],
-  ])('%s is an error result, and the run goes on', (_, to, code) => {
+  ])('%s is an error result, and the run continues', (_, to, code) => {
     const outcome = given(running({ handoffs: ['tester', 'coder'] })).when(
       asked(handoff('h', to)),
       answered(),
@@ -107,7 +109,7 @@ describe('a hand-off', () => {
     outcome.thenNever('handoff_emitted', 'call_started').thenIncludes('turn_start 2', 'agent_end end_turn');
   });
 
-  test('names in its refusal those whom the persona may hand off to, and the nearest', () => {
+  test('names the allowed targets in its refusal, and the most similar one', () => {
     const outcome = given(running(CODER)).when(asked(handoff('h', 'testr')));
     outcome.thenEvent('call_ended', {
       result: {
@@ -123,7 +125,7 @@ describe('a hand-off', () => {
     });
   });
 
-  test('to one that cannot be found is an error result that says what there is; the old persona goes on', () => {
+  test('to an unknown persona is an error result with the known ones; the old persona continues', () => {
     const outcome = given(running(CODER), asked(handoff('h'))).when(notTakenOver('h'));
     outcome
       .thenIncludes('call_ended h error', 'turn_start 2')
@@ -139,7 +141,7 @@ describe('a hand-off', () => {
     expect(context(outcome).pinned?.persona).toBe('coder');
   });
 
-  test('is taken up by another host that finds it half-way', () => {
+  test('is completed by another host that claims the session in between', () => {
     given(running(CODER), asked(handoff('h')))
       .when(owned(2))
       .thenEffects('hand_off h')
@@ -147,15 +149,15 @@ describe('a hand-off', () => {
       .thenIncludes('persona_changed coder to tester', 'call_ended h ok', 'turn_start 2');
   });
 
-  test('that is late changes nothing', () => {
+  test('with a late outcome changes nothing', () => {
     given(running(CODER), asked(handoff('h')), tookOver('h', TESTER))
       .when({ type: 'provision_outcome', effect_id: '3-0', status: 'cancelled' })
       .thenNothing();
   });
 });
 
-describe('beside other calls', () => {
-  test('it begins when all of them have their results, wherever it stands', () => {
+describe('next to other calls', () => {
+  test('it starts after all of them have results, at any position', () => {
     given(running(CODER))
       .when(asked(handoff('h'), call('a', 'read'), call('b', 'read')))
       .thenEffects('call_tool a', 'call_tool b')
@@ -170,14 +172,14 @@ describe('beside other calls', () => {
     ['allowed', [approved('a'), returned('a')]],
     ['denied', [denied('a')]],
     ['cancelled', [callCancelled('a')]],
-  ] as const)('it waits for people as they do: the other one is %s', (_, moves) => {
+  ] as const)('it waits for approvals like them: the other one is %s', (_, moves) => {
     given(running(CODER), asked(handoff('h'), call('a', 'ask')))
       .when(...moves)
       .thenIncludes('handoff_emitted h coder to tester', 'call_started h')
       .thenEffects('hand_off h');
   });
 
-  test('it lets those behind it go first in a sequential batch', () => {
+  test('it lets later calls go first in a sequential batch', () => {
     given(running(CODER), asked(handoff('h'), call('a', 'seq'), call('b', 'read')))
       .when(returned('a'))
       .thenEffects('call_tool b')
@@ -191,7 +193,7 @@ describe('beside other calls', () => {
     outcome.thenCount('handoff_emitted', 1);
   });
 
-  test('the second of two counts where the first was refused', () => {
+  test('the second of two applies if the first was refused', () => {
     const rules = [
       { tool: 'handoff', when: 'to == "tester"', action: 'deny' as const },
       { tool: '*', action: 'allow' as const },
@@ -201,14 +203,14 @@ describe('beside other calls', () => {
     outcome.thenEffects('hand_off i');
   });
 
-  test('a tool that terminates does not end the run that was handed over', () => {
+  test('a terminating tool does not end the run after a hand-off', () => {
     given(running(CODER), asked(call('a', 'done'), handoff('h')), returned('a'))
       .when(tookOver('h', TESTER))
       .thenIncludes('turn_end 1', 'turn_start 2');
   });
 });
 
-describe('is kept from happening', () => {
+describe('is prevented', () => {
   test('by a rule that denies it, or asks about it', () => {
     const under = (action: 'ask' | 'deny') =>
       given(running({ ...CODER, rules: [{ tool: 'handoff', action }] })).when(asked(handoff('h')));
@@ -225,7 +227,7 @@ describe('is kept from happening', () => {
 
   const watched: Surroundings = { ...CODER, hooks: [hook('OnHandoffEmitted', 'watch')] };
 
-  test('by a hook that is asked before anything is done', () => {
+  test('by a hook that is called before the change', () => {
     given(running(watched))
       .when(asked(handoff('h')))
       .thenIncludes('handoff_emitted h coder to tester')
@@ -255,7 +257,7 @@ describe('is kept from happening', () => {
       .thenEvent('call_ended', { status: 'denied' });
   });
 
-  test('not by one that has no objection: the stop seam comes once more, and the call begins', () => {
+  test('not by one without an objection: the stop seam passes once more, and the call starts', () => {
     given(running(watched), asked(handoff('h')))
       .when(hooksSaid(undefined))
       .thenJournal(
@@ -267,7 +269,7 @@ describe('is kept from happening', () => {
       .thenCount('handoff_emitted', 1);
   });
 
-  test('not before who was asked has answered, whatever becomes of the table of hooks', () => {
+  test('not before the called hooks have answered, whatever happens to the table of hooks', () => {
     given(running(watched), asked(handoff('h')))
       .when(hooksChanged([]))
       .thenJournal('hooks_changed')
@@ -276,7 +278,7 @@ describe('is kept from happening', () => {
       .thenNever('call_started');
   });
 
-  test('not by hooks that went before they could be asked: the stop seam comes once more, and the call begins', () => {
+  test('not by hooks that were removed before their call: the stop seam passes once more, and the call starts', () => {
     const guard = hook('user_prompt_submit', 'guard');
     given(running({ ...watched, hooks: [...(watched.hooks ?? []), guard] }), hooksSaid(undefined))
       .when(steered('s1'), asked(handoff('h')))
@@ -285,21 +287,21 @@ describe('is kept from happening', () => {
       .thenJournal('hooks_changed', 'loop_checkpoint pre_tool_dispatch', 'call_started h');
   });
 
-  test('by an interrupt that comes while hooks are asked', () => {
+  test('by an interrupt during the hooks', () => {
     given(running(watched), asked(handoff('h')), steered('s1', 'interrupt_immediate'))
       .when(hooksSaid(undefined))
       .thenIncludes('call_ended h skipped', 'turn_start 2')
       .thenNever('call_started');
   });
 
-  test('by an interrupt that does not wait, while the other persona is looked up', () => {
+  test('by a preempting interrupt during the resolution of the other persona', () => {
     given(running(CODER), asked(handoff('h')), preempted('s1'))
       .when(tookOver('h', TESTER))
       .thenIncludes('call_ended h cancelled', 'turn_start 2')
       .thenCount('persona_changed', 1);
   });
 
-  test('by who cancels the call, before or while it is on its way', () => {
+  test('by a cancellation of the call, before or after it starts', () => {
     given(running(watched), asked(handoff('h')))
       .when(callCancelled('h'))
       .thenIncludes('call_ended h cancelled', 'turn_start 2')
@@ -329,15 +331,15 @@ describe('is kept from happening', () => {
     const outcome = given(running(CODER), ...rally).when(asked(handoff('more')));
     expect(results(outcome).at(-1)).toBe('more error too_many_handoffs');
     outcome.thenCount('persona_changed', BOUNDS.handoffsMax + 1).thenState('assistant_streaming.streaming');
-    // Something new is said: it begins anew.
+    // A new message resets the number of hand-offs.
     outcome
       .when(followedUp('f1'), answered(), asked(handoff('again')))
       .thenIncludes('handoff_emitted again coder to tester');
   });
 });
 
-describe('what is left of the turn is the old persona’s', () => {
-  test('its hooks are told of it under the name of whom it was', () => {
+describe('the rest of the turn belongs to the old persona', () => {
+  test('its hooks are called with the old persona’s name', () => {
     const hooks = [
       hook('post_turn', 'of-coder', { persona: 'coder' }),
       hook('post_turn', 'of-tester', { persona: 'tester' }),
@@ -355,7 +357,7 @@ describe('what is left of the turn is the old persona’s', () => {
       });
   });
 
-  test('its stop conditions do not end the run any more, and the other’s do not count yet', () => {
+  test('its stop conditions no longer end the run, and the new ones do not apply yet', () => {
     const old = { ...CODER, stopWhen: [{ text: 'over to you' }, { tool: 'handoff' }, { predicate: 'enough' }] };
     const other = { ...TESTER, stopWhen: [{ tool: 'read' }] };
     given(running(old), asked(call('a', 'read'), handoff('h')), returned('a'))
@@ -366,7 +368,7 @@ describe('what is left of the turn is the old persona’s', () => {
       .thenIncludes('stop_condition_held tool read', 'agent_end stop_condition');
   });
 
-  test('its step ends unfinished, and the other begins with its first', () => {
+  test('its step ends unfinished, and the new persona starts with its first step', () => {
     const step = (name: string) => ({ name, prompt: `Do ${name}.`, error_boundary: 'fail' as const });
     const outcome = given(running({ ...CODER, steps: [step('plan'), step('build')] }), asked(handoff('h')))
       .when(tookOver('h', { ...TESTER, steps: [step('run')] }))
@@ -380,8 +382,8 @@ describe('what is left of the turn is the old persona’s', () => {
   });
 });
 
-describe('what waits', () => {
-  test('is heard by the other persona, after the brief', () => {
+describe('queued messages', () => {
+  test('are delivered to the new persona, after the briefing', () => {
     given(running(CODER), asked(handoff('h')), steered('s1'))
       .when(tookOver('h', TESTER))
       .thenIncludes(
@@ -391,21 +393,21 @@ describe('what waits', () => {
       );
   });
 
-  test('a suspension takes hold at the boundary, and the other persona wakes from it', () => {
+  test('a suspension starts at the boundary, and the new persona resumes from it', () => {
     given(running(CODER), suspended(), asked(handoff('h')))
       .when(tookOver('h', TESTER))
       .thenIncludes('persona_changed coder to tester', 'turn_end 1', 'suspended suspend-1');
   });
 });
 
-describe('what was remembered', () => {
+describe('remembered rules', () => {
   const rules = [
     { tool: 'ask', action: 'ask' as const },
     { tool: '*', action: 'allow' as const },
   ];
   const asking: Surroundings = { ...CODER, rules };
   test.each(['session', 'persona'] as const)(
-    'for the %s holds for that persona alone, and again when it has the session again',
+    'for the %s apply to that persona alone, and again when it returns',
     (remember) => {
       const args = { path: 'x' };
       given(running(asking), asked(call('a', 'ask', { args })), approved('a', { remember }), returned('a'))
@@ -418,7 +420,7 @@ describe('what was remembered', () => {
 });
 
 describe('limits', () => {
-  test('of turns begin anew for the other persona', () => {
+  test('of turns restart for the new persona', () => {
     given(running({ ...CODER, maxTurns: 1 }), asked(handoff('h')))
       .when(tookOver('h', { ...TESTER, maxTurns: 2 }), asked(call('a', 'read')), returned('a'))
       .thenIncludes('turn_start 2', 'turn_start 3')
@@ -426,14 +428,14 @@ describe('limits', () => {
       .thenIncludes('agent_end max_turns');
   });
 
-  test('of turns that the start gives go on over all of them', () => {
+  test('of turns in the start continue over all of them', () => {
     given(running({ ...CODER, maxTurns: 2 }), asked(handoff('h')))
       .when(tookOver('h', { ...TESTER, maxTurns: 2, runLimits: { max_turns: 2 } }))
       .when(asked(call('a', 'read')), returned('a'), toolsClosed)
       .thenIncludes('agent_end max_turns');
   });
 
-  test('of tokens count from where the persona has taken over', () => {
+  test('of tokens count from the hand-off', () => {
     const outcome = given(running({ ...CODER, budgets: { tokens: 100 } }))
       .when(using(80, 10, asked(handoff('h'))))
       .thenIncludes('budget_threshold tokens 80%')
@@ -447,18 +449,18 @@ describe('limits', () => {
       .thenIncludes('agent_end budget_exceeded');
   });
 
-  test('of tokens that the start gives go on, and what was told of them is not told again', () => {
+  test('of tokens in the start continue, and reported thresholds are not repeated', () => {
     const outcome = given(running({ ...CODER, budgets: { tokens: 100 } }))
       .when(using(50, 10, asked(handoff('h'))))
       .when(tookOver('h', { ...TESTER, budgets: { tokens: 100 }, runLimits: { tokens: 100 } }));
-    // The run's is the one of which less is left.
+    // The one with the smaller rest applies to the run.
     expect(budgetsOf(context(outcome))).toEqual([{ budget: 'tokens', used: 60, limit: 100 }]);
     outcome
       .when(using(20, 5, answered()), toolsClosed)
       .thenEvent('budget_threshold', { percent: 80, used: 85, limit: 100 });
   });
 
-  test('of time begin anew, and their timer with them', () => {
+  test('of time restart, with their timer', () => {
     given(running({ ...CODER, budgets: { wall_time_ms: 10_000 } }), asked(handoff('h')), later(4_000))
       .when(tookOver('h', { ...TESTER, budgets: { wall_time_ms: 2_000 } }))
       .thenEffects('call_model', 'timer time_budget at 5000')
@@ -466,7 +468,7 @@ describe('limits', () => {
       .thenEvent('budget_threshold', { budget: 'wall_time_ms', percent: 50 });
   });
 
-  test('begin at the start again with the next run', () => {
+  test('are those of the start again in the next run', () => {
     const outcome = given(
       handedOver({ ...CODER, budgets: { tokens: 100 } }, { ...TESTER, budgets: { tokens: 60 } }),
     ).when(answered(), toolsClosed, prompted());

@@ -1,4 +1,7 @@
-/** What hooks may do to a turn: before the loop, before calls, at the gate, to questions, to results. Silence never admits. */
+/**
+ * Effects of hooks on a turn: before the loop, before calls, at the gate, on questions, on results. A missing answer
+ * never allows.
+ */
 import type { ConsultOutcome } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { given } from './given.ts';
@@ -26,7 +29,7 @@ import {
 } from './moves.ts';
 
 describe('a consult', () => {
-  test('names every registration in the record that asks, before anyone is asked', () => {
+  test('records every registration before any is called', () => {
     given(started())
       .when(provisioned({ hooks: [hook('session_start', 'one'), hook('session_start', 'two')] }))
       .thenIncludes('agent_start run 1', 'hook_call one session_start', 'hook_call two session_start')
@@ -34,7 +37,7 @@ describe('a consult', () => {
       .thenEffects('consult session_start');
   });
 
-  test('records what each registration returned, in order, also what did not run', () => {
+  test('records the return value of each registration in order, also of those not called', () => {
     given(running({ hooks: [hook('PreToolUse', 'one'), hook('PreToolUse', 'two')] }), asked(call('a', 'read')))
       .when(hooksSaid({ deny: 'no' }))
       .thenIncludes(
@@ -46,27 +49,27 @@ describe('a consult', () => {
       );
   });
 
-  test('asks only the registrations whose pattern matches the tool', () => {
+  test('calls only registrations with a pattern that matches the tool', () => {
     given(running({ hooks: [hook('PreToolUse', 'h', { pattern: 'ask*' })] }))
       .when(asked(call('a', 'read'), call('b', 'ask')))
       .thenIncludes('hook_call h PreToolUse b')
       .thenNever('hook_call h PreToolUse a');
   });
 
-  test('is not held at a point without a hook', () => {
+  test('is skipped at a point without a hook', () => {
     given(running({ hooks: [hook('session_end')] }))
       .when(asked(call('a', 'read')))
       .thenNever('hook_call');
   });
 
-  test('fails as the registration says that was asked, not one of the same id at another point', () => {
+  test('fails as configured by the called registration, not by one with the same id at another point', () => {
     const hooks = [hook('session_start', 'h', { on_error: 'fail_open' }), hook('PreToolUse', 'h')];
     given(started(), provisioned({ hooks }), hooksSaid(true), asked(call('a', 'read')))
       .when(hooksSaid(new Failing()))
       .thenIncludes('call_ended a denied by hook');
   });
 
-  test('asks nobody who was registered while it was open', () => {
+  test('does not include hooks registered while it is open', () => {
     const first = hook('PreToolUse', 'first');
     const late = hook('PreToolUse', 'late');
     given(running({ hooks: [first] }), asked(call('a', 'read')))
@@ -75,14 +78,14 @@ describe('a consult', () => {
       .thenNever('hook_call late');
   });
 
-  test('whose answer comes twice counts once', () => {
+  test('with a repeated answer counts once', () => {
     given(running({ hooks: [hook('PreToolUse')] }), asked(call('a', 'read')))
       .when(hooksSaid(undefined))
       .again()
       .thenNothing('no open effect 3-0');
   });
 
-  test('is not answered by what was said to the one before it', () => {
+  test('ignores an answer to the previous consult', () => {
     given(running({ hooks: [hook('PreToolUse')] }), asked(call('a', 'read'), call('b', 'read')))
       .when(hooksSaid({ deny: 'not a' }))
       .again()
@@ -91,7 +94,7 @@ describe('a consult', () => {
       .thenIncludes('consult_ended PreToolUse b', 'call_started b');
   });
 
-  test('takes each answer for the hook that it names, whatever their order', () => {
+  test('assigns answers by hook, whatever their order', () => {
     const swapped: Move = (state) => {
       const outcome = (hooksSaid({ deny: 'no' }, undefined) as (now: typeof state) => ConsultOutcome)(state);
       return { ...outcome, answers: outcome.answers.toReversed() };
@@ -102,7 +105,7 @@ describe('a consult', () => {
       .thenIncludes('hook_vetoed one PreToolUse a deny');
   });
 
-  test('goes by the newest table, and a table that is the same is no news', () => {
+  test('uses the newest table, and an equal table is not a change', () => {
     const table = [hook('PreToolUse', 'new')];
     given(running({ hooks: [hook('PreToolUse', 'old')] }), hooksChanged(table))
       .when(asked(call('a', 'read')))
@@ -131,7 +134,7 @@ describe('before the loop', () => {
       );
   });
 
-  test('user_prompt_submit sees the prompt and where it came from', () => {
+  test('user_prompt_submit gets the prompt and its origin', () => {
     given(started())
       .when(provisioned({ hooks: [hook('user_prompt_submit')] }))
       .thenEvent('hook_call', {
@@ -165,7 +168,7 @@ describe('before the loop', () => {
       .thenNever('turn_start');
   });
 
-  test('a hook that fails open lets the prompt through', () => {
+  test('a hook that fails open accepts the prompt', () => {
     given(started(), provisioned({ hooks: [hook('user_prompt_submit', 'h', { on_error: 'fail_open' })] }))
       .when(hooksSaid(new Failing()))
       .thenIncludes('hook_returned h user_prompt_submit hook_timeout', 'turn_start 1');
@@ -174,14 +177,14 @@ describe('before the loop', () => {
   test.each([
     ['a misspelt key', { blok: true }, 'verdict_invalid'],
     ['an answer of another point', { deny: 'no' }, 'verdict_not_allowed'],
-  ])('%s is no failure that may let the prompt through', (_name, said, code) => {
+  ])('%s is not a failure that accepts the prompt', (_name, said, code) => {
     given(started(), provisioned({ hooks: [hook('user_prompt_submit', 'h', { on_error: 'fail_open' })] }))
       .when(hooksSaid(said), toolsClosed)
       .thenIncludes(`run_failed prompt ${code}`)
       .thenNever('turn_start');
   });
 
-  test('a blocked session goes on with another prompt', () => {
+  test('a blocked session continues with another prompt', () => {
     const around = { hooks: [hook('user_prompt_submit')] };
     given(started(), provisioned(around), hooksSaid(false), toolsClosed)
       .when(prompted(), provisioned(around), hooksSaid(undefined))
@@ -192,7 +195,7 @@ describe('before the loop', () => {
 describe('PreToolUse', () => {
   const two = [hook('PreToolUse', 'one'), hook('PreToolUse', 'two')];
 
-  test('goes in call order, one call after another, before the gate', () => {
+  test('runs in call order, one call after another, before the gate', () => {
     given(
       running({ hooks: [hook('PreToolUse'), hook('gate_tool_calls')] }),
       asked(call('a', 'read'), call('b', 'read')),
@@ -215,7 +218,7 @@ describe('PreToolUse', () => {
       .thenNever('call_started a');
   });
 
-  test('may rewrite arguments, and rewrites chain: the last one runs', () => {
+  test('may rewrite arguments, and rewrites chain: the last result runs', () => {
     given(running({ hooks: two }), asked(call('a', 'read', { args: { n: 0 } })))
       .when(hooksSaid({ args: { n: 1 } }, { args: { n: 2 } }))
       .thenIncludes('call_args_rewritten a', 'call_args_rewritten a', 'call_started a')
@@ -223,7 +226,7 @@ describe('PreToolUse', () => {
       .thenEvent('call_started', { args: { n: 2 } });
   });
 
-  test('whose rewrite does not fit the schema ends the call as an error', () => {
+  test('with a rewrite that does not fit the schema ends the call as an error', () => {
     given(running({ hooks: [hook('PreToolUse')] }), asked(call('a', 'read')))
       .when(hooksRewroteUnfit({ n: 'x' }))
       .thenIncludes('call_args_rewritten a', 'call_ended a error', 'loop_checkpoint post_tool_dispatch')
@@ -239,14 +242,14 @@ describe('PreToolUse', () => {
       .thenIncludes('hook_returned h PreToolUse a hook_timeout', line);
   });
 
-  test('that gives no answer at all has failed: silence admits nothing', () => {
+  test('without an answer has failed: a missing answer never allows', () => {
     given(running({ hooks: [hook('PreToolUse')] }), asked(call('a', 'read')))
       .when(hooksCancelled)
       .thenIncludes('hook_returned PreToolUse PreToolUse a hook_unavailable', 'call_ended a denied by hook')
       .thenNever('call_started');
   });
 
-  test('is not asked about calls that can never run', () => {
+  test('is not called for calls that can never run', () => {
     const unknown = { problem: { code: 'unknown_tool', message: 'There is no such tool.' } };
     given(running({ hooks: [hook('PreToolUse'), hook('gate_tool_calls')] }))
       .when(asked(call('a', 'nosuch', unknown)))
@@ -301,7 +304,7 @@ describe('the gate', () => {
     ['a shorter list', Array(2).fill({ allow: true }), '2 verdicts for a batch of 3 calls'],
     ['a longer list', Array(4).fill({ allow: true }), '4 verdicts for a batch of 3 calls'],
     ['an empty list', [], '0 verdicts for a batch of 3 calls'],
-  ])('%s denies the batch, and says why, also where the hook fails open', (_name, said, problem) => {
+  ])('%s denies the batch with a reason, even if the hook fails open', (_name, said, problem) => {
     const open = hook('gate_tool_calls', 'gate', { on_error: 'fail_open' });
     const reason = `gate_tool_calls: ${problem}`;
     given(running({ hooks: [open] }), asked(...batch))
@@ -312,7 +315,7 @@ describe('the gate', () => {
       .thenNever('call_started');
   });
 
-  test('a malformed answer denies its call, and no other; the journal and the model read what is wrong with it', () => {
+  test('a malformed answer denies its own call only; the journal and the model get the problem', () => {
     const reason = 'gate_tool_calls: unknown key "alow" in "[1]"';
     given(gated, asked(...batch))
       .when(hooksSaid([{ allow: true }, { alow: true }, { allow: true }]))
@@ -338,7 +341,7 @@ describe('the gate', () => {
       .thenNever('call_started');
   });
 
-  test('that was broken off, for whatever reason, denies the batch', () => {
+  test('that was aborted for any reason denies the batch', () => {
     given(gated, asked(...batch))
       .when(hooksCancelled)
       .thenCount('call_ended', 3)
@@ -356,7 +359,7 @@ describe('the gate', () => {
       .thenNever('call_started');
   });
 
-  test('is not asked about nothing: where hooks refused all calls the batch has ended', () => {
+  test('is not called without calls: a batch that hooks refused completely has ended', () => {
     given(running({ hooks: [hook('PreToolUse'), hook('gate_tool_calls')] }), asked(call('a', 'read')))
       .when(hooksSaid({ deny: 'no' }))
       .thenIncludes('call_ended a denied by hook', 'loop_checkpoint post_tool_dispatch')
@@ -391,7 +394,7 @@ describe('rules', () => {
       .thenEvent('call_ended', { denial: { by: 'rule', rule: 'rules[1]', args: {} } });
   });
 
-  test('see the arguments as hooks have rewritten them', () => {
+  test('apply to the arguments as rewritten by hooks', () => {
     given(
       running({
         hooks: [hook('PreToolUse')],
@@ -411,7 +414,7 @@ describe('rules', () => {
 describe('permission_asked', () => {
   const around = { hooks: [hook('permission_asked', 'perm')] };
 
-  test('is asked only about calls of which the rules ask', () => {
+  test('is called only for calls with the action ask', () => {
     given(running(around))
       .when(asked(call('a', 'read'), call('b', 'ask'), call('c', 'forbidden')))
       .thenIncludes('hook_call perm permission_asked b')
@@ -429,7 +432,7 @@ describe('permission_asked', () => {
       .thenIncludes(line);
   });
 
-  test('that has no objection leaves the question to a person', () => {
+  test('without an objection leaves the decision to a person', () => {
     given(running(around), asked(call('a', 'ask')))
       .when(hooksSaid(true))
       .thenIncludes('approval_requested a')
@@ -442,14 +445,14 @@ describe('permission_asked', () => {
       .thenIncludes('call_ended a denied by hook');
   });
 
-  test('is asked about a call that PreToolUse hooks have just let through, with no gate between', () => {
+  test('is called for a call that PreToolUse hooks accepted, without a gate in between', () => {
     given(running({ hooks: [hook('PreToolUse'), ...around.hooks] }), asked(call('a', 'ask')))
       .when(hooksSaid(undefined))
       .thenIncludes('consult_ended PreToolUse a', 'hook_call perm permission_asked a')
       .thenNever('approval_requested');
   });
 
-  test('is asked about each call in turn', () => {
+  test('is called for each call in turn', () => {
     given(running(around), asked(call('a', 'ask'), call('b', 'ask')))
       .when(hooksSaid({ decision: 'allow' }), hooksSaid({ decision: 'deny' }))
       .thenIncludes('consult_ended permission_asked a', 'hook_call perm permission_asked b', 'call_started a')
@@ -490,7 +493,7 @@ describe('PostToolUse', () => {
       .thenIncludes(line);
   });
 
-  test('chains: each sees what the one before made of it, and the last word stands', () => {
+  test('chains: each gets the result of the previous one, and the last result counts', () => {
     given(
       running({ hooks: [hook('PostToolUse', 'one'), hook('PostToolUse', 'two')] }),
       asked(call('a', 'read')),
@@ -504,7 +507,7 @@ describe('PostToolUse', () => {
     ['ok', 'The tool call ran and took effect. Do not repeat it to see its result.'],
     ['error', 'The tool call ran and ended with an error. It may have taken effect.'],
     ['interrupted', 'The outcome of this tool call is unknown.'],
-  ] as const)('that fails closed withholds the result, and says what became of a call that is %s', (status, effect) => {
+  ] as const)('that fails closed withholds the result, and reports a call that is %s', (status, effect) => {
     const text = `${effect} The result is withheld: hook post failed: hook_timeout.`;
     given(running(around), asked(call('a', 'read')), returned('a', status))
       .when(hooksSaid(new Failing()))
@@ -523,7 +526,7 @@ describe('PostToolUse', () => {
       .thenIncludes('call_ended a ok');
   });
 
-  test('looks at one result after another', () => {
+  test('checks one result after another', () => {
     given(running(around), asked(call('a', 'read'), call('b', 'read')), returned('b'))
       .when(returned('a'))
       .thenJournal('call_returned a ok')
@@ -531,7 +534,7 @@ describe('PostToolUse', () => {
       .thenIncludes('call_ended b ok', 'hook_call post PostToolUse a');
   });
 
-  test('withholds a result that it has not seen when the run is cancelled', () => {
+  test('withholds an unchecked result when the run is cancelled', () => {
     const { session } = given(back)
       .when(cancelled(), hooksCancelled, toolsClosed)
       .thenIncludes('call_ended a cancelled');
@@ -541,7 +544,7 @@ describe('PostToolUse', () => {
     expect(shown).not.toContain('result of a');
   });
 
-  test('withholds the results that wait for their turn when the run is cancelled', () => {
+  test('withholds the results in its queue when the run is cancelled', () => {
     given(running(around), asked(call('a', 'read'), call('b', 'read')), returned('b'), returned('a'))
       .when(cancelled())
       .thenJournal('control_outcome cancel cancelled', 'call_ended a cancelled')
@@ -549,7 +552,7 @@ describe('PostToolUse', () => {
       .thenIncludes('call_ended b ok', 'agent_end cancelled');
   });
 
-  test('is not passed by a tool that answers although its call was cancelled', () => {
+  test('also checks a tool that answers although its call was cancelled', () => {
     const { session } = given(running(around), asked(call('a', 'read')), callCancelled('a'))
       .when(returned('a'))
       .thenIncludes('call_ended a cancelled');
@@ -560,7 +563,7 @@ describe('PostToolUse', () => {
 describe('post_turn', () => {
   const around = { hooks: [hook('post_turn')] };
 
-  test('fires after a batch, before the turn ends', () => {
+  test('is called after a batch, before the turn ends', () => {
     given(running(around), asked(call('a', 'read')))
       .when(returned('a'))
       .thenIncludes('loop_checkpoint post_tool_dispatch', 'hook_call post_turn post_turn')
@@ -569,7 +572,7 @@ describe('post_turn', () => {
       .thenIncludes('consult_ended post_turn', 'turn_end 1', 'turn_start 2');
   });
 
-  test('fires after a plain answer, before iteration_end', () => {
+  test('is called after a plain answer, before iteration_end', () => {
     given(running(around), answered())
       .when(hooksSaid(undefined))
       .thenIncludes('consult_ended post_turn', 'loop_checkpoint iteration_end', 'turn_end 1');
@@ -577,7 +580,7 @@ describe('post_turn', () => {
 });
 
 describe('session_end', () => {
-  test('fires after the tools are closed, with how the run ended, before agent_end', () => {
+  test('is called after the tools are closed, with how the run ended, before agent_end', () => {
     given(running({ hooks: [hook('session_end')] }), answered())
       .when(toolsClosed)
       .thenJournal('tools_closed', 'hook_call session_end session_end')
@@ -592,7 +595,7 @@ describe('session_end', () => {
   test.each([
     ['cancelled', [running({ hooks: [hook('session_end')] }), cancelled(), modelStopped()]],
     ['failed', [running({ hooks: [hook('session_end')] }), modelFailed()]],
-  ] as const)('is asked about a run that was %s, too: what ended the run does not stop the question', (_name, way) => {
+  ] as const)('is called for a run that was %s, too', (_name, way) => {
     given(way)
       .when(toolsClosed)
       .thenJournal('tools_closed', 'hook_call session_end session_end')

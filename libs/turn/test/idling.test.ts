@@ -1,4 +1,6 @@
-/** Daemons that idle between jobs, and sessions that are suspended: what wakes them, and what does not. */
+/**
+ * Daemons that idle between jobs, and suspended sessions: what wakes them, and what does not.
+ */
 import { describe, test } from 'vitest';
 import { given } from './given.ts';
 import {
@@ -25,7 +27,7 @@ import { asleep, calling, ended, INTERRUPT, idled } from './openings.ts';
 describe('a daemon', () => {
   const idle: Move = idled({ maxTurns: 2 });
 
-  test('idles where another session would end', () => {
+  test('idles instead of ending the run', () => {
     given(running({ daemon: true }))
       .when(answered())
       .thenJournal(
@@ -38,14 +40,14 @@ describe('a daemon', () => {
       .thenEffects();
   });
 
-  test('takes the jobs that wait before it idles', () => {
+  test('delivers queued jobs before it idles', () => {
     given(running({ daemon: true }), followedUp('job'))
       .when(answered())
       .thenIncludes('message_injected job followup at steering_check', 'turn_start 2')
       .thenNever('loop_checkpoint daemon_idle_pre');
   });
 
-  test('is woken by a follow-up: its next job', () => {
+  test('is woken by a follow-up, its next job', () => {
     given(idle)
       .when(followedUp('job'))
       .thenJournal(
@@ -76,20 +78,20 @@ describe('a daemon', () => {
       .thenCount('agent_start', 1);
   });
 
-  test('has its cap per job: it is counted from the last idling', () => {
+  test('counts turns per job, from the last idling', () => {
     given(idle, followedUp('job1'), answered(), followedUp('job2'), answered())
       .when(followedUp('job3'), asked(call('a', 'read')), returned('a'))
       .thenIncludes('turn_start 4', 'turn_start 5')
       .thenState('assistant_streaming.streaming');
   });
 
-  test('that answers in the last turn of its cap has done its job, and idles', () => {
+  test('that answers in its last turn has done its job, and idles', () => {
     given(running({ daemon: true, maxTurns: 1 }))
       .when(answered())
       .thenState('daemon_idle.waiting');
   });
 
-  test('that reaches its cap with work left ends as max_turns', () => {
+  test('that reaches the maximum of turns with work left ends as max_turns', () => {
     given(calling('read', { daemon: true, maxTurns: 1 }))
       .when(returned('a'), toolsClosed)
       .thenIncludes('agent_end max_turns');
@@ -98,7 +100,7 @@ describe('a daemon', () => {
       .thenIncludes('agent_end max_turns pending 1');
   });
 
-  test('that idles is running: a prompt is refused as busy', () => {
+  test('is running while it idles: a prompt is rejected as busy', () => {
     given(idle).when(prompted()).thenJournal('command_rejected session_busy prompt-1').thenState('daemon_idle.waiting');
   });
 
@@ -125,7 +127,7 @@ describe('a daemon', () => {
       .thenState('daemon_idle.waiting');
   });
 
-  test('keeps a job that arrives while it is suspended, and takes it when it is resumed', () => {
+  test('keeps a job that arrives while it is suspended, and starts it when it is resumed', () => {
     given(idle, suspended(), followedUp('job'))
       .when(resumed())
       .thenIncludes('message_injected job followup at steering_check', 'turn_start 2');
@@ -133,7 +135,7 @@ describe('a daemon', () => {
 });
 
 describe('a suspension', () => {
-  test('takes hold at the next turn boundary, after a plain answer', () => {
+  test('starts at the next turn boundary, after a plain answer', () => {
     given(running())
       .when(suspended())
       .thenJournal('suspend_requested suspend-1', 'control_outcome suspend suspending')
@@ -144,7 +146,7 @@ describe('a suspension', () => {
       .thenEffects();
   });
 
-  test('takes hold after a batch, and the next turn follows when it is resumed', () => {
+  test('starts after a batch, and the next turn follows when it is resumed', () => {
     given(calling('read'), suspended())
       .when(returned('a'))
       .thenIncludes('turn_end 1', 'suspended suspend-1')
@@ -152,17 +154,17 @@ describe('a suspension', () => {
       .thenIncludes('resumed command resume-1', 'turn_start 2');
   });
 
-  test('after a plain answer, when it is lifted, ends the run as it would have ended', () => {
+  test('after a plain answer, when it is resumed, ends the run as without it', () => {
     given(asleep())
       .when(resumed(), toolsClosed)
       .thenIncludes('resumed command resume-1', 'loop_checkpoint loop_exit', 'agent_end end_turn');
   });
 
-  test('that is asked for before the run has begun takes hold after its first turn', () => {
+  test('requested before the run has started starts after its first turn', () => {
     given(started(), suspended(), provisioned()).when(answered()).thenState('suspended.parked');
   });
 
-  test('keeps steers and follow-ups; they are taken up when it is lifted', () => {
+  test('keeps steers and follow-ups, which are delivered when it is resumed', () => {
     given(asleep())
       .when(steered('m'), followedUp('f'))
       .thenJournal('steering_received m finish_step', 'followup_received f')
@@ -182,7 +184,7 @@ describe('a suspension', () => {
       .thenIncludes('resumed interrupt m', 'turn_start 2', 'loop_checkpoint iteration_start delivers m');
   });
 
-  test('a second time is already_suspended', () => {
+  test('requested twice is already_suspended', () => {
     given(running(), suspended())
       .when(suspended('suspend-2'))
       .thenJournal('command_rejected already_suspended suspend-2', 'control_outcome suspend already_suspended');
@@ -191,19 +193,19 @@ describe('a suspension', () => {
       .thenJournal('command_rejected already_suspended suspend-2', 'control_outcome suspend already_suspended');
   });
 
-  test('can be asked for again once it was lifted', () => {
+  test('can be requested again after its end', () => {
     given(calling('read'), suspended(), returned('a'), resumed())
       .when(suspended('suspend-2'), answered())
       .thenIncludes('suspended suspend-2');
   });
 
-  test('of what is not suspended cannot be lifted', () => {
+  test('a resume of a session that is not suspended is rejected', () => {
     given(running())
       .when(resumed())
       .thenJournal('command_rejected not_suspended resume-1', 'control_outcome resume not_suspended');
   });
 
-  test('of a session that is not running is refused, and so is its lifting', () => {
+  test('of a session that is not running is rejected, and so is a resume', () => {
     given(ended())
       .when(suspended(), resumed())
       .thenJournal(
@@ -224,14 +226,14 @@ describe('a suspension', () => {
       .thenNever('resumed');
   });
 
-  test('gives way to the cap', () => {
+  test('is superseded by the maximum of turns', () => {
     given(calling('read', { maxTurns: 1 }), suspended())
       .when(returned('a'), toolsClosed)
       .thenIncludes('agent_end max_turns')
       .thenNever('suspended');
   });
 
-  test('is refused a prompt: the session is busy', () => {
+  test('rejects a prompt: the session is busy', () => {
     given(asleep()).when(prompted()).thenJournal('command_rejected session_busy prompt-1');
   });
 

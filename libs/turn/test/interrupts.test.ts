@@ -1,4 +1,6 @@
-/** The stop seam: an interrupt that is there before a call starts stops it, whatever was being waited for. */
+/**
+ * The stop seam: an interrupt before a call starts stops it, whatever the turn waits for.
+ */
 import { describe, test } from 'vitest';
 import { given } from './given.ts';
 import {
@@ -25,14 +27,14 @@ describe('an interrupt that arrives', () => {
       .thenCount('call_ended', 3);
   });
 
-  test('during PreToolUse hooks stops the calls once the hooks are done', () => {
+  test('during PreToolUse hooks stops the calls after the hooks', () => {
     given(running({ hooks: [hook('PreToolUse')] }), asked(call('a', 'read'), call('b', 'read')), interrupt)
       .when(hooksSaid(undefined), hooksSaid(undefined))
       .thenIncludes('loop_checkpoint pre_tool_dispatch delivers m skips a b', 'turn_end 1 dispatch_skipped')
       .thenNever('call_started', 'loop_checkpoint post_tool_dispatch');
   });
 
-  test('during the gate stops the calls that the gate let through', () => {
+  test('during the gate stops the calls that the gate allows', () => {
     given(running({ hooks: [hook('gate_tool_calls')] }), asked(call('a', 'read'), call('b', 'read')), interrupt)
       .when(hooksSaid([{ allow: true }, { allow: false }]))
       .thenIncludes(
@@ -44,14 +46,14 @@ describe('an interrupt that arrives', () => {
       .thenNever('call_started');
   });
 
-  test('during permission_asked stops the call that the hook allowed', () => {
+  test('during permission_asked stops the call that the hook allows', () => {
     given(running({ hooks: [hook('permission_asked')] }), asked(call('a', 'ask')), interrupt)
       .when(hooksSaid({ decision: 'allow' }))
       .thenIncludes('loop_checkpoint pre_tool_dispatch delivers m skips a')
       .thenNever('call_started', 'approval_requested');
   });
 
-  test('at the moment of the approval is too late for the approved call, which is running, and stops the others', () => {
+  test('at the moment of an approval is too late for the approved call, which is running, and stops the others', () => {
     given(running(), asked(call('a', 'ask'), call('b', 'ask')), approved('a'))
       .when(interrupt)
       .thenIncludes('loop_checkpoint pre_tool_dispatch delivers m skips b')
@@ -72,10 +74,10 @@ describe('an interrupt that arrives', () => {
   });
 });
 
-describe('exactly one seam says dispatch_skipped', () => {
+describe('exactly one seam has dispatch_skipped', () => {
   const withHooks: Move = running({ hooks: [hook('PreToolUse'), hook('post_turn')] });
 
-  test('however many passes there are', () => {
+  test('for any number of passes', () => {
     const outcome = given(withHooks, asked(call('a', 'read')), interrupt).when(
       hooksSaid(undefined),
       hooksSaid(undefined),
@@ -91,7 +93,7 @@ describe('exactly one seam says dispatch_skipped', () => {
   });
 });
 
-test('a steer that arrives while a cancelled tool unwinds is acted on in the next turn', () => {
+test('a steer that arrives while a cancelled tool stops is delivered in the next turn', () => {
   given(running(), asked(call('a', 'read')), callCancelled('a'), steered('s'))
     .when(returned('a', 'cancelled'))
     .thenIncludes(

@@ -1,2 +1,4 @@
-/** The lines of the testing kit, for the tests below it. */
+/**
+ * Re-exports the lines of the testing kit.
+ */
 export { journalLine } from '../../testing/src/journal-line.ts';

@@ -1,6 +1,6 @@
 /**
- * What must hold of every journal, whatever happened. Each rule reads records alone and says where it is broken; the
- * letters in brackets are how tests and people cite it.
+ * Invariants of every journal. Each rule reads records alone and reports where it is broken. Tests and people cite the
+ * letters in brackets.
  */
 import {
   callsOf,
@@ -20,7 +20,7 @@ import { journalLine } from './journal-line.ts';
 import type { Surroundings } from './moves.ts';
 import { provision } from './moves.ts';
 
-/** What a rule needs of a record. */
+/** The part of a record that rules read. */
 export interface Entry {
   readonly n: number;
   readonly events: readonly SessionEvent[];
@@ -28,7 +28,7 @@ export interface Entry {
 
 type Rule = (journal: readonly Entry[], around: Surroundings) => string[];
 
-/** Every broken rule, with the place. */
+/** Every broken rule, with its record. */
 export function brokenRules(journal: readonly Entry[], around: Surroundings): string[] {
   return Object.entries(RULES).flatMap(([name, rule]) => rule(journal, around).map((where) => `${name}: ${where}`));
 }
@@ -73,7 +73,7 @@ function drop(waiting: { id: string }[], id: string): void {
   if (place >= 0) waiting.splice(place, 1);
 }
 
-/** Whether a skipped call ends as interrupted, because somebody had been asked about it after a crash. */
+/** Whether a skipped call ends as interrupted because a person had been asked about it after a crash. */
 function inDoubt(journal: readonly Entry[], n: number, { call_id, status }: EventOf<'call_ended'>): boolean {
   const asked = ({ event }: Placed) =>
     event.type === 'approval_requested' && event.call_id === call_id && event.requested_by === 'unknown_outcome';
@@ -139,7 +139,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
     journal,
   ) => {
     let ending = false;
-    // Interrupts that do not wait and that nobody has heard yet: what they end, they end before they are delivered.
+    // Undelivered preempting interrupts: the work that they end must end before their delivery.
     const unheard = new Set<string>();
     return journal.flatMap(({ n, events }) =>
       events.flatMap((event) => {
@@ -169,7 +169,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
         }
       }
       if (event.type === 'turn_start') calls.clear();
-      // A person may have a call run again of which a crash has left open whether it ran.
+      // A person may let a call run again if a crash left its outcome unknown.
       if (event.type === 'approval_requested' && event.requested_by === 'unknown_outcome') {
         const row = calls.get(event.call_id);
         if (row?.started !== 1) broken.push(place(at));
@@ -224,7 +224,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
       if (event.type === 'consult_ended' && event.point === 'PreToolUse') vetted.add(event.call_id ?? '');
       if (event.type === 'approval_decided' && event.decision === 'allow') granted.add(event.call_id);
       if (event.type === 'hook_vetoed' && event.decision === 'allow') granted.add(event.call_id ?? '');
-      // A hook that denies an edit leaves the call as the model asked for it.
+      // A hook that denies an edit does not affect the call with the model's arguments.
       if (event.type === 'hook_vetoed' && event.decision === 'deny' && event.command_id === undefined)
         refused.add(event.call_id ?? '');
       if (event.type === 'approval_decided' && /^(deny|expired)$/.test(event.decision)) refused.add(event.call_id);
@@ -323,7 +323,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
         const due = waiting.filter(({ mode }) => SEAMS[event.kind].drains.includes(mode));
         const { delivered_ids: ids } = event;
         const interrupt = due.find(({ mode }) => mode === 'interrupt_immediate')?.id;
-        // One message to a request: once it has one, what does not wait still goes in, behind nothing but interrupts.
+        // One message per request: after the first, a preempting one is still delivered, but only after interrupts.
         const hurries = steering === 'one_at_a_time' && due.some(({ preempts }) => preempts) && ids[0] === interrupt;
         const matching = due.map(({ id }) => id);
         const isFirst = hurries ? ids.length === 1 : ids.every((id, i) => matching[i] === id);
@@ -366,18 +366,18 @@ export const RULES: Readonly<Record<string, Rule>> = {
       return placed(journal).flatMap((at) => {
         const { event } = at;
         if (event.type === 'hooks_changed') {
-          // A run that ended before its surroundings were known has no hooks, nor has one whose guards have gone.
+          // A run that ended before its provision has no hooks, and neither has one with removed guards.
           known = event.table.some(({ point }) => point === 'user_prompt_submit');
           if (!known) interrupts.clear();
         }
         if (event.type === 'steering_received' && event.mode === 'interrupt_immediate')
           interrupts.add(event.command_id);
-        // Said while nobody guarded the door.
+        // The message arrived without a guard.
         if (event.type === 'message_injected' && !known) interrupts.delete(event.command_id);
         if (event.type === 'injection_blocked' || event.type === 'injection_collapsed')
           interrupts.delete(event.command_id);
         if (event.type === 'control_outcome' && event.status === 'revoked') interrupts.delete(event.target);
-        // Another text is judged anew.
+        // A new text is checked again.
         if (event.type === 'control_outcome' && event.status === 'replaced') judged.delete(event.target);
         if (event.type === 'guard_ended' && event.verdict !== 'none') {
           const twice = judged.has(event.command_id);
@@ -562,7 +562,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
         return matches ? [] : [place(at)];
       }
       if (event.type === 'consult_ended' || event.type === 'announced') {
-        // Without an effect nobody was asked, so nothing may be open.
+        // Without an effect no hook was called, so no consult may be open.
         const matches = open?.effect_id === event.effect_id && (!open || open.point === event.point);
         open = null;
         return matches ? [] : [place(at)];
@@ -576,7 +576,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
     let next = 0;
     return placed(journal).flatMap((at) => {
       const { event } = at;
-      // Each piece of work begins with the first step again.
+      // Each job starts with the first step again.
       if (event.type === 'prompt_received') next = 0;
       if (event.type === 'message_injected' && event.origin === 'followup') next = 0;
       if (event.type === 'loop_checkpoint' && event.kind === 'daemon_idle_pre') next = 0;

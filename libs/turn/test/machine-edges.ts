@@ -1,16 +1,18 @@
-/** The edges of the machine, read from its definition, and which of them a step takes. */
+/**
+ * The transitions of the machine, read from its definition, and the transitions of a step.
+ */
 import type { SessionEvent } from '@coxswain/protocol';
 import { type AnyStateNode, type AnyTransitionDefinition, createActor } from 'xstate';
 import { type SessionState, turnMachine } from '../src/mod.ts';
 
-/** One edge: a transition object of the definition. A list of guarded alternatives has one for each. */
+/** One transition object of the definition. A list of guarded alternatives has one for each. */
 export interface Edge {
   readonly transition: AnyTransitionDefinition;
-  /** Where it stands and what it says: `source: event [guard] → target`. */
+  /** `source: event [guard] → target`. */
   readonly name: string;
 }
 
-/** All edges, in the order of the definition. */
+/** All transitions, in the order of the definition. */
 export function machineEdges(): Edge[] {
   return stateNodes(turnMachine.root).flatMap((node) =>
     [...[...node.transitions.values()].flat(), ...(node.always ?? [])].map((transition) => ({
@@ -20,14 +22,14 @@ export function machineEdges(): Edge[] {
   );
 }
 
-/** The names of all states in which a session can be. */
+/** The names of all leaf states. */
 export function leafNames(): string[] {
   return stateNodes(turnMachine.root)
     .filter((node) => node.type === 'atomic' || node.type === 'final')
     .map((node) => node.path.join('.'));
 }
 
-/** Plays a record's events on a state. Gives the edges taken, and every leaf passed through. */
+/** Applies a record's events to a state. Returns the transitions taken, and every leaf passed. */
 export function edgesTaken(
   from: SessionState,
   events: readonly SessionEvent[],

@@ -1,6 +1,6 @@
 /**
- * Moves: what the world does to a session, in few words. An outcome is addressed to the effect that is open when the
- * move is made, as a runner would; a move that has nothing to answer says so and fails the test.
+ * Moves: inputs of a session in few words. An outcome is addressed to the effect that is open when the move is made, as
+ * by a runner. A move without an open effect fails the test.
  */
 import {
   type AfterCopy,
@@ -52,7 +52,7 @@ export class Later {
   }
 }
 
-/** So many milliseconds pass. */
+/** Milliseconds that pass before the next input. */
 export const later = (ms: number): Move => new Later(ms);
 
 /** One move, or several in order. */
@@ -60,7 +60,7 @@ export type Move = Input | Later | ((state: SessionState) => Input) | readonly M
 
 // ---- commands ----
 
-/** A command as the edge would admit it: parsed, with its defaults. */
+/** A command as validated at the edge: parsed, with defaults. */
 export function command(verb: Verb, id: string, body: JsonObject = {}, actor?: string): CommandInput {
   const parsed = parseBody(verb, body);
   if (!parsed.ok) throw new Error(`${verb} is not well-formed: ${parsed.problem.message}`);
@@ -73,7 +73,7 @@ export function command(verb: Verb, id: string, body: JsonObject = {}, actor?: s
   };
 }
 
-/** A command that could not be read. */
+/** An unreadable command. */
 export function malformed(verb: string, id: string, code: ErrorCode): CommandInput {
   return { type: 'command', verb, command_id: id, body: {}, problem: { code, message: code, field: 'body' } };
 }
@@ -87,7 +87,7 @@ export const reminded = (id: string, mode = 'finish_step', more: JsonObject = {}
   command('remind', id, { body: `mind ${id}`, mode, ...more });
 export const followedUp = (id: string, more: JsonObject = {}) =>
   command('followup', id, { body: `then ${id}`, ...more });
-/** An interrupt that does not wait. */
+/** A preempting interrupt. */
 export const preempted = (id: string, verb: 'steer' | 'remind' = 'steer', actor?: string) =>
   command(verb, id, { body: `at once ${id}`, preempt: true }, actor);
 export const cancelled = (id = 'cancel-1', reason?: string, actor?: string) =>
@@ -108,7 +108,7 @@ export const approved = (callId: string, body: JsonObject = {}, id = `allow-${ca
 export const denied = (callId: string, body: JsonObject = {}, id = `deny-${callId}`) =>
   command('approve', id, { call_id: callId, decision: 'deny', ...body }, 'bob');
 
-// ---- surroundings ----
+// ---- provision ----
 
 function tool(name: string, traits: Partial<ToolTraits> = {}): ToolDefinition {
   return {
@@ -120,7 +120,7 @@ function tool(name: string, traits: Partial<ToolTraits> = {}): ToolDefinition {
   };
 }
 
-/** Tools are named for what the rules and traits make of them. */
+/** Tools are named after the rules and traits that apply to them. */
 const TOOLS: readonly ToolDefinition[] = [
   tool('read'),
   tool('ask'),
@@ -135,7 +135,7 @@ const RULES: readonly PermissionRule[] = [
   { tool: '*', action: 'allow' },
 ];
 
-/** What a test may say of a session's surroundings. */
+/** The settings of a session's provision. */
 export interface Surroundings {
   readonly hooks?: HookTable;
   readonly tools?: readonly ToolDefinition[];
@@ -147,7 +147,7 @@ export interface Surroundings {
   readonly daemon?: boolean;
   readonly onUnknownOutcome?: 'interrupted' | 'ask';
   readonly wakeIntervalMs?: number;
-  /** Compaction, in a window that every second prompt passes unless it says otherwise. */
+  /** Compaction, with a window that every second prompt exceeds by default. */
   readonly compaction?: Partial<ResolvedCompaction>;
   readonly budgets?: RunBudgets['limits'];
   readonly thresholds?: readonly number[];
@@ -155,26 +155,26 @@ export interface Surroundings {
   readonly stopWhen?: readonly StopCondition[];
   readonly transformContext?: TransformContext;
   readonly steps?: readonly Step[] | undefined;
-  /** Approvals expire after so long. */
+  /** Expiry of approvals, milliseconds. */
   readonly expireAfterMs?: number;
-  /** What the persona was made to remember. */
+  /** Remembered rules of the persona. */
   readonly remembered?: readonly RememberedRule[];
   readonly notifies?: boolean;
   /** `coder` if not given. */
   readonly persona?: string;
-  /** The definition that bears that name: the host's, if not given. */
+  /** The identity of the definition; by default the host's. */
   readonly identity?: Provision['identity'];
   /** The root folder: `/` if not given. */
   readonly root?: string;
-  /** Whom it may hand off to; then it has the tool for that. */
+  /** Allowed targets of hand-offs. If given, the persona has the tool. */
   readonly handoffs?: readonly string[] | undefined;
-  /** The final answer has a schema, and may be repaired so often. */
+  /** The final answer has a schema, with this number of repairs. */
   readonly outputRepairs?: number | undefined;
-  /** What the start allows the whole run. */
+  /** The limits of the start for the whole run. */
   readonly runLimits?: Provision['run_limits'];
 }
 
-/** The surroundings as a provision. */
+/** The settings as a provision. */
 export function provision(around: Surroundings = {}): Provision {
   const { hooks = [], rules = RULES, persona = 'coder' } = around;
   const { tools = around.handoffs ? [...TOOLS, HANDOFF_TOOL] : TOOLS } = around;
@@ -243,7 +243,7 @@ export function hook(point: HookRegistration['point'], id: string = point, more:
   return HookRegistration.parse({ id, point, ...more });
 }
 
-/** The surroundings are resolved. */
+/** The provision succeeds. */
 export function provisioned(around: Surroundings = {}): Move {
   return (state) => ({
     type: 'provision_outcome',
@@ -253,7 +253,7 @@ export function provisioned(around: Surroundings = {}): Move {
   });
 }
 
-/** The surroundings cannot be resolved, or were given up. */
+/** The provision fails, or is aborted. */
 export function notProvisioned(status: 'failed' | 'cancelled' = 'failed'): Move {
   return (state) => {
     const head = { type: 'provision_outcome', effect_id: open(state.context.provision, 'provision').id } as const;
@@ -263,7 +263,7 @@ export function notProvisioned(status: 'failed' | 'cancelled' = 'failed'): Move 
   };
 }
 
-/** The persona to which a call hands the session is resolved, with these surroundings. */
+/** The persona of a hand-off is resolved, with these settings. */
 export function tookOver(callId: string, around: Surroundings): Move {
   return (state) => ({
     type: 'provision_outcome',
@@ -273,7 +273,7 @@ export function tookOver(callId: string, around: Surroundings): Move {
   });
 }
 
-/** It cannot be resolved, or that was given up. */
+/** It cannot be resolved, or the resolution is aborted. */
 export function notTakenOver(callId: string, status: 'failed' | 'cancelled' = 'failed'): Move {
   return (state) => {
     const head = { type: 'provision_outcome', effect_id: effectOfCall(state, callId) } as const;
@@ -288,18 +288,18 @@ function effectOfCall({ context }: SessionState, callId: string): string {
   return row.effect_id as string;
 }
 
-/** A call that hands the session to another persona. */
+/** A call that hands the session off to another persona. */
 export const handoff = (callId: string, to = 'tester', brief = 'test it') =>
   call(callId, 'handoff', { args: { to, brief } });
 
-/** A session whose model is asked for its first answer. */
+/** A session that waits for its first model answer. */
 export const running = (around: Surroundings = {}): Move => [started(), provisioned(around)];
 
 // ---- the model ----
 
 type CallPart = Extract<AssistantMessage['content'][number], { type: 'call' }>;
 
-/** A call that a model asks for. */
+/** A call in a model answer. */
 export function call(callId: string, toolName: string, more: Partial<CallPart> = {}): CallPart {
   return { type: 'call', call_id: callId, tool: toolName, args: {}, ...more };
 }
@@ -321,27 +321,27 @@ function modelOutcome(content: AssistantMessage['content'], more: Partial<ModelO
 
 const textParts = (text: string) => (text === '' ? [] : [{ type: 'text' as const, text }]);
 
-/** The model answers plainly. */
+/** The model answers without calls. */
 export const answered = (text = 'fine') => modelOutcome(textParts(text), {});
-/** The model answers, and the host has checked the answer against the output schema. */
+/** The model answers, and the host has validated the answer against the output schema. */
 export const answeredOutput = (output: NonNullable<ModelOutcome['output']>) =>
   modelOutcome(textParts('value' in output ? JSON.stringify(output.value) : 'no JSON'), { output });
-/** An outcome with other usage than usual. */
+/** An outcome with another usage than the default. */
 export function using(inputTokens: number, outputTokens: number, move: Move): Move {
   return (state) => {
     const outcome = (move as (state: SessionState) => ModelOutcome)(state);
     return { ...outcome, usage: { input_tokens: inputTokens, output_tokens: outputTokens } };
   };
 }
-/** The model asks for calls. */
+/** The model answers with calls. */
 export const asked = (...calls: readonly CallPart[]) => modelOutcome([...calls], { finish_reason: 'tool_calls' });
-/** The model breaks down, after it has said something or nothing. */
+/** The model fails, after some text or none. */
 export const modelFailed = (text = '', ...calls: readonly CallPart[]) =>
   modelOutcome([...textParts(text), ...calls], {
     status: 'failed',
     error: { code: 'model_unavailable', message: 'gone' },
   });
-/** The model has stopped because it was told to. */
+/** The model has stopped after an abort. */
 export const modelStopped = (text = '', ...calls: readonly CallPart[]) =>
   modelOutcome([...textParts(text), ...calls], { status: 'cancelled' });
 
@@ -353,14 +353,14 @@ export const overflowed = (text = '') =>
     usage: { input_tokens: 0, output_tokens: 0 },
   });
 
-/** The model answers, and its provider reports that prompt and answer had so many tokens. */
+/** The model answers, and its provider reports this number of tokens for prompt and answer. */
 export const answeredAt = (tokens: number, text = 'fine') =>
   modelOutcome(textParts(text), { usage: { input_tokens: tokens - 1, output_tokens: 1 } });
-/** The same of an answer that asks for calls. */
+/** The same for an answer with calls. */
 export const askedAt = (tokens: number, ...calls: readonly CallPart[]) =>
   modelOutcome([...calls], { usage: { input_tokens: tokens - 1, output_tokens: 1 }, finish_reason: 'tool_calls' });
 
-/** The model step of a compaction comes back. */
+/** The model step of a compaction succeeds. */
 export function compacted(text = 'what was', more: Partial<CompactOutcome> = {}): Move {
   return (state) => ({
     type: 'compact_outcome',
@@ -380,9 +380,9 @@ export const notCompacted = (status: 'failed' | 'cancelled' = 'failed') =>
 
 // ---- tools ----
 
-/** A call has come to its end in the outside world. */
+/** A call ends. */
 export function returned(callId: string, status: CallOutcome['status'] = 'ok', more: Partial<CallOutcome> = {}): Move {
-  // That nobody knows whether it took effect is the host's own word, not the tool's.
+  // The host itself, not the tool, reports an unknown outcome.
   const text = status === 'interrupted' ? `nobody knows of ${callId}` : `result of ${callId}`;
   return (state) => {
     const row = state.context.calls.find((candidate) => candidate.call_id === callId);
@@ -399,7 +399,7 @@ export function returned(callId: string, status: CallOutcome['status'] = 'ok', m
   };
 }
 
-/** Whoever runs a call has taken it up. */
+/** A worker accepts a call. */
 export function accepted(callId: string): Move {
   return (state) => {
     const row = state.context.calls.find((candidate) => candidate.call_id === callId);
@@ -409,7 +409,7 @@ export function accepted(callId: string): Move {
   };
 }
 
-/** The outcome of a call comes as a command. */
+/** The outcome of a call arrives as a command. */
 export function broughtBack(callId: string, id = `back-${callId}`, more: JsonObject = {}): Move {
   return (state) => {
     const row = state.context.calls.find((candidate) => candidate.call_id === callId);
@@ -430,7 +430,7 @@ export const toolsClosed: Move = (state) => ({
 
 // ---- hooks ----
 
-/** A registration that gives no verdict. */
+/** A registration without a verdict. */
 export class Failing {
   readonly failure: HookFailure;
   constructor(code: HookFailure['code'] = 'hook_timeout') {
@@ -438,7 +438,7 @@ export class Failing {
   }
 }
 
-/** The open consult comes back: what each registration returned, in order, or how it failed. */
+/** The open consult ends: the return value of each registration in order, or its failure. */
 export function hooksSaid(...returns: readonly unknown[]): Move {
   return (state) => {
     const { effect_id, point, hooks, payload } = open(state.context.consult, 'consult');
@@ -461,7 +461,7 @@ export function hooksSaid(...returns: readonly unknown[]): Move {
   };
 }
 
-/** Every registration rewrote the arguments, and what came out does not fit the tool's schema. */
+/** Every registration rewrote the arguments, and the result does not fit the tool's schema. */
 export function hooksRewroteUnfit(args: JsonObject): Move {
   return (state) => {
     const { effect_id, hooks } = open(state.context.consult, 'consult');
@@ -475,7 +475,7 @@ export function hooksRewroteUnfit(args: JsonObject): Move {
   };
 }
 
-/** The open consult was broken off before anyone answered. */
+/** The open consult was aborted before any answer. */
 export const hooksCancelled: Move = (state) => ({
   type: 'consult_outcome',
   effect_id: open(state.context.consult, 'consult').effect_id,
@@ -499,7 +499,7 @@ export const approvalExpires =
     return { type: 'timer', effect_id: expiry.id, due_at_ms: expiry.due_at_ms };
   };
 
-/** Somebody outside was told that a call waits, or could not be. */
+/** The notification of an approval was sent, or failed. */
 export const noticeGiven =
   (callId: string, status: 'delivered' | 'failed' = 'delivered'): Move =>
   (state) => {
@@ -511,12 +511,12 @@ export const noticeGiven =
 // ---- hosts ----
 
 export const owned = (epoch: number): Input => ({ type: 'owned', epoch, host: `host-${epoch}` });
-/** The first record of a fork: its origin's start, and where that comes from. */
+/** The first record of a fork: its origin's start, and the origin. */
 export const forked = (id = 'start-1', origin: Partial<CopyOrigin> = {}): CommandInput => ({
   ...started({}, id),
   copied_from: { how: 'fork', session: 's0', n: 3, hash: '0'.repeat(64), command_id: `fork-${id}`, ...origin },
 });
-/** A fork's first owner takes it over where its copied part ends. */
+/** A fork's first owner claims it after its copied part. */
 export const takenOver =
   (after: Omit<AfterCopy, 'session'> = {}): Move =>
   (state) => ({
@@ -525,20 +525,20 @@ export const takenOver =
     host: 'first',
     after_copy: { session: state.context.session_id, ...after },
   });
-/** The surroundings say something: so many pieces, and so many more that the host had no room for. */
+/** The environment gives feedback: this number of pieces, and this number that the host dropped. */
 export const fedBack = (count = 1, dropped = 0, source = 'tool:read'): Input => ({
   type: 'feedback',
   items: Array.from({ length: count }, (_, index) => ({ source, body: `notice ${index + 1}` })),
   ...(dropped > 0 ? { dropped: { count: dropped, source } } : {}),
 });
-/** The host's table of hooks becomes another one. */
+/** The host's table of hooks changes. */
 export const hooksChanged = (table: HookTable): Move => ({
   type: 'hooks_changed',
   fingerprint: fingerprint(JSON.stringify(table)),
   table,
 });
 
-/** Whoever runs a job that a hook has begun says how far it is. */
+/** A report on the progress of a job that a hook started. */
 export const jobReported = (
   jobId: string,
   status: JobReceipt['status'] = 'succeeded',
@@ -562,7 +562,7 @@ function open<T>(effect: T | null, what: string): T {
 
 // ---- stop conditions ----
 
-/** The predicates that were asked answer, in order: whether they hold, or why they failed. */
+/** The called predicates answer in order: true, false, or a failure. */
 export function predicatesSaid(...said: readonly (boolean | string)[]): Move {
   return (state) => {
     const { id, predicates } = open(state.context.stop_check, 'check_stop');
@@ -576,7 +576,7 @@ export function predicatesSaid(...said: readonly (boolean | string)[]): Move {
   };
 }
 
-/** The question to the predicates was broken off. */
+/** The call of the predicates was aborted. */
 export const predicatesStopped: Move = (state) => ({
   type: 'stop_outcome',
   effect_id: open(state.context.stop_check, 'check_stop').id,

@@ -1,4 +1,6 @@
-/** Steps of served personas: waiting, going on, being lost, and being given up. */
+/**
+ * Steps of served personas: waiting, continuing, lost and abandoned.
+ */
 import type { PersonaStepInput } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { timerOf } from '../src/mod.ts';
@@ -21,7 +23,7 @@ type Told = PersonaStepInput extends infer One
     ? Omit<One, 'type' | 'effect_id'>
     : never
   : never;
-/** A host says how the open step fares. */
+/** A host reports the progress of the open step. */
 const step =
   (told: Told, effectId?: string): Move =>
   (state) =>
@@ -32,8 +34,8 @@ const paused = step({ state: 'waits', ...about, why: 'paused', reason: 'the tide
 const goesOn = step({ state: 'goes_on' });
 const lost = step({ state: 'lost', ...about, instance: 'i1', cause: 'gone' });
 
-describe('a step that nobody serves', () => {
-  test('waits, and goes on when somebody is there', () => {
+describe('a step without an instance', () => {
+  test('waits, and continues when an instance serves it', () => {
     given(running())
       .when(unserved, goesOn, answered())
       .thenIncludes(
@@ -43,18 +45,18 @@ describe('a step that nobody serves', () => {
       );
   });
 
-  test('says so once', () => {
+  test('is reported once', () => {
     given(running(), unserved).when(unserved).thenNothing('the wait is already recorded');
   });
 
-  test('is given up when its time is over, and the run fails', () => {
+  test('fails the run when its time is over', () => {
     given(running(), unserved)
       .when(timerFires, toolsClosed)
       .thenIncludes('timer_fired waiting_for_persona', 'agent_end error')
       .thenState('failed');
   });
 
-  test('is given up as a declared step’s error boundary says, where one is open', () => {
+  test('applies the error boundary of a declared step, if one is open', () => {
     const steps = [
       { name: 'plan', prompt: 'Plan.', error_boundary: 'continue' as const },
       { name: 'write', prompt: 'Write.', error_boundary: 'fail' as const },
@@ -71,11 +73,11 @@ describe('a step that nobody serves', () => {
       .thenIncludes('step_finished write failed persona_unavailable: fail', 'agent_end error');
   });
 
-  test('waits on under the next host, with the same timer', () => {
+  test('keeps waiting under the next host, with the same timer', () => {
     given(running(), unserved, owned(2)).when(timerFires, toolsClosed).thenIncludes('agent_end error');
   });
 
-  test('waits in a fork only once that has begun it itself, with a time of its own', () => {
+  test('waits in a fork only after the fork started it itself, with its own time', () => {
     const { state } = given(running(), unserved, later(50_000)).when(takenOver()).session;
     expect(timerOf(state)).toBeNull();
     const fork = given(running(), unserved, later(50_000), takenOver()).when(unserved).session;
@@ -91,7 +93,7 @@ describe('a step that nobody serves', () => {
 });
 
 describe('a pause', () => {
-  test('is no wait for an instance any more, and the other way round', () => {
+  test('replaces a wait for an instance, and the other way round', () => {
     given(running(), unserved)
       .when(paused, unserved)
       .thenIncludes(
@@ -102,25 +104,25 @@ describe('a pause', () => {
       );
   });
 
-  test('has no time that it may take', () => {
+  test('has no time limit', () => {
     given(running()).when(paused).thenEffects('call_model');
   });
 });
 
-describe('a step whose instance has gone', () => {
-  test('says who it was, and how many there were', () => {
+describe('a step with a lost instance', () => {
+  test('is reported with the instance and the number of losses', () => {
     given(running())
       .when(lost, lost, answered())
       .thenIncludes('persona_step_lost i1 gone 1', 'persona_step_lost i1 gone 2');
   });
 
-  test('is no other step', () => {
+  test('stays the same step', () => {
     given(running(), lost)
       .when(step({ state: 'lost', ...about, instance: 'i1', cause: 'gone' }, '1-9'))
       .thenNothing();
   });
 });
 
-test('what has not waited does not go on', () => {
+test('a step that did not wait cannot continue', () => {
   given(running()).when(goesOn).thenNothing('no wait is recorded');
 });

@@ -15,7 +15,7 @@ import {
   toolsClosed,
 } from './moves.ts';
 
-test('a prompt opens a run and asks for its surroundings', () => {
+test('a prompt starts a run and requests its provision', () => {
   given()
     .when(started())
     .thenJournal('prompt_received run 1')
@@ -23,7 +23,7 @@ test('a prompt opens a run and asks for its surroundings', () => {
     .thenEffects('provision');
 });
 
-test('a plain turn is two records: the answer with everything up to the call, the result with everything up to the next request', () => {
+test('a plain turn is two records: the answer with all events up to the call, the result with all events up to the next request', () => {
   given(running())
     .when(asked(call('c1', 'read')))
     .thenJournal('message_complete asks c1', 'loop_checkpoint pre_tool_dispatch', 'call_started c1')
@@ -41,7 +41,7 @@ test('a plain turn is two records: the answer with everything up to the call, th
     .thenEffects('call_model');
 });
 
-test('a run begins with its surroundings and the first request', () => {
+test('a run starts with its provision and the first request', () => {
   given(started())
     .when(provisioned())
     .thenJournal(

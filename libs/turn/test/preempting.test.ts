@@ -1,4 +1,6 @@
-/** Interrupts that do not wait: they end the answer that streams and the calls in flight, and are delivered at the next seam. */
+/**
+ * Preempting interrupts: they end the streaming answer and the running calls, and are delivered at the next seam.
+ */
 import { BOUNDS, type HookPoint } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { effectsOf, leafOf } from '../src/mod.ts';
@@ -50,7 +52,7 @@ describe('while the model answers', () => {
       .thenEffects('call_model');
   });
 
-  test('the model is told to stop in the record in which it comes, and has its grace', () => {
+  test('the model is aborted in the record of the interrupt, with its grace period', () => {
     const { session } = given(running())
       .when(preempted('m'))
       .thenJournal('steering_received m interrupt_immediate preempt')
@@ -68,7 +70,7 @@ describe('while the model answers', () => {
       .thenIncludes('message_complete partial "half"', 'reminder_fired m at iteration_end', 'turn_start 2');
   });
 
-  test('an answer of which nothing had come is complete, empty and partial: one per turn', () => {
+  test('an answer without any text is complete, empty and partial: one per turn', () => {
     given(running(), preempted('m'))
       .when(modelStopped())
       .thenIncludes('message_complete partial', 'loop_checkpoint iteration_end delivers m')
@@ -76,14 +78,14 @@ describe('while the model answers', () => {
       .thenCount('turn_end', 1);
   });
 
-  test('an answer that was whole before it could be stopped is kept whole', () => {
+  test('an answer that was complete before it could be stopped is kept whole', () => {
     given(running(), preempted('m'))
       .when(answered('all of it'))
       .thenIncludes('message_complete "all of it"', 'loop_checkpoint iteration_end delivers m', 'turn_start 2')
       .thenNever('message_complete partial');
   });
 
-  test('and its calls, which were whole too, are skipped at the stop seam', () => {
+  test('and its calls, which were complete too, are skipped at the stop seam', () => {
     given(running(), preempted('m'))
       .when(asked(call('a', 'read'), call('b', 'ask')))
       .thenIncludes(
@@ -96,20 +98,20 @@ describe('while the model answers', () => {
       .thenNever('call_started');
   });
 
-  test('a model that breaks down while it is stopped is not what ends the run', () => {
+  test('a model that fails while it stops does not end the run', () => {
     given(running(), preempted('m'))
       .when(modelFailed('half'))
       .thenIncludes('message_complete partial "half"', 'loop_checkpoint iteration_end delivers m', 'turn_start 2')
       .thenNever('run_failed');
   });
 
-  test('what came before it is delivered with it, in order', () => {
+  test('earlier messages are delivered with it, in order', () => {
     given(running(), steered('first'), preempted('second'), steered('third'))
       .when(modelStopped())
       .thenIncludes('loop_checkpoint iteration_end delivers first second third');
   });
 
-  test('post_turn hooks see the turn that was cut short', () => {
+  test('post_turn hooks get the shortened turn', () => {
     given(running({ hooks: [hook('post_turn')] }), preempted('m'), modelStopped('half'))
       .when(hooksSaid(undefined))
       .thenJournal(
@@ -133,7 +135,7 @@ describe('while the model answers', () => {
       .thenCount('turn_end', 1);
   });
 
-  test('where steering is delivered one at a time, the answer after it is not ended for the second', () => {
+  test('with steering one at a time, the next answer is not ended for the second', () => {
     given(running({ steering: 'one_at_a_time' }), preempted('m'), preempted('n'), modelStopped('half'))
       .when()
       .thenCount('message_injected m steer at iteration_end', 1)
@@ -148,7 +150,7 @@ describe('while the model answers', () => {
     given(running(), preempted('m'), modelStopped()).when(preempted('m')).thenNothing('repeated command');
   });
 
-  test('in the last turn that the cap allows it ends the answer, and waits for the next run', () => {
+  test('in the last turn of the maximum it ends the answer, and waits for the next run', () => {
     given(running({ maxTurns: 1 }), preempted('m'))
       .when(modelStopped('half'))
       .thenIncludes('message_complete partial "half"', 'loop_checkpoint iteration_end', 'turn_end 1')
@@ -159,7 +161,7 @@ describe('while the model answers', () => {
       .thenEffects('call_model');
   });
 
-  test('a suspension that was asked for before takes place after its delivery, and is over at once', () => {
+  test('an earlier requested suspension starts after its delivery, and ends immediately', () => {
     given(running(), suspended(), preempted('m'))
       .when(modelStopped('half'))
       .thenIncludes(
@@ -171,7 +173,7 @@ describe('while the model answers', () => {
       );
   });
 
-  test('a host that takes over stops the answer, however often hosts have crashed over it', () => {
+  test('a host that claims the session stops the answer, after any number of crashes', () => {
     const crashes: Move = Array.from({ length: BOUNDS.modelRestartsMax }, (_, i) => owned(i + 2));
     given(running(), crashes, preempted('m'))
       .when(owned(BOUNDS.modelRestartsMax + 2))
@@ -179,7 +181,7 @@ describe('while the model answers', () => {
       .thenEffects('call_model aborted');
   });
 
-  test('a cancel goes over it: the message waits for the next run', () => {
+  test('a cancel overrides it: the message waits for the next run', () => {
     given(running(), preempted('m'), cancelled())
       .when(modelStopped('half'), toolsClosed)
       .thenIncludes('message_complete partial "half"', 'turn_end 1', 'agent_end cancelled pending 1')
@@ -190,7 +192,7 @@ describe('while the model answers', () => {
 describe('while calls run', () => {
   const two: Move = [running(), asked(call('a', 'read'), call('b', 'read'))];
 
-  test('it cancels them, siblings too; post_tool_dispatch delivers it once all have let go', () => {
+  test('it cancels them, siblings too; post_tool_dispatch delivers it after all have stopped', () => {
     given(two)
       .when(preempted('m'))
       .thenJournal('steering_received m interrupt_immediate preempt')
@@ -211,7 +213,7 @@ describe('while calls run', () => {
     given(two).when(steered('m', 'interrupt_immediate')).thenEffects('call_tool a', 'call_tool b');
   });
 
-  test('the model reads who stopped them, and what they had answered by then', () => {
+  test('the model reads who stopped them, and their output so far', () => {
     given(two, preempted('m'))
       .when(returned('a'), returned('b', 'cancelled'))
       .thenEvent('call_ended', {
@@ -228,7 +230,7 @@ describe('while calls run', () => {
       });
   });
 
-  test('a call that does not stop within its grace is given up, and its late result is dropped', () => {
+  test('a call that does not stop within its grace period is abandoned, and its late result is dropped', () => {
     given(calling('read'), preempted('m'))
       .when(returned('a', 'cancelled', { timed_out: true }))
       .thenIncludes('call_ended a cancelled timed_out', 'loop_checkpoint post_tool_dispatch delivers m')
@@ -236,13 +238,13 @@ describe('while calls run', () => {
       .thenNothing('no open effect 3-0');
   });
 
-  test('one that nobody can say what became of stays interrupted', () => {
+  test('a call with an unknown outcome stays interrupted', () => {
     given(calling('read'), preempted('m'))
       .when(returned('a', 'interrupted'))
       .thenIncludes('call_ended a interrupted', 'loop_checkpoint post_tool_dispatch delivers m');
   });
 
-  test('calls that wait for room never start: the stop seam delivers it as soon as there would be room', () => {
+  test('calls that wait for a free slot never start: the stop seam delivers it as soon as a slot is free', () => {
     given(running({ parallelCalls: 1 }), asked(call('a', 'read'), call('b', 'read')), preempted('m'))
       .when(returned('a', 'cancelled'))
       .thenIncludes(
@@ -255,7 +257,7 @@ describe('while calls run', () => {
       .thenNever('call_started b');
   });
 
-  test('a call that has come back keeps its result: hooks look at it in peace', () => {
+  test('a returned call keeps its result: hooks finish their check', () => {
     given(running({ hooks: [hook('PostToolUse')] }), asked(call('a', 'read'), call('b', 'read')), returned('a'))
       .when(preempted('m'))
       .thenEffects('call_tool b aborted', 'consult PostToolUse a')
@@ -263,7 +265,7 @@ describe('while calls run', () => {
       .thenIncludes('call_ended a ok', 'call_ended b cancelled', 'loop_checkpoint post_tool_dispatch delivers m');
   });
 
-  test('a result that hooks were to see first is not shown because someone was in a hurry', () => {
+  test('a result that hooks must check first is not shown without them', () => {
     given(calling('read', { hooks: [hook('PostToolUse')] }), preempted('m'))
       .when(returned('a'))
       .thenEvent('call_ended', {
@@ -276,13 +278,13 @@ describe('while calls run', () => {
       .thenNever('hook_call');
   });
 
-  test('who cancels one of them as well is answered as ever', () => {
+  test('a cancel of one of them has its usual answer', () => {
     given(two, preempted('m'), callCancelled('a', { reason: 'mine', inject_reminder: false }))
       .when(returned('a', 'cancelled'))
       .thenJournal('call_ended a cancelled', 'control_outcome cancel_call cancelled a because mine');
   });
 
-  test('a batch that would have ended the run does not: the sender is owed a turn', () => {
+  test('a batch that would have ended the run does not: the sender gets a turn', () => {
     given(calling('done'), preempted('m'))
       .when(returned('a', 'cancelled'))
       .thenIncludes('message_injected m steer at post_tool_dispatch', 'turn_start 2');
@@ -290,7 +292,7 @@ describe('while calls run', () => {
 });
 
 describe('while calls are parked', () => {
-  test('it is delivered at once; parked calls are skipped, and what runs is cancelled', () => {
+  test('it is delivered immediately; parked calls are skipped, and running ones are cancelled', () => {
     given(running(), asked(call('a', 'ask'), call('b', 'read')))
       .when(preempted('m'))
       .thenJournal(
@@ -317,7 +319,7 @@ describe('while older messages are compacted', () => {
   const keyed = (id: string, preempt: boolean) =>
     steered(id, 'interrupt_immediate', { dedupe_key: 'k', ...(preempt ? { preempt } : {}) });
 
-  test('the compaction is let finish, and the answer after it is ended before it begins', () => {
+  test('the compaction completes, and the answer after it is ended before it starts', () => {
     given(compacting(), preempted('m'))
       .when()
       .thenState('assistant_streaming.compacting')
@@ -338,7 +340,7 @@ describe('while older messages are compacted', () => {
     ['pre_compact', [hooksSaid(undefined), compacted()]],
     ['post_compact', hooksSaid(undefined)],
     ['transform_context', hooksSaid(undefined)],
-  ])('also while %s hooks are asked', (point, end) => {
+  ])('also during %s hooks', (point, end) => {
     const before: Move = point === 'post_compact' ? compacted() : [];
     const way: Move = point === 'transform_context' ? running({ hooks: [hook(point)] }) : compacting(point);
     given(way, before)
@@ -348,37 +350,37 @@ describe('while older messages are compacted', () => {
       .thenEffects('call_model aborted');
   });
 
-  test('one that was taken back meanwhile ends nothing', () => {
+  test('one that was revoked meanwhile ends nothing', () => {
     given(compacting(), preempted('m'), revoked('m')).when(compacted()).thenEffects('call_model');
   });
 
-  test('one of two that was taken back leaves the other', () => {
+  test('one of two that was revoked does not affect the other', () => {
     given(compacting(), preempted('m'), preempted('n'), revoked('m'))
       .when(compacted())
       .thenEffects('call_model aborted');
   });
 
-  test('one in whose place stands a newer one that waits for the answer ends nothing', () => {
+  test('one replaced by a newer one that does not preempt ends nothing', () => {
     given(compacting(), keyed('m', true), keyed('n', false)).when(compacted()).thenEffects('call_model');
   });
 
-  test('one that stands in the place of another that would have waited ends the answer', () => {
+  test('one that replaces another that would have waited ends the answer', () => {
     given(compacting(), keyed('m', false), keyed('n', true)).when(compacted()).thenEffects('call_model aborted');
   });
 
-  test('as often as one is sent and taken back, no more is kept of it than what waits', () => {
+  test('any number of sent and revoked ones keeps no more state than the queue', () => {
     const back = Array.from({ length: 20 }, (_, i): Move => [preempted(`m${i}`), revoked(`m${i}`)]);
     const { state } = given(compacting(), back, preempted('n'));
     expect(state.context.preempting).toEqual(['n']);
   });
 });
 
-describe('where nothing runs that it could end', () => {
+describe('without work to end', () => {
   test.each([
     ['PreToolUse', 'read', undefined],
     ['gate_tool_calls', 'read', [{ allow: true }]],
     ['permission_asked', 'ask', { decision: 'allow' }],
-  ] as const)('during %s hooks and gate are let finish, and the stop seam delivers it', (point, toolName, said) => {
+  ] as const)('during %s hooks and gate complete, and the stop seam delivers it', (point, toolName, said) => {
     given(running({ hooks: [hook(point)] }), asked(call('a', toolName)))
       .when(preempted('m'))
       .thenEffects(`consult ${point}${point === 'gate_tool_calls' ? '' : ' a'}`)
@@ -404,7 +406,7 @@ describe('where nothing runs that it could end', () => {
       .thenEffects('call_model');
   });
 
-  test('it wakes a daemon that idles', () => {
+  test('it wakes an idle daemon', () => {
     given(idled())
       .when(preempted('m'))
       .thenIncludes('loop_checkpoint daemon_idle_post delivers m', 'turn_start 2')
@@ -423,7 +425,7 @@ describe('where nothing runs that it could end', () => {
   test.each([
     ['unwinding', [running(), cancelled()], [modelStopped(), toolsClosed]],
     ['closing tools', [running(), answered()], [toolsClosed]],
-  ] as const)('in the teardown (%s) it waits for the next run, and ends nothing there', (_name, way, end) => {
+  ] as const)('in the teardown (%s) it waits for the next run, and ends nothing', (_name, way, end) => {
     given(way as Move)
       .when(preempted('m'), ...(end as readonly Move[]))
       .thenNever('message_injected')

@@ -1,4 +1,7 @@
-/** Queues: what waits is delivered first in, first out, as its queue's policy says, and what shares a key collapses. */
+/**
+ * Queues: messages are delivered first in, first out, by the policy of their queue; messages with the same key
+ * collapse.
+ */
 import { describe, test } from 'vitest';
 import { given } from './given.ts';
 import {
@@ -30,7 +33,7 @@ const batch: Move = asked(call('a', 'read'));
 const keyed = (id: string, mode = 'finish_step', key = 'k') => steered(id, mode, { dedupe_key: key });
 
 describe('steering is delivered first in, first out,', () => {
-  test('steers and reminders of every mode that the seam takes in one order', () => {
+  test('steers and reminders of every mode of the seam in one order', () => {
     given(running(), batch, steered('s1'), reminded('r1'), steered('s2', INTERRUPT), reminded('r2', INTERRUPT))
       .when(returned('a'))
       .thenIncludes(
@@ -43,21 +46,21 @@ describe('steering is delivered first in, first out,', () => {
       );
   });
 
-  test('past what the seam does not take, which keeps its place', () => {
+  test('past messages that the seam does not deliver, which keep their place', () => {
     given(running(), steered('s1'), steered('i1', INTERRUPT), steered('s2'), steered('i2', INTERRUPT))
       .when(batch)
       .thenIncludes('loop_checkpoint pre_tool_dispatch delivers i1 i2 skips a')
       .thenIncludes('turn_start 2', 'loop_checkpoint iteration_start delivers s1 s2');
   });
 
-  test('whoever sent it, and in whichever run it came', () => {
+  test('from any sender, and from any run', () => {
     const from = (id: string, actor: string) => command('steer', id, { body: `do ${id}` }, actor);
     given(running(), answered(), toolsClosed, from('s1', 'ada'), from('s2', 'bob'), prompted(), from('s3', 'ada'))
       .when(provisioned())
       .thenIncludes('loop_checkpoint iteration_start delivers s1 s2 s3');
   });
 
-  test('in the order of the stream, whatever was taken back or replaced between', () => {
+  test('in the order of the stream, despite revoked or replaced messages in between', () => {
     given(running(), batch, steered('s1'), steered('s2'), steered('s3'), replaced('s1'), revoked('s2'), steered('s4'))
       .when(returned('a'))
       .thenIncludes('loop_checkpoint post_tool_dispatch delivers s1 s3 s4');
@@ -65,7 +68,7 @@ describe('steering is delivered first in, first out,', () => {
 });
 
 describe('one at a time', () => {
-  test('is one for each request to the model: the oldest, and the rest wait for the request after it', () => {
+  test('is one per model request: the oldest; the others wait for later requests', () => {
     given(running({ steering: 'one_at_a_time' }), batch, steered('s1'), reminded('r1'), steered('s2', INTERRUPT))
       .when(returned('a'))
       .thenIncludes('loop_checkpoint post_tool_dispatch delivers s1', 'turn_start 2', 'loop_checkpoint iteration_start')
@@ -77,7 +80,7 @@ describe('one at a time', () => {
       .thenIncludes('loop_checkpoint pre_tool_dispatch delivers s2 skips b', 'turn_start 4');
   });
 
-  test('holds a second interrupt back too, until the model has heard the first', () => {
+  test('delays a second interrupt too, until the model has answered the first', () => {
     given(running({ steering: 'one_at_a_time' }), steered('i1', INTERRUPT), batch)
       .when(steered('i2', INTERRUPT), steered('s1'))
       .thenNever('message_injected i2')
@@ -88,16 +91,16 @@ describe('one at a time', () => {
       .thenIncludes('loop_checkpoint iteration_end delivers s1');
   });
 
-  test('holds back for no longer than until the model is asked, wherever the request comes from', () => {
+  test('delays only until the next model request, whatever causes it', () => {
     given(running({ steering: 'one_at_a_time' }), steered('s1'), steered('s2'), answered())
       .when(cancelled('c'), modelStopped(), toolsClosed)
       .thenIncludes('agent_end cancelled pending 1')
-      // The next run's first request is another one.
+      // The next run's first request is a new one.
       .when(prompted(), provisioned())
       .thenIncludes('loop_checkpoint iteration_start delivers s2');
   });
 
-  test('lets an interrupt by, while it keeps the model from being asked', () => {
+  test('lets an interrupt pass while it prevents the model request', () => {
     const hooked = running({ steering: 'one_at_a_time', hooks: [hook('transform_context')] });
     given(hooked, hooksSaid(undefined), steered('s1'), answered())
       .when(preempted('p'), hooksSaid(undefined), modelStopped())
@@ -105,7 +108,7 @@ describe('one at a time', () => {
       .thenCount('message_injected s1 steer at iteration_end', 1);
   });
 
-  test('lets it by only where nothing of its mode came before it', () => {
+  test('lets it pass only if no message of its mode precedes it', () => {
     const hooked = running({ steering: 'one_at_a_time', hooks: [hook('transform_context')] });
     given(hooked, hooksSaid(undefined), steered('s1'), answered(), steered('i', INTERRUPT))
       .when(preempted('p'), hooksSaid(undefined), modelStopped())
@@ -115,7 +118,7 @@ describe('one at a time', () => {
       .thenIncludes('loop_checkpoint iteration_end delivers p');
   });
 
-  test('does not count what no model is shown', () => {
+  test('does not count messages that no model sees', () => {
     given(
       running({ steering: 'one_at_a_time' }),
       steered('a1', 'audit_only'),
@@ -134,7 +137,7 @@ describe('one at a time', () => {
       .thenNever('message_injected i2', 'message_injected s1');
   });
 
-  test('is said of steering and of follow-ups apart', () => {
+  test('is configured for steering and follow-ups separately', () => {
     const all: Move = [followedUp('f1'), followedUp('f2'), steered('s1'), steered('s2')];
     given(running({ steering: 'one_at_a_time', followups: 'all' }), all)
       .when(answered())
@@ -156,8 +159,8 @@ describe('one at a time', () => {
   });
 });
 
-describe('what waits under one dedupe key collapses', () => {
-  test('to the newest, in the place of the oldest, and the journal says so of each', () => {
+describe('queued messages with the same dedupe key collapse', () => {
+  test('to the newest, at the position of the oldest, with an event for each', () => {
     given(running(), batch, steered('s1'), keyed('k1'), steered('s2'), keyed('k2'))
       .when(keyed('k3'))
       .thenJournal('steering_received k3 finish_step', 'injection_collapsed k2 into k3')
@@ -168,26 +171,26 @@ describe('what waits under one dedupe key collapses', () => {
       .thenNever('message_injected k1', 'message_injected k2');
   });
 
-  test('under one key only, and under none not at all', () => {
+  test('under one key only; messages without a key do not collapse', () => {
     given(running(), batch, keyed('k1'), keyed('j1', 'finish_step', 'j'), steered('s1'), steered('s2'))
       .when(returned('a'))
       .thenIncludes('loop_checkpoint post_tool_dispatch delivers k1 j1 s1 s2')
       .thenNever('injection_collapsed');
   });
 
-  test('also where it waits for the next run', () => {
+  test('also while they wait for the next run', () => {
     given(running(), answered(), toolsClosed, keyed('k1'), steered('s1'), keyed('k2'))
       .when(prompted(), provisioned())
       .thenIncludes('loop_checkpoint iteration_start delivers k2 s1');
   });
 
-  test('and an interrupt so stops calls in the place of what would not have', () => {
+  test('and an interrupt that replaces another message stops calls', () => {
     given(running(), keyed('k1'), keyed('k2', INTERRUPT))
       .when(batch)
       .thenIncludes('loop_checkpoint pre_tool_dispatch delivers k2 skips a');
   });
 
-  test('so that an interrupt stops none whose place was taken by what can wait', () => {
+  test('and an interrupt that is replaced by another message stops none', () => {
     given(running(), keyed('k1', INTERRUPT), keyed('k2'))
       .when(batch)
       .thenIncludes('loop_checkpoint pre_tool_dispatch', 'call_started a')
@@ -206,8 +209,8 @@ describe('what waits under one dedupe key collapses', () => {
   });
 });
 
-describe('if steering and follow-ups both wait', () => {
-  test('steering goes first wherever a follow-up could be taken, however long it goes on', () => {
+describe('with queued steering and follow-ups', () => {
+  test('steering goes first at every seam for follow-ups, for any number of turns', () => {
     given(running(), followedUp('f'), steered('s1'), answered(), steered('s2'))
       .when(answered())
       .thenIncludes('loop_checkpoint iteration_end delivers s2')
@@ -219,14 +222,14 @@ describe('if steering and follow-ups both wait', () => {
       .thenEvent('agent_end', { turns: 4 });
   });
 
-  test('what is for the record only makes no follow-up wait', () => {
+  test('a message that is only recorded delays no follow-up', () => {
     given(running(), followedUp('f'), steered('s', 'audit_only'))
       .when(answered())
       .thenIncludes('message_injected f followup at steering_check', 'turn_start 2');
   });
 });
 
-test('what came before the first run stays in order too', () => {
+test('messages before the first run stay in order too', () => {
   given(started(), steered('s1', INTERRUPT), reminded('r1'), steered('s2'))
     .when(provisioned())
     .thenIncludes('loop_checkpoint iteration_start delivers s1 r1 s2');

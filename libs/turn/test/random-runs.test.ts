@@ -1,4 +1,6 @@
-/** What must hold whatever happens: random inputs in random order, the rules of every journal held against the result. */
+/**
+ * Invariants under random inputs in random order: the rules of every journal are checked on the result.
+ */
 import {
   canonicalJson,
   type HookTable,
@@ -77,7 +79,7 @@ const deniedSteps = (error_boundary: Step['error_boundary']): Surroundings => ({
   hooks: [hook('PreStep')],
 });
 
-/** What happens next: mostly work, often a word, now and then trouble. */
+/** The next input: mostly work, often a message, sometimes a failure. */
 interface Choice {
   readonly lane: Lane;
   readonly pick: number;
@@ -102,7 +104,7 @@ interface Run {
   readonly state: SessionState;
 }
 
-/** Plays choices. `each` sees every step, and may put another actor in the place of the one that goes on. */
+/** Plays choices. `each` sees every step, and may replace the actor. */
 function play(
   around: Surroundings,
   chosen: readonly Choice[],
@@ -128,19 +130,19 @@ function play(
   return { journal, actor, state: actor.state };
 }
 
-/** Property runs: enough to meet every rule often, few enough for every `npm test`. */
+/** Property runs: enough to exercise every rule often, few enough for every `npm test`. */
 const numRuns = Number(process.env.TURN_RUNS ?? 30);
 
-/** The same runs for everybody, so that what fails for one fails for the next; another seed searches elsewhere. */
+/** A fixed seed, so that a failure is reproducible. Another seed explores other runs. */
 const seed = Number(process.env.TURN_SEED ?? 1);
 
 function printed(journal: readonly Entry[]): string {
   return journal.map(({ n, events }) => `${n}: ${events.map(journalLine).join(' · ')}`).join('\n');
 }
 
-// How long a run takes is the machine's affair; the bound only catches one that hangs.
-describe('whatever happens,', { timeout: 120_000 * Math.ceil(numRuns / 250) }, () => {
-  test('every journal keeps the rules of journals', () => {
+// The bound only catches a run that never ends.
+describe('for any inputs,', { timeout: 120_000 * Math.ceil(numRuns / 250) }, () => {
+  test('every journal satisfies the rules of journals', () => {
     fc.assert(
       fc.property(surroundings, choices, (around, chosen) => {
         const { journal } = play(around, chosen);
@@ -150,7 +152,7 @@ describe('whatever happens,', { timeout: 120_000 * Math.ceil(numRuns / 250) }, (
     );
   });
 
-  test('a session always waits for someone: for an effect, for a person, or for its next prompt', () => {
+  test('a session always waits for an effect, a person, or its next prompt', () => {
     fc.assert(
       fc.property(surroundings, choices, (around, chosen) => {
         play(around, chosen, (run) => {
@@ -173,7 +175,7 @@ describe('whatever happens,', { timeout: 120_000 * Math.ceil(numRuns / 250) }, (
     );
   });
 
-  test('no accepted message is lost: it waits, it was said once, or it was taken back', () => {
+  test('no accepted message is lost: it is queued, delivered once, or revoked', () => {
     fc.assert(
       fc.property(surroundings, choices, (around, chosen) => {
         const { journal, state } = play(around, chosen);
@@ -181,7 +183,7 @@ describe('whatever happens,', { timeout: 120_000 * Math.ceil(numRuns / 250) }, (
         const accepted = events.flatMap((event) =>
           ['steering_received', 'reminder_injected', 'followup_received'].includes(event.type) &&
           'command_id' in event &&
-          // What a hook says is said at once.
+          // A reminder of a hook is delivered immediately.
           !('direct' in event)
             ? [event.command_id]
             : event.type === 'feedback_received'
@@ -195,7 +197,7 @@ describe('whatever happens,', { timeout: 120_000 * Math.ceil(numRuns / 250) }, (
         );
         const gone = events.flatMap((event) => {
           if (event.type === 'injection_collapsed') return [event.command_id];
-          // A reminder that is cleared was said before.
+          // A cleared reminder was delivered before.
           if (event.type !== 'control_outcome' || event.status !== 'revoked') return [];
           return said.includes(event.target) || event.target.startsWith('hook:') ? [] : [event.target];
         });
@@ -211,7 +213,7 @@ describe('whatever happens,', { timeout: 120_000 * Math.ceil(numRuns / 250) }, (
     );
   });
 
-  test('a cancel ends the run, as soon as the outside world lets go', () => {
+  test('a cancel ends the run as soon as its effects have stopped', () => {
     fc.assert(
       fc.property(surroundings, choices, (around, chosen) => {
         const { journal, actor } = play(around, chosen);
@@ -242,7 +244,7 @@ describe('whatever happens,', { timeout: 120_000 * Math.ceil(numRuns / 250) }, (
     );
   });
 
-  test('a session that nobody says anything more to comes to rest, however often hooks say no', () => {
+  test('a session without further commands comes to rest, however often hooks refuse', () => {
     fc.assert(
       fc.property(surroundings, fc.constantFrom(undefined, ...BOUNDARIES), choices, (some, error_boundary, chosen) => {
         const around = error_boundary ? { ...some, ...deniedSteps(error_boundary) } : some;
@@ -272,7 +274,7 @@ describe('whatever happens,', { timeout: 120_000 * Math.ceil(numRuns / 250) }, (
           known = run.journal.length;
           const stored = canonicalJson(run.actor.store());
           expect(canonicalJson({ value: folded.value, context: folded.context })).toBe(stored);
-          // The one that goes on is always one that was stored and read again.
+          // The actor that continues was always stored and restored.
           return new SessionActor('s1', JSON.parse(stored));
         });
       }),
@@ -280,7 +282,7 @@ describe('whatever happens,', { timeout: 120_000 * Math.ceil(numRuns / 250) }, (
     );
   });
 
-  test('every event fits its strict schema, and comes back from JSON as it went', () => {
+  test('every event fits its strict schema, and round-trips through JSON', () => {
     fc.assert(
       fc.property(surroundings, choices, (around, chosen) => {
         for (const { events } of play(around, chosen).journal) {

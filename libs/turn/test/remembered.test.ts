@@ -1,4 +1,6 @@
-/** Decisions that are remembered: which later calls they answer, which they do not, and how they are taken back. */
+/**
+ * Remembered decisions: the later calls that they decide, the calls that they do not, and their revocation.
+ */
 import { BOUNDS, type JsonObject, type RememberedRule } from '@coxswain/protocol';
 import { describe, test } from 'vitest';
 import { given } from './given.ts';
@@ -20,7 +22,7 @@ import {
 } from './moves.ts';
 
 const ask = (id: string, args: JsonObject = { key: 'one' }) => call(id, 'ask', { args });
-/** A call was allowed, and what is like it for the session or its persona; the model has its result. */
+/** A call was allowed with a remembered rule for the session or its persona; the model has its result. */
 const remembered = (scope: 'session' | 'persona' = 'session'): Move => [
   running(),
   asked(ask('a')),
@@ -42,7 +44,7 @@ const rule = (more: Partial<RememberedRule> = {}): RememberedRule => ({
   ...more,
 });
 
-describe('a decision that is remembered', () => {
+describe('a remembered decision', () => {
   test('is an event with the whole rule, before the decision', () => {
     given(running(), asked(ask('a')))
       .when(approved('a', { remember: 'session', reason: 'it only looks' }))
@@ -73,7 +75,7 @@ describe('a decision that is remembered', () => {
       });
   });
 
-  test('lets the same call run without a question, in this run and in the next', () => {
+  test('lets the same call run without an approval, in this run and in the next', () => {
     given(remembered())
       .when(asked(ask('b')))
       .thenIncludes('call_started b')
@@ -84,14 +86,14 @@ describe('a decision that is remembered', () => {
       .thenNever('approval_requested b');
   });
 
-  test('says nothing of a call with other arguments', () => {
+  test('does not apply to a call with other arguments', () => {
     given(remembered())
       .when(asked(ask('b', { key: 'two' })))
       .thenIncludes('approval_requested b')
       .thenNever('call_started b');
   });
 
-  test('is about the arguments as they were edited', () => {
+  test('applies to the edited arguments', () => {
     const edited: Move = [
       running(),
       asked(ask('a')),
@@ -106,7 +108,7 @@ describe('a decision that is remembered', () => {
       .thenIncludes('call_started b');
   });
 
-  test('to deny refuses the same call by that rule, and says which', () => {
+  test('to deny refuses the same call, with the rule as reason', () => {
     given(running(), asked(ask('a')), denied('a', { remember: 'session' }))
       .when(asked(ask('b')))
       .thenIncludes('call_ended b denied by rule')
@@ -117,7 +119,7 @@ describe('a decision that is remembered', () => {
       });
   });
 
-  test('to deny goes before one to allow', () => {
+  test('to deny precedes one to allow', () => {
     const both = [rule(), rule({ id: 'never', action: 'deny' })];
     given(running({ remembered: both }))
       .when(asked(ask('a')))
@@ -131,7 +133,7 @@ describe('a decision that is remembered', () => {
       .thenNever('call_started a');
   });
 
-  test('leaves permission_asked hooks unasked: nobody has to be asked', () => {
+  test('skips permission_asked hooks: no approval is needed', () => {
     const hooks = [hook('permission_asked')];
     given(running({ hooks, remembered: [rule()] }))
       .when(asked(ask('a')))
@@ -139,14 +141,14 @@ describe('a decision that is remembered', () => {
       .thenNever('hook_call');
   });
 
-  test('of a call that says too much is refused, and decides nothing', () => {
+  test('of a call with too large arguments is rejected, and decides nothing', () => {
     given(running(), asked(ask('a', { note: 'x'.repeat(BOUNDS.rememberedMatchMaxBytes) })))
       .when(approved('a', { remember: 'session' }))
       .thenJournal('command_rejected not_rememberable allow-a', 'control_outcome approve not_rememberable a')
       .thenState('function_awaiting_approval.parked');
   });
 
-  test('is refused where as many are remembered as may be; one that is revoked makes room', () => {
+  test('is rejected beyond the maximum; a revocation makes room', () => {
     const full = Array.from({ length: BOUNDS.rememberedRulesMax }, (_, i): Move => {
       const id = `a${i}`;
       return [asked(ask(id, { key: id })), approved(id, { remember: 'session' }), returned(id)];
@@ -162,14 +164,14 @@ describe('a decision that is remembered', () => {
     ['another root', { root: '/elsewhere' }],
     ['another source of the definition', { identity: { source: 'request' as const, fingerprint: 'coder' } }],
     ['another definition', { identity: { source: 'host' as const, fingerprint: 'changed' } }],
-  ])('answers for no run with %s', (_, changed) => {
+  ])('does not apply to a run with %s', (_, changed) => {
     given(running({ remembered: [rule()], ...changed }))
       .when(asked(ask('a')))
       .thenIncludes('approval_requested a')
       .thenNever('call_started a');
   });
 
-  test('does not decide a call that waits already', () => {
+  test('does not decide a call that is already pending', () => {
     given(running(), asked(ask('a'), ask('b')))
       .when(approved('a', { remember: 'session' }))
       .thenIncludes('call_started a')
@@ -178,13 +180,13 @@ describe('a decision that is remembered', () => {
 });
 
 describe('a persona', () => {
-  test('has what was remembered of it written into the journal of each session that begins', () => {
+  test('has its remembered rules recorded in the journal of each new session', () => {
     given()
       .when(running({ remembered: [rule()] }))
       .thenIncludes('persona_changed', 'permissions_changed 1', 'agent_start run 1');
   });
 
-  test('says nothing of it again where it is the same, and says what has changed where it is not', () => {
+  test('has its rules recorded again only if they have changed', () => {
     const around = { remembered: [rule()] };
     const next: Move = [answered(), toolsClosed, prompted()];
     given(running(around), next)
@@ -194,13 +196,13 @@ describe('a persona', () => {
     given(running(around), next).when(provisioned()).thenIncludes('permissions_changed 0', 'agent_start run 2');
   });
 
-  test('remembers in the session itself at once', () => {
+  test('remembers in the session itself immediately', () => {
     given(remembered('persona'))
       .when(asked(ask('b')))
       .thenIncludes('call_started b');
   });
 
-  test('is not made to remember by a fork what was remembered in its origin: that may be revoked since', () => {
+  test('does not remember rules of a fork’s origin: they may be revoked since', () => {
     given(remembered('persona'), takenOver())
       .when(asked(ask('b')))
       .thenIncludes('approval_requested b');
@@ -210,8 +212,8 @@ describe('a persona', () => {
   });
 });
 
-describe('a revoke of a remembered rule', () => {
-  test('has the next such call asked about again', () => {
+describe('a revocation of a remembered rule', () => {
+  test('makes the next such call need an approval again', () => {
     given(remembered())
       .when(revoked('allow-a'))
       .thenJournal('control_outcome revoke revoked allow-a', 'permission_forgotten allow-a')
@@ -219,7 +221,7 @@ describe('a revoke of a remembered rule', () => {
       .thenIncludes('approval_requested b');
   });
 
-  test('counts after the run has ended, and against what the next run is given of it', () => {
+  test('applies after the end of the run, and to the rules of the next run', () => {
     const own = rule({ id: 'allow-a', session: 's1' });
     given(remembered('persona'), answered(), toolsClosed)
       .when(revoked('allow-a'))
@@ -228,7 +230,7 @@ describe('a revoke of a remembered rule', () => {
       .thenIncludes('approval_requested b');
   });
 
-  test('comes once: the second is told so', () => {
+  test('counts once: the second is rejected', () => {
     given(remembered(), revoked('allow-a'))
       .when(revoked('allow-a', 'again'))
       .thenJournal('command_rejected already_revoked again', 'control_outcome revoke already_revoked allow-a');

@@ -1,4 +1,6 @@
-/** The life of a reminder: injected, fired, shown, and over for one reason. L1, L2. */
+/**
+ * The life of a reminder: queued, delivered, shown, and expired for one reason. L1, L2.
+ */
 import { BOUNDS } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { countDownAtCompaction, inheritedReminders, type LiveReminder } from '../src/mod.ts';
@@ -26,11 +28,11 @@ import { calling, ended } from './openings.ts';
 
 const keyed = (id: string, mode?: string, more = {}) => reminded(id, mode, { dedupe_key: 'k', ...more });
 const brief = (id: string, turns: number) => reminded(id, 'finish_step', { ttl_turns: turns });
-/** One turn with a call: the run goes on after it. */
+/** One turn with a call, after which the run continues. */
 const turn = (id: string): Move => [asked(call(id, 'read')), returned(id)];
 
 describe('a reminder', () => {
-  test('stands in the journal with every field, each default written out', () => {
+  test('is recorded with every field and all defaults', () => {
     given(running()).when(reminded('m')).thenEvent('reminder_injected', {
       command_id: 'm',
       body: 'mind m',
@@ -59,7 +61,7 @@ describe('a reminder', () => {
       });
   });
 
-  test('fires at the seam that delivers it, in the voice that it asks for', () => {
+  test('is delivered at its seam, with its role', () => {
     given(running(), reminded('m', 'finish_step', { role_hint: 'developer' }))
       .when(answered())
       .thenIncludes('loop_checkpoint iteration_end delivers m', 'reminder_fired m at iteration_end')
@@ -70,14 +72,14 @@ describe('a reminder', () => {
       });
   });
 
-  test('that is audit_only is fired for the record, and never lives', () => {
+  test('with audit_only is recorded, and never shown', () => {
     const { session } = given(running(), reminded('m', 'audit_only', { ttl_turns: 1 }))
       .when(answered(), toolsClosed)
       .thenIncludes('reminder_fired m at loop_exit audit', 'agent_end end_turn');
     expect(session.state.context.reminders).toEqual([]);
   });
 
-  test('without ttl_turns is shown until someone ends it, in later runs too', () => {
+  test('without ttl_turns is shown until it is revoked, in later runs too', () => {
     const { session } = given(started(), reminded('m'), provisioned(), turn('a'), turn('b'), answered(), toolsClosed)
       .when(prompted(), provisioned(), answered())
       .thenNever('reminder_expired');
@@ -86,7 +88,7 @@ describe('a reminder', () => {
 });
 
 describe('ttl_turns', () => {
-  test('is how many turns show it: it expires as the last of them ends', () => {
+  test('is the number of turns that show it: it expires at the end of the last of them', () => {
     given(started(), brief('m', 2), provisioned())
       .when(turn('a'))
       .thenNever('reminder_expired')
@@ -96,7 +98,7 @@ describe('ttl_turns', () => {
       .thenCount('reminder_expired', 1);
   });
 
-  test('does not count the turn in which it arrives after the answer: nobody was shown it yet', () => {
+  test('does not count the turn in which it arrives after the answer: it was not shown yet', () => {
     given(calling('read'), brief('m', 1))
       .when(returned('a'))
       .thenIncludes('reminder_fired m at post_tool_dispatch', 'turn_end 1', 'turn_start 2')
@@ -105,7 +107,7 @@ describe('ttl_turns', () => {
       .thenIncludes('turn_end 2', 'reminder_expired m ttl');
   });
 
-  test('counts a turn that was broken off', () => {
+  test('counts a turn that was cancelled', () => {
     given(started(), brief('m', 1), provisioned(), asked(call('a', 'read')))
       .when(cancelled(), returned('a', 'cancelled'), toolsClosed)
       .thenIncludes('turn_end 1', 'reminder_expired m ttl', 'agent_end cancelled');
@@ -117,7 +119,7 @@ describe('ttl_turns', () => {
       .thenIncludes('turn_end 1', 'reminder_expired m ttl');
   });
 
-  test('does not count while it waits', () => {
+  test('does not count while it is queued', () => {
     given(running({ steering: 'one_at_a_time' }), steered('s1'), steered('s2'), brief('m', 1))
       .when(turn('a'))
       .thenNever('reminder_fired m', 'reminder_expired m');
@@ -125,7 +127,7 @@ describe('ttl_turns', () => {
 });
 
 describe('a dedupe key', () => {
-  test('lets a reminder that is shown make way for a newer one, as that fires', () => {
+  test('replaces a shown reminder when the newer one is delivered', () => {
     given(started(), keyed('m1'), provisioned())
       .when(keyed('m2'))
       .thenJournal('reminder_injected m2 finish_step')
@@ -138,7 +140,7 @@ describe('a dedupe key', () => {
       .thenNever('reminder_expired');
   });
 
-  test('of a reminder for the record only takes nothing away', () => {
+  test('of a reminder that is only recorded replaces nothing', () => {
     given(started(), keyed('m1'), provisioned(), keyed('m2', 'audit_only'))
       .when(answered())
       .thenIncludes('reminder_fired m2 at loop_exit audit')
@@ -148,7 +150,7 @@ describe('a dedupe key', () => {
   test.each([
     ['steers', (id: string) => steered(id, 'finish_step', { dedupe_key: 'k' })],
     ['reminders', (id: string) => keyed(id)],
-  ])('collapses %s that wait to the newest, in the place of the oldest', (_name, one) => {
+  ])('collapses queued %s to the newest, at the position of the oldest', (_name, one) => {
     const { session } = given(running(), one('m1'), steered('between'))
       .when(one('m2'))
       .thenIncludes('injection_collapsed m1 into m2')
@@ -169,7 +171,7 @@ describe('a dedupe key', () => {
       .thenNever('message_injected f1');
   });
 
-  test('keeps kinds apart: a reminder never stands in the place of a user message', () => {
+  test('keeps kinds apart: a reminder never replaces a user message', () => {
     given(running(), steered('s', 'finish_step', { dedupe_key: 'k' }), followedUp('f', { dedupe_key: 'k' }))
       .when(keyed('m'))
       .thenJournal('reminder_injected m finish_step')
@@ -177,14 +179,14 @@ describe('a dedupe key', () => {
       .thenIncludes('loop_checkpoint iteration_end delivers s m');
   });
 
-  test('gives the newest its own mode: an interrupt in the place of what could wait', () => {
+  test('keeps the mode of the newest: an interrupt may replace a message that could wait', () => {
     given(running(), steered('m1', 'finish_step', { dedupe_key: 'k' }), steered('m2', 'interrupt', { dedupe_key: 'k' }))
       .when(asked(call('a', 'read')))
       .thenIncludes('loop_checkpoint pre_tool_dispatch delivers m2 skips a')
       .thenNever('message_injected m1');
   });
 
-  test('of what was delivered is free again', () => {
+  test('of a delivered message is free again', () => {
     given(running(), steered('m1', 'finish_step', { dedupe_key: 'k' }), answered())
       .when(steered('m2', 'finish_step', { dedupe_key: 'k' }))
       .thenJournal('steering_received m2 finish_step');
@@ -192,7 +194,7 @@ describe('a dedupe key', () => {
 });
 
 describe('a revoke', () => {
-  test('takes back what waits: it is never delivered', () => {
+  test('removes a queued message: it is never delivered', () => {
     given(running(), steered('m'), followedUp('f'))
       .when(revoked('m'), revoked('f'))
       .thenJournal('control_outcome revoke revoked m', 'control_outcome revoke revoked f')
@@ -210,7 +212,7 @@ describe('a revoke', () => {
     expect(session.state.context.reminders).toEqual([]);
   });
 
-  test('of an ended session takes back what waits for the next run', () => {
+  test('on an ended session removes a message queued for the next run', () => {
     given(ended(), steered('m'))
       .when(revoked('m'))
       .thenJournal('control_outcome revoke revoked m')
@@ -218,7 +220,7 @@ describe('a revoke', () => {
       .thenNever('message_injected m');
   });
 
-  test('says who asked for what', () => {
+  test('records its actor and target', () => {
     given(running(), steered('m'))
       .when(command('revoke', 'r', { command_id: 'm' }, 'ada'))
       .thenEvent('control_outcome', { target: 'm', actor: { name: 'ada', verified: false } });
@@ -259,7 +261,7 @@ describe('a revoke', () => {
 });
 
 describe('a replace', () => {
-  test('gives what waits another text; it keeps its place, mode and id, and says by whom', () => {
+  test('changes the text of a queued message, which keeps its place, mode and id, and records the actor', () => {
     given(running(), steered('m1'), steered('m2'))
       .when(replaced('m1', 'do something else'))
       .thenJournal('control_outcome replace replaced m1')
@@ -283,7 +285,7 @@ describe('a replace', () => {
       });
   });
 
-  test('of a reminder that is shown comes too late', () => {
+  test('of a shown reminder is too late', () => {
     given(started(), reminded('m'), provisioned())
       .when(replaced('m'))
       .thenIncludes('command_rejected already_delivered replace-m')
@@ -299,8 +301,8 @@ describe('a replace', () => {
   });
 });
 
-describe('as many reminders as may wait or be shown', () => {
-  // Some are shown, one for the record has been, and the others wait.
+describe('the maximum of queued and shown reminders', () => {
+  // Some are shown, one is only recorded, and the others are queued.
   const ids = Array.from({ length: BOUNDS.remindersLiveMax }, (_, i) => `r${i}`);
   const full: Move = [
     started(),
@@ -309,7 +311,7 @@ describe('as many reminders as may wait or be shown', () => {
     ids.slice(100).map((id) => reminded(id)),
   ];
 
-  test('are taken, and the one after is too_many_reminders', () => {
+  test('is accepted, and one more is too_many_reminders', () => {
     given(full)
       .when(reminded('more'))
       .thenJournal('command_rejected too_many_reminders more')
@@ -317,7 +319,7 @@ describe('as many reminders as may wait or be shown', () => {
       .thenJournal('steering_received s finish_step', 'followup_received f');
   });
 
-  test('leave room again when one is cleared, and for one that takes the place of another', () => {
+  test('leaves room again after one is cleared, and for one that replaces another', () => {
     given(full)
       .when(reminded('newer', 'finish_step', { dedupe_key: 'r7' }))
       .thenJournal('reminder_injected newer finish_step')
@@ -348,7 +350,7 @@ describe('a compaction', () => {
       [command_id, ttl_left, due].filter((word) => word !== undefined).join(' '),
     );
 
-  test('takes what stood in the replaced part, unless it is to be preserved', () => {
+  test('removes reminders in the replaced part, unless they are preserved', () => {
     expect(after([live('old'), live('pinned', { preserve_on_compact: true }), live('recent', { turn: 4 })])).toEqual([
       'old compaction',
       'pinned',
@@ -356,7 +358,7 @@ describe('a compaction', () => {
     ]);
   });
 
-  test('counts as a turn for those that stay', () => {
+  test('counts as a turn for the remaining ones', () => {
     expect(
       after([
         live('last', { turn: 4, ttl_left: 1 }),
@@ -385,7 +387,7 @@ describe('a child, by reminder_inherited,', () => {
     ],
   };
 
-  test('is born with what reaches direct children, and hands none of that on', () => {
+  test('inherits reminders for direct children, and does not pass them on', () => {
     expect(inheritedReminders(session, 1)).toEqual([
       expect.objectContaining({ command_id: 'near', from: 'parent', propagate: 'none' }),
       {
@@ -403,7 +405,7 @@ describe('a child, by reminder_inherited,', () => {
     ]);
   });
 
-  test('of a child is born with what reaches all', () => {
+  test('of a child inherits reminders for all', () => {
     expect(inheritedReminders(session, 2).map(({ command_id }) => command_id)).toEqual(['far']);
   });
 });

@@ -1,4 +1,6 @@
-/** Where what waits enters a turn: each mode at each seam that drains it, and at none that does not. */
+/**
+ * Delivery of queued messages: each mode at each seam that delivers it, and at no other.
+ */
 import { SEAM_KINDS, SEAMS } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { given } from './given.ts';
@@ -26,7 +28,7 @@ import { INTERRUPT } from './openings.ts';
 const AUDIT = 'audit_only';
 
 describe('iteration_start', () => {
-  test.each([INTERRUPT, 'finish_step'])('delivers %s before the model is asked', (mode) => {
+  test.each([INTERRUPT, 'finish_step'])('delivers %s before the model is called', (mode) => {
     given(started(), steered('m', mode))
       .when(provisioned())
       .thenIncludes(
@@ -53,7 +55,7 @@ describe('the compaction seams deliver no injection:', () => {
 });
 
 describe('pre_tool_dispatch', () => {
-  test('delivers an interrupt: no call starts, each has one skipped result, then comes the message', () => {
+  test('delivers an interrupt: no call starts, each has one skipped result, then the message follows', () => {
     given(running(), steered('m', INTERRUPT))
       .when(asked(call('a', 'read'), call('b', 'ask')))
       .thenJournal(
@@ -80,7 +82,7 @@ describe('pre_tool_dispatch', () => {
       .thenNever('message_injected m');
   });
 
-  test('has one pass where nothing is waited for', () => {
+  test('has one pass if there is nothing to wait for', () => {
     given(running())
       .when(asked(call('a', 'read'), call('b', 'read')))
       .thenJournal(
@@ -102,7 +104,7 @@ describe('pre_tool_dispatch', () => {
       );
   });
 
-  test('does not call skipping what there was nothing left to skip of', () => {
+  test('does not report a skip if there was nothing left to skip', () => {
     const unknown = { problem: { code: 'unknown_tool', message: 'There is no such tool.' } };
     given(running(), steered('m', INTERRUPT))
       .when(asked(call('a', 'nosuch', unknown)))
@@ -115,13 +117,13 @@ describe('pre_tool_dispatch', () => {
       );
   });
 
-  test('without post_tool_dispatch behind it where the whole batch was skipped', () => {
+  test('is not followed by post_tool_dispatch if the whole batch was skipped', () => {
     given(running(), steered('m', INTERRUPT))
       .when(asked(call('a', 'read')))
       .thenNever('loop_checkpoint post_tool_dispatch');
   });
 
-  test('turn_end says that the dispatch was skipped, and why', () => {
+  test('turn_end records the skip and its reason', () => {
     given(running(), steered('m', INTERRUPT))
       .when(asked(call('a', 'read')))
       .thenEvent('turn_end', { dispatch_skipped: true, skip_reason: 'interrupt_immediate' })
@@ -170,7 +172,7 @@ describe('iteration_end', () => {
       .thenNever('turn_start 2');
   });
 
-  test('is not passed on the way of a turn that had calls', () => {
+  test('is not passed in a turn with calls', () => {
     given(running(), asked(call('a', 'read')))
       .when(returned('a'))
       .thenNever('loop_checkpoint iteration_end');
@@ -178,7 +180,7 @@ describe('iteration_end', () => {
 });
 
 describe('loop_exit', () => {
-  test('delivers audit_only, into the transcript and to no model', () => {
+  test('delivers audit_only into the transcript, for no model', () => {
     given(running(), steered('m', AUDIT))
       .when(answered())
       .thenIncludes('turn_end 1', 'loop_checkpoint loop_exit delivers m', 'message_injected m steer at loop_exit audit')
@@ -192,7 +194,7 @@ describe('loop_exit', () => {
       .thenNever('message_injected m');
   });
 
-  test('drains everything of its mode, also where the policy is one at a time', () => {
+  test('drains all messages of its mode, also with the policy one at a time', () => {
     given(running({ steering: 'one_at_a_time' }), steered('m1', AUDIT), reminded('m2', AUDIT))
       .when(answered())
       .thenIncludes('loop_checkpoint loop_exit delivers m1 m2');
@@ -202,7 +204,7 @@ describe('loop_exit', () => {
 describe('daemon_idle_pre and daemon_idle_post', () => {
   const idle: Move = [running({ daemon: true }), answered()];
 
-  test('stand before and after the wait, with iteration 0', () => {
+  test('precede and follow the wait, with iteration 0', () => {
     given(running({ daemon: true }))
       .when(answered())
       .thenIncludes('turn_end 1', 'loop_checkpoint daemon_idle_pre')
@@ -238,7 +240,7 @@ describe('daemon_idle_pre and daemon_idle_post', () => {
   });
 });
 
-test('each seam of the catalogue has its tests above', () => {
+test('each seam of the catalogue has tests above', () => {
   expect([...SEAM_KINDS]).toEqual([
     'iteration_start',
     'pre_compact',
@@ -264,7 +266,7 @@ describe('a queue', () => {
       );
   });
 
-  test('is drained one at a time where the policy says so', () => {
+  test('is drained one at a time by policy', () => {
     given(running({ steering: 'one_at_a_time' }), steered('m1'), steered('m2'))
       .when(answered())
       .thenIncludes('loop_checkpoint iteration_end delivers m1', 'loop_checkpoint iteration_start')
@@ -272,7 +274,7 @@ describe('a queue', () => {
       .thenIncludes('loop_checkpoint iteration_end delivers m2');
   });
 
-  test('gives an interrupt its seam although others wait before it', () => {
+  test('delivers an interrupt at its seam although others precede it', () => {
     given(running(), steered('m1'), steered('m2', INTERRUPT))
       .when(asked(call('a', 'read')))
       .thenIncludes(
@@ -282,7 +284,7 @@ describe('a queue', () => {
   });
 });
 
-describe('what is delivered', () => {
+describe('a delivered message', () => {
   test('of a steer is a user message, verbatim', () => {
     given(running(), steered('m'))
       .when(answered())
@@ -305,7 +307,7 @@ describe('what is delivered', () => {
 });
 
 describe('a steer between the last seam and the end', () => {
-  test('is reported as pending, and the next run takes it up', () => {
+  test('is reported as pending, and delivered in the next run', () => {
     given(running(), answered())
       .when(steered('m'), toolsClosed)
       .thenIncludes('steering_received m finish_step', 'agent_end end_turn pending 1')
@@ -313,14 +315,14 @@ describe('a steer between the last seam and the end', () => {
       .thenIncludes('agent_start run 2', 'loop_checkpoint iteration_start delivers m');
   });
 
-  test('that is audit_only waits for the next loop_exit', () => {
+  test('with audit_only waits for the next loop_exit', () => {
     given(running(), answered())
       .when(steered('m', AUDIT), toolsClosed, prompted(), provisioned(), answered())
       .thenIncludes('agent_end end_turn pending 1', 'loop_checkpoint loop_exit delivers m');
   });
 });
 
-test('what is sent to an ended session waits for its next run', () => {
+test('a message to an ended session waits for its next run', () => {
   given(running(), answered(), toolsClosed)
     .when(steered('m', INTERRUPT), reminded('r'), followedUp('f'))
     .thenJournal('steering_received m interrupt_immediate', 'reminder_injected r finish_step', 'followup_received f')

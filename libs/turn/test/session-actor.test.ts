@@ -1,4 +1,6 @@
-/** The live actor, the fold, and states as JSON: three forms of one thing. */
+/**
+ * The live actor, the fold, and states as JSON are equivalent.
+ */
 import { canonicalJson, type SessionEvent } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import {
@@ -18,7 +20,7 @@ import { given } from './given.ts';
 import { leafNames } from './machine-edges.ts';
 import { answered, asked, call, followedUp, hook, returned, running, started, toolsClosed } from './moves.ts';
 
-describe('an event that a state has no transition for', () => {
+describe('an event without a transition in the current state', () => {
   test.each([
     ['turn_start', { type: 'turn_start', turn: 1 }],
     [
@@ -33,20 +35,20 @@ describe('an event that a state has no transition for', () => {
       },
     ],
     ['an event that nobody knows', { type: 'no_such_event' }],
-  ])('is refused, by the actor and by the fold: %s', (_name, event) => {
+  ])('is rejected by the actor and by the fold: %s', (_name, event) => {
     const unfit = event as SessionEvent;
     expect(() => new SessionActor('s1').send(unfit, 1, 0)).toThrow(EventNotAcceptedError);
     expect(() => applyEvent(emptyState('s1'), unfit, 1, 0)).toThrow(/stopped does not accept/);
   });
 
-  // XState throws an error of its own actor from a timer, where nothing catches it, and Vitest fails the run.
-  test('is refused where its members do not fit its type, and nothing is thrown outside of the call', async () => {
+  // XState throws an error of its own actor from a timer, where it cannot be caught, and Vitest fails the run.
+  test('with members that do not fit its type is rejected, and nothing is thrown outside of the call', async () => {
     const unfit = { type: 'prompt_received', run: 1 } as unknown as SessionEvent;
     expect(() => new SessionActor('s1').send(unfit, 1, 0)).toThrow(/stopped cannot apply prompt_received/);
     await new Promise((resolve) => setTimeout(resolve));
   });
 
-  test('is refused without a change', () => {
+  test('is rejected without a change', () => {
     const actor = new SessionActor('s1');
     const before = actor.state;
     expect(() => actor.send({ type: 'turn_start', turn: 1 }, 1, 0)).toThrow(EventNotAcceptedError);
@@ -54,10 +56,10 @@ describe('an event that a state has no transition for', () => {
   });
 });
 
-describe('an actor that rests', () => {
+describe('a dormant actor', () => {
   const { session } = given(running()).when(asked(call('c1', 'read')));
 
-  test('has the same state, and goes on from it as one that never did', () => {
+  test('has the same state, and continues like one that stayed active', () => {
     const [rested, awake] = [new SessionActor('s1'), new SessionActor('s1')];
     for (const { events, n } of session.steps) {
       for (const event of events) for (const actor of [rested, awake]) actor.send(event, n, 0);
@@ -68,7 +70,7 @@ describe('an actor that rests', () => {
     }
   });
 
-  test('has let its XState actor go, and makes another only when something is sent', () => {
+  test('has released its XState actor, and creates another only for the next event', () => {
     const actor = new SessionActor('s1');
     const first = actor.actor;
     actor.rest();
@@ -95,13 +97,13 @@ describe('a state from JSON', () => {
     ['a child of a state that has none', { stopped: 'really' }],
     ['a name that every object has', 'constructor'],
     ['nothing', {}],
-  ])('is refused where it is %s', (_name, value) => {
+  ])('is rejected if it is %s', (_name, value) => {
     const stored = { value: value as string, context: emptyState('s1').context };
     expect(() => restoreState(stored)).toThrow();
     expect(() => new SessionActor('s1', stored)).toThrow();
   });
 
-  test('goes on exactly where it was left', () => {
+  test('continues exactly where it was stored', () => {
     const { session } = given(running({ hooks: [hook('PreToolUse')] }), asked(call('a', 'read'))).when();
     const stored = JSON.parse(canonicalJson({ value: session.state.value, context: session.state.context }));
     const actor = new SessionActor('s1', stored);
@@ -112,7 +114,7 @@ describe('a state from JSON', () => {
 });
 
 describe('a session without a record', () => {
-  test('is stopped, has had no run and wants nothing', () => {
+  test('is stopped, without a run and without effects', () => {
     const state = emptyState('s1');
     expect(leafOf(state)).toBe('stopped');
     expect(isEnded(state)).toBe(true);
@@ -125,7 +127,7 @@ describe('a session without a record', () => {
 });
 
 describe('effects', () => {
-  test('have ids made of the record that asked and their place in it', () => {
+  test('have ids made of the record that requested them and their index', () => {
     const { session } = given(running()).when(asked(call('a', 'read'), call('b', 'read')));
     expect(openEffectIds(session.state)).toEqual(['3-0', '3-1']);
     expect(effectsOf(session.state)).toEqual([
@@ -134,7 +136,7 @@ describe('effects', () => {
     ]);
   });
 
-  test('of one consult share one id, however many registrations there are', () => {
+  test('of one consult share one id, for any number of registrations', () => {
     const { session } = given(started()).when(
       ...[running({ hooks: [hook('PreToolUse', 'one'), hook('PreToolUse', 'two')] })].flat().slice(1),
       asked(call('a', 'read')),
@@ -142,7 +144,7 @@ describe('effects', () => {
     expect(effectsOf(session.state)).toMatchObject([{ kind: 'consult', id: '3-0', hooks: ['one', 'two'] }]);
   });
 
-  test('say which turn a model call is for, and how often it was begun again', () => {
+  test('contain the turn of a model call, and the number of its restarts', () => {
     const { session } = given(running(), asked(call('a', 'read')), returned('a')).when();
     expect(effectsOf(session.state)).toEqual([
       { kind: 'call_model', id: '4-0', epoch: 1, restarts: 0, turn: 2, abort: null },
@@ -150,7 +152,7 @@ describe('effects', () => {
   });
 });
 
-describe('what a session remembers', () => {
+describe('the state of a session', () => {
   test('does not grow with its turns', () => {
     const { session } = given(running({ maxTurns: 1_000 })).when();
     const sizes: number[] = [];
@@ -158,7 +160,7 @@ describe('what a session remembers', () => {
       session.make(asked(call('a', 'read'), call('b', 'read')), returned('a'), returned('b'));
       if (i >= 99) sizes.push(canonicalJson(session.state.context).length);
     }
-    // Record and token counts get longer digits, and nothing else changes.
+    // Record and token counts get longer digits; nothing else changes.
     expect(Math.max(...sizes) - Math.min(...sizes)).toBeLessThan(16);
   });
 
@@ -182,7 +184,7 @@ describe('what a session remembers', () => {
 
 test('more events than can follow from one input are an error, not an endless loop', () => {
   const { context } = emptyState('s1');
-  // More waits than the door ever lets in.
+  // More queued messages than the bounds allow.
   const followups = Array.from({ length: 5_000 }, (_, i) => ({ command_id: `f${i}`, body: 'x', at: '' }));
   const overfull = new SessionActor('s1', {
     value: { steering_check: 'follow_up' },

@@ -1,4 +1,6 @@
-/** Suspensions with conditions, sessions that park themselves, daemons that wake by themselves, and their timers. */
+/**
+ * Suspensions with conditions, sessions that park themselves, daemons with a wake interval, and their timers.
+ */
 import { BOUNDS, type EventOf, textOf } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { durationText } from '../src/slices/suspension/suspension.ts';
@@ -38,10 +40,10 @@ import { calling, ended, INTERRUPT, idled } from './openings.ts';
 
 const HOUR = 3_600_000;
 
-/** A session that is parked after a batch, so that it has a turn to go on with. */
+/** A session suspended after a batch, with a turn to continue. */
 const parked = (body = {}): Move => [calling('read'), suspended('suspend-1', body), returned('a')];
 
-/** What the runtime has told the model, in order. */
+/** The runtime's messages to the model, in order. */
 function told(outcome: Outcome): string[] {
   return outcome.session.steps
     .flatMap((step) => step.events)
@@ -51,7 +53,7 @@ function told(outcome: Outcome): string[] {
 }
 
 describe('a suspension until a time', () => {
-  test('has a timer from when it takes hold, and wakes when that fires', () => {
+  test('has a timer from its start, and ends when the timer fires', () => {
     const outcome = given(parked({ until: '1970-01-01T01:00:00Z' }))
       .when()
       .thenState('suspended.parked')
@@ -72,27 +74,27 @@ describe('a suspension until a time', () => {
     ]);
   });
 
-  test('for so long is counted from when it takes hold, not from when it was asked for', () => {
+  test('for a duration is counted from its start, not from its request', () => {
     given(running(), suspended('suspend-1', { for_ms: HOUR }), later(5 * HOUR))
       .when(answered())
       .thenIncludes(`suspended suspend-1 until ${6 * HOUR}`)
       .thenEffects(`timer suspension at ${6 * HOUR}`);
   });
 
-  test('in any zone is the same moment', () => {
+  test('in any time zone is the same moment', () => {
     given(parked({ until: '1970-01-01T03:00:00+02:00' }))
       .when()
       .thenEffects(`timer suspension at ${HOUR}`);
   });
 
-  test('that has passed is refused, with the field', () => {
+  test('in the past is rejected, with the field', () => {
     given(running(), later(2 * HOUR))
       .when(suspended('suspend-1', { until: '1970-01-01T01:00:00Z' }))
       .thenJournal('command_rejected invalid_field suspend-1', 'control_outcome suspend invalid_field')
       .thenEvent('command_rejected', { field: 'until' });
   });
 
-  test('that is now has passed, the next millisecond has not', () => {
+  test('at the present moment is in the past, the next millisecond is not', () => {
     given(running(), later(HOUR))
       .when(suspended('now', { until: '1970-01-01T01:00:00.000Z' }))
       .thenJournal('command_rejected invalid_field now', 'control_outcome suspend invalid_field')
@@ -100,7 +102,7 @@ describe('a suspension until a time', () => {
       .thenIncludes('control_outcome suspend suspending');
   });
 
-  test('more than ten years away is refused', () => {
+  test('more than ten years away is rejected', () => {
     const until = (ms: number) => ({ until: new Date(ms).toISOString() });
     given(running())
       .when(suspended('far', until(BOUNDS.parkMaxMs + 1)))
@@ -109,7 +111,7 @@ describe('a suspension until a time', () => {
       .thenIncludes('control_outcome suspend suspending');
   });
 
-  test('gives the model a turn even where the run would have ended', () => {
+  test('gives the model a turn even if the run would have ended', () => {
     given(running(), suspended('suspend-1', { for_ms: HOUR }), answered())
       .when(later(HOUR), timerFires)
       .thenIncludes('resumed timeout', 'turn_start 2')
@@ -130,14 +132,14 @@ describe('a suspension until a time', () => {
     expect(told(outcome)[1]).toBe('user: look again');
   });
 
-  test('whose input is not needed, as it was resumed before, does not tell it', () => {
+  test('with an input does not deliver it if it was resumed earlier', () => {
     const outcome = given(parked({ for_ms: HOUR, on_timeout: 'resume_with_input', input: 'look again' })).when(
       resumed(),
     );
     expect(told(outcome)).toHaveLength(1);
   });
 
-  test('that is to fail ends the run in error, with a code', () => {
+  test('with on_timeout fail ends the run in error, with a code', () => {
     given(parked({ for_ms: HOUR, on_timeout: 'fail' }))
       .when(later(HOUR), timerFires, toolsClosed)
       .thenIncludes('timer_fired suspension', 'run_failed suspension suspension_expired', 'agent_end error')
@@ -145,7 +147,7 @@ describe('a suspension until a time', () => {
       .thenState('failed');
   });
 
-  test('leaves its timer to fire into the void once it is over', () => {
+  test('leaves its timer, which is ignored after the end', () => {
     const outcome = given(parked({ for_ms: HOUR })).when();
     const timer = { type: 'timer', effect_id: '4-0', due_at_ms: HOUR } as const;
     outcome.when(resumed()).thenEffects('call_model').when(later(HOUR), timer).thenNothing('no pending timer 4-0');
@@ -160,18 +162,18 @@ describe('a suspension until a time', () => {
       .thenEffects(`timer suspension at ${HOUR + 1_000}`);
   });
 
-  test('is not ended by a timer of another time', () => {
+  test('is not ended by a timer with another time', () => {
     given(parked({ for_ms: HOUR }))
       .when({ type: 'timer', effect_id: '4-0', due_at_ms: 1 })
       .thenNothing();
   });
 
-  test('keeps its timer, under the same id, when another host takes the session over', () => {
+  test('keeps its timer, under the same id, when another host claims the session', () => {
     const outcome = given(parked({ for_ms: HOUR })).when(owned(2));
     outcome.thenEffects(`timer suspension at ${HOUR}`).when(later(HOUR), timerFires).thenIncludes('resumed timeout');
   });
 
-  test('at the cap ends the run when its time has come', () => {
+  test('at the maximum of turns ends the run when its time has come', () => {
     given(running({ maxTurns: 1 }), suspended('suspend-1', { for_ms: HOUR }), answered())
       .when(later(HOUR), timerFires, toolsClosed)
       .thenIncludes('resumed timeout', 'agent_end max_turns')
@@ -180,7 +182,7 @@ describe('a suspension until a time', () => {
 });
 
 describe('a suspension until a signal', () => {
-  test('is ended by it, and the model is told its data', () => {
+  test('is ended by it, and the model gets its data', () => {
     const outcome = given(parked({ signal: 'deployed', reason: 'the build' }))
       .when(later(90_000), signalled('deployed', 's', { version: '1.4', at: [1] }))
       .thenIncludes('signal_received deployed s', 'resumed signal s', 'turn_start 2')
@@ -190,20 +192,20 @@ describe('a suspension until a signal', () => {
     ]);
   });
 
-  test('is not ended by another, which is kept', () => {
+  test('is not ended by another one, which is stored', () => {
     given(parked({ signal: 'deployed' }))
       .when(signalled('other'))
       .thenJournal('signal_received other signal-other', 'control_outcome signal stored')
       .thenState('suspended.parked');
   });
 
-  test('is ended at once by one that came before', () => {
+  test('is ended immediately by an earlier one', () => {
     given(running(), signalled('deployed'), suspended('suspend-1', { signal: 'deployed' }))
       .when(answered())
       .thenIncludes('suspended suspend-1 or deployed', 'resumed signal signal-deployed', 'turn_start 2');
   });
 
-  test('takes the oldest of its name, and takes it once', () => {
+  test('takes the oldest with its name, once', () => {
     const outcome = given(running(), signalled('go', 's1', 1), signalled('go', 's2', 2))
       .when(suspended('suspend-1', { signal: 'go' }), answered())
       .thenIncludes('resumed signal s1')
@@ -214,7 +216,7 @@ describe('a suspension until a signal', () => {
     expect(told(outcome)).toHaveLength(2);
   });
 
-  test('that did not come in time is said to the model', () => {
+  test('that did not arrive in time is reported to the model', () => {
     const outcome = given(parked({ signal: 'deployed', for_ms: HOUR }))
       .when()
       .thenEffects(`timer suspension at ${HOUR}`)
@@ -224,7 +226,7 @@ describe('a suspension until a signal', () => {
     );
   });
 
-  test('that came in time leaves no failure behind', () => {
+  test('that arrived in time leaves no failure', () => {
     given(parked({ signal: 'deployed', for_ms: HOUR, on_timeout: 'fail' }))
       .when(signalled('deployed'))
       .thenIncludes('resumed signal signal-deployed')
@@ -233,7 +235,7 @@ describe('a suspension until a signal', () => {
 });
 
 describe('signals', () => {
-  test('are kept up to their bound, and no further', () => {
+  test('are stored up to their bound', () => {
     const many = Array.from({ length: BOUNDS.signalsStoredMax }, (_, i) => signalled('x', `s${i}`));
     given(running(), many)
       .when(signalled('x', 'over'))
@@ -250,7 +252,7 @@ describe('signals', () => {
       .thenIncludes('resumed signal signal-go');
   });
 
-  test('to what is not running are refused', () => {
+  test('to a session without a run are rejected', () => {
     given(ended())
       .when(signalled('go'))
       .thenJournal('command_rejected not_running signal-go', 'control_outcome signal not_running');
@@ -259,13 +261,13 @@ describe('signals', () => {
       .thenJournal('command_rejected not_running signal-go', 'control_outcome signal not_running');
   });
 
-  test('are of their run: the next one does not find them', () => {
+  test('belong to their run: the next one does not find them', () => {
     const { state } = given(running(), signalled('go'), answered(), toolsClosed, prompted());
     expect(state.context.signals).toEqual([]);
   });
 });
 
-describe('what wakes a suspended session', () => {
+describe('a suspended session is woken by', () => {
   test('an interrupt, whatever it waits for, and the reminder says so', () => {
     const outcome = given(parked({ signal: 'deployed', for_ms: HOUR }))
       .when(later(1_500), steered('m', INTERRUPT))
@@ -273,7 +275,7 @@ describe('what wakes a suspended session', () => {
     expect(told(outcome)[0]).toMatch(/It slept for 1.5 s, .* A message woke it\.$/);
   });
 
-  test('an interrupt that came after it was asked for, and was delivered before it took hold', () => {
+  test('an interrupt after the request of the suspension that was delivered before its start', () => {
     given(calling('read'), suspended(), steered('m', INTERRUPT))
       .when(returned('a'))
       .thenIncludes(
@@ -284,25 +286,25 @@ describe('what wakes a suspended session', () => {
       );
   });
 
-  describe('not an interrupt that never reaches the model:', () => {
+  describe('but not by an interrupt that never reaches the model:', () => {
     const asks: Move = [calling('read'), suspended()];
     const keyed = (id: string, mode: string) => steered(id, mode, { dedupe_key: 'k' });
 
-    test('one that was taken back before it was delivered', () => {
+    test('one that was revoked before its delivery', () => {
       given(asks, steered('m', INTERRUPT), revoked('m'))
         .when(returned('a'))
         .thenIncludes('loop_checkpoint post_tool_dispatch', 'suspended suspend-1')
         .thenState('suspended.parked');
     });
 
-    test('one in whose place stands a newer one that interrupts nothing', () => {
+    test('one replaced by a newer message that does not interrupt', () => {
       given(asks, keyed('m', INTERRUPT), keyed('n', 'finish_step'))
         .when(returned('a'))
         .thenIncludes('loop_checkpoint post_tool_dispatch delivers n', 'suspended suspend-1')
         .thenState('suspended.parked');
     });
 
-    test('but the newer one, where it interrupts', () => {
+    test('the newer message counts, if it interrupts', () => {
       given(asks, keyed('m', INTERRUPT), keyed('n', INTERRUPT))
         .when(returned('a'))
         .thenIncludes('loop_checkpoint post_tool_dispatch delivers n', 'suspended suspend-1', 'resumed interrupt n');
@@ -311,14 +313,14 @@ describe('what wakes a suspended session', () => {
         .thenIncludes('loop_checkpoint post_tool_dispatch delivers n', 'suspended suspend-1', 'resumed interrupt n');
     });
 
-    test('and the one behind it, which was delivered', () => {
+    test('the next one counts, if it was delivered', () => {
       given(asks, steered('m', INTERRUPT), steered('n', INTERRUPT), revoked('m'))
         .when(returned('a'))
         .thenIncludes('loop_checkpoint post_tool_dispatch delivers n', 'suspended suspend-1', 'resumed interrupt n');
     });
   });
 
-  test('an interrupt that hooks let in after it was asked for, although it came before', () => {
+  test('an interrupt that hooks accepted after the request, although it arrived before', () => {
     const guarded = { hooks: [hook('user_prompt_submit')] };
     const way: Move = [running(guarded), hooksSaid(undefined), asked(call('a', 'read')), steered('m', INTERRUPT)];
     given(way, suspended(), hooksSaid(undefined))
@@ -326,10 +328,10 @@ describe('what wakes a suspended session', () => {
       .thenIncludes('loop_checkpoint post_tool_dispatch delivers m', 'suspended suspend-1', 'resumed interrupt m');
   });
 
-  test('not an interrupt that was meant for an earlier suspension, which was withdrawn', () => {
+  test('not by an interrupt for an earlier suspension that was withdrawn', () => {
     given(calling('read', { steering: 'one_at_a_time' }), suspended(), steered('l'))
       .when(steered('m', INTERRUPT), resumed(), suspended('suspend-2'), returned('a'))
-      // The one that is delivered first is no interrupt; the one behind it waits, and is not slept through.
+      // The first delivered message is not an interrupt; the next one waits and wakes the session.
       .thenIncludes('loop_checkpoint post_tool_dispatch delivers l', 'suspended suspend-2', 'resumed interrupt m');
     given(calling('read'), suspended(), steered('m', INTERRUPT), resumed())
       .when(suspended('suspend-2'), returned('a'))
@@ -337,14 +339,14 @@ describe('what wakes a suspended session', () => {
       .thenState('suspended.parked');
   });
 
-  describe('where more than one thing could, the first of these:', () => {
+  describe('with several possible reasons, by the first of these:', () => {
     const both = parked({ signal: 'deployed', for_ms: HOUR });
 
-    test('who resumes it, before the time that comes with it', () => {
+    test('a resume, before a time limit in the same suspension', () => {
       given(both, later(HOUR)).when(resumed()).thenIncludes('resumed command resume-1').thenNever('timer_fired');
     });
 
-    test('a message that came while hooks were asked, before a signal that waits', () => {
+    test('a message that arrived during the hooks, before a stored signal', () => {
       given(
         running({ hooks: [hook('pre_suspend')] }),
         signalled('deployed'),
@@ -355,14 +357,14 @@ describe('what wakes a suspended session', () => {
         .thenNever('resumed signal');
     });
 
-    test('a signal that came in time, and its timer then fires into the void', () => {
+    test('a signal in time, whose timer is ignored later', () => {
       const outcome = given(both, later(HOUR)).when(signalled('deployed'));
       outcome.thenIncludes('resumed signal signal-deployed');
       outcome.when({ type: 'timer', effect_id: '4-0', due_at_ms: HOUR }).thenNothing('no pending timer 4-0');
     });
   });
 
-  test('not an interrupt that came before it was asked for', () => {
+  test('not an interrupt that arrived before the request', () => {
     given(calling('read'), steered('m', INTERRUPT), suspended())
       .when(returned('a'))
       .thenIncludes('loop_checkpoint post_tool_dispatch delivers m', 'suspended suspend-1')
@@ -374,11 +376,11 @@ describe('what wakes a suspended session', () => {
     ['a reminder', reminded('m')],
     ['a follow-up', followedUp('m')],
     ['what is for the record only', steered('m', 'audit_only')],
-  ])('not %s: it is kept', (_name, word) => {
+  ])('not %s: it stays queued', (_name, word) => {
     given(parked()).when(word).thenState('suspended.parked').thenNever('resumed');
   });
 
-  test('a resume that comes before it has taken hold withdraws it', () => {
+  test('a resume before its start withdraws a suspension', () => {
     given(running(), suspended('suspend-1', { for_ms: HOUR }))
       .when(resumed())
       .thenJournal('control_outcome resume resumed')
@@ -404,14 +406,14 @@ describe('a session that parks itself', () => {
       .thenEffects(`timer suspension at ${HOUR}`);
   });
 
-  test('goes on when its time has come, and is told that it had parked itself', () => {
+  test('continues when its time has come, and the model reads that it parked itself', () => {
     const outcome = given(parks({ for_ms: HOUR, reason: 'wait for the tide' }))
       .when(later(HOUR), timerFires)
       .thenIncludes('resumed timeout', 'turn_start 2');
     expect(told(outcome)[0]).toMatch(/^reminder: You parked this session \(wait for the tide\)\. It slept for 1 h/);
   });
 
-  test('waits for its siblings', () => {
+  test('waits for the other calls of the batch', () => {
     given(running(), asked(call('a', 'read'), call('b', 'read')), returned('a', 'ok', { park: {} }))
       .when()
       .thenState('function_execute.running')
@@ -419,7 +421,7 @@ describe('a session that parks itself', () => {
       .thenIncludes('call_ended b ok', 'turn_end 1', 'suspended a');
   });
 
-  test('is kept from it by a message that its last seam delivers', () => {
+  test('is prevented from it by a message that its last seam delivers', () => {
     given(calling('read'), steered('m'))
       .when(returned('a', 'ok', { park: {} }))
       .thenIncludes('suspend_requested a', 'loop_checkpoint post_tool_dispatch delivers m', 'turn_start 2')
@@ -429,7 +431,7 @@ describe('a session that parks itself', () => {
       .thenIncludes('agent_end end_turn');
   });
 
-  // What was not taken must not be told as if it had been.
+  // The result must not claim a suspension that was refused.
   const refusedAs = (by: string) => ({
     result: {
       content: [
@@ -443,7 +445,7 @@ describe('a session that parks itself', () => {
     },
   });
 
-  test('is parked by the first that asked: a person, or a call before it', () => {
+  test('is suspended by the first request: of a person, or of an earlier call', () => {
     given(calling('read'), suspended('suspend-1', { signal: 'go' }))
       .when(returned('a', 'ok', { park: { for_ms: HOUR } }))
       .thenIncludes('call_ended a error', 'suspended suspend-1 or go')
@@ -456,7 +458,7 @@ describe('a session that parks itself', () => {
       .thenNever('suspend_requested b');
   });
 
-  test('is parked by the first that asked, also while hooks look at what it was told', () => {
+  test('is suspended by the first request, also while hooks check the result of its call', () => {
     given(running({ hooks: [hook('PostToolUse')] }), asked(call('a', 'read'), call('b', 'read')))
       .when(returned('a', 'ok', { park: { signal: 'go' } }), returned('b', 'ok', { park: { for_ms: HOUR } }))
       .when(hooksSaid(undefined), hooksSaid(undefined))
@@ -464,7 +466,7 @@ describe('a session that parks itself', () => {
       .thenEvent('call_ended', refusedAs('call a'));
   });
 
-  test('is not parked by a call that failed, or was cancelled', () => {
+  test('is not suspended by a call that failed or was cancelled', () => {
     given(calling('read'))
       .when(returned('a', 'error', { park: {} }))
       .thenNever('suspend_requested')
@@ -474,7 +476,7 @@ describe('a session that parks itself', () => {
       .thenNever('suspend_requested');
   });
 
-  test('until a time that has passed is the error of its call', () => {
+  test('with a time in the past has an error as the result of its call', () => {
     given(calling('read'), later(2 * HOUR))
       .when(returned('a', 'ok', { park: { until: '1970-01-01T01:00:00Z' } }))
       .thenIncludes('call_ended a error', 'turn_start 2')
@@ -484,7 +486,7 @@ describe('a session that parks itself', () => {
       .thenNever('suspend_requested');
   });
 
-  test('parks after hooks have seen its result', () => {
+  test('is suspended after hooks have checked the result', () => {
     given(calling('read', { hooks: [hook('PostToolUse')] }), returned('a', 'ok', { park: {} }))
       .when(hooksSaid(undefined))
       .thenIncludes('call_ended a ok', 'suspend_requested a', 'suspended a');
@@ -493,21 +495,21 @@ describe('a session that parks itself', () => {
   test.each([
     ['a hook that fails closed', new Failing()],
     ['a hook that makes an error of its result', { is_error: true }],
-  ])('is not parked after %s: the model was told that its call went wrong', (_name, said) => {
+  ])('is not suspended after %s: the model read an error', (_name, said) => {
     given(calling('read', { hooks: [hook('PostToolUse')] }), returned('a', 'ok', { park: {} }))
       .when(hooksSaid(said))
       .thenIncludes('call_ended a error', 'turn_start 2')
       .thenNever('suspend_requested', 'suspended');
   });
 
-  test('is not parked by a call that was cancelled while hooks looked at its result', () => {
+  test('is not suspended by a call that was cancelled while hooks checked its result', () => {
     given(calling('read', { hooks: [hook('PostToolUse')] }), returned('a', 'ok', { park: {} }))
       .when(callCancelled('a'), hooksCancelled)
       .thenIncludes('call_ended a cancelled', 'turn_start 2')
       .thenNever('suspend_requested', 'suspended');
   });
 
-  test('is refused a suspension by a person meanwhile, and can be resumed by one', () => {
+  test('rejects a suspension by a person meanwhile, and can be resumed by a person', () => {
     given(parks())
       .when(suspended())
       .thenJournal('command_rejected already_suspended suspend-1', 'control_outcome suspend already_suspended')
@@ -519,7 +521,7 @@ describe('a session that parks itself', () => {
 describe('hooks around a suspension', () => {
   const around = { hooks: [hook('pre_suspend'), hook('post_resume')] };
 
-  test('are asked before it takes hold, and after it is over', () => {
+  test('are called before its start, and after its end', () => {
     given(running(around), suspended('suspend-1', { for_ms: HOUR, reason: 'tide' }))
       .when(answered())
       .thenIncludes('turn_end 1', 'hook_call pre_suspend pre_suspend')
@@ -542,7 +544,7 @@ describe('hooks around a suspension', () => {
     ['a block', { block: true, reason: 'not now' }],
     ['false', false],
     ['a failure that fails closed', new Failing()],
-  ])('refuse it by %s: the session goes on, and who asked is told', (_name, said) => {
+  ])('refuse it by %s: the session continues, and the requester is notified', (_name, said) => {
     given(calling('read', around), suspended(), returned('a'))
       .when(hooksSaid(said))
       .thenIncludes('hook_vetoed pre_suspend pre_suspend block', 'turn_start 2')
@@ -557,7 +559,7 @@ describe('hooks around a suspension', () => {
     expect(told(outcome)).toEqual(['reminder: Hook pre_suspend denied the suspension of the session: not now.']);
   });
 
-  test('that are told of its end do not stand in the way of the next one', () => {
+  test('that are called at its end do not prevent the next one', () => {
     given(running(around), suspended(), answered(), hooksSaid(undefined), resumed())
       .when(suspended('suspend-2', { signal: 'go' }))
       .thenIncludes('suspend_requested suspend-2 or go', 'control_outcome suspend suspending')
@@ -570,7 +572,7 @@ describe('hooks around a suspension', () => {
       .thenIncludes('resumed signal signal-go');
   });
 
-  test('that are being asked hold the second request off, and an interrupt is heard when they have answered', () => {
+  test('that are being called delay a second request, and an interrupt is delivered after their answer', () => {
     given(running(around), suspended(), answered())
       .when(suspended('suspend-2'))
       .thenRejected('already_suspended')
@@ -580,14 +582,14 @@ describe('hooks around a suspension', () => {
       .thenIncludes('suspended suspend-1', 'resumed interrupt m', 'hook_call post_resume post_resume');
   });
 
-  test('of a suspension that is withdrawn meanwhile lead on', () => {
+  test('of a suspension withdrawn meanwhile continue the run', () => {
     given(calling('read', around), suspended(), returned('a'), resumed())
       .when(hooksSaid({ block: true }))
       .thenIncludes('consult_ended pre_suspend', 'turn_start 2')
       .thenNever('suspended', 'hook_vetoed');
   });
 
-  test('are cut short by a cancel', () => {
+  test('are aborted by a cancel', () => {
     given(running(around), suspended(), answered())
       .when(cancelled(), hooksSaid(undefined), toolsClosed)
       .thenIncludes('agent_end cancelled')
@@ -615,21 +617,21 @@ describe('a daemon with a wake interval', () => {
     );
   });
 
-  test('begins a new interval at each idling', () => {
+  test('starts a new interval at each idling', () => {
     given(idle, later(HOUR), timerFires, later(1_000))
       .when(answered())
       .thenState('daemon_idle.waiting')
       .thenEffects(`timer wake_interval at ${2 * HOUR + 1_000}`);
   });
 
-  test('is woken by a job before, and that timer fires into the void', () => {
+  test('is woken by an earlier job, and the timer is ignored', () => {
     given(idle, followedUp('job'))
       .when({ type: 'timer', effect_id: '3-0', due_at_ms: HOUR })
       .thenNothing('no pending timer 3-0')
       .thenState('assistant_streaming.streaming');
   });
 
-  test('that is suspended while it idles does not wake by its interval, but idles anew when it is resumed', () => {
+  test('that is suspended while it idles does not wake by its interval, but idles again when it is resumed', () => {
     given(idle, suspended())
       .when()
       .thenEffects()
@@ -638,7 +640,7 @@ describe('a daemon with a wake interval', () => {
       .thenEffects(`timer wake_interval at ${6 * HOUR}`);
   });
 
-  test('counts its cap from each idling', () => {
+  test('counts turns from each idling', () => {
     given(idled({ wakeIntervalMs: HOUR, maxTurns: 1 }), timerFires, answered())
       .when(timerFires, answered())
       .thenIncludes('turn_start 3')
@@ -649,7 +651,7 @@ describe('a daemon with a wake interval', () => {
     given(idle).when(cancelled()).thenEffects('close_tools').when(toolsClosed).thenIncludes('agent_end cancelled');
   });
 
-  test('that is parked until a time takes a turn when it has come, though it has no job', () => {
+  test('that is suspended until a time takes a turn at that time, although it has no job', () => {
     given(idle, suspended('suspend-1', { for_ms: 2 * HOUR }))
       .when()
       .thenEffects(`timer suspension at ${2 * HOUR}`)
@@ -661,7 +663,7 @@ describe('a daemon with a wake interval', () => {
 describe('the hook session_idle', () => {
   const around = { daemon: true, hooks: [hook('session_idle')] };
 
-  test('is asked at each entry into idling', () => {
+  test('is called at each start of idling', () => {
     given(running(around))
       .when(answered())
       .thenIncludes('turn_end 1', 'hook_call session_idle session_idle')
@@ -673,7 +675,7 @@ describe('the hook session_idle', () => {
       .thenCount('hook_call session_idle', 2);
   });
 
-  test('leaves room for an interrupt, which is delivered at daemon_idle_pre and taken up without a wait', () => {
+  test('lets an interrupt be delivered at daemon_idle_pre and handled without a wait', () => {
     given(running(around), answered(), steered('m', INTERRUPT))
       .when(hooksSaid(undefined))
       .thenIncludes(
@@ -687,14 +689,14 @@ describe('the hook session_idle', () => {
   test.each([
     ['a steer', steered('m')],
     ['a job', followedUp('m')],
-  ])('leaves room for %s, which is taken up without a wait', (_name, word) => {
+  ])('lets %s be handled without a wait', (_name, word) => {
     given(running(around), answered(), word)
       .when(hooksSaid(undefined))
       .thenIncludes('loop_checkpoint daemon_idle_pre', 'turn_start 2')
       .thenNever('loop_checkpoint daemon_idle_post');
   });
 
-  test('leaves room for a suspension, which takes hold before the idling', () => {
+  test('lets a suspension start before the idling', () => {
     given(running(around), answered(), suspended())
       .when(hooksSaid(undefined))
       .thenIncludes('consult_ended session_idle', 'suspended suspend-1')
@@ -704,17 +706,17 @@ describe('the hook session_idle', () => {
   });
 });
 
-test('a suspension that was asked for before the run has begun keeps its conditions', () => {
+test('a suspension requested before the start of the run keeps its conditions', () => {
   given(started(), suspended('suspend-1', { signal: 'go' }), provisioned())
     .when(answered())
     .thenIncludes('suspended suspend-1 or go');
 });
 
-describe('a suspension that was asked for lapses where the run ends first, and its sender is told:', () => {
+describe('a requested suspension expires if the run ends first, and its sender is notified:', () => {
   const lapsed = 'control_outcome suspend lapsed because the run ended before the suspension took effect';
   const inTheLastTurn: Move = [running({ maxTurns: 1 }), asked(call('a', 'read')), suspended()];
 
-  test('at the cap', () => {
+  test('at the maximum of turns', () => {
     given(inTheLastTurn).when(returned('a')).thenIncludes('turn_end 1', lapsed).thenNever('suspended');
     given(inTheLastTurn)
       .when(returned('a'), toolsClosed)
@@ -732,7 +734,7 @@ describe('a suspension that was asked for lapses where the run ends first, and i
     given(running(), suspended()).when(cancelled()).thenJournal('control_outcome cancel cancelled', lapsed);
   });
 
-  test('by a cancel while hooks are asked about it: what they say is about nothing', () => {
+  test('by a cancel during its hooks: their answer has no effect', () => {
     given(running({ hooks: [hook('pre_suspend')] }), suspended(), answered(), cancelled())
       .when(hooksSaid({ block: true, reason: 'no' }))
       .thenNever('control_outcome suspend blocked')
@@ -750,11 +752,11 @@ describe('a suspension that was asked for lapses where the run ends first, and i
       .thenNever('suspended');
   });
 
-  test('before it has begun', () => {
+  test('before its start', () => {
     given(started(), suspended()).when(cancelled()).thenIncludes('control_outcome cancel cancelled', lapsed);
   });
 
-  test('not where it took hold, was withdrawn, or was the session’s own', () => {
+  test('not if it started, was withdrawn, or was requested by the session itself', () => {
     given(running(), suspended(), answered()).when(cancelled(), toolsClosed).thenNever(lapsed);
     given(running(), suspended(), resumed()).when(cancelled(), modelStopped()).thenNever(lapsed);
     given(running({ maxTurns: 1 }), asked(call('a', 'read')))
@@ -762,7 +764,7 @@ describe('a suspension that was asked for lapses where the run ends first, and i
       .thenNever(lapsed);
   });
 
-  test('and cannot be resumed, nor asked for again', () => {
+  test('and can be neither resumed nor requested again', () => {
     given(inTheLastTurn, returned('a')).when(resumed()).thenIncludes('command_rejected not_suspended resume-1');
     given(inTheLastTurn, returned('a'))
       .when(suspended('suspend-2'))

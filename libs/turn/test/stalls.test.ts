@@ -1,4 +1,6 @@
-/** The stall watch: a model that goes in circles is told so, once per stall. */
+/**
+ * Stall detection: a model that repeats itself is notified, once per stall.
+ */
 import { BOUNDS, type Json, textOf } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { given, type Outcome, Session } from './given.ts';
@@ -21,7 +23,7 @@ function turn(args: Json, result = 'the same', tool = 'read'): Move {
 const times = (count: number, move: (index: number) => Move): Move =>
   Array.from({ length: count }, (_, index) => move(index));
 
-/** All that the surroundings have said. */
+/** All notices of the environment. */
 function notices(outcome: Outcome): string[] {
   return outcome.session.lines().filter((line) => line.startsWith('feedback_received'));
 }
@@ -52,7 +54,7 @@ describe('identical calls in a row', () => {
     expect(notices(same(CALLS + 3))).toEqual([IDENTICAL]);
   });
 
-  test('are the same whatever the order of their arguments', () => {
+  test('are equal for any order of their arguments', () => {
     const orders: Json[] = [
       { a: 1, b: { c: 2, d: 3 } },
       { b: { d: 3, c: 2 }, a: 1 },
@@ -61,7 +63,7 @@ describe('identical calls in a row', () => {
     expect(notices(given(running()).when(...orders.map((args) => turn(args))))).toEqual([IDENTICAL]);
   });
 
-  test('count within one answer as well', () => {
+  test('are counted within one answer as well', () => {
     const one = (id: string) => call(id, 'read', { args: { path: 'a' } });
     const outcome = given(running()).when(
       asked(one('x'), one('y'), one('z')),
@@ -75,12 +77,12 @@ describe('identical calls in a row', () => {
   test.each([
     ['another argument', turn({ path: 'b' })],
     ['another tool', turn({ path: 'a' }, 'the same', 'seq')],
-  ])('%s in between begins the count anew', (_name, other) => {
+  ])('%s in between restarts the count', (_name, other) => {
     const two = times(CALLS - 1, () => turn({ path: 'a' }));
     expect(notices(given(running()).when(two, other, two))).toEqual([]);
   });
 
-  test('a second stall is told again', () => {
+  test('a second stall is reported again', () => {
     const stall = (path: string) => times(CALLS, () => turn({ path }));
     expect(notices(given(running()).when(stall('a'), stall('b')))).toEqual([
       IDENTICAL,
@@ -88,13 +90,13 @@ describe('identical calls in a row', () => {
     ]);
   });
 
-  test('that never run are the same too: refused, unknown, unreadable', () => {
+  test('that never run are counted too: refused, unknown, unreadable', () => {
     const unreadable = () =>
       asked(call(`c${++calls}`, 'read', { args: null, problem: { code: 'invalid_call_arguments', message: 'No.' } }));
     expect(notices(given(running()).when(times(CALLS, unreadable)))).toEqual([IDENTICAL]);
   });
 
-  test('of the run before are forgotten', () => {
+  test('of the previous run are forgotten', () => {
     const two = times(CALLS - 1, () => turn({ path: 'a' }));
     const again: Move = [answered(), toolsClosed, prompted(), provisioned()];
     expect(notices(given(running()).when(two, again, two))).toEqual([]);
@@ -125,19 +127,19 @@ describe('turns without a new result', () => {
     expect(notices(stale(TURNS + 5))).toEqual([STALE]);
   });
 
-  test('a new result in between begins the count anew', () => {
+  test('a new result in between restarts the count', () => {
     const half = times(TURNS - 1, (n) => turn({ n }));
     expect(notices(given(running()).when(turn({ n: -1 }), half, turn({ n: 99 }, 'news'), half))).toEqual([]);
   });
 
-  test('two results in turn are not new either', () => {
+  test('two alternating results are not new either', () => {
     const outcome = given(running({ maxTurns: 100 })).when(
       times(2 + TURNS, (n) => turn({ n }, n % 2 === 0 ? 'one' : 'other')),
     );
     expect(notices(outcome)).toEqual([STALE]);
   });
 
-  test('the same text of another tool is new', () => {
+  test('the same text from another tool is new', () => {
     const outcome = given(running()).when(
       turn({ n: -1 }),
       times(TURNS - 1, (n) => turn({ n })),
@@ -146,14 +148,14 @@ describe('turns without a new result', () => {
     expect(notices(outcome)).toEqual([]);
   });
 
-  test('are remembered in bounded memory, whatever the run', () => {
+  test('use bounded memory, for any run', () => {
     const session = new Session().make(running({ maxTurns: 10_000 }));
     for (let n = 0; n < BOUNDS.stallResultsRemembered + 20; n++) session.make(turn({ n }, `result ${n}`));
     expect(session.state.context.stall.results).toHaveLength(BOUNDS.stallResultsRemembered);
     expect(session.lines().filter((line) => line.startsWith('feedback'))).toEqual([]);
   });
 
-  test('a second stall is told again', () => {
+  test('a second stall is reported again', () => {
     const stall = (result: string) => times(TURNS + 1, (n) => turn({ n, result }, result));
     const outcome = given(running({ maxTurns: 100 })).when(stall('one'), stall('other'));
     expect(notices(outcome)).toEqual([STALE, 'feedback_received feedback:2 stall:no_new_result']);
@@ -163,7 +165,7 @@ describe('turns without a new result', () => {
 describe('a permission rule that refuses', () => {
   const refused = (tool = 'forbidden') => asked(call(`c${++calls}`, tool, { args: { n: calls } }));
 
-  test('is named to the model once in a run', () => {
+  test('is reported to the model once per run', () => {
     given(running())
       .when(refused())
       .thenIncludes('turn_end 1', 'feedback_received feedback:1 command_policy:rules[1]', 'turn_start 2')
@@ -171,7 +173,7 @@ describe('a permission rule that refuses', () => {
       .thenCount('feedback_received', 1);
   });
 
-  test('is named again in the next run', () => {
+  test('is reported again in the next run', () => {
     given(running(), refused(), answered(), toolsClosed, prompted(), provisioned())
       .when(refused())
       .thenIncludes('feedback_received feedback:2 command_policy:rules[1]');

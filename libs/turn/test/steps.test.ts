@@ -1,4 +1,6 @@
-/** The steps that a persona declares: their order, their ends, what hooks may do to them, and what their failures mean. */
+/**
+ * Declared steps of a persona: their order, their ends, the effects of hooks, and the effects of failures.
+ */
 import type { Step } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { given, type Outcome } from './given.ts';
@@ -40,7 +42,7 @@ const price = {
   cached_input_micro_usd: 1_000_000,
 };
 
-/** The instructions that the model was given, in order. */
+/** The instructions for the model, in order. */
 const instructions = (outcome: Outcome): string[] =>
   outcome.session.steps
     .flatMap(({ events }) => events)
@@ -51,7 +53,7 @@ const instructions = (outcome: Outcome): string[] =>
     );
 
 describe('steps', () => {
-  test('come one after another, each told to the model as it begins, in one run', () => {
+  test('run in order, each with its task for the model at its start, in one run', () => {
     const outcome = given()
       .when(running(TWO), asked(call('a', 'read')), returned('a'), answered(), answered(), toolsClosed)
       .thenIncludes(
@@ -75,18 +77,18 @@ describe('steps', () => {
     expect(instructions(outcome)).toEqual(['Step 1 of 2: plan\n\nDo plan.', 'Step 2 of 2: write\n\nDo write.']);
   });
 
-  test('begin within the record that ends the step before: a step costs no record of its own', () => {
+  test('start within the record that ends the previous one: a step costs no record of its own', () => {
     const { steps } = given().when(running(TWO), answered()).session;
     expect(steps.at(-1)?.events.map(({ type }) => type)).toEqual(
       expect.arrayContaining(['step_finished', 'turn_end', 'step_started', 'turn_start']),
     );
   });
 
-  test('are not there for a persona that declares none', () => {
+  test('do not exist for a persona that declares none', () => {
     given(running()).when(answered(), toolsClosed).thenNever('step_started', 'step_finished');
   });
 
-  test('stay open while what is delivered at the last seam is to be answered', () => {
+  test('stay open while messages of the last seam are to be answered', () => {
     given(running(TWO), steered('s1'))
       .when(answered())
       .thenIncludes('loop_checkpoint iteration_end delivers s1', 'turn_end 1', 'turn_start 2')
@@ -95,7 +97,7 @@ describe('steps', () => {
       .thenIncludes('step_finished plan completed', 'step_started write');
   });
 
-  test('begin anew with a follow-up, which comes when all of them are over, and with each run', () => {
+  test('restart with a follow-up, which is delivered after all of them, and with each run', () => {
     given(running(TWO), followedUp('f1'), answered())
       .when(answered())
       .thenIncludes(
@@ -107,13 +109,13 @@ describe('steps', () => {
       .thenState('provisioning.resolving');
   });
 
-  test('begin anew with each job of a daemon', () => {
+  test('restart with each job of a daemon', () => {
     given(running({ ...TWO, daemon: true }), answered(), answered())
       .when(steered('s1'))
       .thenIncludes('step_started plan', 'loop_checkpoint iteration_start delivers s1');
   });
 
-  test('wait where the session is suspended between them, and go on with the next', () => {
+  test('wait while the session is suspended between them, and continue with the next', () => {
     given(running(TWO), suspended())
       .when(answered())
       .thenIncludes('step_finished plan completed', 'suspended suspend-1')
@@ -125,21 +127,21 @@ describe('steps', () => {
   test.each([
     ['a cancel', cancelled(), 'agent_end cancelled'],
     ['a host’s failure', [owned(2), cancelled()], 'agent_end cancelled'],
-  ])('that %s ends are unfinished, once', (_name, move, end) => {
+  ])('ended by %s are unfinished, once', (_name, move, end) => {
     given(running(TWO), asked(call('a', 'read')))
       .when(move, returned('a', 'cancelled'), toolsClosed)
       .thenIncludes('step_finished plan unfinished', 'turn_end 1', end)
       .thenCount('step_finished', 1);
   });
 
-  test('that the last turn leaves are unfinished, and the run says so', () => {
+  test('left by the last turn are unfinished, and the run says so', () => {
     given(running({ ...TWO, maxTurns: 1 }))
       .when(answered(), toolsClosed)
       .thenIncludes('step_finished plan completed', 'turn_end 1', 'agent_end max_turns')
       .thenNever('step_started write');
   });
 
-  test('that a tool terminates with the run are unfinished', () => {
+  test('ended by a terminating tool are unfinished', () => {
     given(running(TWO), asked(call('a', 'done')))
       .when(returned('a'), toolsClosed)
       .thenIncludes('step_finished plan unfinished', 'agent_end terminated');
@@ -155,7 +157,7 @@ describe('a budget of a step', () => {
   test.each<[string, Partial<Step>]>([
     ['max_tokens', { max_tokens: 100 }],
     ['max_usd', { max_usd: 0.000_1 }],
-  ])('%s ends a run cleanly that goes on without an answer', (_name, budget) => {
+  ])('%s ends a run without an answer cleanly', (_name, budget) => {
     given(running(within(budget)), using(90, 10, asked(call('a', 'read'))))
       .when(returned('a'), toolsClosed)
       .thenIncludes(
@@ -167,20 +169,20 @@ describe('a budget of a step', () => {
       .thenEvent('step_finished', { tokens: 100, cost_usd: 0.000_1 });
   });
 
-  test('does not take an answer away that has come', () => {
+  test('does not remove an answer that has arrived', () => {
     given(running(within({ max_tokens: 10 })))
       .when(using(90, 10, answered()))
       .thenIncludes('step_finished plan completed', 'step_started write');
   });
 
-  test('counts what the step itself has used', () => {
+  test('counts the usage of the step itself', () => {
     given(running({ steps: [step('plan'), step('write', { max_tokens: 100 })] }), using(500, 10, answered()))
       .when(using(80, 10, asked(call('a', 'read'))), returned('a'))
       .thenIncludes('turn_start 3')
       .thenNever('step_finished write');
   });
 
-  test('with the boundary continue goes on with the next step, which is told', () => {
+  test('with the boundary continue proceeds with the next step, which is informed', () => {
     const outcome = given(running(within({ max_tokens: 100 }, 'continue')), using(90, 10, asked(call('a', 'read'))))
       .when(returned('a'))
       .thenIncludes('step_finished plan failed step_budget_exceeded: continue', 'turn_end 1', 'step_started write');
@@ -189,7 +191,7 @@ describe('a budget of a step', () => {
     );
   });
 
-  test('of the last step, with the boundary continue, ends the run as if it had answered', () => {
+  test('of the last step, with the boundary continue, ends the run as with an answer', () => {
     given(running({ steps: [step('plan', { max_tokens: 10, error_boundary: 'continue' })] }), asked(call('a', 'read')))
       .when(returned('a'), toolsClosed)
       .thenIncludes('turn_end 1', 'agent_end end_turn')
@@ -214,7 +216,7 @@ describe('a model that fails in a step', () => {
       .thenCount('step_finished', 1);
   });
 
-  test('is passed over at the boundary continue', () => {
+  test('is skipped at the boundary continue', () => {
     given(running(bounded('continue')))
       .when(modelFailed())
       .thenIncludes(
@@ -228,7 +230,7 @@ describe('a model that fails in a step', () => {
       .thenIncludes('agent_end end_turn');
   });
 
-  test('at the boundary escalate suspends the session, and who resumes it has the step begun again', () => {
+  test('at the boundary escalate suspends the session; a resume restarts the step', () => {
     const outcome = given(running(bounded('escalate')))
       .when(modelFailed())
       .thenIncludes('step_finished plan failed model_unavailable: escalate', 'turn_end 1', 'suspended')
@@ -250,7 +252,7 @@ describe('a model that fails in a step', () => {
       .thenCount('step_finished', 1);
   });
 
-  test('an interrupt takes an escalated step up, too', () => {
+  test('an interrupt resumes an escalated step, too', () => {
     given(running(bounded('escalate')), modelFailed())
       .when(steered('s1', 'interrupt_immediate'))
       .thenIncludes(
@@ -260,7 +262,7 @@ describe('a model that fails in a step', () => {
       );
   });
 
-  test('no pre_suspend hook is asked about what nobody asked for', () => {
+  test('no pre_suspend hook is called for a suspension without a request', () => {
     given(running({ ...bounded('escalate'), hooks: [hook('pre_suspend')] }))
       .when(modelFailed())
       .thenNever('hook_call')
@@ -274,7 +276,7 @@ describe('PreStep hooks', () => {
     hooks: [hook('PreStep', 'pre', { pattern: 'coder.plan', ...more })],
   });
 
-  test('are asked before the model is told, with what it would be', () => {
+  test('are called before the model, with the task', () => {
     given()
       .when(running(hooked()))
       .thenIncludes('step_started plan', 'hook_call pre PreStep')
@@ -292,7 +294,7 @@ describe('PreStep hooks', () => {
       .thenIncludes('consult_ended PreStep', 'message_injected step:plan direct at step', 'turn_start 1');
   });
 
-  test('may rewrite it', () => {
+  test('may rewrite the task', () => {
     const outcome = given(running(hooked()))
       .when(hooksSaid({ args: { prompt: 'Do less.' } }))
       .thenIncludes('step_args_rewritten plan by hook:pre', 'turn_start 1');
@@ -303,7 +305,7 @@ describe('PreStep hooks', () => {
     ['a refusal', { deny: 'not now' }],
     ['arguments that no step has', { args: { promt: 'x' } }],
     ['a failure', new Failing()],
-  ])('%s fails the step, as its boundary says', (_name, said) => {
+  ])('%s fails the step, with its boundary', (_name, said) => {
     given(running(hooked('fail')))
       .when(hooksSaid(said), toolsClosed)
       .thenIncludes('hook_vetoed pre PreStep deny', 'step_finished plan failed step_denied: fail', 'agent_end error')
@@ -319,7 +321,7 @@ describe('PreStep hooks', () => {
       .thenIncludes('step_started plan attempt 2', 'hook_call pre PreStep');
   });
 
-  test('that is denied each time is taken up once by an interrupt, and sleeps until something new is said', () => {
+  test('a step denied each time is resumed once by an interrupt, and sleeps until a new message', () => {
     given(running(hooked('escalate')), hooksSaid({ deny: 'not now' }))
       .when(steered('i1', 'interrupt_immediate'))
       .thenIncludes('resumed interrupt i1', 'step_started plan attempt 2')
@@ -341,7 +343,7 @@ describe('PreStep hooks', () => {
       .thenNever('turn_start');
   });
 
-  test('of other steps are not asked', () => {
+  test('of other steps are not called', () => {
     given()
       .when(running(hooked('fail', { pattern: '*', step: 'write' })))
       .thenNever('hook_call')
@@ -349,7 +351,7 @@ describe('PreStep hooks', () => {
       .thenIncludes('step_started write', 'hook_call pre PreStep');
   });
 
-  test('are not waited for once the run is cancelled', () => {
+  test('are no longer waited for once the run is cancelled', () => {
     given(running(hooked()))
       .when(cancelled())
       .thenEffects('consult PreStep aborted')
@@ -365,7 +367,7 @@ describe('PostStep hooks', () => {
     hooks: [hook('PostStep', 'post', { step: 'plan' })],
   });
 
-  test('are shown the answer before the step is over', () => {
+  test('get the answer before the step ends', () => {
     given(running(hooked()))
       .when(answered('a plan'))
       .thenIncludes('loop_checkpoint iteration_end', 'hook_call post PostStep')
@@ -384,13 +386,13 @@ describe('PostStep hooks', () => {
       .thenIncludes('consult_ended PostStep', 'step_finished plan completed', 'turn_end 1', 'step_started write');
   });
 
-  test('are not shown a turn that goes on', () => {
+  test('are not called for a turn that continues', () => {
     given(running(hooked()))
       .when(asked(call('a', 'read')), returned('a'))
       .thenNever('hook_call');
   });
 
-  test('may rewrite it, and the next step is told', () => {
+  test('may rewrite it, and the next step gets the new answer', () => {
     const outcome = given(running(hooked()), answered('a plan'))
       .when(hooksSaid({ output: 'a better plan' }))
       .thenIncludes('step_output_rewritten plan by hook:post', 'step_finished plan completed')
@@ -416,7 +418,7 @@ describe('PostStep hooks', () => {
   });
 });
 
-test('a step that the persona of a fork does not declare is unfinished, and its answer is asked for all the same', () => {
+test('a step that a fork’s persona does not declare is unfinished, and its answer is still requested', () => {
   given(running(TWO), takenOver({ settings: { persona: 'other' } }))
     .when(provisioned())
     .thenIncludes('reprovisioned', 'step_finished plan unfinished')
@@ -426,7 +428,7 @@ test('a step that the persona of a fork does not declare is unfinished, and its 
     .thenIncludes('agent_end end_turn');
 });
 
-test('a step goes on in a fork that only has another model', () => {
+test('a step continues in a fork with only another model', () => {
   given(running(TWO), takenOver({ settings: { model: 'scripted/other.yaml' } }))
     .when(provisioned({ ...TWO, maxTurns: 9 }))
     .thenNever('step_finished')
@@ -434,7 +436,7 @@ test('a step goes on in a fork that only has another model', () => {
     .thenIncludes('step_finished plan completed', 'step_started write');
 });
 
-test('hooks of a step hear of what happens in it: a budget’s thresholds', () => {
+test('hooks of a step are called for its events: thresholds of a budget', () => {
   given(running({ ...TWO, budgets: { tokens: 100 }, hooks: [hook('OnBudgetThreshold', 'h', { step: 'write' })] }))
     .when(using(10, 50, answered()))
     .thenNever('hook_call')

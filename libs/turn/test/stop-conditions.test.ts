@@ -1,4 +1,6 @@
-/** Stop conditions: what an answer says, which tool was called, a predicate in code; and what makes a run go on all the same. */
+/**
+ * Stop conditions: a text in the answer, a called tool, a predicate in code; and reasons to continue nevertheless.
+ */
 import { describe, test } from 'vitest';
 import { given } from './given.ts';
 import {
@@ -24,7 +26,7 @@ import {
   toolsClosed,
 } from './moves.ts';
 
-/** An answer that says something and asks for a call. */
+/** An answer with a text and a call. */
 const saysAndAsks = (text: string, callId: string): Move => {
   const plain = answered(text);
   return (state) => {
@@ -40,7 +42,7 @@ const saysAndAsks = (text: string, callId: string): Move => {
 describe('a text', () => {
   const around = { stopWhen: [{ text: 'DONE' }, { text: '/^all \\w+$/i' }] };
 
-  test('ends the run with the answer that says it', () => {
+  test('ends the run with the answer that contains it', () => {
     given(running(around))
       .when(answered('I am DONE'), toolsClosed)
       .thenJournal(
@@ -59,27 +61,27 @@ describe('a text', () => {
     given(running(around)).when(answered('All right')).thenIncludes('stop_condition_held text /^all \\w+$/i');
   });
 
-  test('does not hold in an answer that does not say it', () => {
+  test('is false for an answer without it', () => {
     given(running(around))
       .when(answered('not yet'), toolsClosed)
       .thenIncludes('agent_end end_turn')
       .thenNever('stop_condition_held');
   });
 
-  test('in an answer with calls it holds after they have run', () => {
+  test('in an answer with calls applies after they have run', () => {
     given(running(around), saysAndAsks('DONE', 'a'))
       .when(returned('a'), toolsClosed)
       .thenIncludes('call_ended a ok', 'loop_checkpoint post_tool_dispatch', 'turn_end 1', 'agent_end stop_condition')
       .thenCount('turn_start', 1);
   });
 
-  test('holds for its own turn only', () => {
+  test('applies to its own turn only', () => {
     given(running(around), steered('m'), answered('DONE'))
       .when(answered('more'), toolsClosed)
       .thenIncludes('agent_end end_turn');
   });
 
-  test('and not for the next run', () => {
+  test('and not to the next run', () => {
     given(running(around), answered('DONE'), toolsClosed, prompted(), provisioned(around))
       .when(answered('fine'), toolsClosed)
       .thenIncludes('agent_end end_turn');
@@ -89,7 +91,7 @@ describe('a text', () => {
 describe('a tool', () => {
   const around = { stopWhen: [{ tool: 're*' }] };
 
-  test('ends the run once its batch has run', () => {
+  test('ends the run after its batch', () => {
     given(running(around), asked(call('a', 'read'), call('b', 'done')), returned('a'))
       .when(returned('b'), toolsClosed)
       .thenJournal(
@@ -103,33 +105,33 @@ describe('a tool', () => {
       );
   });
 
-  test('also when it has failed: it was called', () => {
+  test('also if it failed: it was called', () => {
     given(running(around), asked(call('a', 'read')))
       .when(returned('a', 'error'), toolsClosed)
       .thenIncludes('agent_end stop_condition');
   });
 
-  test('does not count when it was kept from running', () => {
+  test('does not count if it was prevented from running', () => {
     given(running({ stopWhen: [{ tool: 'ask' }] }), asked(call('a', 'ask')))
       .when(denied('a'))
       .thenIncludes('turn_start 2')
       .thenNever('stop_condition_held');
   });
 
-  test('does not count when an interrupt has skipped it: its sender is answered', () => {
+  test('does not count if an interrupt skipped it: its sender is answered', () => {
     given(running(around), steered('m', 'interrupt_immediate'))
       .when(asked(call('a', 'read')))
       .thenIncludes('call_ended a skipped', 'turn_start 2')
       .thenNever('stop_condition_held');
   });
 
-  test('an interrupt that skips the rest of a batch makes the run go on, although one call has run', () => {
+  test('an interrupt that skips the rest of a batch makes the run continue, although one call has run', () => {
     given(running(around), asked(call('a', 'read'), call('b', 'ask')), steered('m', 'interrupt_immediate'))
       .when(returned('a'))
       .thenIncludes('turn_end 1 dispatch_skipped', 'turn_start 2');
   });
 
-  test('that terminates ends the run as terminated: it asked first', () => {
+  test('that terminates ends the run as terminated: termination has priority', () => {
     given(running({ stopWhen: [{ tool: 'done' }] }), asked(call('a', 'done')))
       .when(returned('a'), toolsClosed)
       .thenIncludes('stop_condition_held tool done', 'agent_end terminated');
@@ -139,7 +141,7 @@ describe('a tool', () => {
 describe('a predicate', () => {
   const around = { stopWhen: [{ predicate: 'enough' }, { predicate: 'late' }] };
 
-  test('is asked when a batch has run, and ends the run where it holds', () => {
+  test('is called after a batch, and ends the run if it is true', () => {
     given(running(around), asked(call('a', 'read')))
       .when(returned('a'))
       .thenIncludes('loop_checkpoint post_tool_dispatch', 'stop_predicates_asked enough late')
@@ -156,7 +158,7 @@ describe('a predicate', () => {
       );
   });
 
-  test('lets the run go on where none holds', () => {
+  test('lets the run continue if all are false', () => {
     given(running(around), asked(call('a', 'read')), returned('a'))
       .when(predicatesSaid(false, false))
       .thenJournal(
@@ -169,13 +171,13 @@ describe('a predicate', () => {
       );
   });
 
-  test('that fails does not hold', () => {
+  test('that fails counts as false', () => {
     given(running(around), asked(call('a', 'read')), returned('a'))
       .when(predicatesSaid('it threw', false))
       .thenIncludes('stop_predicates_answered enough failed late false', 'turn_start 2');
   });
 
-  test('is asked before the last seam of a plain answer: what comes meanwhile is delivered there', () => {
+  test('is called before the last seam of a plain answer: later messages are delivered there', () => {
     given(running(around), answered())
       .when(steered('m'), predicatesSaid(true))
       .thenIncludes(
@@ -187,7 +189,7 @@ describe('a predicate', () => {
       );
   });
 
-  test('is not asked where another condition holds already, or where steering makes the run go on', () => {
+  test('is not called if another condition is true, or if steering makes the run continue', () => {
     given(running({ stopWhen: [{ tool: 'read' }, { predicate: 'enough' }] }), asked(call('a', 'read')))
       .when(returned('a'), toolsClosed)
       .thenIncludes('agent_end stop_condition')
@@ -198,13 +200,13 @@ describe('a predicate', () => {
       .thenNever('stop_predicates_asked');
   });
 
-  test('is asked once for a turn', () => {
+  test('is called once per turn', () => {
     given(running(around), asked(call('a', 'read')), returned('a'), predicatesSaid(false, false))
       .when(asked(call('b', 'read')), returned('b'))
       .thenCount('stop_predicates_asked', 2);
   });
 
-  test('that is being asked when the run is cancelled is aborted, and its answer ends nothing', () => {
+  test('that is being called when the run is cancelled is aborted, and its answer ends nothing', () => {
     given(running(around), asked(call('a', 'read')), returned('a'))
       .when(cancelled())
       .thenEffects('check_stop aborted')
@@ -213,13 +215,13 @@ describe('a predicate', () => {
       .thenNever('stop_condition_held');
   });
 
-  test('that was broken off without a cancel lets the run go on', () => {
+  test('that was aborted without a cancel lets the run continue', () => {
     given(running(around), asked(call('a', 'read')), returned('a'))
       .when(predicatesStopped)
       .thenIncludes('turn_start 2');
   });
 
-  test('is asked again by the next owner, and a repeated answer changes nothing', () => {
+  test('is called again by the next owner, and a repeated answer changes nothing', () => {
     given(running(around), asked(call('a', 'read')), returned('a'), owned(2))
       .when(predicatesSaid(false, true))
       .thenIncludes('stop_condition_held predicate late')
@@ -228,10 +230,10 @@ describe('a predicate', () => {
   });
 });
 
-describe('a condition that holds', () => {
+describe('a true condition', () => {
   const around = { stopWhen: [{ tool: 'read' }, { text: 'DONE' }] };
 
-  test('gives way to steering at post_tool_dispatch: it is answered', () => {
+  test('is overridden by steering at post_tool_dispatch, which is answered', () => {
     given(running(around), asked(call('a', 'read')), steered('m'))
       .when(returned('a'))
       .thenIncludes(
@@ -243,14 +245,14 @@ describe('a condition that holds', () => {
       .thenNever('agent_end');
   });
 
-  test('gives way to steering at iteration_end', () => {
+  test('is overridden by steering at iteration_end', () => {
     given(running(around), steered('m'))
       .when(answered('DONE'))
       .thenIncludes('stop_condition_held text DONE', 'loop_checkpoint iteration_end delivers m', 'turn_start 2')
       .thenNever('agent_end');
   });
 
-  test('leaves follow-ups to the next run: this one does not end with a plain answer of its own accord', () => {
+  test('leaves follow-ups to the next run', () => {
     given(running(around), followedUp('f'))
       .when(answered('DONE'), toolsClosed)
       .thenIncludes('agent_end stop_condition pending 1')
@@ -259,7 +261,7 @@ describe('a condition that holds', () => {
       .thenIncludes('message_injected f followup at steering_check');
   });
 
-  test('goes before the cap, before suspending and before a daemon’s idling', () => {
+  test('precedes the maximum of turns, suspensions and a daemon’s idling', () => {
     given(running({ ...around, maxTurns: 1 }), asked(call('a', 'read')))
       .when(returned('a'), toolsClosed)
       .thenIncludes('agent_end stop_condition');
@@ -279,7 +281,7 @@ describe('a condition that holds', () => {
       .thenIncludes('loop_checkpoint iteration_end', 'agent_end stop_condition');
   });
 
-  test('does not ask for more budget: a run that stops is not one that could not go on', () => {
+  test('does not report an insufficient budget: the run stops by choice', () => {
     given(running({ ...around, budgets: { tokens: 12 } }), asked(call('a', 'read')))
       .when(returned('a'), toolsClosed)
       .thenIncludes('agent_end stop_condition')
@@ -287,7 +289,7 @@ describe('a condition that holds', () => {
   });
 });
 
-test('a session without conditions says nothing of them', () => {
+test('a session without conditions records nothing about them', () => {
   given(started(), provisioned())
     .when(answered('DONE'), toolsClosed)
     .thenNever('stop_condition_held', 'stop_predicates_asked');

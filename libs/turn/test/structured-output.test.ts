@@ -1,4 +1,6 @@
-/** Structured output: which answers are final, how they are repaired, and what a run states that has one. */
+/**
+ * Structured output: which answers are final, how they are repaired, and the output of a run.
+ */
 import { describe, expect, test } from 'vitest';
 import { given, type Outcome } from './given.ts';
 import {
@@ -28,7 +30,7 @@ const endOf = ({ session }: Outcome) =>
   session.steps.flatMap(({ events }) => events).findLast((event) => event.type === 'agent_end');
 
 describe('a final answer with a schema', () => {
-  test('that fits is stated by the end of the run', () => {
+  test('that fits is recorded in the end of the run', () => {
     const outcome = given(running(TWICE))
       .when(fitting, toolsClosed)
       .thenNever('output_rejected')
@@ -100,7 +102,7 @@ describe('a final answer with a schema', () => {
       .thenIncludes('output_rejected repairs 0/2', 'agent_end budget_exceeded');
   });
 
-  test("is another one than the last run's: a new prompt has all repairs, and no output yet", () => {
+  test('of a new prompt has all repairs again, and no output yet', () => {
     const outcome = given(running(TWICE), misfit, fitting, toolsClosed)
       .when(prompted(), provisioned(TWICE), misfit, misfit, cancelled(), modelStopped(), toolsClosed)
       .thenIncludes('output_rejected repairs 0/2', 'output_rejected repairs 1/2', 'agent_end cancelled');
@@ -108,21 +110,21 @@ describe('a final answer with a schema', () => {
   });
 });
 
-describe('not final is an answer', () => {
-  test('that asks for calls', () => {
+describe('an answer is not final', () => {
+  test('if it contains calls', () => {
     given(running(TWICE))
       .when(asked(call('a', 'read')), returned('a'), fitting)
       .thenNever('output_rejected');
   });
 
-  test('behind which a steer is delivered: the next one is', () => {
+  test('if a steer is delivered after it: the next one is', () => {
     given(running(TWICE))
       .when(steered('m'), misfit)
       .thenIncludes('loop_checkpoint iteration_end delivers m', 'turn_end 1', 'turn_start 2')
       .thenNever('output_rejected');
   });
 
-  test('of a step before the last', () => {
+  test('in a step before the last', () => {
     const step = (name: string) => ({ name, prompt: `Do ${name}.`, error_boundary: 'fail' as const });
     given(running({ ...TWICE, steps: [step('plan'), step('write')] }))
       .when(misfit, misfit, fitting, toolsClosed)
@@ -145,7 +147,7 @@ describe('a repair', () => {
       .thenIncludes('loop_checkpoint iteration_end delivers m', 'turn_start 3', 'agent_end end_turn');
   });
 
-  test('comes before a follow-up, which has all repairs again', () => {
+  test('precedes a follow-up, which has all repairs again', () => {
     given(running(TWICE), followedUp('f'))
       .when(misfit, fitting, misfit, fitting, toolsClosed)
       .thenIncludes(
@@ -157,7 +159,7 @@ describe('a repair', () => {
       );
   });
 
-  test('comes before a stop condition, which ends the run with the answer that fits', () => {
+  test('precedes a stop condition, which ends the run with the answer that fits', () => {
     const outcome = given(running({ ...TWICE, stopWhen: [{ text: 'total' }, { text: 'no JSON' }] }))
       .when(misfit, fitting, toolsClosed)
       .thenIncludes(
@@ -177,7 +179,7 @@ describe('a repair', () => {
       .thenIncludes('output_rejected repairs 0/2', 'turn_start 2');
   });
 
-  test('is counted anew for each job of a daemon', () => {
+  test('is counted again for each job of a daemon', () => {
     given(running({ outputRepairs: 1, daemon: true }))
       .when(misfit, fitting, followedUp('f'), misfit)
       .thenIncludes('output_rejected repairs 0/1', 'output_rejected repairs 0/1');

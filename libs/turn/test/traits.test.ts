@@ -1,4 +1,6 @@
-/** What the traits of tools mean for a batch, where other rules meet them. */
+/**
+ * The effects of tool traits on a batch, in combination with other rules.
+ */
 import { describe, test } from 'vitest';
 import { given } from './given.ts';
 import {
@@ -17,25 +19,25 @@ import {
 describe('a sequential batch', () => {
   const batch: Move = [running(), asked(call('a', 'read'), call('b', 'seq'), call('c', 'read'))];
 
-  test('goes on behind a call that was cancelled', () => {
+  test('continues after a cancelled call', () => {
     given(batch, callCancelled('a'))
       .when(returned('a', 'cancelled'))
       .thenIncludes('call_ended a cancelled', 'loop_checkpoint pre_tool_dispatch', 'call_started b')
       .thenNever('call_started c');
   });
 
-  test('goes on behind a call that a crash interrupted', () => {
+  test('continues after a call that a crash interrupted', () => {
     given(batch, owned(2))
       .when(returned('a', 'interrupted'))
       .thenIncludes('call_ended a interrupted', 'loop_checkpoint pre_tool_dispatch', 'call_started b');
   });
 
-  test('passes a call by that was cancelled before its turn', () => {
+  test('skips a call that was cancelled before its turn', () => {
     given(batch).when(callCancelled('b')).thenIncludes('call_ended b cancelled').thenNever('call_started c');
     given(batch, callCancelled('b')).when(returned('a')).thenIncludes('call_ended a ok', 'call_started c');
   });
 
-  test('waits for a call that was taken up until it comes back', () => {
+  test('waits for an accepted call until its outcome arrives', () => {
     given(running(), asked(call('a', 'long'), call('b', 'seq')))
       .when(accepted('a'))
       .thenNever('call_started b')
@@ -44,26 +46,26 @@ describe('a sequential batch', () => {
   });
 });
 
-describe('a run ends by termination', () => {
-  test('not where a terminating call failed', () => {
+describe('a run ends by a terminating tool', () => {
+  test('but not if a terminating call failed', () => {
     given(running(), asked(call('a', 'done')))
       .when(returned('a', 'error'))
       .thenIncludes('turn_start 2');
   });
 
-  test.each(['cancelled', 'interrupted'] as const)('not where one was %s', (status) => {
+  test.each(['cancelled', 'interrupted'] as const)('but not if one was %s', (status) => {
     given(running(), asked(call('a', 'done'), call('b', 'done')), returned('a'), callCancelled('b'))
       .when(returned('b', status))
       .thenIncludes('turn_start 2');
   });
 
-  test('not where nothing ran: denied calls do not count', () => {
+  test('but not if no call ran: denied calls do not count', () => {
     given(running({ rules: [{ tool: '*', action: 'ask' }] }), asked(call('a', 'done')))
       .when(denied('a'))
       .thenIncludes('call_ended a denied by user', 'turn_start 2');
   });
 
-  test('where what did not run was denied', () => {
+  test('also if the calls that did not run were denied', () => {
     given(running(), asked(call('a', 'forbidden'), call('b', 'done')))
       .when(returned('b'))
       .thenIncludes('call_ended b ok')

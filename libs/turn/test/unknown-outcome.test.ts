@@ -1,4 +1,7 @@
-/** A call whose outcome a crash has left unknown: `interrupted` for the model, or a question for a person, as the persona says. */
+/**
+ * A call with an unknown outcome after a crash: `interrupted` for the model, or a question for a person, as the persona
+ * configures.
+ */
 import { describe, test } from 'vitest';
 import { given } from './given.ts';
 import {
@@ -17,18 +20,18 @@ import {
 } from './moves.ts';
 
 const ASKS = { onUnknownOutcome: 'ask' } as const;
-/** One call ran when its host crashed; the next host has found nobody who knows of it. */
+/** One call ran when its host crashed; the next host found no record of its outcome. */
 const inDoubt: Move = [running(ASKS), asked(call('a', 'read')), owned(2), returned('a', 'interrupted')];
 
 describe('a call in doubt', () => {
-  test('is interrupted where the persona does not say otherwise', () => {
+  test('is interrupted by default', () => {
     given(running(), asked(call('a', 'read')), owned(2))
       .when(returned('a', 'interrupted'))
       .thenIncludes('call_ended a interrupted')
       .thenNever('approval_requested a');
   });
 
-  test('is put to a person where the persona says so, with the question', () => {
+  test('needs a person’s decision if the persona says so, with the question', () => {
     given(running(ASKS), asked(call('a', 'read')), owned(2))
       .when(returned('a', 'interrupted'))
       .thenJournal('approval_requested a')
@@ -37,7 +40,7 @@ describe('a call in doubt', () => {
       .thenEvent('approval_requested', { call_id: 'a', requested_by: 'unknown_outcome' });
   });
 
-  test('runs again when that is allowed, as a new sending, through its own pass of the stop seam', () => {
+  test('runs again if that is allowed, as a new request, through its own pass of the stop seam', () => {
     given(inDoubt)
       .when(approved('a'))
       .thenJournal(
@@ -51,13 +54,13 @@ describe('a call in doubt', () => {
       .thenIncludes('call_ended a ok');
   });
 
-  test('runs again with other arguments when the person edits them', () => {
+  test('runs again with other arguments if the person edits them', () => {
     given(inDoubt)
       .when(approved('a', { args: { path: 'elsewhere' } }))
       .thenEvent('call_started', { call_id: 'a', args: { path: 'elsewhere' } });
   });
 
-  test('is interrupted when that is denied, and the run goes on', () => {
+  test('is interrupted if that is denied, and the run continues', () => {
     given(inDoubt)
       .when(denied('a', { reason: 'it may be there already' }))
       .thenIncludes('approval_decided a deny', 'call_ended a interrupted', 'loop_checkpoint post_tool_dispatch')
@@ -65,7 +68,7 @@ describe('a call in doubt', () => {
       .thenCount('call_started a', 1);
   });
 
-  test('is asked about anew after the next crash, whatever was decided before', () => {
+  test('needs a decision again after the next crash, whatever was decided before', () => {
     given(inDoubt, approved('a'), owned(3))
       .when(returned('a', 'interrupted'))
       .thenJournal('approval_requested a')
@@ -73,7 +76,7 @@ describe('a call in doubt', () => {
       .thenIncludes('call_ended a interrupted');
   });
 
-  test('is asked about also when a person had allowed its first sending', () => {
+  test('needs a decision also if a person had allowed its first request', () => {
     given(running(ASKS), asked(call('a', 'ask')), approved('a', {}, 'allow-1'), owned(2))
       .when(returned('a', 'interrupted'))
       .thenJournal('approval_requested a')
@@ -82,8 +85,8 @@ describe('a call in doubt', () => {
   });
 });
 
-describe('while it waits', () => {
-  test('an interrupt ends it as interrupted: that it was skipped nobody can say', () => {
+describe('while it is pending', () => {
+  test('an interrupt ends it as interrupted, not as skipped: its outcome is unknown', () => {
     given(inDoubt)
       .when(steered('s', 'interrupt_immediate'))
       .thenIncludes(
@@ -95,14 +98,14 @@ describe('while it waits', () => {
       .thenRejected('not_pending');
   });
 
-  test('an interrupt that was there already is answer enough: nobody is asked', () => {
+  test('an earlier interrupt ends it without a question', () => {
     given(running(ASKS), asked(call('a', 'read')), owned(2), steered('s', 'interrupt_immediate'))
       .when(returned('a', 'interrupted'))
       .thenIncludes('call_ended a interrupted', 'message_injected s steer at post_tool_dispatch')
       .thenNever('approval_requested a');
   });
 
-  test('an interrupt that does not wait lets nobody be asked', () => {
+  test('a preempting interrupt prevents the question', () => {
     given(running(ASKS), asked(call('a', 'read')), owned(2), preempted('s'))
       .when(returned('a', 'interrupted'))
       .thenNever('approval_requested a')
@@ -117,7 +120,7 @@ describe('while it waits', () => {
     given(inDoubt).when(callCancelled('a')).thenIncludes('approval_decided a superseded', 'call_ended a cancelled');
   });
 
-  test('others of its batch run on', () => {
+  test('others of its batch continue', () => {
     given(running(ASKS), asked(call('a', 'read'), call('b', 'read')), owned(2), returned('a', 'interrupted'))
       .when(returned('b'))
       .thenIncludes('call_ended b ok')
@@ -126,7 +129,7 @@ describe('while it waits', () => {
       .thenIncludes('call_ended a interrupted', 'loop_checkpoint post_tool_dispatch');
   });
 
-  test('a call that was held back by the limit takes its place', () => {
+  test('a call beyond the parallel limit takes its place', () => {
     given(running({ ...ASKS, parallelCalls: 1 }), asked(call('a', 'read'), call('b', 'read')), owned(2))
       .when(returned('a', 'interrupted'))
       .thenJournal('approval_requested a', 'loop_checkpoint pre_tool_dispatch', 'call_started b');
@@ -141,7 +144,7 @@ describe('while it waits', () => {
   });
 });
 
-test('a run that is being cancelled asks nobody', () => {
+test('a run that is being cancelled asks no person', () => {
   given(running(ASKS), asked(call('a', 'read')), owned(2), cancelled())
     .when(returned('a', 'interrupted'))
     .thenNever('approval_requested a')

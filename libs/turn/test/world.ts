@@ -1,4 +1,6 @@
-/** The world around a session: everything that may happen to it next. Random runs and generated paths choose from it. */
+/**
+ * The possible next inputs of a session. Random runs and generated paths choose from them.
+ */
 import { type HookPoint, type Input, userText } from '@coxswain/protocol';
 import { isEnded, type OpenConsult, type SessionState, timerOf } from '../src/mod.ts';
 import {
@@ -54,10 +56,10 @@ import {
   toolsClosed,
 } from './moves.ts';
 
-/** What kind of thing happens: work goes on, someone says something, or something breaks. */
+/** The kind of an input: work, a message, or a failure. */
 export type Lane = 'work' | 'word' | 'trouble';
 
-/** A possible input, and what it is called in a path. */
+/** A possible input, and its name in a path. */
 export interface Possibility {
   readonly lane: Lane;
   readonly name: string;
@@ -67,7 +69,7 @@ export interface Possibility {
 type Named = readonly [lane: Lane, name: string, move: Move];
 
 /**
- * What may happen next.
+ * The possible next inputs.
  * @param id gives each command its id; the same id twice makes a repetition.
  */
 export function possibilities(state: SessionState, around: Surroundings, id: () => string): Possibility[] {
@@ -109,7 +111,7 @@ export function possibilities(state: SessionState, around: Surroundings, id: () 
   }));
 }
 
-/** What lets go of one open effect without adding anything: how a session that is told to end comes to its end. */
+/** Ends one open effect without further consequences: how a cancelled session comes to its end. */
 export function settlement(state: SessionState): Input | null {
   const { context } = state;
   const made = (move: Move): Input => (typeof move === 'function' ? move(state) : (move as Input));
@@ -126,8 +128,8 @@ export function settlement(state: SessionState): Input | null {
 }
 
 /**
- * What becomes of one open effect in a world that never changes its mind: hooks say no each time, calls fail, models answer.
- * A session that only goes on by itself comes to rest in it.
+ * Ends one open effect in a constant world: hooks always refuse, calls fail, models answer. A session that only
+ * continues by itself comes to rest in it.
  */
 export function sameAgain(state: SessionState, around: Surroundings): Input | null {
   const { consult, model, compacting, provision } = state.context;
@@ -142,7 +144,7 @@ export function sameAgain(state: SessionState, around: Surroundings): Input | nu
   return settlement(state);
 }
 
-/** Two personas have a session in turn: with the surroundings of one, those of the other. */
+/** Two personas take turns: from the settings of one, those of the other. */
 function ofPersona(around: Surroundings, persona: string | undefined): Surroundings {
   return persona === 'tester' ? { ...around, persona, handoffs: ['coder'] } : { ...around, persona: 'coder' };
 }
@@ -151,7 +153,7 @@ function provisionMoves(state: SessionState, around: Surroundings): Named[] {
   const { provision, pinned } = state.context;
   if (!provision) return [];
   return [
-    // Whoever has the session keeps it: a persona changes by a hand-off alone.
+    // The persona changes only by a hand-off.
     ['work', 'provisioned', provisioned(ofPersona(around, pinned?.persona))],
     ['trouble', 'not provisioned', notProvisioned()],
     ['trouble', 'provisioning broken off', notProvisioned('cancelled')],
@@ -170,7 +172,7 @@ const BATCHES = [
   [call('a', 'read', { args: null, problem: { code: 'unknown_tool', message: 'no such tool.' } })],
 ];
 
-/** Of a persona that can hand off. */
+/** For a persona with hand-offs. */
 function handoffBatches({ pinned }: SessionState['context']) {
   const to = pinned?.handoffs?.[0];
   if (to === undefined) return [];
@@ -182,7 +184,7 @@ function handoffBatches({ pinned }: SessionState['context']) {
   ];
 }
 
-/** What the host says of an answer that does not fit the output schema. */
+/** The validation of an answer that does not fit the output schema. */
 const MISFIT = { problems: ['must be object'] };
 
 function modelMoves(state: SessionState, { outputRepairs }: Surroundings): Named[] {
@@ -201,7 +203,7 @@ function modelMoves(state: SessionState, { outputRepairs }: Surroundings): Named
         asked(...batch),
       ],
     ),
-    // An answer after which the next prompt would pass a small window.
+    // An answer after which the next prompt exceeds a small window.
     ['work', 'answers at length', askedAt(90, call('a', 'read'))],
     ['trouble', 'prompt overflows', overflowed()],
     ['trouble', 'model fails', modelFailed()],
@@ -249,7 +251,7 @@ function callMoves(state: SessionState, around: Surroundings): Named[] {
   });
 }
 
-/** What becomes of calls that wait for a person, where the surroundings have anything become of them by itself, or for good. */
+/** Inputs for pending approvals, in worlds with expiry or final decisions. */
 function waitMoves({ context }: SessionState, around: Surroundings, id: () => string): Named[] {
   const parked = context.calls.filter(({ status }) => status === 'parked');
   const known = context.remembered.filter(({ revoked }) => !revoked);
@@ -265,7 +267,7 @@ function waitMoves({ context }: SessionState, around: Surroundings, id: () => st
   ];
 }
 
-/** What handlers may say beside having no objection; at points that are not named here, nothing. */
+/** Return values of handlers other than no objection; at other points none. */
 const MANY_REMINDERS = Array.from({ length: 32 }, (_, i) => ({ reminder: { body: `mind ${i}` } }));
 const TOLD: readonly unknown[] = [{ body: 'mind this', dedupe_key: 'k' }, { job: { status: 'queued', job_id: 'j' } }];
 const VERDICTS: { readonly [P in HookPoint]?: (consult: OpenConsult) => readonly unknown[] } = {
@@ -313,7 +315,7 @@ function commandMoves(state: SessionState, id: () => string): Named[] {
   const anyCall = state.context.calls.map((row) => row.call_id);
   return [
     ['word', 'start', started({}, id())],
-    // An ended session goes on with its next prompt.
+    // An ended session continues with its next prompt.
     [isEnded(state) ? 'work' : 'word', 'prompt', prompted(id())],
     ...['interrupt_immediate', 'finish_step', 'audit_only'].flatMap((mode): Named[] => [
       ['word', `steer ${mode}`, steered(id(), mode)],

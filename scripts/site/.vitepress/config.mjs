@@ -121,6 +121,7 @@ export default defineConfig({
       { text: 'Operations', items: entries('operations', OPERATIONS_FIRST) },
       { text: 'Reference', items: entries('reference'), collapsed: true },
       { text: 'Reports', items: entries('reports'), collapsed: true },
+      { text: 'Walks', items: entries('walks', ['index.md']), collapsed: true },
       { text: 'Decisions', items: entries('adr', ['index.md']), collapsed: true },
       { text: 'Repository', items: [...entries('repository'), entry('repository/examples/index.md')], collapsed: true },
     ].filter(({ items }) => items.length > 0),

@@ -1,4 +1,3 @@
-/** What every route works with. */
 import type { BusClient, ClientWire } from '@coxswain/client';
 import type { Log, SpanSink } from '@coxswain/ports';
 import type { DemoStart, StartOptions } from '@coxswain/protocol';
@@ -26,7 +25,7 @@ export interface StartOffers {
   readonly prepareDemo: (() => Promise<DemoStart>) | null;
 }
 
-/** See the top of the file. */
+/** The dependencies of every route. */
 export interface GatewayContext {
   readonly authenticator: Authenticator;
   /** The sessions of a tenant; null where this gateway has no key for it. */

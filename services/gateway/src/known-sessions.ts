@@ -1,10 +1,9 @@
-/** Sessions that were there a moment ago: who steers one twenty times has its journal looked for once. */
 import type { Session } from '@coxswain/client';
-import { SessionDeletedError } from '@coxswain/protocol';
+import { SessionDeletedError, sessionKey } from '@coxswain/protocol';
 import { GATEWAY_BOUNDS } from './gateway-bounds.ts';
 import { Problem } from './problem.ts';
 
-/** See the top of the file. */
+/** Sessions that existed a moment ago: a client that steers one many times causes one look-up of its journal. */
 export class KnownSessions {
   readonly #seen = new Map<string, number>();
   readonly #now: () => number;
@@ -18,7 +17,7 @@ export class KnownSessions {
    * see {@link expectStillThere}.
    */
   async expect(session: Session): Promise<void> {
-    const key = `${session.ref.tenant}/${session.ref.sessionId}`;
+    const key = sessionKey(session.ref);
     const seen = this.#seen.get(key);
     if (seen !== undefined && this.#now() - seen < GATEWAY_BOUNDS.knownSessionMs) return;
     if ((await session.lastNumber()) === 0) throw noSuchSession(session.id);
@@ -42,17 +41,17 @@ export class KnownSessions {
 
   /** It is there no more. */
   forget({ ref }: Pick<Session, 'ref'>): void {
-    this.#seen.delete(`${ref.tenant}/${ref.sessionId}`);
+    this.#seen.delete(sessionKey(ref));
   }
 
   /** Whether it was there a moment ago, or is about to be. */
   has({ ref }: Pick<Session, 'ref'>): boolean {
-    return this.#seen.has(`${ref.tenant}/${ref.sessionId}`);
+    return this.#seen.has(sessionKey(ref));
   }
 
   /** It is there, or is about to be: its start is stored. */
   note({ ref }: Pick<Session, 'ref'>): void {
-    const key = `${ref.tenant}/${ref.sessionId}`;
+    const key = sessionKey(ref);
     this.#seen.delete(key);
     this.#seen.set(key, this.#now());
     if (this.#seen.size > GATEWAY_BOUNDS.knownSessionsMax) {

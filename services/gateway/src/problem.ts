@@ -28,7 +28,6 @@ export const ProblemDocument = z.strictObject({
     .meta({ description: 'The rejected command, or the stored command that may still take effect.' }),
   more: z.looseObject({}).optional().meta({ description: 'Details for programs.' }),
 });
-/** See {@link ProblemDocument}. */
 export type ProblemDocument = z.infer<typeof ProblemDocument>;
 
 /** What a problem may say beside its code and its sentence. */

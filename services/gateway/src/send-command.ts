@@ -13,6 +13,7 @@ import {
   natsBodyOf,
   nearestWord,
   SessionDeletedError,
+  takesText,
   type Verb,
 } from '@coxswain/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -25,12 +26,6 @@ import { saidInText, TextBody } from './read-bodies.ts';
 import { membersOf, type StoredCommand, type Waiting } from './routes/route-schemas.ts';
 import { traceparentOf } from './trace-requests.ts';
 import { whenStopping } from './when-stopping.ts';
-
-const TEXT_VERBS: ReadonlySet<Verb> = new Set(['prompt', 'steer', 'remind', 'followup']);
-/** Whether a verb's body may be plain text. */
-export function takesText(verb: Verb): boolean {
-  return TEXT_VERBS.has(verb);
-}
 
 /** What is delivered to the model later than it is accepted. */
 const DELIVERED_VERBS: ReadonlySet<Verb> = new Set(['steer', 'remind', 'followup']);
@@ -248,7 +243,7 @@ function outcomeOf(error: unknown): string {
   return error instanceof Problem ? 'stored' : 'failed';
 }
 
-/** As it is answered. */
+/** The response to the request. */
 export function storedCommand(
   session: Session,
   { commandId, seq, duplicate, receipt, cancellation }: WireSentCommand,

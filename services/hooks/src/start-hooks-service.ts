@@ -1,6 +1,7 @@
 /** The hook service: a module of handlers served on the bus, loaded again when one of its files changes. */
+
 import { basename, extname, resolve } from 'node:path';
-import { type LoadedHooks, loadHooks, watchLeftBehind } from '@coxswain/adapter-hooks';
+import { type LoadedHooks, loadHooks } from '@coxswain/adapter-hooks';
 import { createServiceLog, type LogTarget, secretMask } from '@coxswain/adapter-log';
 import {
   connectionTo,
@@ -12,6 +13,7 @@ import {
   serveHooks,
 } from '@coxswain/adapter-nats';
 import { type MetricsAddress, startWorkerTelemetry } from '@coxswain/adapter-telemetry';
+import { watchLeftBehind } from '@coxswain/handlers/load';
 import { DEFAULT_TENANT } from '@coxswain/protocol';
 import { watchFiles } from './watch-files.ts';
 

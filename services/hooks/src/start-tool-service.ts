@@ -1,10 +1,12 @@
 /** The tool service: tools of a module or a manifest, served on the bus, loaded again when one of their files changes. */
+
 import { basename, resolve } from 'node:path';
-import { HookModuleError, type LoadedTools, loadTools } from '@coxswain/adapter-hooks';
+import { type LoadedTools, loadTools } from '@coxswain/adapter-hooks';
 import { createServiceLog, type LogTarget, secretMask } from '@coxswain/adapter-log';
 import { connectionTo, connectNats, endOnce, ensureBuckets, type NamedBus } from '@coxswain/adapter-nats';
 import { type MetricsAddress, startWorkerTelemetry } from '@coxswain/adapter-telemetry';
 import { connect, type ServedTool, type Tool } from '@coxswain/client';
+import { HookModuleError } from '@coxswain/handlers/load';
 import { DEFAULT_TENANT, STREAMS } from '@coxswain/protocol';
 import { watchFiles } from './watch-files.ts';
 

@@ -1,4 +1,3 @@
-/** The tools, in the order in which clients are shown them. */
 import type { McpTool } from './mcp-tool.ts';
 import { approve, deny, listApprovals } from './tools/approval-tools.ts';
 import { forkSession, getTree } from './tools/crew-tools.ts';
@@ -9,7 +8,7 @@ import { followUp, listPersonas, startSession } from './tools/start-tools.ts';
 import { cancel, cancelCall, resume, steer, suspend } from './tools/steer-tools.ts';
 import { waitFor } from './tools/wait-for.ts';
 
-/** See the top of the file. */
+/** The tools, in the order in which clients list them. */
 export const ALL_TOOLS: readonly McpTool[] = [
   startSession,
   waitFor,

@@ -4,7 +4,7 @@ import type { ListedPersona, StartWanted } from './tools/tool-inputs.ts';
 
 /** What a client of the server may be allowed, in the words of a gateway's tokens. */
 export const MCP_SCOPES = ['read', 'run', 'steer', 'approve'] as const;
-/** See {@link MCP_SCOPES}. */
+/** One scope of a session token. */
 export type McpScope = (typeof MCP_SCOPES)[number];
 
 /** The way to sessions, and what only whoever runs the server knows. */

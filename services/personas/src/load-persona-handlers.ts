@@ -1,6 +1,7 @@
 /** Code of the hooks of a persona that was read from a file: loaded where it is served, and nowhere else. */
-import { type LoadedModule, loadHandler } from '@coxswain/adapter-hooks';
+
 import type { PersonaHandlers } from '@coxswain/client';
+import { type LoadedModule, loadHandler } from '@coxswain/handlers/load';
 import { type AnyHandler, type Persona, pathText, readPersonaHooks } from '@coxswain/protocol';
 import { PersonaModuleError } from './load-persona-module.ts';
 

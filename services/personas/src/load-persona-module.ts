@@ -1,7 +1,8 @@
 /** A persona in code: a module whose default export is its definition, and whose export `tools` is a list of its tools. */
+
 import { dirname, resolve } from 'node:path';
-import { HookModuleError, loadModule } from '@coxswain/adapter-hooks';
 import { readPersonaDefinition, type Tool } from '@coxswain/client';
+import { HookModuleError, loadModule } from '@coxswain/handlers/load';
 import type { Persona } from '@coxswain/protocol';
 import type { PersonaToServe } from './start-persona-service.ts';
 

@@ -10,7 +10,7 @@
 import { createHmac } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { ApprovalNotices, Clock, Log } from '@coxswain/ports';
-import { type ApprovalNotice, BOUNDS, cutText } from '@coxswain/protocol';
+import { type ApprovalNotice, type BackOff, BOUNDS, cutText, delayAfter } from '@coxswain/protocol';
 
 /** Where notices go. */
 export interface NoticeTargets {
@@ -32,8 +32,7 @@ export class WebhookSettingsError extends Error {
 }
 
 const ATTEMPTS_MAX = 8;
-const RETRY_FIRST_MS = 1_000;
-const RETRY_MAX_MS = 60_000;
+const RETRIES: BackOff = { firstMs: 1_000, maxMs: 60_000 };
 const ANSWER_MS = 10_000;
 const SECRET_MIN_BYTES = 24;
 const SECRET_MAX_BYTES = 64;
@@ -98,7 +97,7 @@ export function createApprovalNotices(
         problem = answer.problem;
         log.warn({ session_id: notice.data.session_id, attempt, problem }, 'the webhook rejected a notification');
         if (answer.isFinal || attempt === ATTEMPTS_MAX) return failed(attempt, problem);
-        await clock.sleep(Math.min(RETRY_FIRST_MS * 2 ** (attempt - 1), RETRY_MAX_MS), signal);
+        await clock.sleep(delayAfter(attempt, RETRIES), signal);
         if (signal.aborted) return { status: 'cancelled', attempts: attempt };
       }
       return failed(ATTEMPTS_MAX, problem);

@@ -1,6 +1,7 @@
 /** The sessions service: a session host wired to NATS, models, MCP servers and the built-in tools. Wiring only. */
+
 import { resolve } from 'node:path';
-import { combineHooks, loadManifest, watchLeftBehind } from '@coxswain/adapter-hooks';
+import { combineHooks, loadManifest } from '@coxswain/adapter-hooks';
 import { createServiceLog, type LogTarget, secretMask } from '@coxswain/adapter-log';
 import { createMcpTools } from '@coxswain/adapter-mcp';
 import { createIds, createSystemClock, StoreClock } from '@coxswain/adapter-memory';
@@ -48,6 +49,7 @@ import {
   createCrewTools,
   createPublicFetch,
 } from '@coxswain/adapter-tools';
+import { watchLeftBehind } from '@coxswain/handlers/load';
 import type { Hooks, HostLine, Personas, ServedPersonas, StopPredicates, ToolSource } from '@coxswain/ports';
 import {
   type HookTable,

@@ -1,6 +1,8 @@
 /** A program with a hook of its own. What is its argument fails later: what the hook has begun, or what the program has. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createHookRegistry, watchLeftBehind } from '@coxswain/adapter-hooks';
+import { createHookRegistry } from '@coxswain/adapter-hooks';
+import { watchLeftBehind } from '@coxswain/handlers/load';
 import { sessionRef } from '@coxswain/protocol';
 
 const failures: Readonly<Record<string, () => void>> = {

@@ -1,4 +1,4 @@
-/** R1, R7, R10: records are dense and chained, epochs only rise, a new writer says so first, positions only go forward. */
+/** RUNNER-1, RUNNER-7, RUNNER-10: records are dense and chained, epochs only rise, a new writer says so first, positions only go forward. */
 import { BOUNDS, GENESIS_HASH } from '@coxswain/protocol';
 import { sha256Hex } from '@coxswain/session';
 import type { Checker } from './check.ts';

@@ -1,5 +1,5 @@
 /**
- * What tools really did, held against the journal. R4: no run without its durable intent. R9: no completed call again,
+ * What tools really did, held against the journal. RUNNER-4: no run without its durable intent. RUNNER-9: no completed call again,
  * and no answer forgotten that a living host had in its hands.
  * A call of which a crash has left nothing known ends `interrupted`, unless it may run again.
  */

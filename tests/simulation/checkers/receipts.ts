@@ -1,4 +1,4 @@
-/** R3: a receipt tells only what stands in the journal by then, and each record is told to those who asked as what it is. */
+/** RUNNER-3: a receipt tells only what stands in the journal by then, and each record is told to those who asked as what it is. */
 import { isDelivery, rejectionIn } from '@coxswain/protocol';
 import type { Checker, Journal } from './check.ts';
 import { tombstoneOf } from './deletion.ts';

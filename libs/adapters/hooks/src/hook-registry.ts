@@ -1,8 +1,12 @@
 /** Handlers in this process, and where they are asked. */
+
+import { runHandler } from '@coxswain/handlers/load';
 import type { HookHandlers, HookQuestion, HookReply, HookRequest, Hooks } from '@coxswain/ports';
 import {
+  type AnyHandler,
   BOUNDS,
   type CamelCased,
+  CoxswainError,
   type ExactHandler,
   type HookDefinitions,
   type HookEntry,
@@ -23,8 +27,6 @@ import {
   WrittenRegistration,
   type Wrong,
 } from '@coxswain/protocol';
-import { HookRegistrationError } from './hook-registration-error.ts';
-import { type AnyHandler, runHandler } from './run-handler.ts';
 
 /** Takes a registration back. Calls after the first do nothing. */
 export type Unregister = () => void;
@@ -336,4 +338,17 @@ function refusal(field: string, message: string, where?: string): HookRegistrati
     field,
     message: `${where === undefined ? '' : `${where}: `}${field}: ${message}`,
   } satisfies RegistrationProblem);
+}
+
+/** Thrown at registration: what could not be asked later, or would never be, is refused at once. */
+export class HookRegistrationError extends CoxswainError {
+  override readonly name = 'HookRegistrationError';
+  declare readonly code: RegistrationProblem['code'];
+  /** What of the registration is wrong. */
+  readonly field: string;
+
+  constructor({ code, field, message }: RegistrationProblem) {
+    super(code, message);
+    this.field = field;
+  }
 }

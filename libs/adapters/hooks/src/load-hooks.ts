@@ -1,9 +1,9 @@
 /** Loads handlers from a file: a module that declares them, or a manifest. */
+
+import { HookModuleError, loadModule } from '@coxswain/handlers/load';
 import type { HookDefinitions } from '@coxswain/protocol';
-import { HookRegistrationError } from './hook-registration-error.ts';
-import { createHookRegistry, type HookRegistry } from './hook-registry.ts';
+import { createHookRegistry, HookRegistrationError, type HookRegistry } from './hook-registry.ts';
 import { loadManifest } from './load-manifest.ts';
-import { HookModuleError, loadModule } from './load-module.ts';
 
 /** Handlers that were loaded, and the files that they came from. */
 export interface LoadedHooks {

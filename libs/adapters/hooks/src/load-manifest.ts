@@ -2,18 +2,25 @@
 import { createHash } from 'node:crypto';
 import { realpath } from 'node:fs/promises';
 import { dirname, relative, resolve } from 'node:path';
+import {
+  bundleModule,
+  exportedTools,
+  type Found,
+  HookModuleError,
+  importBundle,
+  type LoadedModule,
+  loadHandler,
+  loadTool,
+  type ModuleBundle,
+  readHandlerName,
+  watchedTool,
+} from '@coxswain/handlers/load';
 import { readRegularFile } from '@coxswain/ports/regular-file';
-import { BusToolName, type HookRegistrationInput, readStrictly, type Tool } from '@coxswain/protocol';
+import { type AnyHandler, BusToolName, type HookRegistrationInput, readStrictly, type Tool } from '@coxswain/protocol';
 import * as z from 'zod';
-import { exportedTools, watchedTool } from './exported-tools.ts';
-import { readHandlerName } from './handler-name.ts';
-import { HookRegistrationError } from './hook-registration-error.ts';
-import { createHookRegistry } from './hook-registry.ts';
-import { type Found, loadHandler, loadTool } from './load-handler.ts';
+import { createHookRegistry, HookRegistrationError } from './hook-registry.ts';
 import type { LoadedHooks } from './load-hooks.ts';
-import { bundleModule, HookModuleError, importBundle, type LoadedModule, type ModuleBundle } from './load-module.ts';
 import { readLocatedYaml } from './located-yaml.ts';
-import type { AnyHandler } from './run-handler.ts';
 
 /** A manifest that is refused. The message begins with `path:line:column`. */
 export class ManifestError extends Error {

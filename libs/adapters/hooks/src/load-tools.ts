@@ -1,8 +1,8 @@
 /** Loads tools from a file: a module that exports them, or a manifest. */
+
+import { exportedTools, HookModuleError, loadModule } from '@coxswain/handlers/load';
 import type { Tool } from '@coxswain/protocol';
-import { exportedTools } from './exported-tools.ts';
 import { loadManifest } from './load-manifest.ts';
-import { HookModuleError, loadModule } from './load-module.ts';
 
 /** Tools that were loaded, and the files that they came from. */
 export interface LoadedTools {

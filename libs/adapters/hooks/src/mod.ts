@@ -1,17 +1,15 @@
 /** The hook port: handlers in this process, modules of handlers, and several sources as one. */
 export { combineHooks } from './combine-hooks.ts';
 export { gatherHooks, type HookSource } from './gather-hooks.ts';
-export { HookRegistrationError } from './hook-registration-error.ts';
 export {
   createHookRegistry,
   type HookOptions,
+  HookRegistrationError,
   type HookRegistry,
   type HookRegistryOptions,
   type ToolHook,
   type Unregister,
 } from './hook-registry.ts';
-export { watchLeftBehind } from './left-behind.ts';
-export { type Found, type FoundHandler, loadHandler } from './load-handler.ts';
 export { type LoadedHooks, loadHooks } from './load-hooks.ts';
 export {
   type DeclaredHook,
@@ -22,6 +20,5 @@ export {
   ManifestError,
   type ManifestInspection,
 } from './load-manifest.ts';
-export { HookModuleError, type LoadedModule, loadModule } from './load-module.ts';
 export { type LoadedTools, loadTools } from './load-tools.ts';
 export { type BrokenYaml, type LocatedYaml, readLocatedYaml } from './located-yaml.ts';

@@ -1,11 +1,13 @@
 /** Handlers from files: what is loaded, and how what is wrong is told. */
+
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { HookModuleError } from '@coxswain/handlers/load';
 import { HOOK_CATALOGUE, HOOK_POINTS, type HookPoint, type JsonObject } from '@coxswain/protocol';
 import { afterAll, describe, expect, test } from 'vitest';
-import { HookModuleError, inspectManifest, loadHooks, loadManifest, loadTools, ManifestError } from '../src/mod.ts';
+import { inspectManifest, loadHooks, loadManifest, loadTools, ManifestError } from '../src/mod.ts';
 import { askFirst, payloadOf, toolPayload } from './ask.ts';
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), 'load-hooks-')));

@@ -17,7 +17,6 @@ import { MCP_BOUNDS } from './mcp-bounds.ts';
 import { causeOf, isNetworkError } from './network-error.ts';
 import { createSameOriginFetch } from './same-origin-fetch.ts';
 import { StdioServer } from './stdio-server.ts';
-import { whileAsked } from './while-asked.ts';
 
 /** What the connection tells while it stands. */
 export interface ConnectionEvents {
@@ -196,5 +195,21 @@ async function endSession(transport: StreamableHTTPClientTransport, name: string
       : [`the session at the MCP server ${name} could not be ended: ${(error as Error).message}`];
   } finally {
     clearTimeout(timer);
+  }
+}
+
+/**
+ * Makes one request under a signal that follows another only until the request has ended. The client goes on listening to
+ * a request's signal after its answer, and would tell the server to cancel what it has long answered.
+ */
+export async function whileAsked<T>(signal: AbortSignal, ask: (own: AbortSignal) => Promise<T>): Promise<T> {
+  signal.throwIfAborted();
+  const own = new AbortController();
+  const ended = new AbortController();
+  signal.addEventListener('abort', () => own.abort(signal.reason), { once: true, signal: ended.signal });
+  try {
+    return await ask(own.signal);
+  } finally {
+    ended.abort();
   }
 }

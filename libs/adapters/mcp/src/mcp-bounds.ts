@@ -1,6 +1,4 @@
-/** Every bound of the MCP adapter in one place; units are in the names. */
-
-/** See the file's header. Options of {@link createMcpTools} move those that a host may want otherwise. */
+/** Every bound of the MCP adapter. Options of {@link createMcpTools} change those that a host may set. */
 export const MCP_BOUNDS = {
   /** From starting a server to having its list of tools. */
   startTimeoutMs: 30_000,

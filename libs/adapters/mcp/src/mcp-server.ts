@@ -1,12 +1,3 @@
-/**
- * One MCP server of one session: its connection, made anew when it is lost, and its tools.
- *
- * M1: A call is sent once. It is sent a second time only where it is certain that the first never ran: the server
- *     knew nothing of the connection any more and said so.
- * M2: A server that is lost is connected to again at the next call, not before; a process is started again so many
- *     times in a row and no more.
- * M3: Every wait ends: by its answer, its signal, its time-out, or the loss of the connection.
- */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ToolCall, ToolOutcome } from '@coxswain/ports';
 import { cutText } from '@coxswain/protocol';
@@ -19,13 +10,12 @@ import {
   type Progress,
   type Tool,
 } from '@modelcontextprotocol/sdk/types.js';
-import { type Connection, type ConnectionSpec, connect, listTools } from './connection.ts';
+import { type Connection, type ConnectionSpec, connect, listTools, whileAsked } from './connection.ts';
 import { AnswerLostError, IDEMPOTENCY_META_KEY } from './http-answers.ts';
 import { MCP_BOUNDS } from './mcp-bounds.ts';
 import { outcomeOf } from './mcp-result.ts';
 import { causeOf, isNetworkError, neverConnected } from './network-error.ts';
 import { cancelled, failed, unavailable } from './tool-outcome.ts';
-import { whileAsked } from './while-asked.ts';
 
 /** What a server is made from, and whom it tells. */
 export interface McpServerSpec extends ConnectionSpec {
@@ -43,7 +33,15 @@ interface NeverRan {
   readonly neverRan: string;
 }
 
-/** See the file's header. */
+/**
+ * One MCP server of one session: its connection, opened again after a loss, and its tools.
+ *
+ * M1: A call is sent once. It is sent a second time only if the first certainly did not run: the server no longer knew
+ *     the connection and said so.
+ * M2: A lost server is connected to again at the next call, not before. A process is restarted a bounded number of times
+ *     in a row.
+ * M3: Every wait ends: by its answer, its signal, its timeout, or the loss of the connection.
+ */
 export class McpServerTools {
   readonly #spec: McpServerSpec;
   readonly #closing = new AbortController();

@@ -24,7 +24,7 @@ import { unavailable } from './tool-outcome.ts';
 export interface McpNotice {
   readonly ref: SessionRef;
   readonly server: string;
-  /** As the server gave it; `warning` for what Coxswain itself says about the server. */
+  /** The level of the server; `warning` for a message of Coxswain about the server. */
   readonly level: LoggingLevel;
   /** At most 2,048 characters. */
   readonly text: string;

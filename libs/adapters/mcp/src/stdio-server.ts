@@ -7,17 +7,18 @@
  * P3: The transport is closed when the process has ended, even if a child of it still holds its output open.
  * P4: A line that is no message is kept to be quoted and otherwise passed over.
  */
+
 import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process';
 import { stat } from 'node:fs/promises';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
+import { cutTextToEnd } from '@coxswain/protocol';
 import { getDefaultEnvironment } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { deserializeMessage, serializeMessage } from '@modelcontextprotocol/sdk/shared/stdio.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { ErrorCode, type JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import { MCP_BOUNDS } from './mcp-bounds.ts';
 import { MessageLines } from './message-lines.ts';
-import { TextTail } from './text-tail.ts';
 
 /** How to start a server. */
 export interface StdioCommand {
@@ -204,5 +205,20 @@ function signalGroup(leader: number | undefined, signal: NodeJS.Signals): void {
     // ESRCH: the group is empty. EPERM: only zombies on macOS, or processes of someone else.
     const { code } = error as NodeJS.ErrnoException;
     if (code !== 'ESRCH' && code !== 'EPERM') throw error;
+  }
+}
+
+/** Keeps the end of a text that goes on and on. */
+export class TextTail {
+  readonly #decoder = new TextDecoder('utf-8');
+  #text = '';
+
+  add(chunk: Uint8Array | string): void {
+    const text = typeof chunk === 'string' ? chunk : this.#decoder.decode(chunk, { stream: true });
+    this.#text = cutTextToEnd(this.#text + text, MCP_BOUNDS.stderrTailMaxChars);
+  }
+
+  get text(): string {
+    return this.#text.trim();
   }
 }

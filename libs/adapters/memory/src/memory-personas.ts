@@ -1,4 +1,5 @@
 /** Personas that are served by functions of this process: for programs and tests without a bus. */
+import { runHookHandler, runModelStep } from '@coxswain/handlers';
 import type {
   HookQuestion,
   HookReply,
@@ -8,7 +9,7 @@ import type {
   ServedPersonas,
   StepEnd,
 } from '@coxswain/ports';
-import { type AnyHandler, type Persona, runHookHandler, runModelStep, type TenantId } from '@coxswain/protocol';
+import type { AnyHandler, Persona, TenantId } from '@coxswain/protocol';
 
 /** One instance. */
 export interface MemoryPersonaInstance {

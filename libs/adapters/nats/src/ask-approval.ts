@@ -1,10 +1,3 @@
-/**
- * Asks tools on the bus whether a person must approve a call. Any instance of the tool answers; the question is sent again each
- * second until one does.
- *
- * Q1: An answer comes from a worker: it is read strictly, once, and only where it was asked for. Its subject cannot be derived from
- *     that of another question.
- */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ApprovalQuestion } from '@coxswain/ports';
@@ -12,7 +5,13 @@ import { type ToolApprovalAsked, ToolApprovalSaid } from '@coxswain/protocol';
 import { createInbox, type Msg, type NatsConnection } from '@nats-io/nats-core';
 import { inboxPrefixOf } from './wire.ts';
 
-/** See the top of the file. */
+/**
+ * Asks tools on the bus whether a person must approve a call. Any instance of the tool answers. The question is sent
+ * again each second until one does.
+ *
+ * Q1: An answer comes from a worker: it is read strictly, once, and only on the inbox of its question. That subject cannot
+ *     be derived from the subject of another question.
+ */
 export interface ApprovalQuestions {
   /**
    * Contract: never rejects; true when the signal aborts before an answer. The caller bounds the time.

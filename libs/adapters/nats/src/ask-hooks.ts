@@ -1,10 +1,3 @@
-/**
- * Questions to handlers elsewhere, on one connection.
- *
- * B3: An answer is a stranger's: it is read once, within a bound, and counts only if it names what was asked. Its
- *     subject cannot be guessed from another question's.
- * B4: A lost connection answers nothing: open questions are sent again, once each time that the connection is restored.
- */
 import { randomUUID } from 'node:crypto';
 import type { HookReply, HookRequest, Log } from '@coxswain/ports';
 import {
@@ -20,10 +13,15 @@ import {
 import { createInbox, headers, type Msg, type NatsConnection } from '@nats-io/nats-core';
 import { onConnectionChange } from './connection-changes.ts';
 import { STATUS, statusOf } from './nats-status.ts';
-import { tracedBy } from './traced-by.ts';
-import { inboxPrefixOf } from './wire.ts';
+import { inboxPrefixOf, tracedBy } from './wire.ts';
 
-/** See the top of the file. */
+/**
+ * Questions to hook handlers in other processes, on one connection.
+ *
+ * B3: An answer is untrusted: it is read once, within a bound, and counts only if it names its question. Its subject
+ *     cannot be derived from the subject of another question.
+ * B4: A lost connection answers nothing: open questions are sent again each time the connection is restored.
+ */
 export interface HookQuestions {
   /**
    * Asks on a subject. Contract: never rejects. The caller bounds the time.

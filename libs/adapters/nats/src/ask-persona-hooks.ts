@@ -1,4 +1,3 @@
-/** Questions to the own hooks of personas: asked where exactly the pinned version is served. */
 import type { HookReply, HookRequest, Log } from '@coxswain/ports';
 import { subjects, TOOL_LIVENESS, versionToken } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
@@ -6,7 +5,7 @@ import { createHookQuestions } from './ask-hooks.ts';
 import { createHookFailover, EXPECTED_FOR_MS } from './hook-failover.ts';
 import { type PersonaPresence, servedAs } from './persona-presence.ts';
 
-/** See the top of the file. */
+/** Questions to the hooks of a persona, sent to instances of the pinned version. */
 export interface PersonaHookQuestions {
   /** Contract: never rejects. The caller bounds the time. */
   ask(request: HookRequest, signal: AbortSignal): Promise<HookReply>;

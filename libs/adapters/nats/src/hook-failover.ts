@@ -1,17 +1,3 @@
-/**
- * Questions to handlers elsewhere, moved between the instances that serve them. A consult may be asked several times: the tape
- * records one answer, the first.
- *
- * F1: The first question goes to the queue group. An instance that lives says at once that it has taken the question. Without
- *     that word it is asked again, of the instance that was heard most recently.
- * F2: An instance that took it and has been silent for the bound is declared dead: another one is asked. What the first one
- *     answers later still counts, if it comes first.
- *     If its heartbeats return, it is asked again: it may have lost its connection, and its answer with it.
- * F3: The bound is a third of the registration's time-out, at most the time for which heartbeats count: half of the time is left to
- *     the instance that is asked next. A slow handler whose process lives is not asked twice.
- * F4: "No responders" is not final while an instance is expected: it, or its server, may be starting again. The question is
- *     asked again until the caller's time is over. It is final where every instance has said that it leaves.
- */
 import type { HookReply, HookRequest } from '@coxswain/ports';
 import { HOOK_LIVENESS } from '@coxswain/protocol';
 import { type HookQuestions, unavailable } from './ask-hooks.ts';
@@ -28,7 +14,20 @@ export interface HookInstances {
   silentMs(request: HookRequest, instance: string): number;
 }
 
-/** See the top of the file. */
+/**
+ * Questions to handlers in other processes, moved between their instances. A consult may be asked several times; the
+ * journal records the first answer.
+ *
+ * F1: The first question goes to the queue group. A live instance confirms at once that it has taken the question. Without
+ *     that confirmation it is asked again, of the instance with the newest heartbeat.
+ * F2: An instance that took a question and is silent for the bound is declared dead, and another one is asked. A later
+ *     answer of the first one still counts if it comes first. If its heartbeats return, it is asked again: it may have
+ *     lost its connection, and its answer with it.
+ * F3: The bound is a third of the registration's timeout, at most the time for which heartbeats count. Half of the time is
+ *     left for the next instance. A slow handler in a live process is not asked twice.
+ * F4: "No responders" is not final while an instance is expected: it, or its server, may be restarting. The question is
+ *     asked again until the caller's time is over. It is final if every instance has announced that it leaves.
+ */
 export interface HookFailover {
   /** Contract: never rejects. The caller bounds the time. */
   ask(request: HookRequest, signal: AbortSignal): Promise<HookReply>;

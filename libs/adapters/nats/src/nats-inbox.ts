@@ -18,7 +18,6 @@ import { onConnectionChange } from './connection-changes.ts';
 import { type PartitionPull, startPartitionPull, tickMs } from './partition-pull.ts';
 import { type StalledConsumers, watchForStalledConsumers } from './stalled-consumers.ts';
 import { createStreamReader, type StoredMessage } from './stream-reader.ts';
-import { StreamsGoneError } from './streams-gone-error.ts';
 import { wireOf } from './wire.ts';
 
 /** The number under which the consumer of strays is kept beside the partitions'. */
@@ -247,4 +246,15 @@ function commandOf(ref: SessionRef, { subject, seq, timeMs, data, headers }: Sto
     traceparent: headers.get(HEADERS.traceparent) || undefined,
     restricted: headers.has(HEADERS.restricted) || undefined,
   };
+}
+
+/** The streams were deleted, or deleted and created again, while a host used them: the journals of its sessions are lost. */
+export class StreamsGoneError extends Error {
+  override readonly name = 'StreamsGoneError';
+  readonly code = 'streams_gone';
+  constructor() {
+    super(
+      'the streams of the sessions were deleted while this host used them; restore a backup, or create new streams: cox admin streams, or a restart of the host',
+    );
+  }
 }

@@ -1,4 +1,5 @@
 /** The purge port on JetStream: takes a connection that may purge streams, which no host's may. */
+
 import type { Purge, StoredBlob } from '@coxswain/ports';
 import {
   BLOB_SUBJECTS,
@@ -21,8 +22,8 @@ import { createNatsJournal, journalReaders } from './nats-journal.ts';
 import { createNatsSessionIndex } from './nats-session-index.ts';
 import { answerOf, isWrongSequence, NatsRefusedError, type PublishAck } from './nats-status.ts';
 import { createNatsBlobs, fencedRollup } from './nats-storage.ts';
+import { streamTimeMs } from './nats-timers.ts';
 import { createStreamReader, type StoredMessage } from './stream-reader.ts';
-import { streamTimeMs } from './stream-time.ts';
 import { tellHost } from './tell-host.ts';
 import { wireOf } from './wire.ts';
 

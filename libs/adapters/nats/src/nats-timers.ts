@@ -5,8 +5,7 @@
 import type { Timers } from '@coxswain/ports';
 import { STREAMS, subjects } from '@coxswain/protocol';
 import { headers, type NatsConnection } from '@nats-io/nats-core';
-import { answerOf, NatsRefusedError, NatsUnavailableError, type PublishAck } from './nats-status.ts';
-import { streamTimeMs } from './stream-time.ts';
+import { answerOf, failureOf, NatsRefusedError, NatsUnavailableError, type PublishAck } from './nats-status.ts';
 import { wireOf } from './wire.ts';
 
 /** How long a message that has fired is kept for the command stream to source. It need only outlast an outage. */
@@ -31,4 +30,18 @@ export function createNatsTimers(nc: NatsConnection): Timers {
 /** The time by which timers on this connection fire, milliseconds since 1970. @throws as {@link streamTimeMs} does. */
 export function timersTimeMs(nc: NatsConnection): Promise<number> {
   return streamTimeMs(nc, STREAMS.timers);
+}
+
+/**
+ * Asks the leader of a stream for its time.
+ * @returns milliseconds since 1970, rounded down.
+ * @throws NatsUnavailableError, NatsRefusedError, NotPermittedError.
+ */
+export async function streamTimeMs(nc: NatsConnection, stream: string): Promise<number> {
+  const answer = await wireOf(nc).request(`$JS.API.STREAM.INFO.${stream}`, new Uint8Array());
+  const { error, ts } = answerOf<{ readonly ts?: string }>(answer);
+  if (error) throw failureOf(`asking ${stream} for its time`, error);
+  const timeMs = Date.parse(ts ?? '');
+  if (Number.isNaN(timeMs)) throw new NatsUnavailableError(`${stream} does not say what time it is`);
+  return timeMs;
 }

@@ -1,23 +1,10 @@
-/**
- * Calls of bus tools: sends them, follows them, moves them to another instance, asks about them.
- *
- * C1: A call goes to the queue group first. While no instance has taken it, it is sent again with back-off: to the instance that
- *     was heard most recently, for 15 seconds at most. The instance that gets it only *holds* it, and begins at the order of
- *     this host, which orders one instance alone. So it is certain that no other instance runs it, also where a frozen one
- *     finds an older copy when it wakes up. Steps of personas begin at once: each sending of one has a key of its own.
- * C2: The instance that has taken a call is asked about it when it falls silent. It has gone when the server says that no process
- *     listens for it and its heartbeats have ceased. An idempotent call then moves to another instance; it also moves from an instance
- *     that is silent for as long as heartbeats count. It moves three times at most, for whatever reason. Any other call is `lost`
- *     when its instance has gone, or has been silent for 15 seconds.
- * C3: An answer is a stranger's: it is read strictly, within a bound, once, and counts only for the call that it names.
- *     Its subject cannot be guessed from another call's.
- * C4: Without a connection nothing is concluded, and no bound runs.
- */
 import { randomBytes } from 'node:crypto';
 import type { Log, ToolCall, ToolOutcome, ToolProbe } from '@coxswain/ports';
 import {
+  type BackOff,
   BOUNDS,
   cutText,
+  delayAfter,
   SESSION_LEFT,
   subjects,
   TOOL_LIVENESS,
@@ -31,8 +18,7 @@ import { STATUS, statusOf } from './nats-status.ts';
 import type { ToolPresence } from './nats-tool-presence.ts';
 import { createToolProbes } from './nats-tool-probes.ts';
 import { type CallName, LOST, lost, named, outcomeOf, reasonOf, saidIn, textOf, unavailable } from './tool-answers.ts';
-import { tracedBy } from './traced-by.ts';
-import { inboxPrefixOf } from './wire.ts';
+import { inboxPrefixOf, tracedBy } from './wire.ts';
 
 /** A call, and the address of those who serve it: `tool`, in {@link CallRoutes}. */
 export interface RoutedCall extends ToolCall {
@@ -70,7 +56,21 @@ const TOOL_ROUTES: CallRoutes = {
   to: subjects.toolCallTo,
 };
 
-/** See the top of the file. */
+/**
+ * Calls of bus tools: sends them, follows them, moves them to another instance, and probes them.
+ *
+ * C1: A call goes to the queue group first. While no instance has taken it, it is sent again with back-off for at most 15
+ *     seconds, to the instance with the newest heartbeat. The instance that gets it only *holds* it. It begins at the
+ *     order of this host, which orders one instance alone. So no other instance runs it, even if a frozen one finds an
+ *     older copy when it continues. Steps of personas begin at once: each sending of one has a key of its own.
+ * C2: The instance that has taken a call is probed when it is silent. It is gone if the server reports no subscriber for
+ *     it and its heartbeats have ceased. An idempotent call then moves to another instance. It also moves from an instance
+ *     that is silent for as long as heartbeats count. It moves at most three times, for whatever reason. Any other call is
+ *     `lost` when its instance is gone, or has been silent for 15 seconds.
+ * C3: An answer is untrusted: it is read strictly, within a bound, once, and counts only for the call that it names. Its
+ *     subject cannot be derived from the subject of another call.
+ * C4: Without a connection nothing is concluded, and no bound runs.
+ */
 export interface NatsToolCalls {
   /** Sends a call and waits for its outcome, under the contract of the tool port. */
   call(call: RoutedCall, signal: AbortSignal): Promise<ToolOutcome>;
@@ -95,7 +95,8 @@ interface Pending {
   readonly tried: Set<string>;
   sendings: number;
   resendAtMs: number;
-  pauseMs: number;
+  /** How often in a row it was refused, or found no process. */
+  refusals: number;
   /** Connected time for which no instance has taken it. */
   untakenMs: number;
   /** Why the last instance refused it. */
@@ -116,9 +117,8 @@ const SILENT_MS = 1_000;
 const ASKED_EVERY_MS = 5_000;
 /** An instance that lives takes a call within this time; then the call is sent to another one. */
 const RESENT_AFTER_MS = 1_000;
-/** The pause after a refusal, or where the server says that no process listens; it doubles. */
-const PAUSE_FIRST_MS = 100;
-const PAUSE_MAX_MS = 1_000;
+/** The delay after a refusal, or where the server says that no process listens. */
+const RESENDS: BackOff = { firstMs: 100, maxMs: RESENT_AFTER_MS };
 /** A repeatable call that no instance takes within this time is the caller's to send again. */
 const REPEATED_AFTER_MS = 3_000;
 /** A call that ends each process that runs it must not end them all. */
@@ -302,8 +302,8 @@ export function createNatsToolCalls(
   }
 
   function sendLater(one: Pending): void {
-    one.resendAtMs = performance.now() + one.pauseMs;
-    one.pauseMs = Math.min(2 * one.pauseMs, PAUSE_MAX_MS);
+    one.refusals++;
+    one.resendAtMs = performance.now() + delayAfter(one.refusals, RESENDS);
   }
 
   /** The instance that has it ends it no more: it goes to another one, where it may run twice. */
@@ -317,7 +317,7 @@ export function createNatsToolCalls(
     if (one.instance !== null) one.tried.add(one.instance);
     log.info({ key: one.call.idempotencyKey, instance: one.instance }, 'a call moves to another instance');
     Object.assign(one, { instance: null, hasBegun: false, begins: 0, untakenMs: 0 });
-    one.pauseMs = PAUSE_FIRST_MS;
+    one.refusals = 0;
     send(token, one);
   }
 
@@ -336,7 +336,7 @@ export function createNatsToolCalls(
     const instance = isFirst ? undefined : nextInstance(one);
     if (instance !== undefined) one.tried.add(instance);
     one.askedMs = performance.now();
-    one.resendAtMs = one.askedMs + Math.max(RESENT_AFTER_MS, one.pauseMs);
+    one.resendAtMs = one.askedMs + RESENT_AFTER_MS;
     publish(
       instance === undefined ? at.asked(ref.tenant, tool) : at.to(ref.tenant, tool, instance),
       {
@@ -436,7 +436,7 @@ export function createNatsToolCalls(
         tried: new Set(),
         sendings: 0,
         resendAtMs: Number.POSITIVE_INFINITY,
-        pauseMs: PAUSE_FIRST_MS,
+        refusals: 0,
         untakenMs: 0,
         refusal: null,
         heardMs: nowMs,

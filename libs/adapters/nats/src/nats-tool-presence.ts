@@ -1,8 +1,9 @@
-/** Which tools there are on the bus, and which instances of them live. */
 import { setTimeout } from 'node:timers/promises';
 import type { Log } from '@coxswain/ports';
 import {
+  type BackOff,
   cutText,
+  delayAfter,
   parseBusTool,
   type SessionRef,
   STREAMS,
@@ -22,7 +23,7 @@ import { isTakenBack, readRegistry } from './registry-keys.ts';
 import type { StoredMessage } from './stream-reader.ts';
 import { watchRegistry } from './watch-registry.ts';
 
-/** See the top of the file. */
+/** The tools on the bus, and the live instances of each. */
 export interface ToolPresence {
   /** Every tool of a tenant that is announced for all of its sessions, also those that nobody serves at the moment, by name. */
   tools(tenant: TenantId): readonly ToolDefinition[];
@@ -59,9 +60,8 @@ interface BusTool {
 }
 
 const INSTANCES_MAX = 1_024;
-/** The first pause before the registry is read again, which doubles, and the longest. */
-const LEARN_PAUSE_FIRST_MS = 250;
-const LEARN_PAUSE_MAX_MS = 5_000;
+/** The delay before the registry is read again. */
+const LEARN_AGAIN: BackOff = { firstMs: 250, maxMs: 5_000 };
 /** The server itself notices within minutes that a connection is dead. */
 const REMEMBERED_MS = 600_000;
 
@@ -157,7 +157,7 @@ export async function watchToolPresence(nc: NatsConnection, log: Log): Promise<T
     },
     async learn(tenant, names, signal) {
       const isUnknown = (name: string) => !find(tenant, name)?.announcement;
-      for (let pauseMs = LEARN_PAUSE_FIRST_MS; !signal.aborted; pauseMs = Math.min(2 * pauseMs, LEARN_PAUSE_MAX_MS)) {
+      for (let failures = 1; !signal.aborted; failures++) {
         try {
           for (const name of names.filter(isUnknown)) {
             const keys = await readRegistry(nc, subjects.toolAnnouncement(tenant, name));
@@ -168,7 +168,7 @@ export async function watchToolPresence(nc: NatsConnection, log: Log): Promise<T
           log.warn({ tenant, error }, 'the tools that replace built-in ones cannot be looked up now');
           if (!(error instanceof NatsUnavailableError) || nc.isClosed()) return;
         }
-        await setTimeout(pauseMs, undefined, { signal, ref: false }).catch(() => undefined);
+        await setTimeout(delayAfter(failures, LEARN_AGAIN), undefined, { signal, ref: false }).catch(() => undefined);
       }
     },
     isServed(tenant, name) {

@@ -1,10 +1,3 @@
-/**
- * Questions about one call to every instance that may have it.
- *
- * C4: Without a connection nothing is concluded.
- * C5: A question to all is settled when all living instances have answered. One that is silent and connected may have the call,
- *     and is waited for within a bound.
- */
 import { randomBytes } from 'node:crypto';
 import { TOOL_LIVENESS, type ToolOrder, type ToolSaid } from '@coxswain/protocol';
 import type { CallPresence, CallRoutes } from './nats-tool-calls.ts';
@@ -18,7 +11,13 @@ export interface ProbeWire {
   publish(subject: string, order: ToolOrder, token: string): void;
 }
 
-/** See the top of the file. */
+/**
+ * Questions about one call to every instance that may have it.
+ *
+ * C4: Without a connection nothing is concluded.
+ * C5: A question to all is settled when all live instances have answered. An instance that is silent and connected may
+ *     have the call. The wait for it is bounded.
+ */
 export interface ToolProbes {
   /** The key of the call that is asked about under a token. */
   keyOf(token: string): string | undefined;

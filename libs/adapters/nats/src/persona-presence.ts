@@ -1,4 +1,3 @@
-/** Which personas are announced on the bus, which are paused, and which instances of which version live. */
 import type { Log } from '@coxswain/ports';
 import {
   cutText,
@@ -20,7 +19,10 @@ import { readKeys, valueIn } from './read-keys.ts';
 import { isTakenBack, readRegistry } from './registry-keys.ts';
 import { watchRegistry } from './watch-registry.ts';
 
-/** See the top of the file. As calls see it, what is served is a version: {@link servedAs} names it. */
+/**
+ * The personas announced on the bus, the paused ones, and the live instances of each version. For calls, the served unit is
+ * a version: {@link servedAs} names it.
+ */
 export interface PersonaPresence extends CallPresence {
   announcement(tenant: TenantId, name: string): PersonaAnnouncement | null;
   names(tenant: TenantId): readonly string[];

@@ -5,22 +5,24 @@
  * V2: Announcing replaces the whole set of the service, in one write under a fence.
  * V3: Leaving is no deregistration: what was asked is answered, and the registrations stay.
  */
-import type { HookHandlers, Log } from '@coxswain/ports';
 import {
   answerHook,
+  HOOKS_ANSWERING_MAX,
+  type HookCallbacks,
+  hookUnavailable,
+  observedHook,
+  readHookQuestion,
+} from '@coxswain/handlers';
+import type { HookHandlers, Log } from '@coxswain/ports';
+import {
   HEADERS,
   HOOK_LIVENESS,
   HOOK_QUEUE_GROUP,
-  HOOKS_ANSWERING_MAX,
   type HookAnnouncement,
   type HookAsked,
   type HookCallback,
-  type HookCallbacks,
   HookServiceName,
-  hookUnavailable,
-  observedHook,
   parseHookService,
-  readHookQuestion,
   readId,
   STREAMS,
   subjects,

@@ -10,7 +10,7 @@ export interface StreamSpec {
 
 /** What streams hold, as far as its size can be limited. */
 export const LIMITED = ['commands', 'journals', 'snapshots', 'files'] as const;
-/** See {@link LIMITED}. */
+/** One kind of stored data with a size limit. */
 export type Limited = (typeof LIMITED)[number];
 
 /** The spare settings of an installation. */

@@ -32,11 +32,11 @@ export interface StoredMessage {
 export interface StreamReader {
   /** The first message on `subject` (wildcards allowed) at or after `seq`, from any replica; null where there is none. */
   next(subject: string, seq: number): Promise<StoredMessage | null>;
-  /** As {@link StreamReader.next}, through the leader. */
+  /** Like {@link StreamReader.next}, through the leader. */
   leaderNext(subject: string, seq: number): Promise<StoredMessage | null>;
   /** The newest message on `subject`, from any replica, or null. For caches: the 404 is not confirmed. */
   last(subject: string): Promise<StoredMessage | null>;
-  /** As {@link StreamReader.last}, through the leader. */
+  /** Like {@link StreamReader.last}, through the leader. */
   leaderLast(subject: string): Promise<StoredMessage | null>;
   /**
    * The newest message on `subject`, which has no wildcard, through the leader. Null only where the leader's index does not

@@ -1,8 +1,3 @@
-/**
- * Direct gets that say which server has answered. A direct get goes to one replica of the server's choice, and its answer does
- * not name it. Message tracing does: with `Nats-Trace-Dest`, every server that a request passes reports itself, and the last of
- * them is the one that answered.
- */
 import { createInbox, headers, type Msg, type NatsConnection } from '@nats-io/nats-core';
 import { onConnectionChange } from './connection-changes.ts';
 import { NatsUnavailableError, NotPermittedError, STATUS, statusOf } from './nats-status.ts';
@@ -27,7 +22,11 @@ export interface TracedWindow {
   readonly reachedEnd: boolean;
 }
 
-/** See the top of the file. */
+/**
+ * Direct gets that report which server answered. A direct get goes to one replica of the server's choice, and its answer
+ * does not name it. Message tracing does: with `Nats-Trace-Dest`, every server on the path reports itself. The last one is
+ * the one that answered.
+ */
 export interface TracedReads {
   /**
    * Reads from each of the named servers; from whichever answers, where none is named. Takes some seven seconds at most.

@@ -2,8 +2,8 @@
  * Requests on one connection, with less work per request than the library's own: one subscription, one timer for all
  * that is under way, no stack captured per call. Appends are the hot path, and a third of their time was spent there.
  */
-import { isTenantsInbox } from '@coxswain/protocol';
-import { createInbox, type Msg, type MsgHdrs, type NatsConnection } from '@nats-io/nats-core';
+import { HEADERS, isTenantsInbox } from '@coxswain/protocol';
+import { createInbox, headers, type Msg, type MsgHdrs, type NatsConnection } from '@nats-io/nats-core';
 import { onConnectionChange } from './connection-changes.ts';
 import { NatsUnavailableError, NobodyListensError, NotPermittedError, STATUS, statusOf } from './nats-status.ts';
 
@@ -181,4 +181,12 @@ export function inboxPrefixOf(nc: NatsConnection): string | undefined {
 /** Whether a connection's key belongs to a tenant, and so reads no bucket as a whole. */
 export function isTenantsKey(nc: NatsConnection): boolean {
   return isTenantsInbox(inboxPrefixOf(nc));
+}
+
+/** Options of a publish; none where nobody traces. */
+export function tracedBy(traceparent: string | undefined): { readonly headers?: MsgHdrs } {
+  if (traceparent === undefined) return {};
+  const head = headers();
+  head.set(HEADERS.traceparent, traceparent);
+  return { headers: head };
 }

@@ -1,4 +1,3 @@
-/** Streams with replicas in memory, behind a connection: what the leader's index reports, and what each server serves. */
 import {
   type Msg,
   MsgHdrsImpl,
@@ -41,7 +40,9 @@ export interface FakeStream {
 
 type Query = { seq?: number; next_by_subj?: string; last_by_subj?: string; batch?: number; subjects_filter?: string };
 
-/** See the top of the file. */
+/**
+ * Streams with replicas in memory, behind a connection: the content of the leader's index, and what each server serves.
+ */
 export class FakeCluster {
   readonly nc: NatsConnection;
   /** Requests in the order in which they were sent, by their subjects. */

@@ -1,9 +1,8 @@
 /** Telemetry: meters for Prometheus, spans for collectors of OpenTelemetry. */
 export { counterOf, createRegistry, gaugeOf, histogramOf, registryMeters } from './meters.ts';
 export { type MetricsAddress, MetricsAddressError, type MetricsServer, metricsAddress } from './metrics-server.ts';
-export { observeWork } from './observe-work.ts';
+export { newSpanId, newTraceId, observeWork } from './observe-work.ts';
 export type { SpansLost } from './span-export.ts';
 export { type RunningTelemetry, startTelemetry, type TelemetryOptions } from './start-telemetry.ts';
 export { startWorkerTelemetry, type WorkerTelemetry } from './start-worker-telemetry.ts';
-export { newSpanId, newTraceId } from './trace-ids.ts';
 export { readTraceSettings, TraceSettingsError } from './trace-settings.ts';

@@ -1,4 +1,5 @@
 /** What a worker's pieces of work look like from outside: a meter, a span below the session's, and a line in the log. */
+import { randomBytes } from 'node:crypto';
 import type { Log, Telemetry } from '@coxswain/ports';
 import {
   type BegunWork,
@@ -8,7 +9,6 @@ import {
   parseTraceparent,
   type WorkObserver,
 } from '@coxswain/protocol';
-import { newSpanId } from './trace-ids.ts';
 
 const NAMES = { tool: 'serve_tool', step: 'serve_step', hook: 'serve_hook' } as const;
 
@@ -70,4 +70,14 @@ function attributesOf({ kind, name, sessionId, callId }: BegunWork, status: stri
     ...(kind === 'step' ? { 'gen_ai.agent.name': name } : {}),
     ...(kind === 'hook' ? { 'coxswain.hook.id': name } : {}),
   };
+}
+
+/** 16 hexadecimal digits. */
+export function newSpanId(): string {
+  return randomBytes(8).toString('hex');
+}
+
+/** 32 hexadecimal digits. */
+export function newTraceId(): string {
+  return randomBytes(16).toString('hex');
 }

@@ -1,6 +1,8 @@
 /** Telemetry on its own: what the environment asks for, what is exported, and what is not. */
+
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { observedHook } from '@coxswain/handlers';
 import type { Log } from '@coxswain/ports';
 import {
   type EndedSpan,
@@ -8,7 +10,6 @@ import {
   type HookQuestion,
   type JsonObject,
   METRIC_LABEL_VALUES_MAX,
-  observedHook,
   sessionRef,
 } from '@coxswain/protocol';
 import { afterEach, describe, expect, test } from 'vitest';

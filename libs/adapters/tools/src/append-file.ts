@@ -1,8 +1,7 @@
-/** The tool `append_file`: text at the end of a file. */
 import { constants as fs } from 'node:fs';
 import { resolve } from 'node:path';
 import type { BuiltInTool } from './built-in-tool.ts';
-import { inTurn } from './file-turns.ts';
+import { inTurn } from './replace-file.ts';
 import type { Place } from './root-folder.ts';
 import { TOOL_BOUNDS } from './tool-bounds.ts';
 import { succeeded } from './tool-outcome.ts';
@@ -21,7 +20,7 @@ const parameters = {
   },
 } as const;
 
-/** See the file's header. */
+/** The tool `append_file`: adds text at the end of a file. */
 export const appendFileTool: BuiltInTool<typeof parameters> = {
   name: 'append_file',
   description: 'Appends text to a file inside the root folder. The existing content does not change.',

@@ -1,10 +1,11 @@
 /** What a built-in tool is. */
+
 import { resolve } from 'node:path';
 import type { ToolOutcome } from '@coxswain/ports';
 import { DEFAULT_TRAITS, type JsonObject, type ToolCallContext, type ToolTraits } from '@coxswain/protocol';
-import { inTurn } from './file-turns.ts';
 import type { FunctionTool } from './function-toolset.ts';
 import { type ArgumentsOf, inputSchema, type Parameters, readArguments } from './parameters.ts';
+import { inTurn } from './replace-file.ts';
 import type { RootFolder } from './root-folder.ts';
 
 /** Bounds of one result. */

@@ -1,6 +1,7 @@
 /** The built-in tools of a session: files inside its root folder, commands in it and, if turned on, the web. */
+
 import type { ToolSource } from '@coxswain/ports';
-import { OPEN_RULES } from '@coxswain/protocol';
+import { DELEGATE_TOOL, HANDOFF_TOOL, OPEN_RULES, SEND_MESSAGE_TOOL } from '@coxswain/protocol';
 import { appendFileTool } from './append-file.ts';
 import { bindBuiltIn, type ResultBounds } from './built-in-tool.ts';
 import { editFileTool } from './edit-file.ts';
@@ -16,6 +17,7 @@ import { RootFolder } from './root-folder.ts';
 import { type RunCommandOptions, runCommandTool } from './run-command.ts';
 import { searchFilesTool } from './search-files.ts';
 import { TOOL_BOUNDS } from './tool-bounds.ts';
+import { unavailable } from './tool-outcome.ts';
 import type { ToolProblem } from './tool-problem.ts';
 import { writeFileTool } from './write-file.ts';
 
@@ -79,3 +81,18 @@ export function createBuiltInTools(options: BuiltInToolsOptions = {}): ToolSourc
 }
 
 const RESULT_MIN_BYTES = 2 * TOOL_BOUNDS.resultFrameMaxBytes;
+
+/**
+ * Lists `delegate`, `handoff` and `send_message`. Sessions carry their calls out themselves, so nothing is ever called here: a
+ * program that puts tools of its own in the place of the built-in ones combines them with these.
+ */
+export function createCrewTools(): ToolSource {
+  return {
+    open: async () => ({
+      tools: [DELEGATE_TOOL, HANDOFF_TOOL, SEND_MESSAGE_TOOL],
+      call: async ({ tool }) => unavailable(`the session itself runs ${tool}`),
+      probe: async () => ({ state: 'unknown' }),
+      close: async () => [],
+    }),
+  };
+}

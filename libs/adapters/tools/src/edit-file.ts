@@ -1,11 +1,9 @@
-/** The tool `edit_file`: one exact text in place of another. */
 import type { Stats } from 'node:fs';
 import { resolve } from 'node:path';
 import { QUOTED, restoreHostTags } from '@coxswain/protocol';
 import type { BuiltInTool } from './built-in-tool.ts';
-import { inTurn } from './file-turns.ts';
-import { readAt } from './read-at.ts';
-import { replaceFile } from './replace-file.ts';
+import { readAt } from './open-folder.ts';
+import { inTurn, replaceFile } from './replace-file.ts';
 import type { OpenedFile, RootFolder } from './root-folder.ts';
 import { TOOL_BOUNDS } from './tool-bounds.ts';
 import { succeeded } from './tool-outcome.ts';
@@ -24,7 +22,7 @@ const parameters = {
   replace_all: { type: 'boolean', description: 'Replace every occurrence. Default: false.', optional: true },
 } as const;
 
-/** See the file's header. */
+/** The tool `edit_file`: replaces one exact text. */
 export const editFileTool: BuiltInTool<typeof parameters> = {
   name: 'edit_file',
   description:

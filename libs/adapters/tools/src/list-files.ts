@@ -1,4 +1,3 @@
-/** The tool `list_files`: what is in a folder. */
 import { BoundedLines } from './bounded-lines.ts';
 import type { BuiltInTool } from './built-in-tool.ts';
 import { shownNotes, type WalkEntry, type WalkNotes, walk } from './folder-walk.ts';
@@ -36,7 +35,7 @@ const parameters = {
   },
 } as const;
 
-/** See the file's header. */
+/** The tool `list_files`: lists a folder. */
 export const listFilesTool: BuiltInTool<typeof parameters> = {
   name: 'list_files',
   description:

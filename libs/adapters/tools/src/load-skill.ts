@@ -1,4 +1,3 @@
-/** The tool `load_skill`: the instructions of a skill, or a file of it. It reads what the persona carries, and no disk. */
 import type { ToolOutcome, ToolSource } from '@coxswain/ports';
 import {
   binaryMediaType,
@@ -25,7 +24,9 @@ const parameters = {
   },
 } as const satisfies Parameters;
 
-/** See the file's header. */
+/**
+ * The tool `load_skill`: the instructions of a skill, or one of its files. It reads the persona's definition, not the disk.
+ */
 export function loadSkillTool(skills: readonly Skill[]): FunctionTool {
   return {
     definition: {

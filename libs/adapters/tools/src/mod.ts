@@ -1,9 +1,8 @@
 /** The built-in file and command tools, tools of the embedding program, and several sources as one. */
-export { type BuiltInToolsOptions, createBuiltInTools } from './built-in-tools.ts';
+export { type BuiltInToolsOptions, createBuiltInTools, createCrewTools } from './built-in-tools.ts';
 export { createCodeTools } from './code-tools.ts';
 export { combineToolSources, withoutTools } from './combine-tool-sources.ts';
 export { type CommandRunner, CommandSocketError, startCommandRunner } from './command-runner.ts';
-export { createCrewTools } from './crew-tools.ts';
 export type { FetchUrlOptions } from './fetch-url.ts';
 export { createLoadSkillTool } from './load-skill.ts';
 export { createParkTool } from './park.ts';

@@ -1,4 +1,3 @@
-/** The tool `notify_file_edited`: tells the session that a file was changed by other means than its own tools. */
 import type { BuiltInTool } from './built-in-tool.ts';
 import { succeeded } from './tool-outcome.ts';
 
@@ -6,7 +5,10 @@ const parameters = {
   path: { type: 'string', description: 'Path of the file, relative to the root folder.', minLength: 1 },
 } as const;
 
-/** See the file's header. It changes nothing itself: the session's file_edited hooks run on the call. */
+/**
+ * The tool `notify_file_edited`: reports a file that was changed by other means than the session's tools. It changes
+ * nothing itself: the session's `file_edited` hooks run on the call.
+ */
 export const notifyFileEditedTool: BuiltInTool<typeof parameters> = {
   name: 'notify_file_edited',
   description:

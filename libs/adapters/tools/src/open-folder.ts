@@ -219,3 +219,15 @@ export class OpenFolder {
       throw changed(this.#confines.root, this.path);
   }
 }
+
+/** Reads up to `length` bytes from a position; fewer only at the end of the file. */
+export async function readAt(handle: FileHandle, position: number, length: number): Promise<Buffer> {
+  const buffer = Buffer.alloc(length);
+  let filled = 0;
+  while (filled < buffer.length) {
+    const { bytesRead } = await handle.read(buffer, filled, buffer.length - filled, position + filled);
+    if (bytesRead === 0) break;
+    filled += bytesRead;
+  }
+  return buffer.subarray(0, filled);
+}

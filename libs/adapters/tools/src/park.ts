@@ -1,4 +1,3 @@
-/** The tool `park`: the agent suspends its own session until a time, until a signal, or until somebody resumes it. */
 import type { ToolSource } from '@coxswain/ports';
 import { BOUNDS, DEFAULT_TRAITS, OnTimeout, ParkRequest, readStrictly } from '@coxswain/protocol';
 import { type FunctionTool, functionToolset } from './function-toolset.ts';
@@ -38,7 +37,10 @@ const parameters = {
   input: { type: 'string', description: 'The message for resume_with_input.', minLength: 1, optional: true },
 } as const satisfies Parameters;
 
-/** See the file's header. It does nothing itself: its outcome carries the request into the session. */
+/**
+ * The tool `park`: the agent suspends its own session until a time, a signal or a `resume`. It does nothing itself: its
+ * outcome carries the request into the session.
+ */
 export const parkTool: FunctionTool = {
   definition: {
     name: 'park',

@@ -22,7 +22,7 @@ export function pathGlob(glob: string): (path: string) => boolean {
   };
 }
 
-/** As {@link globMatches} of the protocol, with one star in place of two: come back to the last `**`, never exponential. */
+/** Like `globMatches` of the protocol, with `**` for `*`: it backtracks to the last `**` only, so it is never exponential. */
 function pathMatches(pattern: readonly string[], segments: readonly string[]): boolean {
   let p = 0;
   let s = 0;

@@ -7,8 +7,10 @@
  * G3: The end is reported when the group has ended, not when the command's own process has; never later than the
  *     graces together allow.
  */
+
 import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
+import { type BackOff, delayAfter } from '@coxswain/protocol';
 import { groupIsAlive, signalGroup } from './living-group.ts';
 import { TOOL_BOUNDS } from './tool-bounds.ts';
 
@@ -81,7 +83,7 @@ export async function runInGroup(command: GroupCommand, signal: AbortSignal): Pr
 const OUTPUT_DRAIN_MS = 1_000;
 /** Longer than that, the end of a command does not wait for a reader of its output. */
 const OUTPUT_HELD_MAX_MS = 30_000;
-const POLL_MAX_MS = 80;
+const POLLS: BackOff = { firstMs: 5, maxMs: 80 };
 
 function exitOf(child: ChildProcess): Promise<{ exitCode: number | null; exitSignal: string | null }> {
   return new Promise((resolve, reject) => {
@@ -116,13 +118,12 @@ async function endGroup(group: number): Promise<void> {
 }
 
 async function groupEndsWithin(group: number, milliseconds: number): Promise<boolean> {
-  for (
-    let waited = 0, pause = 5;
-    await groupIsAlive(group);
-    waited += pause, pause = Math.min(2 * pause, POLL_MAX_MS)
-  ) {
-    if (waited >= milliseconds) return false;
-    await delay(pause);
+  let waitedMs = 0;
+  for (let polls = 1; await groupIsAlive(group); polls++) {
+    if (waitedMs >= milliseconds) return false;
+    const pauseMs = delayAfter(polls, POLLS);
+    await delay(pauseMs);
+    waitedMs += pauseMs;
   }
   return true;
 }

@@ -1,11 +1,9 @@
-/** The tool `read_file`: lines of a text file, or another file whole. */
-
 import type { FileHandle } from 'node:fs/promises';
 import type { ToolOutcome } from '@coxswain/ports';
 import { binaryMediaType, SNIFF_BYTES } from '@coxswain/protocol';
 import { headWithin, jsonBytes } from './bounded-text.ts';
 import type { BuiltInTool } from './built-in-tool.ts';
-import { readAt } from './read-at.ts';
+import { readAt } from './open-folder.ts';
 import type { OpenedFile } from './root-folder.ts';
 import { TOOL_BOUNDS } from './tool-bounds.ts';
 import { succeeded } from './tool-outcome.ts';
@@ -29,7 +27,7 @@ const parameters = {
   },
 } as const;
 
-/** See the file's header. */
+/** The tool `read_file`: lines of a text file, or another file whole. */
 export const readFileTool: BuiltInTool<typeof parameters> = {
   name: 'read_file',
   description:

@@ -1,5 +1,4 @@
-/** The tool `read_result`: more of a result that was cut. */
-import type { KeptResults } from '@coxswain/ports';
+import type { WholeResults } from '@coxswain/ports';
 import { headWithin } from './bounded-text.ts';
 import type { BuiltInTool } from './built-in-tool.ts';
 import { TOOL_BOUNDS } from './tool-bounds.ts';
@@ -29,8 +28,8 @@ const parameters = {
   },
 } as const;
 
-/** See the file's header. */
-export function readResultTool(results: KeptResults): BuiltInTool<typeof parameters> {
+/** The tool `read_result`: reads on in a result that was cut. */
+export function readResultTool(results: WholeResults): BuiltInTool<typeof parameters> {
   return {
     name: 'read_result',
     description:

@@ -79,3 +79,18 @@ async function writeAndClose(handle: FileHandle, content: Uint8Array, like: Stat
 function isUnchanged(then: Stats, now: Stats | null): boolean {
   return now !== null && now.ino === then.ino && now.size === then.size && now.mtimeMs === then.mtimeMs;
 }
+
+const lastByFile = new Map<string, Promise<unknown>>();
+
+/** Runs work when all earlier work on the same file has ended. The file is named by its real absolute path. */
+export async function inTurn<T>(file: string, work: () => Promise<T>): Promise<T> {
+  const before = lastByFile.get(file) ?? Promise.resolve();
+  // How the one before ended is its own caller's affair.
+  const mine = before.then(work, work);
+  lastByFile.set(file, mine);
+  try {
+    return await mine;
+  } finally {
+    if (lastByFile.get(file) === mine) lastByFile.delete(file);
+  }
+}

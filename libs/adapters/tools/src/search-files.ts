@@ -1,4 +1,3 @@
-/** The tool `search_files`: lines that a regular expression matches. */
 import { constants as fs } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { setImmediate as nextTick } from 'node:timers/promises';
@@ -7,8 +6,8 @@ import { binaryMediaType, cutText, regexMatches, regexProblem } from '@coxswain/
 import { BoundedLines } from './bounded-lines.ts';
 import type { BuiltInContext, BuiltInTool } from './built-in-tool.ts';
 import { shownNotes, type WalkNotes, walk } from './folder-walk.ts';
+import { readAt } from './open-folder.ts';
 import { pathGlob } from './path-glob.ts';
-import { readAt } from './read-at.ts';
 import { TOOL_BOUNDS } from './tool-bounds.ts';
 import { succeeded } from './tool-outcome.ts';
 import { ToolProblem } from './tool-problem.ts';
@@ -49,7 +48,7 @@ const parameters = {
   },
 } as const;
 
-/** See the file's header. */
+/** The tool `search_files`: lines that match a regular expression. */
 export const searchFilesTool: BuiltInTool<typeof parameters> = {
   name: 'search_files',
   description:

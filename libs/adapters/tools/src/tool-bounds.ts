@@ -1,7 +1,6 @@
-/** Every bound of the built-in tools in one place; units are in the names. */
 import { BOUNDS } from '@coxswain/protocol';
 
-/** See the file's header. Options of {@link createBuiltInTools} move those that a host may want otherwise. */
+/** Every bound of the built-in tools. Options of {@link createBuiltInTools} change those that a host may set. */
 export const TOOL_BOUNDS = {
   /** One result as JSON, files in it not counted: what stays in its record without being cut a second time. */
   resultMaxBytes: BOUNDS.toolResultInlineMaxBytes,

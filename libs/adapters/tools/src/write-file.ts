@@ -1,8 +1,6 @@
-/** The tool `write_file`: a whole file, new or in the place of an old one. */
 import { resolve } from 'node:path';
 import type { BuiltInTool } from './built-in-tool.ts';
-import { inTurn } from './file-turns.ts';
-import { replaceFile } from './replace-file.ts';
+import { inTurn, replaceFile } from './replace-file.ts';
 import { TOOL_BOUNDS } from './tool-bounds.ts';
 import { succeeded } from './tool-outcome.ts';
 import { ToolProblem } from './tool-problem.ts';
@@ -22,7 +20,7 @@ const parameters = {
   },
 } as const;
 
-/** See the file's header. */
+/** The tool `write_file`: writes a whole file, new or existing. */
 export const writeFileTool: BuiltInTool<typeof parameters> = {
   name: 'write_file',
   description:

@@ -1,12 +1,12 @@
 /** read_result: more of a result that was cut, within the bounds of a result. */
-import type { KeptResults, ResultPiece, Toolset } from '@coxswain/ports';
+import type { ResultPiece, Toolset, WholeResults } from '@coxswain/ports';
 import { BOUNDS, type JsonObject, sessionRef } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { createBuiltInTools } from '../src/mod.ts';
 import { builtIns, codeOf, freshGround, textOf } from './session-tools.ts';
 
 /** Opens the built-ins of a session that keeps one result. */
-async function reading(read: KeptResults['read']) {
+async function reading(read: WholeResults['read']) {
   const { root } = await freshGround();
   const spec = { ref: sessionRef('s1'), root, mcpServers: {}, results: { read } };
   const toolset = (await createBuiltInTools().open(spec, new AbortController().signal)) as Toolset;

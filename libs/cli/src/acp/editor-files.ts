@@ -10,7 +10,7 @@ import { KeyedTurns } from './keyed-turns.ts';
 export interface TextChange {
   readonly oldText: string;
   readonly newText: string;
-  /** As often as it stands there. */
+  /** Whether every occurrence is replaced; otherwise the text must occur once. */
   readonly all: boolean;
 }
 

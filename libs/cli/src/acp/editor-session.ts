@@ -1,7 +1,3 @@
-/**
- * One session as an editor has it open. What happens in it is shown in the order of its journal, whoever has caused it;
- * what the editor sends is sent in the order in which it came.
- */
 import {
   type AgentContext,
   methods,
@@ -46,7 +42,10 @@ const CHOICES: ReadonlySet<SessionUpdate['sessionUpdate']> = new Set(['config_op
 const SENDING = { wait: 'accepted', timeoutMs: ACP_BOUNDS.acceptedWithinMs } as const;
 type Sending = typeof SENDING & { readonly id: string };
 
-/** See the top of the file. */
+/**
+ * One session as an editor has it open. Its events are shown in the order of the journal, whatever their origin. Requests
+ * of the editor are sent in their order.
+ */
 export class EditorSession {
   readonly id: string;
   readonly root: string;

@@ -1,7 +1,3 @@
-/**
- * Built-in tools that an editor carries out itself, where it offers files and terminals: served on the bus for its session alone,
- * in the place of the host's as long as the editor is there.
- */
 import { resolve } from 'node:path';
 import type { AgentContext, ClientCapabilities, ToolCallContent } from '@agentclientprotocol/sdk';
 import { createBuiltInTools, TOOL_BOUNDS } from '@coxswain/adapter-tools';
@@ -45,7 +41,10 @@ export function standInsFor(sessionId: string, { fs, terminal }: ClientCapabilit
   };
 }
 
-/** See the top of the file. */
+/**
+ * Built-in tools that an editor runs itself if it offers files and terminals. They are served on the bus for its session
+ * alone, and replace the host's while the editor is connected.
+ */
 export class EditorTools {
   readonly #of: EditorToolsOf;
   readonly #files: EditorFiles;

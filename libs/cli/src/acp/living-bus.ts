@@ -1,10 +1,9 @@
-/** The bus as it is at the moment: an instance may end while an editor is open, and another take its place. */
 import type { OpenBus } from '../instance/open-bus.ts';
 import { CliError, EXIT } from '../line/cli-error.ts';
 import { ACP_BOUNDS } from './acp-bounds.ts';
 import { deferred } from './deferred.ts';
 
-/** See the top of the file. */
+/** The current bus: an instance may end while an editor is open, and another one may start. */
 export class LivingBus {
   #bus: OpenBus | null = null;
   #opened = deferred<void>();

@@ -1,4 +1,3 @@
-/** The prompts of one session whose end an editor waits for: which of them the run has, and how each ends. */
 import type { PromptResponse } from '@agentclientprotocol/sdk';
 import { hasEnded, type JournalRecord, type SessionEvent, topState } from '@coxswain/protocol';
 import { ACP_BOUNDS } from './acp-bounds.ts';
@@ -26,7 +25,7 @@ export interface OwnPrompt {
 /** Commands of this editor's that are known again when they show in the journal. */
 const REMEMBERED_MAX = 4_096;
 
-/** See the top of the file. */
+/** The prompts of one session that an editor waits for: which of them the run has, and how each ends. */
 export class OwnPrompts {
   readonly #open = new Set<OwnPrompt>();
   readonly #sent = new Set<string>();

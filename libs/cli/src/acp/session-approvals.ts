@@ -1,4 +1,3 @@
-/** What waits for a person in a session that an editor has open, and in those below it: kept together, and asked of the editor. */
 import type { AgentContext } from '@agentclientprotocol/sdk';
 import type { UiEvent } from '@coxswain/client';
 import { ChildApprovals } from '../run/child-approvals.ts';
@@ -16,7 +15,9 @@ export interface ApprovalsOf {
   isConnected(): boolean;
 }
 
-/** See the top of the file. */
+/**
+ * Pending approvals of a session that an editor has open, and of its child sessions: collected, and asked of the editor.
+ */
 export class SessionApprovals {
   readonly #sessionId: string;
   readonly #own = new Map<string, Asked>();

@@ -1,4 +1,3 @@
-/** How a session began, as far as lists and editors ask for it: read from its first record. */
 import type { Client, WireSessionListing } from '@coxswain/client';
 import { printable } from '@coxswain/client';
 import {
@@ -12,7 +11,7 @@ import {
 import { ACP_BOUNDS } from './acp-bounds.ts';
 import { writeDiagnostic } from './diagnostics.ts';
 
-/** See the top of the file. */
+/** The start of a session, as lists and editors need it: read from its first record. */
 export interface Beginning {
   /** The folder that it was started for; empty where its host chose it. */
   readonly root: string;

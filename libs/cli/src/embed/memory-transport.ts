@@ -1,9 +1,3 @@
-/**
- * The way to sessions of a memory bus, for the same client as over NATS and HTTP.
- *
- * The journal itself is in this process: a reader reads on in it whenever a record was added, so nothing waits in a queue and nothing is
- * missed, however slow the reader is.
- */
 import type { MemoryBus } from '@coxswain/adapter-memory';
 import {
   type BodyInput,
@@ -73,7 +67,11 @@ interface MemoryCommand {
 /** What a session host says of a command that it has already. */
 const REPEATED = /^repeated\b/;
 
-/** See the top of the file. Closing it ends its calls and loops; the bus and the host are its owner's. */
+/**
+ * The transport to sessions of a memory bus, for the same client as over NATS and HTTP. A reader reads on in the journal
+ * whenever a record was added. So nothing is queued or missed, however slow the reader is. Closing it ends its calls and
+ * loops; the bus and the host belong to its owner.
+ */
 export class MemoryTransport implements Transport {
   readonly tenant: TenantId;
   readonly guard = new CallGuard(new Closing(), coded);

@@ -45,12 +45,12 @@ export class Coxswain<C extends Client = Client> implements AsyncDisposable {
     this.#root = root;
   }
 
-  /** See {@link Client.session}. */
+  /** A handle of one session, whether or not it exists. */
   session(id: string): ReturnType<C['session']> {
     return this.client.session(id) as ReturnType<C['session']>;
   }
 
-  /** See {@link Client.startSession}. */
+  /** Starts a session, as {@link Client.startSession} does. */
   startSession<Schema extends OutputSource = never, PersonaValue = unknown>(
     settings: SessionSettings<Schema, PersonaValue>,
     options?: Parameters<Client['startSession']>[1],
@@ -59,12 +59,12 @@ export class Coxswain<C extends Client = Client> implements AsyncDisposable {
     return this.client.startSession<Schema, PersonaValue>(settings, options) as Promise<never>;
   }
 
-  /** See {@link Client.sessions}. */
+  /** Lists sessions, as {@link Client.sessions} does. */
   sessions(...given: Parameters<Client['sessions']>): ReturnType<Client['sessions']> {
     return this.client.sessions(...given);
   }
 
-  /** See {@link Client.pendingApprovals}. */
+  /** Pending approvals of all sessions, as {@link Client.pendingApprovals} lists them. */
   pendingApprovals(): AsyncGenerator<Approval, void, undefined> {
     return this.client.pendingApprovals();
   }
@@ -101,7 +101,7 @@ export class Coxswain<C extends Client = Client> implements AsyncDisposable {
     return this.#closing;
   }
 
-  /** As {@link close}. */
+  /** Closes it, as {@link close} does. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

@@ -97,7 +97,7 @@ async function untilReturned({ flags, env }: Where): Promise<void> {
   while ((await isAway()) && performance.now() < untilMs) await sleep(LOOKED_AGAIN_MS);
 }
 
-/** As {@link withBus}, for a task that cannot be repeated. */
+/** Like {@link withBus}, for a task that cannot be repeated. */
 export async function withBusOnce<T>(where: Where, services: boolean, task: (bus: OpenBus) => Promise<T>): Promise<T> {
   const bus = await openBus(where, services, true);
   try {
@@ -136,7 +136,7 @@ async function openBus({ command, flags, env }: Where, services: boolean, isFirs
   }
 }
 
-/** As {@link untilPrepared}. A bus that is not returned to the caller is closed. */
+/** Like {@link untilPrepared}. A bus that is not returned to the caller is closed. */
 async function isPrepared(bus: OpenBus, untilMs: number): Promise<boolean> {
   let prepared = false;
   try {

@@ -17,7 +17,7 @@ export interface StartedService {
   abandon?(why: Error): Promise<void>;
 }
 
-/** As what a service is known on this machine. */
+/** The name of a service on this machine. */
 export interface ServedAs<S> {
   /** Its first word in `cox health`. */
   readonly name: string;

@@ -1,4 +1,4 @@
-/** As whom commands are given here. */
+/** The actor of commands from this machine. */
 import { userInfo } from 'node:os';
 import { BOUNDS, cutText } from '@coxswain/protocol';
 import { usageError } from '../line/cli-error.ts';

@@ -20,7 +20,7 @@ export interface Invocation {
   /** Its name: `run`, `session list`. */
   readonly command: string;
   readonly flags: Flags;
-  /** As many as the command declares, at most; where the last may be several, those too. */
+  /** The positional arguments: at most as many as the command declares, more if the last one may repeat. */
   readonly args: readonly string[];
   readonly env: NodeJS.ProcessEnv;
 }

@@ -1,7 +1,3 @@
-/**
- * What waits for a person in the sessions that a session has started, and in those that they have: the journal of each is
- * followed as long as its parent's says that it is open.
- */
 import { createEventTranslator, type Session, type UiEvent } from '@coxswain/client';
 import type { JournalRecord } from '@coxswain/protocol';
 import { type OpenApproval, OpenApprovals } from './open-approvals.ts';
@@ -32,7 +28,10 @@ interface Followed {
   begun: boolean;
 }
 
-/** See the top of the file. */
+/**
+ * Pending approvals in the child sessions of a session, at any depth. The journal of each child is followed while its
+ * parent's journal says that it is open.
+ */
 export class ChildApprovals {
   readonly #tree: FollowTree;
   readonly #followed = new Map<string, Followed>();

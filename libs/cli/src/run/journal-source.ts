@@ -14,7 +14,7 @@ import { standardInput } from '../terminal/streams.ts';
 
 /** A journal, read once. */
 export interface OpenJournal {
-  /** As messages call it: as it was named. */
+  /** The name in messages: the one that the user gave. */
   readonly name: string;
   /** The stored bytes of its records. Throws where they are not a session's. */
   readonly records: AsyncIterable<Uint8Array>;

@@ -1,4 +1,3 @@
-/** What `cox mcp` gives the tools that it serves: the bus of the moment, and what its folder and its flags say. */
 import { realpathSync } from 'node:fs';
 import { isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { connectNats, listServedPersonas } from '@coxswain/adapter-nats';
@@ -26,7 +25,7 @@ import { baseUrlOf, modelOf } from './start-body.ts';
 /** An instance that is just being opened is waited for so long: its server may have to be fetched first. */
 const BUS_WITHIN_MS = 60_000;
 
-/** See the top of the file. */
+/** What `cox mcp` gives its tools: the current bus, and the settings of its folder and its flags. */
 export class McpAccess implements SessionsAccess {
   #bus: OpenBus | null = null;
   readonly #waiting = new Set<(bus: OpenBus) => void>();

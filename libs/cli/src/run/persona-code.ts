@@ -1,6 +1,6 @@
 /** Code that a persona's hooks name: whether it lies there. Nothing of it is run; whoever serves the persona does that. */
 import { stat } from 'node:fs/promises';
-import { readHandlerName } from '@coxswain/adapter-hooks/handler-name';
+import { readHandlerName } from '@coxswain/handlers/load';
 import { type Persona, pathText, readPersonaHooks } from '@coxswain/protocol';
 import type { PlaceIn } from './persona-file.ts';
 

@@ -1,7 +1,3 @@
-/**
- * Requests to a gateway, sent as often as it takes within a bound: reads change nothing, and commands have ids of their own, so
- * that all of them may be sent twice.
- */
 import { CoxswainError, GatewayUnreachableError } from '../client-errors.ts';
 import { Closing } from '../closing.ts';
 import { bearerHeader, type GatewayOptions, gatewayAddress } from './gateway-options.ts';
@@ -31,7 +27,10 @@ export interface GatewayRequest {
   readonly waitsMs?: number;
 }
 
-/** See the top of the file. */
+/**
+ * Requests to a gateway, repeated within a bound. Reads change nothing, and commands have ids of their own, so all of them
+ * may be sent twice.
+ */
 export class GatewayRequests {
   readonly #address: string;
   readonly #token: GatewayOptions['token'];

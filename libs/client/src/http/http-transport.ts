@@ -1,4 +1,3 @@
-/** The way to sessions by a gateway: requests, and events that are followed as they come. */
 import {
   BOUNDS,
   DemoStart,
@@ -34,7 +33,7 @@ import { StartedSessions } from './started-sessions.ts';
 
 const PAGE_RECORDS = 500;
 
-/** See the top of the file. */
+/** The transport through a gateway: HTTP requests, and event streams. */
 export class HttpTransport implements Transport {
   readonly requests: GatewayRequests;
   readonly tenant: TenantId;
@@ -156,14 +155,14 @@ export class HttpTransport implements Transport {
     return readHolder(this.requests);
   }
 
-  /** See `HttpClient.startOptions`. */
+  /** Models and personas that a start may name on this gateway. */
   async startOptions(): Promise<StartOptions> {
     const read = StartOptions.safeParse(await this.#read({ path: '/v1/start-options' }));
     if (!read.success) throw unreadable('no start options');
     return read.data;
   }
 
-  /** See `HttpClient.prepareDemo`. */
+  /** Prepares the demo on the gateway, and returns its start. */
   async prepareDemo(): Promise<DemoStart> {
     const read = DemoStart.safeParse(await this.requests.json({ path: '/v1/demo', method: 'POST' }));
     if (!read.success) throw unreadable('no demo');

@@ -1,25 +1,24 @@
 /** Pauses between attempts: longer each time up to a bound, and never the same for two who wait for the same thing. */
+import { delayAfter } from '@coxswain/protocol';
 
-const FIRST_MS = 100;
-const LONGEST_MS = 5_000;
+const BACK_OFF = { firstMs: 100, maxMs: 5_000 };
 
 /** One sequence of attempts. */
 export class Pauses {
-  #next = FIRST_MS;
+  #failures = 0;
 
   /**
    * @param atLeastMs the delay that the server requested, milliseconds. It is bounded, so that a header cannot delay
    *   a client for hours.
    */
   next(atLeastMs = 0): number {
-    const pause = this.#next * (0.5 + Math.random() / 2);
-    this.#next = Math.min(LONGEST_MS, this.#next * 2);
-    return Math.max(pause, Math.min(atLeastMs, LONGEST_MS));
+    const delayMs = delayAfter(++this.#failures, BACK_OFF) * (0.5 + Math.random() / 2);
+    return Math.max(delayMs, Math.min(atLeastMs, BACK_OFF.maxMs));
   }
 
   /** What was waited for has come: the next trouble is another. */
   reset(): void {
-    this.#next = FIRST_MS;
+    this.#failures = 0;
   }
 }
 

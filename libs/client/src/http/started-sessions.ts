@@ -1,13 +1,11 @@
-/**
- * Sessions that this client has just started. Their start is stored, but a gateway that was not told of it, and finds no record of
- * theirs yet, says that there are none: behind one address there may be several.
- */
-
 /** How long a host may take to record a start. */
 const NEW_FOR_MS = 15_000;
 const REMEMBERED_MAX = 256;
 
-/** See the top of the file. */
+/**
+ * Sessions that this client has just started. Their start is stored. Behind one address there may be several gateways, and
+ * another one that finds no record yet reports that the session does not exist.
+ */
 export class StartedSessions {
   readonly #startedAtMs = new Map<string, number>();
 

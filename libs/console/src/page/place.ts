@@ -2,7 +2,7 @@
 
 /** The views of one session. */
 export const TABS = ['transcript', 'timeline', 'statechart', 'tree', 'usage'] as const;
-/** See {@link TABS}. */
+/** A view of a session. */
 export type Tab = (typeof TABS)[number];
 
 /** A place. */

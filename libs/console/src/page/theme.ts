@@ -2,7 +2,7 @@
 
 /** What may be chosen. */
 export const THEMES = ['system', 'light', 'dark'] as const;
-/** See {@link THEMES}. */
+/** The colour scheme that the user has chosen. */
 export type Theme = (typeof THEMES)[number];
 
 const KEY = 'coxswain.theme';

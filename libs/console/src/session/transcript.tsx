@@ -9,7 +9,7 @@ import { CallCard, type CallControls } from './call-card.tsx';
 
 /** Entries that are drawn at first; those before are a press away. */
 const SHOWN = 300;
-/** As near to the end as counts as being there, in pixels. */
+/** The distance from the end that counts as the end, in pixels. */
 const NEAR_PX = 48;
 
 /** The transcript. It stays at its end while that is in view. */

@@ -1,10 +1,10 @@
 /** Follows the inspection of a session for as long as its machine is looked at. */
-import type { ErrorCode } from '@coxswain/protocol';
+import { type BackOff, delayAfter, type ErrorCode } from '@coxswain/protocol';
 import { useContext, useEffect, useState } from 'preact/hooks';
 import { Token } from '../sign-in/token.ts';
 import { InspectedSteps, type ToldSteps } from './inspected-steps.ts';
 
-const PAUSE_MS = { first: 1_000, most: 30_000 };
+const RECONNECTS: BackOff = { firstMs: 1_000, maxMs: 30_000 };
 /** The gateway has said why it ends the connection. */
 const ENDED_WITH_REASON = 4000;
 /** Of its reasons, those that pass; with any other the next connection would end the same way. */
@@ -24,7 +24,7 @@ export function useInspectedSteps(sessionId: string): ToldSteps | null {
     const inspected = new InspectedSteps();
     let socket: WebSocket | undefined;
     let again: ReturnType<typeof setTimeout> | undefined;
-    let pauseMs = PAUSE_MS.first;
+    let failures = 0;
     let frame = 0;
     let left = false;
     const open = () => {
@@ -33,7 +33,7 @@ export function useInspectedSteps(sessionId: string): ToldSteps | null {
       url.searchParams.set('from', String(inspected.told.upTo + 1));
       socket = new WebSocket(url, ['coxswain.v1', `bearer.${token}`]);
       socket.onmessage = ({ data }) => {
-        pauseMs = PAUSE_MS.first;
+        failures = 0;
         inspected.take(String(data));
         // However much comes, the page is drawn once a frame.
         frame ||= requestAnimationFrame(() => {
@@ -43,8 +43,8 @@ export function useInspectedSteps(sessionId: string): ToldSteps | null {
       };
       socket.onclose = ({ code, reason }) => {
         if (left || (code === ENDED_WITH_REASON && !PASSING.has(reason))) return;
-        again = setTimeout(open, pauseMs);
-        pauseMs = Math.min(2 * pauseMs, PAUSE_MS.most);
+        failures++;
+        again = setTimeout(open, delayAfter(failures, RECONNECTS));
       };
     };
     setTold(null);

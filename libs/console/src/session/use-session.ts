@@ -7,7 +7,7 @@ import { type Story, Storyteller, storyUpTo } from '../story/storyteller.ts';
 
 /** What is known of a session. */
 export interface FollowedSession {
-  /** As of the chosen record, or of the newest. */
+  /** The state after the chosen record, or after the newest. */
   readonly story: Story;
   readonly records: readonly JournalRecord[];
   /** The newest record that has come; 0 before the first. */

@@ -23,7 +23,7 @@ const ASKED = 16;
 const PAGE = 50;
 /** What a gateway gives at once. */
 const AT_ONCE = 500;
-/** As many as a page can show. An older session is found by its id in the address, or with `cox session list`. */
+/** The most sessions of a page. An older session is found by its id in the address, or with `cox session list`. */
 const SESSIONS_MAX = 5_000;
 
 /** Reads the list again and again. @param onRefused is told where the token is not taken any more */

@@ -1,5 +1,4 @@
-/** The token of whoever is signed in, for the one connection that the client does not make. */
 import { createContext } from 'preact';
 
-/** See the top of the file. Empty where nobody is. */
+/** The user's token, for the one connection that the client does not make. Empty if the user is signed out. */
 export const Token = createContext('');

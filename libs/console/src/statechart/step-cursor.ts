@@ -26,7 +26,7 @@ export interface StepMoment {
   readonly event: string | null;
 }
 
-/** See {@link StepMoment}. */
+/** The state at a position, and the event that led to it. */
 export function momentAt(path: readonly ChartStep[], position: number): StepMoment {
   const taken = path[position - 1];
   return taken ? { state: taken.to, event: taken.event } : { state: path[0]?.from ?? null, event: null };

@@ -19,35 +19,13 @@ import { readStrictly, type SchemaProblem } from '../wire/schema-problems.ts';
 import { parseStrictJson } from '../wire/strict-json.ts';
 import { cutText, hasVisibleText } from '../wire/unicode-text.ts';
 import { unwritableProblem } from '../wire/unwritable-json.ts';
+import { Actor } from './actor.ts';
 import { CHOICE_FIELDS, refineModelChoice } from './model-choice.ts';
 import { PARKING_FIELDS, refineParking } from './parking.ts';
 import { RememberScope } from './remembered-rules.ts';
 import { secretProblem } from './request-secrets.ts';
 
 const Text = z.string().refine(hasVisibleText, { error: 'must not be empty' });
-
-/**
- * The sender of a command. Only a gateway sets `verified`, after authentication. On the bus the sender chooses the
- * name.
- */
-export const Actor = z.union([
-  z
-    .string()
-    .trim()
-    .min(1)
-    .max(BOUNDS.actorMaxChars)
-    .transform((name) => ({ name, verified: false as boolean })),
-  z
-    .strictObject({
-      name: z.string().trim().min(1).max(BOUNDS.actorMaxChars),
-      verified: z.literal(false).default(false),
-    })
-    .transform((actor): Actor => actor),
-]);
-export interface Actor {
-  name: string;
-  verified: boolean;
-}
 
 const Envelope = { id: CommandId.optional(), actor: Actor.optional() };
 /** The id of an injection: of its command, or of the event for a reminder of a hook. */
@@ -256,10 +234,12 @@ export const VERBS = Object.keys(COMMAND_BODIES) as Verb[];
 /** A parsed body by verb. */
 export type CommandBody<V extends Verb> = Omit<z.infer<(typeof COMMAND_BODIES)[V]>, 'id' | 'actor'>;
 
-/** Verbs, and keys of bodies, that the schemas declare and this release does not implement. */
-export const NOT_YET: Readonly<Record<string, readonly string[] | true>> = {};
+const TEXT_VERBS: ReadonlySet<string> = new Set<Verb>(['prompt', 'steer', 'followup', 'remind']);
 
-const TEXT_VERBS: ReadonlySet<string> = new Set(['prompt', 'steer', 'followup', 'remind']);
+/** Whether the body of a verb may be plain text. */
+export function takesText(verb: string): boolean {
+  return TEXT_VERBS.has(verb);
+}
 
 /** Verbs of hosts and workers that are parsed as commands. */
 export type InternalVerb = 'call_outcome' | 'feedback' | 'start_child' | 'cancel_child' | 'child_ended' | 'message';
@@ -321,7 +301,7 @@ function readBody(verb: string, payload: Uint8Array): { readonly value: unknown 
     if (json.ok) return { value: json.value };
     return { code: 'invalid_json', message: `the body begins with { but is not valid JSON: ${json.why}`, field };
   }
-  if (TEXT_VERBS.has(verb)) return { value: { body: text } };
+  if (takesText(verb)) return { value: { body: text } };
   if (text.trim() === '') return { value: {} };
   return { code: 'invalid_json', message: `${verb} takes a JSON object, not plain text`, field };
 }
@@ -337,8 +317,6 @@ function unknownVerb(verb: string): CommandProblem {
 export function parseBody(verb: Verb, value: unknown): ParsedCommand {
   const unwritable = unwritableProblem(value);
   if (unwritable) return { ok: false, problem: unwritable, ...identityOf(value) };
-  const early = notYetField(verb, value);
-  if (early) return { ok: false, problem: early, ...identityOf(value) };
   const read = readStrictly(COMMAND_BODIES[verb], withImpliedMode(verb, value));
   if (!read.ok) {
     const refused = problemOf(read.problems, codeFor(verb), `; ${verb} takes ${fieldsOf(verb).join(', ')}`);
@@ -387,21 +365,6 @@ function codeFor(verb: Verb): (problem: SchemaProblem) => ErrorCode {
     if (path[0] === 'mode' && (verb === 'steer' || verb === 'remind')) return 'invalid_mode';
     return path[0] === 'body' && kind === 'rule' ? 'empty_body' : 'invalid_field';
   };
-}
-
-function notYetField(verb: Verb, value: unknown): CommandProblem | null {
-  const later = NOT_YET[verb];
-  const refuse = (what: string): CommandProblem => ({
-    code: 'not_yet_available',
-    message: `${what} is not available in this release`,
-    field: what,
-  });
-  if (later === true) return refuse(verb);
-  if (typeof value !== 'object' || value === null) return null;
-  const keys = later ?? [];
-  const key = keys.find((candidate) => (value as Record<string, unknown>)[candidate] !== undefined);
-  if (key) return refuse(key);
-  return null;
 }
 
 function fieldsOf(verb: Verb): string[] {

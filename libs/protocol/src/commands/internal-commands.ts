@@ -11,7 +11,8 @@ import type { JsonObject } from '../wire/json.ts';
 import { readStrictly } from '../wire/schema-problems.ts';
 import { parseStrictJson } from '../wire/strict-json.ts';
 import { hasVisibleText } from '../wire/unicode-text.ts';
-import { Actor, type InternalVerb, identityOf, type ParsedCommand, problemOf } from './commands.ts';
+import { Actor } from './actor.ts';
+import { type InternalVerb, identityOf, type ParsedCommand, problemOf } from './commands.ts';
 
 /** The outcome of a call of a `long_running` tool, sent by its worker. */
 export const CallOutcomeBody = z.strictObject({

@@ -13,8 +13,7 @@ import * as z from 'zod';
 import { BOUNDS } from '../wire/bounds.ts';
 import { canonicalJson } from '../wire/canonical-json.ts';
 import { type Json, JsonObject } from '../wire/json.ts';
-
-const Actor = z.strictObject({ name: z.string(), verified: z.boolean() });
+import { StoredActor } from './actor.ts';
 
 /** The lifetime of a remembered decision: its session, or all later runs of its persona. */
 export const RememberScope = z.enum(['session', 'persona']);
@@ -65,7 +64,7 @@ export const RememberedRule = RuleHolder.extend({
   tool: z.string(),
   match: RememberedMatch,
   action: z.enum(['allow', 'deny']),
-  actor: Actor.optional(),
+  actor: StoredActor.optional(),
   reason: z.string().optional(),
   /** ISO 8601. */
   at: z.string(),
@@ -78,7 +77,7 @@ export type RememberedRule = z.infer<typeof RememberedRule>;
  */
 export const StoredRule = z.strictObject({
   rule: RememberedRule,
-  revoked: z.strictObject({ actor: Actor.optional(), at: z.string() }).optional(),
+  revoked: z.strictObject({ actor: StoredActor.optional(), at: z.string() }).optional(),
 });
 export type StoredRule = z.infer<typeof StoredRule>;
 

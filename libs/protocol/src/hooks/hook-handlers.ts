@@ -106,3 +106,6 @@ export type HookDefinitions = {
     | HookDefinition<HookPointOf<N>>
     | readonly HookDefinition<HookPointOf<N>>[];
 };
+
+/** A handler with a point that only its registration names. */
+export type AnyHandler = (payload: HandlerPayload<HookPoint>, context: HookContext) => unknown;

@@ -4,6 +4,7 @@
 import * as z from 'zod';
 import { ERROR_CODES } from '../catalogues/error-codes.ts';
 import { Mode, SeamKind } from '../catalogues/seams.ts';
+import { StoredActor } from '../commands/actor.ts';
 import { NoticeOutcome } from '../commands/approval-notices.ts';
 import { StartSettings } from '../commands/commands.ts';
 import { OnTimeout, ParkRequest } from '../commands/parking.ts';
@@ -28,7 +29,6 @@ import { AssistantMessage, ReminderMessage, UserMessage } from './messages.ts';
 import { ExpiryReason, STORED_REMINDER_FIELDS } from './reminders.ts';
 import { TimerPurpose } from './timers.ts';
 
-const Actor = z.strictObject({ name: z.string(), verified: z.boolean() });
 const turn = z.number().int().nonnegative();
 const effectId = z.string();
 /** Time of the record, ISO 8601. */
@@ -91,7 +91,7 @@ export const Denial = z.strictObject({
   by: z.enum(['rule', 'hook', 'user', 'gate_unavailable', 'expiry']),
   rule: z.string().optional(),
   hook: z.string().optional(),
-  actor: Actor.optional(),
+  actor: StoredActor.optional(),
   reason: z.string().optional(),
   /** The arguments of the denied call: shortened, and without texts that look like secrets. */
   args: Json.optional(),
@@ -130,7 +130,7 @@ export const EVENT_SCHEMAS = {
     command_id: z.string(),
     run: z.number().int().positive(),
     messages: z.array(UserMessage).min(1),
-    actor: Actor.optional(),
+    actor: StoredActor.optional(),
     /** Only in the first prompt of a session. */
     settings: StartSettings.optional(),
     /** Only in a child session. */
@@ -276,7 +276,7 @@ export const EVENT_SCHEMAS = {
     call_id: z.string(),
     command_id: z.string(),
     reason: z.string().optional(),
-    actor: Actor.optional(),
+    actor: StoredActor.optional(),
     inject_reminder: z.boolean(),
     timeout_ms: z.number().int().nonnegative(),
   }),
@@ -330,7 +330,7 @@ export const EVENT_SCHEMAS = {
     mode: Mode,
     dedupe_key: z.string().optional(),
     preempt,
-    actor: Actor.optional(),
+    actor: StoredActor.optional(),
     /** The session that sent the message. */
     from: MessageSource.optional(),
     at,
@@ -345,14 +345,14 @@ export const EVENT_SCHEMAS = {
     hook: z.string().optional(),
     /** The reminder is in the transcript immediately. It waits for no seam, and does not make a run continue. */
     direct: z.literal(true).optional(),
-    actor: Actor.optional(),
+    actor: StoredActor.optional(),
     at,
   }),
   followup_received: event('followup_received', {
     command_id: z.string(),
     body: z.string(),
     dedupe_key: z.string().optional(),
-    actor: Actor.optional(),
+    actor: StoredActor.optional(),
     /** The session that sent the message. */
     from: MessageSource.optional(),
     /** A message that needs a run arrived after the last seam of one: the next run starts with it. */
@@ -454,7 +454,7 @@ export const EVENT_SCHEMAS = {
   permission_forgotten: event('permission_forgotten', {
     rule_id: z.string(),
     command_id: z.string(),
-    actor: Actor.optional(),
+    actor: StoredActor.optional(),
     at,
   }),
   /** The remembered rules of the run's persona, as of this run. */
@@ -469,7 +469,7 @@ export const EVENT_SCHEMAS = {
     command_id: z.string(),
     args: JsonObject,
     remember: RememberScope.optional(),
-    actor: Actor.optional(),
+    actor: StoredActor.optional(),
     reason: z.string().optional(),
   }),
   /** The hooks have checked an edited call. The same record decides the call or rejects the edit. */
@@ -482,7 +482,7 @@ export const EVENT_SCHEMAS = {
     call_id: z.string(),
     decision: z.enum(['allow', 'deny', 'superseded', 'aborted', 'expired']),
     command_id: z.string().optional(),
-    actor: Actor.optional(),
+    actor: StoredActor.optional(),
     reason: z.string().optional(),
     /** The hook that decided the approval, if no person did. */
     hook: z.string().optional(),
@@ -563,14 +563,14 @@ export const EVENT_SCHEMAS = {
     tool: z.string().optional(),
     /** The new text of the target of a `replace`. */
     body: z.string().optional(),
-    actor: Actor.optional(),
+    actor: StoredActor.optional(),
     reason: z.string().optional(),
   }),
   suspend_requested: event('suspend_requested', {
     /** The command that asked for the suspension, or the call of the tool `park`. */
     command_id: z.string().optional(),
     call_id: z.string().optional(),
-    actor: Actor.optional(),
+    actor: StoredActor.optional(),
     reason: z.string().optional(),
     until_ms: z.number().int().optional(),
     for_ms: z.number().int().positive().optional(),
@@ -599,7 +599,7 @@ export const EVENT_SCHEMAS = {
     command_id: z.string(),
     name: z.string(),
     data: Json.optional(),
-    actor: Actor.optional(),
+    actor: StoredActor.optional(),
   }),
   timer_fired: event('timer_fired', { effect_id: effectId, what: TimerPurpose }),
   /** A step cannot start: no instance serves its persona, or the persona is paused. */

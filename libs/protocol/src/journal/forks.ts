@@ -3,6 +3,7 @@
  * The guide on replay and fork explains them.
  */
 import * as z from 'zod';
+import { StoredActor } from '../commands/actor.ts';
 import { CHOICE_FIELDS, refineModelChoice } from '../commands/model-choice.ts';
 import { BOUNDS } from '../wire/bounds.ts';
 import { ID_PATTERN } from '../wire/ids.ts';
@@ -10,7 +11,6 @@ import { JsonObject } from '../wire/json.ts';
 import { hasVisibleText } from '../wire/unicode-text.ts';
 
 const Prompt = z.string().refine(hasVisibleText, { error: 'must not be empty' });
-const StoredActor = z.strictObject({ name: z.string(), verified: z.boolean() });
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 
 /** The key of `verdicts` for all hooks without a key of their own. */

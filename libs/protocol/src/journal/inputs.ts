@@ -5,8 +5,8 @@
 
 import * as z from 'zod';
 import type { ErrorCode } from '../catalogues/error-codes.ts';
+import { type Actor, StoredActor } from '../commands/actor.ts';
 import { NoticeOutcome } from '../commands/approval-notices.ts';
-import type { Actor } from '../commands/commands.ts';
 import { ParkRequest } from '../commands/parking.ts';
 import { PersonaIdentity, RememberedRule } from '../commands/remembered-rules.ts';
 import { HookTable } from '../hooks/hook-registrations.ts';
@@ -23,8 +23,6 @@ import { Json, JsonObject } from '../wire/json.ts';
 import { AfterCopy, CopyOrigin } from './forks.ts';
 import { AssistantMessage, FilePart, TextPart } from './messages.ts';
 import { TimerInput } from './timers.ts';
-
-const StoredActor = z.strictObject({ name: z.string(), verified: z.boolean() });
 
 /** A recorded failure of an external system: a stable code, a sentence, and whether a retry may help. */
 export const Failure = z.strictObject({

@@ -5,7 +5,7 @@ import * as z from 'zod';
 import { CoxswainError } from '../catalogues/error-codes.ts';
 import { BOUNDS } from '../wire/bounds.ts';
 import { type CamelCased, fromWire } from '../wire/casing.ts';
-import { BlobRef } from '../wire/json.ts';
+import { BlobRef, pointerKeys } from '../wire/json.ts';
 import { problemSentences, readStrictly } from '../wire/schema-problems.ts';
 import { SessionEvent } from './events.ts';
 import { Input } from './inputs.ts';
@@ -238,10 +238,7 @@ function blobRefAt(value: unknown, pointer: string): BlobRef {
 }
 
 function locate(value: Record<string, unknown>, pointer: string): { parent: Record<string, unknown>; key: string } {
-  const keys = pointer
-    .split('/')
-    .slice(1)
-    .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
+  const keys = pointerKeys(pointer);
   const key = keys.pop();
   let parent: unknown = value;
   for (const step of keys) {

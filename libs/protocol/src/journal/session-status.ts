@@ -3,6 +3,7 @@
  */
 import * as z from 'zod';
 import { Mode } from '../catalogues/seams.ts';
+import { StoredActor } from '../commands/actor.ts';
 import { OnTimeout } from '../commands/parking.ts';
 import { Budget } from '../personas/budgets.ts';
 import { MessageSource } from '../personas/crews.ts';
@@ -12,8 +13,6 @@ import { Usage } from './inputs.ts';
 import { StateValue } from './record.ts';
 import { STORED_REMINDER_FIELDS } from './reminders.ts';
 import type { Tombstone } from './tombstone.ts';
-
-const Actor = z.strictObject({ name: z.string(), verified: z.boolean() });
 
 /** The status of a session after its newest record. */
 export const SessionStatus = z.strictObject({
@@ -101,7 +100,7 @@ export const SessionStatus = z.strictObject({
       kind: z.enum(['steer', 'remind', 'followup']),
       body: z.string(),
       mode: Mode.optional(),
-      actor: Actor.optional(),
+      actor: StoredActor.optional(),
       /** When the session recorded it, ISO 8601. */
       at: z.string(),
       /** The id of a later command that replaced the text. */
@@ -121,7 +120,7 @@ export const SessionStatus = z.strictObject({
     z.strictObject({
       command_id: z.string(),
       body: z.string(),
-      actor: Actor.optional(),
+      actor: StoredActor.optional(),
       ...STORED_REMINDER_FIELDS,
       /** Number of further turns that show it. */
       ttl_left: z.number().int().nonnegative().optional(),

@@ -3,6 +3,7 @@
  * the same fencing token as every record. Later appends are rejected, and readers find that the session is deleted.
  */
 import * as z from 'zod';
+import { StoredActor } from '../commands/actor.ts';
 import { canonicalJson } from '../wire/canonical-json.ts';
 
 /** The version that this release writes. */
@@ -15,7 +16,7 @@ export const Tombstone = z.strictObject({
   /** ISO 8601, from the clock of the process that deleted it. */
   deleted_at: z.iso.datetime(),
   /** The actor of the deletion, if known. */
-  deleted_by: z.strictObject({ name: z.string(), verified: z.boolean() }).optional(),
+  deleted_by: StoredActor.optional(),
   reason: z.string().optional(),
   /** Number of records of the session, and the SHA-256 of the newest one. */
   records: z.number().int().nonnegative(),

@@ -6,7 +6,7 @@ import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { BOUNDS } from '../wire/bounds.ts';
 import { canonicalJson } from '../wire/canonical-json.ts';
-import type { Json, JsonObject } from '../wire/json.ts';
+import { type Json, type JsonObject, pointerKeys } from '../wire/json.ts';
 import { regexMatches } from '../wire/regular-expressions.ts';
 import { pathText } from '../wire/schema-problems.ts';
 import { parseStrictJson } from '../wire/strict-json.ts';
@@ -116,11 +116,7 @@ function problemsOf(errors: readonly ErrorObject[]): string[] {
 }
 
 function sentenceOf({ instancePath, keyword, params, message }: ErrorObject): string {
-  const path = instancePath
-    .split('/')
-    .slice(1)
-    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
-    .map((step) => (/^\d{1,6}$/.test(step) ? Number(step) : step));
+  const path = pointerKeys(instancePath).map((key) => (/^\d{1,6}$/.test(key) ? Number(key) : key));
   const words =
     keyword === 'additionalProperties' || keyword === 'unevaluatedProperties'
       ? `must not have the property ${JSON.stringify(params.additionalProperty ?? params.unevaluatedProperty)}`

@@ -1,7 +1,4 @@
-/**
- * One step of a model: its request, its streamed parts and its result. A host runs it in its own process or over the
- * bus; in both cases {@link runModelStep} calls the model.
- */
+/** One step of a model: its request, its streamed parts and its result. A host runs it in its own process or over the bus. */
 import * as z from 'zod';
 import { Failure, Usage } from '../journal/inputs.ts';
 import { AssistantMessage, Message } from '../journal/messages.ts';
@@ -83,20 +80,6 @@ export interface StepModels<Part> {
   resolve(model: ModelSettings): {
     stream(request: ModelAsked, onPart: (part: Part) => void, signal: AbortSignal): Promise<ModelAnswered>;
   };
-}
-
-/**
- * Runs one step: the only caller of models, in hosts and in persona services. Never rejects if `models` keeps its
- * contract: every ending is a result.
- */
-export async function runModelStep<Part>(
-  models: StepModels<Part>,
-  request: ModelAsked,
-  onPart: (part: Part) => void,
-  signal: AbortSignal,
-): Promise<ModelAnswered> {
-  const failure = await models.check(request.model);
-  return failure ? refusedStep(failure) : models.resolve(request.model).stream(request, onPart, signal);
 }
 
 /** The result of a step whose model could not be called. */

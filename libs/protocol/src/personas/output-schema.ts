@@ -7,7 +7,7 @@
 import * as z from 'zod';
 import { BOUNDS } from '../wire/bounds.ts';
 import { canonicalJson } from '../wire/canonical-json.ts';
-import { Json, JsonObject } from '../wire/json.ts';
+import { Json, JsonObject, unescapePointerKey } from '../wire/json.ts';
 import { regexProblem } from '../wire/regular-expressions.ts';
 import { pathText } from '../wire/schema-problems.ts';
 import { cutText } from '../wire/unicode-text.ts';
@@ -190,7 +190,7 @@ function targetOf(root: JsonObject, ref: Json): Json {
   if (typeof ref !== 'string' || (ref !== '#' && !ref.startsWith('#/'))) throw unknown;
   let target: Json = root;
   for (const step of ref.split('/').slice(1)) {
-    const key = decoded(step).replaceAll('~1', '/').replaceAll('~0', '~');
+    const key = unescapePointerKey(decoded(step));
     if (typeof target !== 'object' || target === null || !Object.hasOwn(target, key)) throw unknown;
     target = (target as JsonObject)[key] as Json;
   }

@@ -2,9 +2,6 @@
  * Observation of the work of a process that serves tools, personas or hooks: for meters, spans and logs.
  */
 
-import type { HookQuestion, HookReply } from '../hooks/hook-questions.ts';
-import type { JsonObject } from '../wire/json.ts';
-
 /** A piece of work at its start. */
 export interface BegunWork {
   /** A call of a tool, a model step of a persona, or a question to a hook. */
@@ -39,35 +36,4 @@ export interface WorkUnderWay {
 /** Observes the work of a process. Contract: does not throw. */
 export interface WorkObserver {
   begin(work: BegunWork): WorkUnderWay;
-}
-
-/** Answers a question and notifies the observer. Rejects only if the answer does. */
-export async function observedHook(
-  observer: WorkObserver | undefined,
-  { ref, effectId, registration, payload }: HookQuestion,
-  traceparent: string | undefined,
-  answer: () => Promise<HookReply>,
-): Promise<HookReply> {
-  const work = observer?.begin({
-    kind: 'hook',
-    name: registration.id,
-    tenant: ref.tenant,
-    sessionId: ref.sessionId,
-    callId: callIdIn(payload),
-    effectId,
-    traceparent: traceparent || undefined,
-  });
-  const reply = await answer();
-  work?.end(reply.status === 'failed' ? { status: 'error', code: reply.code } : { status: 'ok' });
-  return reply;
-}
-
-/** The call that a hook's payload names, as `tool.call_id` or `call_id`. */
-function callIdIn(payload: JsonObject): string | undefined {
-  const { tool, call_id } = payload as {
-    readonly tool?: { readonly call_id?: unknown } | null;
-    readonly call_id?: unknown;
-  };
-  const id = tool?.call_id ?? call_id;
-  return typeof id === 'string' ? id : undefined;
 }

@@ -211,3 +211,14 @@ export const CONNECTION_LIVENESS = { pingMs: 2_000, unansweredMax: 2 } as const;
  * closes no connection, so silence is its only sign. A console shows the partition within three seconds.
  */
 export const EVENT_STREAM_LIVENESS = { heartbeatMs: 1_000, silenceMaxMs: 2_500 } as const;
+
+/** The first delay between attempts and the longest, in milliseconds. Each delay is twice the one before. */
+export interface BackOff {
+  readonly firstMs: number;
+  readonly maxMs: number;
+}
+
+/** The delay after so many failed attempts, in milliseconds. @param failures is at least 1. */
+export function delayAfter(failures: number, { firstMs, maxMs }: BackOff): number {
+  return Math.min(firstMs * 2 ** (failures - 1), maxMs);
+}

@@ -47,6 +47,11 @@ export interface SessionRef {
   readonly sessionId: SessionId;
 }
 
+/** The key of a session in a map of several tenants. Neither id can contain a slash. */
+export function sessionKey({ tenant, sessionId }: SessionRef): string {
+  return `${tenant}/${sessionId}`;
+}
+
 /** An id from a caller is invalid, for example because it contains a wildcard of subjects. */
 export class InvalidIdError extends CoxswainError {
   override readonly name = 'InvalidIdError';

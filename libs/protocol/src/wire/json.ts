@@ -49,6 +49,21 @@ export const BlobRef = z.strictObject({
 });
 export type BlobRef = z.infer<typeof BlobRef>;
 
+/** The unescaped keys of a JSON Pointer (RFC 6901). */
+export function pointerKeys(pointer: string): string[] {
+  return pointer.split('/').slice(1).map(unescapePointerKey);
+}
+
+/** Escapes one key for a JSON Pointer (RFC 6901, section 3). */
+export function escapePointerKey(key: string): string {
+  return key.replaceAll('~', '~0').replaceAll('/', '~1');
+}
+
+/** Reverses {@link escapePointerKey}. */
+export function unescapePointerKey(key: string): string {
+  return key.replaceAll('~1', '/').replaceAll('~0', '~');
+}
+
 /**
  * The end of a switch over a union. The compiler rejects a switch that omits a member. @throws if one arrives
  * nevertheless.

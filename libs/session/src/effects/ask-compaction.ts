@@ -2,6 +2,7 @@
  * The model step of a compaction. The model gets the messages as JSON, one object per line. So a provider's rules on tools and
  * on pairs of calls and results do not apply, and no text can pose as a message of another role: it is inside a JSON string.
  */
+import { runModelStep } from '@coxswain/handlers';
 import type { Clock, ModelRequest, Models } from '@coxswain/ports';
 import {
   assertNever,
@@ -10,7 +11,6 @@ import {
   cutText,
   type JsonObject,
   type Message,
-  runModelStep,
   type SessionRef,
   textOf,
   userText,

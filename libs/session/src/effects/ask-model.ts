@@ -1,4 +1,5 @@
 /** Asks the session's model for an answer: publishes deltas, returns one outcome. */
+import { runModelStep } from '@coxswain/handlers';
 import type { Clock, ModelPart, ModelRequest, Models, Publisher } from '@coxswain/ports';
 import {
   type AnswerSoFar,
@@ -8,7 +9,6 @@ import {
   type Delta,
   type ModelOutcome,
   PieceJoiner,
-  runModelStep,
   type SessionRef,
   type ToolDefinition,
   textOf,

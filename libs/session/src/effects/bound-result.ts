@@ -13,7 +13,7 @@ import {
   type ToolResult,
 } from '@coxswain/protocol';
 import { sha256Hex } from '../journal/seal-record.ts';
-import { cutUtf8 } from './kept-results.ts';
+import { cutUtf8 } from './whole-results.ts';
 
 /** The tool that reads the rest of a truncated result. The note in the result names it. */
 export const READ_ON_TOOL = 'read_result';

@@ -9,6 +9,7 @@ import type { CommandSender, Journal, Publisher, SpanSink } from '@coxswain/port
 import {
   type AssistantMessage,
   addUsage,
+  type BackOff,
   BOUNDS,
   type CallAccepted,
   type CallOutcome,
@@ -18,6 +19,7 @@ import {
   type CrewVerb,
   ceilingBelow,
   cutText,
+  delayAfter,
   type Failure,
   type JsonObject,
   type MessageBody,
@@ -39,13 +41,12 @@ import { handedOn, type SessionState, type WorkEffect } from '@coxswain/turn';
 import { readRecord } from '../journal/load-session.ts';
 import { sha256Hex } from '../journal/seal-record.ts';
 import { rulesOfSession } from '../runner/check-policy.ts';
-import { type BackOff, delayAfter } from '../runner/retries.ts';
 import { traceForChild } from '../trace/trace-ids.ts';
 import { tracedSession } from '../trace/work-context.ts';
 import type { Transcript } from '../view/transcript.ts';
-import { textOutcome } from './dispatch-with-hook.ts';
 import { type KnownPersonas, namedPersona, personaNames } from './find-persona.ts';
 import { POLICY_CEILING } from './provision-session.ts';
+import { textOutcome } from './run-tool-call.ts';
 import type { WorkerPorts } from './session-worker.ts';
 import { untilAnswered, untilKept } from './until-answered.ts';
 

@@ -1,6 +1,6 @@
 /**
  * The effects that are running for one session: started once, aborted when they are no longer wanted, each outcome
- * kept until a record that holds it is acknowledged (R6, R9).
+ * kept until a record that holds it is acknowledged (RUNNER-6, RUNNER-9).
  */
 import type { Clock, Log } from '@coxswain/ports';
 import { type Outcome, SESSION_LEFT } from '@coxswain/protocol';
@@ -101,7 +101,7 @@ export class EffectTable {
   }
 
   /**
-   * After a refold: offers again what is settled and still wanted (R9). An outcome that broke the machine before is
+   * After a refold: offers again what is settled and still wanted (RUNNER-9). An outcome that broke the machine before is
    * replaced by a plain stop, so that the run can end.
    */
   offerAgain(poisoned: ReadonlySet<string>): void {
@@ -129,7 +129,7 @@ export class EffectTable {
     }
   }
 
-  /** Ends everything at once: outcomes that come later are dropped and noted. Returns what was settled and not recorded (R9). */
+  /** Ends everything at once: outcomes that come later are dropped and noted. Returns what was settled and not recorded (RUNNER-9). */
   close(): ReadonlyMap<string, Outcome> {
     this.#closed = true;
     for (const entry of this.#running.values()) {

@@ -1,5 +1,5 @@
 /** Resolves the persona of a hand-off, with its prompt, model and tools. */
-import type { KeptResults, ToolsetSpec } from '@coxswain/ports';
+import type { ToolsetSpec, WholeResults } from '@coxswain/ports';
 import { type Failure, isOfPersona } from '@coxswain/protocol';
 import type { WorkEffect } from '@coxswain/turn';
 import { type CrewSession, chosenPersona, modelOf } from './crew-effects.ts';
@@ -23,7 +23,7 @@ export async function provisionHandoff(
   ports: ProvisionPorts,
   session: CrewSession,
   { id, to }: Extract<WorkEffect, { kind: 'hand_off' }>,
-  results: KeptResults,
+  results: WholeResults,
   signal: AbortSignal,
   onFeedback?: ToolsetSpec['onFeedback'],
 ): Promise<Provisioned> {

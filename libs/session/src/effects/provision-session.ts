@@ -3,13 +3,13 @@ import type {
   ApprovalNotices,
   Clock,
   Hooks,
-  KeptResults,
   Models,
   RememberedRules,
   StopPredicates,
   ToolSource,
   Toolset,
   ToolsetSpec,
+  WholeResults,
 } from '@coxswain/ports';
 import {
   BOUNDS,
@@ -150,7 +150,7 @@ export async function provisionSession(
   effectId: string,
   settings: ProvisionSettings,
   pinned: Pins,
-  results: KeptResults,
+  results: WholeResults,
   signal: AbortSignal,
   onFeedback?: ToolsetSpec['onFeedback'],
 ): Promise<Provisioned> {
@@ -172,7 +172,7 @@ async function provision(
   effectId: string,
   settings: ProvisionSettings,
   pinned: Pins,
-  results: KeptResults,
+  results: WholeResults,
   signal: AbortSignal,
   onFeedback?: ToolsetSpec['onFeedback'],
 ): Promise<Provisioned> {

@@ -18,7 +18,7 @@ import {
   StopOutcome,
 } from '@coxswain/protocol';
 import type { z } from 'zod';
-import { textOutcome } from './dispatch-with-hook.ts';
+import { textOutcome } from './run-tool-call.ts';
 
 const SCHEMAS: { readonly [T in Outcome['type']]: z.ZodType } = {
   provision_outcome: ProvisionOutcome,

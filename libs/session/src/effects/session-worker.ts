@@ -5,17 +5,18 @@ import type {
   CommandSender,
   Hooks,
   Journal,
-  KeptResults,
   Log,
   ModelRequest,
   Models,
   Publisher,
   Telemetry,
   Toolset,
+  WholeResults,
 } from '@coxswain/ports';
 import {
   AnswerSoFar,
   BOUNDS,
+  delayAfter,
   type HookPoint,
   type HookRegistration,
   type HostRules,
@@ -29,7 +30,6 @@ import {
 import { lostTries, openStep, personaWait, type SessionState, type WorkEffect } from '@coxswain/turn';
 import type { CommandQuotas } from '../hosting/command-quotas.ts';
 import { rulesOfSession } from '../runner/check-policy.ts';
-import { delayAfter } from '../runner/retries.ts';
 import { measure } from '../trace/measure-work.ts';
 import { traceparentOf } from '../trace/work-context.ts';
 import { type FileCache, withFiles } from '../view/shown-files.ts';
@@ -41,10 +41,8 @@ import { READ_ON_TOOL } from './bound-result.ts';
 import { checkStop } from './check-stop.ts';
 import { consultHooks } from './consult-hooks.ts';
 import { notifyParent, sendMessage, startChild, stopChild } from './crew-effects.ts';
-import { dispatchWithHook, INTERRUPTED, textOutcome } from './dispatch-with-hook.ts';
 import type { EffectWorker } from './effect-table.ts';
 import { asker } from './hook-table.ts';
-import { keptResults } from './kept-results.ts';
 import { notifyApproval } from './notify-approval.ts';
 import { provisionHandoff } from './provision-handoff.ts';
 import {
@@ -58,8 +56,10 @@ import {
 } from './provision-session.ts';
 import { readOutcome } from './read-outcome.ts';
 import { waitForPersonaMs } from './run-limits.ts';
+import { INTERRUPTED, runToolCall, textOutcome } from './run-tool-call.ts';
 import { stepModels } from './step-models.ts';
 import { untilKept } from './until-answered.ts';
+import { wholeResults } from './whole-results.ts';
 
 /** The ports that effects use. */
 export interface WorkerPorts extends ProvisionPorts {
@@ -92,7 +92,7 @@ export class SessionWorker implements EffectWorker {
   readonly #feedback: (source: string, text: string) => void;
   readonly #tell: (input: PersonaStepInput) => void;
   readonly #disposed = new AbortController();
-  readonly #results: KeptResults;
+  readonly #results: WholeResults;
   #files: FileCache | null = null;
   #toolset: Toolset | null = null;
   /** Tools of a persona that is to take the session over, until it has; or until it is known that it has not. */
@@ -115,7 +115,7 @@ export class SessionWorker implements EffectWorker {
     this.#ports = ports;
     this.#ref = ref;
     this.#view = view;
-    this.#results = keptResults(untilKept(ports.blobs, ports.clock, this.#disposed.signal), () => {
+    this.#results = wholeResults(untilKept(ports.blobs, ports.clock, this.#disposed.signal), () => {
       const { transcript } = view();
       const reader = transcript.frame.tools.find(({ name }) => name === READ_ON_TOOL);
       return { has: (ref) => transcript.hasWhole(ref), maxOutput: reader?.max_output };
@@ -382,11 +382,11 @@ export class SessionWorker implements EffectWorker {
     onTaken: () => void,
   ): Promise<Outcome> {
     const { epoch } = state.context;
-    const inDoubt = effect.epoch < epoch;
+    const mayHaveRun = effect.epoch < epoch;
     const toolset = this.#toolset ?? (await this.#reopen(transcript));
     if (!toolset) {
       const text = `The tools of this session could not be reopened. ${effect.tool} was not run.`;
-      const { status, result } = inDoubt ? INTERRUPTED : textOutcome('error', text, 'tool_unavailable');
+      const { status, result } = mayHaveRun ? INTERRUPTED : textOutcome('error', text, 'tool_unavailable');
       return { type: 'call_outcome', effect_id: effect.id, call_id: effect.callId, status, result, duration_ms: 0 };
     }
     let progress = 0;
@@ -419,9 +419,9 @@ export class SessionWorker implements EffectWorker {
       traceparent: this.#traceparent(effect, state),
     };
     const readsOn = transcript.frame.tools.some(({ name }) => name === READ_ON_TOOL);
-    const dispatch = { effectId: effect.id, call, tool, readsOn, inDoubt };
+    const dispatch = { effectId: effect.id, call, tool, readsOn, mayHaveRun };
     const { blobs, clock } = this.#ports;
-    return dispatchWithHook(toolset, untilKept(blobs, clock, signal), clock, dispatch, signal);
+    return runToolCall(toolset, untilKept(blobs, clock, signal), clock, dispatch, signal);
   }
 
   #needsApproval(

@@ -8,15 +8,9 @@
  * STEP-3  A step ends once. After a lost attempt another one follows, which is recorded. Output of a lost attempt is discarded,
  *         also if it arrives later.
  */
+import { runModelStep } from '@coxswain/handlers';
 import type { Clock, ModelPart, ModelRequest, ModelResult, Models, ServedPersonas } from '@coxswain/ports';
-import {
-  BOUNDS,
-  type PersonaStepInput,
-  refusedStep,
-  runModelStep,
-  type SessionRef,
-  stoppedStep,
-} from '@coxswain/protocol';
+import { BOUNDS, type PersonaStepInput, refusedStep, type SessionRef, stoppedStep } from '@coxswain/protocol';
 
 /** The session's part in a step. */
 export interface StepOf {

@@ -1,7 +1,6 @@
 /** Repeats reads during an outage: an unavailable bus is never a final outcome. */
 import type { Blobs, Clock } from '@coxswain/ports';
-import type { ErrorCode } from '@coxswain/protocol';
-import { type BackOff, delayAfter } from '../runner/retries.ts';
+import { type BackOff, delayAfter, type ErrorCode } from '@coxswain/protocol';
 
 const BACK_OFF: BackOff = { firstMs: 250, maxMs: 5_000 };
 

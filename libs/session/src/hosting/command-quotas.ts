@@ -1,12 +1,12 @@
 /**
  * Quotas of a host: what the senders of a tenant may use of it.
  *
- * Q1  A command beyond a quota leaves no record: its sender gets a receipt, and may send the same command again.
- * Q2  Controls (cancel, approve and the like) have rates of their own, so that a flood of messages does not keep a person
+ * QUOTA-1  A command beyond a quota leaves no record: its sender gets a receipt, and may send the same command again.
+ * QUOTA-2  Controls (cancel, approve and the like) have rates of their own, so that a flood of messages does not keep a person
  *     from stopping a run.
- * Q3  A tenant is what the subject of a command says, to which the server holds every key. A sender is what a command says of
+ * QUOTA-3  A tenant is what the subject of a command says, to which the server holds every key. A sender is what a command says of
  *     itself, as NATS does not say who has published: rates of senders keep honest senders apart, rates of tenants bound all.
- * Q4  Nothing that a host or a worker sends is refused: a result that is lost would leave its call open.
+ * QUOTA-4  Nothing that a host or a worker sends is refused: a result that is lost would leave its call open.
  */
 import type { Clock, MeasuredUsage, TenantUsage } from '@coxswain/ports';
 import { INTERNAL_VERBS, type QuotaName, type Quotas, type SessionRef, type TenantId } from '@coxswain/protocol';

@@ -4,7 +4,7 @@
  * A partition's commands go to its new host at once. Sessions that the old host works on stay there until their calls
  * have ended: it says in the note of each whose it is, the new host rings it for their commands meanwhile, and goes on
  * with each as it is let go. All of it may fail: then a command is delivered again, a host takes up what another one has,
- * and the fence decides (R10).
+ * and the fence decides (RUNNER-10).
  */
 import type { ActiveSession, Clock, CommandInbox, Doorbell, HostLine, Log, StrayCommand } from '@coxswain/ports';
 import {
@@ -13,10 +13,11 @@ import {
   PARTITIONS,
   partitionOf,
   type SessionRef,
-  subjects,
+  sessionKey,
 } from '@coxswain/protocol';
 import { assignPartitions } from './assign-partitions.ts';
 import { HostPeers } from './host-peers.ts';
+import type { HostState } from './host-state.ts';
 import { sideBySide } from './load-turns.ts';
 import { TakeUps } from './take-ups.ts';
 
@@ -33,14 +34,14 @@ export interface PartitionedSessions {
   takeUp(session: ActiveSession): Promise<void>;
   /** Whether a session's newest record has effects that someone has to continue. Rejects where it cannot be read. */
   hasWork(ref: SessionRef): Promise<boolean>;
-  /** Lets the sessions of partitions go, each as soon as nothing runs that should end first. */
-  handOver(partitions: ReadonlySet<number>): void;
-  /** Nobody waits for what is left here of these sessions: other hosts have them, or had them. */
-  lost(isLost: (ref: SessionRef) => boolean): void;
+  /** Leaves the sessions of these partitions to their next hosts, each as soon as its calls have ended. */
+  transfer(partitions: ReadonlySet<number>): void;
+  /** Drops the leftovers of sessions that other hosts own, or have owned. */
+  dropLeftovers(isOthers: (ref: SessionRef) => boolean): void;
   /** The partitions of this host are these from now on. */
   assigned(partitions: ReadonlySet<number>): void;
-  /** The host may begin effects again. */
-  goOn(): void;
+  /** Continues all sessions: the host may start effects again. */
+  resumeAll(): void;
   /** Leaves all sessions at once. */
   leaveAll(): void;
 }
@@ -88,7 +89,7 @@ export class HostPartitions {
   readonly #stray: (command: StrayCommand) => void;
   readonly #newName: () => string;
   readonly #peers: HostPeers;
-  readonly #ended = new AbortController();
+  readonly #state: HostState;
   readonly #only: ReadonlySet<number> | null;
   #assigned: ReadonlySet<number> = new Set();
   /** Partitions whose notes are not read yet, and what has rung for them. */
@@ -100,24 +101,22 @@ export class HostPartitions {
   readonly #takeUps = new TakeUps((session) => this.#takeUp(session));
   #balancing: Promise<void> | null = null;
   #looking: Promise<void> | null = null;
+  /** The hosts have changed since the partitions were last balanced. */
   #isStale = false;
-  /** The lease ran out while others lived: everything was left. */
-  #isCut = false;
-  /** It is about to go on under another name. */
-  #isRegaining = false;
-  #isLeaving = false;
   /** Trouble that the log has been told of, and that has not ended since. */
   readonly #warned = new Set<string>();
   /** Sessions that were found to be taken up. */
   #found = 0;
 
   /**
+   * @param state of this host. Its partitions move it.
    * @param newName makes the names under which this host is known.
    * @param options `partitions`: serves these, whoever else lives.
    */
   constructor(
     ports: PartitionPorts,
     sessions: PartitionedSessions,
+    state: HostState,
     stray: (command: StrayCommand) => void,
     newName: () => string,
     {
@@ -127,13 +126,14 @@ export class HostPartitions {
   ) {
     this.#ports = ports;
     this.#sessions = sessions;
+    this.#state = state;
     this.#stray = stray;
     this.#newName = newName;
     this.#only = partitions ? new Set(partitions) : null;
     const handlers = {
       changed: () => void this.#balance(),
-      lapsed: (isGivenUp: boolean) => this.#lapsed(isGivenUp),
-      regained: () => void this.#regained(),
+      leaseExpired: (isDeclaredDead: boolean) => this.#leaseExpired(isDeclaredDead),
+      heardAgain: () => void this.#heardAgain(),
       rung: (ref: SessionRef, seq: number) => this.#rung(ref, seq),
       released: (ref: SessionRef) => this.#released(ref),
     };
@@ -167,7 +167,7 @@ export class HostPartitions {
 
   /** Whether a session is another host's. While this one is cut off, it does not know. */
   isOthers(ref: SessionRef): boolean {
-    return !this.#isCut && !this.isOwn(ref);
+    return !this.#state.isCutOff && !this.isOwn(ref);
   }
 
   /**
@@ -189,7 +189,7 @@ export class HostPartitions {
    */
   async lookAt(ref: SessionRef, isOld: boolean): Promise<boolean> {
     const notes = await this.#ports.active.list(partitionOf(ref.sessionId));
-    const session = notes.find((note) => keyOf(note.ref) === keyOf(ref));
+    const session = notes.find((note) => sessionKey(note.ref) === sessionKey(ref));
     if (!session || !this.isOwn(ref)) return true;
     const { host } = session;
     if (this.#isElsewhere(session)) this.#hold(session);
@@ -200,8 +200,7 @@ export class HostPartitions {
 
   /** Gives all partitions away. Rejects where the inbox cannot be closed in order. */
   async retire(): Promise<void> {
-    if (this.#isLeaving) return;
-    this.#isLeaving = true;
+    if (!this.#state.apply('retired')) return;
     this.#peers.retire();
     this.#held.clear();
     this.#unread.clear();
@@ -216,21 +215,20 @@ export class HostPartitions {
 
   /** Is gone: to be called after {@link retire}. */
   leave(): void {
-    this.#ended.abort();
+    this.#state.apply('ended');
     this.#peers.leave();
   }
 
   /** Is gone without a word, as a crash would have it. */
   vanish(): void {
-    this.#isLeaving = true;
-    this.#ended.abort();
+    this.#state.apply('ended');
     this.#peers.vanish();
   }
 
   // ---- which partitions ----
 
   #wanted(): ReadonlySet<number> {
-    if (this.#isCut) return new Set();
+    if (this.#state.isCutOff) return new Set();
     if (this.#only) return this.#only;
     return new Set(assignPartitions(this.#peers.serving, PARTITIONS).get(this.#peers.self) ?? []);
   }
@@ -243,15 +241,15 @@ export class HostPartitions {
   }
 
   async #balanceAll(): Promise<void> {
-    while (this.#isStale && !this.#isLeaving) {
+    while (this.#isStale && !this.#state.isLeaving) {
       this.#isStale = false;
       try {
         await this.#balanceOnce();
         this.#warned.clear();
       } catch (error) {
-        if (this.#isLeaving) break;
+        if (this.#state.isLeaving) break;
         this.#warn(error, 'partitions could not be claimed now');
-        await this.#ports.clock.sleep(LOOK_AGAIN_MS, this.#ended.signal);
+        await this.#ports.clock.sleep(LOOK_AGAIN_MS, this.#state.ended);
         this.#isStale = true;
       }
     }
@@ -271,8 +269,8 @@ export class HostPartitions {
       this.#compared.delete(p);
     }
     for (const [key, { session }] of this.#held) if (!this.isOwn(session.ref)) this.#held.delete(key);
-    if (lost.size > 0) this.#sessions.handOver(lost);
-    this.#sessions.lost((ref) => this.isOthers(ref));
+    if (lost.size > 0) this.#sessions.transfer(lost);
+    this.#sessions.dropLeftovers((ref) => this.isOthers(ref));
     await this.#ports.inbox.open(
       { ring: (doorbell) => this.#ring(doorbell), stray: (command) => this.#stray(command) },
       [...wanted],
@@ -308,8 +306,8 @@ export class HostPartitions {
       if (!isHere) this.#hold(session);
       return false;
     });
-    const noted = new Set(notes.map(({ ref }) => keyOf(ref)));
-    this.#sessions.lost((ref) => partitionOf(ref.sessionId) === p && !noted.has(keyOf(ref)));
+    const noted = new Set(notes.map(({ ref }) => sessionKey(ref)));
+    this.#sessions.dropLeftovers((ref) => partitionOf(ref.sessionId) === p && !noted.has(sessionKey(ref)));
     // A note that has gone: nobody works on it, and what has rung for it is for us.
     for (const [key, { session }] of this.#held)
       if (partitionOf(session.ref.sessionId) === p && !noted.has(key)) this.#unhold(session.ref);
@@ -324,8 +322,8 @@ export class HostPartitions {
   }
 
   #hold(session: ActiveSession): void {
-    const key = keyOf(session.ref);
-    this.#sessions.lost((ref) => keyOf(ref) === key);
+    const key = sessionKey(session.ref);
+    this.#sessions.dropLeftovers((ref) => sessionKey(ref) === key);
     const held = this.#held.get(key);
     if (held) held.session = session;
     else this.#held.set(key, { session, rung: new Map() });
@@ -334,20 +332,20 @@ export class HostPartitions {
 
   /** What has rung for a session that somebody else had is this host's now. */
   #unhold(ref: SessionRef): void {
-    const held = this.#held.get(keyOf(ref));
-    this.#held.delete(keyOf(ref));
+    const held = this.#held.get(sessionKey(ref));
+    this.#held.delete(sessionKey(ref));
     for (const doorbell of held?.rung.values() ?? []) this.#sessions.ring(doorbell);
   }
 
   async #takeUp(session: ActiveSession): Promise<void> {
-    if (this.#isLeaving || !this.isOwn(session.ref)) return;
+    if (this.#state.isLeaving || !this.isOwn(session.ref)) return;
     await this.#sessions.takeUp(session);
     this.#unhold(session.ref);
   }
 
   /** What was told may have been lost on the way. Contract: does not reject. */
   async #lookAgain(): Promise<void> {
-    while (this.#held.size > 0 && !this.#isLeaving) {
+    while (this.#held.size > 0 && !this.#state.isLeaving) {
       await this.#lookAfter(LOOK_AGAIN_MS, async () => {
         const partitions = new Set([...this.#held.values()].map(({ session }) => partitionOf(session.ref.sessionId)));
         await this.#sort([...partitions]);
@@ -370,18 +368,18 @@ export class HostPartitions {
         else if (this.#isElsewhere(session)) this.#hold(session);
       }
     };
-    while (!this.#isLeaving) await this.#lookAfter(LOOK_AT_ALL_MS, () => sideBySide([...this.#assigned], look));
+    while (!this.#state.isLeaving) await this.#lookAfter(LOOK_AT_ALL_MS, () => sideBySide([...this.#assigned], look));
   }
 
   /** Compares journals with notes for as long as this host serves. Contract: does not reject. */
   async #compareAll(): Promise<void> {
-    while (!this.#isLeaving) {
+    while (!this.#state.isLeaving) {
       await this.#lookAfter(LOOK_AT_ALL_MS, async () => {
         const dueMs = this.#ports.clock.monotonicMs() - COMPARE_EVERY_MS;
         const isDue = (p: number) => (this.#compared.get(p) ?? Number.NEGATIVE_INFINITY) <= dueMs;
         const failures: unknown[] = [];
         for (const p of [...this.#assigned].filter(isDue)) {
-          if (this.#isLeaving || !this.#assigned.has(p)) continue;
+          if (this.#state.isLeaving || !this.#assigned.has(p)) continue;
           // A stream holds a few partitions. Those of the others are compared while one is unavailable.
           try {
             await this.#compareOne(p);
@@ -389,7 +387,7 @@ export class HostPartitions {
           } catch (error) {
             failures.push(error);
           }
-          await this.#ports.clock.sleep(COMPARE_PAUSE_MS, this.#ended.signal);
+          await this.#ports.clock.sleep(COMPARE_PAUSE_MS, this.#state.ended);
         }
         if (failures.length > 0) throw failures[0];
       });
@@ -403,10 +401,10 @@ export class HostPartitions {
     // Read after the journals: a note is there before the first record of its work.
     const noted = await this.#notedIn(p);
     const isFree = (ref: SessionRef) =>
-      !noted.has(keyOf(ref)) && this.isOwn(ref) && !this.#sessions.isHere(ref) && !this.#held.has(keyOf(ref));
+      !noted.has(sessionKey(ref)) && this.isOwn(ref) && !this.#sessions.isHere(ref) && !this.#held.has(sessionKey(ref));
     const unnoted = refs.filter(isFree);
-    for (let at = 0; at < unnoted.length && !this.#isLeaving; at += COMPARED_AT_ONCE) {
-      if (at > 0) await this.#ports.clock.sleep(COMPARE_PAUSE_MS, this.#ended.signal);
+    for (let at = 0; at < unnoted.length && !this.#state.isLeaving; at += COMPARED_AT_ONCE) {
+      if (at > 0) await this.#ports.clock.sleep(COMPARE_PAUSE_MS, this.#state.ended);
       const some = unnoted.slice(at, at + COMPARED_AT_ONCE);
       const working = await Promise.all(some.map((ref) => this.#sessions.hasWork(ref)));
       for (const ref of some.filter((_, index) => working[index])) await this.#claimUnnoted(ref);
@@ -416,7 +414,7 @@ export class HostPartitions {
   /** A host may have noted the session since the notes were read. */
   async #claimUnnoted(ref: SessionRef): Promise<void> {
     const noted = await this.#notedIn(partitionOf(ref.sessionId));
-    if (noted.has(keyOf(ref)) || this.#sessions.isHere(ref) || !this.isOwn(ref)) return;
+    if (noted.has(sessionKey(ref)) || this.#sessions.isHere(ref) || !this.isOwn(ref)) return;
     this.#ports.log.warn(
       { session_id: ref.sessionId },
       'a session has work but no active-session note: this host claims it',
@@ -425,13 +423,13 @@ export class HostPartitions {
   }
 
   async #notedIn(p: number): Promise<ReadonlySet<string>> {
-    return new Set((await this.#ports.active.list(p)).map(({ ref }) => keyOf(ref)));
+    return new Set((await this.#ports.active.list(p)).map(({ ref }) => sessionKey(ref)));
   }
 
   /** Contract: does not reject. */
   async #lookAfter(delayMs: number, look: () => Promise<void>): Promise<void> {
-    await this.#ports.clock.sleep(delayMs, this.#ended.signal);
-    if (this.#isLeaving) return;
+    await this.#ports.clock.sleep(delayMs, this.#state.ended);
+    if (this.#state.isLeaving) return;
     try {
       await look();
       this.#warned.clear();
@@ -450,13 +448,13 @@ export class HostPartitions {
 
   #ring(doorbell: Doorbell): void {
     // Whoever has the partition is rung again.
-    if (this.#isLeaving || !this.isOwn(doorbell.ref)) return;
+    if (this.#state.isLeaving || !this.isOwn(doorbell.ref)) return;
     const unread = this.#unread.get(partitionOf(doorbell.ref.sessionId));
     if (unread && !this.#sessions.isHere(doorbell.ref)) {
       unread.set(doorbell.seq, doorbell);
       return;
     }
-    const held = this.#held.get(keyOf(doorbell.ref));
+    const held = this.#held.get(sessionKey(doorbell.ref));
     if (held?.session.host) {
       held.rung.set(doorbell.seq, doorbell);
       this.#peers.ring(held.session.host, doorbell.ref, doorbell.seq);
@@ -470,16 +468,16 @@ export class HostPartitions {
   }
 
   #released(ref: SessionRef): void {
-    if (!this.isOwn(ref) || this.#isLeaving) return;
-    const held = this.#held.get(keyOf(ref));
+    if (!this.isOwn(ref) || this.#state.isLeaving) return;
+    const held = this.#held.get(sessionKey(ref));
     void this.#takeUps.add(held ? { ...held.session, host: null } : { ref, host: null, revision: 0 });
   }
 
-  #lapsed(isGivenUp: boolean): void {
-    // Nobody could have taken over from a host that is alone, and what it does is worth more than caution.
-    if (!isGivenUp && !this.#peers.hasOthers) return;
+  #leaseExpired(isDeclaredDead: boolean): void {
+    // No other host could have claimed sessions from a host that is alone: it goes on working.
+    if (!isDeclaredDead && !this.#peers.hasOthers) return;
     this.#ports.log.warn({}, 'other hosts received no heartbeat from this host: it releases its sessions to them');
-    this.#isCut = true;
+    this.#state.apply('lease_expired');
     this.#assigned = new Set();
     this.#sessions.assigned(this.#assigned);
     this.#held.clear();
@@ -490,17 +488,16 @@ export class HostPartitions {
   }
 
   /** Contract: does not reject. */
-  async #regained(): Promise<void> {
-    if (!this.#isCut) return this.#sessions.goOn();
-    if (this.#isRegaining) return;
-    this.#isRegaining = true;
-    // Under a name that it does not listen to it would be rung for sessions in vain.
+  async #heardAgain(): Promise<void> {
+    if (!this.#state.isCutOff) return this.#sessions.resumeAll();
+    // It is rejoining already.
+    if (!this.#state.apply('heard')) return;
+    // Other hosts notify it under its new name, so it listens to that name first.
     while (!(await this.#renamed())) {
-      await this.#ports.clock.sleep(LOOK_AGAIN_MS, this.#ended.signal);
-      if (this.#isLeaving) return;
+      await this.#ports.clock.sleep(LOOK_AGAIN_MS, this.#state.ended);
+      if (this.#state.isLeaving) return;
     }
-    this.#isRegaining = false;
-    this.#isCut = false;
+    this.#state.apply('renamed');
     await this.#balance();
   }
 
@@ -514,8 +511,4 @@ export class HostPartitions {
       return false;
     }
   }
-}
-
-function keyOf(ref: SessionRef): string {
-  return subjects.journal(ref);
 }

@@ -1,28 +1,30 @@
 /**
  * Which hosts live, as this one hears it.
  *
- * P1: A host is believed for as long as its last beat is young by this host's own clock; no two clocks are compared.
- * P2: Its own beats come back over the same line. While they do not, it knows nothing of the others, and its lease runs
+ * PEERS-1  A host is alive while its last heartbeat is recent by this host's own clock. No two clocks are compared.
+ * PEERS-2 Its own beats come back over the same line. While they do not, it knows nothing of the others, and its lease runs
  *     out before they can have stopped believing it: it begins nothing.
- * P3: Who is given up is told so, in its own name, and its name is dead from then on. So a host whose lease ran out asks
+ * PEERS-3 Who is given up is told so, in its own name, and its name is dead from then on. So a host whose lease ran out asks
  *     the line what was said meanwhile: one that nobody has given up was merely slow, and goes on; one that was, or that
  *     hears nothing, leaves everything. To leave what nobody has taken would make a busy machine busier still.
- * P4: All of this only says where work should go. Who may write is decided by a journal's fence.
+ * PEERS-4 All of this only says where work should go. Who may write is decided by a journal's fence.
  */
 import type { Clock, HostLine, Log } from '@coxswain/ports';
 import type { HostBeat, HostLiveness, SessionRef } from '@coxswain/protocol';
+import { Lease } from './host-state.ts';
 
 /** Contract: these return at once and do not throw. */
 export interface HostPeersHandlers {
   /** Other hosts serve, or live, than before. */
   changed(): void;
   /**
-   * The lease has run out, and nobody can be asked what the others made of it.
-   * @param isGivenUp they have given this host up, and will not believe its name any more.
+   * The lease has expired.
+   * @param isDeclaredDead another host has declared this host dead: its name stays dead. Otherwise it is unknown what the
+   *   others have decided.
    */
-  lapsed(isGivenUp: boolean): void;
-  /** It is heard again, after a lapse or only a doubt. */
-  regained(): void;
+  leaseExpired(isDeclaredDead: boolean): void;
+  /** The host is heard again, after an expired lease or a doubt. */
+  heardAgain(): void;
   /** Another host was rung for a session of this one. */
   rung(ref: SessionRef, seq: number): void;
   /** Some host has let a session go. */
@@ -55,8 +57,7 @@ export class HostPeers {
   #state: HostBeat['state'] = 'serving';
   #no = 0;
   #heardOwnMs: number;
-  /** `doubted`: the lease has run out, and the others are being asked. */
-  #lease: 'held' | 'doubted' | 'lapsed' = 'held';
+  readonly #lease = new Lease();
   readonly #gone = new Set<string>();
 
   constructor(
@@ -102,7 +103,7 @@ export class HostPeers {
 
   /** Whether this host may begin anything: it was heard a moment ago. */
   get hasLease(): boolean {
-    return this.#lease === 'held' && this.#isFresh;
+    return this.#lease.name === 'held' && this.#isFresh;
   }
 
   get #isFresh(): boolean {
@@ -171,7 +172,7 @@ export class HostPeers {
     if (this.#ended.signal.aborted) return;
     if (host === this.#self) {
       // Nobody but another host says this in its name.
-      if (state === 'left') this.#givenUp();
+      if (state === 'left') this.#declaredDead();
       else this.#hearOwn(no);
       return;
     }
@@ -190,7 +191,7 @@ export class HostPeers {
   }
 
   #hearOwn(no: number): void {
-    // Also a lapse that is over by now has kept effects from beginning.
+    // A lease that had expired kept effects from starting, also if it is held again by now.
     this.#mindLease();
     this.#heardOwnMs = Math.max(this.#heardOwnMs, this.#sentMs.get(no) ?? 0);
     for (const sent of this.#sentMs.keys()) if (sent <= no) this.#sentMs.delete(sent);
@@ -218,12 +219,9 @@ export class HostPeers {
   }
 
   #mindLease(): void {
-    if (this.#lease === 'held' && !this.#isFresh) {
-      this.#lease = 'doubted';
-      // Does not reject.
-      void this.#resolveDoubt();
-    }
-    if (this.#lease === 'lapsed' && this.#isFresh) this.#regain();
+    // Does not reject.
+    if (!this.#isFresh && this.#lease.apply('overdue')) void this.#resolveDoubt();
+    if (this.#lease.name === 'expired' && this.#isFresh) this.#regain();
   }
 
   /** Asks the line what became of this host while it was not heard, for as long as a lease at most. */
@@ -237,10 +235,10 @@ export class HostPeers {
         this.#clock.sleep(this.#liveness.leaseMs, late.signal).then(() => false),
       ]);
       // What was sent by then has come; this host's own next beat comes after it.
-      const isOpen = () => this.#lease === 'doubted' && !this.#isFresh && !this.#ended.signal.aborted;
+      const isOpen = () => this.#lease.name === 'doubted' && !this.#isFresh && !this.#ended.signal.aborted;
       while (isCaughtUp && isOpen() && this.#clock.monotonicMs() < untilMs)
         await this.#clock.sleep(this.#liveness.beatMs, this.#ended.signal);
-      if (this.#lease !== 'doubted' || this.#ended.signal.aborted) return;
+      if (this.#lease.name !== 'doubted' || this.#ended.signal.aborted) return;
       if (isCaughtUp && this.#isFresh) {
         this.#regain();
         return;
@@ -250,24 +248,19 @@ export class HostPeers {
     } finally {
       late.abort();
     }
-    if (this.#lease === 'doubted' && !this.#ended.signal.aborted) this.#lapse(false);
+    if (!this.#ended.signal.aborted && this.#lease.apply('unanswered')) this.#handlers.leaseExpired(false);
   }
 
-  #givenUp(): void {
+  #declaredDead(): void {
     // What others have taken is theirs, also where this host never saw its lease run out.
-    if (this.#lease !== 'lapsed' && this.#state !== 'left') this.#lapse(true);
-  }
-
-  #lapse(isGivenUp: boolean): void {
-    this.#lease = 'lapsed';
-    this.#handlers.lapsed(isGivenUp);
+    if (this.#state !== 'left' && this.#lease.apply('declared_dead')) this.#handlers.leaseExpired(true);
   }
 
   #regain(): void {
-    this.#lease = 'held';
+    this.#lease.apply('heard');
     // What they said meanwhile went past this host.
     for (const peer of this.#peers.values()) peer.heardMs = this.#clock.monotonicMs();
-    this.#handlers.regained();
+    this.#handlers.heardAgain();
   }
 
   /** A host that was held up itself has beats waiting for it, and takes nobody for dead before it has heard them. */

@@ -1,13 +1,13 @@
 /**
  * The sessions of this host's partitions that are not in memory, counted for metrics.
  *
- * P1  A session is counted by the host whose partition it is in, and by no other: in memory or here, never in both.
- * P2  The host that passivates a session notes it here. What others passivated before is read from the headers of snapshots: a partition
+ * PASSIVATED-1  A session is counted by the host whose partition it is in, and by no other: in memory or here, never in both.
+ * PASSIVATED-2  The host that passivates a session notes it here. What others passivated before is read from the headers of snapshots: a partition
  *     when it comes to this host, and again in turn, as a summary may have been lost with the host that had it.
- * P3  One partition is read at a time, and never more often than {@link READ_APART_MS} once each was read.
+ * PASSIVATED-3  One partition is read at a time, and never more often than {@link READ_APART_MS} once each was read.
  */
 import type { Clock, Log, SessionSummary, Snapshots } from '@coxswain/ports';
-import { partitionOf, type SessionRef, subjects } from '@coxswain/protocol';
+import { partitionOf, type SessionRef, sessionKey } from '@coxswain/protocol';
 
 /** How long after one partition the next is read again. */
 const READ_APART_MS = 60_000;
@@ -68,13 +68,13 @@ export class PassivatedSessions {
   /** A session has left memory and waits here. */
   left(ref: SessionRef, summary: SessionSummary): void {
     this.#changed(ref);
-    this.#tables.get(partitionOf(ref.sessionId))?.set(keyOf(ref), summary);
+    this.#tables.get(partitionOf(ref.sessionId))?.set(sessionKey(ref), summary);
   }
 
   /** A session is in memory, or has gone to another host. */
   came(ref: SessionRef): void {
     this.#changed(ref);
-    this.#tables.get(partitionOf(ref.sessionId))?.delete(keyOf(ref));
+    this.#tables.get(partitionOf(ref.sessionId))?.delete(sessionKey(ref));
   }
 
   /** The summaries of all sessions that are counted here. */
@@ -83,7 +83,7 @@ export class PassivatedSessions {
   }
 
   #changed(ref: SessionRef): void {
-    if (this.#reading?.partition === partitionOf(ref.sessionId)) this.#reading.changed.add(keyOf(ref));
+    if (this.#reading?.partition === partitionOf(ref.sessionId)) this.#reading.changed.add(sessionKey(ref));
   }
 
   #next(): number | undefined {
@@ -104,7 +104,7 @@ export class PassivatedSessions {
       if (!before) return true;
       const table: Table = new Map();
       for (const { ref, summary } of found)
-        if (!changed.has(keyOf(ref)) && !this.#ports.isHere(ref)) table.set(keyOf(ref), kept(summary));
+        if (!changed.has(sessionKey(ref)) && !this.#ports.isHere(ref)) table.set(sessionKey(ref), kept(summary));
       for (const [key, summary] of before) if (changed.has(key)) table.set(key, summary);
       this.#tables.delete(partition);
       this.#tables.set(partition, table);
@@ -129,8 +129,4 @@ function kept(summary: SessionSummary): SessionSummary {
   if (known) return known;
   if (PLAIN.size < PLAIN_MAX) PLAIN.set(summary.state, summary);
   return summary;
-}
-
-function keyOf(ref: SessionRef): string {
-  return subjects.snapshot(ref);
 }

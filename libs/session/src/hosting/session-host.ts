@@ -17,7 +17,9 @@ import type {
 import {
   type AnswerPieces,
   type AnswerPlace,
+  type BackOff,
   cutText,
+  delayAfter,
   type HostLiveness,
   HostName,
   isReceiptSubject,
@@ -30,19 +32,21 @@ import {
   readId,
   type SessionRef,
   type SessionStatus,
+  sessionKey,
   strayField,
-  subjects,
   type TenantId,
 } from '@coxswain/protocol';
 import type { CommitBounds } from '../journal/commit.ts';
 import { loadSession, readRecord, snapshotBytes } from '../journal/load-session.ts';
-import { type BackOff, delayAfter } from '../runner/retries.ts';
-import { type Dropped, type DropReason, type RunnerPorts, SessionRunner } from '../runner/session-runner.ts';
+import type { RunnerPorts } from '../runner/runner-ports.ts';
+import type { LeaveReason, LeftSession } from '../runner/session-exit.ts';
+import { SessionRunner } from '../runner/session-runner.ts';
 import { statusOf, summaryOf } from '../runner/session-status.ts';
 import { CommandQuotas } from './command-quotas.ts';
 import { fillIndex } from './fill-index.ts';
 import { HostPartitions, type PartitionedSessions } from './host-partitions.ts';
-import { LeftBehind } from './left-behind.ts';
+import { HostState } from './host-state.ts';
+import { Leftovers } from './leftovers.ts';
 import { LoadTurns, sideBySide } from './load-turns.ts';
 import { PassivatedSessions } from './passivated-sessions.ts';
 import { SessionNotes } from './session-notes.ts';
@@ -145,8 +149,8 @@ class Host implements SessionHost, PartitionedSessions {
   readonly #partitions: HostPartitions;
   readonly #runners = new Map<string, SessionRunner>();
   readonly #notes: SessionNotes;
-  /** What runners of sessions that were dropped here have left to the next (R9). */
-  readonly #leftBehind: LeftBehind;
+  /** Outcomes and feedback of runners that have left their sessions, for the next runners (RUNNER-9). */
+  readonly #leftovers: Leftovers;
   /** Null where nothing is measured. */
   readonly #passivated: PassivatedSessions | null;
   /** Failed attempts to take sessions up, by their keys. */
@@ -154,15 +158,14 @@ class Host implements SessionHost, PartitionedSessions {
   readonly #loads: LoadTurns;
   readonly #transcripts: LoadTurns;
   readonly #traces: LoadTurns;
-  readonly #ended = new AbortController();
+  readonly #state = new HostState();
   #unwatchHooks: () => void = () => {};
   #generation = 0;
-  #stopping = false;
   #names = 0;
 
   constructor(ports: HostPorts, options: HostOptions) {
     // Every session that waits to be tried again listens to it.
-    setMaxListeners(0, this.#ended.signal);
+    setMaxListeners(0, this.#state.ended);
     const quotas = options.quotas && new CommandQuotas(ports, options.quotas);
     this.#ports = { ...ports, quotas };
     this.#options = options;
@@ -178,11 +181,12 @@ class Host implements SessionHost, PartitionedSessions {
     this.#partitions = new HostPartitions(
       ports,
       this,
+      this.#state,
       (command) => this.#stray(command),
       () => peerName(this.id, ++this.#names),
       options,
     );
-    this.#leftBehind = new LeftBehind(ports.log);
+    this.#leftovers = new Leftovers(ports.log);
     this.#notes = new SessionNotes(ports, () => this.#partitions.self);
   }
 
@@ -232,19 +236,19 @@ class Host implements SessionHost, PartitionedSessions {
       }) ?? this.#unwatchHooks;
     const found = await this.#partitions.start();
     void this.#sweep();
-    void this.#passivated?.run(this.#ended.signal);
+    void this.#passivated?.run(this.#state.ended);
     return { found };
   }
 
   async status(ref: SessionRef): Promise<SessionStatus | null> {
-    const live = this.#runners.get(keyOf(ref))?.status;
+    const live = this.#runners.get(sessionKey(ref))?.status;
     if (live) return live;
     const { actor, n, at } = await loadSession(this.#ports, ref, false);
     return n === 0 ? null : statusOf(actor.state, n, at);
   }
 
   answer(ref: SessionRef, from: AnswerPlace | null): AnswerPieces | null {
-    return this.#runners.get(keyOf(ref))?.answer.after(from) ?? null;
+    return this.#runners.get(sessionKey(ref))?.answer.after(from) ?? null;
   }
 
   async stop(graceMs = HAND_OVER_MS): Promise<void> {
@@ -257,7 +261,7 @@ class Host implements SessionHost, PartitionedSessions {
     this.#partitions.leave();
     this.abandon();
     // Tool connections are children of this process: give them the rest of the grace to end in order.
-    const closed = Promise.all(leaving.map((runner) => runner.left));
+    const closed = Promise.all(leaving.map((runner) => runner.closed));
     const late = new AbortController();
     await Promise.race([closed, clock.sleep(Math.max(0, untilMs - clock.monotonicMs()), late.signal)]);
     late.abort();
@@ -268,14 +272,11 @@ class Host implements SessionHost, PartitionedSessions {
     void this.#leavePartitions();
     this.#partitions.vanish();
     this.#unwatchHooks();
-    this.#ended.abort();
     this.leaveAll();
   }
 
   /** Contract: does not reject. */
   async #leavePartitions(): Promise<void> {
-    if (this.#stopping) return;
-    this.#stopping = true;
     try {
       await this.#partitions.retire();
     } catch (error) {
@@ -286,11 +287,11 @@ class Host implements SessionHost, PartitionedSessions {
   // ---- partitions ----
 
   isHere(ref: SessionRef): boolean {
-    return this.#runners.has(keyOf(ref));
+    return this.#runners.has(sessionKey(ref));
   }
 
   ring(doorbell: Doorbell): void {
-    if (!this.#ended.signal.aborted) this.#runner(doorbell.ref).ring(doorbell);
+    if (!this.#state.ended.aborted) this.#runner(doorbell.ref).ring(doorbell);
   }
 
   /** One session that cannot be read now must not keep the others from being taken up. */
@@ -303,11 +304,11 @@ class Host implements SessionHost, PartitionedSessions {
       newest = last?.fence;
       const record = last && (await readRecord(last.bytes, this.#ports.blobs));
       // Whose partition went meanwhile is somebody else's: here nobody would ever let it go again.
-      if (this.#stopping || !this.#partitions.isOwn(ref)) return;
+      if (this.#state.isLeaving || !this.#partitions.isOwn(ref)) return;
       // One that waits for nothing but a command costs disk only, until that command comes.
       if (!record || record.effects_open.length === 0) {
         if (record) void this.#count(ref);
-        if (record && !this.#isOwn(record.attempt)) this.lost((one) => keyOf(one) === keyOf(ref));
+        if (record && !this.#isOwn(record.attempt)) this.dropLeftovers((one) => sessionKey(one) === sessionKey(ref));
         return this.#notes.forget(ref, record ? { revision } : { revision, entry: null });
       }
     } catch (error) {
@@ -317,7 +318,7 @@ class Host implements SessionHost, PartitionedSessions {
         { session_id: ref.sessionId, error: (error as Error).message },
         'a session cannot be claimed now',
       );
-      void this.#retry(ref, keyOf(ref));
+      void this.#retry(ref, sessionKey(ref));
       return;
     }
     await this.#wake(ref, { newest });
@@ -353,7 +354,7 @@ class Host implements SessionHost, PartitionedSessions {
     return from?.how === 'import' && n <= from.n;
   }
 
-  handOver(partitions: ReadonlySet<number>): void {
+  transfer(partitions: ReadonlySet<number>): void {
     const leaving = [...this.#runners.values()].filter(({ ref }) => partitions.has(partitionOf(ref.sessionId)));
     // Does not reject.
     void this.#drain(leaving, this.#ports.clock.monotonicMs() + HAND_OVER_MS);
@@ -379,16 +380,16 @@ class Host implements SessionHost, PartitionedSessions {
     }
   }
 
-  goOn(): void {
+  resumeAll(): void {
     for (const runner of this.#runners.values()) void runner.wake();
   }
 
-  lost(isLost: (ref: SessionRef) => boolean): void {
-    this.#leftBehind.drop(isLost);
+  dropLeftovers(isOthers: (ref: SessionRef) => boolean): void {
+    this.#leftovers.drop(isOthers);
   }
 
   leaveAll(): void {
-    for (const runner of [...this.#runners.values()]) runner.abandon();
+    for (const runner of [...this.#runners.values()]) runner.leave();
   }
 
   /** Lets sessions end what runs, and leaves each as soon as it has, or at the given time. */
@@ -412,19 +413,19 @@ class Host implements SessionHost, PartitionedSessions {
         told++;
       }
       for (const runner of leaving) {
-        const isBack = !this.#stopping && this.#partitions.isOwn(runner.ref);
-        if (isBack) runner.goOn();
+        const isBack = !this.#state.isLeaving && this.#partitions.isOwn(runner.ref);
+        if (isBack) runner.resume();
         else if (!isLate && runner.isDraining) continue;
-        else if (runner.hasWork) runner.abandon('handed_over');
+        else if (runner.hasWork) runner.leave('handed_over');
         else {
           // The next owner counts it. Its bytes are made before it is left.
-          kept.push(runner.keep());
-          runner.abandon('passivated');
+          kept.push(runner.keepSnapshot());
+          runner.leave('passivated');
         }
         leaving.delete(runner);
       }
-      if (told < runners.length || leaving.size > 0) await clock.sleep(DRAINED_EVERY_MS, this.#ended.signal);
-      if (this.#ended.signal.aborted) return;
+      if (told < runners.length || leaving.size > 0) await clock.sleep(DRAINED_EVERY_MS, this.#state.ended);
+      if (this.#state.ended.aborted) return;
     }
     await Promise.all(kept);
   }
@@ -451,15 +452,15 @@ class Host implements SessionHost, PartitionedSessions {
   }
 
   #runner(ref: SessionRef): SessionRunner {
-    const key = keyOf(ref);
+    const key = sessionKey(ref);
     const known = this.#runners.get(key);
     if (known) return known;
-    const carried = this.#leftBehind.take(ref);
+    const carried = this.#leftovers.take(ref);
     const runner = new SessionRunner(
       this.#ports,
       ref,
       {
-        // A session that this host lost, or lost sight of, is owned anew when it comes back (R10).
+        // A session that this host lost, or lost sight of, is owned anew when it comes back (RUNNER-10).
         host: this.#generation === 0 ? this.id : `${this.id}.${this.#generation}`,
         isOwn: (attempt) => this.#isOwn(attempt),
         snapshotEvery: this.#options.snapshotEvery ?? SNAPSHOT_EVERY,
@@ -471,7 +472,7 @@ class Host implements SessionHost, PartitionedSessions {
         traces: this.#traces,
         mayBegin: () => this.#partitions.mayBegin,
       },
-      (dropped) => this.#dropped(ref, dropped),
+      (left) => this.#left(ref, left),
       carried,
     );
     this.#runners.set(key, runner);
@@ -485,44 +486,45 @@ class Host implements SessionHost, PartitionedSessions {
 
   // ---- trouble ----
 
-  #dropped(ref: SessionRef, dropped: Dropped): void {
-    const key = keyOf(ref);
+  #left(ref: SessionRef, left: LeftSession): void {
+    const key = sessionKey(ref);
     const runner = this.#runners.get(key);
     const summary = runner?.summary;
     this.#runners.delete(key);
-    if (dropped.reason === 'deleted') {
+    if (left.reason === 'deleted') {
       // Nobody will go on with it; what it was told, and what its calls returned, goes with it.
       this.#retries.delete(key);
       this.#notes.forget(ref);
-      this.#ports.log.info({ session_id: ref.sessionId }, `session released: ${dropped.message}`);
+      this.#ports.log.info({ session_id: ref.sessionId }, `session released: ${left.message}`);
       return;
     }
-    if (OWNERSHIP_LOST.has(dropped.reason))
-      this.#ports.telemetry?.meters.add('coxswain_ownership_changes_total', { change: dropped.reason });
-    this.#leftBehind.keep(ref, dropped.carried);
-    if (dropped.reason === 'foreign_writer' || this.#partitions.isOthers(ref)) this.lost((one) => keyOf(one) === key);
-    if (dropped.reason === 'passivated') {
+    if (OWNERSHIP_LOST.has(left.reason))
+      this.#ports.telemetry?.meters.add('coxswain_ownership_changes_total', { change: left.reason });
+    this.#leftovers.keep(ref, left.carried);
+    if (left.reason === 'foreign_writer' || this.#partitions.isOthers(ref))
+      this.dropLeftovers((one) => sessionKey(one) === key);
+    if (left.reason === 'passivated') {
       if (summary && this.#partitions.isOwn(ref)) this.#passivated?.left(ref, summary);
       this.#retries.delete(key);
       const status = runner?.status;
-      this.#notes.forget(ref, { entry: status && dropped.hasWritten ? listedSessionOf(status) : null });
+      this.#notes.forget(ref, { entry: status && left.hasWritten ? listedSessionOf(status) : null });
       return;
     }
     this.#generation++;
-    if (dropped.reason === 'handed_over') {
-      this.#notes.letGo(ref, () => this.#partitions.release(ref));
+    if (left.reason === 'handed_over') {
+      this.#notes.offer(ref, () => this.#partitions.release(ref));
       return;
     }
-    this.#notes.drop(ref);
-    if (this.#stopping) return;
-    this.#ports.log.warn({ session_id: ref.sessionId, reason: dropped.reason }, `session released: ${dropped.message}`);
+    this.#notes.untrack(ref);
+    if (this.#state.isLeaving) return;
+    this.#ports.log.warn({ session_id: ref.sessionId, reason: left.reason }, `session released: ${left.message}`);
     // The next command tries again, and is answered. What was left with everything else, as the lease had run out, comes back
     // by its note, unless another host has it.
-    if (dropped.reason === 'unreadable' || dropped.reason === 'abandoned') return;
+    if (left.reason === 'unreadable' || left.reason === 'abandoned') return;
     // It did write in the meantime, so this is new trouble; a run that cannot be ended is not, nor is a rival.
-    const isOld = dropped.reason === 'unrecoverable' || dropped.reason === 'foreign_writer';
-    if (dropped.hasWritten && !isOld) this.#retries.delete(key);
-    void this.#retry(ref, key, dropped.reason === 'foreign_writer');
+    const isOld = left.reason === 'unrecoverable' || left.reason === 'foreign_writer';
+    if (left.hasWritten && !isOld) this.#retries.delete(key);
+    void this.#retry(ref, key, left.reason === 'foreign_writer');
   }
 
   /**
@@ -534,8 +536,8 @@ class Host implements SessionHost, PartitionedSessions {
     const failures = (this.#retries.get(key) ?? 0) + 1;
     this.#retries.set(key, failures);
     const delayMs = delayAfter(failures, RETRIES);
-    await this.#ports.clock.sleep(delayMs, this.#ended.signal);
-    if (this.#stopping || !this.#partitions.isOwn(ref)) return;
+    await this.#ports.clock.sleep(delayMs, this.#state.ended);
+    if (this.#state.isLeaving || !this.#partitions.isOwn(ref)) return;
     if (!isOthers) return void this.#runner(ref).wake();
     // What cannot be read is as unknown as before.
     const isKnown = await this.#partitions.lookAt(ref, delayMs === RETRIES.maxMs).catch(() => false);
@@ -550,21 +552,21 @@ class Host implements SessionHost, PartitionedSessions {
     let filledMs = Number.NEGATIVE_INFINITY;
     const everyMs = this.#options.sweepEveryMs ?? 5_000;
     const afterMs = this.#options.passivateAfterMs ?? 30_000;
-    while (!this.#ended.signal.aborted) {
-      await clock.sleep(everyMs, this.#ended.signal);
-      if (this.#ports.index && !filling && !this.#stopping && clock.monotonicMs() - filledMs >= FILL_APART_MS) {
+    while (!this.#state.ended.aborted) {
+      await clock.sleep(everyMs, this.#state.ended);
+      if (this.#ports.index && !filling && !this.#state.isLeaving && clock.monotonicMs() - filledMs >= FILL_APART_MS) {
         filledMs = clock.monotonicMs();
         const sessions = {
           isOwn: (ref: SessionRef) => this.#partitions.isOwn(ref),
           isHere: (ref: SessionRef) => this.isHere(ref),
         };
-        filling = fillIndex(this.#ports, sessions, this.#ended.signal).then(() => {
+        filling = fillIndex(this.#ports, sessions, this.#state.ended).then(() => {
           filling = null;
         });
       }
       // Each is looked at when its turn comes: it may have got work while others were let go.
       await sideBySide([...this.#runners.values()], async (runner) => {
-        if (this.#stopping) return;
+        if (this.#state.isLeaving) return;
         if (runner.idleMs() > afterMs) await runner.passivate();
         else runner.rest();
       });
@@ -573,7 +575,7 @@ class Host implements SessionHost, PartitionedSessions {
 }
 
 /** Another host has the session from then on, or may have it. */
-const OWNERSHIP_LOST: ReadonlySet<string> = new Set<DropReason>(['foreign_writer', 'handed_over', 'abandoned']);
+const OWNERSHIP_LOST: ReadonlySet<string> = new Set<LeaveReason>(['foreign_writer', 'handed_over', 'abandoned']);
 
 /** A name for the line between hosts, in which a host's own may have anything. */
 function peerName(id: string, no: number): string {
@@ -582,10 +584,6 @@ function peerName(id: string, no: number): string {
 
 function isDeleted(error: unknown): boolean {
   return (error as { code?: unknown } | null)?.code === 'session_deleted';
-}
-
-function keyOf(ref: SessionRef): string {
-  return subjects.journal(ref);
 }
 
 /** A subject for people: an id that is far too long is not repeated whole. */

@@ -63,7 +63,7 @@ export class SessionNotes {
   }
 
   /**
-   * The session has no work left.
+   * Removes the note: the session has no work.
    * @param revision of a note that this host has found, rather than written.
    * @param entry what lists show of the session from then on. Null: it may have no journal, and has no entry then.
    */
@@ -71,7 +71,7 @@ export class SessionNotes {
     ref: SessionRef,
     { revision, entry }: { readonly revision?: number; readonly entry?: ListedSessionDocument | null } = {},
   ): void {
-    const own = this.drop(ref);
+    const own = this.untrack(ref);
     this.#write(ref, async () => {
       const noted = await own;
       if (entry === null) await this.#index?.prune(ref);
@@ -82,18 +82,18 @@ export class SessionNotes {
     });
   }
 
-  /** There is, and somebody else should. @param told called when that stands. */
-  letGo(ref: SessionRef, told: () => void): void {
-    const own = this.drop(ref);
+  /** Offers a session with work to its next host. @param onStored called when the note is stored. */
+  offer(ref: SessionRef, onStored: () => void): void {
+    const own = this.untrack(ref);
     this.#write(ref, async () => {
       await own;
       await this.#active.note(ref, null);
-      told();
+      onStored();
     });
   }
 
-  /** The session is no longer this host's, whatever its note says. @returns what the host has noted, or null. */
-  drop(ref: SessionRef): Promise<Noted | null> {
+  /** The session is no longer this host's: its note is left as it is. @returns what the host has written, or null. */
+  untrack(ref: SessionRef): Promise<Noted | null> {
     const key = subjects.activeSession(ref);
     const known = this.#revisions.get(key);
     this.#revisions.delete(key);

@@ -3,8 +3,7 @@
  * first record after the fence decides: it is this record, or another writer's (RUNNER-10).
  */
 import type { AppendResult, Clock, Journal, StoredRecord } from '@coxswain/ports';
-import { deletionSentence, type SessionRef, tombstoneIn } from '@coxswain/protocol';
-import { delayAfter } from '../runner/retries.ts';
+import { delayAfter, deletionSentence, type SessionRef, tombstoneIn } from '@coxswain/protocol';
 import { isRecordTooLarge, sha256Hex } from './seal-record.ts';
 
 /**

@@ -1,29 +1,27 @@
 /** Makes a fork: checks the request, writes the records of the copy, and owns the result (COPY-1 to COPY-3). */
-import type { CommandInput, CopyOrigin, Cursor, Failure, Input, SessionRef } from '@coxswain/protocol';
+import type { CommandInput, CopyOrigin, Failure, Input, SessionRef } from '@coxswain/protocol';
 import { sessionRef } from '@coxswain/protocol';
-import { SessionLeft } from '../runner/append-record.ts';
+import type { InboxPlace } from '../runner/runner-ports.ts';
+import { type SessionExit, SessionLeft } from '../runner/session-exit.ts';
 import { type CopyPorts, copiedInputs } from './copy-journal.ts';
 import { afterCopy } from './copy-state.ts';
 import { type LiveSession, transcriptOf } from './load-session.ts';
 import { OriginAwayError, OriginRecords } from './origin-records.ts';
 import { planFork } from './plan-fork.ts';
 
-/** What a copy needs from its runner. */
+/** The runner that makes a copy. */
 export interface CopyingRunner {
-  /** The incarnation of this host, which is in each record. */
+  /** This host's incarnation, as the records of the copy hold it. */
   readonly host: string;
-  /** The current session, or null. */
+  readonly exit: SessionExit;
+  /** The session as it is now, or null. */
   session(): LiveSession | null;
-  /** @throws {SessionLeft} where the runner has left the session. */
-  checkNotLeft(): void;
-  /** Makes one record. @returns false where the input cannot be judged at present. @throws {SessionLeft} */
-  step(session: LiveSession, input: Input, cursor?: Cursor, copiedAt?: string): Promise<boolean>;
-  /** Records the host's hook table if it differs from the journal's. @throws {SessionLeft} */
-  seeHooks(session: LiveSession): Promise<void>;
-  /** Discards the machine's state beyond the journal and loads the session again. @throws {SessionLeft} */
+  /** Makes one record. @returns false where the input cannot be judged now. @throws {SessionLeft} */
+  apply(session: LiveSession, input: Input, place?: InboxPlace, copiedAt?: string): Promise<boolean>;
+  /** Records the host's table of hooks, if it differs from the recorded one. @throws {SessionLeft} */
+  recordHooks(session: LiveSession): Promise<void>;
+  /** Discards the machine and folds the journal again. @throws {SessionLeft} */
   foldAgain(): Promise<LiveSession>;
-  /** Leaves the session, because the origin cannot be read at present. */
-  leave(message: string): void;
 }
 
 /** Makes the copy of one fork. */
@@ -47,45 +45,45 @@ export class SessionCopy {
    * @returns false where the command cannot be judged at present.
    * @throws {SessionLeft}
    */
-  async fork(session: LiveSession, input: CommandInput, cursor: Cursor | undefined): Promise<boolean> {
+  async fork(session: LiveSession, input: CommandInput, place: InboxPlace | undefined): Promise<boolean> {
     try {
       const origin = this.#originOf((input.body.fork as { readonly session: string }).session);
       const plan = await planFork(this.#ports, origin, input, () => this.#ports.clock.yield());
-      this.#runner.checkNotLeft();
+      this.#runner.exit.check();
       if ('problem' in plan)
-        return await this.#runner.step(session, { ...input, body: {}, problem: plan.problem }, cursor);
-      await this.complete({ ...session, copy: plan }, cursor, origin);
+        return await this.#runner.apply(session, { ...input, body: {}, problem: plan.problem }, place);
+      await this.complete({ ...session, copy: plan }, place, origin);
       return true;
     } catch (error) {
       if (!(error instanceof OriginAwayError)) throw error;
-      this.#runner.leave(error.message);
+      this.#runner.exit.leave('journal_unavailable', error.message);
       throw new SessionLeft();
     }
   }
 
   /**
    * Continues an unfinished copy and becomes its first owner. Does nothing where no copy is unfinished.
-   * @param cursor the position of the fork command, for the first record.
+   * @param place the place of the fork command, for the first record.
    * @param known the part of the origin that was read already.
    * @throws {SessionLeft}
    */
-  async complete(session: LiveSession, cursor?: Cursor, known?: OriginRecords): Promise<void> {
+  async complete(session: LiveSession, place?: InboxPlace, known?: OriginRecords): Promise<void> {
     const { copy } = session;
     const runner = this.#runner;
     if (!copy) return;
     const origin = known ?? this.#originOf(copy.session);
-    const failure = session.n < copy.n ? await this.#copyRest(session, copy, origin, cursor) : null;
-    runner.checkNotLeft();
+    const failure = session.n < copy.n ? await this.#copyRest(session, copy, origin, place) : null;
+    runner.exit.check();
     const whole = failure ? await runner.foldAgain() : runner.session();
     if (!whole) throw new SessionLeft();
-    runner.checkNotLeft();
+    runner.exit.check();
     const after_copy = failure
       ? { session: this.#ref.sessionId, error: failure }
       : afterCopy(this.#ref.sessionId, copy, whole.actor.state);
     const epoch = whole.actor.state.context.epoch + 1;
-    await runner.step(whole, { type: 'owned', epoch, host: runner.host, after_copy });
+    await runner.apply(whole, { type: 'owned', epoch, host: runner.host, after_copy });
     // The hook table may have changed since the copied records were made.
-    await runner.seeHooks(runner.session() ?? whole);
+    await runner.recordHooks(runner.session() ?? whole);
   }
 
   #originOf(session: string): OriginRecords {
@@ -97,25 +95,25 @@ export class SessionCopy {
     session: LiveSession,
     copy: CopyOrigin,
     origin: OriginRecords,
-    cursor: Cursor | undefined,
+    place: InboxPlace | undefined,
   ): Promise<Failure | null> {
     const runner = this.#runner;
     const now = () => runner.session() ?? session;
     try {
       const before = () => ({ state: now().actor.state, transcript: transcriptOf(now()) });
       for await (const { n, at, input } of copiedInputs(this.#ports.blobs, origin, copy, session.n, before)) {
-        await runner.step(now(), input, n === 1 ? cursor : undefined, at);
+        await runner.apply(now(), input, n === 1 ? place : undefined, at);
         if (now().n !== n)
           return { code: 'replay_diverged', message: `record ${n} of ${copy.session} was not applied` };
         // A long copy must not block the host's other sessions.
         await this.#ports.clock.yield();
-        runner.checkNotLeft();
+        runner.exit.check();
       }
       return null;
     } catch (error) {
       if (error instanceof SessionLeft) throw error;
       const { code = 'session_failed', message } = error as Error & { code?: string };
-      if (error instanceof OriginAwayError) runner.leave(message);
+      if (error instanceof OriginAwayError) runner.exit.leave('journal_unavailable', message);
       // Nothing is recorded yet, so the command is rejected like any other invalid command.
       else if (now().n === 0) throw error;
       return { code, message };

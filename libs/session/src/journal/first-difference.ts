@@ -1,5 +1,5 @@
 /** The first member in which two JSON values differ. */
-import type { Json } from '@coxswain/protocol';
+import { escapePointerKey, type Json } from '@coxswain/protocol';
 
 /** The position as an RFC 6901 pointer, and both values. */
 export interface JsonDifference {
@@ -26,7 +26,7 @@ export function firstDifference(
   const a = expected as { [key: string]: Json };
   const b = actual as { [key: string]: Json };
   for (const key of new Set([...Object.keys(a), ...Object.keys(b)])) {
-    const step = `${path}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+    const step = `${path}/${escapePointerKey(key)}`;
     const difference = firstDifference(a[key], b[key], step);
     if (difference) return difference;
   }

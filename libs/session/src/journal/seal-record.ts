@@ -4,6 +4,7 @@ import {
   BOUNDS,
   type Cursor,
   canonicalJson,
+  escapePointerKey,
   type Input,
   type JournalRecord,
   RECORD_VERSION,
@@ -119,8 +120,8 @@ function setApart(
     Object.keys(value)
       .sort()
       .map((key) => {
-        const step = key.replaceAll('~', '~0').replaceAll('/', '~1');
-        return [key, setApart((value as Record<string, unknown>)[key], `${pointer}/${step}`, limit, blobs, pointers)];
+        const step = `${pointer}/${escapePointerKey(key)}`;
+        return [key, setApart((value as Record<string, unknown>)[key], step, limit, blobs, pointers)];
       }),
   );
 }

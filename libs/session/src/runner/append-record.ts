@@ -1,16 +1,10 @@
-/** One record into the store: its large fields first, then the record itself. */
+/** Appends one record: its large fields go into the object store first, then the record into the journal. */
 import type { Blobs, Clock, Journal } from '@coxswain/ports';
 import type { SessionRef } from '@coxswain/protocol';
 import { type CommitBounds, type CommitResult, commit } from '../journal/commit.ts';
 import type { SealedRecord } from '../journal/seal-record.ts';
 
-/**
- * The runner has left the session: the job that it handles ends here, and nothing more may be done for the session. Every
- * step of a job throws it. The runner catches it where the job ends, and where the inbox keeps the rest of its commands.
- */
-export class SessionLeft extends Error {}
-
-/** What a record is written to. */
+/** The stores of a record. */
 export interface RecordPorts {
   readonly journal: Journal;
   readonly blobs: Blobs;
@@ -18,23 +12,25 @@ export interface RecordPorts {
 }
 
 /**
- * Writes a record at a fence. Never rejects because of a store; every doubt is a result.
- * @param isLeft whether the session was left meanwhile: nothing more is sent then.
+ * Stores the large fields of a record, then appends the record at a fence.
+ * @param hasLeft whether the runner has left the session meanwhile: then nothing more is sent.
+ * @returns how the append ended. A store that fails or does not answer is the result `unavailable`, not an exception.
+ * @throws RecordTooLargeError if the journal does not take a record of this size.
  */
 export async function appendRecord(
   { journal, blobs, clock }: RecordPorts,
   ref: SessionRef,
   sealed: SealedRecord,
   fence: number,
-  isLeft: () => boolean,
+  hasLeft: () => boolean,
   bounds: CommitBounds,
 ): Promise<CommitResult> {
   try {
-    // Before the record that refers to them: a journal never points at what is not there.
+    // Before the record that refers to them, so that a journal never refers to a missing blob.
     for (const blob of sealed.blobs) await blobs.put(blob.sha256, blob.bytes);
   } catch (error) {
     return { status: 'unavailable', cause: `the object store: ${(error as Error).message}` };
   }
-  if (isLeft()) return { status: 'unavailable', cause: 'this host released the session' };
-  return commit(journal, clock, ref, sealed, fence, isLeft, bounds);
+  if (hasLeft()) return { status: 'unavailable', cause: 'this host released the session' };
+  return commit(journal, clock, ref, sealed, fence, hasLeft, bounds);
 }

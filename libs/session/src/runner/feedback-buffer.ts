@@ -2,7 +2,7 @@
  * Inbox feedback on its way into the journal. It is kept here until a record that holds it is acknowledged; what finds
  * no room is counted, and the count goes into the journal with the next record of feedback.
  *
- * F1  Where an append has no answer, the journal itself says whether it holds what was offered: a record has one number
+ * FEEDBACK-1  Where an append has no answer, the journal itself says whether it holds what was offered: a record has one number
  *     and one writer, and a writer offers one thing as one record.
  */
 import type { Log } from '@coxswain/ports';
@@ -49,7 +49,7 @@ export class FeedbackBuffer {
     this.#dropped = this.#dropped && left > 0 ? { ...this.#dropped, count: left } : undefined;
   }
 
-  /** A record of the session, as it is read: it may be the one that was offered (F1). */
+  /** A record of the session, as it is read: it may be the one that was offered (FEEDBACK-1). */
   recall({ n, attempt, input }: Pick<JournalRecord, 'n' | 'attempt' | 'input'>): void {
     if (input.type === 'feedback' && this.#offered?.n === n && this.#offered.attempt === attempt) this.recorded();
   }

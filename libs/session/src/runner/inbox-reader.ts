@@ -1,6 +1,6 @@
 /**
  * A session's inbox: doorbells ring, commands are read in the order of the stream and handed on, and a delivery is
- * acknowledged when every command up to it stands in the journal or left nothing that could be lost (R7).
+ * acknowledged when every command up to it stands in the journal or left nothing that could be lost (RUNNER-7).
  */
 import type { CommandInbox, Doorbell, Log, Publisher, StoredCommand } from '@coxswain/ports';
 import type { Cursor, ErrorCode, SessionRef } from '@coxswain/protocol';
@@ -41,9 +41,11 @@ export class InboxReader {
 
   /**
    * Reads what has rung and hands it on, one command after another.
-   * @param take takes one command; false where the session was left, and the rest waits for whoever has it next.
-   * @returns the places of the commands whose deliveries were acknowledged. A command may be taken before its delivery is
-   *   here: that is acknowledged by a later read.
+   * @param take takes one command; false where it cannot be judged now. If it throws or returns false, the deliveries stay
+   *   unacknowledged, for a later read or the session's next owner.
+   * @returns the places of the commands whose deliveries were acknowledged. A command may be taken before its delivery
+   *   arrives: a later read acknowledges that.
+   * @throws what `take` throws.
    */
   async read(
     cursor: Cursor | undefined,
@@ -59,10 +61,13 @@ export class InboxReader {
     if (commands === null) return [];
     const { stream, created } = this.#inbox.incarnation;
     for (const command of commands) {
-      if (!(await take(command, { stream, created, seq: command.seq }))) {
-        this.#doorbells.push(...doorbells);
-        return [];
+      let isTaken = false;
+      try {
+        isTaken = await take(command, { stream, created, seq: command.seq });
+      } finally {
+        if (!isTaken) this.#doorbells.push(...doorbells);
       }
+      if (!isTaken) return [];
       this.#takenSeq = command.seq;
     }
     // Each now stands in the journal, or left nothing that could be lost.

@@ -1,4 +1,4 @@
-/** A mailbox: jobs that are handled one after another, and how long there has been none (R5). */
+/** A mailbox: jobs that are handled one after another, and how long there has been none (RUNNER-5). */
 import type { Clock } from '@coxswain/ports';
 
 /** See the top of the file. */

@@ -7,7 +7,7 @@ import { passDue } from '../slices/compaction/compaction.ts';
 import { HANDOFF_SEAM } from '../slices/handoff/handoff.ts';
 import { isHooked } from '../slices/hooks/registrations.ts';
 import { feedbackSaid, feedbackTaken } from '../slices/injections/feedback.ts';
-import { deliveredAt, followupSaid, steeringSaid } from '../slices/injections/seams.ts';
+import { followupSaid, steeringSaid } from '../slices/injections/seams.ts';
 import { showReminders } from '../slices/reminders/reminders.ts';
 import { modelAsked } from '../slices/runs/answers.ts';
 import { closingAsked } from '../slices/runs/ending.ts';
@@ -20,9 +20,9 @@ import type { Placed } from './place.ts';
 
 type Change = Partial<SessionContext>;
 
-/** A seam is passed: what it delivers leaves the queue. */
+/** A seam is passed. */
 export function seamPassed(context: SessionContext, event: Placed<'loop_checkpoint'>): Change {
-  return { ...deliveredAt(context, event), ...PASSED_SEAMS[event.kind]?.(context, event) };
+  return PASSED_SEAMS[event.kind]?.(context, event) ?? {};
 }
 
 /** What the passing of a seam does besides delivery. Seams that are not listed do nothing more. */

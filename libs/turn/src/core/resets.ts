@@ -1,4 +1,4 @@
-/** What each run and each turn begins with anew, and what the end of a run closes: composed of the resets of each slice. */
+/** What each run and each turn begins with anew, and what the end of a run closes: the resets of each slice. */
 
 import { BUDGETS_AT_RUN_START, BUDGETS_AT_TURN_START } from '../slices/budgets/state.ts';
 import { CALLS_AT_RUN_START, CALLS_AT_TURN_START } from '../slices/calls/state.ts';
@@ -16,33 +16,35 @@ import {
 } from '../slices/suspension/state.ts';
 import type { SessionContext } from './context.ts';
 
+type Reset = Partial<SessionContext>;
+
 /** The members that every run begins with anew. */
-export const AT_RUN_START: Partial<SessionContext> = {
-  ...RUNS_AT_RUN_START,
-  ...CALLS_AT_RUN_START,
-  ...HOOKS_AT_RUN_START,
-  ...INJECTIONS_AT_TURN_START,
-  ...BUDGETS_AT_RUN_START,
-  ...STEPS_AT_RUN_START,
-  ...HANDOFF_AT_RUN_START,
-  ...SUSPENSION_AT_RUN_START,
-  ...STALLS_AT_RUN_START,
-};
+export const AT_RUN_START: readonly Reset[] = [
+  RUNS_AT_RUN_START,
+  CALLS_AT_RUN_START,
+  HOOKS_AT_RUN_START,
+  INJECTIONS_AT_TURN_START,
+  BUDGETS_AT_RUN_START,
+  STEPS_AT_RUN_START,
+  HANDOFF_AT_RUN_START,
+  SUSPENSION_AT_RUN_START,
+  STALLS_AT_RUN_START,
+];
 
 /** The members that every turn begins with anew. */
-export const AT_TURN_START: Partial<SessionContext> = {
-  ...RUNS_AT_TURN_START,
-  ...CALLS_AT_TURN_START,
-  ...INJECTIONS_AT_TURN_START,
-  ...COMPACTION_AT_TURN_START,
-  ...BUDGETS_AT_TURN_START,
-  ...SUSPENSION_AT_TURN_START,
-};
+export const AT_TURN_START: readonly Reset[] = [
+  RUNS_AT_TURN_START,
+  CALLS_AT_TURN_START,
+  INJECTIONS_AT_TURN_START,
+  COMPACTION_AT_TURN_START,
+  BUDGETS_AT_TURN_START,
+  SUSPENSION_AT_TURN_START,
+];
 
 /** The members that no end of a run leaves open. */
-export const AT_RUN_END: Partial<SessionContext> = {
-  ...RUNS_AT_RUN_END,
-  ...HOOKS_AT_RUN_END,
-  ...COMPACTION_AT_RUN_END,
-  ...SUSPENSION_AT_RUN_END,
-};
+export const AT_RUN_END: readonly Reset[] = [
+  RUNS_AT_RUN_END,
+  HOOKS_AT_RUN_END,
+  COMPACTION_AT_RUN_END,
+  SUSPENSION_AT_RUN_END,
+];

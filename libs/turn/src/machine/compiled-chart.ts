@@ -8,7 +8,7 @@
  * C3  XState's pure `transition()` is the measure: the tests of this package hold every step of both equal.
  * C4  What this file could not do as XState does is refused when it is loaded, not met at run time.
  */
-import { contextWith, type SessionContext } from '../core/context.ts';
+import type { SessionContext } from '../core/context.ts';
 import { evolve } from '../core/evolve.ts';
 import type { PlacedEvent } from '../core/place.ts';
 import { type SessionState, turnMachine } from './chart.ts';
@@ -60,7 +60,7 @@ export function takeEvent(before: SessionState, event: PlacedEvent, entered?: st
   if (!from || !ways) return null;
   const way = firstOpen(ways, before.context, event);
   if (!way) return before;
-  const context = way.evolves ? contextWith(before.context, evolve(before.context, event)) : before.context;
+  const context = way.evolves ? evolve(before.context, event) : before.context;
   let place = way.leaf === null ? from : placeAt(way.leaf);
   if (way.leaf !== null) entered?.push(way.leaf);
   for (let eventless = firstOpen(place.always, context, event); eventless; ) {

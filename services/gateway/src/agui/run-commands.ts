@@ -45,7 +45,7 @@ const NOT_DECIDING: ReadonlySet<string> = new Set([
   'call_unknown',
 ]);
 
-/** As commands have it. */
+/** The bound of a call id in a command. */
 const CALL_ID_MAX_CHARS = 256;
 
 const Answer = z.strictObject({

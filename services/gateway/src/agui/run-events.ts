@@ -1,9 +1,3 @@
-/**
- * Turns what happens in a session into the events of one AG-UI run. Text is given by the one event translator; calls and
- * their results are the journal's own.
- * E1 What is opened is closed: messages, reasoning and steps, before the run's end.
- * E2 A text goes under its effect's message, so that a later snapshot has it under the same id.
- */
 import { type Event, EventType } from '@ag-ui/core';
 import {
   createEventTranslator,
@@ -26,7 +20,12 @@ const NOT_CUSTOM: ReadonlySet<UiEvent['type']> = new Set([
   'answer_ended',
 ]);
 
-/** See the top of the file. */
+/**
+ * Translates the events of a session into the events of one AG-UI run. Text comes from the event translator of the client,
+ * calls and their results from the journal.
+ * E1 Every open message, reasoning and step is closed before the run's end.
+ * E2 A text has the message id of its effect, so that a later snapshot has it under the same id.
+ */
 export class RunEvents {
   readonly #sessionId: string;
   readonly #messageOf: (commandId: string) => string;

@@ -1,11 +1,10 @@
-/** The state that AG-UI clients share: ours alone, and what they send of it is not taken over. */
 import type { JsonPatchOperation } from '@ag-ui/core';
 import { canonicalJson, type SessionStatus, topState } from '@coxswain/protocol';
 
 /** Entries of each list. */
 const ENTRIES_MAX = 100;
 
-/** See the top of the file. */
+/** The state that AG-UI clients see. It is read-only: state that a client sends is ignored. */
 export interface SharedState {
   readonly session_id: string;
   /** The record up to which the client has been told. */

@@ -3,9 +3,8 @@ import * as z from 'zod';
 
 /** What a token may be allowed. `admin` is allowed everything. */
 export const SCOPES = ['read', 'run', 'steer', 'approve', 'admin'] as const;
-/** See {@link SCOPES}. */
+/** One permission of a token. */
 export const Scope = z.enum(SCOPES);
-/** See {@link SCOPES}. */
 export type Scope = z.infer<typeof Scope>;
 
 /** What each scope is for, as the reference says it. */

@@ -21,7 +21,6 @@ export const StoredToken = z.strictObject({
   created_at: z.iso.datetime(),
   expires_at: z.iso.datetime().optional(),
 });
-/** See {@link StoredToken}. */
 export type StoredToken = z.infer<typeof StoredToken>;
 
 const TokenFile = z.strictObject({ tokens: z.array(StoredToken).max(GATEWAY_BOUNDS.tokensMax) });

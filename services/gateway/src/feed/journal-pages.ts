@@ -4,7 +4,7 @@
  */
 import { type BusSession, JournalGapError, type JournalPlace } from '@coxswain/client';
 import { storedRecords } from '@coxswain/client/transport';
-import type { JournalRecord } from '@coxswain/protocol';
+import { type JournalRecord, sessionKey } from '@coxswain/protocol';
 import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
 import type { LimitedReads } from '../limited-reads.ts';
 
@@ -98,7 +98,7 @@ export class JournalPages {
 }
 
 function key({ ref }: BusSession, n: number): string {
-  return `${ref.tenant}/${ref.sessionId}/${n}`;
+  return `${sessionKey(ref)}/${n}`;
 }
 
 /** For a watcher: the next page that it is behind. */

@@ -1,12 +1,3 @@
-/**
- * One session as this process follows it, for any number of watchers.
- *
- * F1  The journal is read once, however many watch: each record and each delta is made into text once.
- * F2  What is kept is bounded in items and in bytes. Whoever is further behind than that reads the journal.
- * F3  A watcher asks for what comes next when it has written what came before: nothing waits for it here.
- * F4  Records are dense: a watcher that goes by their numbers misses none and sees none twice, wherever it reads them.
- * F5  The text so far of the running answer is kept, within its bound: a watcher that joins in the middle is given it.
- */
 import type { Session, WatchItem } from '@coxswain/client';
 import { type AnswerPieces, type AnswerPlace, AnswerSoFar, type Delta, type JournalRecord } from '@coxswain/protocol';
 import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
@@ -34,7 +25,15 @@ export function feedItem(item: JournalRecord | Delta): FeedItem {
   return { n, json, delta: null, answered, frame: framed(`id: ${n}\nevent: record\n`) };
 }
 
-/** See the top of the file. */
+/**
+ * One session as this process follows it, for any number of watchers.
+ *
+ * F1  The journal is read once for all watchers: each record and each delta is formatted once.
+ * F2  The kept items are bounded in number and bytes. A watcher behind them reads the journal.
+ * F3  A watcher asks for the next items when it has written the previous ones: nothing is queued for it here.
+ * F4  Record numbers are dense: a watcher misses none and sees none twice, wherever it reads them.
+ * F5  The text so far of the running answer is kept, within its bound: a watcher that joins in the middle gets it.
+ */
 export class SessionFeed {
   readonly #items: FeedItem[] = [];
   readonly #bytesMax: () => number;

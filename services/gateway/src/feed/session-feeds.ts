@@ -1,5 +1,5 @@
-/** The sessions that this process follows, each once. */
 import type { Session } from '@coxswain/client';
+import { sessionKey } from '@coxswain/protocol';
 import type { Principal } from '../auth/principal.ts';
 import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
 import type { GatewayMetrics } from '../gateway-metrics.ts';
@@ -39,7 +39,7 @@ export const FEED_BOUNDS: FeedBounds = {
 /** What all feeds keep together; each has its part of it. */
 const ALL_FEEDS_MAX_BYTES = 256 * 1024 * 1024;
 
-/** See the top of the file. */
+/** The sessions that this process follows, each once. */
 export class SessionFeeds {
   readonly #bounds: FeedBounds;
   readonly #metrics: GatewayMetrics;
@@ -54,8 +54,7 @@ export class SessionFeeds {
 
   /** Takes a place. @throws Problem `too_many_watchers`. */
   join(session: Session, principal: Principal, kind: 'sse' | SocketKind): Seat {
-    const { tenant, sessionId } = session.ref;
-    const key = `${tenant}/${sessionId}`;
+    const key = sessionKey(session.ref);
     const who = `${principal.tenant}/${principal.name}`;
     const ofPrincipal = this.#byPrincipal.get(who) ?? 0;
     const full = (whose: string, most: number) => {

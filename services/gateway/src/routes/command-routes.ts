@@ -1,10 +1,10 @@
 /** Commands: what a request asks of a session. */
-import type { Verb } from '@coxswain/protocol';
+import { takesText, type Verb } from '@coxswain/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { VERB_SCOPES } from '../auth/verb-scopes.ts';
 import type { App } from '../create-app.ts';
 import type { GatewayContext } from '../gateway-context.ts';
-import { handleCommand, takesText } from '../send-command.ts';
+import { handleCommand } from '../send-command.ts';
 import { PLAIN_TEXT } from './open-api.ts';
 import {
   bodyOf,

@@ -28,7 +28,6 @@ export const ListQuery = z.strictObject({
   limit: wholeNumber(SESSIONS_PAGE.sessionsMax).default(SESSIONS_PAGE.sessionsDefault),
   cursor: Cursor,
 });
-/** See {@link ListQuery}. */
 export type ListQuery = z.infer<typeof ListQuery>;
 
 /** A page of sessions. */

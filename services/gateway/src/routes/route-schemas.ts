@@ -73,7 +73,6 @@ export const Waiting = z.strictObject({
     description: 'Limit of `wait`. After it the response is 504, and the command may still take effect.',
   }),
 });
-/** See {@link Waiting}. */
 export type Waiting = z.infer<typeof Waiting>;
 
 /** A request's key; the schema is for the document, and idempotency.ts reads it. */
@@ -94,7 +93,6 @@ export const StoredCommand = z.strictObject({
   }),
   receipt: Receipt.optional().meta({ description: 'Receipt of the session, if `wait` asked for it and it arrived.' }),
 });
-/** See {@link StoredCommand}. */
 export type StoredCommand = z.infer<typeof StoredCommand>;
 
 /** The cancelling of a call: with `wait=outcome` also how it ended. */

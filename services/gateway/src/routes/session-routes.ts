@@ -236,7 +236,7 @@ async function start(context: GatewayContext, request: FastifyRequest, reply: Fa
 /** A start that is ready to be sent. */
 interface ReadyStart {
   readonly session: BusSession;
-  /** As on NATS. */
+  /** The body of the command on NATS. */
   readonly body: object;
   readonly id: string | undefined;
 }

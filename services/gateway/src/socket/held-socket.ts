@@ -1,4 +1,3 @@
-/** A WebSocket for as long as somebody may have it: until the token is over, the gateway stops, or whoever has it goes or does not read. */
 import type { FastifyRequest } from 'fastify';
 import { WebSocket } from 'ws';
 import { endedAccess } from '../feed/watched-access.ts';
@@ -6,7 +5,7 @@ import type { GatewayContext } from '../gateway-context.ts';
 import { Problem, problemFrom, requestClosed } from '../problem.ts';
 import { whenStopping } from '../when-stopping.ts';
 
-/** As what a connection is counted. */
+/** The kind under which a connection is counted. */
 export type SocketKind = 'websocket' | 'inspector';
 
 /** Codes of RFC 6455, and ours from 4000 on. */
@@ -14,7 +13,7 @@ const GOING_AWAY = 1001;
 const OURS = 4000;
 const CLOSE_WITHIN_MS = 2_000;
 
-/** See the top of the file. */
+/** A WebSocket until its token expires, the gateway stops, or the client leaves or stops reading. */
 export class HeldSocket {
   readonly #context: GatewayContext;
   readonly #socket: WebSocket;

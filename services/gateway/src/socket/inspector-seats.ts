@@ -1,9 +1,8 @@
-/** How many inspect at once: each of them has the machine of a session, folded for them alone. */
 import type { Principal } from '../auth/principal.ts';
 import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
 import { Problem } from '../problem.ts';
 
-/** See the top of the file. */
+/** The bound of concurrent inspectors: each of them folds the machine of a session for itself. */
 export class InspectorSeats {
   readonly #all: number;
   readonly #each: number;

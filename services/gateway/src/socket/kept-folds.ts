@@ -1,8 +1,3 @@
-/**
- * Machines of sessions as they stood in the middle of their journals, so that who inspects a long session goes on from there and
- * does not fold it from its first record again. What is kept is a cache of the journal's fold: states do not change once they are
- * made, and what is left out here costs time alone.
- */
 import type { InspectedFold } from '@coxswain/session';
 
 interface Ref {
@@ -10,7 +5,11 @@ interface Ref {
   readonly sessionId: string;
 }
 
-/** See the top of the file. */
+/**
+ * Machines of sessions at places in the middle of their journals, so that an inspector of a long session continues from
+ * there instead of the first record. This is a cache of the journal's fold: a made state does not change, and a missing
+ * one costs time alone.
+ */
 export class KeptFolds {
   readonly #most: number;
   /** The one that was used last stands last. */

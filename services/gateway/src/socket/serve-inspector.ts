@@ -29,7 +29,6 @@ export const InspectQuery = z.strictObject({
       'Whether snapshots contain the context of the state machine. Without it they have a few hundred bytes.',
   }),
 });
-/** See {@link InspectQuery}. */
 export type InspectQuery = z.infer<typeof InspectQuery>;
 
 /** The journal is not as it was folded, or was never sound. */

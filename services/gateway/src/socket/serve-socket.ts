@@ -20,7 +20,6 @@ export const SocketQuery = z.strictObject({
     .default('true')
     .meta({ description: 'Whether deltas of streaming answers are sent.' }),
 });
-/** See {@link SocketQuery}. */
 export type SocketQuery = z.infer<typeof SocketQuery>;
 
 /** Serves it until either side ends it. Never rejects. */

@@ -1,4 +1,3 @@
-/** Commands that come over a WebSocket: each is answered under the `ref` that it came with. */
 import type { BodyInput, Session } from '@coxswain/client';
 import {
   natsBodyOf,
@@ -42,7 +41,7 @@ const Command = z.strictObject({
   timeout_ms: z.number().int().min(1).max(GATEWAY_BOUNDS.waitMaxMs).default(GATEWAY_BOUNDS.waitDefaultMs),
 });
 
-/** See the top of the file. */
+/** Commands over a WebSocket: each is answered under its `ref`. */
 export class SocketCommands {
   readonly #context: GatewayContext;
   readonly #session: Session;

@@ -1,4 +1,3 @@
-/** `read_events`: what has happened in a session, page by page, as a person would be shown it. */
 import { createEventTranslator, topState, type UiEvent, uiEventToWire } from '@coxswain/client';
 import type { JournalRecord } from '@coxswain/protocol';
 import * as z from 'zod';
@@ -20,7 +19,7 @@ const Page = z.strictObject({
   more: z.boolean().describe('Whether the journal has more records at the moment.'),
 });
 
-/** See the top of the file. */
+/** The tool `read_events`: the events of a session, page by page, in readable form. */
 export const readEvents = mcpTool({
   name: 'read_events',
   title: 'Read events',

@@ -1,11 +1,10 @@
-/** The end of a run, as tools show it. */
 import { type RunResult, usageToWire } from '@coxswain/client';
 import type { z } from 'zod';
 import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
 import { shortenText } from '../shorten-text.ts';
 import type { Result } from './tool-inputs.ts';
 
-/** See the top of the file. */
+/** The end of a run, as tools show it. */
 export function shownResult(result: RunResult): z.output<typeof Result> {
   const { stopReason, text, turns, usage, costUsd, pending, error } = result;
   return {

@@ -42,7 +42,6 @@ export const StartWanted = z.strictObject({
   ),
   metadata: start.metadata.describe('Any JSON object; stored with the session.'),
 });
-/** See {@link StartWanted}. */
 export type StartWanted = z.output<typeof StartWanted>;
 
 /** A persona that a start may name. */
@@ -54,7 +53,6 @@ export const ListedPersona = z.strictObject({
   source: z.enum(['folder', 'served']).describe('Source: a file in the folder of the server, or instances on the bus.'),
   available: z.boolean().describe('False if it is paused or has no running instance: a session would wait.'),
 });
-/** See {@link ListedPersona}. */
 export type ListedPersona = z.output<typeof ListedPersona>;
 
 /** Where a session stands. */

@@ -1,4 +1,3 @@
-/** `wait_for`: until a session has ended or needs somebody, for a bounded time. */
 import { createEventTranslator, ResultCollector, topState, type UiEvent } from '@coxswain/client';
 import type { JournalRecord } from '@coxswain/protocol';
 import * as z from 'zod';
@@ -29,7 +28,7 @@ const Waited = z.strictObject({
   result: Result.nullable().describe('Result, if the run has ended.'),
 });
 
-/** See the top of the file. */
+/** The tool `wait_for`: waits until a session has ended or needs a person, for a bounded time. */
 export const waitFor = mcpTool({
   name: 'wait_for',
   title: 'Wait for a session',

@@ -1,9 +1,8 @@
 /** A model's own answers, as it is shown them again. */
 import type { LanguageModelV3Message, SharedV3ProviderOptions } from '@ai-sdk/provider';
 import type { AssistantMessage, CallPart, Json, ReasoningPart, TextPart } from '@coxswain/protocol';
-import { promptCallId, promptToolName } from './call-names.ts';
 import { inNameOrder } from './member-order.ts';
-import type { PromptRules } from './prompt-rules.ts';
+import { type PromptRules, promptCallId, promptToolName } from './prompt-rules.ts';
 
 type AssistantParts = Extract<LanguageModelV3Message, { role: 'assistant' }>['content'];
 

@@ -1,8 +1,7 @@
 /** The results of a batch of calls, as a model is shown them. */
 import type { LanguageModelV3Message, LanguageModelV3ToolResultPart } from '@ai-sdk/provider';
 import { type CallStatus, labelText, quoteHostTags, type ToolMessage, textOf, untrustedText } from '@coxswain/protocol';
-import { promptCallId, promptToolName } from './call-names.ts';
-import type { PromptRules } from './prompt-rules.ts';
+import { type PromptRules, promptCallId, promptToolName } from './prompt-rules.ts';
 import { type ShownFile, showFile } from './shown-file.ts';
 
 /** A batch's results, and the files that had to be put behind them. */

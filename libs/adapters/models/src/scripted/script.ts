@@ -15,7 +15,7 @@ export const FAULT_KINDS = [
   'error',
   'context_overflow',
 ] as const;
-/** See {@link FAULT_KINDS}. */
+/** One fault of a scripted answer. */
 export type FaultKind = (typeof FAULT_KINDS)[number];
 
 // Longer than any rehearsal, and well below the 24.8 days at which Node's timers wrap round.
@@ -65,7 +65,6 @@ export const ScriptedTurn = z
   .refine((turn) => turn.text !== undefined || turn.reasoning !== undefined || turn.calls || turn.fail, {
     error: 'a turn needs at least one of text, reasoning, calls, fail',
   });
-/** See {@link ScriptedTurn}. */
 export type ScriptedTurn = z.infer<typeof ScriptedTurn>;
 
 /** One answer to a compaction: a summary or notes, or why there is none. */
@@ -88,7 +87,7 @@ export type ScriptInput = z.input<typeof ScriptFile>;
 
 /** A script that has been read and checked. */
 export interface Script {
-  /** As the model's name gives it; it stands in messages and in markers. */
+  /** The path from the model's name; used in messages and markers. */
   readonly file: string;
   readonly turns: readonly ScriptedTurn[];
   /** What compactions are answered, one after another. */

@@ -1,7 +1,3 @@
-/**
- * One answer as it streams in: from a provider's stream parts to the message that is kept and the pieces that are
- * shown meanwhile.
- */
 import type {
   LanguageModelV3StreamPart,
   LanguageModelV3ToolCall,
@@ -34,7 +30,9 @@ const FINISHED: readonly string[] = ['stop', 'tool-calls'];
 // No model writes as much; a server that never stops would.
 const ANSWER_MAX_CHARS = 16 * 1024 * 1024;
 
-/** See above. */
+/**
+ * One streaming answer: turns the stream parts of a provider into the stored message and into the deltas shown meanwhile.
+ */
 export class Answer {
   readonly #onPart: (part: ModelPart) => void;
   readonly #callIds: CallIds;

@@ -1,11 +1,12 @@
 /** How long to wait before a request is sent again. */
+import { type BackOff, delayAfter } from '@coxswain/protocol';
 
 /** Requests for one answer, the first included. */
 export const ATTEMPTS_MAX = 4;
 /** The longest wait, also where a provider asks for more. */
 export const WAIT_MAX_MS = 60_000;
 
-const FIRST_WAIT_MS = 500;
+const WAITS: BackOff = { firstMs: 500, maxMs: WAIT_MAX_MS };
 
 /**
  * Milliseconds to wait after a failed attempt (from 1): what the provider asks for, else exponentially more, spread
@@ -13,7 +14,7 @@ const FIRST_WAIT_MS = 500;
  */
 export function waitMs(attempt: number, key: string, retryAfterMs: number | null): number {
   if (retryAfterMs !== null) return Math.min(retryAfterMs, WAIT_MAX_MS);
-  const whole = Math.min(FIRST_WAIT_MS * 2 ** (attempt - 1), WAIT_MAX_MS);
+  const whole = delayAfter(attempt, WAITS);
   return Math.round(whole * (0.5 + 0.5 * spread(`${key}#${attempt}`)));
 }
 

@@ -1,10 +1,3 @@
-/**
- * One attempt's connection: counts its requests, watches its bytes, and cuts it.
- *
- * W1 Whatever waits on the wire waits through `within`, so that an abort or a silence always ends it.
- * W2 Silence is measured in bytes and not in parts of the answer: a provider that sends keep-alives while it thinks
- *    is not silent.
- */
 import type { Clock } from '@coxswain/ports';
 
 /** Milliseconds of silence after which a connection is given up. */
@@ -25,7 +18,12 @@ const SETTLE_MS = 50;
 const ANSWER_MAX_BYTES = 64 * 1_024 * 1_024;
 const ERROR_MAX_BYTES = 1_024 * 1_024;
 
-/** See above. */
+/**
+ * The connection of one attempt: counts its requests, watches its bytes, and closes it.
+ *
+ * W1 Every wait for the connection uses `within`, so that an abort or a silence always ends it.
+ * W2 Silence is measured in bytes, not in parts of the answer: a provider that sends keep-alives is not silent.
+ */
 export class Wire {
   /** Requests that were sent. */
   requests = 0;

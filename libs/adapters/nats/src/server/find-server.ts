@@ -20,7 +20,7 @@ export type FoundServer =
   | {
       /** `NATS_URL` names a server that runs already: none is to be started. */
       readonly kind: 'external';
-      /** As it stands in `NATS_URL`; may carry credentials. `parseConnectionUrl` takes it apart. */
+      /** The value of `NATS_URL`; may contain credentials. `parseConnectionUrl` parses it. */
       readonly url: string;
     }
   | ({

@@ -11,7 +11,7 @@ import { requireServerVersion, serverVersionAtLeast } from './server-version.ts'
 export interface ServerBinary {
   /** Absolute path. */
   readonly path: string;
-  /** As it states it: `2.15.1`. */
+  /** The version that it prints: `2.15.1`. */
   readonly version: string;
 }
 

@@ -98,7 +98,7 @@ export class FetchChecksumMismatchError extends Error {
 
 /** Who starts a server, for those who find its state directory taken. */
 export interface StateDirHolder {
-  /** As people know it: `cox run`. */
+  /** The name that people know: `cox run`. */
   readonly title: string;
   /** It keeps its server no longer than its own work takes: who wants the directory may wait for that. */
   readonly passing: boolean;

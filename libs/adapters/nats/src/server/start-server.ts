@@ -3,6 +3,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { markProcess, StateDirUnusableError } from '@coxswain/ports/discovery';
+import { type BackOff, delayAfter } from '@coxswain/protocol';
 import { removeConnection, writeConnection } from './connection-file.ts';
 import { makeFolder, systemTrouble } from './make-folder.ts';
 import { serverConfig } from './server-config.ts';
@@ -192,8 +193,8 @@ function urlOf(host: string, port: number): string {
   return `nats://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-/** The pause before the first restart; each further one in a row takes twice as long. */
-const RESTART_PAUSE_MS = 100;
+/** The delay before a restart, by the number of restarts in a row. */
+const RESTARTS: BackOff = { firstMs: 100, maxMs: 3_200 };
 /** A server that has run for so long is healthy: its restarts count from 0 again. */
 const HEALTHY_AFTER_MS = 60_000;
 
@@ -277,7 +278,7 @@ class SupervisedServer implements RunningServer {
     while (restarts < restartsMax && !signal.aborted) {
       const own = await markProcess(process.pid);
       if (own) await writeConnection(stateDir, own, { url: this.url, token });
-      await sleep(RESTART_PAUSE_MS * 2 ** restarts, undefined, { signal }).catch(() => undefined);
+      await sleep(delayAfter(restarts + 1, RESTARTS), undefined, { signal }).catch(() => undefined);
       if (signal.aborted) break;
       restarts += 1;
       try {

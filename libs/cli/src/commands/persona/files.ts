@@ -38,7 +38,7 @@ export const check: CommandRun = ({ flags, args, env }) => checkFiles(typedIn(en
 export const show: CommandRun = ({ flags, args, env }) => showOne(typedIn(env), args[0] as string, flags.on('json'));
 
 interface Read {
-  /** As the person would type it. */
+  /** The path that a person would type. */
   readonly path: string;
   readonly persona?: Persona;
   readonly problem?: string;

@@ -51,7 +51,7 @@ export const serveGateway: CommandRun = async (invocation) => {
   );
 };
 
-/** As many ports as one address may stand for. */
+/** The most ports that one address may name. */
 const PORTS_MAX = 64;
 
 /** The addresses that `--public-url` names: `http://localhost:7707-7709` stands for three, one of each instance behind a range of ports. */

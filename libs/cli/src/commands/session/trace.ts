@@ -16,7 +16,7 @@ import { standardStreams } from '../../terminal/streams.ts';
 import { createStyle, wantsColour } from '../../terminal/style.ts';
 import { durationText, type SpanTree, spanTrees, waterfall } from '../../terminal/waterfall.ts';
 
-/** As wide as lines are where nobody says. */
+/** The line width without a terminal. */
 const COLUMNS = 100;
 
 /** Shows where the time of a session went, from its journal. */

@@ -72,25 +72,23 @@ export function outputOfRun({ output }: SessionContext): Pick<EventOf<'agent_end
   return output?.check && 'value' in output.check ? { output: output.check.value } : {};
 }
 
-/** What an event does to the progress; the member is left out where it changes nothing. */
-export function outputEvolved(context: SessionContext, event: SessionEvent): Pick<Partial<SessionContext>, 'output'> {
-  const output = context.output ?? null;
+/** The progress after an event; the same object where the event changes nothing of it. */
+export function outputAfter(output: OutputProgress | null, event: SessionEvent): OutputProgress | null {
   switch (event.type) {
     case 'message_complete':
-      return event.output || output ? { output: { ...(output ?? NOTHING), check: event.output ?? null } } : {};
+      return event.output || output ? { ...(output ?? NOTHING), check: event.output ?? null } : null;
     case 'output_rejected':
-      return { output: { ...(output ?? NOTHING), rejected: true } };
+      return { ...(output ?? NOTHING), rejected: true };
     case 'turn_start':
-      return output ? { output: { ...NOTHING, repairs: output.repairs } } : {};
+      return output && { ...NOTHING, repairs: output.repairs };
     case 'message_injected':
-      if (!output) return {};
-      if (event.seam === OUTPUT_SEAM) return { output: { ...output, told: true, repairs: output.repairs + 1 } };
-      return event.origin === 'followup' ? { output: { ...output, repairs: 0 } } : {};
+      if (output && event.seam === OUTPUT_SEAM) return { ...output, told: true, repairs: output.repairs + 1 };
+      return output && event.origin === 'followup' ? { ...output, repairs: 0 } : output;
     case 'prompt_received':
-      return output ? { output: null } : {};
+      return null;
     case 'loop_checkpoint':
-      return output && event.kind === 'daemon_idle_pre' ? { output: { ...output, repairs: 0 } } : {};
+      return output && event.kind === 'daemon_idle_pre' ? { ...output, repairs: 0 } : output;
     default:
-      return {};
+      return output;
   }
 }

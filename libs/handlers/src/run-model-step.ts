@@ -1,0 +1,16 @@
+/** Runs one request to a model, in the process of a host or of a persona's service. */
+import { type ModelAnswered, type ModelAsked, refusedStep, type StepModels } from '@coxswain/protocol';
+
+/**
+ * Runs one step: the only caller of models, in hosts and in persona services. Never rejects if `models` keeps its
+ * contract: every ending is a result.
+ */
+export async function runModelStep<Part>(
+  models: StepModels<Part>,
+  request: ModelAsked,
+  onPart: (part: Part) => void,
+  signal: AbortSignal,
+): Promise<ModelAnswered> {
+  const failure = await models.check(request.model);
+  return failure ? refusedStep(failure) : models.resolve(request.model).stream(request, onPart, signal);
+}

@@ -1,0 +1,178 @@
+/**
+ * The only caller of tools. A call that arrives here has passed the hooks, the permission gate and any approval: the turn
+ * machine asks for it only then. The call runs with exactly the arguments that were approved.
+ */
+import type { Blobs, Clock, ToolCall, ToolOutcome, Toolset } from '@coxswain/ports';
+import {
+  BOUNDS,
+  type CallAccepted,
+  type CallOutcome,
+  EditedPath,
+  SESSION_LEFT,
+  type ToolDefinition,
+  type ToolResult,
+} from '@coxswain/protocol';
+import { elapsedMs } from '../trace/measure-work.ts';
+import { boundResult } from './bound-result.ts';
+
+/** One admitted call, and what its host knows of it. */
+export interface Dispatch {
+  readonly effectId: string;
+  readonly call: ToolCall;
+  readonly tool: ToolDefinition | undefined;
+  /** Whether the model has a tool that reads the rest of a cut result. */
+  readonly readsOn: boolean;
+  /** An earlier owner of the session may have sent the call to its tool already. */
+  readonly mayHaveRun: boolean;
+}
+
+/**
+ * Runs one call, or finds out its outcome where an earlier owner may have sent it.
+ * Contract: never rejects, because every end of a call is an outcome. The function has no time limit of its own: where a
+ * tool ignores `signal`, the effect table ends the call after its grace period.
+ */
+export async function runToolCall(
+  toolset: Toolset,
+  blobs: Blobs,
+  clock: Clock,
+  dispatch: Dispatch,
+  signal: AbortSignal,
+): Promise<CallOutcome | CallAccepted> {
+  const { call, effectId } = dispatch;
+  const startedMs = clock.monotonicMs();
+  const ran = await run(toolset, clock, dispatch, signal);
+  if (ran.status === 'accepted') {
+    // Whoever took it may have begun under an earlier owner, and brings the outcome with what it was given then.
+    const epoch = Math.min(ran.epoch ?? call.epoch, call.epoch);
+    return { type: 'call_accepted', effect_id: effectId, call_id: call.callId, epoch };
+  }
+  const outcome = ran.status === 'interrupted' ? ran : await boundResult(blobs, ran as ToolOutcome, dispatch);
+  const status =
+    outcome.status === 'ok' || outcome.status === 'cancelled' || outcome.status === 'interrupted'
+      ? outcome.status
+      : 'error';
+  const edited = editedPaths(ran.edited);
+  return {
+    type: 'call_outcome',
+    effect_id: effectId,
+    call_id: call.callId,
+    status,
+    result: outcome.result,
+    ...(ran.park ? { park: ran.park } : {}),
+    ...(edited.length > 0 ? { edited } : {}),
+    duration_ms: elapsedMs(clock, startedMs),
+  };
+}
+
+// What a tool says of the files that it has edited must never cost its result.
+function editedPaths(said: readonly string[] = []): string[] {
+  const paths = said.filter((path) => EditedPath.safeParse(path).success);
+  return [...new Set(paths)].sort().slice(0, BOUNDS.editedPathsPerCallMax);
+}
+
+type Ended = Omit<ToolOutcome, 'status'> & { readonly status: ToolOutcome['status'] | 'interrupted' };
+
+/** How often a call that an earlier owner's worker still runs is asked after, and for how long in all. */
+const PROBE_EVERY_MS = 250;
+const PROBES_MAX = 4 * 60 * 60;
+/** How often a call is sent whose workers die one after another; each move by its toolset counts as one more sending. */
+const SENDINGS_MAX = 3;
+/** An idempotent call that may have run and that no instance takes is sent again for this time: the process that ran it may be restarting. */
+const REDIALED_FOR_MS = 15_000;
+
+async function run(toolset: Toolset, clock: Clock, dispatch: Dispatch, signal: AbortSignal): Promise<Ended> {
+  const { tool } = dispatch;
+  if (!tool) return textOutcome('unavailable', `There is no tool ${dispatch.call.tool}.`, 'tool_unavailable');
+  let { mayHaveRun } = dispatch;
+  let unservedSinceMs: number | null = null;
+  let why: string | null = null;
+  for (let sendings = 0; sendings < SENDINGS_MAX; sendings++) {
+    const call = { ...dispatch.call, movesMax: SENDINGS_MAX - sendings };
+    const known = mayHaveRun ? await whatBecameOf(toolset, clock, { ...dispatch, call }, signal) : null;
+    if (known && known.status !== 'lost') return checked(known, tool, signal);
+    if (mayHaveRun && !known && !tool.traits.idempotent) break;
+    if (!known && signal.aborted)
+      return textOutcome('cancelled', 'Cancelled before the tool call was dispatched.', 'tool_interrupted');
+    const beforeMs = clock.monotonicMs();
+    const outcome = known ?? (await toolset.call(call, signal));
+    if (mayHaveRun && isUnserved(outcome)) {
+      unservedSinceMs ??= beforeMs;
+      if (clock.monotonicMs() - unservedSinceMs >= REDIALED_FOR_MS) return checked(outcome, tool, signal);
+      await clock.sleep(PROBE_EVERY_MS, signal);
+      sendings--;
+    } else if (outcome.status !== 'lost') return checked(outcome, tool, signal);
+    else {
+      unservedSinceMs = null;
+      why = wordsOf(outcome);
+      sendings += outcome.moves ?? 0;
+    }
+    mayHaveRun = true;
+  }
+  return why === null
+    ? INTERRUPTED
+    : textOutcome('interrupted', `The outcome of this tool call is unknown: ${why}. ${NOT_AGAIN}`, 'tool_interrupted');
+}
+
+/** Why a call is lost, as its toolset says. */
+function wordsOf({ result }: ToolOutcome): string {
+  const [said] = result.content;
+  return said?.type === 'text' && said.text !== '' ? said.text : 'the process that ran this call ended';
+}
+
+// Another owner of the session is no reason to wait.
+function isUnserved({ status, result }: ToolOutcome): boolean {
+  return status === 'unavailable' && result.detail?.code !== 'stale_epoch';
+}
+
+/** The outcome of a call that an instance may have run, `lost` only where it has moved; null where it is unknown, or may be run again at once. */
+async function whatBecameOf(
+  toolset: Toolset,
+  clock: Clock,
+  { call, tool }: Dispatch,
+  signal: AbortSignal,
+): Promise<ToolOutcome | null> {
+  // Once also where it is to stop: whoever runs it has to be told, and says how it ended. Who has left asks nobody.
+  for (let probes = 0; probes < PROBES_MAX && (probes === 0 || !signal.aborted); probes++) {
+    if (signal.reason === SESSION_LEFT) return null;
+    const probe = await toolset.probe(call.idempotencyKey, call.tool, call.epoch);
+    if (probe.state === 'done') return probe.outcome;
+    if (probe.state === 'unknown') return null;
+    // An instance that is silent may have it. A call that may run twice is not held up by that.
+    if (probe.state === 'silent' && tool?.traits.idempotent) return null;
+    const outcome = probe.state === 'running' ? await probe.attach(call, signal) : null;
+    if (outcome && (outcome.status !== 'lost' || outcome.moves)) return outcome;
+    await clock.sleep(PROBE_EVERY_MS, signal);
+  }
+  return null;
+}
+
+function checked(outcome: ToolOutcome, { name, traits }: ToolDefinition, signal: AbortSignal): Ended {
+  // Only a person, a parent or the host cancels a call. A tool that stops by itself has not ended it.
+  if (outcome.status === 'cancelled' && !signal.aborted)
+    return textOutcome(
+      'interrupted',
+      `The outcome of this tool call is unknown: ${name} stopped the call by itself. ${NOT_AGAIN}`,
+      'tool_interrupted',
+    );
+  if (outcome.status !== 'accepted' || traits.long_running) return outcome;
+  return textOutcome('error', `${name} deferred its result, but it is not declared long_running.`, 'tool_failed');
+}
+
+/** What follows for the model from an unknown outcome. */
+const NOT_AGAIN = 'It was not re-run.';
+
+/** An outcome of one sentence. */
+export function textOutcome<S extends Ended['status']>(
+  status: S,
+  text: string,
+  code: string,
+): { status: S; result: ToolResult } {
+  return { status, result: { content: [{ type: 'text', text }], is_error: true, detail: { code } } };
+}
+
+/** The end of a call that an earlier owner of the session may have sent, and that must not run twice. */
+export const INTERRUPTED = textOutcome(
+  'interrupted',
+  `The outcome of this tool call is unknown: the host ended while the call ran. ${NOT_AGAIN}`,
+  'tool_interrupted',
+);

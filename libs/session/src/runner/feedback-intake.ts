@@ -1,0 +1,55 @@
+/** Inbox feedback of one session: from tools, servers and hooks into its mailbox, and into one record at a time. */
+import type { Log } from '@coxswain/ports';
+import { BOUNDS, type JournalRecord } from '@coxswain/protocol';
+import { type FeedbackBuffer, noteLostFeedback } from './feedback-buffer.ts';
+
+/** See the top of the file. */
+export class FeedbackIntake {
+  /** The feedback that no record holds yet. */
+  readonly buffer: FeedbackBuffer;
+  readonly #log: Log;
+  readonly #sessionId: string;
+  readonly #postJob: () => void;
+  #jobIsQueued = false;
+
+  /** @param postJob puts the job that records the feedback into the mailbox. */
+  constructor(buffer: FeedbackBuffer, log: Log, sessionId: string, postJob: () => void) {
+    this.buffer = buffer;
+    this.#log = log;
+    this.#sessionId = sessionId;
+    this.#postJob = postJob;
+  }
+
+  /**
+   * Takes one text. While the session holds as many undelivered texts as it may, new ones are only counted, and the count
+   * is recorded with the next outcome. So a server that never stops notifying cannot fill the journal.
+   * @param undelivered the number of recorded texts that no prompt has shown.
+   */
+  take(source: string, text: string, undelivered: number): void {
+    this.buffer.add(source, text);
+    if (undelivered < BOUNDS.feedbackPendingMax) this.post();
+  }
+
+  /** Queues the job that records the feedback, unless it is queued or there is none. */
+  post(): void {
+    if (this.#jobIsQueued || this.buffer.isEmpty) return;
+    this.#jobIsQueued = true;
+    this.#postJob();
+  }
+
+  /** The job runs. @returns whether there is feedback to record. */
+  startJob(): boolean {
+    this.#jobIsQueued = false;
+    return !this.buffer.isEmpty;
+  }
+
+  /** Compares a record of the journal with what was offered: it may be that record. */
+  readonly recall = (record: JournalRecord): void => this.buffer.recall(record);
+
+  /** Drops the feedback, and logs that it is lost. */
+  lose(): void {
+    if (this.buffer.isEmpty) return;
+    this.buffer.clear();
+    noteLostFeedback(this.#log, this.#sessionId);
+  }
+}

@@ -1,0 +1,103 @@
+/**
+ * Items that a session keeps in a store outside the journal: its timers, and the rules that a persona remembers. Each item
+ * is stored until the store acknowledges it, and once more after a recovery: a key names its item, so that changes nothing.
+ */
+import type { Clock, Log, RememberedRules, Timers } from '@coxswain/ports';
+import {
+  type BackOff,
+  canonicalJson,
+  delayAfter,
+  type SessionRef,
+  type StoredRule,
+  type TimerPayload,
+} from '@coxswain/protocol';
+import type { TimerEffect } from '@coxswain/turn';
+
+const BACK_OFF: BackOff = { firstMs: 250, maxMs: 30_000 };
+
+/** See the top of the file. */
+export class RetriedStore<Item> {
+  readonly #clock: Clock;
+  readonly #store: (item: Item) => Promise<void>;
+  readonly #onFailure: (item: Item, error: Error) => void;
+  readonly #items = new Map<string, 'open' | 'acknowledged'>();
+  readonly #closed = new AbortController();
+
+  /**
+   * @param store stores an item. It rejects where the store does not acknowledge it.
+   * @param onFailure logs a failed attempt.
+   */
+  constructor(clock: Clock, store: (item: Item) => Promise<void>, onFailure: (item: Item, error: Error) => void) {
+    this.#clock = clock;
+    this.#store = store;
+    this.#onFailure = onFailure;
+  }
+
+  /** Items without an acknowledgement. They keep the session in memory. */
+  get unacknowledged(): number {
+    let count = 0;
+    for (const state of this.#items.values()) if (state === 'open') count++;
+    return count;
+  }
+
+  /** Stores an item, unless its key is known. Contract: does not throw, and retries by itself. */
+  add(key: string, item: Item): void {
+    if (this.#closed.signal.aborted || this.#items.has(key)) return;
+    this.#items.set(key, 'open');
+    void this.#storeWithRetries(key, item);
+  }
+
+  /** Forgets all items but these. An item that was stored stays in the store. */
+  retain(isWanted: (key: string) => boolean): void {
+    for (const key of this.#items.keys()) if (!isWanted(key)) this.#items.delete(key);
+  }
+
+  /** Retries nothing more: the session is left. */
+  close(): void {
+    this.#closed.abort();
+  }
+
+  /** The number of attempts has no bound, because the session depends on the item; their delays have one. */
+  async #storeWithRetries(key: string, item: Item): Promise<void> {
+    const { signal } = this.#closed;
+    for (let failures = 1; this.#items.get(key) === 'open' && !signal.aborted; failures++) {
+      try {
+        await this.#store(item);
+        if (this.#items.has(key)) this.#items.set(key, 'acknowledged');
+        return;
+      } catch (error) {
+        this.#onFailure(item, error as Error);
+      }
+      await this.#clock.sleep(delayAfter(failures, BACK_OFF), signal);
+    }
+  }
+}
+
+/** The timers of a session, by effect id. A timer that the session no longer waits for fires, and is ignored. */
+export function timerStore(timers: Timers, ref: SessionRef, clock: Clock, log: Log): RetriedStore<TimerEffect> {
+  return new RetriedStore<TimerEffect>(
+    clock,
+    ({ id, dueAtMs }) => {
+      const payload: TimerPayload = { effect_id: id, due_at_ms: dueAtMs };
+      return timers.schedule(ref, id, dueAtMs, Buffer.from(canonicalJson(payload), 'utf8'));
+    },
+    ({ id }, { message }) =>
+      log.warn(
+        { session_id: ref.sessionId, effect_id: id, error: message },
+        'a timer could not be scheduled; this host retries',
+      ),
+  );
+}
+
+/** The rules that the session's persona remembers for later sessions, by id and whether they are revoked. */
+export function ruleStore(rules: RememberedRules, ref: SessionRef, clock: Clock, log: Log): RetriedStore<StoredRule> {
+  return new RetriedStore<StoredRule>(
+    clock,
+    (stored) => rules.keep(ref.tenant, stored),
+    ({ rule }, { message }) =>
+      log.warn(
+        { session_id: ref.sessionId, rule: rule.id, error: message },
+        'a remembered rule could not be stored for later sessions; this host retries',
+      ),
+  );
+}

@@ -1,0 +1,48 @@
+/** The ports and options of a session runner. */
+import type { CommandInbox, Journal, Retention, Snapshots, StoredCommand, Timers } from '@coxswain/ports';
+import type { Cursor } from '@coxswain/protocol';
+import type { WorkerPorts } from '../effects/session-worker.ts';
+import type { CommandQuotas } from '../hosting/command-quotas.ts';
+import type { LoadTurns } from '../hosting/load-turns.ts';
+import type { CommitBounds } from '../journal/commit.ts';
+
+/** The ports that a runner uses. */
+export interface RunnerPorts extends WorkerPorts {
+  /** The host's quotas. Without them nothing is limited. */
+  readonly quotas?: CommandQuotas | undefined;
+  readonly journal: Journal;
+  readonly inbox: CommandInbox;
+  readonly snapshots: Snapshots;
+  readonly timers: Timers;
+  /** Says within what time a deleted session is purged. Without it a deletion promises no time. */
+  readonly retention?: Retention | undefined;
+}
+
+/** The options of a runner. */
+export interface RunnerOptions {
+  /** This host's incarnation, and which of its turns at the session. Each record holds it as `attempt`. */
+  readonly host: string;
+  /** Whether a record's `attempt` is of this host's incarnation, in any turn. */
+  readonly isOwn: (attempt: string) => boolean;
+  /** The number of records between two snapshots. */
+  readonly snapshotEvery: number;
+  readonly commitBounds?: CommitBounds | undefined;
+  /** Resolves when the host's note of the session is stored. The runner appends no record before. */
+  readonly noted: () => Promise<void>;
+  /** Stores the note once more, because the session has work again. */
+  readonly notedAgain: () => void;
+  /** Bounds how many sessions the host loads at a time. */
+  readonly loads: LoadTurns;
+  /** Bounds how many transcripts it reads at a time, of sessions that were loaded without one. */
+  readonly transcripts: LoadTurns;
+  /** Bounds how many journals it reads at a time for spans that started on another host. */
+  readonly traces: LoadTurns;
+  /** Whether effects may start: whether the host still has its lease. */
+  readonly mayBegin: () => boolean;
+}
+
+/** The origin of an input: its place in the command stream. `command` is null for a timer. */
+export interface InboxPlace {
+  readonly cursor: Cursor;
+  readonly command: StoredCommand | null;
+}

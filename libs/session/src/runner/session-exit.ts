@@ -1,0 +1,104 @@
+/** Leaving a session: why a runner leaves, what it leaves for the next runner, and the exception that ends its job. */
+import type { Outcome } from '@coxswain/protocol';
+import type { CommitResult } from '../journal/commit.ts';
+import type { SealedRecord } from '../journal/seal-record.ts';
+import type { FeedbackBuffer } from './feedback-buffer.ts';
+
+/**
+ * The runner has left the session: its current job ends here. Each step of a job may throw it, and only the runner's
+ * `#work` catches it. Code that handles other errors lets this one pass.
+ */
+export class SessionLeft extends Error {}
+
+/**
+ * Why a runner has left its session. `foreign_writer`: another host appended a record. `late_append`: an append that an
+ * earlier runner of this host gave up was stored after all, and no other host owns the session. `deleted`: the journal
+ * has a tombstone.
+ */
+export type LeaveReason =
+  | 'foreign_writer'
+  | 'late_append'
+  | 'journal_unavailable'
+  | 'unrecoverable'
+  | 'abandoned'
+  | 'passivated'
+  | 'handed_over'
+  | 'unloadable'
+  | 'unreadable'
+  | 'deleted';
+
+/** What a runner knows that no record holds: for the session's next runner on this host. */
+export interface Carried {
+  /** Settled outcomes (RUNNER-9). */
+  readonly outcomes: ReadonlyMap<string, Outcome>;
+  /** Inbox feedback. Empty where another host owns the session, or where no runner follows. */
+  readonly feedback: FeedbackBuffer;
+  /** The session's first record, if its append had no answer: the store may hold it. */
+  readonly unsettled: SealedRecord | null;
+}
+
+/** The report of a runner to its host after it has left the session. */
+export interface LeftSession {
+  readonly reason: LeaveReason;
+  readonly message: string;
+  readonly carried: Carried;
+  /** Whether the runner appended a record after it had read the journal: the journal was available in between. */
+  readonly hasWritten: boolean;
+}
+
+/** The record that stands where the runner wanted to append: of another writer, or a tombstone. */
+export type ConflictingRecord = Extract<CommitResult, { readonly status: 'foreign' | 'deleted' }>;
+
+/** Whether the runner still has its session. A runner leaves once, and never comes back. */
+export class SessionExit {
+  readonly #isOwn: (attempt: string) => boolean;
+  readonly #onLeave: (reason: LeaveReason, message: string) => void;
+  #hasLeft = false;
+  #tombstone: string | null = null;
+
+  /**
+   * @param isOwn whether this host's incarnation wrote the record with this `attempt`.
+   * @param onLeave closes the runner. Called once.
+   */
+  constructor(isOwn: (attempt: string) => boolean, onLeave: (reason: LeaveReason, message: string) => void) {
+    this.#isOwn = isOwn;
+    this.#onLeave = onLeave;
+  }
+
+  /** Whether the runner has left. */
+  get hasLeft(): boolean {
+    return this.#hasLeft;
+  }
+
+  /** The text of the tombstone that this runner found or wrote, or null. */
+  get tombstone(): string | null {
+    return this.#tombstone;
+  }
+
+  /** @throws {SessionLeft} if the runner has left. Call it after each wait: a host may leave a session at any time. */
+  check(): void {
+    if (this.#hasLeft) throw new SessionLeft();
+  }
+
+  /** Leaves the session at once: the runner aborts its effects and appends nothing more. */
+  leave(reason: LeaveReason, message: string): void {
+    if (this.#hasLeft) return;
+    this.#hasLeft = true;
+    this.#onLeave(reason, message);
+  }
+
+  /** Leaves a session that has a tombstone. @param tombstone its text. */
+  leaveDeleted(tombstone: string): void {
+    this.#tombstone = tombstone;
+    this.leave('deleted', tombstone);
+  }
+
+  /** Leaves a session whose record `n` is not this runner's. */
+  leaveTo(n: number, found: ConflictingRecord): void {
+    if (found.status === 'deleted') this.leaveDeleted(found.message);
+    else {
+      const reason = this.#isOwn(found.attempt) ? 'late_append' : 'foreign_writer';
+      this.leave(reason, `record ${n} was written by ${found.attempt}`);
+    }
+  }
+}

@@ -1,0 +1,282 @@
+/**
+ * Intake: commands and timers of the session's inbox become machine events, in the order of the stream (RUNNER-7). A command
+ * beyond a quota, or beyond the share of rejections, leaves no record (RUNNER-11).
+ */
+import type { StoredCommand } from '@coxswain/ports';
+import {
+  type CommandInput,
+  type CommandProblem,
+  type ErrorCode,
+  type EventOf,
+  type Input,
+  isCrewVerb,
+  type QuotaName,
+  type SessionRef,
+  type TimerInput,
+  toWellFormed,
+} from '@coxswain/protocol';
+import { decide, isEnded, recordsRejection, timersOf } from '@coxswain/turn';
+import type { QuotaProblem } from '../hosting/command-quotas.ts';
+import type { SessionCopy } from '../journal/copy-session.ts';
+import { type LiveSession as Live, transcriptOf } from '../journal/load-session.ts';
+import { asksForFork } from '../journal/plan-fork.ts';
+import { isRecordTooLarge } from '../journal/seal-record.ts';
+import { admitCommand, admitTimer } from './admit-command.ts';
+import { checkCommand } from './check-command.ts';
+import { withinPolicy } from './check-policy.ts';
+import type { InboxReader } from './inbox-reader.ts';
+import { checkStart } from './refuse-start.ts';
+import { namesMessage, repeatedStart } from './repeated-start.ts';
+import type { InboxPlace, RunnerPorts } from './runner-ports.ts';
+import { type SessionExit, SessionLeft } from './session-exit.ts';
+import { type SessionLifecycle, UNREADABLE } from './session-lifecycle.ts';
+import type { SessionStep } from './session-step.ts';
+import { areSpent } from './spent-timers.ts';
+import type { UnrecordedReceipts } from './unrecorded-receipts.ts';
+
+/** The parts of a runner that its intake uses. */
+export interface IntakeParts {
+  readonly exit: SessionExit;
+  readonly step: SessionStep;
+  readonly lifecycle: SessionLifecycle;
+  readonly inbox: InboxReader;
+  readonly copy: SessionCopy;
+  readonly unrecorded: UnrecordedReceipts;
+}
+
+/** See the top of the file. */
+export class SessionIntake {
+  readonly #ports: RunnerPorts;
+  readonly #ref: SessionRef;
+  readonly #exit: SessionExit;
+  readonly #step: SessionStep;
+  readonly #lifecycle: SessionLifecycle;
+  readonly #inbox: InboxReader;
+  readonly #copy: SessionCopy;
+  readonly #unrecorded: UnrecordedReceipts;
+  /** The log has a warning that rejections leave no record. */
+  #warnedOfRejections = false;
+
+  constructor(ports: RunnerPorts, ref: SessionRef, parts: IntakeParts) {
+    this.#ports = ports;
+    this.#ref = ref;
+    this.#exit = parts.exit;
+    this.#step = parts.step;
+    this.#lifecycle = parts.lifecycle;
+    this.#inbox = parts.inbox;
+    this.#copy = parts.copy;
+    this.#unrecorded = parts.unrecorded;
+  }
+
+  /**
+   * Acknowledges due timers that the session no longer waits for. A session is not loaded only for these.
+   * @returns whether the inbox has nothing else to read.
+   */
+  async dropSpentTimers(): Promise<boolean> {
+    try {
+      return await this.#inbox.dropSpentTimers((timers) => areSpent(this.#ports, this.#ref, timers));
+    } catch {
+      // The load that follows fails the same way, and reports it.
+      return false;
+    }
+  }
+
+  /** Takes the commands of all deliveries so far, then answers those of a deleted session. @throws {SessionLeft} */
+  async read(session: Live): Promise<void> {
+    try {
+      this.#unrecorded.send(await this.#inbox.read(session.cursor, (command, cursor) => this.#take(command, cursor)));
+    } finally {
+      const { tombstone } = this.#exit;
+      // The commands behind a deletion, or those whose append found the tombstone.
+      if (tombstone !== null) await this.#inbox.refuse(this.#ports.publisher, 'session_deleted', tombstone);
+    }
+  }
+
+  /** Applies one input of a copy. @returns false where it cannot be judged now. @throws {SessionLeft} */
+  async apply(session: Live, input: Input, place?: InboxPlace, copiedAt?: string): Promise<boolean> {
+    const rejected = await this.#step.apply(session, input, place, copiedAt);
+    return rejected === null || this.#rejectUnknown(session, input as CommandInput, rejected, place);
+  }
+
+  /** @returns false where the command cannot be judged now. @throws {SessionLeft} */
+  async #take(command: StoredCommand, cursor: InboxPlace['cursor']): Promise<boolean> {
+    const { session } = this.#step;
+    if (!session) throw new SessionLeft();
+    this.#exit.check();
+    if (command.isTimer) return this.#takeTimer(session, command, { cursor, command: null });
+    const place = { cursor, command };
+    const input = withinPolicy(this.#ports, command, admitCommand(command, this.#ports.inbox.incarnation));
+    try {
+      return await this.#judge(session, input, place);
+    } catch (error) {
+      // The sender is at fault for a command that is too large for a record; this host for one that breaks the machine.
+      const isTooLarge = isRecordTooLarge(error);
+      if (isTooLarge) await this.#lifecycle.foldAgain();
+      else await this.#lifecycle.recover(error as Error);
+      const rebuilt = this.#step.session;
+      if (!rebuilt) throw new SessionLeft();
+      this.#exit.check();
+      // Both are answered and recorded, so that the store does not deliver the command again and again.
+      const problem: CommandProblem = isTooLarge
+        ? {
+            code: 'body_too_large',
+            message: `the record that this body causes is too large: ${error.message}`,
+            field: 'body',
+          }
+        : { code: 'session_failed', message: (error as Error).message };
+      return await this.apply(rebuilt, { ...input, body: {}, problem }, place);
+    }
+  }
+
+  /**
+   * An expired timer writes no record and does not claim the session. A timer that breaks the machine has no sender to
+   * answer: the run ends as failed.
+   * @returns false where it cannot be judged now.
+   * @throws {SessionLeft}
+   */
+  async #takeTimer(session: Live, command: StoredCommand, place: InboxPlace): Promise<boolean> {
+    const input = admitTimer(command);
+    if (input === null) return true;
+    const isWanted = timersOf(session.actor.state).some(({ id }) => id === input.effect_id);
+    if (!isWanted) return this.#lifecycle.isNewest(session);
+    try {
+      return await this.#judge(session, input, place);
+    } catch (error) {
+      await this.#lifecycle.recover(error as Error);
+      this.#exit.check();
+      return true;
+    }
+  }
+
+  /** Judges a command or timer by the newest state. @returns false where that is not possible now. @throws {SessionLeft} */
+  async #judge(session: Live, given: CommandInput | TimerInput, place: InboxPlace | undefined): Promise<boolean> {
+    let input = given;
+    // The journal may have been read again after the inbox was, and hold this command by now.
+    if (place && place.cursor.seq <= this.#inbox.position(session.cursor)) return true;
+    if (input.type === 'command' && place) {
+      const problem = this.#quotaProblem(session, input, place);
+      if (problem) return this.#leaveUnrecorded(session, place, input, quotaRejection(input, problem), problem.quota);
+      const compared = session.n > 0 && namesMessage(input) ? await this.#compareStart(session, input) : input;
+      if (typeof compared === 'boolean') return compared;
+      input = compared;
+      const judged = await this.#judgeUnrecorded(session, place, input);
+      if (judged !== null) return judged;
+    }
+    if (session.n === 0 && asksForFork(input)) return this.#copy.fork(session, input, place);
+    await this.#lifecycle.own(session);
+    const owned = this.#step.session ?? session;
+    const checked = input.type === 'command' ? await this.#check(owned, input) : input;
+    const rejected = await this.#step.apply(owned, checked, place);
+    return rejected === null || this.#rejectUnknown(owned, checked as CommandInput, rejected, place);
+  }
+
+  /**
+   * Answers a rejected command to an unknown session. It leaves no record, so no fence checks whether the session is still
+   * unknown: another host may have started it. The journal is read once more, which also discards the machine that has
+   * taken the command in. If the store may hold a first record of this host, that is appended again first, and its fence
+   * decides.
+   * @returns false where the command cannot be judged now.
+   * @throws {SessionLeft}
+   */
+  async #rejectUnknown(
+    unknown: Live,
+    input: CommandInput,
+    rejected: EventOf<'command_rejected'>,
+    place: InboxPlace | undefined,
+  ): Promise<boolean> {
+    await this.#step.settleFirst(unknown);
+    const session = await this.#lifecycle.foldAgain();
+    if (session.n > 0) {
+      // It may be an import by now, or an aborted fork.
+      await this.#copy.complete(session);
+      return this.#judge(this.#step.session ?? session, input, place);
+    }
+    session.receipts.rejectedUnrecorded(input, rejected);
+    return true;
+  }
+
+  /**
+   * Compares a start that names a message id with the start of the session. A repetition leaves no record, and gets the
+   * receipt of the first start.
+   * @returns the command where the machine decides it, with a problem for a different start under the same message id.
+   *   Otherwise whether the command could be judged.
+   */
+  async #compareStart(session: Live, input: CommandInput): Promise<CommandInput | boolean> {
+    // Another host may have deleted the session meanwhile.
+    if (!(await this.#lifecycle.isNewest(session))) return false;
+    try {
+      const repeated = await repeatedStart(this.#ports, this.#ref, input);
+      if (repeated === null) return input;
+      if ('problem' in repeated) return { ...input, body: {}, problem: repeated.problem };
+      session.receipts.repeatedStart(input, repeated.first);
+      return true;
+    } catch (error) {
+      const { code, message } = error as Error & { readonly code?: ErrorCode };
+      // A damaged start can never be compared: the machine decides by its state.
+      if (code !== undefined && UNREADABLE.has(code)) return input;
+      this.#ports.log.warn({ session_id: this.#ref.sessionId, error: message }, 'the journal cannot be read now');
+      return false;
+    }
+  }
+
+  #quotaProblem(
+    { n, actor: machine }: Live,
+    { verb: sent, body, receipt_to, actor }: CommandInput,
+    { command: stored }: InboxPlace,
+  ): QuotaProblem | null {
+    // While a run is active, the command takes room in the queue.
+    const verb = body.if_running !== undefined && !isEnded(machine.state) ? 'steer' : sent;
+    const bytes = stored?.payload.length ?? 0;
+    const command = { ref: this.#ref, verb, bytes, receiptTo: receipt_to, actor: actor?.name, isNew: n === 0 };
+    return this.#ports.quotas?.take(command) ?? null;
+  }
+
+  /**
+   * Rejects a command without a record where rejections have used their share of the newest commands (RUNNER-11).
+   * @returns null where the command gets a record after all. Otherwise whether it could be judged.
+   */
+  async #judgeUnrecorded(session: Live, place: InboxPlace, input: CommandInput): Promise<boolean | null> {
+    const { state } = session.actor;
+    // A host repeats its own commands until they are recorded: they are never excess.
+    if (session.n === 0 || isCrewVerb(input.verb) || recordsRejection(state.context)) return null;
+    const checked = toWellFormed(await this.#check(session, input));
+    const decision = decide(state, checked, this.#step.nowMs(checked));
+    if (decision.kind !== 'rejected') return null;
+    // An unreadable command is invalid in every state. Any other may be valid in a state that another host has made.
+    if (!input.problem && !(await this.#lifecycle.isNewest(session))) return false;
+    return this.#leaveUnrecorded(session, place, checked, decision.events[0], 'rejections');
+  }
+
+  /** @returns true: the command was judged. */
+  #leaveUnrecorded(
+    session: Live,
+    { cursor }: InboxPlace,
+    input: CommandInput,
+    rejected: EventOf<'command_rejected'>,
+    reason: QuotaName | 'rejections',
+  ): true {
+    this.#unrecorded.defer(cursor.seq, () => session.receipts.rejectedUnrecorded(input, rejected));
+    this.#ports.telemetry?.meters.add('coxswain_rejections_unrecorded_total', { reason });
+    const { command_id, verb, code } = rejected;
+    const level = this.#warnedOfRejections ? 'debug' : 'warn';
+    this.#warnedOfRejections = true;
+    this.#ports.log[level](
+      { tenant: this.#ref.tenant, session_id: this.#ref.sessionId, command_id, verb, code, reason },
+      'a command was rejected without a record',
+    );
+    return true;
+  }
+
+  #check(session: Live, input: CommandInput): Promise<CommandInput> {
+    if (session.n === 0) return checkStart(this.#ports, this.#ref, input);
+    return checkCommand({ actor: session.actor, transcript: transcriptOf(session) }, input, this.#ports.blobs);
+  }
+}
+
+function quotaRejection(
+  { command_id, verb }: CommandInput,
+  { quota, message, retryAfterMs }: QuotaProblem,
+): EventOf<'command_rejected'> {
+  const detail = { quota, ...(retryAfterMs === undefined ? {} : { retry_after_ms: retryAfterMs }) };
+  return { type: 'command_rejected', command_id, verb, code: 'quota_exceeded', message, detail };
+}

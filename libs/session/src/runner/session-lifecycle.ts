@@ -1,0 +1,247 @@
+/**
+ * The life of a session on its host: load it from the journal, own it with the first record here, and rebuild it from the
+ * journal after a failure. {@link SessionExit} ends it.
+ */
+import type { StoredRecord } from '@coxswain/ports';
+import { type ErrorCode, isOfPersona, type Outcome, type SessionRef } from '@coxswain/protocol';
+import { isEnded } from '@coxswain/turn';
+import { seenTable } from '../effects/hook-table.ts';
+import { foreignRecord } from '../journal/commit.ts';
+import { ImportUnfinishedError, isUnfinishedImport } from '../journal/copy-state.ts';
+import { type LiveSession as Live, type LoadedSession, loadSession, readTranscript } from '../journal/load-session.ts';
+import type { FeedbackIntake } from './feedback-intake.ts';
+import type { InboxReader } from './inbox-reader.ts';
+import type { RunnerOptions, RunnerPorts } from './runner-ports.ts';
+import { type SessionExit, SessionLeft } from './session-exit.ts';
+import type { SessionStep } from './session-step.ts';
+import { type SessionWork, workOf } from './session-work.ts';
+
+/** Codes of a journal that is damaged, incomplete or deleted, as opposed to one that cannot be reached. */
+export const UNREADABLE: ReadonlySet<string> = new Set<ErrorCode>([
+  'record_unreadable',
+  'chain_broken',
+  'blob_missing',
+  'machine_version_unknown',
+  'replay_diverged',
+  'import_unfinished',
+  'session_deleted',
+]);
+
+const NONE: ReadonlySet<string> = new Set();
+
+/** The parts of a runner that its lifecycle uses. */
+export interface LifecycleParts {
+  readonly exit: SessionExit;
+  readonly step: SessionStep;
+  readonly work: SessionWork;
+  readonly inbox: InboxReader;
+  readonly feedback: FeedbackIntake;
+}
+
+/** See the top of the file. */
+export class SessionLifecycle {
+  readonly #ports: RunnerPorts;
+  readonly #ref: SessionRef;
+  readonly #options: RunnerOptions;
+  readonly #exit: SessionExit;
+  readonly #step: SessionStep;
+  readonly #work: SessionWork;
+  readonly #inbox: InboxReader;
+  readonly #feedback: FeedbackIntake;
+  /** The host's table of hooks may differ from the table in the journal. */
+  #hooksMayDiffer = true;
+  /** Effects whose outcomes broke the machine once. */
+  #poisoned: ReadonlySet<string> = NONE;
+
+  constructor(ports: RunnerPorts, ref: SessionRef, options: RunnerOptions, parts: LifecycleParts) {
+    this.#ports = ports;
+    this.#ref = ref;
+    this.#options = options;
+    this.#exit = parts.exit;
+    this.#step = parts.step;
+    this.#work = parts.work;
+    this.#inbox = parts.inbox;
+    this.#feedback = parts.feedback;
+  }
+
+  // ---- open ----
+
+  /**
+   * Loads the session, in turn with the host's other sessions.
+   * @param whole with its transcript. A session without one can be owned, and no more: see {@link readTranscript}.
+   * @param newest the place of the newest record, if the caller has just read it.
+   * @throws {SessionLeft}
+   */
+  load(whole = true, newest?: number): Promise<Live> {
+    return this.#options.loads.take(() => this.#loadNow(whole, newest));
+  }
+
+  async #loadNow(whole: boolean, newest: number | undefined): Promise<Live> {
+    this.#exit.check();
+    try {
+      // At once, so that a session that wakes waits for the slower one only.
+      const [loaded] = await Promise.all([
+        loadSession(this.#ports, this.#ref, whole, this.#feedback.recall, newest),
+        this.#options.noted(),
+      ]);
+      this.#exit.check();
+      if (isUnfinishedImport(loaded)) throw new ImportUnfinishedError(this.#ref.sessionId, loaded.n);
+      const live = this.#step.open(loaded);
+      this.#settleCarried(loaded);
+      return live;
+    } catch (error) {
+      await this.#leaveUnloaded(error as Error);
+      throw new SessionLeft();
+    }
+  }
+
+  /** Reads the transcript, unless it is loaded. @throws {SessionLeft} */
+  async readTranscript(): Promise<void> {
+    if (this.#step.session?.transcript) return this.#exit.check();
+    return this.#options.transcripts.take(async () => {
+      const { session } = this.#step;
+      if (!session) throw new SessionLeft();
+      this.#exit.check();
+      try {
+        const transcript = await readTranscript(this.#ports, this.#ref, session, this.#feedback.recall);
+        this.#step.addTranscript(session, transcript);
+      } catch (error) {
+        await this.#leaveUnloaded(error as Error);
+      }
+      this.#exit.check();
+    });
+  }
+
+  /** @throws {SessionLeft} if that is the error. */
+  async #leaveUnloaded(error: Error & { readonly code?: ErrorCode }): Promise<void> {
+    if (error instanceof SessionLeft) throw error;
+    const { code, message } = error;
+    if (code === undefined || !UNREADABLE.has(code)) return this.#exit.leave('unloadable', message);
+    await this.#inbox.refuse(this.#ports.publisher, code, message);
+    this.#exit.leave(code === 'session_deleted' ? 'deleted' : 'unreadable', message);
+  }
+
+  /**
+   * Decides about what an earlier runner of this host has carried over. Its feedback is recorded now, and its outcomes wait
+   * for their effects. If another host has owned the session since, the feedback is lost, and outcomes without an open
+   * effect are late.
+   */
+  #settleCarried(loaded: LoadedSession): void {
+    if (loaded.n === 0 || this.#options.isOwn(loaded.writer)) {
+      this.#feedback.post();
+      return;
+    }
+    this.#feedback.lose();
+    this.#work.effects.dropLate(workOf(loaded.actor.state));
+  }
+
+  // ---- own ----
+
+  /**
+   * Owns the session: the first record here names this host (RUNNER-10). Nothing to do for an unknown session, and for one
+   * whose newest record is this runner's.
+   * @throws {SessionLeft}
+   */
+  async own(session: Live): Promise<void> {
+    if (session.n === 0) return;
+    if (session.writer === this.#options.host) return this.recordHooks(session);
+    const epoch = session.actor.state.context.epoch + 1;
+    await this.#step.apply(session, { type: 'owned', epoch, host: this.#options.host });
+    return this.recordHooks(this.#step.session ?? session);
+  }
+
+  /** The host's table of hooks has changed. */
+  hooksChanged(): void {
+    this.#hooksMayDiffer = true;
+  }
+
+  /** Records the host's table of hooks, if it differs from the recorded one. @throws {SessionLeft} */
+  async recordHooks(session: Live): Promise<void> {
+    const { state } = session.actor;
+    if (!this.#hooksMayDiffer || isEnded(state) || !state.context.run_started) return;
+    this.#hooksMayDiffer = false;
+    const seen = seenTable(this.#ports.hooks, this.#ref.tenant, state.context.hooks.filter(isOfPersona));
+    if ('code' in seen) {
+      this.#ports.log.error({ session_id: this.#ref.sessionId, code: seen.code }, seen.message);
+      return;
+    }
+    if (seen.fingerprint === state.context.pinned?.hooks_fingerprint) return;
+    await this.#step.apply(session, { type: 'hooks_changed', ...seen });
+  }
+
+  /**
+   * Whether the session as it is loaded is the newest. Ask before a decision that leaves no record: no fence checks that
+   * one, and another host may have appended since.
+   * @returns false where the journal cannot be read now.
+   * @throws {SessionLeft} where another host has appended: the runner leaves the session.
+   */
+  async isNewest(session: Live): Promise<boolean> {
+    let later: StoredRecord | null;
+    try {
+      later = await this.#ports.journal.firstAfter(this.#ref, session.fence);
+    } catch (error) {
+      this.#ports.log.warn(
+        { session_id: this.#ref.sessionId, error: (error as Error).message },
+        'the journal cannot be read now',
+      );
+      return false;
+    }
+    this.#exit.check();
+    if (later === null) return true;
+    this.#exit.leaveTo(session.n + 1, foreignRecord(later.bytes));
+    throw new SessionLeft();
+  }
+
+  // ---- rebuild ----
+
+  /** Discards the machine and folds the journal again. @throws {SessionLeft} */
+  async foldAgain(): Promise<Live> {
+    this.#step.discard();
+    return this.load();
+  }
+
+  /**
+   * Recovers from an exception: folds the journal again, and ends the run as failed.
+   * @throws {SessionLeft} also if that is the error.
+   */
+  async recover(error: Error): Promise<void> {
+    if (error instanceof SessionLeft) throw error;
+    if (this.#exit.hasLeft) return;
+    const code = 'code' in error && typeof error.code === 'string' ? error.code : 'session_failed';
+    this.#ports.log.error(
+      { session_id: this.#ref.sessionId, code, stack: error.stack },
+      'the session failed; this host rebuilds its state from the journal',
+    );
+    const n = this.#step.session?.n ?? 0;
+    const session = await this.foldAgain();
+    if (session.n === 0) return;
+    try {
+      await this.own(session);
+      const failure = { code, message: error.message };
+      await this.#step.apply(this.#step.session ?? session, { type: 'session_failed', error: failure, n });
+      this.#step.reconcile();
+      this.#work.effects.offerAgain(this.#poisoned);
+    } catch (again) {
+      if (again instanceof SessionLeft) throw again;
+      this.#exit.leave('unrecoverable', `${error.message}; ending the run failed, too: ${(again as Error).message}`);
+    }
+  }
+
+  /**
+   * Recovers from an outcome that breaks the machine: a plain stop replaces the outcome, once. If the stop breaks the
+   * machine as well, the run cannot end here.
+   * @throws {SessionLeft} also if that is the error.
+   */
+  async recoverFrom(outcome: Outcome, error: Error): Promise<void> {
+    if (error instanceof SessionLeft) throw error;
+    if (this.#poisoned.has(outcome.effect_id)) {
+      this.#exit.leave(
+        'unrecoverable',
+        `the outcome of effect ${outcome.effect_id} cannot be recorded: ${error.message}`,
+      );
+      return;
+    }
+    this.#poisoned = new Set([...this.#poisoned, outcome.effect_id]);
+    await this.recover(error);
+  }
+}

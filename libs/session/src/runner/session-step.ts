@@ -1,0 +1,311 @@
+/**
+ * One step: a machine event becomes a record, the record is appended, and its effects start. This part holds the session
+ * after its newest acknowledged record, and is the only writer of its journal (RUNNER-1 to RUNNER-4).
+ */
+import type { SessionSummary } from '@coxswain/ports';
+import {
+  type CommandInput,
+  type EventOf,
+  type Input,
+  type JournalRecord,
+  type SessionRef,
+  type SessionStatus,
+  toWellFormed,
+} from '@coxswain/protocol';
+import { isEnded, pendingBytes, type SessionState } from '@coxswain/turn';
+import { tellParent } from '../effects/crew-effects.ts';
+import type { SessionView } from '../effects/session-worker.ts';
+import { COMMIT_BOUNDS } from '../journal/commit.ts';
+import { copyAfter } from '../journal/copy-state.ts';
+import { type LiveSession as Live, type LoadedSession, snapshotBytes, transcriptOf } from '../journal/load-session.ts';
+import { buildRecord, type SealedRecord, sealRecord } from '../journal/seal-record.ts';
+import { tombstoneOf } from '../journal/tombstone-of.ts';
+import { SessionObserver } from '../trace/observe-session.ts';
+import { appendRecord } from './append-record.ts';
+import type { InboxPlace, RunnerOptions, RunnerPorts } from './runner-ports.ts';
+import { type SessionExit, SessionLeft } from './session-exit.ts';
+import { statusOf, summaryOf } from './session-status.ts';
+import type { SessionWork } from './session-work.ts';
+import type { UnrecordedReceipts } from './unrecorded-receipts.ts';
+
+/** See the top of the file. */
+export class SessionStep {
+  readonly #ports: RunnerPorts;
+  readonly #ref: SessionRef;
+  readonly #options: RunnerOptions;
+  readonly #exit: SessionExit;
+  readonly #work: SessionWork;
+  readonly #unrecorded: UnrecordedReceipts;
+  readonly #observer: SessionObserver;
+  #session: Live | null = null;
+  /** The state after the newest acknowledged record. It outlasts `#session` while the journal is read again. */
+  #committedState: SessionState | null = null;
+  /** The status of that state, made at the first question. */
+  #status: SessionStatus | null = null;
+  /** Whether an append has no acknowledgement yet. Other processes may read its record already. */
+  #isAppending = false;
+  /** Records since the newest snapshot. */
+  #sinceSnapshot = 0;
+  #hasWritten = false;
+  #unsettled: SealedRecord | null;
+  /** Bytes of queued injections, as the host's quotas have them. */
+  #pendingBytes = 0;
+
+  /** @param unsettled the first record of an earlier runner, if its append had no answer. */
+  constructor(
+    ports: RunnerPorts,
+    ref: SessionRef,
+    options: RunnerOptions,
+    parts: { readonly exit: SessionExit; readonly work: SessionWork; readonly unrecorded: UnrecordedReceipts },
+    unsettled: SealedRecord | null,
+  ) {
+    this.#ports = ports;
+    this.#ref = ref;
+    this.#options = options;
+    this.#exit = parts.exit;
+    this.#work = parts.work;
+    this.#unrecorded = parts.unrecorded;
+    this.#observer = new SessionObserver(ports, ref, options.traces);
+    this.#unsettled = unsettled;
+  }
+
+  /** The session after its newest acknowledged record, or null while it is not loaded. */
+  get session(): Live | null {
+    return this.#session;
+  }
+
+  /** The state after the newest acknowledged record, or null where there is none. */
+  get committedState(): SessionState | null {
+    return this.#committedState;
+  }
+
+  /** The session's first record, if its append had no answer: the store may hold it. */
+  get unsettled(): SealedRecord | null {
+    return this.#unsettled;
+  }
+
+  /** Whether this runner has appended a record to a session that it had read. */
+  get hasWritten(): boolean {
+    return this.#hasWritten;
+  }
+
+  /** Whether this runner wrote the newest record. Where another host did, the open effects are that host's. */
+  get isOwner(): boolean {
+    return this.#session?.writer === this.#options.host;
+  }
+
+  /** For meters; null where the session is unknown or not loaded. */
+  get summary(): SessionSummary | null {
+    return this.#committedState && summaryOf(this.#committedState);
+  }
+
+  /**
+   * The status after the newest acknowledged record (RUNNER-3). Null where only the journal knows the newest record: while
+   * the session is not loaded, while an append is in flight, and where another host wrote last.
+   */
+  get status(): SessionStatus | null {
+    if (!this.#session || !this.#committedState || this.#isAppending || !this.isOwner) return null;
+    const { n, at } = this.#session;
+    if (this.#status?.n !== n) this.#status = statusOf(this.#committedState, n, at);
+    return this.#status;
+  }
+
+  /** What an effect sees of the session. @throws Error if the session or its transcript is not loaded. */
+  view(): SessionView {
+    if (!this.#session) throw new Error('an effect without a session');
+    return { state: this.#session.actor.state, transcript: transcriptOf(this.#session) };
+  }
+
+  /** Goes on from a session that was loaded. */
+  open({ tail, ...session }: LoadedSession): Live {
+    const { state } = session.actor;
+    this.#session = session;
+    this.#sinceSnapshot = tail;
+    this.#work.loaded(state);
+    if (session.n > 0) this.#committedState = state;
+    this.#countPending(pendingBytes(state.context));
+    return session;
+  }
+
+  /** Completes a session that was loaded without its transcript. */
+  addTranscript(session: Live, transcript: Live['transcript']): void {
+    this.#session = { ...session, transcript };
+  }
+
+  /** Discards the machine, whose state may be ahead of the journal. */
+  discard(): void {
+    this.#session = null;
+    this.#isAppending = false;
+  }
+
+  /** Reconciles the effects, timers and rules of the session with its newest record. */
+  reconcile(): void {
+    if (this.#session) this.#work.reconcile(this.#session);
+  }
+
+  /**
+   * Applies one input and appends its record. An input that the machine ignores leaves no record.
+   * @param copiedAt the time of the record that this one copies.
+   * @returns null once the step is done. The rejection, where the machine rejects a command to an unknown session: that
+   *   leaves no record, and the caller has to answer it.
+   * @throws {SessionLeft}
+   */
+  async apply(
+    session: Live,
+    given: Input,
+    place?: InboxPlace,
+    copiedAt?: string,
+  ): Promise<EventOf<'command_rejected'> | null> {
+    // All texts of models, tools, hooks and other sessions pass here: they become well-formed. A copied record stays as
+    // it is in its origin.
+    const input = copiedAt === undefined ? toWellFormed(given) : given;
+    const n = session.n + 1;
+    const at = copiedAt ?? new Date(this.nowMs(input)).toISOString();
+    const { decision, events } = session.actor.step(input, n, Date.parse(at));
+    if (decision.kind === 'ignored') {
+      this.#ports.log.debug(
+        { session_id: this.#ref.sessionId, input: input.type, reason: decision.reason },
+        'input ignored',
+      );
+      if (input.type === 'command' && decision.previously !== undefined)
+        session.receipts.repeated(input, decision.previously);
+      if (decision.deletes) await this.#delete(session, input as CommandInput, at);
+      return null;
+    }
+    if (decision.kind === 'rejected' && session.n === 0) return decision.events[0];
+    const cursor = place?.cursor;
+    const frame = {
+      sessionId: this.#ref.sessionId,
+      n,
+      attempt: this.#options.host,
+      prevHash: session.hash,
+      at,
+      cursor,
+    };
+    const record = buildRecord(frame, input, events, session.actor.state);
+    const sealed = sealRecord(record);
+    const fence = await this.#append(session, sealed);
+    const { actor, transcript, receipts } = session;
+    const after: Live = {
+      actor,
+      transcript,
+      receipts,
+      n,
+      fence,
+      hash: sealed.hash,
+      at,
+      cursor: cursor ?? session.cursor,
+      writer: this.#options.host,
+      copy: copyAfter(session.copy, { n, input }, this.#ref.sessionId),
+    };
+    this.#acknowledged(after, record, place);
+    return null;
+  }
+
+  /** The time of a record with this input. A timer that has fired proves that the store's clock has reached its time. */
+  nowMs(input: Input): number {
+    return Math.max(this.#ports.clock.nowMs(), input.type === 'timer' ? input.due_at_ms : 0);
+  }
+
+  /**
+   * Appends a first record without an answer once more, so that the fence decides whether the session exists.
+   * @throws {SessionLeft}
+   */
+  async settleFirst(session: Live): Promise<void> {
+    if (this.#unsettled) await this.#append(session, this.#unsettled);
+  }
+
+  /**
+   * Stores a snapshot of the records since the last one. A session that was left gets none: after an append without an
+   * answer its machine is ahead of the journal, and the next owner would accept a command that has no record.
+   */
+  async keepSnapshot(): Promise<void> {
+    if (this.#exit.hasLeft) return;
+    if (this.#session && this.#session.n > 0 && this.#sinceSnapshot > 0) await this.#snapshot(this.#session);
+  }
+
+  /** The session's queued injections no longer count for this host. */
+  forgetPending(): void {
+    this.#countPending(0);
+  }
+
+  /** @returns the record's fence. @throws {SessionLeft} */
+  async #append(session: Live, sealed: SealedRecord): Promise<number> {
+    const hasLeft = () => this.#exit.hasLeft;
+    const bounds = this.#options.commitBounds ?? COMMIT_BOUNDS;
+    const { telemetry, clock } = this.#ports;
+    if (session.n === 0) this.#unsettled = sealed;
+    this.#isAppending = true;
+    const startedMs = telemetry ? clock.monotonicMs() : 0;
+    const result = await appendRecord(this.#ports, this.#ref, sealed, session.fence, hasLeft, bounds);
+    const { status } = result;
+    telemetry?.meters.observe(
+      'coxswain_append_seconds',
+      { outcome: status },
+      (clock.monotonicMs() - startedMs) / 1_000,
+    );
+    if (status === 'foreign' || status === 'deleted')
+      telemetry?.meters.add('coxswain_fence_rejections_total', { by: status });
+    if (session.n === 0 && status !== 'unavailable') this.#unsettled = null;
+    this.#exit.check();
+    if (result.status === 'stored') {
+      // An append to a session without its transcript does not show that the whole journal can be read.
+      if (session.transcript) this.#hasWritten = true;
+      return result.fence;
+    }
+    if (result.status === 'unavailable') this.#exit.leave('journal_unavailable', result.cause);
+    else this.#exit.leaveTo(session.n + 1, result);
+    throw new SessionLeft();
+  }
+
+  /** Ends the journal with a tombstone, then leaves the session. @throws {SessionLeft} */
+  async #delete(session: Live, input: CommandInput, at: string): Promise<void> {
+    const tombstone = tombstoneOf(this.#ref, session, { at, by: input.actor, reason: input.body.reason });
+    await this.#append(session, tombstone.sealed);
+    this.#exit.leaveDeleted(tombstone.sentence);
+    const within = (await this.#ports.retention?.purgesWithin()) ?? null;
+    session.receipts.deleted(input, session.n + 1, within);
+  }
+
+  /** Receipts, effects and status follow the acknowledgement, never precede it (RUNNER-3, RUNNER-4). */
+  #acknowledged(session: Live, record: JournalRecord, place: InboxPlace | undefined): void {
+    const { input, events } = record;
+    const { state } = session.actor;
+    const before = this.#committedState;
+    this.#session = session;
+    this.#committedState = state;
+    this.#isAppending = false;
+    // The cursor of this record has passed all commands that left none.
+    if (record.cursor) this.#unrecorded.sendAll();
+    if (record.n === 1) this.#ports.quotas?.noteStart(this.#ref.tenant);
+    this.#countPending(pendingBytes(state.context));
+    for (const event of events) session.transcript?.push(event);
+    session.receipts.committed(input, events, session.n, isEnded(state));
+    // While records are copied, the open effects are those of the origin.
+    if (!session.copy) {
+      tellParent(this.#ports.publisher, this.#ref, state, session.n, events);
+      this.reconcile();
+    }
+    this.#observer.recorded(record, { before, after: state }, place?.command ?? null);
+    if (++this.#sinceSnapshot >= this.#options.snapshotEvery) void this.#snapshot(session);
+  }
+
+  #countPending(bytes: number): void {
+    if (bytes === this.#pendingBytes) return;
+    this.#pendingBytes = bytes;
+    this.#ports.quotas?.notePending(this.#ref, bytes);
+  }
+
+  /** Contract: does not reject. */
+  async #snapshot(session: Live): Promise<void> {
+    this.#sinceSnapshot = 0;
+    try {
+      await this.#ports.snapshots.put(this.#ref, snapshotBytes(session), summaryOf(session.actor.state));
+    } catch (error) {
+      this.#ports.log.warn(
+        { session_id: this.#ref.sessionId, error: (error as Error).message },
+        'the snapshot was not stored; the journal is complete',
+      );
+    }
+  }
+}

@@ -1,0 +1,26 @@
+/**
+ * Receipts of rejected commands that left no record. Each is sent once its command is settled: the store acknowledged the
+ * delivery, or the cursor of a record has passed it (RUNNER-11). A command that comes again before may still be accepted.
+ */
+export class UnrecordedReceipts {
+  /** By place in the command stream. At most the deliveries that the inbox allows in flight. */
+  readonly #deferred = new Map<number, () => void>();
+
+  /** Defers a receipt. @param seq the place of its command in the command stream. */
+  defer(seq: number, send: () => void): void {
+    this.#deferred.set(seq, send);
+  }
+
+  /** Sends the receipts of these places. */
+  send(seqs: Iterable<number>): void {
+    for (const seq of seqs) {
+      this.#deferred.get(seq)?.();
+      this.#deferred.delete(seq);
+    }
+  }
+
+  /** Sends all deferred receipts. */
+  sendAll(): void {
+    this.send(this.#deferred.keys());
+  }
+}
