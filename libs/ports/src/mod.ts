@@ -38,7 +38,6 @@ export type {
 export type { Meters, SpanSink, Telemetry } from './telemetry.ts';
 export type {
   ApprovalQuestion,
-  WholeResults,
   ResultPiece,
   ToolCall,
   ToolOutcome,
@@ -46,4 +45,5 @@ export type {
   ToolSource,
   Toolset,
   ToolsetSpec,
+  WholeResults,
 } from './tools.ts';
